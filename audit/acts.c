@@ -1,4 +1,4 @@
-/* The audit log, in the audit's own reading of docs/ledger.md sections 2 and 11. */
+/* The audit log is checked here by the audit's own reading of docs/ledger.md, sections 2 and 11. */
 #include "audit/audit_internal.h"
 
 #include "base/cursor.h"
@@ -13,11 +13,11 @@
 
 enum { KIND_ADOPT = 3, RECORD_MAX = 512, OWED_FIRST = 64 };
 
-static const char record_domain[] = "bourse/act/v1"; /* with its NUL, like the next */
+static const char record_domain[] = "bourse/act/v1"; /* written with its NUL, like the next */
 static const char mark_domain[] = "bourse/acts/v1";
 
-/* Commands whose doing must be in the log: kinds 16 to 20, in the two bytes after domain, number
- * and both times. */
+/* Selects commands whose act must be in the log: kinds 16 to 20. The kind is in the two bytes after
+ * domain, number and both times. */
 static const char unrecorded[] =
     "SELECT log_index FROM ("
     "  SELECT log_index FROM flags UNION SELECT log_index FROM transfers WHERE kind = 2)"
@@ -26,14 +26,14 @@ static const char unrecorded[] =
     "  WHERE hex(substr(bytes, 39, 2)) IN ('1000', '1100', '1200', '1300', '1400', '1600', '1700'))"
     " ORDER BY log_index LIMIT 1";
 
-struct walk { /* where the chain stands */
+struct walk { /* state of the chain */
     uint64_t number;
     struct hash32 chain;
-    struct key32 key;     /* that signs it: starts name it, an adoption may change it */
+    struct key32 key;     /* the signing key: starts name it, an adoption may change it */
     uint64_t first_index; /* the log begins after this command */
     struct hash32 chain_at_mark;
     int64_t log_time_ns;
-    size_t paid; /* of what is owed */
+    size_t paid; /* entries of audit.owed found so far */
 };
 
 const char *audit_act_name(uint16_t kind)
@@ -66,7 +66,7 @@ const char *audit_act_name(uint16_t kind)
     case 64:
         return "refusal";
     default:
-        return "unknown"; /* of a later version: still chained */
+        return "unknown"; /* of a later version: chained all the same */
     }
 }
 
@@ -99,7 +99,7 @@ static void read_name(struct audit *audit, struct audit_act *act)
                            &select, NULL) != SQLITE_OK) {
         return; /* a name is for people only */
     }
-    (void)sqlite3_bind_int64(select, 1, act->account); /* a failure selects nothing */
+    (void)sqlite3_bind_int64(select, 1, act->account); /* a failed bind selects nothing */
     if (sqlite3_step(select) == SQLITE_ROW && sqlite3_column_type(select, 0) == SQLITE_TEXT) {
         (void)snprintf(act->name, sizeof act->name, "%s",
                        (const char *)sqlite3_column_text(select, 0));
@@ -109,8 +109,8 @@ static void read_name(struct audit *audit, struct audit_act *act)
 
 /* ---------------------------------------------------------------- the chain */
 
-/* Every start names the key that signs the log, always the same: only who adopts a journal without
- * HEAD, which is an act of its own, may bring another. */
+/* Every start names the key that signs the log, always the same. An adoption of a journal without
+ * HEAD, which is an act of its own, may alone bring another key. */
 static bool check_key(struct audit *audit, const struct audit_act *act, struct walk *walk)
 {
     if (act->number == 1) {
@@ -127,8 +127,8 @@ static bool check_key(struct audit *audit, const struct audit_act *act, struct w
            audit_finding(audit, "acts", act->number, "the broker started with another audit key");
 }
 
-/* What is owed and what was written come in one order. What the journal did before the log began is
- * not owed. */
+/* Owed and written records come in one order. The acts of the journal before the log began are not
+ * owed. */
 static void pay(const struct audit *audit, const struct audit_act *act, struct walk *walk)
 {
     while (walk->paid < audit->owed_count &&
@@ -199,8 +199,7 @@ static bool walk_rows(struct audit *audit, sqlite3_stmt *select, struct walk *wa
                                                    sqlite3_errmsg(audit->database));
 }
 
-/* ---------------------------------------------------------------- its end, and what must be in it
- */
+/* ---------------------------------------------------------------- the end and completeness */
 
 static bool check_mark(struct audit *audit, const struct walk *walk)
 {
@@ -260,9 +259,10 @@ static bool check_complete(struct audit *audit, const struct walk *walk)
         return audit_unreadable(audit, "the ledger cannot be read: %s",
                                 sqlite3_errmsg(audit->database));
     }
-    /* What the genesis mints is the founder's, not an act. */
+    /* The genesis mints for the founder; this is not an act. */
     uint64_t first = walk->first_index > 1 ? walk->first_index : 1;
-    (void)sqlite3_bind_int64(select, 1, (sqlite3_int64)first); /* else it finds all */
+    /* A failed bind selects all commands. */
+    (void)sqlite3_bind_int64(select, 1, (sqlite3_int64)first);
     int code = sqlite3_step(select);
     uint64_t missing = code == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(select, 0) : 0;
     (void)sqlite3_finalize(select); /* read only */
@@ -285,7 +285,7 @@ bool audit_acts(struct audit *audit, uint64_t since, audit_on_act *on_act, void 
 {
     struct walk walk = {.number = 0};
     sqlite3_stmt *select;
-    if (!has_table(audit)) { /* of a broker before the audit log */
+    if (!has_table(audit)) { /* from a broker before the audit log */
         return !audit->has_mark || audit->mark.acts == 0 ||
                audit_finding(audit, "acts", 0, "the table is missing, and HEAD has seen it");
     }
@@ -300,9 +300,10 @@ bool audit_acts(struct audit *audit, uint64_t since, audit_on_act *on_act, void 
     return good && check_mark(audit, &walk) && (walk.number == 0 || check_complete(audit, &walk));
 }
 
-/* ---------------------------------------------------------------- alone */
+/* ---------------------------------------------------------------- the audit log alone */
 
-/* Entry 1, whose first command is the genesis: head of 80 bytes, length 4, head of a command 16. */
+/* Reads the genesis, the first command of entry 1: head of 80 bytes, length 4, head of a command
+ * 16. */
 static bool read_cluster(struct audit *audit)
 {
     enum { GENESIS_AT = 80 + 4 + 16 };
@@ -336,12 +337,12 @@ void audit_acts_run(const char *folder, uint64_t since, audit_on_act *on_act, vo
         return;
     }
     audit->report = ret_report;
-    /* HEAD first: it may only be behind what is read after it. */
+    /* HEAD is read first, so it may be behind the database, but never ahead. */
     if (audit_paths(audit, folder, database_path, head_path) && audit_read_head(audit, head_path) &&
         audit_open_database(audit, database_path) && read_cluster(audit)) {
         memcpy(ret_report->head, audit->has_mark ? "ok" : "missing", audit->has_mark ? 3 : 8);
         memcpy(ret_report->origin, audit->genesis.origin, sizeof ret_report->origin);
-        (void)audit_acts(audit, since, on_act, context); /* the report says all */
+        (void)audit_acts(audit, since, on_act, context); /* the report has the result */
     }
     (void)sqlite3_close(audit->database); /* read only */
     free(audit);

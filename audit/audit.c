@@ -20,11 +20,11 @@ bool audit_finding(struct audit *audit, const char *table, uint64_t entry, const
     struct audit_report *report = audit->report;
     va_list arguments;
     if (audit_reads_failed()) {
-        return audit_unreadable(audit, "%s", ""); /* what was not read may be whole */
+        return audit_unreadable(audit, "%s", ""); /* unread bytes may be intact */
     }
     report->verdict = AUDIT_FINDING;
     report->entry = entry;
-    (void)snprintf(report->table, sizeof report->table, "%s", table); /* our own names: they fit */
+    (void)snprintf(report->table, sizeof report->table, "%s", table); /* our own names fit */
     va_start(arguments, format);
     (void)vsnprintf(report->what, sizeof report->what, format, arguments); /* cut, never overrun */
     va_end(arguments);
@@ -62,8 +62,8 @@ bool audit_expect_i64(struct audit *audit, const char *what, int64_t expected, i
     if (expected == found) {
         return true;
     }
-    (void)snprintf(audit->report->expected, sizeof audit->report->expected, "%" PRId64,
-                   expected); /* fits */
+    /* The text fits. */
+    (void)snprintf(audit->report->expected, sizeof audit->report->expected, "%" PRId64, expected);
     (void)snprintf(audit->report->found, sizeof audit->report->found, "%" PRId64, found);
     return audit_row_finding(audit, what);
 }
@@ -85,7 +85,7 @@ void audit_cut_name(char ret_name[AUDIT_NAME_SIZE], const char *sent)
     if (length >= AUDIT_NAME_SIZE) {
         length = AUDIT_NAME_SIZE - 1;
         while (length > 0 && ((unsigned char)sent[length] & 0xc0) == 0x80) {
-            length--; /* inside a character of UTF-8 */
+            length--; /* inside a UTF-8 character */
         }
     }
     memset(ret_name, 0, AUDIT_NAME_SIZE);
@@ -143,7 +143,8 @@ static bool read_version(struct audit *audit)
            audit_finding(audit, "journal_base", 0, "the first command of the journal is 1");
 }
 
-/* Whether SQLite keeps commits of it beside it, as those of a broker that was killed. */
+/* Returns true when SQLite's log beside the database holds commits, as after a broker was
+ * killed. */
 static bool has_log(const char *path)
 {
     char log[PATH_MAX + 8];
@@ -152,7 +153,7 @@ static bool has_log(const char *path)
     return stat(log, &facts) == 0 && facts.st_size > 0;
 }
 
-/* One read transaction, so that a running broker does not move what is looked at. */
+/* Opens one read transaction, so that a running broker does not change the data meanwhile. */
 bool audit_open_database(struct audit *audit, const char *path)
 {
     struct stat facts;
@@ -176,7 +177,7 @@ bool audit_open_database(struct audit *audit, const char *path)
 
 static bool run(struct audit *audit, const char *database_path, const char *head_path)
 {
-    /* HEAD first: beside a running broker it may then be behind what is read after it, never
+    /* HEAD is read first. Beside a running broker it may be behind the database, but never
      * ahead. */
     return audit_read_head(audit, head_path) && audit_open_database(audit, database_path) &&
            audit_tree_open(audit) && audit_rows_open(audit) && audit_journal(audit) &&
@@ -208,7 +209,7 @@ static void end(struct audit *audit)
 bool audit_paths(struct audit *audit, const char *folder, char *ret_database, char *ret_head)
 {
     int length = snprintf(ret_database, PATH_MAX, "%s/ledger.db", folder);
-    (void)snprintf(ret_head, PATH_MAX, "%s/HEAD", folder); /* shorter than the one above */
+    (void)snprintf(ret_head, PATH_MAX, "%s/HEAD", folder); /* shorter than the path above */
     return (length > 0 && length < PATH_MAX) ||
            audit_unreadable(audit, "the path of the folder is too long");
 }
@@ -225,7 +226,7 @@ void audit_run(const char *folder, struct audit_report *ret_report)
     }
     audit->report = ret_report;
     if (audit_paths(audit, folder, database_path, head_path)) {
-        (void)run(audit, database_path, head_path); /* the report says all */
+        (void)run(audit, database_path, head_path); /* the report has the result */
     }
     end(audit);
     free(audit);

@@ -1,7 +1,7 @@
-/* audit/audit_internal.h - what the parts of the audit share. Not for anyone else.
+/* audit/audit_internal.h is shared by the files of the audit; no other room includes it.
  *
- * Every check returns true to go on; false after audit_finding or audit_unreadable has written
- * the report. */
+ * Every check returns true to go on. It returns false after audit_finding or audit_unreadable has
+ * written the report. */
 #ifndef BOURSE_AUDIT_AUDIT_INTERNAL_H
 #define BOURSE_AUDIT_AUDIT_INTERNAL_H
 
@@ -23,12 +23,12 @@
 struct audit_map {
     struct audit_slot {
         struct hash32 key;
-        void *value; /* NULL: free */
+        void *value; /* NULL: the slot is free */
     } * slots;
     size_t capacity, count;
 };
 void *audit_map_find(const struct audit_map *map, const struct hash32 *key);
-/* A new zeroed value of `size` under a key that is not there; NULL when out of memory. */
+/* Adds a zeroed value of `size` under a new key. Returns NULL when memory is short. */
 void *audit_map_add(struct audit_map *map, const struct hash32 *key, size_t size);
 void audit_map_fini(struct audit_map *map, void (*end)(void *value)); /* `end` may be NULL */
 struct hash32 audit_id(const struct id128 *id);
@@ -61,7 +61,7 @@ enum audit_money { /* transfers.kind */
                    MONEY_FEE = 7,
 };
 
-enum { AUDIT_NAME_SIZE = 64 }; /* of the ledger's names, their end included */
+enum { AUDIT_NAME_SIZE = 64 }; /* the longest name of the ledger, with its NUL */
 
 struct audit_row {
     enum audit_table table;
@@ -73,10 +73,12 @@ struct audit_row {
     uint32_t number, roles; /* accounts */
     int64_t kind, amount;   /* transfers */
     uint32_t debit, credit;
-    struct key32 owner, provider; /* accounts.key, fills, results and held.consumer too */
-    char name[AUDIT_NAME_SIZE];   /* accounts, jobs, flags, fills.instrument */
+    /* The two fields also hold accounts.key, fills.consumer, results.consumer and held.consumer. */
+    struct key32 owner, provider;
+    char name[AUDIT_NAME_SIZE]; /* accounts, jobs, flags, fills.instrument */
     struct id128 job, order, bid,
-        device;          /* order: asks.ask, bids.bid, cancels.order_id, fills.ask */
+        /* The order is asks.ask, bids.bid, cancels.order_id or fills.ask. */
+        device;
     struct hash32 hash;  /* jobs.manifest, results.hash, held.hash, epochs.commitment */
     struct hash32 check; /* results.checked_by, epochs.secret */
     uint64_t batch_index;
@@ -85,20 +87,20 @@ struct audit_row {
     uint32_t index, attempt, position;
     uint32_t subtasks, width, slots;
     int64_t price, budget, cap, term_ns, paid_ns, charge;
-    uint8_t outcome, status; /* settlements.state, cancels.reason, flags.state too */
+    uint8_t outcome, status; /* also settlements.state, cancels.reason and flags.state */
     uint32_t accepted, failed, cancelled;
     int64_t charged, released;
-    const uint8_t *bytes; /* results.bytes, until the next row */
+    const uint8_t *bytes; /* results.bytes, valid until the next row */
     size_t length;
 };
 
 struct audit_rows {
     sqlite3_stmt *statements[AUDIT_TABLES];
-    struct audit_row ahead[AUDIT_TABLES]; /* the next row of each */
+    struct audit_row ahead[AUDIT_TABLES]; /* the next row of each table */
     bool has_ahead[AUDIT_TABLES];
     uint64_t next_entry, next_leaf;
     bool is_at_end;
-    struct audit_row row; /* the one to look at */
+    struct audit_row row; /* the current row */
 };
 const char *audit_table_name(enum audit_table table);
 
@@ -106,11 +108,11 @@ const char *audit_table_name(enum audit_table table);
 
 enum { AUDIT_RESULTS_MAX = 256 };
 
-struct audit_sent { /* one result of the batch at hand */
+struct audit_sent { /* one result of the current batch */
     struct hash32 hash;
     Bourse__V1__Result *result;
     bool is_used;
-    bool is_missing; /* the command says that something of it was not stored */
+    bool is_missing; /* the command says that a part of it was not stored */
 };
 
 struct audit_command {
@@ -120,8 +122,9 @@ struct audit_command {
     uint16_t kind, verdict;
     const uint8_t *payload; /* borrowed from the entry */
     uint32_t payload_length;
-    struct hash32 dice; /* kind RESULTS: before the envelope */
-    /* Likewise, where the verdict says so: of which results something was not stored. */
+    struct hash32 dice; /* kind RESULTS: stands before the envelope */
+    /* One bit for each result: a part of it was not stored. The bits stand there, too, when the
+     * verdict says so. */
     uint8_t missing[AUDIT_RESULTS_MAX / 8];
 
     struct envelope envelope; /* kinds MESSAGE and RESULTS */
@@ -131,17 +134,17 @@ struct audit_command {
     struct hash32 sent_leaves[AUDIT_RESULTS_MAX];
     size_t sent_count;
 
-    uint32_t accounts_opened, mints_made, epochs_begun; /* by its rows so far */
+    uint32_t accounts_opened, mints_made, epochs_begun; /* counts of its rows so far */
     bool batch_checked;
 };
 
-/* ---- what is known so far */
+/* ---- facts known so far */
 
 struct audit_account {
     struct key32 key;
     uint32_t roles;
     int64_t available, held;
-    uint64_t group; /* the command that named its owner first; 0: it is its own */
+    uint64_t group; /* the command that named its owner first; 0: the account itself */
     char owner[AUDIT_NAME_SIZE];
 };
 
@@ -154,13 +157,13 @@ struct audit_invitation {
 
 struct audit_device {
     struct hash32 cell;           /* attributes as last advertised */
-    int64_t rates[RATES];         /* what they say of each; 0: nothing */
-    bool was_filled;              /* under any ask: leases outlive the ask that they came from */
-    uint32_t slots, owner_number; /* as last advertised, and by whom */
+    int64_t rates[RATES];         /* rates in the attributes; 0: none */
+    bool was_filled;              /* under any ask: leases outlive their ask */
+    uint32_t slots, owner_number; /* as last advertised, and the account that did */
     struct audit_lease *last_lease;
 };
 
-struct audit_terms { /* of the leases of an ask, as it was signed */
+struct audit_terms { /* terms of the leases of an ask, as signed */
     bool is_interruptible;
     int64_t notice_ms, minimum_run_ms;
 };
@@ -173,18 +176,18 @@ struct audit_ask {
     struct hash32 cell; /* zeros: unknown */
     uint32_t slots;
     int64_t price, max_term_ms;
-    bool has_conditions; /* whose bids, or which hours: it may be passed over */
+    bool has_conditions; /* limits on accounts or hours, by which a match may skip the ask */
     struct audit_terms terms;
     bool is_cancelled;
-    struct audit_ask *next; /* in order of entry, for the check of priority */
+    struct audit_ask *next; /* in the order of entries, for the check of priority */
 };
 
-struct audit_bid { /* of one part of a job */
+struct audit_bid { /* the bid of one part of a job */
     struct audit_job *job;
-    uint64_t entry; /* its place in time: a bid that was replaced may have a later one */
+    uint64_t entry; /* its place in time; a replaced bid may have a later one */
     uint32_t number, width, slots, subtasks;
     int64_t cap, limit, term_ms; /* cap -1: none */
-    uint32_t rate; /* cap and limit are values of that work; RATE_NONE: per slot-hour */
+    uint32_t rate; /* cap and limit are values at this rate; RATE_NONE: per slot-hour */
     bool is_cancelled;
 };
 
@@ -202,14 +205,15 @@ struct audit_job {
     uint32_t accepted;
     bool has_hold, hold_is_open;
     int64_t captured, released;
-    /* verify: cheap. Subtask n + k checks subtask k, n is `checked`; 0: nothing is checked. */
+    /* Subtask n + k checks subtask k with `verify: cheap`, where n is `checked`. 0: nothing is
+     * checked. */
     uint32_t checked;
-    uint32_t held;                /* results of it that are held now */
+    uint32_t held;                /* results of the job that are held now */
     struct audit_held **held_now; /* by subtask, the newest first; borrowed from audit.held */
-    uint32_t accepted_checks;     /* that said yes */
+    uint32_t accepted_checks;     /* checks that said yes */
     uint32_t accepted_by_check, accepted_unchecked;
-    /* By subtask, the checkpoint for which its last result but late ones was paid; zeros: for none.
-     * NULL: the job has no checkpoints. */
+    /* The hash, by subtask, of the checkpoint for which its last result, late ones aside, was paid;
+     * zeros: none. NULL: the job has no checkpoints. */
     struct hash32 *saved;
 };
 
@@ -220,18 +224,20 @@ struct audit_held { /* a result that waits for its verdict, or had it */
     uint32_t index, attempt;
     uint64_t lease;
     uint32_t maker_number;
-    uint32_t missing; /* checks that did not find what it left */
-    uint32_t doubts;  /* since rules 18: those, or unsure, of referees who may judge it */
-    /* Since rules 18: the referee that rejected it first, 0: none, and by which check of it; and
-     * whether one of another owner has, too. */
+    uint32_t missing; /* checks that did not find its outputs */
+    /* Since rules 18: checks of the kind `missing`, or unsure, by referees who may judge it. */
+    uint32_t doubts;
+    /* Since rules 18: the first referee that rejected it (0: none), and the attempt of its check.
+     * is_confirmed says that a referee of another owner has rejected it, too. */
     uint32_t accuser, accused_by;
     bool is_confirmed;
     bool is_settled;
-    struct audit_held
-        *before; /* of the same subtask, if it is held as well: no true market has that */
+    /* An earlier result of the same subtask that is held as well. A correct market never has
+     * one. */
+    struct audit_held *before;
 };
 
-struct audit_check { /* what a check said */
+struct audit_check { /* the outcome of a check */
     struct audit_job *job;
     uint32_t index, attempt, provider_number;
     uint8_t outcome, status;
@@ -239,14 +245,15 @@ struct audit_check { /* what a check said */
     uint32_t verdict;
     struct hash32 seed;
 };
-/* Whether the check found no bytes of the product that it judges. */
+/* Returns true when the check found no bytes of the product that it judges. */
 static inline bool audit_lacks_product(const struct audit_check *check)
 {
     return check->outcome == OUTCOME_INPUT_MISSING && !check->lacks_factor;
 }
 
-enum { AUDIT_JUDGES = 64 }; /* more than the rules let judge one subtask */
-struct audit_jury {         /* of a subtask */
+enum { AUDIT_JUDGES = 64 }; /* more than the rules allow for one subtask */
+/* The jury of a subtask: the accounts that have judged it. */
+struct audit_jury {
     uint32_t count;
     uint32_t accounts[AUDIT_JUDGES];
 };
@@ -256,30 +263,30 @@ struct audit_lease {
     struct key32 provider;
     uint32_t provider_number;
     struct id128 device;
-    bool is_simulated; /* by the instrument that its fill names */
+    bool is_simulated; /* by the instrument in its fill */
     uint32_t width;
     int64_t price, paid_ns, charged;
     const struct audit_bid *bid;
     struct audit_terms terms;
     int64_t filled_ns;
     bool was_taken;             /* another bid has taken it */
-    struct audit_lease *before; /* on the same device, the newest first */
+    struct audit_lease *before; /* the one before on the same device; newest first */
     uint32_t slots;
-    uint32_t device_slots;       /* when it was filled; 0: not known */
-    bool is_plain;               /* it took nobody's place, so that its slots were free */
-    uint64_t beside;             /* slots of others that were let for certain when it was filled */
-    bool has_begun;              /* for certain */
-    struct audit_lease *counted; /* it is counted beside those up to this one */
+    uint32_t device_slots;       /* at the time of its fill; 0: unknown */
+    bool is_plain;               /* it took no other lease's place, so its slots were free */
+    uint64_t beside;             /* slots certainly let to others at the time of its fill */
+    bool has_begun;              /* certainly begun */
+    struct audit_lease *counted; /* newest lease whose `beside` already counts this one */
 };
 
-struct audit_due { /* what the last result row must be followed by */
+struct audit_due { /* payments that must follow the last result row */
     struct audit_job *job;
     uint64_t lease;
     uint32_t index, attempt, provider_number;
     int64_t capture, fee;
 };
 
-struct audit_mark { /* what HEAD says */
+struct audit_mark { /* content of HEAD */
     uint64_t counter, index, tree_size;
     struct hash32 chain;
     uint64_t acts; /* newest record of the audit log */
@@ -294,24 +301,24 @@ struct audit_tree {
     struct hash32 complete[AUDIT_LEVELS];
     bool has_root;
     struct hash32 root_at_checkpoint;
-    sqlite3_stmt *nodes[2]; /* stored hashes of level 0 and 8, read along */
+    sqlite3_stmt *nodes[2]; /* stored hashes of level 0 and 8, read in step */
     char note[512];
     uint64_t note_size;
     bool has_note;
 };
 
-/* A record that the audit log owes the journal: a start for each epoch that wrote entries, limits
- * for each entry that changes them. Both stand beside the command before. */
+/* A record that the journal requires in the audit log: a start for each epoch that wrote entries,
+ * limits for each entry that changes them. Each stands beside the command before. */
 struct audit_owed {
     uint16_t kind;
     uint64_t log_index;
 };
 enum { AUDIT_ACT_START = 1, AUDIT_ACT_LIMITS = 21 };
 
-/* What orders may be; set by signed commands. */
+/* Bounds on orders; signed commands set them. */
 struct audit_bands {
     int64_t least_micro, most_micro;
-    int64_t notional_micro; /* 0: any */
+    int64_t notional_micro; /* 0: no bound */
 };
 
 struct audit {
@@ -330,38 +337,38 @@ struct audit {
     struct audit_map numbers;     /* account key -> uint32_t */
     struct audit_map invitations; /* token hash */
     struct audit_map devices;     /* device id */
-    struct audit_map instruments; /* audit_instrument of what was ever advertised */
+    struct audit_map instruments; /* audit_instrument of every advertised device */
     struct audit_map asks, bids, jobs, leases;
-    struct audit_map tainted; /* account number: was suspect or away once */
+    struct audit_map tainted; /* account number: was once suspect or away */
     struct audit_map held;    /* number of the command and position in its batch */
     struct audit_map checks;  /* hash of the check's Result */
     struct audit_map juries;  /* job id and index of a subtask */
-    bool has_epoch;           /* one began */
-    bool has_secret;          /* a later one shows it */
+    bool has_epoch;           /* an epoch has begun */
+    bool has_secret;          /* a later epoch shows its secret */
     struct hash32 commitment, secret;
     struct audit_ask *first_ask, *last_ask;
     struct audit_due due;
     uint64_t last_lease;
     struct audit_owed *owed; /* in the order of the journal */
     size_t owed_count, owed_capacity;
-    bool has_limits; /* the first limits of a journal change none, and are no act */
-    /* Number of the rules in force at the command at hand, by the limits before it; 0 before the
-     * first limits. A check that a change of the rules added asks `rules >= N`. */
+    bool has_limits; /* the first limits of a journal change nothing, and are no act */
+    /* Number of the rules in force at the current command, by the limits before it; 0 before the
+     * first limits. A check that a change of the rules added tests `rules >= N`. */
     uint32_t rules;
 };
 
 /* ---- reporting (audit.c) */
 __attribute__((format(printf, 4, 5))) bool audit_finding(struct audit *audit, const char *table,
                                                          uint64_t entry, const char *format, ...);
-/* From here on a read that the disk refuses is remembered. */
+/* Starts to record reads that the disk refuses. */
 void audit_watch_reads(void);
 bool audit_reads_failed(void);
 __attribute__((format(printf, 2, 3))) bool audit_unreadable(struct audit *audit, const char *format,
                                                             ...);
-/* The finding is of the row at hand. Always false. */
+/* Reports a finding about the current row. Always returns false. */
 bool audit_row_finding(struct audit *audit, const char *what);
-/* Each true when found equals expected; else there is a finding. The first is here whole, so that
- * analyzers see what holds after it. */
+/* Each function returns true when found equals expected; else it reports a finding. The first is
+ * defined here, so that analyzers know what holds after it. */
 static inline bool audit_expect(struct audit *audit, bool holds, const char *what)
 {
     if (!holds) {
@@ -372,111 +379,112 @@ static inline bool audit_expect(struct audit *audit, bool holds, const char *wha
 bool audit_expect_i64(struct audit *audit, const char *what, int64_t expected, int64_t found);
 bool audit_expect_bytes(struct audit *audit, const char *what, const void *expected,
                         const void *found, size_t length);
-/* A name of the ledger is the signed one (NULL: none), cut between characters to what the ledger
- * keeps. */
+/* audit_expect_name() checks that a name of the ledger is the signed one (NULL: none).
+ * audit_cut_name() cuts the signed name between characters to the ledger's length. */
 bool audit_expect_name(struct audit *audit, const char *what, const char *sent);
 void audit_cut_name(char ret_name[AUDIT_NAME_SIZE], const char *sent);
 bool audit_out_of_memory(struct audit *audit);
 
-/* Key of "this account advertised the device under that instrument". */
+/* Returns the key for "this account advertised the device under this instrument". */
 struct hash32 audit_instrument(uint32_t account, const struct id128 *device, const char *name);
 
-/* ---- audit_rows.c */
+/* ---- rows.c */
 bool audit_rows_open(struct audit *audit);
 void audit_rows_close(struct audit *audit);
-/* Moves to the next row, whose entry and leaf numbers must follow without a gap. */
+/* Moves to the next row. Its entry and leaf numbers must follow without a gap. */
 bool audit_rows_next(struct audit *audit);
 
 /* ---- audit.c */
-/* Paths of ledger.db and HEAD in `folder`, each of PATH_MAX bytes. */
+/* Writes the paths of ledger.db and HEAD in `folder`, each of PATH_MAX bytes. */
 bool audit_paths(struct audit *audit, const char *folder, char *ret_database, char *ret_head);
 bool audit_open_database(struct audit *audit, const char *path);
 
-/* ---- audit_journal.c */
-/* Reads HEAD into the audit's mark. A missing one is no finding: a backup has none. */
+/* ---- journal.c */
+/* Reads HEAD into the audit's mark. A missing HEAD is no finding: a backup has none. */
 bool audit_read_head(struct audit *audit, const char *path);
-/* Walks the chain; calls audit_command_check for each command. Compares HEAD, which was read
+/* Walks the chain and calls audit_command_check for each command. Compares HEAD, which was read
  * before. */
 bool audit_journal(struct audit *audit);
 
-/* ---- audit_acts.c */
-/* Takes note of a record that must be in the audit log. */
+/* ---- acts.c */
+/* Records an act that must be in the audit log. */
 bool audit_owe(struct audit *audit, uint16_t kind, uint64_t log_index);
-/* The audit log against HEAD, and whether every mint and every freeze is in it, and whatever was
- * owed. `on_act` may be NULL. */
+/* Checks the audit log against HEAD. Every mint, every freeze and all owed records must be in it.
+ * `on_act` may be NULL. */
 bool audit_acts(struct audit *audit, uint64_t since, audit_on_act *on_act, void *context);
 
-/* ---- audit_commands.c */
-/* Decodes, verifies the signature, takes note of what later rows rely on; then looks at all rows
- * that bear its index. */
+/* ---- commands.c */
+/* Decodes a command, verifies its signature, and records facts for later rows. Then checks all rows
+ * with its index. */
 bool audit_command_check(struct audit *audit, struct audit_command *command);
 void audit_command_fini(struct audit_command *command);
-/* Accounts by key: false when unknown. */
+/* Returns the number of the account with a key; false when unknown. */
 bool audit_account_number(const struct audit *audit, const struct key32 *key, uint32_t *ret_number);
 
-/* ---- audit_tree.c */
+/* ---- tree.c */
 bool audit_tree_open(struct audit *audit);
 void audit_tree_close(struct audit *audit);
 bool audit_tree_add(struct audit *audit, const struct audit_row *row);
 bool audit_tree_end(struct audit *audit);
 
-/* ---- audit_money.c */
+/* ---- money.c */
 bool audit_account_row(struct audit *audit, struct audit_command *command);
 bool audit_transfer_row(struct audit *audit, struct audit_command *command);
-/* Before any row that is not a payment: all that the last result was due has been paid. */
+/* Checks, before any row that is not a payment, that the last result was fully paid. */
 bool audit_nothing_due(struct audit *audit);
 bool audit_balances(struct audit *audit);
 
-/* ---- audit_market.c */
+/* ---- market.c */
 bool audit_job_row(struct audit *audit, struct audit_command *command);
 bool audit_ask_row(struct audit *audit, struct audit_command *command);
 bool audit_bid_row(struct audit *audit, struct audit_command *command);
 bool audit_cancel_row(struct audit *audit, struct audit_command *command);
 bool audit_fill_row(struct audit *audit, struct audit_command *command);
-/* By the row at hand, of a result that came in time, that lease has its slots. */
+/* Records that the lease has its slots: the current row has a result of it that came in time. */
 bool audit_lease_worked(struct audit *audit, struct audit_lease *lease);
 bool audit_flag_row(struct audit *audit, struct audit_command *command);
 
-/* ---- audit_checks.c */
+/* ---- checks.c */
 bool audit_epoch_row(struct audit *audit, struct audit_command *command);
-/* After its rows: a command that begins an epoch as it should has begun one. */
+/* Checks, after the rows of a command that should begin an epoch, that one began. */
 bool audit_epoch_command(struct audit *audit, const struct audit_command *command);
-/* Whether a batch of results came with the dice of its epoch, where those are known. */
+/* Returns true when a batch of results came with the dice of its epoch, where those are known. */
 bool audit_dice(struct audit *audit, const struct audit_command *command);
-/* A HELD: what was held of the batch at hand. */
+/* Handles a HELD row: a held result of the current batch. */
 bool audit_hold(struct audit *audit, const struct audit_lease *lease, const struct hash32 *dice);
-/* The result of the row at hand, where it was held; NULL where not. */
+/* Returns the held result of the current row, or NULL when it was not held. */
 struct audit_held *audit_held_of(const struct audit *audit);
-/* Whether the row's level is true, and what the check that it names says bears out the row's
- * status. `held` as above; its one RESULT is this then. */
+/* Checks that the row's level is true, and that the check it names supports the row's status.
+ * `held` is from audit_held_of; the row is its one RESULT. */
 bool audit_level(struct audit *audit, const struct audit_command *command,
                  const struct audit_lease *lease, struct audit_held *held,
                  const Bourse__V1__Result *result);
-/* Drawn when the result had come: from the dice of its command, its hash, and which attempt of the
- * check it is for. */
+/* Returns the seed, drawn after the result arrived. It is made from the dice of its command, its
+ * hash, and the attempt of the check. */
 struct hash32 audit_seed(const struct audit_held *held, uint32_t index, uint32_t attempt);
-/* A settlement: nothing of the job is held any more, and every check decided something. */
+/* Checks, at a settlement, that no result of the job is held any more, and that every check decided
+ * one. */
 bool audit_checks_of(struct audit *audit, const struct audit_job *job);
 
 /* ---- juries.c */
-/* Whether the rules in force need two of different owners to refute a result. */
+/* Returns true when the rules in force need two referees of different owners to refute a result. */
 bool audit_two_refute(const struct audit *audit);
-/* A SetOwner that was accepted. */
+/* Records an accepted SetOwner. */
 bool audit_set_owner(struct audit *audit, const struct audit_command *command);
-/* Whether the referee's owner did not make what was held; nor, if the row accepts it, accused it.
- */
+/* Returns true when the referee may judge the held result. Its owner is not the maker's, and, if
+ * the row accepts the result, not the accuser's either. */
 bool audit_may_judge(const struct audit *audit, const struct audit_held *held, uint32_t referee);
-/* The row at hand is a check of what is held. False: out of memory. */
+/* Records the check of a held result in the current row. Returns false when memory is short. */
 bool audit_note_verdict(struct audit *audit, const struct audit_lease *lease,
                         struct audit_held *held, const struct audit_check *check,
                         const Bourse__V1__Result *result);
-/* Whether the lease's provider has not judged the subtask of the row at hand. */
+/* Checks that the lease's provider has not judged the subtask of the current row. */
 bool audit_may_make(struct audit *audit, const struct audit_lease *lease);
-/* Whether the row's result was decided by what its client signed with this command. */
+/* Checks that the signed command of the client decided the row's result. */
 bool audit_client_word(struct audit *audit, const struct audit_command *command,
                        const struct audit_held *held);
 
-/* ---- audit_results.c */
+/* ---- results.c */
 bool audit_held_row(struct audit *audit, struct audit_command *command);
 bool audit_result_row(struct audit *audit, struct audit_command *command);
 bool audit_settlement_row(struct audit *audit, struct audit_command *command);

@@ -1,4 +1,5 @@
-/* Dice, results that were held, and the checks that decided them: docs/ledger.md section 7. */
+/* The audit verifies dice, held results, and the checks that decided them. docs/ledger.md section 7
+ * has the rules. */
 #include "audit/audit_internal.h"
 
 #include "base/cursor.h"
@@ -15,7 +16,7 @@ enum {
     LEVEL_CHEAP = 1,
     LEVEL_CLIENT = 2,
     MISSING_TO_REFUTE = 2, /* before rules 18 */
-    DOUBTS_TO_REDO = 2,    /* checks that found no bytes, or were unsure: since rules 18 */
+    DOUBTS_TO_REDO = 2,    /* checks without bytes, or unsure: since rules 18 */
 };
 
 static const struct hash32 nothing;
@@ -28,7 +29,7 @@ static bool fits(const struct hash32 *secret, const struct hash32 *commitment)
     return hash32_equal(&hash, commitment);
 }
 
-/* The secret of the epoch that begins with the row at hand is shown by the next one. */
+/* Finds the secret of the epoch that begins with the current row. The next epoch shows it. */
 static bool look_ahead(struct audit *audit)
 {
     sqlite3_stmt *select;
@@ -38,14 +39,15 @@ static bool look_ahead(struct audit *audit)
                            &select, NULL) != SQLITE_OK) {
         return audit_unreadable(audit, "table epochs: %s", sqlite3_errmsg(audit->database));
     }
-    (void)sqlite3_bind_int64(
-        select, 1, (sqlite3_int64)audit->rows.row.entry); /* a failed bind finds nothing */
+    /* A failed bind finds nothing. */
+    (void)sqlite3_bind_int64(select, 1, (sqlite3_int64)audit->rows.row.entry);
     if (sqlite3_step(select) == SQLITE_ROW && sqlite3_column_bytes(select, 0) == 32) {
         memcpy(secret.bytes, sqlite3_column_blob(select, 0), 32);
     }
     (void)sqlite3_finalize(select); /* read only */
     audit->secret = secret;
-    audit->has_secret = fits(&secret, &audit->commitment); /* if not, its own row is the finding */
+    /* If not, the row that shows it gives the finding. */
+    audit->has_secret = fits(&secret, &audit->commitment);
     return true;
 }
 
@@ -100,7 +102,7 @@ bool audit_dice(struct audit *audit, const struct audit_command *command)
     uint8_t message[8];
     struct writer out = writer_over(message, sizeof message);
     if (audit->has_epoch && !audit->has_secret) {
-        return true; /* its secret was not shown yet, or was lost */
+        return true; /* its secret is not shown yet, or was lost */
     }
     if (audit->has_epoch) {
         writer_u64(&out, command->index);
@@ -114,7 +116,7 @@ bool audit_dice(struct audit *audit, const struct audit_command *command)
                          command->index);
 }
 
-/* ---- what was held */
+/* ---- held results */
 
 static struct hash32 held_name(uint64_t batch_index, uint32_t position)
 {
@@ -160,7 +162,7 @@ struct audit_held *audit_held_of(const struct audit *audit)
     return audit_map_find(&audit->held, &name);
 }
 
-/* ---- what a check said */
+/* ---- outcomes of checks */
 
 static bool note_check(struct audit *audit, const struct audit_lease *lease,
                        const Bourse__V1__Result *result)
@@ -199,7 +201,7 @@ static bool note_check(struct audit *audit, const struct audit_lease *lease,
 
 struct hash32 audit_seed(const struct audit_held *held, uint32_t index, uint32_t attempt)
 {
-    static const char domain[] = "bourse/check/v1"; /* and its NUL */
+    static const char domain[] = "bourse/check/v1"; /* hashed with its NUL */
     uint8_t bytes[sizeof domain + 32 + 32 + 4 + 4];
     struct writer out = writer_over(bytes, sizeof bytes);
     writer_bytes(&out, domain, sizeof domain);
@@ -210,7 +212,7 @@ struct hash32 audit_seed(const struct audit_held *held, uint32_t index, uint32_t
     return sha256_of(bytes, out.position);
 }
 
-/* Whether what the check said leads to the row's status. */
+/* Returns true when the outcome of the check supports the row's status. */
 static bool bears_out(const struct audit *audit, const struct audit_held *held,
                       const struct audit_check *check)
 {
@@ -262,7 +264,7 @@ static bool check_cheap(struct audit *audit, const struct audit_lease *lease,
     return true;
 }
 
-/* Its one RESULT. */
+/* Handles the one RESULT of a held result. */
 static bool settle_held(struct audit *audit, struct audit_held *held)
 {
     const struct audit_row *row = &audit->rows.row;

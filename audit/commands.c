@@ -1,4 +1,5 @@
-/* Commands: decoded, their signatures verified, and what later rows rely on kept. */
+/* The audit decodes commands here, verifies their signatures, and keeps the facts that later rows
+ * rely on. */
 #include "audit/audit_internal.h"
 
 #include "base/cursor.h"
@@ -20,10 +21,11 @@ enum {
     KIND_EPOCH = 8,
     KIND_RESULTS = 9,
     DICE_BYTES = 32,
-    MISSING_BYTES = 32, /* a bit for each result */
+    MISSING_BYTES = 32, /* one bit for each result */
     VERDICT_SIGNED = 1,
     VERDICT_MISSING = 2,
-    RULES_OF_OUTPUTS = 18, /* from here on a result counts only if its outputs were stored */
+    /* Since these rules a result counts only if its outputs were stored. */
+    RULES_OF_OUTPUTS = 18,
 };
 
 static bool journal_finding(struct audit *audit, const struct audit_command *command,
@@ -46,7 +48,7 @@ bool audit_account_number(const struct audit *audit, const struct key32 *key, ui
 
 /* ---- signatures */
 
-/* Whose key a command must be signed with: a JOIN brings its own. */
+/* Returns the key that must have signed the command. A JOIN brings its own key. */
 static const struct key32 *signer_of(const struct audit *audit, const struct audit_command *command,
                                      struct key32 *buffer)
 {
@@ -137,7 +139,7 @@ static bool decode(struct audit *audit, struct audit_command *command)
             (check_batch(audit, command) && audit_dice(audit, command)));
 }
 
-/* ---- what later rows rely on */
+/* ---- facts for later rows */
 
 static bool is_operator(const struct audit *audit, const struct audit_command *command)
 {
@@ -151,9 +153,9 @@ static bool note_invitation(struct audit *audit, const struct audit_command *com
     struct hash32 token = codec_hash(body->token_hash);
     struct audit_invitation *invitation = audit_map_find(&audit->invitations, &token);
     if (!is_operator(audit, command)) {
-        return true; /* refused: nothing may rely on it */
+        return true; /* refused, so nothing may rely on it */
     }
-    /* The first stands while it can be redeemed. */
+    /* The first invitation stands while it can be redeemed. */
     if (invitation != NULL && !invitation->is_used &&
         invitation->expires_ms * 1000000 > command->log_time_ns) {
         return true;
@@ -176,8 +178,8 @@ static int compare_attributes(const void *a, const void *b)
                   sizeof(struct hash32));
 }
 
-/* Devices with the same set of attributes are of one cell; to be a referee's or an operator's is
- * one. */
+/* Devices with the same set of attributes share a cell. The roles of referee and operator count as
+ * attributes. */
 static bool cell_of(const Bourse__V1__Device *device, uint32_t roles, struct hash32 *ret_cell)
 {
     const uint8_t trusted = (uint8_t)(roles & (ROLE_REFEREE | ROLE_OPERATOR));
@@ -202,7 +204,7 @@ static bool cell_of(const Bourse__V1__Device *device, uint32_t roles, struct has
     return true;
 }
 
-/* Of several figures of a rate the least. */
+/* Keeps the least of several figures of a rate. */
 static void rates_of(const Bourse__V1__Device *device, int64_t ret_rates[RATES])
 {
     memset(ret_rates, 0, RATES * sizeof *ret_rates);
@@ -235,7 +237,8 @@ static bool note_instrument(struct audit *audit, uint32_t account, const struct 
            audit_map_add(&audit->instruments, &key, 1) != NULL || audit_out_of_memory(audit);
 }
 
-/* Among the attributes it may stand too, and is that one then; a number there is no name. */
+/* The instrument may also stand among the attributes, and counts then. A number there is no
+ * name. */
 static bool note_instruments(struct audit *audit, uint32_t account, const struct id128 *device,
                              const Bourse__V1__Device *body)
 {
@@ -250,7 +253,8 @@ static bool note_instruments(struct audit *audit, uint32_t account, const struct
     return noted;
 }
 
-/* Advertising again, on whatever terms, makes its asks useless as witnesses of priority. */
+/* A second advertisement, on any terms, makes the account's asks useless as witnesses of
+ * priority. */
 static bool taint(struct audit *audit, uint32_t account)
 {
     struct hash32 name = audit_number(account);
@@ -322,7 +326,7 @@ static bool note_presence(struct audit *audit, const struct audit_command *comma
                             (uint32_t)bytes[3] << 24);
 }
 
-/* ---- rows of this command */
+/* ---- rows of a command */
 
 static bool check_place(struct audit *audit, const struct audit_command *command)
 {
@@ -384,7 +388,7 @@ static bool check_rows(struct audit *audit, struct audit_command *command)
     return audit_nothing_due(audit);
 }
 
-/* The rules that the command names judge it and those after it, up to the next limits. */
+/* The rules in the command apply to it and to later commands, up to the next limits. */
 static bool note_limits(struct audit *audit, const struct audit_command *command)
 {
     const bool is_change = audit->has_limits;

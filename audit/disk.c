@@ -1,5 +1,4 @@
-/* How the audit tells a read that failed from damaged data, which SQLite by itself calls the same.
- */
+/* The audit tells a failed read from damaged data here; SQLite by itself reports both alike. */
 #include "audit/audit_internal.h"
 
 #include <errno.h>
@@ -9,7 +8,7 @@
 
 static atomic_bool reads_failed;
 
-/* SQLite takes EIO, ENXIO and ERANGE for damage; any other error is an I/O error to it. */
+/* SQLite takes EIO, ENXIO and ERANGE for damage. Any other error is an I/O error to it. */
 static ssize_t as_failed(ssize_t count)
 {
     if (count < 0 && errno != EINTR) {
@@ -32,7 +31,7 @@ static ssize_t read_at(int fd, void *bytes, size_t length, off_t offset)
 static void replace_reads(void)
 {
     static const struct {
-        const char *name; /* SQLite's own; it uses one of them, as it was built */
+        const char *name; /* SQLite's name; each build uses one of them */
         sqlite3_syscall_ptr call;
     } reads[] = {{"read", (sqlite3_syscall_ptr)read_next},
                  {"pread", (sqlite3_syscall_ptr)read_at},
@@ -40,7 +39,7 @@ static void replace_reads(void)
     sqlite3_vfs *vfs = sqlite3_vfs_find("unix");
     for (size_t i = 0; vfs != NULL && i < sizeof reads / sizeof reads[0]; i++) {
         if (vfs->xGetSystemCall(vfs, reads[i].name) != NULL) {
-            (void)vfs->xSetSystemCall(vfs, reads[i].name, reads[i].call); /* it is there */
+            (void)vfs->xSetSystemCall(vfs, reads[i].name, reads[i].call); /* the call exists */
         }
     }
 }

@@ -1,4 +1,4 @@
-/* The journal as the audit reads it: its own reading of docs/ledger.md sections 1 and 2. */
+/* The journal is read here by the audit's own reading of docs/ledger.md, sections 1 and 2. */
 #include "audit/audit_internal.h"
 
 #include "base/cursor.h"
@@ -14,13 +14,13 @@ enum {
     HEAD_SLOTS = 4,
     HEAD_SLOT = 512,
     HEAD_BYTES = HEAD_SLOTS * HEAD_SLOT,
-    HEAD_COPY = 2, /* a mark is also in the slot so many further on */
+    HEAD_COPY = 2, /* each mark has a copy in the slot so many further on */
     HEAD_READS = 3,
 };
 
-struct link { /* where the chain stands */
+struct link { /* state of the chain */
     uint64_t entry, next_command;
-    uint64_t epoch; /* 0: of none yet */
+    uint64_t epoch; /* 0: no epoch yet */
     struct hash32 chain;
 };
 
@@ -41,14 +41,14 @@ static bool read_mark(const uint8_t slot[HEAD_SLOT], struct audit_mark *ret_mark
     return true;
 }
 
-struct marks { /* what HEAD says, read once */
+struct marks { /* content of HEAD, read once */
     struct audit_mark newest;
     bool has_mark;
     size_t length;
     uint32_t damaged;
 };
 
-/* False with errno. */
+/* Reads the file. Returns false with errno. */
 static bool read_bytes(const char *path, uint8_t ret_bytes[HEAD_BYTES], size_t *ret_length)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -62,7 +62,8 @@ static bool read_bytes(const char *path, uint8_t ret_bytes[HEAD_BYTES], size_t *
     return length >= 0;
 }
 
-/* Whether something was ever written there: zeros are no mark while no mark had this place. */
+/* Returns true when a mark was ever written to the slot. Zeros are no mark as long as no mark used
+ * the slot. */
 static bool was_written(const uint8_t *bytes, size_t slot, const struct marks *marks)
 {
     static const uint8_t zeros[HEAD_SLOT];
@@ -73,7 +74,7 @@ static bool was_written(const uint8_t *bytes, size_t slot, const struct marks *m
 
 static bool read_marks(const char *path, struct marks *marks)
 {
-    uint8_t bytes[HEAD_BYTES] = {0}; /* slots that the file lacks are zeros */
+    uint8_t bytes[HEAD_BYTES] = {0}; /* slots missing in the file are zeros */
     bool is_whole[HEAD_SLOTS];
     *marks = (struct marks){.has_mark = false};
     if (!read_bytes(path, bytes, &marks->length)) {
@@ -109,8 +110,8 @@ bool audit_read_head(struct audit *audit, const char *path)
            audit_finding(audit, "HEAD", 0, "none of its marks is whole");
 }
 
-/* Entry: "BJE1", u32 count, u64 index, u64 epoch, 16 batch, 32 previous, u64 first command, then
- * the commands. */
+/* The entry has "BJE1", u32 count, u64 index, u64 epoch, 16 batch, 32 previous, u64 first command,
+ * then the commands. */
 static bool check_entry_head(struct audit *audit, struct reader *in, struct link *link,
                              uint32_t *ret_count)
 {
@@ -119,7 +120,7 @@ static bool check_entry_head(struct audit *audit, struct reader *in, struct link
     uint64_t index = reader_u64(in);
     struct hash32 previous;
     uint64_t epoch = reader_u64(in);
-    (void)reader_view(in, 16); /* batch id: any */
+    (void)reader_view(in, 16); /* the batch id may be any */
     reader_bytes(in, previous.bytes, 32);
     uint64_t first_command = reader_u64(in);
     if (in->failed || memcmp(magic, "BJE1", 4) != 0 || count == 0) {
@@ -138,7 +139,7 @@ static bool check_entry_head(struct audit *audit, struct reader *in, struct link
                              "its epoch is before that of the entry before");
     }
     *ret_count = count;
-    bool is_first = epoch != link->epoch; /* of a broker that began to lead */
+    bool is_first = epoch != link->epoch; /* a broker has begun to lead */
     link->epoch = epoch;
     return !is_first || audit_owe(audit, AUDIT_ACT_START, first_command - 1);
 }
@@ -237,7 +238,8 @@ static bool check_head(struct audit *audit, const struct audit_mark *mark, const
     return true;
 }
 
-/* Each start of a broker leads under the next epoch, and may have written nothing yet. */
+/* Each start of a broker leads under the next epoch. The newest may not have written anything
+ * yet. */
 static bool check_epoch(struct audit *audit, const struct link *link)
 {
     sqlite3_stmt *select;
@@ -287,7 +289,7 @@ static bool walk(struct audit *audit, sqlite3_stmt *select, const struct audit_m
 
 bool audit_journal(struct audit *audit)
 {
-    static struct audit_command command; /* large; one audit runs at a time */
+    static struct audit_command command; /* the struct is large; one audit runs at a time */
     sqlite3_stmt *select;
     memcpy(audit->report->head, audit->has_mark ? "ok" : "missing", audit->has_mark ? 3 : 8);
     if (sqlite3_prepare_v2(audit->database,

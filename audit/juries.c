@@ -1,5 +1,6 @@
-/* Who judged what, and whose accounts they are: since rules 18 a result is refuted by two of
- * different owners, and who judged a subtask never makes it. docs/ledger.md section 7. */
+/* The audit records which referees judged a result, and which accounts have one owner. Since rules
+ * 18 two referees of different owners refute a result, and a judge of a subtask never makes it.
+ * docs/ledger.md section 7 has the rules. */
 #include "audit/audit_internal.h"
 
 #include "base/cursor.h"
@@ -93,7 +94,7 @@ bool audit_may_make(struct audit *audit, const struct audit_lease *lease)
     return audit_expect(audit, may, "who judged a subtask does not make it");
 }
 
-/* ---- what a check says of a result that is held */
+/* ---- verdicts on held results */
 
 bool audit_may_judge(const struct audit *audit, const struct audit_held *held, uint32_t referee)
 {
@@ -103,8 +104,8 @@ bool audit_may_judge(const struct audit *audit, const struct audit_held *held, u
                                          !have_one_owner(audit, referee, held->accuser)));
 }
 
-/* It was made of the job's manifest, on the device of its lease: else it is as if it was refused.
- */
+/* Returns true when the check follows the job's manifest, on the device of its lease. Any other
+ * check counts as refused. */
 static bool is_honest(const struct audit_lease *lease, const Bourse__V1__Result *result)
 {
     const struct hash32 manifest = codec_hash(result->manifest);
@@ -113,8 +114,8 @@ static bool is_honest(const struct audit_lease *lease, const Bourse__V1__Result 
            lease->is_simulated == (result->has_simulated && result->simulated);
 }
 
-/* The row at hand is a check, which may judge: it came in time, and its owner is neither that of
- * the maker nor that of who has accused the result already. */
+/* The check of the current row counts if it may judge. It came in time, and its owner is neither
+ * the maker's nor an earlier accuser's. */
 bool audit_note_verdict(struct audit *audit, const struct audit_lease *lease,
                         struct audit_held *held, const struct audit_check *check,
                         const Bourse__V1__Result *result)
@@ -124,7 +125,7 @@ bool audit_note_verdict(struct audit *audit, const struct audit_lease *lease,
     const bool is_verdict = check->outcome == OUTCOME_OK && check->status == ATTEMPT_FAILED_PAID;
     const bool rejects = is_verdict && check->verdict == VERDICT_REJECT;
     const uint32_t referee = check->provider_number;
-    if (!audit_two_refute(audit)) { /* a doubt of then counts with those of later rules */
+    if (!audit_two_refute(audit)) { /* doubts from now count under later rules */
         held->doubts += is_verdict && check->verdict == VERDICT_UNSURE;
         return true;
     }
@@ -134,7 +135,7 @@ bool audit_note_verdict(struct audit *audit, const struct audit_lease *lease,
     }
     held->doubts += is_missing || check->verdict == VERDICT_UNSURE;
     if (rejects && held->accuser == NO_ACCUSER) {
-        held->accuser = referee; /* no account of a provider has number 0 */
+        held->accuser = referee; /* no provider's account has number 0 */
         held->accused_by = check->attempt;
     } else if (rejects) {
         held->is_confirmed = true;
@@ -142,7 +143,7 @@ bool audit_note_verdict(struct audit *audit, const struct audit_lease *lease,
     return add_judge(audit, held, referee);
 }
 
-/* ---- the client's own word */
+/* ---- the client's decision */
 
 static struct hash32 hash_of_command(const struct audit_command *command)
 {
@@ -156,7 +157,7 @@ static struct hash32 hash_of_command(const struct audit_command *command)
     return sha256_end(&hash);
 }
 
-/* It refutes what a referee of another owner has accused, and nothing else. */
+/* The client refutes only a result that a referee of another owner has accused. */
 static uint8_t status_of_word(const struct audit *audit, const struct audit_held *held,
                               uint32_t verdict)
 {

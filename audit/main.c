@@ -1,7 +1,7 @@
-/* bourse-audit FOLDER [--json]: the verdict of audit/audit.h as a program; with --acts, the audit
- * log.
+/* The program `bourse-audit FOLDER [--json]` prints the verdict of audit/audit.h. With --acts it
+ * prints the audit log.
  *
- * Exit codes: 0 nothing found, 1 a finding, 2 usage, 3 no journal there, or it cannot be read. */
+ * Exit codes: 0 nothing found, 1 a finding, 2 usage, 3 no journal, or it cannot be read. */
 #include "audit/audit.h"
 
 #include "base/text.h"
@@ -35,7 +35,7 @@ static void print_counted(uint64_t count, const char *one, const char *many, con
     printf("%" PRIu64 " %s%s", count, count == 1 ? one : many, after);
 }
 
-/* A damaged copy hides nothing, so that it is no finding. A start says the same. */
+/* A damaged copy hides nothing, so it is no finding. The broker warns likewise at its start. */
 static void warn_of_head(const struct audit_report *report)
 {
     if (report->head_damaged > 0 && report->verdict != AUDIT_UNREADABLE) {
@@ -93,8 +93,8 @@ static json_t *verdict_of(const struct audit_report *report)
     static const char *const verdicts[] = {"ok", "finding", "unreadable"};
     json_t *json = json_pack("{s:i, s:s}", "version", 1, "audit", verdicts[report->verdict]);
     if (report->verdict == AUDIT_UNREADABLE) {
-        (void)json_object_set_new(json, "what",
-                                  json_string(report->what)); /* a NULL json shows at the dump */
+        /* A NULL json shows at the dump. */
+        (void)json_object_set_new(json, "what", json_string(report->what));
         return json;
     }
     (void)json_object_set_new(json, "head_damaged", json_integer(report->head_damaged));
@@ -145,7 +145,7 @@ static const char *type_of(const struct audit_act *act)
     return act->type == 0 ? "" : message_name((enum message_type)act->type);
 }
 
-/* "2026-11-21T10:58:01Z" of the wall clock, which people know. */
+/* Writes the wall clock's time, such as "2026-11-21T10:58:01Z". */
 static void time_text(int64_t wall_ms, char ret_text[32])
 {
     time_t seconds = (time_t)(wall_ms / 1000);
@@ -177,7 +177,8 @@ static bool list_act(void *context, const struct audit_act *act)
         "amount_micro", (json_int_t)act->amount_micro, "state", (json_int_t)act->state, "code",
         code_of(act), "type", type_of(act), "count", (json_int_t)act->count, "text", text);
     if (row != NULL && act->account != UINT32_MAX) {
-        (void)json_object_set_new(row, "account", json_integer(act->account)); /* NULL shows */
+        /* NULL shows at the dump. */
+        (void)json_object_set_new(row, "account", json_integer(act->account));
     }
     return json_array_append_new(context, row) == 0;
 }

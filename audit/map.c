@@ -1,3 +1,4 @@
+/* The map holds structs by keys of 32 bytes, in open addressing. */
 #include "audit/audit_internal.h"
 
 #include <stdlib.h>
@@ -21,8 +22,8 @@ struct hash32 audit_number(uint64_t number)
     return key;
 }
 
-/* FNV-1a: keys are hashes, random ids or small numbers; an adversary who crafts ids only slows
- * his own audit. */
+/* The hash is FNV-1a. Keys are hashes, random ids or small numbers; an adversary who crafts ids
+ * slows only the audit of the adversary's own market. */
 static size_t place_of(const struct hash32 *key, size_t capacity)
 {
     uint64_t hash = UINT64_C(14695981039346656037);

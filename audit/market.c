@@ -1,4 +1,4 @@
-/* Jobs, orders and fills: docs/ledger.md section 6. */
+/* The audit checks jobs, orders and fills. docs/ledger.md section 6 has the rules. */
 #include "audit/audit_internal.h"
 
 #include "base/checked.h"
@@ -9,7 +9,7 @@
 
 enum { CANCELLED_BY_OWNER = 0, INCREMENT_MICRO = 1000 };
 
-/* What was signed as the limit of a bid: a cap or a value; -1: neither. */
+/* Returns the signed limit of a bid: a cap or a value; -1: neither. */
 static int64_t cap_of(bool has_cap, int64_t cap_micro, const Bourse__V1__Value *value)
 {
     return value != NULL ? value->micro : has_cap ? cap_micro : -1;
@@ -20,21 +20,20 @@ static uint32_t rate_in(const Bourse__V1__Value *value)
     return value != NULL ? value->rate : RATE_NONE;
 }
 
-/* Whether an order may name that price. */
+/* Returns true when an order may name the price. */
 static bool may_name(const struct audit *audit, int64_t price)
 {
     return price == 0 || (price >= audit->bands.least_micro && price <= audit->bands.most_micro);
 }
 
-/* Whether it may stand in a row as the limit of such a bid, whose cap (-1: none) is that. */
+/* Returns true when the limit may stand in a bid's row; `cap` is the bid's cap (-1: none). */
 static bool in_band(const struct audit *audit, uint32_t rate, int64_t cap, int64_t limit)
 {
     return limit >= 0 && (rate != RATE_NONE ||
                           (limit <= audit->bands.most_micro && (cap < 0 || may_name(audit, cap))));
 }
 
-/* Price x slots x time is within what one order may come to; of a bid, its budget bounds that,
- * too. */
+/* Price x slots x time must be within the cap of one order; for a bid the budget bounds it, too. */
 static bool in_notional(const struct audit *audit, int64_t price, int64_t slots, int64_t term_ms,
                         int64_t budget)
 {
@@ -52,7 +51,7 @@ static bool ask_in_bounds(struct audit *audit, int64_t price, uint32_t slots, in
                "it comes to no more than one order may");
 }
 
-/* Of a bid with so many slots at a time; by value it counts with the highest price. */
+/* Checks a bid with so many slots at a time; by value it counts with the highest price. */
 static bool bid_in_notional(const struct audit *audit, const struct audit_bid *bid, uint32_t slots,
                             int64_t limit, int64_t budget)
 {
@@ -131,8 +130,8 @@ void audit_job_end(void *value)
     free(job->saved);
 }
 
-/* ---- orders that are replaced under their own id: fewer slots keep their place in time, anything
- * else loses it */
+/* ---- replaced orders: with fewer slots at the same price they keep their place in time, else
+ * not */
 
 static bool keeps_place(uint32_t slots_before, uint32_t slots, int64_t price_before, int64_t price)
 {
@@ -169,8 +168,8 @@ static bool replaced_ask(struct audit *audit, const struct audit_command *comman
     return true;
 }
 
-/* A bid at market price has the limit that its job's budget allows; that follows from times that no
- * row has. */
+/* A bid at market price has the limit that its job's budget allows. The limit depends on times that
+ * no row has. */
 static bool replaced_bid(struct audit *audit, const struct audit_command *command,
                          struct audit_bid *bid)
 {
@@ -274,7 +273,7 @@ bool audit_ask_row(struct audit *audit, struct audit_command *command)
     return true;
 }
 
-/* What was signed of part `number` of a job: docs/ledger.md section 6. */
+/* Returns the signed terms of part `number` of a job: docs/ledger.md section 6. */
 static struct audit_bid signed_bid(const Bourse__V1__SubmitJob *body, uint32_t number,
                                    int64_t *ret_cap)
 {
@@ -299,10 +298,10 @@ static struct audit_bid signed_bid(const Bourse__V1__SubmitJob *body, uint32_t n
                               .rate = rate_in(part->value)};
 }
 
-/* The bid of the first part bears the job's id, those of the others the first bytes of a hash. */
+/* The first part's bid has the job's id; the others have the first bytes of a hash. */
 static struct id128 bid_id(const struct id128 *job, uint32_t number)
 {
-    uint8_t bytes[35] = "bourse/part/v1"; /* and its NUL */
+    uint8_t bytes[35] = "bourse/part/v1"; /* hashed with its NUL */
     struct id128 id = *job;
     if (number > 0) {
         memcpy(bytes + 15, job->bytes, 16);
@@ -393,8 +392,8 @@ bool audit_cancel_row(struct audit *audit, struct audit_command *command)
 
 /* ---- fills */
 
-/* What a bid gives for a slot-hour of the ask's device; by value, as the device says of itself
- * now. */
+/* Returns what a bid gives for a slot-hour of the ask's device; by value, at the device's latest
+ * rate. */
 static int64_t limit_of(const struct audit *audit, const struct audit_ask *ask,
                         const struct audit_bid *bid)
 {
@@ -408,7 +407,7 @@ static int64_t limit_of(const struct audit *audit, const struct audit_ask *ask,
     return limit < band ? limit : band;
 }
 
-/* The maker's price: that of the order which rested first; a donation fills at 0 whoever did. */
+/* Returns the price of the maker, the order that rested first; a donation always fills at 0. */
 static int64_t price_of(const struct audit *audit, const struct audit_ask *ask,
                         const struct audit_bid *bid)
 {
@@ -424,9 +423,9 @@ static bool same_terms(const struct audit_terms *a, const struct audit_terms *b)
            a->minimum_run_ms == b->minimum_run_ms;
 }
 
-/* An arriving bid takes the best ask. A witness against that is an ask of the same cell and terms
- * (so it satisfies the same requirements), for anybody at any hour, whose device never had a lease,
- * and was better. */
+/* An arriving bid takes the best ask. A better ask is a witness against a fill. It has the same
+ * cell and terms (so it satisfies the same requirements) and no conditions, and its device never
+ * had a lease. */
 static bool is_better(struct audit *audit, const struct audit_ask *other,
                       const struct audit_ask *taken, const struct audit_bid *bid)
 {
@@ -449,7 +448,7 @@ static bool check_priority(struct audit *audit, const struct audit_command *comm
                            const struct audit_ask *taken, const struct audit_bid *bid)
 {
     if (command->type != MESSAGE_SUBMIT_JOB || !id128_equal(&command->envelope.id, &bid->job->id)) {
-        return true; /* the rows do not say who was free when the job came for more */
+        return true; /* the rows do not show which asks were free when the job came for more */
     }
     for (const struct audit_ask *other = audit->first_ask; other != NULL; other = other->next) {
         if (other != taken && is_better(audit, other, taken, bid)) {
@@ -479,9 +478,9 @@ static bool check_sides(struct audit *audit, const struct audit_ask *ask,
                               row->device.bytes, 16);
 }
 
-/* Another's lease on that device which the bid could take at the fill's price: it may be
- * interrupted, has had its minimum run, and ranks by its holder's limit, or by what he pays when he
- * bids no more. NULL: there is none. */
+/* Returns another's lease on the device that the bid could take at the fill's price, or NULL. It is
+ * interruptible, has had its minimum run, and ranks by its holder's limit, or by its price when the
+ * holder bids no more. */
 static struct audit_lease *taken_lease(const struct audit *audit, const struct audit_ask *ask,
                                        const struct audit_bid *bid)
 {
@@ -501,8 +500,8 @@ static struct audit_lease *taken_lease(const struct audit *audit, const struct a
     return NULL;
 }
 
-/* Or, in the place of another's lease, at that one's rank and the increment; where both are the
- * same, nobody can tell. */
+/* A fill that takes another's lease has that lease's rank plus the increment as its price. Where
+ * both prices are the same, the audit cannot tell. */
 static bool check_price(struct audit *audit, const struct audit_ask *ask,
                         const struct audit_bid *bid, bool *ret_is_plain)
 {
@@ -587,10 +586,9 @@ bool audit_fill_row(struct audit *audit, struct audit_command *command)
     return true;
 }
 
-/* Work of a lease counts only while it has its slots. So whatever was filled on its device
- * meanwhile, and took nobody's place, has had other slots: a lease that was taken, and said to be a
- * fill from what is free, shows by what its former did after it. Each two leases are looked at
- * once. */
+/* Work of a lease counts only while it has its slots. Plain fills on its device meanwhile must have
+ * had other slots. A taken lease that claims to be a plain fill is exposed by later work of the
+ * lease before it. Each pair of leases is checked once. */
 bool audit_lease_worked(struct audit *audit, struct audit_lease *lease)
 {
     struct hash32 name = audit_id(&lease->device);
@@ -614,7 +612,7 @@ bool audit_lease_worked(struct audit *audit, struct audit_lease *lease)
     return true;
 }
 
-/* What is not said stays. */
+/* A band that the command does not set stays. */
 static void set_bands(struct audit *audit, const Bourse__V1__SetBands *body)
 {
     struct audit_bands *bands = &audit->bands;

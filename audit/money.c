@@ -1,4 +1,5 @@
-/* Accounts, postings, holds and balances: docs/ledger.md section 5. */
+/* The audit checks accounts, postings, holds and balances. docs/ledger.md section 5 has the
+ * rules. */
 #include "audit/audit_internal.h"
 
 #include "base/sha256.h"
@@ -182,7 +183,7 @@ static bool check_hold(struct audit *audit, struct audit_job *job)
     return move(audit, row->debit, -row->amount, row->amount);
 }
 
-/* The owner raises the budget of a job that is open. */
+/* Checks that the owner raises the budget of an open job. */
 static bool check_raise(struct audit *audit, const struct audit_command *command,
                         struct audit_job *job)
 {
@@ -324,7 +325,7 @@ static bool check_stored(struct audit *audit, sqlite3_stmt *select)
     int code;
     while ((code = sqlite3_step(select)) == SQLITE_ROW) {
         int64_t number = sqlite3_column_int64(select, 0);
-        /* Accounts without a row were never moved. */
+        /* Accounts without a row have never moved. */
         for (; next < number && next < audit->account_count; next++) {
             if (!check_balance(audit, next, 0, 0)) {
                 return false;

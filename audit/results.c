@@ -1,4 +1,5 @@
-/* Results, what they were paid, and settlements: docs/ledger.md section 7. */
+/* The audit checks results, their payments, and settlements. docs/ledger.md section 7 has the
+ * rules. */
 #include "audit/audit_internal.h"
 
 #include "base/checked.h"
@@ -10,7 +11,7 @@
 
 enum { LEVEL_CLIENT = 2 };
 
-/* ---- what was sent */
+/* ---- the sent batch */
 
 static struct audit_sent *check_sent(struct audit *audit, struct audit_command *command)
 {
@@ -67,7 +68,8 @@ static bool check_signer(struct audit *audit, const struct audit_command *comman
                               audit->rows.row.provider.bytes, 32);
 }
 
-/* What is stored of the batch, so that receipts can be made, is what was sent. Once per command. */
+/* The stored batch, from which receipts are made, must be the sent one. The check runs once per
+ * command. */
 static bool check_batch(struct audit *audit, struct audit_command *command)
 {
     sqlite3_stmt *select;
@@ -80,8 +82,8 @@ static bool check_batch(struct audit *audit, struct audit_command *command)
                            &select, NULL) != SQLITE_OK) {
         return audit_unreadable(audit, "table batches: %s", sqlite3_errmsg(audit->database));
     }
-    (void)sqlite3_bind_int64(select, 1,
-                             (sqlite3_int64)command->index); /* a failed bind finds nothing */
+    /* A failed bind finds nothing. */
+    (void)sqlite3_bind_int64(select, 1, (sqlite3_int64)command->index);
     const Bourse__V1__Results *body = (const Bourse__V1__Results *)command->body;
     size_t length = command->sent_count * sizeof command->sent_leaves[0];
     bool good = sqlite3_step(select) == SQLITE_ROW && sqlite3_column_bytes(select, 0) == 64 &&
@@ -93,7 +95,7 @@ static bool check_batch(struct audit *audit, struct audit_command *command)
            audit_finding(audit, "batches", command->index, "it is not the batch that was sent");
 }
 
-/* ---- what became of it */
+/* ---- outcomes and payments */
 
 static bool check_lease(struct audit *audit, const struct audit_lease *lease)
 {
@@ -109,7 +111,8 @@ static bool check_lease(struct audit *audit, const struct audit_lease *lease)
            audit_expect(audit, row->attempt > 0, "attempts count from 1");
 }
 
-/* What its client accepts accepts the check of it, which no Result of its own did. */
+/* A result that its client accepts also accepts its check, although the check has no accepted
+ * Result. */
 static bool accept_check(struct audit *audit, struct audit_job *job)
 {
     const uint32_t index = job->checked + audit->rows.row.index;
@@ -151,7 +154,7 @@ static bool check_accepted(struct audit *audit, const struct audit_lease *lease,
     }
     if (row->index < job->checked) {
         job->accepted_by_check += row->level != 0;
-        job->accepted_unchecked += row->level == 0; /* its settlement says why */
+        job->accepted_unchecked += row->level == 0; /* its settlement has the reason */
     } else {
         job->accepted_checks += job->checked > 0;
     }
@@ -159,7 +162,7 @@ static bool check_accepted(struct audit *audit, const struct audit_lease *lease,
     return true;
 }
 
-/* What cannot be handed to those that wait for it. */
+/* Returns true when the outputs are too large to hand to the subtasks that wait for them. */
 static bool leaves_too_much(const Bourse__V1__Result *result)
 {
     Bourse__V1__Given given = BOURSE__V1__GIVEN__INIT;
@@ -169,7 +172,7 @@ static bool leaves_too_much(const Bourse__V1__Result *result)
     return bourse__v1__given__get_packed_size(&given) > LIMIT_GIVEN_BYTES;
 }
 
-/* Zeros: it left no checkpoint that can be kept. */
+/* Hashes the checkpoint of a result. Zeros: it left no checkpoint that can be kept. */
 static bool hash_saved(struct audit *audit, const Bourse__V1__Result *result,
                        struct hash32 *ret_hash)
 {
@@ -188,13 +191,14 @@ static bool hash_saved(struct audit *audit, const Bourse__V1__Result *result,
     if (bytes == NULL) {
         return audit_out_of_memory(audit);
     }
-    (void)bourse__v1__saved__pack(&saved, bytes); /* as long as it was measured */
+    (void)bourse__v1__saved__pack(&saved, bytes); /* as long as measured */
     *ret_hash = sha256_of(bytes, length);
     free(bytes);
     return true;
 }
 
-/* A job that saves its state pays of what was preempted for what was saved. */
+/* A job that saves its state pays for a preempted attempt only if the attempt left a new
+ * checkpoint. */
 static bool check_saved(struct audit *audit, const struct audit_lease *lease,
                         const Bourse__V1__Result *result)
 {
@@ -221,7 +225,7 @@ static bool check_status(struct audit *audit, const struct audit_lease *lease,
                          const struct audit_held *held, const Bourse__V1__Result *result)
 {
     const struct audit_row *row = &audit->rows.row;
-    /* A check that did not say yes is paid, and so is what nobody could decide. */
+    /* A check that did not say yes is paid, and so is a result that no check could decide. */
     bool may_fail = held != NULL || (lease->job->checked > 0 && row->index >= lease->job->checked);
     switch (row->status) {
     case ATTEMPT_ACCEPTED:
@@ -240,8 +244,8 @@ static bool check_status(struct audit *audit, const struct audit_lease *lease,
     }
 }
 
-/* charge = floor(price x paid time of the lease so far / 3.6e12) - what the lease was charged
- * before. */
+/* Checks charge = floor(price x paid time of the lease so far / 3.6e12) - earlier charges of the
+ * lease. */
 static bool check_charge(struct audit *audit, struct audit_lease *lease,
                          const Bourse__V1__Result *result)
 {
@@ -280,7 +284,7 @@ static bool check_charge(struct audit *audit, struct audit_lease *lease,
     return true;
 }
 
-/* What was not stored is not paid; a check leaves nothing. */
+/* A result that was not stored is not paid; a check has no outputs. */
 static bool check_stored(struct audit *audit, const struct audit_sent *sent)
 {
     const struct audit_row *row = &audit->rows.row;
@@ -308,7 +312,7 @@ bool audit_held_row(struct audit *audit, struct audit_command *command)
            audit_hold(audit, lease, &command->dice);
 }
 
-/* What the row says of its result, and what came of it. */
+/* Checks the row's statements about its result, and their consequences. */
 static bool check_outcome(struct audit *audit, const struct audit_command *command,
                           struct audit_held *held, const Bourse__V1__Result *result)
 {
@@ -333,7 +337,7 @@ static bool check_outcome(struct audit *audit, const struct audit_command *comma
     return check_charge(audit, lease, result);
 }
 
-/* Its batch came with an earlier command, and was looked at there. */
+/* The batch of a held result came with an earlier command, and was checked there. */
 static bool check_held(struct audit *audit, const struct audit_command *command,
                        struct audit_held *held)
 {
@@ -347,7 +351,7 @@ static bool check_held(struct audit *audit, const struct audit_command *command,
         return false;
     }
     if (codec_decode_result(row->bytes, row->length, &result, NULL) != CODEC_OK) {
-        return audit_out_of_memory(audit); /* these very bytes were decoded before */
+        return audit_out_of_memory(audit); /* these bytes were decoded before */
     }
     const bool good = check_outcome(audit, command, held, result);
     codec_result_free(&result);
@@ -376,7 +380,7 @@ bool audit_settlement_row(struct audit *audit, struct audit_command *command)
     const struct audit_row *row = &audit->rows.row;
     struct hash32 name = audit_id(&row->job);
     struct audit_job *job = audit_map_find(&audit->jobs, &name);
-    (void)command; /* any may end a job: a result, a cancel, a tick */
+    (void)command; /* any command may end a job: a result, a cancel, a tick */
     if (!audit_expect(audit, job != NULL && !job->is_settled, "a job is settled once") ||
         !audit_expect(audit, job->has_hold && (!job->hold_is_open || job->captured == job->budget),
                       "its hold has ended") ||
@@ -396,8 +400,7 @@ bool audit_settlement_row(struct audit *audit, struct audit_command *command)
     return true;
 }
 
-/* Table outcomes says of which attempt a receipt is made: the accepted one, else the last that
- * failed. */
+/* Table outcomes names the attempt for receipts: the accepted one, else the last failed one. */
 bool audit_outcomes(struct audit *audit)
 {
     static const char query[] =

@@ -1,4 +1,4 @@
-/* The ledger's twelve tables as one stream, in the order of the entry numbers that they share. */
+/* The audit reads the ledger's twelve tables as one stream, in the order of their entry numbers. */
 #include "audit/audit_internal.h"
 
 #include <inttypes.h>
@@ -53,7 +53,7 @@ const char *audit_table_name(enum audit_table table)
 struct columns {
     sqlite3_stmt *statement;
     int next;
-    bool failed; /* a number out of its range, a blob of another size */
+    bool failed; /* a number out of its range, or a blob of another size */
 };
 
 static int64_t take_i64(struct columns *columns)
@@ -320,8 +320,8 @@ static bool check_numbers(struct audit *audit)
     return true;
 }
 
-/* The row that is handed out stays valid while its table is not read on: so the table is read on
- * first thing here. */
+/* The current row stays valid until its table is read further, so this call reads that table
+ * first. */
 bool audit_rows_next(struct audit *audit)
 {
     struct audit_rows *rows = &audit->rows;

@@ -1,5 +1,5 @@
-/* Rows to leaves, leaves to the root, and the signed checkpoint: RFC 6962, and docs/ledger.md
- * sections 3 and 4. */
+/* The audit checks leaves, root and the signed checkpoint. RFC 6962 and docs/ledger.md, sections 3
+ * and 4, have the rules. */
 #include "audit/audit_internal.h"
 
 #include "base/cursor.h"
@@ -265,7 +265,7 @@ void audit_tree_close(struct audit *audit)
     (void)sqlite3_finalize(audit->tree.nodes[1]);
 }
 
-/* The text that must stand before the signature: origin, size and root as they were re-derived. */
+/* Writes the text that must stand before the signature: origin, size and re-derived root. */
 static size_t expected_body(const struct audit *audit, char ret_text[512])
 {
     char root[48];

@@ -1,8 +1,8 @@
-/* base/ahead.h - brings lines of memory closer to the processor before they are needed.
+/* base/ahead.h asks the processor to load lines of memory before they are needed.
  *
- * Nothing waits for it, and an address that is nobody's is no fault. The fourth compiler extension
- * that we use. GCC up to 13 takes a function that does nothing else for one that does nothing, and
- * drops the call; the empty statement keeps it. */
+ * No call waits for the memory, and an invalid address is no fault. The prefetch is the fourth
+ * compiler extension that the code uses. GCC up to 13 takes a function without visible effect
+ * for an empty one and drops the call. The empty assembler statement keeps the call. */
 #ifndef BOURSE_BASE_AHEAD_H
 #define BOURSE_BASE_AHEAD_H
 
@@ -14,7 +14,7 @@ static inline void line_ahead(const void *line)
     __asm__ volatile("");
 }
 
-/* All lines of so many bytes. */
+/* Prefetches every line of the `size` bytes at `from`. */
 static inline void memory_ahead(const void *from, size_t size)
 {
     enum { LINE = 64 };

@@ -1,7 +1,7 @@
-/* base/apart.h - keeps a function out of those that call it.
+/* base/apart.h keeps a function from being inlined into its callers.
  *
- * What is called rarely, made a part of what runs always, costs that its registers. The third
- * compiler extension that we use; cleanup.h names the others. */
+ * A rarely called function that is inlined into a hot one costs the hot one registers. APART is
+ * the third compiler extension that the code uses; cleanup.h names the others. */
 #ifndef BOURSE_BASE_APART_H
 #define BOURSE_BASE_APART_H
 

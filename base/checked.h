@@ -1,8 +1,8 @@
-/* base/checked.h - integer arithmetic that says when it would wrap.
+/* base/checked.h defines integer arithmetic that reports overflow.
  *
  * The checked_* functions return false, and leave *ret alone, when the result does not fit.
- * Money is int64 micro-credits, prices micro-credits per slot-hour, time int64 ns: products go
- * through 128 bits, and every division names its rounding. Pure. */
+ * Money is int64 micro-credits, prices are micro-credits per slot-hour, and time is int64 ns.
+ * Products go through 128 bits, and every division names its rounding. Pure. */
 #ifndef BOURSE_BASE_CHECKED_H
 #define BOURSE_BASE_CHECKED_H
 
@@ -48,7 +48,8 @@ static inline bool checked_mul(int64_t a, int64_t b, int64_t *ret)
     return true;
 }
 
-/* floor(a * b / divisor) and ceil(a * b / divisor) for a, b >= 0 and divisor > 0. */
+/* The two functions return floor(a * b / divisor) and ceil(a * b / divisor). They need a, b >= 0
+ * and divisor > 0. */
 static inline bool checked_muldiv_floor(int64_t a, int64_t b, int64_t divisor, int64_t *ret)
 {
     assert(a >= 0 && b >= 0);

@@ -1,13 +1,13 @@
-/* base/cursor.h - reads and writes bytes field by field, never past the end.
+/* base/cursor.h reads and writes bytes field by field, and never passes the end.
  *
- * Our own formats (envelope, journal record, snapshot, leaf) are little endian and go through here;
- * a struct is never copied to the wire. Both cursors are sticky: after the first field that does
- * not fit, `failed` is set, reads yield zeros and writes are dropped, so a codec checks once, at
- * the end.
+ * Our own formats (envelope, journal record, snapshot, leaf) are little endian and go through here.
+ * A struct is never copied to the wire. Both cursors are sticky: the first field that does not fit
+ * sets `failed`. From then on reads yield zeros and writes are dropped. A codec therefore checks
+ * once, at the end.
  *
  *     struct reader in = reader_over(bytes, length);
  *     uint32_t count = reader_u32(&in);
- *     if (!reader_finished(&in)) return CODEC_MALFORMED;      all there, and nothing left over
+ *     if (!reader_finished(&in)) return CODEC_MALFORMED;   all there, and nothing left over
  *
  * Pure. */
 #ifndef BOURSE_BASE_CURSOR_H
@@ -30,16 +30,16 @@ uint16_t reader_u16(struct reader *reader);
 uint32_t reader_u32(struct reader *reader);
 uint64_t reader_u64(struct reader *reader);
 int64_t reader_i64(struct reader *reader);
-/* Copies `length` bytes to `ret_bytes`, or zeros on failure. */
+/* Copies `length` bytes to `ret_bytes`. Writes zeros on failure. */
 void reader_bytes(struct reader *reader, void *ret_bytes, size_t length);
-/* Borrows `length` bytes of the input in place, or NULL on failure. */
+/* Returns a pointer to `length` bytes of the input, borrowed, or NULL on failure. */
 const uint8_t *reader_view(struct reader *reader, size_t length);
 size_t reader_left(const struct reader *reader);
-/* True when every read fitted and the input is used up. */
+/* Returns true when every read fitted and the input is used up. */
 bool reader_finished(const struct reader *reader);
 
-/* Over the caller's memory of `capacity` bytes. With `bytes` NULL it only counts: `position` tells
- * the size that the same writes need. */
+/* A writer writes to the caller's memory of `capacity` bytes. A writer whose `bytes` is NULL
+ * only counts: `position` then tells the size that the same writes need. */
 struct writer {
     uint8_t *bytes;
     size_t capacity;

@@ -29,7 +29,7 @@ static int64_t floor_div(int64_t value, int64_t by)
     return value / by - (value % by < 0);
 }
 
-/* Minutes of the clock since the Monday before 1970, rounded down. */
+/* Returns the minutes of the local clock since the Monday before 1970, rounded down. */
 static int64_t minutes_at(const struct hours *hours, int64_t at_ns)
 {
     return floor_div(at_ns, MIN_NS) + hours->offset_min + FIRST_DAY * HOURS_DAY_MIN;
@@ -50,7 +50,7 @@ bool hours_open(const struct hours *hours, int64_t at_ns)
     bool is_open = hours->count == 0;
     for (uint32_t i = 0; i < hours->count; i++) {
         const struct hours_window *window = &hours->windows[i];
-        for (int64_t day = -1; day < 7; day++) { /* Sunday's may reach into this week */
+        for (int64_t day = -1; day < 7; day++) { /* Sunday's window may reach into this week */
             int64_t begins = week + day * HOURS_DAY_MIN + window->from_min;
             bool is_named = (window->days >> ((day + 7) % 7) & 1) != 0;
             is_open = is_open || (is_named && now >= begins && now < begins + length_min(window));

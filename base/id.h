@@ -1,7 +1,7 @@
-/* base/id.h - the fixed-size names of things: 128-bit ids, 256-bit keys and hashes.
+/* base/id.h defines ids of 128 bits, and keys and hashes of 256 bits.
  *
- * They are structs, so that a key is not passed where an id is meant, and so that they copy by
- * assignment. All are plain bytes: no byte order. Pure. */
+ * Each is a struct, so that the compiler rejects a key where an id is meant, and so that
+ * assignment copies it. All hold plain bytes, so byte order plays no part. Pure. */
 #ifndef BOURSE_BASE_ID_H
 #define BOURSE_BASE_ID_H
 
@@ -13,7 +13,7 @@ struct id128 {
     uint8_t bytes[16];
 };
 
-struct key32 { /* a public key: Ed25519 or X25519, the field says which */
+struct key32 { /* a public key: Ed25519 or X25519; the field's name says which */
     uint8_t bytes[32];
 };
 

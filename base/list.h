@@ -1,12 +1,12 @@
-/* base/list.h - an intrusive, circular, doubly linked list.
+/* base/list.h defines an intrusive, circular, doubly linked list.
  *
- * A `struct list_link` inside an element is its place in one list. The head is a link too; an empty
- * head points to itself. All operations are O(1). Pure.
+ * A `struct list_link` inside an element is the element's place in one list. The head is a link
+ * too; an empty head points to itself. All operations are O(1). Pure.
  *
- * Links may alias: at -O2 GCC 12 takes a head that a loop reads both as a member of what owns it
- * and through a pointer to it for one that no other store in that loop changes, and reads its
- * `next` once for all; the first element was then put before itself, out of its list. (Loop
- * invariant motion by the types of access paths.) */
+ * The attribute may_alias works around GCC 12 at -O2. Some loops read a head both as a member of
+ * its owner and through a pointer to the head. GCC assumes that no store through the pointer
+ * changes the member, and reads its `next` only once. The first element was then inserted before
+ * itself and so left its list. (The pass is loop invariant motion by the types of access paths.) */
 #ifndef BOURSE_BASE_LIST_H
 #define BOURSE_BASE_LIST_H
 
@@ -18,7 +18,7 @@ struct __attribute__((may_alias)) list_link {
     struct list_link *next;
 };
 
-/* The element that contains `link` as its member `member`. */
+/* Returns the element that contains `link` as its member `member`. */
 #define LIST_ELEMENT(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
 static inline void list_init(struct list_link *head)
@@ -45,7 +45,7 @@ static inline void list_append(struct list_link *head, struct list_link *link)
     list_insert_before(head, link);
 }
 
-/* Moves all of `from` behind what is in `to`; `from` is empty then. */
+/* Moves all elements of `from` to the end of `to`; `from` is empty then. */
 static inline void list_append_all(struct list_link *to, struct list_link *from)
 {
     if (!list_empty(from)) {
@@ -57,7 +57,7 @@ static inline void list_append_all(struct list_link *to, struct list_link *from)
     }
 }
 
-/* Leaves `link` pointing to itself, so that removing it twice is harmless. */
+/* Removes `link` and lets it point to itself, so that a second removal is harmless. */
 static inline void list_remove(struct list_link *link)
 {
     link->previous->next = link->next;

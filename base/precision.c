@@ -11,11 +11,11 @@ enum { SIDE = PRECISION_SIDE };
 typedef double table[SIDE][SIDE];
 
 static const struct format {
-    uint32_t dropped; /* of the 24 bits */
+    uint32_t dropped; /* of the 24 bits of the mantissa */
     bool is_nearest;
 } formats[PRECISION_FORMATS] = {{16, true}, {16, false}, {13, true}, {13, false}};
 
-/* What rounding adds to a value; 0 where it would end at infinity. */
+/* Returns the change that rounding makes to a value, or 0 when rounding would yield infinity. */
 static double lost(float value, const struct format *format)
 {
     uint32_t bits;
@@ -54,8 +54,8 @@ void precision_add(struct precision_sample *sample, const float a[SIDE], const f
     }
 }
 
-/* Takes the means of rows and of columns away: what rows, or columns, have in common is one
- * observation and not many. */
+/* Subtracts the means of rows and of columns. An error that a whole row or column has in common
+ * is one observation, not many. */
 static void centre(table values)
 {
     for (size_t i = 0; i < SIDE; i++) {
@@ -89,7 +89,8 @@ static double evidence(const double sums[SIDE])
     return squares > 0 ? sum / sqrt(squares) : 0;
 }
 
-enum trace { TRACE_NONE, TRACE_CLEAR, TRACE_IMPOSSIBLE }; /* the last: that factor lost nothing */
+/* TRACE_IMPOSSIBLE means that rounding to the format loses nothing of the factor. */
+enum trace { TRACE_NONE, TRACE_CLEAR, TRACE_IMPOSSIBLE };
 
 static enum trace trace_of(table errors, table losses)
 {

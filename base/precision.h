@@ -1,21 +1,23 @@
-/* base/precision.h - whether a product was made of factors that had been rounded to fewer bits.
+/* base/precision.h judges whether the factors of a product had been rounded to fewer bits.
  *
- * Where sums are long, honest rounding in an unfortunate order is as far off as factors of
- * bfloat16, so that the size of an error says nothing (base/residual.h). Its direction does: what
- * is lost by rounding A, T = (A' - A) B, and by rounding B is known for each entry, and the errors
- * of honest sums do not follow it. Over a sample of 32 x 32 entries, each as a part of the sum of
- * its magnitudes and without the means of its row and its column, the errors of C are compared with
- * T of either factor:
+ * Long sums that are honestly rounded, but in an unlucky order, are as far off as sums of bfloat16
+ * factors. The size of an error therefore proves nothing (base/residual.h). Its direction does.
+ * Rounding A loses T = (A' - A) B, which is known for each entry; rounding B loses a T likewise.
+ * The errors of honest sums do not follow T. The sample has 32 x 32 entries. Each entry is divided
+ * by the sum of its magnitudes, and the means of its row and column are subtracted. The errors of C
+ * are then compared with T of either factor:
  *
- *     slope      sum of error T / sum of T^2 is 1 for such a product, 2 where both T are alike, and 0 for an
- *                honest one; from 1/2 to 5/2 is taken for the former
- *     evidence   sum of U / sqrt(sum of U^2) >= 4.5, U being the sum of error T in a row, and the same by columns. When errors
- *                are as likely to have one sign as the other, chance does that once in e^10 = 25,000 times
+ *  slope      sum of error T / sum of T^2. The slope is 1 for a product of rounded factors,
+ *             2 where both T are alike, and 0 for an honest product. A slope from 1/2 to 5/2
+ *             counts as rounded.
+ *  evidence   sum of U / sqrt(sum of U^2) >= 4.5, where U is the sum of error T in a row; the
+ *             same by columns. Errors with either sign equally likely reach 4.5 by chance
+ *             once in e^10 = 25,000 times.
  *
- * Both factors have to show it for C to be called reduced: once in 6e8 times by chance, and only
- * where honest errors are as large as T. Where one factor has no more bits than that, so that only
- * the other can show it, sums in float32 may round its terms in the same places: that is called
- * doubtful. Pure. */
+ * C is called reduced when both factors show the trace. Chance does this once in 6e8 times, and
+ * only where honest errors are as large as T. One factor may have no more bits than the format, so
+ * that only the other can show the trace. Sums in float32 may then round their terms in the same
+ * places; the product is called doubtful. Pure. */
 #ifndef BOURSE_BASE_PRECISION_H
 #define BOURSE_BASE_PRECISION_H
 
@@ -24,8 +26,9 @@
 
 enum {
     PRECISION_SIDE = 32, /* rows and columns of the sample */
-    PRECISION_FORMATS =
-        4, /* 8 and 11 bits (bfloat16; TF32 and float16), to nearest and towards zero */
+    /* The formats have 8 or 11 bits (bfloat16; TF32 and float16) and round to nearest or towards
+     * zero. */
+    PRECISION_FORMATS = 4,
 };
 enum precision { PRECISION_FULL, PRECISION_DOUBTFUL, PRECISION_REDUCED };
 
@@ -37,10 +40,12 @@ struct precision_sample { /* zeroed by the caller */
     struct precision_entry entries[PRECISION_SIDE][PRECISION_SIDE];
 };
 
-/* Adds a term to each entry: of one column of A and the row of B that it meets, all finite. */
+/* Adds one term to each entry: one column of A times the row of B that it meets. All values are
+ * finite. */
 void precision_add(struct precision_sample *sample, const float a[PRECISION_SIDE],
                    const float b[PRECISION_SIDE]);
-/* When all terms have been added; `found` are the PRECISION_SIDE rows of entries of C, finite. */
+/* Judges the sample after all terms are added. `found` holds the PRECISION_SIDE rows of entries
+ * of C, all finite. */
 enum precision precision_judge(const struct precision_sample *sample,
                                float (*found)[PRECISION_SIDE]);
 

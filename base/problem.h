@@ -1,8 +1,9 @@
-/* base/problem.h - one line for a person: what is wrong, the limit, what to do next.
+/* base/problem.h carries one line that tells a person what is wrong, the limit, and what to do
+ * next.
  *
- * Shells and file readers pass one along and fill it on failure; cores that talk to programs use
- * status enums instead. The text never holds raw bytes of a peer: run those through text_printable
- * first. */
+ * Programs and file readers pass a problem along and fill it on failure. Pure rooms that answer
+ * to programs use status enums instead. The text never holds raw bytes of a peer: pass those
+ * through text_printable first. */
 #ifndef BOURSE_BASE_PROBLEM_H
 #define BOURSE_BASE_PROBLEM_H
 
@@ -22,21 +23,22 @@ __attribute__((format(printf, 2, 3))) static inline void problem_set(struct prob
     if (problem != NULL) {
         va_list arguments;
         va_start(arguments, format);
-        (void)vsnprintf(problem->text, sizeof problem->text, format,
-                        arguments); /* cut, never overrun */
+        /* The text is cut when it is too long. */
+        (void)vsnprintf(problem->text, sizeof problem->text, format, arguments);
         va_end(arguments);
     }
 }
 
-/* Whether that errno says that a disk did not give or take bytes: nothing is known of the bytes. */
+/* Returns true when `error` is an errno by which a disk did not give or take bytes. Nothing is
+ * known about the bytes then. */
 static inline bool problem_is_of_disk(int error)
 {
     return error == EIO || error == ENXIO || error == ENODATA || error == ESTALE ||
            error == ETIMEDOUT || error == EREMOTEIO;
 }
 
-/* A read that failed is no finding: it may succeed the next time, so nobody shall replace or delete
- * what was not read. */
+/* Reports a read that failed. The read may succeed the next time, so the caller must not replace
+ * or delete what it could not read. */
 static inline void problem_set_unread(struct problem *problem, const char *what, int error)
 {
     problem_set(problem, "%.250s cannot be read: %s%.100s%s", what,

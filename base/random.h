@@ -1,5 +1,6 @@
-/* base/random.h - a seeded generator for tests and the simulator. Never for keys, ids or secrets:
- * those come from runtime/ (libsodium). SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). Pure. */
+/* base/random.h defines a seeded generator for tests and the simulator. Keys, ids and secrets
+ * never come from here: they come from runtime/ (libsodium). The algorithm is SplitMix64
+ * (Steele, Lea, Flood, OOPSLA 2014). Pure. */
 #ifndef BOURSE_BASE_RANDOM_H
 #define BOURSE_BASE_RANDOM_H
 
@@ -23,7 +24,7 @@ static inline uint64_t random_u64(struct random *self)
     return z ^ (z >> 31);
 }
 
-/* Uniform in 0 .. bound - 1, to within 2^-32 for bounds below 2^32. */
+/* Returns a number that is uniform in 0 .. bound - 1, to within 2^-32 for bounds below 2^32. */
 static inline uint64_t random_below(struct random *self, uint64_t bound)
 {
     assert(bound > 0);

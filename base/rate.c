@@ -43,7 +43,8 @@ int64_t rate_of(enum rate rate, const struct attribute *attributes, size_t count
 int64_t rate_limit(int64_t value_micro, int64_t operations)
 {
     int64_t limit = INT64_MAX;
-    (void)checked_muldiv_floor(value_micro, operations, RATE_UNIT, &limit); /* or it is more */
+    /* INT64_MAX when the product does not fit */
+    (void)checked_muldiv_floor(value_micro, operations, RATE_UNIT, &limit);
     return limit;
 }
 

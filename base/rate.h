@@ -1,14 +1,14 @@
-/* base/rate.h - work by the hour: the rates that a device has, and what a bid by value gives for
- * one of its slot-hours.
+/* base/rate.h converts between the value of work and the price of a slot-hour, by the rates of a
+ * device.
  *
- * A *value* is what a unit of work is worth: micro-credits for 10^15 operations per second over an
- * hour, so that 0.02 credits per TFLOP-hour are 20,000,000. Which operations is a rate of the
- * device, an attribute in operations per second of one slot. On a device of rate R a slot-hour is
- * worth value x R / 10^15 micro-credits: the bid's limit there.
+ * A *value* is the worth of a unit of work: micro-credits for 10^15 operations per second over
+ * an hour. 0.02 credits per TFLOP-hour are 20,000,000. A rate of the device names the operation:
+ * it is an attribute in operations per second of one slot. On a device of rate R a slot-hour is
+ * worth value x R / 10^15 micro-credits. This worth is the bid's limit there.
  *
- * Limits of unlike devices, prices per work and limits by value and by the slot-hour are compared
- * as whole products, in 128 bits: values, prices and rates are below 2^63 and 10^15 is below 2^50,
- * so none is as large as 2^126. Only what is paid is rounded, down. Pure. */
+ * Limits of unlike devices, prices per work, and limits by value and by slot-hour are compared
+ * as whole products in 128 bits. Values, prices and rates are below 2^63 and 10^15 is below
+ * 2^50, so no product reaches 2^126. Rounding happens to payments alone, downwards. Pure. */
 #ifndef BOURSE_BASE_RATE_H
 #define BOURSE_BASE_RATE_H
 
@@ -17,30 +17,31 @@
 
 #include <stddef.h>
 
-#define RATE_UNIT INT64_C(1000000000000000) /* operations per second of which a value is said */
+#define RATE_UNIT INT64_C(1000000000000000) /* operations per second that a value refers to */
 
-enum rate { /* on the wire too: numbers never change */
-            RATE_NONE = 0,
-            RATE_FP64 = 1,
-            RATE_FP32 = 2,
-            RATE_TF32 = 3,
-            RATE_BF16 = 4,
-            RATE_FP16 = 5,
-            RATE_FP8 = 6,
-            RATE_INT8 = 7,
-            RATE_INT4 = 8,
+/* The numbers are on the wire too, so they never change. */
+enum rate {
+    RATE_NONE = 0,
+    RATE_FP64 = 1,
+    RATE_FP32 = 2,
+    RATE_TF32 = 3,
+    RATE_BF16 = 4,
+    RATE_FP16 = 5,
+    RATE_FP8 = 6,
+    RATE_INT8 = 7,
+    RATE_INT4 = 8,
 };
-enum { RATES = 9 }; /* NONE among them */
+enum { RATES = 9 }; /* RATE_NONE included */
 
-const char *rate_name(enum rate rate);    /* of its attribute; "" for NONE */
-enum rate rate_named(const char *name);   /* NONE: no rate has that name */
-bool rate_is_of_integers(enum rate rate); /* operations, where others are on numbers with a point */
-/* What the attributes, sorted by name or not, say of it: the least of several figures. 0: nothing,
- * or none above 0. */
+const char *rate_name(enum rate rate);    /* the attribute's name; "" for RATE_NONE */
+enum rate rate_named(const char *name);   /* RATE_NONE: no rate has this name */
+bool rate_is_of_integers(enum rate rate); /* the other rates count floating-point operations */
+/* Returns the rate that the attributes state, the least of several figures. Returns 0 when they
+ * state none above 0. The attributes need not be sorted. */
 int64_t rate_of(enum rate rate, const struct attribute *attributes, size_t count);
 
-/* What a slot-hour of that rate is worth, and a price, in parts of RATE_UNIT of a micro-credit:
- * these compare exactly. */
+/* rate_worth() returns the worth of a slot-hour at a rate, rate_price() a price. Both are in
+ * parts of RATE_UNIT of a micro-credit, so they compare exactly. */
 static inline int128 rate_worth(int64_t value_micro, int64_t operations)
 {
     return (int128)value_micro * operations;
@@ -50,11 +51,11 @@ static inline int128 rate_price(int64_t price_micro)
     return (int128)price_micro * RATE_UNIT;
 }
 
-/* The limit of a value >= 0 on a device of that rate >= 0: rounded down, INT64_MAX where it is
- * more. */
+/* Returns the limit that a value >= 0 gives on a device of a rate >= 0. The limit is rounded
+ * down; it is INT64_MAX where it does not fit. */
 int64_t rate_limit(int64_t value_micro, int64_t operations);
-/* The least value whose limit on a device of that rate > 0 is at least the price >= 0; false: none
- * is. */
+/* Finds the least value whose limit on a device of a rate > 0 is at least `price_micro`, which
+ * is >= 0. Returns false when there is none. */
 bool rate_value_for(int64_t price_micro, int64_t operations, int64_t *ret_value_micro);
 
 #endif

@@ -23,7 +23,7 @@ bool requirement_is_predicate(enum requirement_op op)
     return op >= REQUIREMENT_EQ && op <= REQUIREMENT_GE;
 }
 
-/* Operands that a node takes from the stack, or -1 when the node itself is wrong. */
+/* Returns the operands that a node takes from the stack, or -1 when the node itself is wrong. */
 static int operands(const struct requirement_node *node)
 {
     if (requirement_is_predicate(node->op)) {
@@ -58,7 +58,7 @@ bool requirement_number_holds(enum requirement_op op, int64_t number, int64_t wa
 {
     switch (op) {
     case REQUIREMENT_EQ:
-    case REQUIREMENT_NE: /* inverted by the caller, over all values */
+    case REQUIREMENT_NE: /* the caller inverts it, over all values */
         return number == wanted;
     case REQUIREMENT_LT:
         return number < wanted;
@@ -86,13 +86,14 @@ static bool value_holds(const struct requirement_node *node, const struct attrib
                            : requirement_number_holds(node->op, attribute->number, wanted->number);
 }
 
-/* As strcmp, which most names do not need. */
+/* Compares like strcmp. The first byte decides for most names, which saves the call. */
 static int compare_names(const char *a, const char *b)
 {
     return a[0] != b[0] ? (unsigned char)a[0] - (unsigned char)b[0] : strcmp(a, b);
 }
 
-/* The first attribute whose name is not before `name`: they are sorted by name. */
+/* Returns the index of the first attribute whose name is not before `name`. Attributes are
+ * sorted by name. */
 static size_t first_named(const char *name, const struct attribute *attributes, size_t count)
 {
     size_t from = 0;
@@ -154,8 +155,8 @@ bool requirement_simulated(const struct attribute *attributes, size_t count)
     return false;
 }
 
-/* A predicate by which a requirement asks for this simulated device: it speaks of simulation, and
- * holds. */
+/* Returns true when the requirement asks for this simulated device by the predicate `node`. The
+ * predicate concerns simulation, and it holds. */
 static bool asks(const struct requirement_node *node, const struct attribute *attributes,
                  size_t count)
 {
@@ -169,8 +170,9 @@ static bool asks(const struct requirement_node *node, const struct attribute *at
 uint64_t requirement_negated(const struct requirement *requirement)
 {
     static_assert(REQUIREMENT_NODES_MAX <= 64, "a bit for each node");
-    /* From the root, which stands last, to the leaves: whether each node stands under an odd number
-     * of nots. What waits on the stack are operands, the last one first, as they come. */
+    /* The loop goes from the root, which stands last, to the leaves. A stack entry says whether
+     * its node stands under an odd number of nots. The operands wait on the stack, the last one
+     * on top. */
     bool negated[REQUIREMENT_NODES_MAX + 1] = {false};
     uint32_t depth = 1;
     uint64_t set = 0;
@@ -210,7 +212,7 @@ bool requirement_passes_over(const struct requirement *requirement,
            !is_asked_for(requirement, attributes, count);
 }
 
-/* Asked about a simulated device that has every instrument that the requirement speaks of. */
+/* The function tests a simulated device that has every instrument that the requirement names. */
 bool requirement_asks_simulated(const struct requirement *requirement)
 {
     struct attribute attributes[REQUIREMENT_NODES_MAX + 1];

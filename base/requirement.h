@@ -1,13 +1,16 @@
-/* base/requirement.h - what a device is (attributes) and what a job needs (a requirement): the
- * shapes that formats/ parses, protocol/ carries, matching/ evaluates and reports explain.
+/* base/requirement.h defines attributes, which describe a device, and requirements, which a job
+ * asks of a device.
  *
- * A requirement is a tree of predicates in postfix order: operands first, then `and`, `or` (with
- * their arity) or `not`. `memory >= 2GiB and kind = cpu` is [memory GE 2147483648] [kind EQ "cpu"]
- * [AND 2]. No nodes at all means "anything". An attribute name may stand several times on one
- * device (it is a set, as with the programs a provider allows): EQ holds if any value is equal, NE
- * if none is, the orderings if any holds. A predicate on a name that the device does not have is
- * false, NE included: unknown is not "different". Whoever evaluates a requirement
- * calls the functions below; matching/compiled_requirement.h does so for many devices. Pure. */
+ * formats/ parses these structs, protocol/ carries them, matching/ evaluates them, and reports
+ * explain them. A requirement is a tree of predicates in postfix order: operands first, then
+ * `and`, `or` (with their arity) or `not`. `memory >= 2GiB and kind = cpu` is [memory GE
+ * 2147483648] [kind EQ "cpu"] [AND 2]. A requirement without nodes accepts any device.
+ *
+ * An attribute name may stand several times on one device, as with the programs a provider
+ * allows. EQ holds if any value is equal, NE if none is, the orderings if any holds. A predicate
+ * on a name that the device does not have is false, NE included: unknown is not "different".
+ * Every evaluation of a requirement goes through the functions below;
+ * matching/compiled_requirement.h does so for many devices. Pure. */
 #ifndef BOURSE_BASE_REQUIREMENT_H
 #define BOURSE_BASE_REQUIREMENT_H
 
@@ -52,45 +55,47 @@ struct requirement {
     struct requirement_node nodes[REQUIREMENT_NODES_MAX];
 };
 
-/* The most that any device has of it, in the attribute's own unit (durations in ns); INT64_MAX:
- * there is no bound. */
+/* Returns the greatest value that any device has of the attribute, in its own unit (durations in
+ * ns). Returns INT64_MAX when there is no bound. */
 int64_t attribute_most(const char *name);
 
-/* A well-formed tree takes no more operands than stand before each node, and leaves one. */
+/* Returns true when the tree is well formed: no node takes more operands than stand before it,
+ * and one operand is left. */
 bool requirement_well_formed(const struct requirement *requirement);
-/* A predicate is a leaf: it compares one attribute with a value. */
+/* Returns true for a predicate: a leaf that compares one attribute with a value. */
 bool requirement_is_predicate(enum requirement_op op);
 
-/* Attributes below are sorted by name, and requirements are well formed. */
+/* The functions below take attributes that are sorted by name, and well-formed requirements. */
 
-/* True when the device satisfies the requirement: the tree holds, and a simulated device is asked
- * for. Whoever decides whether a device fits calls this function. */
+/* Returns true when the device satisfies the requirement. The tree holds, and a simulated device
+ * is asked for. Every decision whether a device fits calls this function. */
 bool requirement_satisfied(const struct requirement *requirement,
                            const struct attribute *attributes, size_t count);
-/* True when the tree holds where the predicates of the set `truth` hold: bits by index of the
- * node. */
+/* Returns true when the tree holds, given the predicates that hold. `truth` has one bit per
+ * node, by its index. */
 bool requirement_holds(const struct requirement *requirement, uint64_t truth);
-/* True when the one predicate `node` holds for the device. */
+/* Returns true when the one predicate `node` holds for the device. */
 bool requirement_predicate_holds(const struct requirement_node *node,
                                  const struct attribute *attributes, size_t count);
-/* The same for `values`, which are the attributes that have the predicate's name, and no others. */
+/* Does the same as requirement_predicate_holds(). `values` are exactly the attributes that have
+ * the predicate's name. */
 bool requirement_values_hold(const struct requirement_node *node, const struct attribute *values,
                              size_t count);
 /* Compares two numbers. NE compares like EQ: the caller inverts it over all values of a name. */
 bool requirement_number_holds(enum requirement_op op, int64_t number, int64_t wanted);
-/* Returns the set of predicates that stand under an odd number of nots: those that must not hold. */
+/* Returns the set of predicates that stand under an odd number of nots: they must not hold. */
 uint64_t requirement_negated(const struct requirement *requirement);
 
-/* True when the device is a simulation: its attribute `simulated` is not 0, or its instrument
- * begins with "sim.". */
+/* Returns true when the device is a simulation. Its attribute `simulated` is not 0, or its
+ * instrument begins with "sim.". */
 bool requirement_simulated(const struct attribute *attributes, size_t count);
-/* True when the device is a simulation that the requirement does not ask for: the device is passed
- * over, whatever else holds. A requirement asks by a predicate on `simulated`, or by one that an
- * instrument equals a "sim." one, which holds for the device and stands under an even number of
- * nots. */
+/* Returns true when the device is a simulation that the requirement does not ask for. The device
+ * is then passed over, even if the tree holds. A requirement asks by a predicate on `simulated`,
+ * or by one that an instrument equals a "sim." one. The predicate holds for the device and
+ * stands under an even number of nots. */
 bool requirement_passes_over(const struct requirement *requirement,
                              const struct attribute *attributes, size_t count);
-/* True when the requirement can ask for some simulated device. */
+/* Returns true when the requirement can ask for some simulated device. */
 bool requirement_asks_simulated(const struct requirement *requirement);
 
 #endif

@@ -4,18 +4,18 @@
 #include <math.h>
 
 #define UNIT 0x1p-24          /* half a last place of float32 */
-#define OWN (DBL_EPSILON / 2) /* of double, in which residuals are computed */
+#define OWN (DBL_EPSILON / 2) /* the same of double, in which residuals are computed */
 #define LAMBDA 8.0            /* independent errors add up to LAMBDA sqrt(n) of one */
-#define RANGE_END ((double)FLT_MAX * (1 + UNIT / 2)) /* what is not below it rounds to infinity */
+#define RANGE_END ((double)FLT_MAX * (1 + UNIT / 2)) /* values from here on round to infinity */
 
-/* What n roundings can add up to, as a part of the sum of magnitudes. */
+/* Returns the most that n roundings can add up to, as a part of the sum of magnitudes. */
 static double gamma_of(double roundings)
 {
     double sum = roundings * UNIT;
     return sum < 0.5 ? sum / (1 - sum) : INFINITY;
 }
 
-/* And what they do add up to when they know nothing of one another. */
+/* Returns the amount that independent roundings do add up to. */
 static double usual_of(double roundings)
 {
     const double most = gamma_of(roundings);
@@ -23,8 +23,8 @@ static double usual_of(double roundings)
     return usual < most ? usual : most;
 }
 
-/* Of sums that became smaller than numbers with all their bits: rounded there, or taken for
- * zero. */
+/* The two functions bound the error of sums that fall into the subnormal range. The sums are
+ * rounded there, or flushed to zero. */
 static double rounded_tiny(double inner)
 {
     return inner * (double)FLT_TRUE_MIN;
@@ -35,7 +35,7 @@ static double flushed_tiny(double inner)
     return (2 * inner + 1) * (double)FLT_MIN;
 }
 
-/* 0 of anything is 0, also of a part without end. */
+/* A part of 0 is 0, even when the part is infinite. */
 static double part_of(double part, double whole)
 {
     return whole > 0 ? part * whole : 0;
@@ -65,7 +65,7 @@ void residual_add_terms(float a, const float *b, size_t count, double *plus, dou
     const double factor = (double)a;
     for (size_t j = 0; j < count; j++) {
         const double term = factor * (double)b[j]; /* exact */
-        plus[j] += term <= 0 ? 0 : term;           /* NaN is on both sides */
+        plus[j] += term <= 0 ? 0 : term;           /* NaN enters both sums */
         minus[j] -= term >= 0 ? 0 : term;
     }
 }
@@ -75,8 +75,9 @@ bool residual_may_overflow(uint64_t inner, double reach)
     return reach * (1 + (double)inner * UNIT) >= RANGE_END;
 }
 
-/* Some operands are not finite: +inf and -inf among the terms make NaN in any order, one of them
- * itself, unless the rest goes to the other end before. */
+/* Judges an entry when some operands are not finite. Terms +inf and -inf make NaN in any order.
+ * One infinity among the terms makes the sum infinite, unless the other terms overflow to the
+ * opposite infinity first. */
 static bool follows(uint64_t inner, double plus, double minus, double found)
 {
     if (isnan(plus) || (isinf(plus) && isinf(minus))) {
@@ -87,7 +88,7 @@ static bool follows(uint64_t inner, double plus, double minus, double found)
                         : found == (isinf(plus) ? INFINITY : -INFINITY);
 }
 
-/* What a right entry may be off by; our own rounding is in it. */
+/* Returns the error that a right entry may have, our own rounding included. */
 static double right_error(double terms, double reach)
 {
     return part_of(usual_of(terms), reach) + (2 * terms + 6) * OWN * reach + rounded_tiny(terms);
@@ -107,8 +108,9 @@ enum residual residual_judge_entry(uint64_t inner, double plus, double minus, fl
         return is_right ? RESIDUAL_RIGHT : RESIDUAL_WRONG;
     }
     if (!isfinite(given)) {
+        /* NaN is right when partial sums may pass both ends of the range. */
         is_right = (given < 0 || residual_may_overflow(inner, plus)) &&
-                   (given > 0 || residual_may_overflow(inner, minus)); /* NaN: both */
+                   (given > 0 || residual_may_overflow(inner, minus));
         return is_right ? RESIDUAL_RIGHT : RESIDUAL_WRONG;
     }
     const double terms = (double)inner;

@@ -1,7 +1,8 @@
-/* base/sha256.h - SHA-256 (FIPS 180-4), the hash of blobs, chains and the tree.
+/* base/sha256.h computes SHA-256 (FIPS 180-4), the hash of blobs, chains and the tree.
  *
- * OpenSSL's one-block functions underneath: they use the processor's SHA instructions and are five
- * times faster here than libsodium's. Pure: no provider is fetched, nothing is allocated. */
+ * The code calls OpenSSL's one-block functions. They use the processor's SHA instructions and
+ * are five times faster here than libsodium's. Pure: no provider is fetched, nothing is
+ * allocated. */
 #ifndef BOURSE_BASE_SHA256_H
 #define BOURSE_BASE_SHA256_H
 
@@ -16,7 +17,7 @@ struct sha256 {
 
 void sha256_start(struct sha256 *self);
 void sha256_add(struct sha256 *self, const void *bytes, size_t length);
-/* Ends the hash; `self` needs a new start before it is used again. */
+/* Ends the hash and returns it; `self` needs a new start before the next use. */
 struct hash32 sha256_end(struct sha256 *self);
 
 struct hash32 sha256_of(const void *bytes, size_t length);

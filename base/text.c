@@ -31,7 +31,7 @@ static int hex_value(char c)
 bool text_unhex(const char *text, void *ret_bytes, size_t length)
 {
     for (size_t i = 0; i < 2 * length; i++) {
-        if (hex_value(text[i]) < 0) { /* the NUL ends here too */
+        if (hex_value(text[i]) < 0) { /* the NUL fails here too */
             return false;
         }
     }
@@ -42,7 +42,7 @@ bool text_unhex(const char *text, void *ret_bytes, size_t length)
     for (size_t i = 0; i < length; i++) {
         const int high = hex_value(text[2 * i]);
         const int low = hex_value(text[2 * i + 1]);
-        assert(high >= 0 && low >= 0); /* looked at above */
+        assert(high >= 0 && low >= 0); /* checked above */
         out[i] = (uint8_t)(high << 4 | low);
     }
     return true;
@@ -118,7 +118,7 @@ bool text_unbase64(const char *text, size_t text_length, void *ret_bytes, size_t
             if (written < length) {
                 out[written++] = byte;
             } else if (byte != 0) {
-                return false; /* spare bits must be zero: one text for one value */
+                return false; /* spare bits must be zero: each value has one text */
             }
         }
     }
@@ -126,7 +126,7 @@ bool text_unbase64(const char *text, size_t text_length, void *ret_bytes, size_t
     return true;
 }
 
-/* Length of the well-formed UTF-8 sequence at `text` (RFC 3629), or 0. */
+/* Returns the length of the well-formed UTF-8 sequence at `text` (RFC 3629), or 0. */
 static size_t utf8_length(const uint8_t *text, size_t left, uint32_t *ret_point)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -232,7 +232,8 @@ static size_t write_escape(char kind, uint32_t value, unsigned digits, char *ret
     return 2 + digits;
 }
 
-/* The character of `size` bytes; size 0: the first of them belongs to none. */
+/* Writes the character of `size` bytes. Size 0 means that the first byte belongs to no
+ * character. */
 static size_t write_visible(const uint8_t *bytes, size_t size, uint32_t point, char *ret_text)
 {
     if (size == 0) {
@@ -249,7 +250,7 @@ static size_t write_visible(const uint8_t *bytes, size_t size, uint32_t point, c
                         : write_escape('u', point, 4, ret_text);
 }
 
-/* Whether more bytes may make these a character. */
+/* Returns true when more bytes may complete these to a character. */
 static bool is_beginning(const uint8_t *bytes, size_t count)
 {
     const size_t whole = bytes[0] >> 5 == 6    ? 2
@@ -264,7 +265,7 @@ static bool is_beginning(const uint8_t *bytes, size_t count)
     return count < whole;
 }
 
-/* Writes the held characters that are whole; at the end of the text the others too. */
+/* Writes the held characters that are complete; at the end of the text also the others. */
 static size_t write_held(struct text_visible *state, bool is_end, char *ret_text)
 {
     size_t written = 0;
@@ -301,7 +302,7 @@ size_t text_visible_end(struct text_visible *state, char ret_text[TEXT_VISIBLE_E
 
 enum { NEAREST_MAX = 40 };
 
-/* Edit distance with transpositions of neighbours (optimal string alignment). */
+/* Returns the edit distance with transpositions of neighbours (optimal string alignment). */
 static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t row[3][NEAREST_MAX + 1];
@@ -352,8 +353,8 @@ const char *text_nearest(const char *text, const char *const *names, size_t coun
     return nearest;
 }
 
-/* The last blank of the line that begins at `from` at which what is before it fits, or the line's
- * end. */
+/* Returns the last blank before which the text of the line at `from` fits. Returns `end` when
+ * there is none. */
 static char *break_in(char *from, char *end)
 {
     char *at = end;

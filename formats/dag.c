@@ -19,11 +19,11 @@ struct name {
     uint32_t index;
 };
 
-/* What is being read. */
+/* State of one reading. */
 struct reader {
     struct dag_file *file;
     struct problem *problem;
-    struct name *processors, *tasks; /* by id */
+    struct name *processors, *tasks; /* sorted by id */
 };
 
 const char *dag_status_name(enum dag_status status)
@@ -66,7 +66,7 @@ void dag_file_destroy(struct dag_file **self)
 
 /* ---------------------------------------------------------------- values */
 
-/* An id as it may stand in a problem. */
+/* An id as a problem may show it. */
 static struct shown show(const char *id)
 {
     struct shown shown;
@@ -133,7 +133,7 @@ static enum dag_status read_id(const json_t *object, const char *key, const char
     return DAG_FIELD;
 }
 
-/* The list under `key`; its length is checked. */
+/* Returns the list under `key` in *ret_list; the length of the list is checked. */
 static enum dag_status read_list(const json_t *root, const char *key, size_t least, size_t most,
                                  const json_t **ret_list, struct problem *problem)
 {
@@ -160,7 +160,7 @@ static enum dag_status no_memory(struct problem *problem)
     return DAG_NO_MEMORY;
 }
 
-/* A count of none is asked for as one: NULL means that there is no memory. */
+/* Allocates for at least one element, so that NULL always means that memory is short. */
 static void *room_for(size_t count, size_t size)
 {
     return calloc(count > 0 ? count : 1, size);
@@ -220,7 +220,7 @@ static enum dag_status read_names(const json_t *list, const char *what, char ***
     return DAG_OK;
 }
 
-/* "src" and "dst" of a link or an edge, and how it is called from now on: edge "a" -> "b". */
+/* Reads "src" and "dst" of a link or an edge, and writes its name for messages: edge "a" -> "b". */
 static enum dag_status read_ends(const json_t *object, const char *what, size_t index,
                                  const struct name *names, size_t count, uint32_t ret_ends[2],
                                  char *ret_where, size_t capacity, struct problem *problem)
@@ -414,9 +414,9 @@ static bool is_letter(char byte)
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
 }
 
-/* Many programs write NaN and Infinity where JSON knows no such number. A text in which they are
- * strings lets the reader say of which task they are the cost; it is never taken for good. NULL:
- * there are none, or no memory. */
+/* Many programs write NaN and Infinity, which JSON does not have. The function returns a copy of
+ * the text in which they are strings, so that the reader can name the task with the cost. The
+ * copy is never accepted. The function returns NULL when there are none, or memory is short. */
 static char *name_nonsense(const char *bytes, size_t length, size_t *ret_length)
 {
     char *text = malloc(2 * length + 1);

@@ -14,7 +14,7 @@ static bool is_name(char c)
            c == '-' || c == '_';
 }
 
-/* What a person wrote, for a message. */
+/* User input as a message may show it. */
 struct printed {
     char text[PRINTED_SIZE];
 };
@@ -53,7 +53,7 @@ static bool read_price(const char *text, struct device_list_part *part, struct p
     return true;
 }
 
-/* NAME[:COUNT][@PRICE], `length` characters. */
+/* Reads NAME[:COUNT][@PRICE], `length` characters. */
 static bool read_part(const char *text, size_t length, struct device_list_part *ret_part,
                       struct problem *problem)
 {
@@ -139,7 +139,8 @@ static bool ends_in(const char *text, const char *ending)
     return length >= strlen(ending) && strcmp(text + length - strlen(ending), ending) == 0;
 }
 
-/* 25GB/s, or in bits: 100Gbit/s; at least a byte. A bare number might be either. */
+/* Reads 25GB/s, or bits such as 100Gbit/s; the result is at least a byte per second. A number
+ * without a unit is refused, because it might be either. */
 static bool read_rate(const char *text, int64_t *ret_bandwidth)
 {
     static const char bits[] = "bit/s";

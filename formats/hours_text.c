@@ -13,7 +13,7 @@ struct shown {
     char text[80];
 };
 
-/* What a person wrote, for a message. */
+/* User input as a message may show it. */
 static struct shown shown(const char *text)
 {
     struct shown copy;
@@ -26,7 +26,7 @@ static bool is_digit(char character)
     return character >= '0' && character <= '9';
 }
 
-/* HH:MM at the front of the text, up to 24:00. */
+/* Reads HH:MM at the front of the text, up to 24:00. */
 static bool read_time(const char **text, uint16_t *ret_min)
 {
     const char *at = *text;
@@ -44,7 +44,7 @@ static bool read_time(const char **text, uint16_t *ret_min)
     return true;
 }
 
-/* A day's number at the front of the text. */
+/* Reads a day's name at the front of the text and returns its number. */
 static bool read_day(const char **text, unsigned *ret_day, struct problem *problem)
 {
     char word[16];
@@ -64,7 +64,7 @@ static bool read_day(const char **text, unsigned *ret_day, struct problem *probl
     return false;
 }
 
-/* Days and ranges of them, with commas between, and the blank behind. */
+/* Reads days and ranges of days, with commas between, and the blank that follows. */
 static bool read_days(const char **text, uint8_t *ret_days, struct problem *problem)
 {
     uint8_t days = 0;
@@ -123,7 +123,8 @@ bool hours_read_window(const char *text, struct hours_window *ret_window,
                     shown(text).text);
         return false;
     }
-    window.till_min = window.till_min == 0 ? HOURS_DAY_MIN : window.till_min; /* until 00:00 */
+    /* The window ends at midnight. */
+    window.till_min = window.till_min == 0 ? HOURS_DAY_MIN : window.till_min;
     *ret_window = window;
     return true;
 }
@@ -148,7 +149,7 @@ static bool has_day(uint8_t days, unsigned day)
     return (days >> day & 1) != 0;
 }
 
-/* Ranges of three days or more, none that goes round. */
+/* Writes ranges for three or more days in a row. No range wraps around the week. */
 static size_t days_text(uint8_t days, char *ret_text, size_t capacity)
 {
     size_t used = 0;
@@ -173,7 +174,7 @@ void hours_window_text(const struct hours_window *window, char ret_text[HOURS_TE
 {
     size_t used = 0;
     if (window->days != HOURS_ALL_DAYS) {
-        used = days_text(window->days, ret_text, HOURS_TEXT_SIZE); /* 27 characters at most */
+        used = days_text(window->days, ret_text, HOURS_TEXT_SIZE); /* at most 27 characters */
         ret_text[used++] = ' ';
     }
     (void)snprintf(ret_text + used, HOURS_TEXT_SIZE - used, "%02u:%02u-%02u:%02u",

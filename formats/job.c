@@ -1,4 +1,4 @@
-/* A job in memory: made, filled, checked, ended. Reading it from YAML is job_read.c's. */
+/* A job in memory is created, filled, checked and freed here; job_read.c reads one from YAML. */
 #include "formats/job.h"
 
 #include "base/text.h"
@@ -191,7 +191,8 @@ bool job_file_add_variable(struct job_file *job, const char *name, const char *v
     return job_variables_add(&job->env, &job->env_count, name, value);
 }
 
-/* The program without its folders, cut to what a name may be; "job" where it is an input. */
+/* Names the job after the program without its folders, cut to the longest name. The name is
+ * "job" where the program is an input. */
 static bool name_from_program(struct job_file *job)
 {
     const char *program = job->is_noop ? "noop" : job->task_count > 0 ? "tasks" : job->run.items[0];
@@ -202,8 +203,8 @@ static bool name_from_program(struct job_file *job)
     return job_file_set(&job->name, name[0] != '\0' && strchr(name, '{') == NULL ? name : "job");
 }
 
-/* Twice the limit, so that a lease is renewed every other subtask at worst, and never for less than
- * a minute. */
+/* Returns twice the limit, but at least a minute, so that at worst every other subtask renews
+ * the lease. */
 static int64_t default_term_ms(int64_t limit_ms)
 {
     int64_t term_ms = 2 * limit_ms;

@@ -1,3 +1,4 @@
+/* The rules across the fields of a job and of its tasks are checked here. */
 #include "formats/job_internal.h"
 
 #include "base/text.h"
@@ -57,7 +58,7 @@ static bool strings_fit(const char *field, const struct job_strings *strings, si
     return true;
 }
 
-/* Nothing is executed and nothing written: what would be for a program is a mistake. */
+/* A no-op executes and writes nothing, so a field for a program is a mistake. */
 static bool check_noop(const struct job_file *job, struct job_fault *fault)
 {
     const struct {
@@ -82,7 +83,7 @@ static bool check_noop(const struct job_file *job, struct job_fault *fault)
     return true;
 }
 
-/* An operation on matrices: its program is the executor's own. */
+/* A matrix operation uses the executor's own program. */
 static bool check_operation(const struct job_file *job, struct job_fault *fault)
 {
     const char *field = job->image != NULL            ? "image"
@@ -200,7 +201,7 @@ static bool check_source(const struct job_file *job, struct job_fault *fault)
            strings_fit("files", &job->files, FORMAT_SHARED_FILES, fault);
 }
 
-/* Whether files may be called so: what the user reads is what the name is. */
+/* Returns true when files may have this name: a listing must show the name as it is. */
 static bool name_fits(const char *field, size_t index, const char *text, struct job_fault *fault)
 {
     char shown[80];
@@ -211,7 +212,8 @@ static bool name_fits(const char *field, size_t index, const char *text, struct 
                  shown);
 }
 
-/* An output with plain samples in its holes: what can be said before the subtasks are known. */
+/* Checks an output with plain samples in its placeholders. The real values are unknown until the
+ * subtasks are known. */
 static bool check_output(const struct job_file *job, size_t index, struct job_fault *fault)
 {
     const char *text = job->outputs.items[index];
@@ -297,8 +299,8 @@ static bool check_checkpoint(const struct job_file *job, struct job_fault *fault
            check_apart(job, "each", &job->each, fault);
 }
 
-/* Whether it is known how to check what an operation makes. Factors that are templates are looked
- * at when they are filled in. */
+/* Returns true when a check for the operation's result exists. Factors that are templates are
+ * checked when they are filled in. */
 static bool is_checkable(const struct job_strings *run)
 {
     struct tensor_op operation;
@@ -331,7 +333,7 @@ const char *const job_order_names[JOB_ORDERS] = {
     [JOB_ORDER_ALL_OR_NONE] = "all-or-none",
 };
 
-/* What is to be had at once cannot wait for another task. */
+/* An order that must fill at once cannot wait for another task. */
 static bool check_order(const struct job_file *job, struct job_fault *fault)
 {
     const char *order = job_order_names[job->order];
@@ -488,7 +490,7 @@ static bool check_counts(const struct job_file *job, const struct job_task *task
     return true;
 }
 
-/* A task obeys the rules of a job that has no other subtask. */
+/* A task obeys the rules of a job with one subtask. */
 static bool check_task(const struct job_file *job, size_t index, struct job_fault *fault)
 {
     const struct job_task *task = &job->tasks[index];

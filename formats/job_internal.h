@@ -1,5 +1,5 @@
-/* formats/job_internal.h - the rules across the fields of a job, and what its readers share. For
- * formats/job*.c only. */
+/* formats/job_internal.h declares the rules across the fields of a job, and helpers that its
+ * readers share. It is for formats/job*.c only. */
 #ifndef BOURSE_FORMATS_JOB_INTERNAL_H
 #define BOURSE_FORMATS_JOB_INTERNAL_H
 
@@ -12,22 +12,23 @@
 
 #define JOB_NO_TASK SIZE_MAX
 struct job_fault {
-    size_t task;       /* of which task, or JOB_NO_TASK */
-    const char *field; /* as the key in the file */
-    size_t item;       /* of a list or map, where it is one */
+    size_t task;       /* index of the faulty task, or JOB_NO_TASK */
+    const char *field; /* the key in the file */
+    size_t item;       /* index in a list or map */
     struct problem what;
 };
 
-/* True when the job obeys every rule; else false with the first fault. */
+/* Returns true when the job obeys every rule; else false with the first fault. */
 bool job_find_fault(const struct job_file *job, struct job_fault *ret_fault);
-/* Fills in what a checked job leaves open: the name, the term. False when out of memory. */
+/* Fills in the name and the term that a checked job leaves open. Returns false when memory is
+ * short. */
 bool job_complete(struct job_file *job);
 
-/* As job_file_add_variable, for any list. */
+/* Does the same as job_file_add_variable, for any list. */
 bool job_variables_add(struct job_variable **variables, size_t *count, const char *name,
                        const char *value);
-/* Room for one more element of a list that doubles at powers of two, so that only its count is
- * kept. */
+/* Makes room for one more element. The list doubles at powers of two, so that its count tells
+ * its capacity. Returns false when memory is short. */
 bool job_grow(void **elements, size_t count, size_t size);
 char *job_copy(const char *text); /* NULL when out of memory */
 

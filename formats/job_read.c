@@ -1,4 +1,5 @@
-/* job_file_parse: a job from YAML, key by key. The rules across keys are job_check.c's. */
+/* The reader of a job takes YAML key by key and defines job_file_parse. job_check.c checks the
+ * rules across keys. */
 #include "formats/job.h"
 
 #include "base/cleanup.h"
@@ -43,7 +44,7 @@ static const char *const keys[] = {
     "expect",
     "term",
     "tasks",
-    /* known to the design, not to this version: refused with a line of their own */
+    /* Reserved for later versions; each is refused with a message of its own. */
     "model",
     "inputs",
     "objective",
@@ -95,7 +96,7 @@ static void read_strings(struct yaml_value list, size_t most_items, size_t most_
     }
 }
 
-/* A list, or one text that stands for a list of one. */
+/* Reads a list, or one text that stands for a list of one. */
 void job_read_names(struct yaml_value value, size_t most_items, struct job_strings *strings)
 {
     if (yaml_kind(value) != YAML_KIND_TEXT) {
@@ -246,7 +247,7 @@ static void read_job(struct yaml_value root, struct job_file *job)
     job->image_line = yaml_line(yaml_key(root, "image"));
     read_executor(yaml_key(root, "executor"), job);
     struct yaml_value tasks = yaml_key(root, "tasks");
-    bool is_open = job->is_noop || yaml_present(tasks); /* what a task leaves out is said there */
+    bool is_open = job->is_noop || yaml_present(tasks); /* a task may define `run` itself */
     job_read_run(is_open ? yaml_key(root, "run") : yaml_required(root, "run"), &job->run);
     job->run_line = yaml_line(yaml_key(root, "run"));
     job_read_environment(yaml_key(root, "env"), &job->env, &job->env_count);
@@ -256,10 +257,10 @@ static void read_job(struct yaml_value root, struct job_file *job)
     job_read_limits(yaml_key(root, "limits"), &job->limits);
     read_verify(yaml_key(root, "verify"), job);
     read_order(yaml_key(root, "order"), job);
-    job_read_tasks(tasks, job); /* last: they start from what the job says */
+    job_read_tasks(tasks, job); /* last, because tasks inherit the job's values */
 }
 
-/* Tells a fault at the very item that has it. */
+/* Reports a fault at the line of the faulty item. */
 static void refuse_fault(struct yaml_value root, const struct job_file *job,
                          const struct job_fault *fault)
 {

@@ -1,6 +1,5 @@
-/* `tasks:` of a job: read in three passes, because a task may name one that comes after it. Names
- * first, then what each task says, then who waits for whom; at last, that nobody waits for
- * himself. */
+/* The reader of `tasks:` makes three passes, because a task may name a later one. The passes read
+ * the names, then the fields of each task, then the waits. A last step refuses circles of waits. */
 #include "formats/job_keys.h"
 
 #include "base/text.h"
@@ -19,14 +18,14 @@ static const char *const keys[] = {"name",    "run",     "after",  "from",      
                                    "files",   "outputs", "limits", "checkpoint"};
 
 struct task_name {
-    const char *name; /* the task's own */
+    const char *name; /* borrowed from the task */
     uint32_t index;
 };
 
-struct tasks { /* being read */
+struct tasks { /* state of one reading */
     struct yaml_value list;
     struct job_file *job;
-    struct task_name *names; /* sorted */
+    struct task_name *names; /* sorted by name */
     size_t wait_count;       /* of all tasks */
 };
 
@@ -45,7 +44,8 @@ static void show(const char *text, char ret_text[SHOWN_SIZE])
     text_printable(text, strlen(text), ret_text, SHOWN_SIZE);
 }
 
-/* A folder of the outputs is named so, and `bourse logs JOB NAME` must not mean an index. */
+/* Returns true for a valid name. The name becomes a folder of the outputs. A name starts with a
+ * letter, so that `bourse logs JOB NAME` cannot mean an index. */
 static bool is_task_name(const char *name)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -61,7 +61,7 @@ static bool read_name(struct tasks *tasks, size_t index)
     struct yaml_value value = yaml_required(item, "name");
     const char *name = yaml_text(value, FORMAT_NAME_BYTES, NULL);
     if (name == NULL) {
-        return false; /* refused */
+        return false; /* refused by yaml_text */
     }
     if (!is_task_name(name)) {
         char shown[SHOWN_SIZE];
@@ -96,7 +96,7 @@ static bool read_all_names(struct tasks *tasks)
     return true;
 }
 
-/* ---------------------------------------------------------------- what each says */
+/* ---------------------------------------------------------------- fields of each task */
 
 static void read_needs(struct yaml_value value, struct job_task *task)
 {
@@ -133,7 +133,7 @@ static void read_task(struct yaml_value item, const struct job_file *job, struct
     job_read_limits(yaml_key(item, "limits"), &task->limits);
 }
 
-/* ---------------------------------------------------------------- who waits for whom */
+/* ---------------------------------------------------------------- waits */
 
 static bool find_task(const struct tasks *tasks, struct yaml_value value, const char *name,
                       uint32_t *ret_task)
@@ -165,13 +165,13 @@ static bool find_task(const struct tasks *tasks, struct yaml_value value, const 
     return false;
 }
 
-/* Takes both texts over; they are NULL when it only waits. */
+/* Adds a wait and takes over both of its texts, which are NULL when the task only waits. */
 static bool add_wait(struct tasks *tasks, struct yaml_value value, struct job_task *task,
                      struct job_wait wait)
 {
     void *waits = task->waits;
     bool is_full = tasks->wait_count >= FORMAT_WAITS;
-    bool whole = (wait.output == NULL) == (wait.name == NULL); /* both copies were made */
+    bool whole = (wait.output == NULL) == (wait.name == NULL); /* both copies succeeded */
     if (is_full) {
         yaml_refuse(value, "all tasks together wait for more than %d others", FORMAT_WAITS);
     } else if (!whole || !job_grow(&waits, task->wait_count, sizeof *task->waits)) {
@@ -204,8 +204,8 @@ static void read_after(struct tasks *tasks, struct yaml_value value, struct job_
     }
 }
 
-/* An output of a task with its placeholders filled in; false when it is malformed, which the checks
- * say. */
+/* Writes an output of a task with its placeholders filled in. Returns false when the output is
+ * malformed; the checks report this case. */
 static bool output_text(const struct job_file *job, const struct job_task *task, size_t index,
                         char ret_text[FORMAT_PATH_BYTES + 1])
 {
@@ -240,7 +240,7 @@ static void refuse_output(struct yaml_value value, const struct job_file *job,
     free(texts);
 }
 
-/* TASK/OUTPUT, or TASK alone when it leaves one file. */
+/* Finds TASK/OUTPUT, or TASK alone when the task has exactly one output. */
 static bool find_output(struct tasks *tasks, struct yaml_value value, const char *text,
                         uint32_t *ret_task, char ret_output[FORMAT_PATH_BYTES + 1])
 {
@@ -281,7 +281,7 @@ static bool is_taken(const struct job_task *task, const char *name)
     return false;
 }
 
-/* `name` NULL: as the other task calls it. */
+/* Reads one file to take. With `name` NULL the file keeps the other task's name. */
 static bool read_from_one(struct tasks *tasks, struct yaml_value value, struct job_task *task,
                           const char *name)
 {
@@ -309,7 +309,7 @@ static bool read_from_one(struct tasks *tasks, struct yaml_value value, struct j
         (struct job_wait){.task = found, .output = job_copy(output), .name = job_copy(name)});
 }
 
-/* TASK/OUTPUT, a list of them, or a map {NAME: TASK/OUTPUT}. */
+/* Reads TASK/OUTPUT, a list of them, or a map {NAME: TASK/OUTPUT}. */
 static void read_from(struct tasks *tasks, struct yaml_value value, struct job_task *task)
 {
     if (!yaml_present(value)) {
@@ -334,10 +334,11 @@ static void read_from(struct tasks *tasks, struct yaml_value value, struct job_t
 
 /* ---------------------------------------------------------------- circles */
 
-struct walk {       /* depth first, without recursion: a chain may be as long as the list */
-    uint32_t *path; /* the tasks on the way, each waiting for the next */
-    size_t *at;     /* of each on the way: which of its waits is next */
-    uint8_t *seen;  /* of each task: 0, ON_PATH or DONE */
+/* The walk goes depth first without recursion, because a chain may be as long as the list. */
+struct walk {
+    uint32_t *path; /* the tasks on the path, each waits for the next */
+    size_t *at;     /* for each task on the path: index of its next wait */
+    uint8_t *seen;  /* for each task: 0, ON_PATH or DONE */
     size_t depth;
 };
 enum { ON_PATH = 1, DONE = 2 };
@@ -413,7 +414,7 @@ static void refuse_circles(const struct tasks *tasks)
     free(walk.seen);
 }
 
-/* ---------------------------------------------------------------- all */
+/* ---------------------------------------------------------------- the whole list */
 
 void job_read_tasks(struct yaml_value list, struct job_file *job)
 {

@@ -1,7 +1,7 @@
-/* formats/limits.h - every cap of the files and texts that people write, in one place.
+/* formats/limits.h lists every cap on the files and texts that people write.
  *
- * No cap here is larger than the wire's (protocol/limits.h), so what was read can be sent; a test
- * compares the two. A refusal names the cap and its value. */
+ * No cap here is larger than the wire's (protocol/limits.h), so that everything read can be
+ * sent; a test compares the two. A refusal names the cap and its value. */
 #ifndef BOURSE_FORMATS_LIMITS_H
 #define BOURSE_FORMATS_LIMITS_H
 
@@ -13,10 +13,10 @@ enum {
     FORMAT_NODES = 1 << 20,          /* values and keys of a YAML file */
     FORMAT_KEYS = 1024,              /* of one map */
     FORMAT_UNIT_BYTES = 64,          /* one duration, size or amount */
-    FORMAT_VALUE_BYTES = 128,        /* what a unit of work is worth */
+    FORMAT_VALUE_BYTES = 128,        /* the value of a unit of work */
     FORMAT_REQUIREMENT_BYTES = 8192, /* a requirement as text */
     FORMAT_REQUIREMENT_DEPTH = 16,   /* parentheses and `not` */
-    FORMAT_NAME_BYTES = 128,         /* of a job, of a variable */
+    FORMAT_NAME_BYTES = 128,         /* of a job or a variable */
     FORMAT_PATH_BYTES = 1024,        /* file names and patterns */
     FORMAT_ARGUMENT_BYTES = 32768,   /* one argument, one variable, the standard input */
     FORMAT_ARGUMENTS = 1024,
@@ -26,15 +26,15 @@ enum {
     FORMAT_PATTERNS = 1024,    /* `each:` */
     FORMAT_SUBTASKS = 10000000,
     FORMAT_TASKS = 65536, /* `tasks:` */
-    FORMAT_WAITS =
-        131072,          /* of all tasks together: tasks that they wait for, files that they take */
-    FORMAT_SLOTS = 4096, /* of one device, and so of one subtask */
+    /* The waits of all tasks together: tasks that they wait for, files that they take. */
+    FORMAT_WAITS = 131072,
+    FORMAT_SLOTS = 4096,            /* of one device, and therefore of one subtask */
     FORMAT_PROCESSES = 65536,       /* of one subtask */
-    FORMAT_RETRIES = 100,           /* of a subtask, after its own failures, or after crashes */
-    FORMAT_INTERRUPTIONS = 1000000, /* of a job: leases that may be taken from it */
-    FORMAT_TIME_MS = 7 * 24 * 3600 * 1000, /* of one subtask, of a lease */
+    FORMAT_RETRIES = 100,           /* of a subtask, after its own failures or after crashes */
+    FORMAT_INTERRUPTIONS = 1000000, /* of a job: interrupted leases */
+    FORMAT_TIME_MS = 7 * 24 * 3600 * 1000, /* of one subtask or lease */
 };
 
-#define FORMAT_GOOD_TILL_MS INT64_C(31622400000) /* 366 days, from when a job is submitted */
+#define FORMAT_GOOD_TILL_MS INT64_C(31622400000) /* 366 days from the job's submission */
 
 #endif

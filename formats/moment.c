@@ -8,8 +8,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* `digits` of them at *text, which moves behind them, and behind `mark` where that is not NUL. -1:
- * something else is there. */
+/* Reads `digits` digits at *text and moves *text past them, and past `mark` unless that is NUL.
+ * Returns -1 when the text has something else there. */
 static int read_field(const char **text, size_t digits, char mark)
 {
     int value = 0;

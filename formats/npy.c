@@ -42,7 +42,7 @@ static bool malformed(const struct scan *scan, const char *what)
                   what);
 }
 
-/* A quoted text without escapes. */
+/* Reads a quoted text without escapes. */
 static bool read_word(struct scan *scan, char ret_word[WORD_SIZE])
 {
     char quote = take(scan, '\'') ? '\'' : take(scan, '"') ? '"' : '\0';
@@ -91,7 +91,7 @@ static bool read_dimension(struct scan *scan, uint64_t *ret_dimension)
         value = 10 * value + digit;
     }
     if (scan->at < scan->end && *scan->at == 'L') {
-        scan->at++; /* as Python 2 wrote it */
+        scan->at++; /* Python 2 writes this suffix */
     }
     *ret_dimension = value;
     return true;
@@ -120,7 +120,7 @@ static bool read_shape(struct scan *scan, struct npy *npy)
         comma = take(scan, ',');
     }
     if (npy->dimension_count == 1 && !comma) {
-        return malformed(scan, "the shape is no tuple"); /* (3) is a number */
+        return malformed(scan, "the shape is no tuple"); /* Python reads (3) as a number */
     }
     return true;
 }
@@ -142,7 +142,7 @@ static bool known_size(char kind, uint64_t bytes)
     }
 }
 
-/* '<f4': order, kind, bytes. */
+/* Reads a type such as '<f4': order, kind, bytes. */
 static bool read_type(struct scan *scan, struct npy *npy)
 {
     char word[WORD_SIZE] = "";
@@ -285,7 +285,7 @@ static bool fits_file(const struct npy *npy, uint64_t file_bytes, struct problem
     return true;
 }
 
-/* Where the text begins and how long it is said to be. */
+/* Returns the start of the text and its declared length. */
 static bool find_text(const uint8_t *bytes, size_t length, uint64_t file_bytes, size_t *ret_start,
                       uint64_t *ret_length, struct problem *problem)
 {

@@ -40,7 +40,8 @@ bool plan_file_link(struct plan_file_link *link, const char *text, struct proble
     return true;
 }
 
-/* By the command line; over what the file says it is meant. */
+/* Refuses an option that the command line gives twice. An option replaces the file's value, but
+ * not another option. */
 static bool refuse_twice(const char *what, struct problem *problem)
 {
     char shown[2 * PLAN_FILE_WORD_SIZE];
@@ -92,7 +93,7 @@ bool plan_file_pair(struct plan_file_pair *pairs, size_t most, size_t *count, co
 
 /* ---------------------------------------------------------------- samples */
 
-/* A device's file, in place of the one that it had. */
+/* Sets the samples file of a device; replaces an earlier one. */
 static bool put_samples(struct plan_file *file, const char *device, size_t device_length,
                         const char *path, bool is_of_file, struct problem *problem)
 {
@@ -134,7 +135,7 @@ bool plan_file_samples(struct plan_file *file, const char *text, struct problem 
 enum { RISK_FIELDS = 3, RISK_TEXT_MOST = 100 };
 #define RISK_MOST_PER_HOUR 1000000
 
-/* "0.5/h": how often in an hour, to a millionth. */
+/* Reads "0.5/h", interruptions per hour, to a millionth. */
 static bool read_rate(const char *text, double *ret_per_hour)
 {
     char number[RISK_TEXT_MOST];

@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Cuts a number off the front of *text, up to `stop` or the end, and moves *text behind the stop.
- * False when it is none. *ret_stopped says whether the stop was there. */
+/* Reads a number at the front of *text, up to `stop` or the end, and moves *text behind the
+ * stop. Returns false when there is no number. *ret_stopped says whether the stop was there. */
 static bool cut_number(const char **text, char stop, int64_t *ret_number, bool *ret_stopped)
 {
     char digits[FORMAT_UNIT_BYTES + 1];

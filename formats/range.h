@@ -1,4 +1,4 @@
-/* formats/range.h - `array: 1-100:2`, whole numbers in even steps.
+/* formats/range.h reads ranges of whole numbers in even steps, as a job's `array` key has them.
  *
  *     range = number [ "-" number [ ":" step ] ]          "7", "1-100", "0-100:25"
  *
@@ -17,13 +17,13 @@ struct range {
     int64_t step; /* >= 1 */
 };
 
-/* False with a problem for anything but the grammar above, a range that runs backwards, a step of
- * 0, or more than FORMAT_SUBTASKS numbers; *ret_range is untouched then. */
+/* Parses a range. Returns false with a problem for a text outside the grammar, a backward range, a
+ * step of 0, or more than FORMAT_SUBTASKS numbers. *ret_range is unchanged then. */
 bool range_parse(const char *text, struct range *ret_range, struct problem *ret_problem);
 int64_t range_count(const struct range *range);
-/* The number at `index` (0 .. count - 1), which the caller has checked. */
+/* Returns the number at `index` (0 .. count - 1), which the caller has checked. */
 int64_t range_at(const struct range *range, int64_t index);
-/* False when `number` is not in the range. */
+/* Returns false when `number` is not in the range. */
 bool range_index(const struct range *range, int64_t number, int64_t *ret_index);
 
 #endif

@@ -113,7 +113,7 @@ void requirement_figure(const char *name, int64_t value, char ret_text[UNITS_TEX
     units_short(field != NULL ? requirement_field_units(field) : UNITS_COUNT, value, ret_text);
 }
 
-/* A text in small letters, or as much of it as there is room for. */
+/* Copies a text in small letters, as much of it as fits. */
 static void fold(const char *text, char ret_text[ATTRIBUTE_TEXT_SIZE])
 {
     size_t length = 0;
@@ -153,10 +153,10 @@ struct token {
 };
 
 struct parser {
-    const char *begin; /* NULL: a map, whose keys say where something is wrong */
+    const char *begin; /* NULL: a map, whose keys tell the place */
     const char *at;
-    const char *token_at; /* where the token begins: what is wrong is wrong there */
-    struct token token;   /* the one to be used next */
+    const char *token_at; /* where the token begins; problems are reported there */
+    struct token token;   /* the next token to use */
     struct requirement *requirement;
     unsigned depth;
     bool failed;
@@ -169,8 +169,8 @@ static bool is_word(char c)
            (c != '\0' && strchr("._-+/:", c) != NULL);
 }
 
-/* Where the token stands, as editors count: "column 7: ", with its line where there are several; ""
- * in a map. */
+/* Writes the token's place as editors count: "column 7: ", with the line where there are
+ * several. Writes "" for a map. */
 static void place(const struct parser *parser, char *ret_text, size_t capacity)
 {
     unsigned line = 1;
@@ -201,7 +201,7 @@ static void fail(struct parser *parser, const char *what)
     }
 }
 
-/* What other languages write for what this one has; longer ones first. */
+/* Spellings of other languages with their counterparts here; longer ones first. */
 static const struct {
     const char *text, *ours;
 } foreign[] = {
@@ -210,10 +210,10 @@ static const struct {
     {"|", "or"},  {"!", "not"},  {"'", "\""},  {"“", "\""},  {"”", "\""},
 };
 
-#define OPERATORS "=!<>" /* what one begins with */
+#define OPERATORS "=!<>" /* the first characters of operators */
 #define ANYTHING OPERATORS "aon\""
 
-/* Looks for those whose right spelling begins with one of `first`. */
+/* Refuses foreign spellings whose counterpart begins with one of `first`. */
 static bool fail_if_foreign(struct parser *parser, const char *first)
 {
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
@@ -230,7 +230,7 @@ static bool fail_if_foreign(struct parser *parser, const char *first)
     return false;
 }
 
-/* A word of the grammar in capital letters, or NULL. */
+/* Returns the keyword that was written with capital letters, or NULL. */
 static const char *keyword_meant(const struct token *token)
 {
     static const char *const keywords[] = {"and", "or", "not", "in", "any"};
@@ -290,8 +290,8 @@ static bool take_quoted(struct parser *parser, struct token *ret_token)
     return false;
 }
 
-/* A letter that words do not have, and that is nothing of another language: the word is shown
- * whole, then. */
+/* Returns true for a letter that words do not have and that is no foreign spelling. The word is
+ * then shown whole. */
 static bool is_letter_beyond(const char *at)
 {
     bool is = ((unsigned char)*at & 0x80) != 0;
@@ -422,7 +422,7 @@ static bool read_value(const struct requirement_field *field, const char *text,
     return true;
 }
 
-/* Whether the text is one of the names; else the nearest is named, or `all`. */
+/* Returns true when the text is one of the names; else the problem shows the nearest, or `all`. */
 static bool check_name(const char *field, const char *text, const char *const *names, size_t count,
                        const char *all, struct problem *ret_problem)
 {
@@ -453,7 +453,7 @@ static bool check_figure(const char *text, struct problem *ret_problem)
                       "memory, bandwidth, gflops, gemm_fp32 and the rates, as bf16", ret_problem);
 }
 
-/* Kinds, executors and figures are known beforehand: another would never be met. */
+/* Kinds, executors and figures are known beforehand: no device has another. */
 static bool check_known(const struct requirement_field *field, const char *text,
                         struct problem *ret_problem)
 {
@@ -482,7 +482,7 @@ static bool check_known(const struct requirement_field *field, const char *text,
     return check_name(field->name, text, names, count, field->meaning, ret_problem);
 }
 
-/* A text with other letters stands in quotes; a name that is known has none. */
+/* A text with other letters stands in quotes; known names have no such letters. */
 static bool check_word(const struct parser *parser, struct problem *ret_problem)
 {
     if (parser->begin != NULL && parser->token.type == TOKEN_WORD && parser->token.is_beyond) {
@@ -493,8 +493,8 @@ static bool check_word(const struct parser *parser, struct problem *ret_problem)
     return true;
 }
 
-/* What no device ever has: an ordering or a value out of the range of its field, all of which begin
- * at 0. */
+/* Refuses an ordering or value outside the range of its field; every range begins at 0. No
+ * device ever has such a value. */
 static bool check_range(const struct requirement_field *field, const struct requirement_node *node,
                         struct problem *ret_problem)
 {
@@ -550,7 +550,7 @@ static bool push_predicate(struct parser *parser, const struct requirement_field
 
 static void parse_or(struct parser *parser);
 
-/* Puts an `and` or `or` behind its operands. */
+/* Pushes an `and` or `or` behind its operands. */
 static void push_group(struct parser *parser, enum requirement_op op, uint32_t arity)
 {
     if (arity >= 2 && !parser->failed) {
@@ -559,8 +559,8 @@ static void push_group(struct parser *parser, enum requirement_op op, uint32_t a
     }
 }
 
-/* How many operands the tree just pushed is to a group of `op`: those of its own root when that is
- * the same group, whose node goes, else one. */
+/* Returns the operands that the tree just pushed adds to a group of `op`. A root of the same
+ * `op` is removed and its operands count; another tree counts as one. */
 static uint32_t absorb(struct parser *parser, enum requirement_op op)
 {
     struct requirement *requirement = parser->requirement;
@@ -618,7 +618,7 @@ static void parse_membership(struct parser *parser, const struct requirement_fie
     }
 }
 
-/* `40 GiB`: what follows the value would be its unit. */
+/* Refuses `40 GiB`, where the unit of a value follows a blank. */
 static void fail_if_unit(struct parser *parser, const struct requirement_field *field,
                          const struct token *value)
 {
@@ -781,8 +781,8 @@ bool requirement_parse(const char *text, struct requirement *ret_requirement,
 
 /* ---------------------------------------------------------------- the map form */
 
-/* The word at the front of the text, whatever its letters' size, and what is behind it and blanks;
- * NULL: another stands there. */
+/* Returns the text after `word` and blanks, or NULL when another word is in front. The case of
+ * the letters is ignored. */
 static const char *behind(const char *text, const char *word)
 {
     const size_t length = strlen(word);
@@ -794,8 +794,8 @@ static const char *behind(const char *text, const char *word)
     return text + length + strspn(text + length, " ");
 }
 
-/* `in (fr, de)` and `not in (fr, de)`, as in the text form. True: it is one of them, or was
- * refused. A text that begins with `not` can stand in a list. */
+/* Reads `in (fr, de)` and `not in (fr, de)`, as in the text form. Returns true when the text is
+ * one of them, or was refused. A text in a list may begin with `not`. */
 static bool read_membership(struct parser *parser, const struct requirement_field *field)
 {
     const char *negated = behind(parser->at, "not");
@@ -816,7 +816,7 @@ static bool read_membership(struct parser *parser, const struct requirement_fiel
     return false;
 }
 
-/* What is wrong with a value; its key says the field already. */
+/* Reports a fault of a value; the key shows the field already. */
 static void refuse_entry(const struct parser *parser, const struct requirement_field *field,
                          struct yaml_value value)
 {
@@ -840,14 +840,14 @@ static void read_predicate(struct parser *parser, const struct requirement_field
     }
 }
 
-/* One entry's single value: an operator may lead one that is alone. */
+/* Reads one value of an entry; an operator may lead a value that stands alone. */
 static void read_entry(struct parser *parser, const struct requirement_field *field,
                        struct yaml_value value, bool alone)
 {
     const char *text =
         yaml_text(value, alone ? FORMAT_REQUIREMENT_BYTES : ATTRIBUTE_TEXT_SIZE + 3, NULL);
     if (text == NULL) {
-        return; /* refused there */
+        return; /* refused by yaml_text */
     }
     parser->at = text;
     if (!alone || !read_membership(parser, field)) {

@@ -1,4 +1,4 @@
-/* Requirements back to text: postfix nodes to the least parentheses. */
+/* Requirements are written as text here, from postfix nodes, with the fewest parentheses. */
 #include "formats/requirement.h"
 
 #include "base/text.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where text goes; sticky when it is full. */
+/* The target of text; a full sink stays full. */
 struct sink {
     char *text;
     size_t capacity;
@@ -98,7 +98,8 @@ bool requirement_node_text(const struct requirement_node *predicate, char *ret_t
     return !sink.full;
 }
 
-/* sizes[i]: nodes of the tree whose root is node i. False unless the nodes are exactly one tree. */
+/* Writes into ret_sizes[i] the nodes of the tree whose root is node i. Returns false unless the
+ * nodes are exactly one tree. */
 static bool measure(const struct requirement *requirement, uint32_t *ret_sizes)
 {
     uint32_t roots[REQUIREMENT_NODES_MAX];
@@ -130,14 +131,14 @@ static bool measure(const struct requirement *requirement, uint32_t *ret_sizes)
     return root_count == 1;
 }
 
-/* How tightly a node binds: or, and, not, predicate. */
+/* Returns how tightly a node binds: or, and, not, predicate. */
 static int binding(const struct requirement_node *node)
 {
     return node->op == REQUIREMENT_OR ? 1 : node->op == REQUIREMENT_AND ? 2 : 3;
 }
 
-/* The tree with its root at `root`, in parentheses where it binds looser than `least`. As deep as
- * there are nodes at most. */
+/* Writes the tree at `root`, in parentheses where it binds looser than `least`. The recursion is
+ * at most as deep as there are nodes. */
 static void put_tree(struct sink *sink, const struct requirement *requirement,
                      const uint32_t *sizes, uint32_t root, int least)
 {
@@ -154,8 +155,8 @@ static void put_tree(struct sink *sink, const struct requirement *requirement,
     } else {
         uint32_t operand = root - sizes[root] + 1; /* first node of the first operand's tree */
         for (uint32_t k = 0; k < node->arity; k++) {
-            uint32_t end =
-                operand; /* the root whose tree begins at `operand` and is a direct operand */
+            /* `end` is the root of the direct operand whose tree begins at `operand`. */
+            uint32_t end = operand;
             for (uint32_t i = operand; i < root; i++) {
                 end = i - sizes[i] + 1 == operand ? i : end;
             }

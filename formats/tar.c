@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A header, as POSIX draws it; numbers are octal digits, or binary behind a byte 0x80.
+/* A header has these fields (POSIX). Numbers are octal digits, or binary after a byte 0x80.
  *
  *   0 name 100 | 124 size 12 | 148 checksum 8 | 156 type 1 | 157 link 100
- *   257 "ustar" | 345 prefix 155
- */
+ *   257 "ustar" | 345 prefix 155 */
 enum {
     BLOCK = 512,
     NAME_AT = 0,
@@ -36,8 +35,8 @@ struct scan {
     struct problem *problem;
     uint64_t offset, entries, bytes;
     char name[PATH_BYTES], link[PATH_BYTES];
-    bool has_name, has_link, has_size; /* of the next entry, by a header before it */
-    uint64_t size;                     /* with has_size */
+    bool has_name, has_link, has_size; /* set by an extension header for the next entry */
+    uint64_t size;                     /* valid with has_size */
 };
 
 /* ---------------------------------------------------------------- refusals */
@@ -83,7 +82,8 @@ static bool is_zero(const uint8_t *block)
     return true;
 }
 
-/* Octal digits between blanks, or a binary number. False: neither, or above 2^63. */
+/* Reads octal digits between blanks, or a binary number. Returns false for any other field, or a
+ * number above 2^63. */
 static bool read_number(const uint8_t *field, size_t length, uint64_t *ret_number)
 {
     uint64_t number = 0;
@@ -132,7 +132,7 @@ static void take_text(const uint8_t *field, size_t length, char ret_text[PATH_BY
     ret_text[used] = '\0';
 }
 
-/* Only POSIX has a prefix; GNU, "ustar  ", keeps other things there. */
+/* A prefix exists in POSIX headers only. GNU headers, "ustar  ", use the field for other data. */
 static void take_name(const uint8_t *block, char ret_name[PATH_BYTES])
 {
     char name[PATH_BYTES];
@@ -149,7 +149,7 @@ static void take_name(const uint8_t *block, char ret_name[PATH_BYTES])
 
 /* ---------------------------------------------------------------- paths */
 
-/* The next part of a path at `*at`, which it moves behind it; its length, 0 at the end. */
+/* Returns the length of the next part of the path, 0 at the end, and moves *at behind the part. */
 static size_t next_part(const char **at, const char **ret_part)
 {
     while (**at == '/') {
@@ -166,7 +166,7 @@ static bool is_part(const char *part, size_t length, const char *what)
     return length == strlen(what) && memcmp(part, what, length) == 0;
 }
 
-/* Names that tar makes as they are written: NULL, or what is wrong. */
+/* Checks a name that tar uses as written. Returns NULL, or the fault. */
 static const char *check_path(const char *path, size_t *ret_depth)
 {
     const char *part;
@@ -184,8 +184,8 @@ static const char *check_path(const char *path, size_t *ret_depth)
     return NULL;
 }
 
-/* The link stands in a folder `depth` below the root. A target with "/" in front begins at the
- * image's root. */
+/* Returns true when the link leaves the root. The link stands in a folder `depth` below the
+ * root. A target with a leading "/" begins at the image's root. */
 static bool leads_out(const char *target, size_t depth)
 {
     const char *part;
@@ -200,7 +200,8 @@ static bool leads_out(const char *target, size_t depth)
     return false;
 }
 
-/* Devices below /dev are left out when an image is unpacked: jails have their own. */
+/* Returns true for a path below /dev. Unpacking an image leaves these out, because jails have
+ * devices of their own. */
 static bool is_in_dev(const char *path)
 {
     const char *part;
@@ -255,7 +256,7 @@ static bool is_key(const char *record, size_t length, const char *key)
     return length >= strlen(key) && memcmp(record, key, strlen(key)) == 0;
 }
 
-/* One record behind its length, without the line's end: "path=usr/bin". NULL, or what is wrong. */
+/* Reads one record without its length and newline: "path=usr/bin". Returns NULL, or the fault. */
 static const char *take_record(struct scan *scan, const char *record, size_t length)
 {
     if (is_key(record, length, "GNU.sparse.")) {
@@ -275,7 +276,8 @@ static const char *take_record(struct scan *scan, const char *record, size_t len
     return memchr(record, '=', length) != NULL ? NULL : "its pax header is damaged";
 }
 
-/* "LENGTH key=value\n", and so on; LENGTH counts all of that. */
+/* Reads records of the form "LENGTH key=value" and a newline, where LENGTH counts all of the
+ * record. Returns NULL, or the fault. */
 static const char *take_records(struct scan *scan, const char *text, size_t length)
 {
     while (length > 0) {
@@ -298,8 +300,8 @@ static const char *take_records(struct scan *scan, const char *text, size_t leng
     return NULL;
 }
 
-/* Of pax, x is about the next entry and g about all that follow. Of GNU, L is a long name and K a
- * long link, each with its NUL. */
+/* Reads an extension header. Type x of pax concerns the next entry, g all that follow. Type L of
+ * GNU is a long name and K a long link, each with its NUL. */
 static enum tar_status take_extension(struct scan *scan, uint8_t type, uint64_t size)
 {
     if (size == 0 || size > EXTENSION_BYTES) {
@@ -422,8 +424,8 @@ static enum tar_status take_header(struct scan *scan, const uint8_t *block)
     return TAR_OK;
 }
 
-/* Behind the block of zeros that ends it there is another one, or nothing: implementations differ
- * about what they make of the rest. */
+/* Checks the block after the final block of zeros: another block of zeros, or the end of the
+ * file. Implementations differ in how they treat further data. */
 static enum tar_status take_end(struct scan *scan)
 {
     uint8_t block[BLOCK];

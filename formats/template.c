@@ -12,7 +12,7 @@ enum placeholder { HOLE_IN, HOLE_LINE, HOLE_INDEX, HOLE_VALUE, HOLE_OUT, HOLE_CO
 
 static const struct {
     const char *name;
-    unsigned sources; /* of enum template_source */
+    unsigned sources; /* bits of enum template_source */
     const char *needs;
 } holes[HOLE_COUNT] = {
     [HOLE_IN] = {"in", TEMPLATE_EACH, "`each:`"},
@@ -32,7 +32,8 @@ struct piece {
 
 enum piece_status { PIECE_END, PIECE_OK, PIECE_BAD };
 
-/* The piece at *text; moves behind it. BAD leaves *text at the brace that begins nothing known. */
+/* Reads the piece at *text and moves *text behind it. PIECE_BAD leaves *text at a brace that
+ * begins no known placeholder. */
 static enum piece_status next_piece(const char **text, struct piece *ret_piece)
 {
     const char *c = *text;
@@ -116,7 +117,7 @@ static bool is_file_name(const char *text)
     return length > 0 && length < 256 && text[length] == '\0' && text[0] != '.' && text[0] != '-';
 }
 
-/* Where bytes go; with `text` NULL they are only counted. */
+/* The target of bytes; with `text` NULL it only counts. */
 struct sink {
     char *text;
     size_t capacity;

@@ -34,7 +34,7 @@ static size_t digits(const char *text)
     return strspn(text, "0123456789");
 }
 
-/* A decimal number: nothing that a locale or a library may read in its own way. */
+/* Returns true for a decimal number that every locale and library reads alike. */
 static bool is_number(const char *text)
 {
     if (strlen(text) >= TENSOR_NUMBER_BYTES) {
@@ -60,7 +60,7 @@ static bool is_number(const char *text)
     return *text == '\0';
 }
 
-/* What is put into a template is not known yet. */
+/* Returns true for a template, whose value is not known yet. */
 static bool is_hole(const struct words *words, size_t index)
 {
     return words->has_holes && strchr(words->items[index], '{') != NULL;
@@ -148,7 +148,7 @@ static bool read_operands(const struct words *words, struct tensor_op *op)
     return false;
 }
 
-/* An input is never the result: it may be shared, and is read-only. */
+/* Refuses a result that is also an input, because inputs may be shared and are read-only. */
 static bool result_is_new(const struct words *words, const struct tensor_op *op)
 {
     const char *inputs[] = {op->a, op->b, op->c};
@@ -199,14 +199,14 @@ bool tensor_op_read(const char *const *arguments, size_t count, bool has_holes,
 
 enum { OTHER = -1, EXPONENT_MOST = 10000 };
 
-/* 0 or 1 where the factor is just that, however it is written; else OTHER. It is a number
- * (is_number). */
+/* Returns 0 or 1 when the factor has exactly this value, in any spelling, and OTHER otherwise.
+ * The factor is a number (is_number). */
 static int small_value(const char *factor)
 {
     const char *c = factor;
     bool is_negative = *c == '-';
     long decimals = 0;
-    long place = 0; /* of the one digit that is not 0: 10 to this */
+    long place = 0; /* decimal exponent of the one digit that is not 0 */
     bool has_point = false;
     bool has_one = false;
     for (c += *c == '-' || *c == '+'; *c == '.' || (*c >= '0' && *c <= '9'); c++) {
@@ -217,7 +217,7 @@ static int small_value(const char *factor)
         if (*c != '0' && (has_one || *c != '1')) {
             return OTHER;
         }
-        /* Digits before the point that follow raise it again. */
+        /* Digits after the 1 and before the point raise its place. */
         place = *c == '1' ? (has_point ? -1 - decimals : 0) : place + (has_one && !has_point);
         has_one = has_one || *c == '1';
         decimals += has_point;

@@ -1,15 +1,14 @@
-/* formats/tensor_op.h - what a subtask of the executor "tensor" computes, as its list of arguments.
+/* formats/tensor_op.h reads the operation of a subtask of the executor "tensor" from its arguments.
  *
  *     matmul A B C                            C = A B
  *     gemm [--alpha X] [--beta Y] A B C0 C    C = X A B + Y C0; without the options 1 and 1
  *     freivalds A B C SEED ROUNDS             whether C is A B, by random vectors: a verdict
  *
- * SEED is 64 hexadecimal digits, or `drawn`: of a check, what the market draws once the result that
- * is checked has come. It is put in before the operation is carried out.
+ * SEED is 64 hexadecimal digits, or `drawn`. For a drawn seed the market draws one after the result
+ * to check has arrived, and inserts it before the operation runs.
  *
  * A, B, C and C0 are names of .npy files in the work folder; the last name of matmul and gemm is
- * the file that is made. One reader for the job file, the agent and the program that computes.
- * Pure. */
+ * the output. The job file, the agent and the computing program share this one reader. Pure. */
 #ifndef BOURSE_FORMATS_TENSOR_OP_H
 #define BOURSE_FORMATS_TENSOR_OP_H
 
@@ -22,20 +21,20 @@
 enum {
     TENSOR_SEED_BYTES = 32,
     TENSOR_ROUNDS_MOST = 64,
-    TENSOR_CHECK_ROUNDS =
-        20, /* of a check that decides: a wrong row passes one time in a million */
+    /* A check that decides has so many rounds: a wrong row passes one time in a million. */
+    TENSOR_CHECK_ROUNDS = 20,
     TENSOR_NUMBER_BYTES = 32, /* a factor as text */
 };
 
 #define TENSOR_DRAWN "drawn"
-enum { TENSOR_SEED_WORD = 3 + 1 }; /* among the arguments of freivalds */
+enum { TENSOR_SEED_WORD = 3 + 1 }; /* index of the seed in the arguments of freivalds */
 
 enum tensor_verb { TENSOR_MATMUL, TENSOR_GEMM, TENSOR_FREIVALDS };
 
 struct tensor_op { /* points into the arguments */
     enum tensor_verb verb;
     const char *a, *b;
-    const char *c;      /* gemm: what is added; freivalds: the product in question; else NULL */
+    const char *c;      /* gemm: the added matrix C0; freivalds: the product to check; else NULL */
     const char *result; /* NULL: a verdict, no file */
     const char *alpha, *beta; /* decimal numbers, such as -1.5e-3 */
     bool is_drawn;            /* the seed comes with the subtask's dispatch */
@@ -43,13 +42,13 @@ struct tensor_op { /* points into the arguments */
     uint32_t rounds;
 };
 
-/* False with the problem, which says how the operation is written. `has_holes`: the arguments are
- * templates; what has a hole is not checked. */
+/* Reads an operation. Returns false with a problem, which shows the right form. `has_holes` says
+ * that the arguments are templates; arguments with a placeholder are not checked. */
 bool tensor_op_read(const char *const *arguments, size_t count, bool has_holes,
                     struct tensor_op *ret_op, struct problem *ret_problem);
 
-/* Whether it computes A B and nothing else, so that freivalds can check it. Of an operation without
- * holes. */
+/* Returns true when the operation computes A B and nothing else, so that freivalds can check it.
+ * The operation has no placeholders. */
 bool tensor_op_is_product(const struct tensor_op *op);
 
 #endif

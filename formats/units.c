@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* whole + fraction / 10^decimals, with no trailing zero in the fraction. */
+/* The value is whole + fraction / 10^decimals, with no trailing zero in the fraction. */
 struct decimal {
     uint64_t whole;
     uint64_t fraction;
@@ -34,7 +34,7 @@ static uint64_t power_of_ten(unsigned exponent)
     return power;
 }
 
-/* digits [ "." digits ], from *text on; moves *text behind it. */
+/* Reads digits [ "." digits ] from *text on, and moves *text behind them. */
 static enum units_status scan_whole(const char **text, uint64_t *ret_whole)
 {
     const char *c = *text;
@@ -85,7 +85,7 @@ static enum units_status scan_decimal(const char **text, struct decimal *ret_dec
     return status;
 }
 
-/* decimal x unit, when that is a whole number of at most `most`. */
+/* Computes decimal x unit, when that is a whole number of at most `most`. */
 static enum units_status scale(const struct decimal *decimal, uint64_t unit, uint64_t most,
                                uint64_t *ret_value)
 {
@@ -151,12 +151,12 @@ static const struct unit ops_units[] = {
 enum { RATE_UNITS = sizeof ops_units / sizeof ops_units[0] };
 static_assert(sizeof flops_units == sizeof ops_units, "the same steps");
 
-/* One number and one unit. */
+/* The units of one kind of measure. */
 struct measure {
     const struct unit *units; /* largest first, 1 last */
     size_t count;
     bool needs_unit;
-    const char *suffix; /* that may stand behind the unit */
+    const char *suffix; /* may follow the unit */
 };
 
 static struct measure measure_of(enum units_kind kind)
@@ -177,7 +177,7 @@ static size_t letters(const char *text)
     return length;
 }
 
-/* The index of the unit that `text` begins with, or `count`. */
+/* Returns the index of the unit that `text` begins with, or `count`. */
 static size_t find_unit(const struct unit *units, size_t count, const char *text, size_t length)
 {
     for (size_t i = 0; i < count; i++) {
@@ -384,7 +384,7 @@ static bool is_same_but_case(const char *a, const char *b, size_t length)
     return true;
 }
 
-/* The unit of this kind that is written like the text's but for capital letters; "" for none. */
+/* Returns the unit of this kind that equals the text's but for capital letters, or "". */
 static const char *meant_unit(enum units_kind kind, const char *text)
 {
     if (kind == UNITS_DURATION || kind == UNITS_MONEY || kind == UNITS_COUNT) {
@@ -439,14 +439,14 @@ void units_explain(enum units_kind kind, enum units_status status, const char *t
 
 /* ---------------------------------------------------------------- back to text */
 
-/* |value|, and whether there is a sign to write; INT64_MIN has a magnitude too. */
+/* Returns |value| and the sign to write; INT64_MIN has a magnitude too. */
 static uint64_t magnitude(int64_t value, const char **ret_sign)
 {
     *ret_sign = value < 0 ? "-" : "";
     return value < 0 ? (uint64_t) - (value + 1) + 1 : (uint64_t)value;
 }
 
-/* Appends to a text that UNITS_TEXT_SIZE is known to hold. */
+/* Appends to a text that is known to fit UNITS_TEXT_SIZE. */
 static void append(char text[UNITS_TEXT_SIZE], size_t *length, uint64_t number, const char *unit)
 {
     int written =
@@ -527,10 +527,10 @@ void units_money_text(int64_t micro, char ret_text[UNITS_TEXT_SIZE])
 static uint64_t round_up(uint64_t value, uint64_t step)
 {
     uint64_t over = value % step;
-    return over == 0 ? value : value - over + step; /* magnitudes end at 2^63: there is room */
+    return over == 0 ? value : value - over + step; /* no overflow: magnitudes end at 2^63 */
 }
 
-/* The step that a duration of this length is shown in. */
+/* Returns the step in which a duration of this length is shown. */
 static uint64_t shown_step(uint64_t ns)
 {
     static const uint64_t steps[DURATION_UNITS] = {
@@ -545,7 +545,7 @@ static uint64_t shown_step(uint64_t ns)
     return steps[unit];
 }
 
-/* In steps that it is shown in. */
+/* Writes a duration that is a multiple of its shown step. */
 static void write_duration(uint64_t value, const char *sign, char ret_text[UNITS_TEXT_SIZE])
 {
     size_t unit = 0;
@@ -580,7 +580,7 @@ void units_duration_near(int64_t ns, char ret_text[UNITS_TEXT_SIZE])
     const char *sign;
     const uint64_t value = magnitude(ns, &sign);
     const uint64_t step = shown_step(value);
-    const uint64_t near = value + step / 2; /* magnitudes end at 2^63: there is room */
+    const uint64_t near = value + step / 2; /* no overflow: magnitudes end at 2^63 */
     write_duration(near - near % step, sign, ret_text);
 }
 
@@ -619,7 +619,7 @@ void units_bytes_short(int64_t bytes, char ret_text[UNITS_TEXT_SIZE])
                    tenths % 10, names[unit]);
 }
 
-/* One decimal of the largest unit that it reaches, half up. */
+/* Writes one decimal of the largest unit that fits, rounded half up. */
 static void rate_short(const struct measure *measure, int64_t number,
                        char ret_text[UNITS_TEXT_SIZE])
 {
@@ -631,7 +631,7 @@ static void rate_short(const struct measure *measure, int64_t number,
     }
     uint64_t size = measure->units[unit].size;
     uint64_t tenths = (uint64_t)(((uint128)value * 10 + size / 2) / size);
-    if (tenths >= 10000 && unit > 0) { /* rounded to a thousand: one of the next */
+    if (tenths >= 10000 && unit > 0) { /* rounded up to a thousand: one of the next unit */
         unit--;
         tenths = 10;
     }

@@ -11,7 +11,7 @@ enum { WORD_SIZE = 32 };
 
 static const struct measure {
     const char *floats, *integers;
-    int decimals; /* of an amount: of credits, down to a micro-credit for a PFLOP-hour */
+    int decimals; /* decimals of credits, down to a micro-credit for a PFLOP-hour */
 } measures[] = {
     {"GFLOP-hour", "GOP-hour", 12}, {"TFLOP-hour", "TOP-hour", 9}, {"PFLOP-hour", "POP-hour", 6}};
 enum { MEASURES = sizeof measures / sizeof measures[0], SHOWN = 1 };
@@ -21,7 +21,8 @@ static const char *unit_of(const struct measure *measure, enum rate rate)
     return rate_is_of_integers(rate) ? measure->integers : measure->floats;
 }
 
-/* The next word of the text, which moves behind it. False: there is none, or it is too long. */
+/* Reads the next word of the text and moves the text behind it. Returns false when there is
+ * none, or it is too long. */
 static bool next_word(const char **text, char ret_word[WORD_SIZE])
 {
     *text += strspn(*text, " ");
@@ -50,7 +51,7 @@ static bool add_digit(int64_t *value, int digit)
     return checked_mul(*value, 10, value) && checked_add(*value, digit, value);
 }
 
-/* 12, 0.02: an amount with so many decimals at most, times ten to the power of them. */
+/* Reads an amount such as 12 or 0.02 with at most `decimals` decimals, times 10^decimals. */
 static enum amount read_amount(const char *text, int decimals, int64_t *ret_value)
 {
     int64_t value = 0;

@@ -13,7 +13,7 @@
 
 struct yaml_file {
     yaml_document_t document;
-    bool loaded; /* the document is ours to delete */
+    bool loaded; /* true: the document must be deleted */
     const char *name;
     struct problem problem;
     bool failed;
@@ -36,7 +36,7 @@ static void show(const char *text, char ret_text[SHOWN_SIZE])
     text_printable(text, strlen(text), ret_text, SHOWN_SIZE);
 }
 
-/* The node behind a value, or NULL for an absent one. */
+/* Returns the node of a value, or NULL for an absent one. */
 static yaml_node_t *node_of(struct yaml_value value)
 {
     return value.node == 0 ? NULL : yaml_document_get_node(&value.file->document, value.node);
@@ -53,8 +53,8 @@ static size_t node_count(const yaml_node_t *node)
     return 0;
 }
 
-/* The key whose value `node` is, or is inside of through lists; NULL for keys and the root. Only a
- * refusal asks, so a walk over all nodes is cheap enough. */
+/* Returns the key whose value `node` is, directly or inside lists. Returns NULL for keys and the
+ * root. The function is called for refusals alone, so a walk over all nodes is cheap enough. */
 static const char *key_over(struct yaml_file *file, int node)
 {
     for (int level = 0; level < FORMAT_DEPTH; level++) {
@@ -108,14 +108,14 @@ bool yaml_finished(const struct yaml_file *file, struct problem *ret_problem)
 
 /* ---------------------------------------------------------------- opening */
 
-/* What the events tell before a document is built: how deep, how many, and what we do not take. */
+/* Counts taken from the events before a document is built: depth, nodes, documents. */
 struct scan {
     size_t depth;
     size_t nodes;
     size_t documents;
 };
 
-/* Why an event is refused, or NULL. */
+/* Returns the reason to refuse an event, or NULL. */
 static const char *judge_node(const unsigned char *anchor, const unsigned char *tag)
 {
     if (anchor != NULL) {
@@ -182,11 +182,11 @@ static void refuse_syntax(struct yaml_file *file, const yaml_parser_t *parser)
 static void start_parser(yaml_parser_t *parser, const char *text, size_t length)
 {
     yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING);
-    const char *input = text != NULL ? text : ""; /* libyaml asserts that there is one */
+    const char *input = text != NULL ? text : ""; /* libyaml asserts that the input is not NULL */
     yaml_parser_set_input_string(parser, (const unsigned char *)input, length);
 }
 
-/* A first pass over flat events: nothing that it refuses ever becomes a tree. */
+/* Makes a first pass over flat events: nothing that it refuses ever becomes a tree. */
 static bool scan_events(struct yaml_file *file, const char *text, size_t length)
 {
     yaml_parser_t parser;
@@ -242,7 +242,8 @@ static const yaml_node_t *key_node(struct yaml_file *file, const yaml_node_t *ma
     return yaml_document_get_node(&file->document, map->data.mapping.pairs.start[index].key);
 }
 
-/* Every key is a text, no two of a map alike. A map has few keys, so comparing all will do. */
+/* Checks that every key is a text and unique in its map. A map has few keys, so comparing all
+ * pairs is cheap enough. */
 static void check_keys(struct yaml_file *file, const yaml_node_t *map)
 {
     if (node_count(map) > FORMAT_KEYS) {
@@ -296,7 +297,7 @@ struct yaml_file *yaml_open(const char *text, size_t length, const char *file_na
     }
     file->name = file_name;
     if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
-        text += 3; /* the byte order mark that some editors leave */
+        text += 3; /* the byte order mark that some editors write */
         length -= 3;
     }
     if (length > FORMAT_FILE_BYTES) {
@@ -412,7 +413,8 @@ size_t yaml_count(struct yaml_value value)
     return node == NULL ? 0 : node_count(node);
 }
 
-/* The node at `index` of a list or a map; NULL, and refused, where the value is of another kind. */
+/* Returns the container, where `index` is inside it. Refuses a value of another kind or a
+ * smaller one, and returns NULL. */
 static const yaml_node_t *walked(struct yaml_value value, enum yaml_kind kind, size_t index)
 {
     if (yaml_kind(value) != kind || index >= yaml_count(value)) {

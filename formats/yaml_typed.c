@@ -1,4 +1,5 @@
-/* The typed getters of formats/yaml.h, each over yaml_text, and the writer of quoted texts. */
+/* The typed getters of formats/yaml.h are defined here, each over yaml_text, and the writer of
+ * quoted texts. */
 #include "formats/yaml.h"
 
 #include "base/checked.h"
@@ -66,7 +67,7 @@ static bool read_number(struct yaml_value value, enum units_kind kind, int64_t *
     if (text == NULL) {
         return false;
     }
-    /* Only money has a sign of its own; plain numbers get theirs here. */
+    /* Money alone has a sign of its own; plain numbers get theirs here. */
     bool negative = kind == UNITS_COUNT && text[0] == '-';
     int64_t number;
     enum units_status status = readers[kind](text + negative, &number);
@@ -105,7 +106,7 @@ int64_t yaml_duration_ms(struct yaml_value value, int64_t least, int64_t most, i
     assert(least >= 0 && most >= least);
     int64_t least_ns = INT64_MAX;
     int64_t most_ns = INT64_MAX;
-    (void)checked_mul(least, NS_PER_MS, &least_ns); /* beyond int64: the largest there is */
+    (void)checked_mul(least, NS_PER_MS, &least_ns); /* overflow leaves INT64_MAX */
     (void)checked_mul(most, NS_PER_MS, &most_ns);
     int64_t ns;
     if (!read_number(value, UNITS_DURATION, &ns) ||
@@ -182,7 +183,7 @@ bool yaml_hex(struct yaml_value value, void *ret_bytes, size_t length)
     return true;
 }
 
-/* What a reader would refuse, fold or take for the end, and so is written as an escape. */
+/* Returns true for characters that a reader would refuse, fold, or take for the end. */
 static bool needs_escape(uint32_t point)
 {
     return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x2028 || point == 0x2029 ||

@@ -7,8 +7,8 @@
 
 enum { FIRST_CAPACITY = 16 };
 
-/* The mint never goes below -ISSUED_MAX, and the sum is zero, so what all others own together fits
- * int64: no balance can wrap, whatever moves between them. */
+/* The mint never goes below -ISSUED_MAX, and the sum of all accounts is zero. All other accounts
+ * together therefore fit int64: no transfer can make a balance wrap. */
 #define ISSUED_MAX INT64_MAX
 
 struct accounts {
@@ -205,7 +205,7 @@ enum accounts_status hold_capture(struct accounts *accounts, struct hold *hold, 
     if (!checked_add(payee->available_micro, amount_micro, &received)) {
         return ACCOUNTS_OVERFLOW;
     }
-    assert(payer->held_micro >= amount_micro); /* what the hold has left is part of it */
+    assert(payer->held_micro >= amount_micro); /* it includes the rest of the hold */
     payer->held_micro -= amount_micro;
     payee->available_micro = received;
     hold->captured_micro += amount_micro;
@@ -218,7 +218,7 @@ int64_t hold_release(struct accounts *accounts, struct hold *hold)
     struct account_balance *balance = balance_of(accounts, hold->account);
     int64_t left = hold_left(hold);
     assert(balance->held_micro >= left);
-    /* Cannot wrap: all credits together are at most ISSUED_MAX. */
+    /* The sum cannot wrap: all credits together are at most ISSUED_MAX. */
     assert(balance->available_micro <= ISSUED_MAX - left);
     balance->held_micro -= left;
     balance->available_micro += left;

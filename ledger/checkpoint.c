@@ -15,11 +15,11 @@ enum {
     KEY_TEXT_SIZE = 45,  /* base64 of 1 + 32 bytes, and the NUL */
     HASH_TEXT_SIZE = 45, /* base64 of 32 bytes, and the NUL */
     SIGNED_SIZE = KEY_ID_SIZE + 64,
-    SIGNED_TEXT_SIZE = 93, /* base64 of it, and the NUL */
+    SIGNED_TEXT_SIZE = 93, /* base64 of SIGNED_SIZE bytes, and the NUL */
 };
 
-static const char signature_mark[] =
-    "\xe2\x80\x94 "; /* an em dash and a space begin a signature line */
+/* A signature line begins with an em dash and a space. */
+static const char signature_mark[] = "\xe2\x80\x94 ";
 
 bool checkpoint_origin_valid(const char *origin)
 {
@@ -47,7 +47,7 @@ static void key_id_of(const char *origin, const struct key32 *key, uint8_t ret_i
     memcpy(ret_id, digest.bytes, KEY_ID_SIZE);
 }
 
-/* What is signed: origin, size and root, each with its newline. */
+/* Writes the signed text: origin, size and root, each with its newline. */
 static size_t write_body(const struct checkpoint *checkpoint, char ret_text[CHECKPOINT_TEXT_SIZE])
 {
     char root[HASH_TEXT_SIZE];
@@ -83,7 +83,7 @@ size_t checkpoint_write(const struct checkpoint *checkpoint, const struct key32 
     return write_signature(checkpoint->origin, key, &signature, ret_text, length);
 }
 
-/* ---- parsing: take the fields out, write them again, and compare every byte */
+/* ---- parsing: read the fields, write them again, and compare every byte */
 
 struct lines {
     const char *text;
@@ -219,7 +219,7 @@ bool checkpoint_verifier_read(const char *text, char ret_origin[CHECKPOINT_ORIGI
     char origin[CHECKPOINT_ORIGIN_SIZE];
     uint8_t typed[1 + sizeof ret_key->bytes];
     size_t count;
-    size_t key_at = 1 + 2 * KEY_ID_SIZE + 1; /* after the plus */
+    size_t key_at = 1 + 2 * KEY_ID_SIZE + 1; /* behind the plus */
     if (plus == NULL || !read_origin(text, (size_t)(plus - text), origin) ||
         strlen(plus) < key_at) {
         return false;

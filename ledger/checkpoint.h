@@ -1,10 +1,11 @@
-/* ledger/checkpoint.h - signed tree heads: C2SP tlog-checkpoint in a C2SP signed note, Ed25519.
+/* ledger/checkpoint.h writes and reads signed tree heads. The format is C2SP tlog-checkpoint in a
+ * C2SP signed note, Ed25519.
  *
  *     <origin>\n<size>\n<base64 root>\n\n— <origin> <base64(key id 4 || signature 64)>\n
  *
- * key id = first 4 bytes of SHA-256(name || "\n" || 0x01 || public key). Parsing is strict: the
- * text that checkpoint_write would make, byte for byte, is the only text accepted (one signature
- * line: ours). Pure. */
+ * key id = first 4 bytes of SHA-256(name || "\n" || 0x01 || public key). Parsing is strict: it
+ * accepts exactly the text that checkpoint_write makes, byte for byte, with one signature line:
+ * ours. Pure. */
 #ifndef BOURSE_LEDGER_CHECKPOINT_H
 #define BOURSE_LEDGER_CHECKPOINT_H
 
@@ -21,21 +22,21 @@ struct checkpoint {
     struct hash32 root;
 };
 
-/* Whether this can be the name of a log: 1 .. CHECKPOINT_ORIGIN_SIZE - 1 printable ASCII
+/* Returns true when the origin can name a log: 1 .. CHECKPOINT_ORIGIN_SIZE - 1 printable ASCII
  * characters, no space, no '+'. */
 bool checkpoint_origin_valid(const char *origin);
 
-/* `sign` gets the note's text and returns its signature (the broker's log key stays with the
- * caller). */
+/* A checkpoint_sign gets the note's text and returns its signature. The broker's log key stays with
+ * the caller. */
 typedef struct signature64 checkpoint_sign(void *context, const void *text, size_t length);
-/* Writes the whole note with a NUL; returns its length. The origin must be valid. */
+/* Writes the whole note with a NUL and returns its length. The origin must be valid. */
 size_t checkpoint_write(const struct checkpoint *checkpoint, const struct key32 *key,
                         checkpoint_sign *sign, void *context, char ret_text[CHECKPOINT_TEXT_SIZE]);
-/* Parses and verifies with libsodium; false for any departure. */
+/* Parses a note and verifies it with libsodium. Returns false for any other text. */
 bool checkpoint_read(const char *text, size_t length, const struct key32 *key,
                      struct checkpoint *ret_checkpoint);
-/* The verifier key in the note format: <origin>+<key id hex>+<base64(0x01 || key)>. Reading is
- * as strict. */
+/* The two functions write and read the verifier key in the note format: <origin>+<key id
+ * hex>+<base64(0x01 || key)>. Reading is as strict as for notes. */
 void checkpoint_verifier(const char *origin, const struct key32 *key,
                          char ret_text[CHECKPOINT_TEXT_SIZE]);
 bool checkpoint_verifier_read(const char *text, char ret_origin[CHECKPOINT_ORIGIN_SIZE],

@@ -4,8 +4,8 @@
 
 #include "base/sha256.h"
 
-/* The first byte hashed tells leaves from nodes (RFC 6962 section 2.1): without it a node could
- * be passed off as a leaf. */
+/* The first hashed byte tells leaves from nodes (RFC 6962 section 2.1). Without it a node could
+ * pass as a leaf. */
 static const uint8_t leaf_prefix = 0x00;
 static const uint8_t node_prefix = 0x01;
 
@@ -68,8 +68,8 @@ void merkle_append(struct merkle *tree, const struct hash32 *leaf, merkle_on_nod
     tree->size++;
 }
 
-/* Root of the leaves first .. first + count - 1, where `first` is a multiple of the smallest
- * power of two that is not below `count`: so are all subtrees of RFC 6962. It is folded from
+/* Computes the root of the leaves first .. first + count - 1. `first` is a multiple of the smallest
+ * power of two that is not below `count`, as in all subtrees of RFC 6962. The root is folded from
  * complete subtrees, one per bit of `count`, from the right. */
 static bool range_root(uint64_t first, uint64_t count, merkle_read_node *read, void *context,
                        struct hash32 *ret_root)
@@ -91,7 +91,7 @@ static bool range_root(uint64_t first, uint64_t count, merkle_read_node *read, v
     return true;
 }
 
-/* The largest power of two below `count` (> 1): where RFC 6962 splits. */
+/* Returns the largest power of two below `count` (> 1): RFC 6962 splits there. */
 static uint64_t split_of(uint64_t count)
 {
     uint64_t split = 1;
@@ -101,7 +101,7 @@ static uint64_t split_of(uint64_t count)
     return split;
 }
 
-/* Both proofs are found from the root down and told from the leaf up. */
+/* The proofs are computed from the root down, but listed from the leaf up. */
 static void reverse(struct hash32 *path, size_t length)
 {
     for (size_t i = 0; i < length / 2; i++) {
@@ -142,10 +142,11 @@ bool merkle_consistency(uint64_t first, uint64_t second, merkle_read_node *read,
 {
     assert(first > 0 && first <= second);
     assert(second < UINT64_C(1) << MERKLE_LEVELS_MAX);
-    uint64_t begin = 0; /* of the subtree looked at */
+    uint64_t begin = 0; /* first leaf of the current subtree */
     uint64_t count = second;
-    uint64_t kept = first; /* leaves of it that the older tree has */
-    bool is_whole = true;  /* it is the older tree itself, whose root the verifier knows */
+    uint64_t kept = first; /* leaves of the subtree that the older tree has */
+    /* True while the subtree is the older tree itself, whose root the verifier knows. */
+    bool is_whole = true;
     size_t length = 0;
     while (kept < count) {
         uint64_t split = split_of(count);
@@ -177,7 +178,7 @@ bool merkle_consistency(uint64_t first, uint64_t second, merkle_read_node *read,
     return true;
 }
 
-/* Where a walk from a leaf to the root stands: the number of the node on its level, and of the
+/* A position on the walk from a leaf to the root: the number of the node on its level, and of the
  * level's last node. A last node without a right sibling rises until it is one (RFC 9162 section
  * 2.1.3.2). */
 struct climb {
@@ -212,7 +213,7 @@ bool merkle_verify_inclusion(uint64_t size, uint64_t leaf, const struct hash32 *
     struct hash32 hash = *leaf_hash;
     for (size_t i = 0; i < length; i++) {
         if (climb.last == 0) {
-            return false; /* longer than the tree is high */
+            return false; /* the path is longer than the tree is high */
         }
         hash = sibling_is_left(&climb) ? merkle_node_hash(&path[i], &hash)
                                        : merkle_node_hash(&hash, &path[i]);
@@ -241,7 +242,7 @@ bool merkle_verify_consistency(uint64_t first, uint64_t second, const struct has
         climb.node >>= 1;
         climb.last >>= 1;
     }
-    /* A complete older tree is itself the first node of the path, which is then left out. */
+    /* A complete older tree is itself the first node of the path, which then omits it. */
     size_t next = is_power_of_two(first) ? 0 : 1;
     if (next > length) {
         return false;

@@ -19,12 +19,12 @@ enum {
 };
 
 static const char title[] = "c2sp.org/tlog-proof@v1\n";
-static const char extra_domain[] = "bourse/receipt/v1"; /* with its NUL */
-static const char batch_domain[] =
-    "bourse/results/v1"; /* with its NUL; what a provider signs, protocol/results.h */
+static const char extra_domain[] = "bourse/receipt/v1"; /* written with its NUL */
+/* The domain, with its NUL, of the provider's signature (protocol/results.h). */
+static const char batch_domain[] = "bourse/results/v1";
 
 static_assert(sizeof extra_domain == 18, "EXTRA_MAX counts it");
-/* scratch holds the decoded extra bytes and the checkpoint. */
+/* The scratch memory holds the decoded extra bytes and the checkpoint. */
 static_assert(EXTRA_MAX + CHECKPOINT_TEXT_SIZE <= RECEIPT_TEXT_MAX, "scratch suffices");
 static_assert(sizeof title + 6 + EXTRA_TEXT_MAX + 6 + 20 + 1 +
                       MERKLE_LEVELS_MAX * (HASH_TEXT_LENGTH + 1) + 1 + CHECKPOINT_TEXT_SIZE <=
@@ -103,8 +103,8 @@ size_t receipt_write(const struct receipt *receipt, char *ret_text, size_t capac
     write_base64(&out, extra, extra_length);
     free(extra);
     char index[32];
-    (void)snprintf(index, sizeof index, "\nindex %" PRIu64 "\n",
-                   receipt->leaf_index); /* always fits */
+    /* The text always fits. */
+    (void)snprintf(index, sizeof index, "\nindex %" PRIu64 "\n", receipt->leaf_index);
     write_text(&out, index);
     for (size_t i = 0; i < receipt->path_length; i++) {
         write_base64(&out, receipt->path[i].bytes, sizeof receipt->path[i].bytes);
@@ -116,7 +116,7 @@ size_t receipt_write(const struct receipt *receipt, char *ret_text, size_t capac
     return out.failed ? 0 : out.position - 1;
 }
 
-/* ---- reading: strict, so that one receipt has one text */
+/* ---- reading: strict, so that each receipt has one text */
 
 struct scan {
     const char *text;
@@ -134,7 +134,7 @@ static bool skip_text(struct scan *scan, const char *expected)
     return true;
 }
 
-/* The rest of the line, its newline skipped. */
+/* Reads the rest of the line and skips its newline. */
 static bool take_line(struct scan *scan, const char **ret_line, size_t *ret_length)
 {
     const char *end = memchr(scan->text, '\n', scan->left);
@@ -187,7 +187,7 @@ static bool read_path(struct scan *scan, struct receipt *receipt)
     return false;
 }
 
-/* Every field has one encoding, and record_read_result leaves no slack in the leaf. */
+/* Every field has one encoding, and record_read_result accepts no spare bytes in the leaf. */
 static bool read_extra(const uint8_t *bytes, size_t length, struct receipt *receipt)
 {
     struct reader in = reader_over(bytes, length);

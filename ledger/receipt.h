@@ -1,5 +1,5 @@
-/* ledger/receipt.h - a receipt: everything that proves one result, in one text file (C2SP
- * tlog-proof).
+/* ledger/receipt.h writes and verifies receipts. A receipt is one text file that proves one result
+ * (C2SP tlog-proof).
  *
  *     c2sp.org/tlog-proof@v1
  *     extra <base64 of the extra bytes below>
@@ -11,14 +11,13 @@
  * extra bytes (little endian, cursor): "bourse/receipt/v1" NUL, cluster 16, u16 leaf length,
  * leaf (the canonical RESULT leaf of ledger/record.h), u32 result length, encoded Result,
  * signature of the batch 64, u8 path length, u8 sides (bit i: path hash i stands to the left;
- * bits above the length are zero), path hashes. The sides say the way to the batch's root by
- * themselves: a count and a position would leave room, since several pairs of them share one
- * way.
+ * bits above the length are zero), path hashes. The sides alone determine the path to the batch's
+ * root. A count and a position would be ambiguous, because several pairs share one path.
  *
- * receipt_verify accepts only the exact text that receipt_write makes, then checks: the
- * checkpoint's signature by the broker's log key; the leaf's inclusion; SHA-256 of the Result =
- * the hash in the leaf; the batch path leads to the root that the provider named in the leaf
- * signed. So any changed byte is refused, offline. Pure. */
+ * receipt_verify accepts exactly the text that receipt_write makes. It then checks that the
+ * broker's log key signed the checkpoint, and that the tree includes the leaf. It checks that
+ * SHA-256 of the Result is the hash in the leaf. The batch path must lead to a root that the
+ * provider in the leaf signed. Any changed byte is thus refused, offline. Pure. */
 #ifndef BOURSE_LEDGER_RECEIPT_H
 #define BOURSE_LEDGER_RECEIPT_H
 
@@ -50,18 +49,19 @@ struct receipt {
 enum receipt_status {
     RECEIPT_OK,
     RECEIPT_MALFORMED,      /* not the text that receipt_write makes */
-    RECEIPT_BAD_CHECKPOINT, /* not signed by that key */
+    RECEIPT_BAD_CHECKPOINT, /* not signed by the given key */
     RECEIPT_NOT_INCLUDED,
     RECEIPT_WRONG_RESULT,  /* the result is not the one in the leaf */
     RECEIPT_BAD_SIGNATURE, /* not signed by the provider in the leaf */
 };
 
-/* Writes the text with a NUL into `ret_text` of `capacity`; returns its length, or 0 when it
- * does not fit (RECEIPT_TEXT_MAX always suffices) or memory is short. */
+/* Writes the text with a NUL into `ret_text` of `capacity` and returns its length. Returns 0 when
+ * the text does not fit (RECEIPT_TEXT_MAX always suffices) or memory is short. */
 size_t receipt_write(const struct receipt *receipt, char *ret_text, size_t capacity);
 
-/* Verifies offline. `origin` may be NULL (then any origin under that key). On OK, ret_receipt
- * borrows from `scratch`, which the caller gives: RECEIPT_TEXT_MAX bytes. Less is MALFORMED. */
+/* Verifies a receipt offline. `origin` may be NULL; any origin under the key is then accepted. On
+ * RECEIPT_OK, ret_receipt borrows from `scratch`, which the caller provides with RECEIPT_TEXT_MAX
+ * bytes. A smaller scratch gives RECEIPT_MALFORMED. */
 enum receipt_status receipt_verify(const char *text, size_t length, const char *origin,
                                    const struct key32 *log_key, void *scratch,
                                    size_t scratch_capacity, struct receipt *ret_receipt);

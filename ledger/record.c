@@ -107,7 +107,7 @@ static void write_held(struct writer *out, const struct ledger_record *record)
 
 static void write_result(struct writer *out, const struct ledger_record *record)
 {
-    write_held(out, record); /* what a RESULT says of an attempt begins as a HELD does */
+    write_held(out, record); /* a RESULT begins like a HELD */
     writer_u8(out, record->outcome);
     writer_u8(out, record->status);
     writer_i64(out, record->price_micro);

@@ -1,8 +1,8 @@
-/* ledger/record.h - one entry of the ledger: what the exchange says happened, as a value.
+/* ledger/record.h describes one entry of the ledger, a value that the exchange emits.
  *
- * exchange_step emits them, ledger/store stores them, and those that `record_is_logged`
- * become leaves of the Merkle tree through their canonical bytes (record_leaf). Entries are
- * numbered by the store in the order emitted. Pure.
+ * exchange_step emits records, and ledger/store stores them. Records for which `record_is_logged`
+ * returns true become leaves of the Merkle tree through their canonical bytes (record_leaf). The
+ * store numbers entries in the order emitted. Pure.
  *
  * Canonical leaf bytes (little endian, written by the cursor):
  *   "bourse/leaf/v1" NUL, u8 kind, u64 log_index, i64 log_time_ns, then per kind:
@@ -16,21 +16,23 @@
  *     RESULT  job id 16, u32 index, u32 attempt, u64 lease, provider key 32, consumer key 32,
  *             result hash 32 (SHA-256 of the encoded Result), u8 outcome, u8 status (enum
  *             attempt_status), i64 price, i64 paid_ns, i64 charge,
- *             u64 batch_index, u8 level (0: not checked, 1: cheap, 2: by the client), hash 32 of the check's
- *             Result, or of the type and body of the client's JudgeResult
- *     HELD    job id 16, u32 index, u32 attempt, u64 lease, provider key 32, consumer key 32, result hash 32
- *     EPOCH   commitment 32 (SHA-256 of the secret that begins), secret 32 of the epoch that ends (zeros: none, or lost)
+ *             u64 batch_index, u8 level (0: not checked, 1: cheap, 2: by the client),
+ *             hash 32 of the check's Result, or of the type and body of the client's JudgeResult
+ *     HELD    job id 16, u32 index, u32 attempt, u64 lease, provider key 32, consumer key 32,
+ *             result hash 32
+ *     EPOCH   commitment 32 (SHA-256 of the secret that begins), secret 32 of the epoch that
+ *             ends (zeros: none, or lost)
  *     SETTLED job id 16, u8 state, u32 accepted, u32 failed, u32 cancelled, i64 charged,
  *             i64 released (amount)
  *     ACCOUNT account key 32, u32 number (credit), u32 roles
  *     TRANSFER (mints only: debit is ACCOUNT_MINT) account key 32, i64 amount
  *
- * What belongs together, so that an auditor can follow it: a RESULT with a charge is followed by
- * the CAPTURE of the charge less its fee (to the provider) and the FEE (to ACCOUNT_FEES), both
- * out of the job's hold, each with the result's job, lease, index and attempt; neither is
- * written when it is 0. paid_ns is slot-time: lane time x width. A JOB is followed by its HOLD
- * of the whole budget, and a SETTLED comes with the RELEASE or EXPIRE of what the hold has left.
- * The bid of a job bears the job's id; `slots` UINT32_MAX means as many as it can use. */
+ * An auditor relies on the order of related entries. A RESULT with a charge is followed by the
+ * CAPTURE of the charge less its fee (to the provider) and the FEE (to ACCOUNT_FEES). Both come out
+ * of the job's hold and carry the result's job, lease, index and attempt; an amount of 0 has no
+ * entry. paid_ns is slot-time: lane time x width. A JOB is followed by its HOLD of the whole
+ * budget, and a SETTLED comes with the RELEASE or EXPIRE of the hold's rest. The bid of a job
+ * carries the job's id; `slots` UINT32_MAX means as many as it can use. */
 #ifndef BOURSE_LEDGER_RECORD_H
 #define BOURSE_LEDGER_RECORD_H
 
@@ -56,8 +58,9 @@ enum ledger_kind {
     LEDGER_RESULT = 13,
     LEDGER_SETTLED = 14,
     LEDGER_FLAG = 15, /* frozen, halted: for the audit log */
-    LEDGER_HELD = 16, /* a result came that is held until it is checked; its RESULT follows, once */
-    LEDGER_EPOCH = 17, /* dice are made of another secret from here on */
+    /* A result arrived that is held until it is checked; its RESULT follows, once. */
+    LEDGER_HELD = 16,
+    LEDGER_EPOCH = 17, /* a new secret for the dice begins */
 };
 
 enum check_level {
@@ -70,26 +73,26 @@ struct ledger_record {
     enum ledger_kind kind;
     uint64_t log_index;
     int64_t log_time_ns;
-    /* Money: postings of this entry. TRANSFER, CAPTURE, FEE: debit and credit (of the latter
-     * two, the debit is held money). HOLD, RELEASE, EXPIRE: debit == credit, whose hold it is.
-     * ACCOUNT: debit == credit, its number. JOB: amount is the budget. SETTLED: amount is what
-     * was released. */
+    /* The postings of this entry. TRANSFER, CAPTURE, FEE: debit and credit (of the latter two,
+     * the debit is held money). HOLD, RELEASE, EXPIRE: debit == credit, the hold's owner.
+     * ACCOUNT: debit == credit, its number. JOB: amount is the budget. SETTLED: amount is the
+     * released rest. */
     uint32_t debit;
     uint32_t credit;
     int64_t amount_micro;
-    /* What it is about; zero where the kind has none. */
+    /* The subject of the entry; zero where the kind has none. */
     struct id128 job;   /* also the hold's name: one hold per job */
     struct id128 order; /* ASK, BID, CANCEL: the order. FILL: the ask */
     struct id128 bid;   /* FILL */
     uint64_t lease;
     uint32_t index; /* subtask */
     uint32_t attempt;
-    /* ACCOUNT, JOB, ASK, BID: whose; FILL, RESULT, HELD: the consumer; a mint: who gets it. */
+    /* ACCOUNT, JOB, ASK, BID: the owner. FILL, RESULT, HELD: the consumer. A mint: the receiver. */
     struct key32 owner;
     struct key32 provider; /* FILL, RESULT, HELD */
     struct id128 device;
-    struct hash32
-        hash; /* JOB: manifest. RESULT, HELD: of the encoded Result. EPOCH: the commitment */
+    /* JOB: hash of the manifest. RESULT, HELD: of the encoded Result. EPOCH: the commitment. */
+    struct hash32 hash;
     uint32_t slots;
     uint32_t width;                       /* BID: slots_per_device. JOB: of one subtask */
     uint32_t subtasks;                    /* JOB */
@@ -102,16 +105,16 @@ struct ledger_record {
     uint8_t outcome;                      /* RESULT */
     uint8_t status; /* RESULT: enum attempt_status. SETTLED: enum job_state. CANCEL: reason */
     char name[64];  /* ACCOUNT, JOB, FLAG; FILL: the instrument. For people, not in the leaf */
-    /* RESULT, HELD: the encoded bytes, borrowed from the command until its effects are dropped, and
-     * where the result stood in its batch. */
+    /* RESULT, HELD: the encoded bytes, and the result's position in its batch. The bytes are
+     * borrowed from the command until its effects are dropped. */
     const uint8_t *result;
     uint32_t result_length;
     uint32_t position;
-    /* RESULT: the command that the result came in; before log_index where it was held. HELD:
+    /* RESULT: the command that brought the result; before log_index when the result was held. HELD:
      * log_index. */
     uint64_t batch_index;
-    uint8_t level; /* RESULT: how it was checked, enum check_level */
-    /* RESULT: hash of the check's Result, where a referee decided. EPOCH: the secret of the one
+    uint8_t level; /* RESULT: the level of its check, enum check_level */
+    /* RESULT: hash of the check's Result, where a referee decided. EPOCH: the secret of the epoch
      * that ends. */
     struct hash32 check;
 };
@@ -119,10 +122,10 @@ struct ledger_record {
 enum { RECORD_LEAF_MAX = 320 };
 
 bool record_is_logged(const struct ledger_record *record);
-/* Writes the canonical bytes and returns their number. Only for logged kinds. */
+/* Writes the canonical bytes of a logged kind and returns their number. */
 size_t record_leaf(const struct ledger_record *record, uint8_t ret_bytes[RECORD_LEAF_MAX]);
 
-/* Reads the canonical bytes of a RESULT leaf; false for any other bytes. */
+/* Reads the canonical bytes of a RESULT leaf. Returns false for any other bytes. */
 bool record_read_result(const void *bytes, size_t length, struct ledger_record *ret_record);
 
 #endif

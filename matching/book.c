@@ -73,8 +73,8 @@ bool book_grow(struct book *book, uint32_t orders)
 
 /* ---------------------------------------------------------------- resting orders */
 
-/* The best key of a shelf is another. The floor of its group only sinks here: a search that looks
- * into the group finds out how high it is. */
+/* Records a new best key of a shelf. The floor of a group only sinks here; a search that looks into
+ * the group raises it. */
 static void follow_best(struct shelves *shelves, uint32_t number)
 {
     const struct ladder *ladder = &shelves->items[number].filled;
@@ -91,7 +91,7 @@ static void follow_best(struct shelves *shelves, uint32_t number)
     }
 }
 
-/* Orders with slots stand where matches look, the others keep their places beside. */
+/* Orders with slots stand where matches look; orders without slots keep their places apart. */
 static inline struct ladder *ladder_of(struct shelves *shelves, const struct order *order)
 {
     return order->slots == 0 ? &shelves->idle[order->shelf] : &shelves->items[order->shelf].filled;
@@ -232,10 +232,10 @@ void book_set_slots(struct book *book, uint32_t handle, uint32_t slots)
     put(book, handle, key);
 }
 
-/* ---------------------------------------------------------------- who trades with whom */
+/* ---------------------------------------------------------------- matching */
 
-/* Slots that two could trade if their prices cross and class and cell meet: a multiple of the bid's
- * width. */
+/* Returns the slots that two orders could trade, if their prices cross and class and cell meet. The
+ * result is a multiple of the bid's width. */
 static inline uint32_t slots_between(const struct book *book, const struct book_order *order,
                                      uint32_t handle)
 {
@@ -257,7 +257,7 @@ int64_t book_limit(const struct book *book, enum rate rate, int64_t limit_micro,
     return limit < book->price_most ? limit : book->price_most;
 }
 
-/* Of a bid of that class. */
+/* Returns the limit of a bid of the class. */
 static int64_t limit_in(const struct book *book, uint32_t class_id, int64_t limit_micro,
                         uint32_t cell)
 {
@@ -269,14 +269,14 @@ void book_set_price_most(struct book *book, int64_t price_micro)
     book->price_most = price_micro;
 }
 
-/* Whether one that crosses and that it meets is one to trade with. */
+/* Returns true when the order may trade with a crossing order of a shelf that it meets. */
 static inline bool is_fit(const struct book *book, const struct book_order *order, book_skip *skip,
                           void *context, uint32_t handle)
 {
     return slots_between(book, order, handle) > 0 && (skip == NULL || !skip(context, handle));
 }
 
-/* The first that fits behind the best of a ladder, which does not. */
+/* Returns the first fitting order after the best of a ladder, which does not fit. */
 static APART uint32_t next_fit(const struct book *book, const struct book_order *order,
                                book_skip *skip, void *context, const struct ladder *ladder)
 {
@@ -295,14 +295,14 @@ static APART uint32_t next_fit(const struct book *book, const struct book_order 
 struct search {
     const struct book *book;
     const struct shelves *others;
-    const struct book_order *order; /* for whom */
+    const struct book_order *order; /* the arriving order */
     book_skip *skip;
     void *context;
-    uint64_t key_most; /* none above it crosses, or is better than what was found */
+    uint64_t key_most; /* only keys up to here cross and can beat the best */
     uint32_t best;
 };
 
-/* The first of a shelf that fits, if it crosses and is better than the best so far. */
+/* Searches a shelf for its first fitting order, if that crosses and beats the best so far. */
 static void search_shelf(struct search *search, uint32_t number)
 {
     const struct ladder_pool *pool = &search->book->pool;
@@ -322,7 +322,7 @@ static void search_shelf(struct search *search, uint32_t number)
     }
 }
 
-/* Those of a group that come into question. */
+/* Searches the candidates of a group. */
 static void search_group(struct search *search, size_t group, uint64_t candidates)
 {
     const struct shelves *others = search->others;
@@ -344,8 +344,8 @@ static void raise_floor(const struct shelves *shelves, size_t group)
     shelves->floors[group] = floor;
 }
 
-/* By what bids are worth in the ask's cell: those of classes by value, beside the best of the
- * others, if there is one. */
+/* Searches bids by their worth in the ask's cell: classes by value, and the best of the other
+ * classes, if there is one. */
 static APART uint32_t search_values(struct search *search, const struct shelf *own)
 {
     const struct book *book = search->book;
@@ -376,13 +376,13 @@ static APART uint32_t search_values(struct search *search, const struct shelf *o
     return search->best;
 }
 
-/* Of an ask: its price, and how much work a slot-hour of it is. */
+/* The price of an ask, and the work of one of its slot-hours. */
 struct offer {
     int64_t price_micro, operations;
     uint64_t sequence;
 };
 
-/* Whether it asks less for a unit of work, or came first of equals. */
+/* Returns true when the offer asks less for a unit of work, or came first among equals. */
 static bool offers_more(const struct offer *offer, const struct offer *other)
 {
     int128 here = rate_worth(offer->price_micro, other->operations);
@@ -390,7 +390,7 @@ static bool offers_more(const struct offer *offer, const struct offer *other)
     return here != there ? here < there : offer->sequence < other->sequence;
 }
 
-/* For a bid by value: the ask of most work for its price, of those that the bid's worth of it
+/* Finds the ask for a bid by value: the most work for its price, among asks that the bid's worth
  * covers. */
 static APART uint32_t search_offers(struct search *search, const struct shelf *own)
 {
@@ -465,7 +465,7 @@ static inline void say_match(const struct book *book, const struct book_order *o
     ret_match->sequence = maker->sequence;
 }
 
-/* Across many shelves. */
+/* Matches an order that meets several shelves. */
 static APART bool match_among(const struct book *book, const struct book_order *order,
                               book_skip *skip, void *context, const struct shelf *own,
                               struct book_match *ret_match)
@@ -492,7 +492,7 @@ bool book_match(const struct book *book, const struct book_order *order, book_sk
     }
     const struct ladder *ladder = &book->shelves[!order->is_bid].items[own->only].filled;
     if (ladder_is_empty(ladder) || ladder->best_key > key_of(order->price_micro, !order->is_bid)) {
-        return false; /* without a look at an order */
+        return false; /* no order is read */
     }
     uint32_t best = ladder->first;
     uint64_t key = ladder->best_key;
@@ -507,8 +507,8 @@ bool book_match(const struct book *book, const struct book_order *order, book_sk
     return true;
 }
 
-/* Of one that is none the line of another: who branches here would wait for the very memory that
- * this is to bring. */
+/* Prefetches the order's line, or another line when the handle names none. A branch on the order
+ * would wait for the very memory that the call prefetches. */
 void book_expect(const struct book *book, uint32_t handle)
 {
     line_ahead(&book->pool.orders[handle < book->limits.orders ? handle : 0]);
@@ -522,7 +522,7 @@ void book_expect_match(const struct book *book, bool is_bid, uint32_t kind)
     }
 }
 
-/* Who is first so far, and by what. */
+/* The first candidate so far, with its rank. */
 struct first {
     uint32_t handle;
     int64_t rank;

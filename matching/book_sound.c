@@ -1,8 +1,8 @@
-/* What always holds of a book at rest, by a full walk: for tests. */
+/* The invariants of a book at rest are checked here by a full walk, for tests. */
 #include "matching/book_internal.h"
 
-/* Every order of the ladder is of that shelf, on that side, with slots or without, as its place
- * says; behind one another by key, then by sequence. */
+/* Returns true when every order of the ladder belongs to the shelf and side, and stands by key,
+ * then sequence. The ladder decides whether its orders have slots. */
 static bool orders_are_sound(const struct book *book, const struct ladder *ladder, uint32_t shelf,
                              bool is_bid, bool is_filled, uint32_t *ret_count)
 {
@@ -28,7 +28,7 @@ static bool orders_are_sound(const struct book *book, const struct ladder *ladde
     return true;
 }
 
-/* What is kept beside a shelf says what its best is. */
+/* Returns true when the data kept beside a shelf agree with its best order. */
 static bool best_is_true(const struct shelves *shelves, uint32_t number)
 {
     const struct shelf *shelf = &shelves->items[number];
@@ -43,7 +43,7 @@ static bool best_is_true(const struct shelves *shelves, uint32_t number)
             shelves->floors[number / GROUP] <= shelf->filled.best_key);
 }
 
-/* The walk over handles meets each order that rests once, and nothing else. */
+/* Returns true when the walk over handles meets each resting order once, and no other handle. */
 static bool handles_are_known(const struct book *book, uint32_t resting)
 {
     uint32_t met = 0;

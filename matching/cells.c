@@ -1,4 +1,5 @@
-/* Cells and classes: like devices and like requirements, interned, and which of them meet. */
+/* Cells and classes are interned here, and this file records which of them meet. Equal devices
+ * share a cell, equal requirements a class. */
 #include "matching/book_internal.h"
 
 #include <assert.h>
@@ -57,7 +58,7 @@ static uint32_t *chain_of(const struct shelves *shelves, uint64_t print)
     return &shelves->heads[print & shelves->heads_mask];
 }
 
-/* The lowest number that is free, or the limit. */
+/* Returns the lowest free number, or the limit. */
 static uint32_t lowest_free(struct shelves *shelves, uint32_t limit)
 {
     const size_t groups = bit_words(limit);
@@ -72,7 +73,7 @@ static uint32_t lowest_free(struct shelves *shelves, uint32_t limit)
     return number < limit ? number : limit;
 }
 
-/* An empty shelf that meets none of the others yet. False: out of memory. */
+/* Opens an empty shelf that meets no other yet. Returns false when memory is short. */
 static bool shelf_open(struct shelves *shelves, uint32_t number, enum rate rate, uint64_t print)
 {
     uint64_t *meets = calloc(shelves->other_groups, sizeof *meets);
@@ -91,7 +92,7 @@ static bool shelf_open(struct shelves *shelves, uint32_t number, enum rate rate,
     return true;
 }
 
-/* The first that is met. */
+/* Returns the first shelf that is met. */
 static uint32_t first_met(const struct shelf *shelf)
 {
     uint32_t group = 0;
@@ -121,7 +122,7 @@ static void shelf_meet(const struct shelves *shelves, struct shelf *shelf,
     bit_set(&shelf->groups, first, some != 0);
 }
 
-/* The number is free for another. */
+/* Closes a shelf and frees its number. */
 static void shelf_close(struct shelves *shelves, uint32_t number, struct shelves *others)
 {
     struct shelf *shelf = &shelves->items[number];
@@ -145,7 +146,7 @@ static void shelf_close(struct shelves *shelves, uint32_t number, struct shelves
     *link = shelves->nexts[number];
 }
 
-/* Finds out whether a class accepts a cell, for both. */
+/* Computes whether a class accepts a cell, and records the answer on both shelves. */
 static void introduce(struct book *book, uint32_t class_id, uint32_t cell)
 {
     struct shelves *asks = &book->shelves[ASKS];
@@ -183,8 +184,8 @@ static int compare_attributes(const void *left, const void *right)
 static uint64_t mix(uint64_t state, const char *text)
 {
     for (; *text != '\0'; text++) {
-        state = (state ^ (uint8_t)*text) *
-                UINT64_C(0x100000001b3); /* FNV-1a: a hint, equality decides */
+        /* The hash is FNV-1a. It only narrows the search; equality decides. */
+        state = (state ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
     }
     return state * UINT64_C(0x9e3779b97f4a7c15);
 }
@@ -201,7 +202,7 @@ static uint64_t mix_attribute(uint64_t state, const struct attribute *attribute)
                               : mix_number(state, (uint64_t)attribute->number);
 }
 
-/* The high bits are mixed best, and chains go by the low ones. */
+/* Chains use the low bits, but the high bits are mixed best. */
 static uint64_t folded(uint64_t state)
 {
     return state ^ state >> 32;
@@ -260,8 +261,8 @@ static uint32_t find_cell(const struct book *book, uint64_t print,
     return at == LADDER_NONE ? BOOK_NONE : at;
 }
 
-/* In canonical order, with room for their digests behind, for the caller to free; NULL: out of
- * memory. */
+/* Returns a copy in canonical order, with room for the digests behind it. The caller frees the
+ * copy. Returns NULL when memory is short. */
 static struct attribute *sorted_copy(const struct attribute *attributes, size_t count)
 {
     struct attribute *sorted = calloc(count + 1, sizeof *sorted + sizeof(struct attribute_digest));
@@ -272,7 +273,7 @@ static struct attribute *sorted_copy(const struct attribute *attributes, size_t 
     return sorted;
 }
 
-/* Takes the attributes over; false: out of memory. */
+/* Takes the attributes over. Returns false when memory is short. */
 static bool place_cell(struct book *book, uint32_t id, struct attribute *sorted, size_t count,
                        uint64_t print)
 {
@@ -397,7 +398,7 @@ static uint32_t find_class(const struct book *book, const struct requirement *re
 static enum book_status place_class(struct book *book, uint32_t id,
                                     const struct requirement *requirement, enum rate rate)
 {
-    /* Most requirements have few nodes, of the many that there is room for. */
+    /* The copy has the used nodes alone, because most requirements have few. */
     size_t size =
         offsetof(struct requirement, nodes) + requirement->count * sizeof requirement->nodes[0];
     struct requirement *copy = malloc(size);

@@ -13,7 +13,7 @@ static uint64_t head_of(const char *text)
     return head;
 }
 
-/* FNV-1a, and its last byte is not 0. */
+/* The hash is FNV-1a; its last byte is never 0. */
 static uint64_t long_text_hash(const char *text)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -81,8 +81,8 @@ struct compiled_requirement compiled_requirement(const struct requirement *needs
     return compiled;
 }
 
-/* Whether the name that has this digest comes before the wanted one, or is it: most need not be
- * looked at. */
+/* Returns true when the digest's name comes before the wanted one. The digests decide for most
+ * names, without a look at the strings. */
 static bool is_before(const struct attribute_digest *digest, const struct attribute *attribute,
                       const struct attribute_digest *wanted, const struct requirement_node *node)
 {
@@ -99,14 +99,14 @@ static bool is_same(const struct attribute_digest *digest, const struct attribut
            ((wanted->name & UINT8_MAX) == 0 || strcmp(attribute->name, node->attribute.name) == 0);
 }
 
-/* Both are sorted by name: one walk. */
+/* Predicates and attributes are sorted by name, so one walk is enough. */
 uint64_t compiled_truth(const struct compiled_requirement *compiled,
                         const struct attribute *attributes, const struct attribute_digest *digests,
                         size_t count, size_t ret_first[REQUIREMENT_NODES_MAX])
 {
     uint64_t truth = 0;
     size_t first = 0;
-    size_t end = 0; /* those from `first` on have the name of the predicate before */
+    size_t end = 0; /* the attributes from `first` to `end` have the name of the last predicate */
     for (uint32_t i = 0; i < compiled->count; i++) {
         const struct requirement_node *node = &compiled->needs->nodes[compiled->order[i]];
         const struct attribute_digest *wanted = &compiled->digests[i];

@@ -1,23 +1,22 @@
-/* matching/compiled_requirement.h makes a requirement ready to be held against many devices.
+/* matching/compiled_requirement.h prepares a requirement for evaluation against many devices.
  *
- * Names and texts are compared by digests of one word, so that a walk over thousands of devices
- * reads few strings. base/requirement.h decides for one device. Pure. */
+ * Digests of one word stand for names and texts, so that a walk over thousands of devices reads few
+ * strings. base/requirement.h decides for one device. Pure. */
 #ifndef BOURSE_MATCHING_COMPILED_REQUIREMENT_H
 #define BOURSE_MATCHING_COMPILED_REQUIREMENT_H
 
 #include "base/requirement.h"
 
-/* A digest is an attribute in three words. A head is the first eight bytes as a number, so that the
- * heads of two names that differ sort as the names do. A text of eight bytes and more has a hash
- * instead. Two digests that are alike and end in a byte that is not 0 may belong to different
- * texts. */
+/* A digest is an attribute in three words. A head is the first eight bytes as a number, so that
+ * heads of different names sort as the names do. A text of eight bytes or more has a hash instead.
+ * Two equal digests that end in a byte other than 0 may belong to different texts. */
 struct attribute_digest {
     uint64_t name;
     uint64_t value; /* the number, or the digest of the text */
     bool is_text;
 };
 struct attribute_digest compiled_digest(const struct attribute *attribute);
-/* The same as requirement_values_hold, by the digests of the node and of the values. */
+/* Does the same as requirement_values_hold, using the digests of the node and of the values. */
 bool compiled_digests_hold(const struct requirement_node *node,
                            const struct attribute_digest *wanted, const struct attribute *values,
                            const struct attribute_digest *digests, size_t count);
@@ -25,9 +24,9 @@ bool compiled_digests_hold(const struct requirement_node *node,
 struct compiled_requirement {
     const struct requirement *needs; /* borrowed, and well formed */
     uint32_t count;
-    uint32_t order[REQUIREMENT_NODES_MAX];                  /* the predicates, by name */
-    struct attribute_digest digests[REQUIREMENT_NODES_MAX]; /* in that order */
-    bool is_repeated[REQUIREMENT_NODES_MAX];                /* the name is the one before */
+    uint32_t order[REQUIREMENT_NODES_MAX];                  /* the predicates, sorted by name */
+    struct attribute_digest digests[REQUIREMENT_NODES_MAX]; /* in the same order */
+    bool is_repeated[REQUIREMENT_NODES_MAX];                /* the name equals the one before */
 };
 struct compiled_requirement compiled_requirement(const struct requirement *needs);
 /* Returns the set of predicates that hold for a device, as bits by index of the node. The

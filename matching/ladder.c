@@ -10,16 +10,15 @@
 enum {
     PLACE_BITS = 6,
     PLACES = 1 << PLACE_BITS,
-    /* A reference: bit 31 says that it is a node, not a block; then, four bits from NODE_LEVEL on
-     * say which bits of a key choose the child, so that who walks down waits for the child
-     * alone. */
+    /* A reference is a node if bit 31 is set, else a block. Four bits from NODE_LEVEL on say which
+     * bits of a key choose the child, so that a walk down waits for the child alone. */
     NODE_FLAG = 31,
     NODE_LEVEL = 26,
 };
 static_assert(LADDER_ORDERS_MAX < 1 << NODE_LEVEL, "a node's number ends where its level begins");
 
-/* 64 neighbouring keys. Their lists lie apart, so that the blocks of a whole market stay in the
- * cache: who comes to a key brings in the line of its list, and no other. */
+/* A block covers 64 neighbouring keys. Their lists are stored apart, so that the blocks of a whole
+ * market stay in the cache. An access to a key loads the line of its list, and no other. */
 struct ladder_block {
     uint64_t taken;
     uint64_t prefix; /* of its keys: key >> PLACE_BITS */
@@ -32,7 +31,7 @@ struct ladder_list {
 struct ladder_node {
     uint64_t taken;
     uint64_t prefix; /* of the keys below it: key >> (shift + PLACE_BITS) */
-    uint32_t shift;  /* of the bits that choose the child: key >> shift & 63 */
+    uint32_t shift;  /* the bits that choose the child: key >> shift & 63 */
     uint32_t children[PLACES];
 };
 
@@ -103,8 +102,8 @@ void ladder_pool_fini(struct ladder_pool *pool)
     *pool = (struct ladder_pool){0};
 }
 
-/* Lines for `count` of them, of which `used` are copied; what nobody has used yet costs no memory,
- * only addresses. */
+/* Allocates lines for `count` elements and copies the first `used`. Unused memory costs only
+ * addresses. */
 static void *more_lines(const void *lines, size_t used, size_t count, size_t size, void **memory)
 {
     void *larger;
@@ -152,13 +151,13 @@ bool ladder_pool_grow(struct ladder_pool *pool, uint32_t orders)
     return true;
 }
 
-/* What is free forms a list through `prefix`; what was never used is not in it, so that its memory
- * is not touched. */
+/* Free blocks form a list through `prefix`. Blocks that were never used are not in it, so that
+ * their memory stays untouched. */
 static uint32_t take_block(struct ladder_pool *pool, uint64_t prefix)
 {
     uint32_t id = pool->free_block;
     if (id == LADDER_NONE) {
-        assert(pool->blocks_touched <= pool->capacity); /* one for each order */
+        assert(pool->blocks_touched <= pool->capacity); /* there is one block for each order */
         id = pool->blocks_touched++;
     } else {
         pool->free_block = (uint32_t)pool->blocks[id].prefix;
@@ -180,8 +179,8 @@ static uint32_t take_node(struct ladder_pool *pool)
 {
     uint32_t id = pool->free_node;
     if (id == LADDER_NONE) {
-        assert(pool->nodes_touched <
-               pool->capacity); /* fewer than blocks: each has two children at least */
+        /* There are fewer nodes than blocks: each has at least two children. */
+        assert(pool->nodes_touched < pool->capacity);
         id = pool->nodes_touched++;
     } else {
         pool->free_node = (uint32_t)pool->nodes[id].prefix;
@@ -201,7 +200,7 @@ static void give_node(struct ladder_pool *pool, uint32_t reference)
 
 /* ---------------------------------------------------------------- the tree */
 
-/* Bits from `shift` upwards are what all keys below a reference share. */
+/* Returns the shift of a reference. All keys below the reference share the bits from there up. */
 static unsigned shared_shift(const struct ladder_pool *pool, uint32_t reference)
 {
     return is_node(reference) ? node_of(pool, reference)->shift + PLACE_BITS : PLACE_BITS;
@@ -217,8 +216,8 @@ static uint64_t shifted(uint64_t key, unsigned shift)
     return shift < 64 ? key >> shift : 0;
 }
 
-/* A node above `reference` and a new block for `key`, whose path leaves that of `reference`
- * here. */
+/* Makes a node above `reference` and a new block for `key`, whose path leaves the path of
+ * `reference` here. */
 static uint32_t fork_at(struct ladder_pool *pool, uint32_t reference, uint64_t key,
                         uint32_t *ret_block)
 {
@@ -241,8 +240,8 @@ static uint32_t fork_at(struct ladder_pool *pool, uint32_t reference, uint64_t k
     return reference_of_node(id, shift);
 }
 
-/* The block of a key, or NONE. Only the block's own prefix is compared: what the nodes passed over
- * shows there. */
+/* Returns the block of a key, or NONE. The block's own prefix is compared alone, because it
+ * contains the bits that the nodes skip. */
 static inline uint32_t find_block(const struct ladder_pool *pool, uint32_t reference, uint64_t key)
 {
     while (is_node(reference)) {
@@ -256,7 +255,7 @@ static inline uint32_t find_block(const struct ladder_pool *pool, uint32_t refer
     return pool->blocks[reference].prefix == key >> PLACE_BITS ? reference : LADDER_NONE;
 }
 
-/* The block of a key, made where there is none. */
+/* Returns the block of a key, and makes one where there is none. */
 static APART uint32_t block_for(struct ladder_pool *pool, struct ladder *ladder, uint64_t key)
 {
     uint64_t prefix = key >> PLACE_BITS;
@@ -291,11 +290,11 @@ static APART uint32_t block_for(struct ladder_pool *pool, struct ladder *ladder,
     }
 }
 
-/* Takes an empty block out of the tree. A node that is left with one child gives way to it. */
+/* Removes an empty block from the tree. A node with one child left is replaced by the child. */
 static void prune(struct ladder_pool *pool, struct ladder *ladder, uint64_t key, uint32_t block)
 {
     uint32_t *link = &ladder->root;
-    uint32_t *above = NULL; /* to the node that `link` is in */
+    uint32_t *above = NULL; /* points to the node that holds `link` */
     while (*link != block) {
         above = link;
         link = &node_of(pool, *link)->children[key >> shift_of(*link) & (PLACES - 1)];
@@ -340,7 +339,7 @@ static uint32_t first_block(const struct ladder_pool *pool, uint32_t reference)
     return reference;
 }
 
-/* The first block whose keys are above `key`, which is in the ladder. */
+/* Returns the first block whose keys are above `key`, which is in the ladder. */
 static uint32_t block_after(const struct ladder_pool *pool, const struct ladder *ladder,
                             uint64_t key)
 {
@@ -358,7 +357,7 @@ static uint32_t block_after(const struct ladder_pool *pool, const struct ladder 
     return after == LADDER_NONE ? LADDER_NONE : first_block(pool, after);
 }
 
-/* The last block whose keys are below `key`, which is in the ladder. */
+/* Returns the last block whose keys are below `key`, which is in the ladder. */
 static uint32_t block_before(const struct ladder_pool *pool, const struct ladder *ladder,
                              uint64_t key)
 {
@@ -386,12 +385,13 @@ static inline void set_best(const struct ladder_pool *pool, struct ladder *ladde
         unsigned place = lowest(pool->blocks[id].taken);
         ladder->best_key = pool->blocks[id].prefix << PLACE_BITS | place;
         ladder->first = pool->lists[id << PLACE_BITS | place].first;
-        line_ahead(&pool->orders[ladder->first]); /* it is the next to be filled */
+        line_ahead(&pool->orders[ladder->first]); /* the next order to be filled */
     }
 }
 
-/* The first of a list whose sequence is higher: there is one. What comes back with the sequence
- * that it had mostly belongs at the beginning, else at the end: looked for from both, in steps. */
+/* Returns the first order of a list with a higher sequence; there is one. An order that returns
+ * with its old sequence mostly belongs at the beginning, others at the end. The search goes from
+ * both ends in steps. */
 static uint32_t find_behind(const struct ladder_pool *pool, uint32_t first, uint32_t last,
                             uint64_t sequence)
 {
@@ -407,13 +407,13 @@ static uint32_t find_behind(const struct ladder_pool *pool, uint32_t first, uint
     }
 }
 
-/* The block for an order to come. Where the best one is, or the last one went that was not there,
- * no tree is walked. */
+/* Returns the block for a new order. The best block and the last other block used are tried first,
+ * without a walk of the tree. */
 static inline uint32_t block_to_use(struct ladder_pool *pool, struct ladder *ladder, uint64_t key)
 {
     uint64_t prefix = key >> PLACE_BITS;
-    uint32_t best =
-        ladder->best; /* both are read, so that no branch has to guess which it will be */
+    /* The code reads both blocks, so that the processor has no branch to guess. */
+    uint32_t best = ladder->best;
     uint32_t near = ladder->near;
     uint32_t id = ladder->best_key >> PLACE_BITS == prefix ? best : near;
     if (id == LADDER_NONE || pool->blocks[id].prefix != prefix) {
@@ -432,7 +432,7 @@ uint64_t ladder_key(const struct ladder_pool *pool, uint32_t handle)
     return key_at(pool, pool->orders[handle].place);
 }
 
-/* Into a list that has others, not at its end. */
+/* Inserts into a list that has other orders, but not at its end. */
 static APART void insert_before(const struct ladder_pool *pool, struct ladder *ladder,
                                 uint32_t handle, struct ladder_list *list)
 {
@@ -488,7 +488,7 @@ bool ladder_insert(struct ladder_pool *pool, struct ladder *ladder, uint32_t han
     return false;
 }
 
-/* A block has no orders any more. */
+/* Handles a block whose last order is gone. */
 static APART void leave_block(struct ladder_pool *pool, struct ladder *ladder, uint64_t key,
                               uint32_t block)
 {
@@ -500,7 +500,7 @@ static APART void leave_block(struct ladder_pool *pool, struct ladder *ladder, u
     }
 }
 
-/* The last order of its key goes. */
+/* Handles a key whose last order is gone. */
 static inline bool empty_place(struct ladder_pool *pool, struct ladder *ladder, uint32_t place)
 {
     uint32_t id = place >> PLACE_BITS;
@@ -569,7 +569,7 @@ uint32_t ladder_previous(const struct ladder_pool *pool, const struct ladder *la
     }
     uint32_t id = order->place >> PLACE_BITS;
     uint64_t below = pool->blocks[id].taken & (bit(order->place & (PLACES - 1)) - 1);
-    if (below == 0) { /* there is one before it: it is not the best */
+    if (below == 0) { /* a block before exists, because the order is not the best */
         id = block_before(pool, ladder, key);
         below = pool->blocks[id].taken;
     }

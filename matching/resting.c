@@ -9,7 +9,7 @@ static size_t words_of(uint32_t bits)
     return ((size_t)bits + 63) / 64;
 }
 
-/* False: out of memory. */
+/* Returns false when memory is short. */
 static bool words_grow(uint64_t **words, size_t before, size_t now)
 {
     uint64_t *more = realloc(*words, now * sizeof *more);
@@ -43,7 +43,7 @@ void resting_fini(struct resting *resting)
     *resting = (struct resting){0};
 }
 
-/* The lowest bit that is set, from bit `from` of so many words on; RESTING_NONE: none is. */
+/* Returns the lowest set bit, from bit `from` of the words on, or RESTING_NONE. */
 static uint32_t next_bit(const uint64_t *words, size_t count, uint32_t from)
 {
     size_t word = from / 64;

@@ -1,8 +1,8 @@
-/* matching/resting.h - which handles have an order: a bit for each, and a bit for each word of 64
- * of these.
+/* matching/resting.h records which handles have an order. It has a bit for each handle, and a bit
+ * for each word of 64 bits.
  *
- * A walk over all orders looks at what rests, and not at every handle that there may be. Whoever
- * rests or goes costs two words. The caller says how many handles there are. Pure. */
+ * A walk over all orders visits resting orders instead of every possible handle. An order that
+ * rests or leaves costs two words. The caller sets the number of handles. Pure. */
 #ifndef BOURSE_MATCHING_RESTING_H
 #define BOURSE_MATCHING_RESTING_H
 
@@ -13,18 +13,18 @@
 
 struct resting { /* all zeros: no handle */
     uint64_t *orders;
-    uint64_t *words; /* a bit says that the word of `orders` is not 0 */
+    uint64_t *words; /* a bit is set when the word of `orders` is not 0 */
     uint32_t capacity;
 };
 
-/* Room for handles below `capacity`, never fewer than before. False when out of memory: all is as
- * it was. */
+/* Makes room for handles below `capacity`, never for fewer than before. Returns false when memory
+ * is short; nothing has changed then. */
 bool resting_grow(struct resting *resting, uint32_t capacity);
 void resting_fini(struct resting *resting);
-/* As resting_next, in another word than that of `from`. */
+/* Does the same as resting_next, in a later word than that of `from`. */
 uint32_t resting_next_word(const struct resting *resting, uint32_t from);
 
-/* The lowest handle that has an order, from this one on; RESTING_NONE: there is none. */
+/* Returns the lowest handle >= `from` that has an order, or RESTING_NONE. */
 static inline uint32_t resting_next(const struct resting *resting, uint32_t from)
 {
     if (from < resting->capacity) {

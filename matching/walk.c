@@ -1,10 +1,10 @@
-/* All asks that a requirement accepts, best first: the cells' ladders merged, by a heap of their
- * next asks (Knuth 5.4.1). */
+/* The walk visits all asks that a requirement accepts, best first. A heap of their next asks merges
+ * the cells' ladders (Knuth 5.4.1). */
 #include "matching/book_internal.h"
 
 struct walk {
     const struct book *book;
-    struct cursor *heap; /* none comes before the one at (its place - 1) / 2 */
+    struct cursor *heap; /* no cursor comes before the one at (its place - 1) / 2 */
     uint32_t count;
     enum rate rate;
 };
@@ -32,7 +32,7 @@ static void enter(struct walk *walk, uint32_t cell, bool is_idle)
     }
 }
 
-/* As book_ask_is_before. */
+/* Compares like book_ask_is_before. */
 static inline bool is_before(const struct walk *walk, const struct cursor *cursor,
                              const struct cursor *other)
 {
@@ -46,7 +46,7 @@ static inline bool is_before(const struct walk *walk, const struct cursor *curso
     return here != there ? here < there : cursor->sequence < other->sequence;
 }
 
-/* What stands at a place goes down to where it belongs. */
+/* Moves the cursor at `place` down to its position. */
 static void sink(const struct walk *walk, uint32_t place)
 {
     struct cursor *heap = walk->heap;
@@ -66,7 +66,7 @@ static void sink(const struct walk *walk, uint32_t place)
     heap[place] = sinking;
 }
 
-/* What is simulated is asked for, or passed over. */
+/* A simulated device must be asked for, or it is passed over. */
 static bool is_accepted(const struct compiled_requirement *plan, const struct cell *cell)
 {
     const uint64_t truth = compiled_truth(plan, cell->attributes, cell->digests, cell->count, NULL);

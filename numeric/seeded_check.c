@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 8 }; /* vectors that go through the matrices together */
+enum { WIDTH = 8 }; /* vectors that pass through the matrices together */
 
-/* Terms that are added for entries computed anew, as a multiple of what one vector takes, and at
- * least a few. */
+/* Caps on the terms that are added for recomputed entries. Each is a multiple of the terms of one
+ * vector, and STEPS_LEAST is a minimum. */
 #define DOUBTFUL_STEPS 32.0
 #define ODD_STEPS 16.0
 #define STEPS_LEAST 3e7
@@ -48,7 +48,7 @@ static struct dice dice_of(const uint8_t seed[SEEDED_SEED_BYTES])
         dice.state[i / 8] |= (uint64_t)seed[i] << (8 * (i % 8));
     }
     if ((dice.state[0] | dice.state[1] | dice.state[2] | dice.state[3]) == 0) {
-        dice.state[0] = 1; /* the one state that it never leaves */
+        dice.state[0] = 1; /* the generator never leaves the zero state */
     }
     return dice;
 }
@@ -58,19 +58,22 @@ struct work {
     struct seeded_result *result;
     struct dice dice;
     bool *odd_columns; /* columns of B with a value that is not finite */
-    bool *odd_rows;    /* rows of A likewise, and rows that may have overflowed: no residual */
-    double *b_sums;    /* of each row of B: |B| 1 over its finite columns */
-    struct residual_bounds *bounds; /* of each row */
-    double *doubts;   /* of each row: its largest doubtful residual as a part of `close`; or 0 */
+    /* Rows of A with a value that is not finite, and rows that may have overflowed, have no
+     * residual. */
+    bool *odd_rows;
+    double *b_sums;                 /* for each row of B: |B| 1 over its finite columns */
+    struct residual_bounds *bounds; /* for each row */
+    /* Holds for each row its largest doubtful residual as a part of `close`, or 0. */
+    double *doubts;
     double *signs;    /* columns x WIDTH: the vectors */
     double *products; /* inner x WIDTH: B r */
-    double *plus;     /* of entries that are computed anew: a row of them */
+    double *plus;     /* one row of recomputed entries */
     double *minus;
     float *plain;             /* the same row, term by term in float32 */
-    struct suspect *suspects; /* rows to look at */
+    struct suspect *suspects; /* rows to recompute */
     struct precision_sample *sample;
     bool unsure;
-    double unseen; /* part of the rows without a residual that nobody looked at */
+    double unseen; /* unchecked part of the rows without a residual */
 };
 
 struct suspect {
@@ -148,7 +151,7 @@ static void doubt(struct work *work, uint64_t row, const char *why)
     }
 }
 
-/* ---------------------------------------------------------------- what is not finite */
+/* ---------------------------------------------------------------- values that are not finite */
 
 static void find_odd(struct work *work)
 {
@@ -226,7 +229,7 @@ static void draw_signs(struct work *work, uint32_t width)
     }
 }
 
-/* One row of a matrix times the vectors. */
+/* Multiplies one row of a matrix with the vectors. */
 static void times_signs(const struct work *work, const float *row, double ret_sums[WIDTH])
 {
     double sums[WIDTH] = {0};
@@ -292,7 +295,7 @@ static void judge(struct work *work, uint32_t width)
     work->result->rounds += width;
 }
 
-/* ---------------------------------------------------------------- entries anew */
+/* ---------------------------------------------------------------- recomputed entries */
 
 struct stretch { /* entries [from, from + count) of a row */
     uint64_t row, from, count;
@@ -368,7 +371,7 @@ static int compare_suspects(const void *left, const void *right)
                                     : (a->row > b->row) - (a->row < b->row);
 }
 
-/* So many rows can be looked at, where a row takes so many terms. */
+/* Returns how many rows the check can afford to recompute, at `terms` terms a row. */
 static uint64_t affordable(const struct work *work, double rounds, double terms)
 {
     const struct seeded_check *check = work->check;
@@ -385,8 +388,8 @@ static double row_terms(const struct work *work)
     return (double)work->check->inner * (double)work->check->columns;
 }
 
-/* The worst rows first: which these are depends on the vectors. What is left is right as far as
- * residuals go, if no entry has to be wrong for them. */
+/* The worst rows come first; the vectors decide which these are. The rest counts as right by its
+ * residuals, if they do not imply a wrong entry. */
 static void look_at_doubtful(struct work *work)
 {
     uint64_t count = 0;
@@ -405,7 +408,7 @@ static void look_at_doubtful(struct work *work)
     }
 }
 
-/* Rows that are odd, or are not, in an order that is drawn. */
+/* Draws an order of the rows that are odd, or of those that are not. */
 static uint64_t draw_rows(struct work *work, bool odd)
 {
     uint64_t count = 0;
@@ -435,7 +438,8 @@ static void look_at_odd_rows(struct work *work)
     leave_unseen(work, count, most);
 }
 
-/* In the rows that have a residual, which leaves these columns out. */
+/* The residuals leave these columns out, so their entries are recomputed in the rows that have a
+ * residual. */
 static void look_at_odd_columns(struct work *work)
 {
     const uint64_t columns = work->check->columns;
@@ -458,7 +462,8 @@ static void look_at_odd_columns(struct work *work)
 
 /* ---------------------------------------------------------------- lower precision */
 
-/* SIDE of the numbers below `count` whose `odd` is false, drawn; false: there are not so many. */
+/* Draws PRECISION_SIDE of the numbers below `count` whose `odd` is false. Returns false when there
+ * are not enough. */
 static bool draw_even(struct work *work, const bool *odd, uint64_t count,
                       uint64_t ret_drawn[PRECISION_SIDE])
 {

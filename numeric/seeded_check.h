@@ -1,16 +1,18 @@
-/* numeric/seeded_check.h - whether C is the product of A and B, without computing the product.
+/* numeric/seeded_check.h checks whether C is the product of A and B, without computing the
+ * product.
  *
- * Freivalds' check: for a random vector r of +1 and -1, C r = A (B r) if C is the product, and if a
- * row of C is not, the two differ there for at least half of all r. Products of float32 are
- * rounded, so a row's difference (the residual, in double) is held against the bounds of
- * base/residual.h. Rows between them, and what has no residual because NaN or an infinity is in it,
- * are computed anew, entry by entry: all of them while that is cheap. What is left in doubt then
- * accuses nobody: UNSURE. At last a sample of entries shows whether A and B had been rounded to
- * fewer bits (base/precision.h), which sizes of errors do not show.
+ * The method is Freivalds' check. For a random vector r of +1 and -1, C r = A (B r) if C is the
+ * product. If a row of C is wrong, the two differ there for at least half of all r. Products of
+ * float32 are rounded, so the row's difference (the residual, in double) is compared with the
+ * bounds of base/residual.h. The check recomputes rows between the bounds entry by entry, all of
+ * them while that is cheap. It does the same for entries without a residual, because of a NaN or an
+ * infinity. Remaining doubt accuses nobody: the verdict is VERDICT_UNSURE. At the end a sample of
+ * entries shows whether A and B had been rounded to fewer bits (base/precision.h). The sizes of
+ * errors do not show this.
  *
- * The vectors come from the seed by xoshiro256** (seed: its state, four little-endian words; bit 63
- * of each output makes one sign, r by r; the outputs after them choose rows and columns), so that
- * anyone who has the seed computes the same verdict. Whoever made C must not know the seed before C
+ * The vectors come from the seed by xoshiro256**. The seed is its state, four little-endian words.
+ * Bit 63 of each output makes one sign, r by r; the outputs after them choose rows and columns.
+ * Anyone who has the seed computes the same verdict. The maker of C must not know the seed before C
  * is fixed. */
 #ifndef BOURSE_NUMERIC_SEEDED_CHECK_H
 #define BOURSE_NUMERIC_SEEDED_CHECK_H
@@ -31,17 +33,18 @@ struct seeded_check {
 
 struct seeded_result {
     enum result_verdict verdict;
-    uint32_t rounds;     /* vectors that were drawn */
-    double false_accept; /* at most this probable for a wrong row beyond the bounds; 1 unless
-                            accepted */
-    double worst;        /* the largest residual as a part of its bound of acceptance */
-    uint64_t row;        /* where that was; of a rejection: the row that decided */
-    const char *why;     /* one phrase */
+    uint32_t rounds; /* vectors drawn */
+    /* The probability bound for a wrong row beyond the bounds; 1 unless accepted. */
+    double false_accept;
+    double worst;    /* largest residual as a part of its bound of acceptance */
+    uint64_t row;    /* its row; after a rejection, the row that decided */
+    const char *why; /* a short phrase */
 };
 
-/* Memory that the check takes beside the matrices. 0: more than can be counted. */
+/* Returns the memory of the check beyond the matrices, in bytes. Returns 0 when it is more than can
+ * be counted. */
 uint64_t seeded_check_bytes(uint64_t rows, uint64_t inner, uint64_t columns);
-/* False: out of memory. */
+/* Returns false when memory is short. */
 bool seeded_check_run(const struct seeded_check *check, struct seeded_result *ret_result);
 
 #endif

@@ -13,17 +13,17 @@ enum { ARENA_ALIGN = 16, ARENA_BLOCK_LEAST = 1024 };
 
 struct block {
     struct block *next;
-    size_t size; /* usable bytes after the head */
+    size_t size; /* usable bytes behind the head */
     size_t used;
 };
 
-/* Lies at the start of its first block; the decoded message, which protobuf-c allocates first,
- * follows it at once, so that codec_free finds the arena from the message. */
+/* The arena lies at the start of its first block. The decoded message, which protobuf-c allocates
+ * first, follows directly, so that codec_free finds the arena from the message. */
 struct arena {
-    struct block *blocks; /* the newest first */
+    struct block *blocks; /* newest first */
     size_t total;         /* usable bytes in all blocks */
     size_t cap;
-    bool is_capped; /* something did not fit under the cap */
+    bool is_capped; /* true: an allocation did not fit under the cap */
 };
 
 static size_t aligned(size_t size)
@@ -66,7 +66,7 @@ static struct arena *arena_create(size_t first_size, size_t cap)
 
 static void arena_destroy(struct arena *arena)
 {
-    struct block *block = arena->blocks; /* the arena itself goes with the last one */
+    struct block *block = arena->blocks; /* the last block holds the arena itself */
     while (block != NULL) {
         struct block *next = block->next;
         free(block);
@@ -88,7 +88,7 @@ static void *arena_alloc(void *context, size_t size)
     }
     size_t grown = 2 * block->size > wanted ? 2 * block->size : wanted;
     if (grown > arena->cap - arena->total) {
-        grown = wanted; /* the last, exact one */
+        grown = wanted; /* the last block has the exact size */
     }
     if (grown > arena->cap - arena->total) {
         arena->is_capped = true;
@@ -106,7 +106,7 @@ static void *arena_alloc(void *context, size_t size)
 
 static void arena_keep(void *context, void *pointer)
 {
-    (void)context; /* everything goes at once, in arena_destroy */
+    (void)context; /* arena_destroy frees everything at once */
     (void)pointer;
 }
 
@@ -150,8 +150,8 @@ static enum codec_status unpack(const struct shape *shape, const uint8_t *bytes,
         .alloc = arena_alloc, .free = arena_keep, .allocator_data = arena};
     ProtobufCMessage *body =
         protobuf_c_message_unpack(shape->descriptor, &allocator, length, bytes);
-    if (body ==
-        NULL) { /* the bytes passed codec_check, so it is memory: ours, or the arena's cap */
+    /* The bytes passed codec_check, so memory is short or the arena's cap is reached. */
+    if (body == NULL) {
         enum codec_status status = arena->is_capped ? CODEC_TOO_LARGE : CODEC_OUT_OF_MEMORY;
         ret_error->value = (int64_t)arena->total;
         ret_error->limit = (int64_t)arena->cap;
@@ -260,7 +260,7 @@ uint8_t *codec_encode(const ProtobufCMessage *body, size_t *ret_length)
 }
 
 struct around {
-    ProtobufCBuffer base; /* first: protobuf-c knows only this */
+    ProtobufCBuffer base; /* first, because protobuf-c knows only this part */
     const uint8_t *hole;
     uint8_t *at;
     uint8_t *place;

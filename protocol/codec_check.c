@@ -6,7 +6,7 @@
 
 enum wire_type { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 
-struct walk { /* over one message's bytes */
+struct walk { /* a position in one message's bytes */
     const uint8_t *bytes;
     size_t length;
     size_t at;
@@ -20,7 +20,8 @@ static bool refuse(struct codec_error *ret_error, const char *field, int64_t val
     return false;
 }
 
-/* Puts "parent." before the field that a nested check named; a long path loses its end. */
+/* Puts "parent." before the field that a nested check named. A path that is too long loses its
+ * end. */
 static void prefix_field(struct codec_error *ret_error, const char *parent)
 {
     char path[2 * sizeof ret_error->field];
@@ -30,7 +31,7 @@ static void prefix_field(struct codec_error *ret_error, const char *parent)
     ret_error->field[sizeof ret_error->field - 1] = '\0';
 }
 
-/* At most ten bytes and 64 bits; never past the end. */
+/* Reads at most ten bytes and 64 bits, never past the end. */
 static bool walk_varint(struct walk *walk, uint64_t *ret_value)
 {
     uint64_t value = 0;
@@ -86,13 +87,13 @@ static bool walk_unknown(struct walk *walk, unsigned wire)
         return walk_view(walk, &bytes, &length);
     case WIRE_32:
         return walk_skip(walk, 4);
-    default: /* the two group types, long out of use, and two that do not exist */
+    default: /* two group types, long out of use, and two that do not exist */
         return false;
     }
 }
 
-/* One code point of well-formed UTF-8 (RFC 3629: shortest form, no surrogates); 0 bytes when it is
- * not. */
+/* Reads one code point of well-formed UTF-8 (RFC 3629: shortest form, no surrogates). Returns its
+ * bytes, or 0 when the text is not well formed. */
 static size_t utf8_next(const uint8_t *bytes, size_t length, uint32_t *ret_point)
 {
     static const uint32_t least_of_size[5] = {0, 0, 0x80, 0x800, 0x10000};
@@ -158,8 +159,8 @@ static bool check_text(const struct rule *rule, const char *name, const uint8_t 
     return true;
 }
 
-/* The number that a varint stands for, when the field's type can hold it. Unsigned ones above
- * INT64_MAX come back as INT64_MAX, which only an unbounded rule allows. */
+/* Decodes the number of a varint. Returns false when the field's type cannot hold it. Unsigned
+ * numbers above INT64_MAX become INT64_MAX, which only an unbounded rule allows. */
 static bool number_of(ProtobufCType type, uint64_t varint, int64_t *ret_number)
 {
     int64_t zigzag = (int64_t)(varint >> 1) ^ -(int64_t)(varint & 1);
@@ -216,7 +217,7 @@ static bool check_bytes(const struct rule *rule, const ProtobufCFieldDescriptor 
     return rule->kind == RULE_BYTES || check_text(rule, field->name, bytes, length, ret_error);
 }
 
-/* One piece, though protobuf would allow several: what is counted stands together. */
+/* Packed numbers stand in one piece, though protobuf would allow several. */
 static bool check_packed(const struct rule *rule, const ProtobufCFieldDescriptor *field,
                          struct walk *numbers, uint32_t *ret_count, int64_t *ret_sum,
                          struct codec_error *ret_error)
@@ -235,7 +236,7 @@ static bool check_packed(const struct rule *rule, const ProtobufCFieldDescriptor
             return false;
         }
         *ret_count += 1;
-        *ret_sum += number; /* of uint32, no more than fit a body */
+        *ret_sum += number; /* no overflow: uint32 numbers, as many as fit a body */
     }
     return true;
 }
@@ -271,12 +272,13 @@ static bool check_field(const struct shape *shape, unsigned index, unsigned wire
     return check_bytes(rule, field, bytes, length, ret_error);
 }
 
-/* Which rule is of the field with that number; rule_count: none, the field is unknown. */
+/* Returns the index of the rule for the field number, or rule_count for an unknown field. */
 static unsigned rule_of(const struct shape *shape, unsigned number)
 {
     const ProtobufCFieldDescriptor *fields = shape->descriptor->fields;
     unsigned index = number < shape->rule_count ? number : shape->rule_count;
-    while (index > 0 && fields[index - 1].id > number) { /* numbers were left out before it */
+    /* The schema skips some numbers before it. */
+    while (index > 0 && fields[index - 1].id > number) {
         index--;
     }
     return index > 0 && fields[index - 1].id == number ? index - 1 : shape->rule_count;

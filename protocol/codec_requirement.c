@@ -1,4 +1,4 @@
-/* Requirements and attributes between the wire and base/requirement.h. */
+/* Requirements and attributes are converted here between the wire and base/requirement.h. */
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 
@@ -27,7 +27,7 @@ void codec_attribute_from_wire(const Bourse__V1__Attribute *wire, struct attribu
     *ret_attribute = attribute_of(wire->name, wire->text, wire->number);
 }
 
-/* How many operands on the stack the node takes; it leaves one. */
+/* Returns the operands that the node takes from the stack. Every node leaves one. */
 static uint32_t operands_of(const struct requirement_node *node)
 {
     switch (node->op) {
@@ -80,8 +80,8 @@ bool codec_requirement_from_wire(const Bourse__V1__Requirement *wire,
     return true;
 }
 
-/* One allocation: the message, the pointers to its nodes, the nodes, and a copy of the requirement
- * whose names and texts the nodes point to. */
+/* One allocation holds the message, the pointers to its nodes, the nodes, and a copy of the
+ * requirement. The nodes point to names and texts in the copy. */
 struct requirement_wire {
     Bourse__V1__Requirement message;
     Bourse__V1__RequirementNode *pointers[REQUIREMENT_NODES_MAX];
@@ -111,7 +111,7 @@ Bourse__V1__Requirement *codec_requirement_to_wire(const struct requirement *req
     if (wire == NULL) {
         return NULL;
     }
-    wire->copy.count = requirement->count; /* of which there may be no nodes more */
+    wire->copy.count = requirement->count; /* there may be no further nodes */
     memcpy(wire->copy.nodes, requirement->nodes, requirement->count * sizeof requirement->nodes[0]);
     bourse__v1__requirement__init(&wire->message);
     wire->message.n_nodes = requirement->count;
@@ -125,6 +125,6 @@ Bourse__V1__Requirement *codec_requirement_to_wire(const struct requirement *req
 
 void codec_requirement_free(Bourse__V1__Requirement **self)
 {
-    free(*self); /* the first member of the one allocation */
+    free(*self); /* the message is the first member of the one allocation */
     *self = NULL;
 }

@@ -1,6 +1,6 @@
-/* The rules of every field of bourse.proto, and the table of message types. docs/protocol.md
- * sections 5, 6 and 10 say the same in words. A field that the schema gains needs its rule here: a
- * test compares. */
+/* This file holds the rules of every field of bourse.proto and the table of message types.
+ * docs/protocol.md sections 5, 6 and 10 say the same in words. A new field of the schema needs its
+ * rule here: a test compares the two. */
 #include "base/requirement.h"
 #include "protocol/codec_check.h"
 #include "protocol/envelope.h"
@@ -12,20 +12,20 @@
     {                                                                                              \
         .kind = RULE_NUMBER, .least = (low), .most = (high)                                        \
     }
-#define COUNT NUMBER(0, INT64_MAX) /* any number that is not negative */
+#define COUNT NUMBER(0, INT64_MAX) /* any number >= 0 */
 #define ANY NUMBER(INT64_MIN, INT64_MAX)
 #define FLAG NUMBER(0, 1)
 #define MONEY NUMBER(0, INT64_MAX)
 #define MOMENT NUMBER(0, LIMIT_TIME_MS)
 #define DURATION NUMBER(1, LIMIT_DURATION_MS)
 #define DURATION_NS NUMBER(1, LIMIT_DURATION_MS * 1000000)
-#define SPAN NUMBER(0, LIMIT_DURATION_MS) /* a duration that may be none */
+#define SPAN NUMBER(0, LIMIT_DURATION_MS) /* a duration that may be 0 */
 #define SIZED(low, high)                                                                           \
     {                                                                                              \
         .kind = RULE_BYTES, .least = (low), .most = (high)                                         \
     }
 #define ID SIZED(16, 16)
-#define HASH SIZED(32, 32) /* and keys */
+#define HASH SIZED(32, 32) /* keys have this size too */
 #define SIGNATURE SIZED(64, 64)
 #define NAME(low, high)                                                                            \
     {                                                                                              \
@@ -95,8 +95,8 @@ static bool check_attribute(const struct sighting *sighting, struct codec_error 
     return values == 1 || refuse(ret_error, "number", values, 1);
 }
 
-/* Predicates have a name and one value and no arity; `and` and `or` have an arity only; `not`
- * nothing. */
+/* Predicates have a name, one value and no arity; `and` and `or` have an arity only; `not` has none
+ * of them. */
 static bool check_requirement_node(const struct sighting *sighting, struct codec_error *ret_error)
 {
     int64_t op = sighting->numbers[0];
@@ -145,7 +145,7 @@ SHAPE(welcome, welcome, VERSION, ID, COUNT, NUMBER(1, LIMIT_HEARTBEAT_MS), MOMEN
 SHAPE(heartbeat, heartbeat, COUNT, NUMBER(0, LIMIT_SPREAD_MS));
 SHAPE(goodbye, goodbye, NOTE);
 SHAPE(accepted, accepted, COUNT, FLAG);
-/* Codes that this version does not know are let through: a newer broker may have more. */
+/* Unknown codes are let through, because a newer broker may have more. */
 SHAPE(reject, reject, NUMBER(1, UINT16_MAX), NOTE, LINE(0, LIMIT_NAME_BYTES), ANY, ANY);
 
 /* ---- accounts and operator ---- */
@@ -157,7 +157,7 @@ SHAPE(invite_create, invite_create, HASH, NUMBER(1, ALL_ROLES), MONEY, MOMENT,
 SHAPE(freeze, freeze, HASH, FLAG, NOTE);
 SHAPE(halt, halt, FLAG, NOTE);
 
-/* One that says nothing is a slip of whoever made it. */
+/* A command without any field is a mistake of the sender. */
 static bool check_set_bands(const struct sighting *sighting, struct codec_error *ret_error)
 {
     uint32_t said = sighting->counts[0] + sighting->counts[1] + sighting->counts[2];
@@ -165,7 +165,7 @@ static bool check_set_bands(const struct sighting *sighting, struct codec_error 
 }
 
 SHAPE_CHECKED(set_bands, set_bands, check_set_bands, MONEY, NUMBER(1, INT64_MAX), MONEY, NOTE);
-/* A command that names nobody is a slip of whoever made it. */
+/* A command that names no account is a mistake of the sender. */
 static bool check_set_owner(const struct sighting *sighting, struct codec_error *ret_error)
 {
     return sighting->counts[0] > 0 || refuse(ret_error, "accounts", 0, 1);
@@ -264,14 +264,14 @@ static bool check_order_replace(const struct sighting *sighting, struct codec_er
 {
     const uint32_t said =
         sighting->counts[2] + sighting->counts[3] + sighting->counts[4] + sighting->counts[5];
-    return said > 0 || refuse(ret_error, "price_micro", 0, 1); /* it says nothing */
+    return said > 0 || refuse(ret_error, "price_micro", 0, 1); /* no field is given */
 }
-/* Which rates there are is the exchange's to say. */
+/* The exchange knows which rates exist. */
 SHAPE(value, value, MONEY, NUMBER(1, UINT32_MAX));
 SHAPE_CHECKED(order_replace, order_replace, check_order_replace, ID, NUMBER(0, LIMIT_PARTS),
               AT_MOST, MONEY, MONEY, NESTED(value));
 
-/* Whether it is the graph of these subtasks is the exchange's to say. */
+/* The exchange checks whether the graph belongs to these subtasks. */
 static bool check_graph(const struct sighting *sighting, struct codec_error *ret_error)
 {
     int64_t announced = sighting->numbers[1];
@@ -347,9 +347,9 @@ SHAPE(checkpoint_reply, checkpoint_reply, SIZED(1, LIMIT_NOTE_BYTES), COUNT);
 
 /* ---- the market ---- */
 
-/* Whatever a provider advertised must reach every reader: these rules are as wide as those it was
- * taken by. */
-enum { TERMS = 3 }; /* attributes that say what leases of its ask are */
+/* Every advertised value must reach every reader, so these rules are as wide as those of
+ * Advertise. */
+enum { TERMS = 3 }; /* attributes that describe the leases of its ask */
 SHAPE(device_place, device_place, COUNT, COUNT);
 SHAPE(devices_request, devices_request, NESTED(requirement), NESTED(device_place), ROWS_WANTED);
 SHAPE(device_row, device_row, HASH, NAME(0, LIMIT_NAME_BYTES), STATE, ID, NAME(0, LIMIT_NAME_BYTES),
@@ -426,7 +426,7 @@ SHAPE(manifest_limits, manifest_limits, DURATION, DURATION, COUNT, COUNT,
 SHAPE(manifest_variable, manifest_variable, NAME(1, LIMIT_NAME_BYTES),
       TEXT(0, LIMIT_ARGUMENT_BYTES));
 
-/* A file has a name here and one there; without either it is no file. */
+/* A file needs both names, its own and the output's; a wait without a file has neither. */
 static bool check_manifest_from(const struct sighting *sighting, struct codec_error *ret_error)
 {
     uint32_t outputs = sighting->counts[2];

@@ -1,5 +1,5 @@
-/* protocol/conditions.h - conditions of an ask, from a client's words to the wire's and back: for
- * whom it is, at which hours, and for how long a day (0: any). Pure. */
+/* protocol/conditions.h converts the conditions of an ask between the client's form and the wire.
+ * The conditions are the accounts it is for, its hours, and its time per day (0: any). Pure. */
 #ifndef BOURSE_PROTOCOL_CONDITIONS_H
 #define BOURSE_PROTOCOL_CONDITIONS_H
 
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct ask_conditions { /* what an AskPlace points to: filled by conditions_to_wire */
+struct ask_conditions { /* storage that an AskPlace points to; conditions_to_wire fills it */
     struct key32 keys[LIMIT_ASK_ACCOUNTS];
     Bourse__V1__AskAccount accounts[LIMIT_ASK_ACCOUNTS];
     Bourse__V1__AskAccount *account_list[LIMIT_ASK_ACCOUNTS];
@@ -21,18 +21,19 @@ struct ask_conditions { /* what an AskPlace points to: filled by conditions_to_w
     Bourse__V1__AskHours *window_list[HOURS_WINDOWS_MOST];
 };
 
-/* `to`: names, or keys of 64 hex digits; borrowed, like the conditions, as long as the body. False
- * when they are more than fit a message: nothing is written. */
+/* Fills the body with the conditions. `to` holds names, or keys of 64 hex digits. It is borrowed,
+ * like the conditions, as long as the body lives. Returns false and writes nothing when there are
+ * more than fit a message. */
 bool conditions_to_wire(const char *const *to, size_t to_count, const struct hours *hours,
                         int64_t daily_ms, struct ask_conditions *conditions,
                         Bourse__V1__AskPlace *body);
 
-/* Hours as they came over the wire. False when they are not well formed: nothing is written. */
+/* Converts hours from the wire. Returns false and writes nothing when they are not well formed. */
 bool conditions_hours(Bourse__V1__AskHours *const *windows, size_t count, int32_t offset_min,
                       struct hours *ret_hours);
 
-/* Of the accounts `to` of an ask that was refused, the one that the refusal means by its `value`;
- * NULL: it means none. */
+/* Returns the account in `to` that the refusal of an ask means by `value`, or NULL when it means
+ * none. */
 const char *conditions_unknown(enum reject_code reject, int64_t value, const char *const *to,
                                size_t to_count);
 

@@ -16,15 +16,15 @@
 #define WELCOME_WAIT_NS (5 * NS_PER_S)
 #define BACKOFF_FIRST_NS (100 * NS_PER_MS)
 #define BACKOFF_MOST_NS (5 * NS_PER_S)
-#define RATE_PAUSE_NS NS_PER_S /* the broker says RATE once a second */
+#define RATE_PAUSE_NS NS_PER_S /* the broker reports RATE once a second */
 
 enum { HEARTBEATS_MISSED = 3, BACKOFF_DOUBLINGS_MAX = 6 };
 
 enum state {
-    STATE_OFFLINE,  /* no connection, or one of no more use */
-    STATE_GREETING, /* Hello is or goes out; Welcome awaited */
+    STATE_OFFLINE,  /* no connection, or a useless one */
+    STATE_GREETING, /* Hello is going out; Welcome is awaited */
     STATE_READY,
-    STATE_LEAVING, /* Goodbye is or goes out; nothing follows */
+    STATE_LEAVING, /* Goodbye is going out; nothing follows */
 };
 
 struct dialogue {
@@ -33,27 +33,27 @@ struct dialogue {
     struct requests requests;
 
     struct random dice;
-    uint64_t connections; /* made so far */
+    uint64_t connections; /* since the start */
     unsigned failures;    /* since the last Welcome */
     struct id128 hello_id;
     uint64_t session;
-    uint64_t sequence_out; /* last given */
-    uint64_t sequence_in;  /* last seen */
-    uint64_t caught_up_at; /* until then, what was missed comes */
-    uint64_t resume_session,
-        resume_sequence; /* of the connection before; 0: nothing to go on with */
+    uint64_t sequence_out; /* last one used */
+    uint64_t sequence_in;  /* last one received */
+    uint64_t caught_up_at; /* until then missed messages arrive */
+    /* The position on the former connection; 0: no session to resume. */
+    uint64_t resume_session, resume_sequence;
 
-    ProtobufCMessage *welcome; /* the last one, decoded */
-    struct id128 cluster;      /* its cluster */
-    int64_t log_time_ms;       /* the broker's, as it said last ... */
-    int64_t log_heard_ns;      /* ... at this moment of ours */
+    ProtobufCMessage *welcome; /* the latest, decoded */
+    struct id128 cluster;      /* of the latest Welcome */
+    int64_t log_time_ms;       /* the broker's latest log time ... */
+    int64_t log_heard_ns;      /* ... received at this local moment */
     int64_t heartbeat_ns;
-    int64_t
-        spread_ns; /* what the broker asked of its clients, so that they do not all greet it at once */
+    /* The broker asks its clients to spread their return over this time. */
+    int64_t spread_ns;
     int64_t connected_ns;
     int64_t heard_ns;
     int64_t beaten_ns;
-    int64_t send_again_ns; /* what the broker took none of for its rate; INT64_MAX: nothing */
+    int64_t send_again_ns; /* when to resend after RATE; INT64_MAX: never */
 
     bool hello_due;
     bool heartbeat_due;
@@ -92,7 +92,7 @@ void dialogue_destroy(struct dialogue **self)
     }
 }
 
-/* Not secret and not for ever: it tells this Hello's Welcome from that of an earlier connection. */
+/* The id is not secret: it tells this Hello's Welcome from one of an earlier connection. */
 static struct id128 make_hello_id(struct dialogue *dialogue)
 {
     struct id128 id;
@@ -103,7 +103,7 @@ static struct id128 make_hello_id(struct dialogue *dialogue)
 
 void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice)
 {
-    dialogue->connections++; /* so that the id is never zero */
+    dialogue->connections++; /* counts first, so that the id is never zero */
     dialogue->dice = random_seeded(dice);
     dialogue->hello_id = make_hello_id(dialogue);
     if (dialogue->session != 0) {
@@ -154,8 +154,7 @@ size_t dialogue_pending(const struct dialogue *dialogue)
 
 /* ---- asking ---- */
 
-/* Stamps what can be stamped already: after the first Welcome the cluster and the log time are
- * known. */
+/* Stamps a request if possible: after the first Welcome the cluster and the log time are known. */
 static bool stamp_early(const struct dialogue *dialogue, struct request *request, int64_t now_ns)
 {
     return dialogue->welcome == NULL ||
@@ -204,7 +203,7 @@ void dialogue_forget(struct dialogue *dialogue, const struct id128 *id)
 
 enum dialogue_status dialogue_goodbye(struct dialogue *dialogue, int64_t now_ns, const char *reason)
 {
-    (void)now_ns; /* a goodbye has no deadline: nobody waits for an answer */
+    (void)now_ns; /* a goodbye has no deadline: it gets no answer */
     if (dialogue->state != STATE_READY) {
         return DIALOGUE_NOT_READY;
     }
@@ -216,7 +215,7 @@ enum dialogue_status dialogue_goodbye(struct dialogue *dialogue, int64_t now_ns,
 
 /* ---- what goes out ---- */
 
-/* Writes the envelope into `outgoing` under the next sequence. */
+/* Writes the envelope into `outgoing` with the next sequence number. */
 static bool give(struct dialogue *dialogue, struct envelope *envelope)
 {
     size_t size = envelope_size(envelope);
@@ -242,7 +241,7 @@ static bool give_request(struct dialogue *dialogue, struct request *request)
     return request->is_sent;
 }
 
-/* The dialogue's own messages: unsigned, answered by no one (but Hello), not resent. */
+/* Gives out an own message of the dialogue: unsigned, never resent, unanswered except for Hello. */
 static bool give_own(struct dialogue *dialogue, enum message_type type, const struct id128 *id,
                      const ProtobufCMessage *body)
 {
@@ -267,8 +266,8 @@ static bool give_hello(struct dialogue *dialogue)
 {
     Bourse__V1__Hello hello = BOURSE__V1__HELLO__INIT;
     hello.version = ENVELOPE_VERSION;
-    hello.program =
-        (char *)(uintptr_t)dialogue->config.program; /* protobuf-c knows no const; it only reads */
+    /* The cast drops const, which protobuf-c does not know. It only reads. */
+    hello.program = (char *)(uintptr_t)dialogue->config.program;
     hello.has_role = 1;
     hello.role = (uint32_t)dialogue->config.role;
     hello.has_resume_session = hello.has_resume_sequence = dialogue->resume_session != 0;
@@ -294,7 +293,7 @@ static bool give_goodbye(struct dialogue *dialogue)
     return give_own(dialogue, MESSAGE_GOODBYE, &no_id, &goodbye.base);
 }
 
-/* Makes the most urgent message that is due. A failing allocation leaves it due. */
+/* Makes the most urgent message that is due. A message whose allocation fails stays due. */
 static bool give_next(struct dialogue *dialogue)
 {
     switch (dialogue->state) {
@@ -320,7 +319,7 @@ static bool give_next(struct dialogue *dialogue)
         return !dialogue->heartbeat_due;
     }
     if (dialogue_catching_up(dialogue)) {
-        return false; /* some may be answered already */
+        return false; /* some requests may be answered already */
     }
     struct request *request = requests_next_unsent(&dialogue->requests);
     return request != NULL && give_request(dialogue, request);
@@ -344,8 +343,8 @@ void dialogue_unsent(struct dialogue *dialogue)
 
 /* ---- what comes in ---- */
 
-/* Doubles from 100 ms to 5 s, and takes between half and all of it, so that clients do not come
- * back in step; many of one broker are spread further. */
+/* Returns the wait before a reconnect. The wait doubles from 100 ms to 5 s. It is random between
+ * half and all, so that clients do not return in step. The broker's spread adds to it. */
 static int64_t backoff_ns(struct dialogue *dialogue)
 {
     unsigned doublings =
@@ -371,7 +370,7 @@ static void end_connection(struct dialogue *dialogue, enum dialogue_event_type t
 
 static void broken(struct dialogue *dialogue, const char *text, struct dialogue_event *ret_event)
 {
-    dialogue->session = 0; /* the same again would break it again */
+    dialogue->session = 0; /* resuming would break again */
     dialogue->resume_session = 0;
     end_connection(dialogue, DIALOGUE_BROKEN, text, ret_event);
 }
@@ -381,8 +380,8 @@ static void lost(struct dialogue *dialogue, const char *text, struct dialogue_ev
     end_connection(dialogue, DIALOGUE_LOST, text, ret_event);
 }
 
-/* A new session begins with its Welcome as number 1; a former one goes on after the last number
- * seen. */
+/* A new session begins with its Welcome as number 1; a resumed one goes on after the last number
+ * received. */
 static bool opens_session(const struct dialogue *dialogue, const Bourse__V1__Welcome *welcome,
                           const struct envelope *envelope)
 {
@@ -452,7 +451,7 @@ static void fill_reject(const Bourse__V1__Reject *reject, struct dialogue_event 
     ret_event->limit = reject->has_limit ? reject->limit : 0;
 }
 
-/* A refused Hello: of another version it is hopeless, else worth another try. */
+/* A refused Hello is hopeless for another version, else worth another try. */
 static void on_greeting_refused(struct dialogue *dialogue, const Bourse__V1__Reject *reject,
                                 struct dialogue_event *ret_event)
 {
@@ -471,8 +470,7 @@ static bool is_push(enum message_type type)
            type == MESSAGE_ASK_EVENT || type == MESSAGE_LEASE_NOTICE;
 }
 
-/* An answer to `request`, or to one that is forgotten (NULL). Takes the body where the caller gets
- * it. */
+/* Handles an answer; NULL is a forgotten request. Takes the body when the caller gets it. */
 static void on_answer(struct dialogue *dialogue, struct request *request,
                       const struct envelope *envelope, ProtobufCMessage **body,
                       struct dialogue_event *ret_event)
@@ -526,15 +524,15 @@ static void on_message(struct dialogue *dialogue, const struct envelope *envelop
     }
 }
 
-/* True when the message belongs to the present session and comes next in it. */
+/* Returns true when the message is the next one of the present session. */
 static bool in_sequence(struct dialogue *dialogue, const struct envelope *envelope,
                         struct dialogue_event *ret_event)
 {
     if (envelope->session != dialogue->session) {
-        return false; /* of an earlier connection */
+        return false; /* from an earlier connection */
     }
     if (envelope->sequence <= dialogue->sequence_in) {
-        return false; /* again */
+        return false; /* a repeat */
     }
     if (envelope->sequence != dialogue->sequence_in + 1) {
         lost(dialogue, "messages of the broker were lost on the way", ret_event);
@@ -550,7 +548,7 @@ static void on_body(struct dialogue *dialogue, int64_t now_ns, const struct enve
     enum message_type type = (enum message_type)envelope->type;
     if (dialogue->state == STATE_GREETING) {
         if (!id128_equal(&envelope->id, &dialogue->hello_id)) {
-            return; /* of an earlier connection */
+            return; /* from an earlier connection */
         }
         if (type == MESSAGE_WELCOME) {
             on_welcome(dialogue, now_ns, envelope, body, ret_event);
@@ -562,14 +560,14 @@ static void on_body(struct dialogue *dialogue, int64_t now_ns, const struct enve
     }
     if (type == MESSAGE_REJECT &&
         ((const Bourse__V1__Reject *)(const void *)*body)->code == REJECT_SESSION) {
-        lost(dialogue, "the broker does not know this session any more",
-             ret_event); /* it restarted */
+        /* The broker restarted. */
+        lost(dialogue, "the broker does not know this session any more", ret_event);
         return;
     }
     if (in_sequence(dialogue, envelope, ret_event)) {
         dialogue->heard_ns = now_ns;
-        /* Its clock leans by up to 1 % of what passes: over a day our own would lead too far
-         * away. */
+        /* The broker's clock drifts by up to 1 %, so each message corrects ours: over a day the
+         * error would be too large. */
         if (envelope->created_ms > 0) {
             dialogue->log_time_ms = envelope->created_ms;
             dialogue->log_heard_ns = now_ns;
@@ -638,7 +636,7 @@ void dialogue_incoming(struct dialogue *dialogue, int64_t now_ns, const uint8_t 
         return;
     }
     on_body(dialogue, now_ns, &envelope, &body, ret_event);
-    codec_free(&body); /* unless the event took it */
+    codec_free(&body); /* does nothing when the event took it */
 }
 
 /* ---- time ---- */

@@ -1,18 +1,22 @@
-/* protocol/dialogue.h - the client's half of a session: handshake, requests and their answers,
- * resends, heartbeats. The agent's session and the consumer's session are both built on it.
+/* protocol/dialogue.h is the client's half of a session. It handles the handshake, requests and
+ * their answers, resends and heartbeats. The agent's session and the consumer's session both build
+ * on it.
  *
- * It keeps every request until it is answered, and after a reconnect sends the unanswered ones
- * again, byte for byte in signature, id and body (session and sequence are fresh): retry is always
- * safe (D7). It does so too a second after a RATE, which the broker says once for all that it dropped. Time and ids come as arguments; what to send comes back as bytes. Pure.
+ * The dialogue keeps every request until its answer arrives. After a reconnect it sends the
+ * unanswered ones again. Signature, id and body are the same bytes, session and sequence are new: a
+ * retry is always safe (D7). It also resends a second after a RATE, which the broker reports once
+ * for all dropped messages. Time and ids are arguments; outgoing messages are returned as bytes.
+ * Pure.
  *
- * Flow: dialogue_connected -> (Hello goes out) -> Welcome -> READY event -> requests flow. When
- * nothing has come from the broker for three heartbeats, a LOST event: the caller makes a new
- * connection after the wait the event names (exponential from 100 ms to 5 s, with jitter from the
- * caller's dice) and calls dialogue_connected again.
+ * Flow: dialogue_connected -> (Hello goes out) -> Welcome -> READY event -> requests flow. Three
+ * heartbeats without any message from the broker give a LOST event. The caller makes a new
+ * connection after the wait in the event, and calls dialogue_connected again. The wait is
+ * exponential from 100 ms to 5 s, with jitter from the caller's dice.
  *
- * On the new connection it asks to go on with its session after the last message it saw. When the broker
- * can (Welcome says `resumed`), what was missed comes first, as if the connection had never been lost, and
- * requests wait until it has; when it cannot (`gap`), whoever watches asks anew. */
+ * On the new connection the dialogue asks to resume its session after the last message received. If
+ * the broker can (Welcome says `resumed`), the missed messages come first, as if the connection had
+ * never been lost, and requests wait for them. If it cannot (`gap`), callers that follow a state
+ * must ask for it again. */
 #ifndef BOURSE_PROTOCOL_DIALOGUE_H
 #define BOURSE_PROTOCOL_DIALOGUE_H
 
@@ -31,8 +35,8 @@ struct dialogue;
 struct dialogue_config {
     const struct identity *identity; /* borrowed, must outlive the dialogue */
     enum session_role role;
-    const char *program; /* "bourse 0.1.0", borrowed */
-    size_t pending_max;  /* requests without an answer */
+    const char *program; /* e.g. "bourse 0.1.0", borrowed */
+    size_t pending_max;  /* most requests without an answer */
     size_t pending_bytes_max;
 };
 
@@ -45,15 +49,16 @@ enum dialogue_status {
 };
 
 enum dialogue_event_type {
-    DIALOGUE_NOTHING,  /* understood, nothing for the caller (a heartbeat) */
-    DIALOGUE_READY,    /* Welcome came: `welcome` */
+    DIALOGUE_NOTHING,  /* understood, and without effect for the caller (a heartbeat) */
+    DIALOGUE_READY,    /* Welcome arrived: `welcome` */
     DIALOGUE_ACCEPTED, /* a request was accepted: `id`, `request_type`, `index` */
     DIALOGUE_REJECTED, /* refused: `id`, `request_type`, `reject` */
     DIALOGUE_REPLY,    /* a reply with a body: `id`, `type`, `body` */
-    DIALOGUE_PUSH,     /* from the broker, unasked: `type`, `body` */
+    DIALOGUE_PUSH,     /* an unrequested message from the broker: `type`, `body` */
     DIALOGUE_LOST,     /* the broker is silent, or ended the session: reconnect after `wait_ns` */
-    DIALOGUE_BROKEN, /* it sent something malformed or of another version: `text`; the connection is
-                        of no more use; a new one may be tried after `wait_ns` */
+    /* The broker sent a malformed message or one of another version: `text`. The connection is
+     * useless; the caller may try a new one after `wait_ns`. */
+    DIALOGUE_BROKEN,
 };
 
 struct dialogue_event {
@@ -65,8 +70,8 @@ struct dialogue_event {
     const Bourse__V1__Welcome *welcome; /* READY: valid until the next call */
     uint64_t index;
     enum reject_code reject;
-    char text[256];       /* REJECTED, BROKEN, LOST: made printable */
-    char field[64];       /* REJECTED: what was refused, printable; "" when none is named */
+    char text[256];       /* REJECTED, BROKEN, LOST: printable */
+    char field[64];       /* REJECTED: the refused field, printable; "" when none is named */
     int64_t value, limit; /* REJECTED */
     int64_t wait_ns;
 };
@@ -74,41 +79,42 @@ struct dialogue_event {
 struct dialogue *dialogue_create(const struct dialogue_config *config);
 void dialogue_destroy(struct dialogue **self);
 
-/* A (new) connection stands. `dice`: 64 random bits for jitter. */
+/* Starts the dialogue on a (new) connection. `dice` is 64 random bits for jitter. */
 void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice);
 bool dialogue_ready(const struct dialogue *dialogue);
-/* True from a Welcome that resumes until the last message that was missed has come. */
+/* Returns true after a Welcome that resumes, until the last missed message has arrived. */
 bool dialogue_catching_up(const struct dialogue *dialogue);
-/* The last Welcome, or NULL. */
+/* Returns the last Welcome, or NULL. */
 const Bourse__V1__Welcome *dialogue_welcome(const struct dialogue *dialogue);
-/* The broker's log time as far as it is known here, in ms: what its last message said plus the time
+/* Returns an estimate of the broker's log time in ms: the time in its last message, plus the time
  * since. */
 int64_t dialogue_log_time_ms(const struct dialogue *dialogue, int64_t now_ns);
 
-/* Queues a request under `id`, which is not pending already (signed when its type must be). Before
- * READY it waits for it. The type is one that is answered (message_answer). */
+/* Queues a request under `id`, which is not pending yet. The request is signed when its type must
+ * be, and waits for READY. Its type is one that is answered (message_answer). */
 enum dialogue_status dialogue_request(struct dialogue *dialogue, int64_t now_ns,
                                       enum message_type type, const struct id128 *id,
                                       const ProtobufCMessage *body);
-/* Says that this client ends; after it nothing more goes out on this connection. NOT_READY before
- * READY. */
+/* Ends the session; nothing more goes out on this connection after the Goodbye. Returns
+ * DIALOGUE_NOT_READY before READY. */
 enum dialogue_status dialogue_goodbye(struct dialogue *dialogue, int64_t now_ns,
                                       const char *reason);
 /* Forgets a request; a late answer is then ignored. */
 void dialogue_forget(struct dialogue *dialogue, const struct id128 *id);
 size_t dialogue_pending(const struct dialogue *dialogue);
 
-/* The next message to put on the wire; borrowed until the next call on the dialogue. False: none.
- */
+/* Returns true with the next message to send, borrowed until the next call on the dialogue. Returns
+ * false when there is none. */
 bool dialogue_outgoing(struct dialogue *dialogue, const uint8_t **ret_message, size_t *ret_length);
-/* The connection could not take the message that dialogue_outgoing gave last: the next call gives
- * it again, the same bytes (sequences have no gaps). A new connection forgets it. */
+/* Takes back the message of the last dialogue_outgoing, which the connection could not take. The
+ * next call gives the same bytes again, because sequences have no gaps. A new connection drops the
+ * message. */
 void dialogue_unsent(struct dialogue *dialogue);
-/* A message came. Always writes *ret_event. */
+/* Handles a message from the broker. The call always writes *ret_event. */
 void dialogue_incoming(struct dialogue *dialogue, int64_t now_ns, const uint8_t *message,
                        size_t length, struct dialogue_event *ret_event);
-/* Time passed: queues heartbeats, finds silence. Call at dialogue_next_deadline_ns or later, once
- * what has come is handed in. */
+/* Handles the passing of time: queues heartbeats and detects silence. Call it at
+ * dialogue_next_deadline_ns or later, after all received messages are handed in. */
 void dialogue_tick(struct dialogue *dialogue, int64_t now_ns, struct dialogue_event *ret_event);
 int64_t dialogue_next_deadline_ns(const struct dialogue *dialogue);
 

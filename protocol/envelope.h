@@ -1,4 +1,5 @@
-/* protocol/envelope.h - the fixed head around every message body. docs/protocol.md section 4.
+/* protocol/envelope.h reads and writes the fixed head before every message body, docs/protocol.md
+ * section 4.
  *
  *   offset size field
  *        0    4 magic "BRS1"
@@ -13,9 +14,9 @@
  *       56   64 signature        Ed25519, zeros when not signed
  *      120    n body             protobuf, exactly `body length` bytes, then the end
  *
- * All integers are little endian. What is signed (D5): the domain "bourse/message/v1" with its NUL,
- * cluster id (16), version, type, id, created_ms, body length, body. Session, sequence and flags
- * are outside, so that a message can be sent again, byte for byte, on another connection. Pure. */
+ * All integers are little endian. The signature (D5) covers the domain "bourse/message/v1" with its
+ * NUL, cluster id (16), version, type, id, created_ms, body length, body. Session, sequence and
+ * flags are outside, so that the same bytes can be sent again on another connection. Pure. */
 #ifndef BOURSE_PROTOCOL_ENVELOPE_H
 #define BOURSE_PROTOCOL_ENVELOPE_H
 
@@ -32,7 +33,7 @@ enum envelope_status {
     ENVELOPE_SHORT, /* fewer bytes than the head, or than head and body */
     ENVELOPE_LONG,  /* bytes after the body */
     ENVELOPE_BAD_MAGIC,
-    ENVELOPE_BAD_VERSION, /* well formed so far, another version */
+    ENVELOPE_BAD_VERSION, /* well formed so far, but another version */
     ENVELOPE_BAD_FLAGS,   /* unknown flag, or a signature without the flag */
     ENVELOPE_TOO_LARGE,   /* body above the given cap */
 };
@@ -50,19 +51,19 @@ struct envelope {
     uint32_t body_length;
 };
 
-/* Reads the head of `message`. Nothing is written to ret_envelope unless OK. */
+/* Reads the head of `message`. *ret_envelope is written for ENVELOPE_OK only. */
 enum envelope_status envelope_read(const void *message, size_t length, uint32_t body_cap,
                                    struct envelope *ret_envelope);
 
-/* Size of the whole message. */
+/* Returns the size of the whole message. */
 size_t envelope_size(const struct envelope *envelope);
 /* Writes the whole message, body included; `capacity` must be at least envelope_size. */
 void envelope_write(const struct envelope *envelope, void *ret_message, size_t capacity);
-/* Writes the head alone; the body's `body_length` bytes are written behind it by the caller. */
+/* Writes the head alone; the caller writes the `body_length` bytes of the body behind it. */
 void envelope_write_head(const struct envelope *envelope, uint8_t ret_message[ENVELOPE_HEAD_BYTES]);
 
-/* The bytes that are signed, as SHA-512 pre-hash is not used: Ed25519 over head || body. `ret_head`
- * receives ENVELOPE_SIGNED_HEAD_BYTES; the body follows it. */
+/* Writes the signed bytes before the body: Ed25519 covers head || body, without a SHA-512 pre-hash.
+ * `ret_head` receives ENVELOPE_SIGNED_HEAD_BYTES. */
 enum { ENVELOPE_SIGNED_HEAD_BYTES = 18 + 16 + 2 + 2 + 16 + 8 + 4 };
 void envelope_signed_head(const struct envelope *envelope, const struct id128 *cluster,
                           uint8_t ret_head[ENVELOPE_SIGNED_HEAD_BYTES]);

@@ -74,7 +74,7 @@ size_t genesis_write(const struct genesis *genesis, uint8_t *ret_bytes, size_t c
     return out.failed ? 0 : out.position;
 }
 
-/* False for a NUL inside or a text too long: it would come back shorter than it was sent. */
+/* Returns false for a text with a NUL inside or a text too long: each would change on the way. */
 static bool read_text(struct reader *in, char *ret_text, size_t capacity)
 {
     size_t length = reader_u8(in);

@@ -1,5 +1,5 @@
-/* protocol/genesis.h - the first command of every journal: what this market is, and who founded
- * it.
+/* protocol/genesis.h describes the first command of every journal, which names the market and its
+ * founders.
  *
  * Payload of an ENTRY_GENESIS command (little endian, written by the cursor):
  *
@@ -12,8 +12,8 @@
  *   i64 price band: the highest price of any order, micro-credits per slot-hour
  *   u16 number of accounts, each: 32 key, u32 roles, i64 credits minted, u8 length and name
  *
- * Accounts are numbered from 3 in this order (0 mint, 1 fees, 2 residue). Both broker and
- * auditor read it, which is why it stands here. Pure. */
+ * Accounts are numbered from 3 in this order (0 mint, 1 fees, 2 residue). The header is in
+ * protocol/ because the broker and the auditor read the command. Pure. */
 #ifndef BOURSE_PROTOCOL_GENESIS_H
 #define BOURSE_PROTOCOL_GENESIS_H
 
@@ -50,11 +50,11 @@ struct genesis {
     struct genesis_account accounts[GENESIS_ACCOUNTS_MAX];
 };
 
-/* Whether every field is in its range; a key occurs once. What is not valid is never written or
- * read. */
+/* Returns true when every field is in its range and no key occurs twice. An invalid genesis is
+ * never written or read. */
 bool genesis_valid(const struct genesis *genesis);
-/* Returns the length, or 0 when it does not fit (GENESIS_BYTES_MAX always suffices) or is not
- * valid. */
+/* Returns the length, or 0 when the genesis does not fit (GENESIS_BYTES_MAX always suffices) or is
+ * not valid. */
 size_t genesis_write(const struct genesis *genesis, uint8_t *ret_bytes, size_t capacity);
 bool genesis_read(const void *bytes, size_t length, struct genesis *ret_genesis);
 

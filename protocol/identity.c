@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes only, so that any address from sodium_malloc suits it. */
+/* The struct holds bytes only, so that any address from sodium_malloc suits it. */
 struct identity {
     uint8_t secret[crypto_sign_SECRETKEYBYTES];
     uint8_t transport_secret[crypto_scalarmult_SCALARBYTES];
@@ -29,15 +29,15 @@ struct identity *identity_create(const uint8_t seed[32])
     assert(status == 0);
     status = crypto_scalarmult_base(identity->transport.bytes, identity->transport_secret);
     assert(status == 0);
-    (void)status; /* read by the asserts alone */
-    (void)sodium_mprotect_readonly(
-        identity); /* a hardening; where the kernel refuses, it works without */
+    (void)status; /* only the asserts read it */
+    /* Read-only memory is a hardening; the code works without it where the kernel refuses. */
+    (void)sodium_mprotect_readonly(identity);
     return identity;
 }
 
 void identity_destroy(struct identity **self)
 {
-    sodium_free(*self); /* wipes; NULL is fine */
+    sodium_free(*self); /* wipes the memory; NULL is allowed */
     *self = NULL;
 }
 
@@ -57,9 +57,9 @@ const uint8_t *identity_transport_secret(const struct identity *identity)
 }
 
 /* Multiplies by L - 1, L being the order of the main subgroup, and compares with the negated point.
- * For P + T, T of order 2, 4 or 8, the product is -P + 4T (L is 5 modulo 8), never -(P + T).
- * An unpatched libsodium up to 1.0.20 looks at one coordinate of L * P only, so
- * crypto_core_ed25519_is_valid_point lets points of order 2L pass: its own answer is not enough. */
+ * For P + T, T of order 2, 4 or 8, the product is -P + 4T (L is 5 modulo 8), never -(P + T). An
+ * unpatched libsodium up to 1.0.20 looks at one coordinate of L * P only. Its
+ * crypto_core_ed25519_is_valid_point accepts points of order 2L, so its answer is not enough. */
 static bool in_main_subgroup(const struct key32 *key)
 {
     static const uint8_t order_less_one[32] = {0xec, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58,
@@ -106,8 +106,8 @@ bool identity_verify(const struct key32 *key, const void *bytes, size_t length,
     return crypto_sign_verify_detached(signature->bytes, bytes, length, key->bytes) == 0;
 }
 
-/* What Ed25519 runs over, in one piece, because libsodium's multi-part form is the pre-hashed
- * variant. NULL when out of memory. */
+/* Returns the bytes under the signature in one piece, because libsodium's multi-part form is the
+ * pre-hashed variant. Returns NULL when memory is short. */
 static uint8_t *signed_bytes(const struct id128 *cluster, const struct envelope *envelope,
                              size_t *ret_length)
 {
@@ -147,7 +147,7 @@ bool identity_verify_envelope(const struct key32 *key, const struct id128 *clust
     size_t length;
     uint8_t *bytes = signed_bytes(cluster, envelope, &length);
     if (bytes == NULL) {
-        return false; /* out of memory: not verified, so not believed */
+        return false; /* memory is short: an unverified signature counts as wrong */
     }
     bool good = identity_verify(key, bytes, length, &envelope->signature);
     free(bytes);

@@ -1,5 +1,5 @@
-/* protocol/identity.h - Ed25519 identities, the X25519 keys derived from them, and signatures (D5,
- * D6).
+/* protocol/identity.h defines Ed25519 identities, the X25519 keys derived from them, and signatures
+ * (D5, D6).
  *
  * An account is an Ed25519 key (RFC 8032). Its connections authenticate with the X25519 key that
  * libsodium derives from it (RFC 7748, the birational map), so one secret serves both. The map
@@ -16,29 +16,32 @@
 
 struct identity; /* a secret key with its public halves */
 
-/* From a 32-byte seed, which the caller wipes. NULL when out of memory. */
+/* Makes an identity from a 32-byte seed, which the caller wipes. Returns NULL when memory is
+ * short. */
 struct identity *identity_create(const uint8_t seed[32]);
 void identity_destroy(struct identity **self);
 const struct key32 *identity_key(const struct identity *identity);       /* Ed25519 public */
 const struct key32 *identity_transport(const struct identity *identity); /* X25519 public */
-const uint8_t *
-identity_transport_secret(const struct identity *identity); /* X25519 secret, 32 bytes, borrowed */
+/* Returns the X25519 secret, 32 bytes, borrowed. */
+const uint8_t *identity_transport_secret(const struct identity *identity);
 
-/* True when `key` is a canonical point of the main subgroup, not of small order. Checked when a key
- * is registered (libsodium 1.0.18 accepts some signatures of mixed-order keys). */
+/* Returns true when `key` is a canonical point of the main subgroup, not of small order. The broker
+ * checks a key when it is registered (libsodium 1.0.18 accepts some signatures of mixed-order
+ * keys). */
 bool identity_key_valid(const struct key32 *key);
-/* The X25519 key of an account; false when the key is not valid. */
+/* Derives the X25519 key of an account. Returns false when the key is not valid. */
 bool identity_transport_of(const struct key32 *key, struct key32 *ret_transport);
 
 struct signature64 identity_sign(const struct identity *identity, const void *bytes, size_t length);
 bool identity_verify(const struct key32 *key, const void *bytes, size_t length,
                      const struct signature64 *signature);
 
-/* Signs the envelope in place (sets is_signed and signature). False when out of memory. */
+/* Signs the envelope in place (sets is_signed and signature). Returns false when memory is
+ * short. */
 bool identity_sign_envelope(const struct identity *identity, const struct id128 *cluster,
                             struct envelope *envelope);
-/* False for an unsigned envelope too. The key has passed identity_key_valid when it was registered.
- */
+/* Returns true when the signature is right; an unsigned envelope gives false. The key has passed
+ * identity_key_valid at its registration. */
 bool identity_verify_envelope(const struct key32 *key, const struct id128 *cluster,
                               const struct envelope *envelope);
 

@@ -1,7 +1,8 @@
-/* protocol/message.h - the numbers that travel: message types, roles, outcomes, states.
+/* protocol/message.h defines the numbers that travel, such as message types, roles, outcomes and
+ * states.
  *
- * Part of the wire format: numbers are never reused and never change. docs/protocol.md section 5
- * lists them with who may send what. */
+ * The numbers are part of the wire format: they never change and are never reused. docs/protocol.md
+ * section 5 lists them and their senders. */
 #ifndef BOURSE_PROTOCOL_MESSAGE_H
 #define BOURSE_PROTOCOL_MESSAGE_H
 
@@ -18,7 +19,7 @@ enum message_type {
     MESSAGE_GOODBYE = 4,
     MESSAGE_ACCEPTED = 5,
     MESSAGE_REJECT = 6,
-    /* accounts and operator; S = signed */
+    /* Accounts and operator; S means signed. */
     MESSAGE_JOIN = 16,          /* S */
     MESSAGE_MINT = 17,          /* S */
     MESSAGE_INVITE_CREATE = 18, /* S */
@@ -68,9 +69,9 @@ enum message_type {
     MESSAGE_DEVICES_REPLY = 88,
     MESSAGE_PROVIDERS_REQUEST = 89,
     MESSAGE_PROVIDERS_REPLY = 90,
-    MESSAGE_ORDERS_REQUEST = 91, /* one's own */
+    MESSAGE_ORDERS_REQUEST = 91, /* the sender's own */
     MESSAGE_ORDERS_REPLY = 92,
-    MESSAGE_ASK_EVENT = 93, /* to the provider whose device it is about */
+    MESSAGE_ASK_EVENT = 93, /* to the provider of the device */
     MESSAGE_MARKET_REQUEST = 94,
     MESSAGE_MARKET_REPLY = 95,
     /* blobs, on their own port */
@@ -83,22 +84,22 @@ enum message_type {
     /* the market again */
     MESSAGE_PRICES_REQUEST = 102,
     MESSAGE_PRICES_REPLY = 103,
-    MESSAGE_DONATIONS_REQUEST = 105, /* one's own */
+    MESSAGE_DONATIONS_REQUEST = 105, /* the sender's own */
     MESSAGE_DONATIONS_REPLY = 106,
-    MESSAGE_ORDER_REPLACE = 108, /* S: one's own */
+    MESSAGE_ORDER_REPLACE = 108, /* S: the sender's own */
     MESSAGE_LEASE_NOTICE = 109,  /* to the provider whose lease another bid has taken */
     MESSAGE_HISTORY_REQUEST = 110,
     MESSAGE_HISTORY_REPLY = 111,
     /* the operator again */
     MESSAGE_SET_BANDS = 112, /* S */
     MESSAGE_SET_OWNER = 113, /* S */
-    /* the consumer again: results that are held */
+    /* The consumer again: held results. */
     MESSAGE_JUDGE_RESULT = 114, /* S */
     MESSAGE_DISPUTES_REQUEST = 115,
     MESSAGE_DISPUTES_REPLY = 116,
 };
 
-/* Of the blob port; all others are of the control port. */
+/* Returns true for types of the blob port; all others belong to the control port. */
 static inline bool message_is_of_blobs(enum message_type type)
 {
     return type >= MESSAGE_BLOB_HAVE && type <= MESSAGE_BLOB_DATA;
@@ -119,7 +120,7 @@ enum account_role { /* bits */
 enum result_outcome {
     OUTCOME_OK = 0,
     OUTCOME_PROGRAM_FAILED = 1, /* exit code not 0 */
-    OUTCOME_SIGNALLED = 2,      /* ended by a signal that no limit of ours sent */
+    OUTCOME_SIGNALLED = 2,      /* ended by a signal that none of our limits sent */
     OUTCOME_TIME_LIMIT = 3,
     OUTCOME_CPU_LIMIT = 4,
     OUTCOME_MEMORY_LIMIT = 5,
@@ -130,28 +131,29 @@ enum result_outcome {
     OUTCOME_INPUT_MISSING = 10,
     OUTCOME_PROGRAM_MISSING = 11,
     OUTCOME_IMAGE_MISSING = 12,
-    OUTCOME_REFUSED = 13,     /* by the provider's policy, or a job it cannot isolate */
+    OUTCOME_REFUSED = 13,     /* by the provider's policy, or because the job cannot be isolated */
     OUTCOME_CANCELLED = 14,   /* withdrawn by the broker while it ran */
     OUTCOME_JAIL_FAILED = 15, /* the provider's fault */
-    OUTCOME_TERM_OVER = 16,   /* the lease's term ended under it */
-    OUTCOME_PREEMPTED = 17, /* another bid took the lease, and it had not ended within the notice */
+    OUTCOME_TERM_OVER = 16,   /* the lease's term ended during the run */
+    /* Another bid took the lease, and the run had not ended within the notice. */
+    OUTCOME_PREEMPTED = 17,
     OUTCOME_COUNT
 };
 
-enum subtask_now { /* how far a subtask is */
+enum subtask_now { /* progress of a subtask */
                    SUBTASK_NOW_WAITING = 0,
                    SUBTASK_NOW_RUNNING = 1,
                    SUBTASK_NOW_CHECKING = 2, /* its result is held */
                    SUBTASK_NOW_ACCEPTED = 3,
                    SUBTASK_NOW_FAILED = 4,
                    SUBTASK_NOW_CANCELLED = 5,
-                   SUBTASK_NOW_QUEUED =
-                       6, /* it runs as soon as another one in its lane has ended */
+                   /* The subtask runs as soon as another one in its lane has ended. */
+                   SUBTASK_NOW_QUEUED = 6,
 };
 
-enum attempt_status { /* what the broker made of a result */
+enum attempt_status { /* the broker's decision on a result */
                       ATTEMPT_ACCEPTED = 0,
-                      ATTEMPT_FAILED_PAID = 1,   /* the program's fault: time is paid */
+                      ATTEMPT_FAILED_PAID = 1,   /* the program's fault: the time is paid */
                       ATTEMPT_FAILED_UNPAID = 2, /* the provider's fault */
                       ATTEMPT_LATE = 3,          /* logged, not paid */
                       ATTEMPT_REFUTED = 4,       /* a referee found it wrong: not paid */
@@ -161,35 +163,38 @@ enum job_state { JOB_OPEN = 0, JOB_DONE = 1, JOB_FAILED = 2, JOB_CANCELLED = 3 }
 
 enum job_reason {
     JOB_REASON_NONE = 0,
-    JOB_REASON_NO_DEVICE = 1, /* nothing advertised fits the needs */
-    JOB_REASON_NO_ASK = 2,    /* something fits, nobody asks */
+    JOB_REASON_NO_DEVICE = 1, /* no advertised device fits the requirement */
+    JOB_REASON_NO_ASK = 2,    /* a device fits, but has no ask */
     JOB_REASON_PRICE = 3,     /* asks are above the limit */
-    JOB_REASON_BUSY = 4,      /* all that fits is taken */
-    JOB_REASON_BUDGET = 5,    /* what is left of the budget buys no lease */
+    JOB_REASON_BUSY = 4,      /* all fitting slots are taken */
+    JOB_REASON_BUDGET = 5,    /* the rest of the budget buys no lease */
     JOB_REASON_HALTED = 6,    /* the market or the account is halted */
     JOB_REASON_SUBTASKS_FAILED = 7,
     JOB_REASON_ERROR_LIMIT = 8,
     JOB_REASON_CANCELLED = 9,
     JOB_REASON_RUNNING = 10,
-    JOB_REASON_PROVIDERS_FAILED =
-        11,                  /* every try on every provider failed by the provider's fault */
-    JOB_REASON_AVOIDED = 12, /* what is free is of a provider that failed the job a moment ago */
-    JOB_REASON_REFEREE = 13, /* its results wait for a referee other than who made them */
-    JOB_REASON_NO_VERDICT =
-        14, /* no check of what failed came to one: it was paid, nobody is accused */
-    JOB_REASON_EXPIRED = 15,     /* its time was up before all of it had started */
-    JOB_REASON_NOT_FILLED = 16,  /* IOC or FOK: nothing, or not all, could be had at once */
-    JOB_REASON_LEASES_OVER = 17, /* the same: what it got at once has ended before it was done */
-    JOB_REASON_NOT_WHOLE = 18,   /* it waits until all that it asks for can be had at once */
-    JOB_REASON_PROMISED =
-        19, /* it has taken a lease that begins when its former holder's notice ends */
-    JOB_REASON_WHOLE_BUDGET =
-        20, /* its budget does not cover all that it asks for at once, at what is asked */
-    JOB_REASON_FIRM = 21, /* all in reach is interruptible, and it bears no interruption any more */
-    JOB_REASON_NO_MAKER = 22, /* all who could make a subtask have judged results of it */
+    /* Every try on every provider failed by the provider's fault. */
+    JOB_REASON_PROVIDERS_FAILED = 11,
+    JOB_REASON_AVOIDED = 12, /* the free slots belong to a provider that just failed the job */
+    JOB_REASON_REFEREE = 13, /* the results wait for a referee other than their maker */
+    /* No check of the failed result came to a verdict: the result was paid, nobody is accused. */
+    JOB_REASON_NO_VERDICT = 14,
+    JOB_REASON_EXPIRED = 15,    /* its time was up before all of the job had started */
+    JOB_REASON_NOT_FILLED = 16, /* IOC or FOK: nothing, or not all, was available at once */
+    /* IOC or FOK: the leases filled at once ended before the job was done. */
+    JOB_REASON_LEASES_OVER = 17,
+    /* The job waits until everything it asks for is available at once. */
+    JOB_REASON_NOT_WHOLE = 18,
+    /* The job has taken a lease that begins when its former holder's notice ends. */
+    JOB_REASON_PROMISED = 19,
+    /* The budget does not cover everything the job asks for at once, at the asked prices. */
+    JOB_REASON_WHOLE_BUDGET = 20,
+    /* All leases in reach are interruptible, and the job allows no further interruption. */
+    JOB_REASON_FIRM = 21,
+    JOB_REASON_NO_MAKER = 22, /* every provider able to make a subtask has judged its results */
 };
 
-enum order_type { /* what becomes of an order when it arrives */
+enum order_type { /* what happens to an order on arrival */
                   ORDER_LIMIT = 0,
                   ORDER_IOC = 1, /* immediate or cancel */
                   ORDER_FOK = 2, /* fill or kill: bids only */
@@ -198,7 +203,7 @@ enum order_type { /* what becomes of an order when it arrives */
 };
 
 enum lease_end_reason {
-    LEASE_END_RETURNED = 0, /* nothing left to do */
+    LEASE_END_RETURNED = 0, /* no work left */
     LEASE_END_TERM = 1,
     LEASE_END_CANCELLED = 2,  /* job cancelled or ended */
     LEASE_END_UNKNOWN = 3,    /* the agent holds it, the broker does not */
@@ -207,16 +212,17 @@ enum lease_end_reason {
     LEASE_END_PREEMPTED = 19, /* another bid has taken it */
 };
 
-/* Whether a message of this type must be signed, and which roles (bits of account_role) may send
- * it; 0 roles means that only the broker does; ROLE_ANYONE includes anonymous. */
+/* message_must_be_signed() returns true when a message of the type must be signed. message_roles()
+ * returns the roles (bits of account_role) that may send it. 0 means that only the broker sends it;
+ * ROLE_ANYONE includes anonymous senders. */
 enum { ROLE_ANYONE = 1 << 16 };
 bool message_must_be_signed(enum message_type type);
 unsigned message_roles(enum message_type type);
 const char *message_name(enum message_type type); /* "submit-job", for logs; "unknown" */
-/* What answers a request under its id, if not Reject: Accepted for commands, a reply's type for
- * reads, Welcome for Hello. 0 for what is not answered. */
+/* Returns the type that answers a request under its id, apart from Reject. Commands get Accepted,
+ * reads the reply's type, Hello gets Welcome. Returns 0 for a type without an answer. */
 enum message_type message_answer(enum message_type type);
-/* Largest body of the type, 0 for an unknown one. */
+/* Returns the largest body of the type, or 0 for an unknown type. */
 uint32_t message_body_cap(enum message_type type);
 
 #endif

@@ -11,7 +11,7 @@ enum {
 };
 
 struct reject_row {
-    const char *name; /* NULL: a number that is not given out */
+    const char *name; /* NULL: the number is unused */
     const char *advice;
     int exit_status;
 };

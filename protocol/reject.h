@@ -1,6 +1,6 @@
-/* protocol/reject.h - every reason to refuse a message: a stable number, a stable name, a text.
- * docs/errors.md is generated from this table's texts by hand and checked by a test. Numbers are
- * never reused. Pure. */
+/* protocol/reject.h lists every reason to refuse a message, with a stable number, a stable name and
+ * a text. docs/errors.md is written by hand from this table's texts, and a test checks it. Numbers
+ * are never reused. Pure. */
 #ifndef BOURSE_PROTOCOL_REJECT_H
 #define BOURSE_PROTOCOL_REJECT_H
 
@@ -16,12 +16,12 @@ enum reject_code {
     REJECT_ID_EXPIRED = 8,
     REJECT_ID_REUSED = 9, /* the same id with another body */
     REJECT_ID_TABLE_FULL = 10,
-    REJECT_SESSION = 11, /* say Hello first, or the session is over */
+    REJECT_SESSION = 11, /* no Hello yet, or the session is over */
     REJECT_RATE = 12,
     REJECT_BUSY = 13,        /* a queue of the broker is full; try again */
     REJECT_UNAVAILABLE = 14, /* shutting down, or storage refused */
-    REJECT_GAP_TOO_OLD = 15, /* what a client missed is not kept any more */
-    REJECT_NOT_FOUND = 20,   /* no such thing, or not yours: the same text for both */
+    REJECT_GAP_TOO_OLD = 15, /* the missed messages are no longer kept */
+    REJECT_NOT_FOUND = 20,   /* no such object, or not yours: the same text for both */
     REJECT_EXISTS = 21,
     REJECT_FROZEN = 22,
     REJECT_HALTED = 23,
@@ -31,33 +31,36 @@ enum reject_code {
     REJECT_QUANTITY = 27,
     REJECT_LIMIT = 28, /* a cap on orders, jobs, devices ...: `field` names it */
     REJECT_REQUIREMENT = 29,
-    REJECT_VERIFY = 30, /* a level of verification that is not available, or without its checks */
+    /* The level of verification is not available, or its checks are missing. */
+    REJECT_VERIFY = 30,
     REJECT_INVITATION = 31,  /* unknown, used or expired */
     REJECT_DEVICE = 32,      /* not advertised by this provider */
-    REJECT_STATE = 33,       /* not possible in its present state */
+    REJECT_STATE = 33,       /* not possible in the present state */
     REJECT_SELF_MATCH = 34,  /* the best counter order is your own */
     REJECT_WOULD_TRADE = 35, /* a post-only order that would trade at once, at the price `limit` */
-    REJECT_NOTIONAL = 36,    /* it comes to more than one order may */
-    REJECT_HOURS = 38,       /* no windows of hours, or no distance from UTC */
-    REJECT_ACCOUNT = 39,     /* `to` names none, or several: which of it, from 0 on, is `value` */
-    REJECT_BLOB_HASH = 40,   /* the bytes do not have that hash */
+    REJECT_NOTIONAL = 36,    /* the order's total is above the cap of one order */
+    REJECT_HOURS = 38,       /* no windows of hours, or no valid offset from UTC */
+    /* A name in `to` fits no account, or several; `value` is its index from 0. */
+    REJECT_ACCOUNT = 39,
+    REJECT_BLOB_HASH = 40, /* the bytes do not have the hash */
     REJECT_BLOB_QUOTA = 41,
     REJECT_BLOB_OFFSET = 42, /* resume from `value` */
     REJECT_STORAGE_FULL = 43,
     REJECT_OUTPUT_NOT_STORED = 44, /* of `limit` results; `value` is the subtask of the first */
-    REJECT_OUTPUT_LOST = 45,       /* likewise, and nothing is decided: they may be sent again */
+    /* The same, but nothing is decided: the results may be sent again. */
+    REJECT_OUTPUT_LOST = 45,
     REJECT_CODE_COUNT
 };
 
-/* How an agent's log says what the market does not take of it; `bourse up` tells that to who waits
- * for its offer. */
+/* The beginning of an agent's log line about a refusal. `bourse up` shows the line to a user who
+ * waits for the offer. */
 #define REJECT_SAID "the broker refused the "
 
-/* "INSUFFICIENT_FUNDS" and the like; "UNKNOWN" for a number outside the table. */
+/* Returns the name, e.g. "INSUFFICIENT_FUNDS", or "UNKNOWN" for a number outside the table. */
 const char *reject_name(enum reject_code code);
-/* One line that says what to do next; never NULL. */
+/* Returns one line of advice on what to do next; never NULL. */
 const char *reject_advice(enum reject_code code);
-/* The exit status of the command line for it (docs/errors.md: 2, 3, 4, 5 or 6). */
+/* Returns the exit status of the command line for the code (docs/errors.md: 2, 3, 4, 5 or 6). */
 int reject_exit_status(enum reject_code code);
 
 #endif

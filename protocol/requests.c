@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* ---- one ---- */
+/* ---- one request ---- */
 
 enum request_status requests_make(enum message_type type, const struct id128 *id,
                                   const ProtobufCMessage *body, struct request **ret_request)
@@ -72,7 +72,7 @@ bool request_stamp(struct request *request, const struct identity *identity,
     return true;
 }
 
-/* ---- all ---- */
+/* ---- all requests ---- */
 
 static struct request *request_at(const struct list_link *link)
 {

@@ -1,7 +1,7 @@
-/* protocol/requests.h - the requests of a dialogue that have no answer yet, in the order asked.
+/* protocol/requests.h keeps the unanswered requests of a dialogue, in the order asked.
  *
- * What a resend repeats (time, signature, body) is fixed once, by request_stamp. Inner to the
- * dialogue. Pure. */
+ * request_stamp fixes the parts that a resend repeats: time, signature, body. The header is private
+ * to the dialogue. Pure. */
 #ifndef BOURSE_PROTOCOL_REQUESTS_H
 #define BOURSE_PROTOCOL_REQUESTS_H
 
@@ -15,8 +15,9 @@ struct request {
     struct list_link link;
     struct id128 id;
     enum message_type type;
-    bool is_stamped; /* created_ms, and the signature where one is needed, are made */
-    bool is_sent;    /* on this connection */
+    /* True when created_ms, and the signature where one is needed, are set. */
+    bool is_stamped;
+    bool is_sent; /* on this connection */
     int64_t created_ms;
     bool is_signed;
     struct signature64 signature;
@@ -26,14 +27,15 @@ struct request {
 
 enum request_status { REQUEST_OK, REQUEST_TOO_LARGE, REQUEST_OUT_OF_MEMORY };
 
-/* Encodes the body. Any status but OK leaves *ret_request alone. */
+/* Encodes the body into a new request. Any status but REQUEST_OK leaves *ret_request alone. */
 enum request_status requests_make(enum message_type type, const struct id128 *id,
                                   const ProtobufCMessage *body, struct request **ret_request);
 /* Frees a request that is in no list. */
 void requests_free(struct request **self);
-/* The envelope, without session and sequence; the body stays the request's. */
+/* Returns the envelope without session and sequence; the body stays the request's. */
 struct envelope request_envelope(const struct request *request);
-/* Fixes what a resend repeats, unless it is fixed. False when out of memory. */
+/* Fixes the parts that a resend repeats, unless they are fixed. Returns false when memory is
+ * short. */
 bool request_stamp(struct request *request, const struct identity *identity,
                    const struct id128 *cluster, int64_t created_ms);
 
@@ -45,18 +47,20 @@ struct requests {
 
 void requests_init(struct requests *requests);
 void requests_fini(struct requests *requests);
-/* Takes the request over. */
+/* Adds the request and takes it over. */
 void requests_add(struct requests *requests, struct request *request);
 void requests_drop(struct requests *requests, struct request *request);
-/* NULL when there is none. Answers come in the order asked, near enough: the search ends early. */
+/* Returns the request, or NULL when there is none. Answers come nearly in the order asked, so the
+ * search ends early. */
 struct request *requests_find(const struct requests *requests, const struct id128 *id);
-/* The first that is not sent; NULL when all are. They go out in order, so it looks from the end. */
+/* Returns the first unsent request, or NULL when all are sent. Requests go out in order, so the
+ * search begins at the end. */
 struct request *requests_next_unsent(const struct requests *requests);
-/* Nothing is sent: on a new connection, or where the broker dropped some. */
+/* Marks every request unsent: on a new connection, or after the broker dropped some. */
 void requests_unsend(struct requests *requests);
-/* Stamps all, those anew that would be from the future: log time stands still while the broker is
- * away, ours went on. The id stays, and the broker tells a repeat by id and body, so nothing is
- * done twice. False when out of memory. */
+/* Stamps all requests, and stamps again those that would be from the future. Log time stands still
+ * while the broker is away, but ours went on. The id stays, and the broker recognizes a repeat by
+ * id and body, so nothing is done twice. Returns false when memory is short. */
 bool requests_stamp(struct requests *requests, const struct identity *identity,
                     const struct id128 *cluster, int64_t created_ms);
 

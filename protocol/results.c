@@ -30,7 +30,7 @@ static struct hash32 parent_of(const struct hash32 *left, const struct hash32 *r
     return sha256_end(&hash);
 }
 
-/* The largest power of two below `count` (>= 2): where RFC 6962 splits. */
+/* Returns the largest power of two below `count` (>= 2): RFC 6962 splits there. */
 static size_t split_of(size_t count)
 {
     size_t split = 1;
@@ -78,7 +78,8 @@ bool results_root_from_path(const struct hash32 *leaf, size_t count, size_t inde
     if (count < 1 || count > LIMIT_RESULTS || index >= count || path_length > RESULTS_PATH_MAX) {
         return false;
     }
-    /* Down from the root, noting at each split whether the leaf is on the right; then up again. */
+    /* The first loop goes down from the root and notes at each split whether the leaf is on the
+     * right; the second goes up again. */
     bool on_right[RESULTS_PATH_MAX];
     size_t depth = 0;
     while (count > 1) {
@@ -124,9 +125,9 @@ bool results_verify(const struct key32 *provider, const struct id128 *cluster,
     return identity_verify(provider, bytes, sizeof bytes, signature);
 }
 
-/* ---------------------------------------------------------------- what it names */
+/* ---------------------------------------------------------------- blobs of a result */
 
-struct field { /* of an encoded message */
+struct field { /* one field of an encoded message */
     uint64_t number;
     const uint8_t *bytes; /* of a field with a length; else NULL */
     size_t length;
@@ -146,7 +147,7 @@ static bool read_varint(const uint8_t **at, const uint8_t *end, uint64_t *ret_va
     return false;
 }
 
-/* False: the end, or bytes that are no field. */
+/* Reads the next field. Returns false at the end, or for bytes that are no field. */
 static bool read_field(const uint8_t **at, const uint8_t *end, struct field *ret_field)
 {
     enum { VARINT = 0, EIGHT_BYTES = 1, BYTES = 2, FOUR_BYTES = 5 };
@@ -184,7 +185,7 @@ static bool read_field(const uint8_t **at, const uint8_t *end, struct field *ret
     return true;
 }
 
-/* The hash of an encoded Output. */
+/* Adds the hash of an encoded Output. */
 static size_t add_output(const struct field *output, struct hash32 *ret_hashes, size_t count)
 {
     const uint8_t *at = output->bytes;

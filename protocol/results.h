@@ -1,7 +1,8 @@
-/* protocol/results.h - many results under one signature, each provable alone (docs/protocol.md).
+/* protocol/results.h signs many results at once, so that each is provable alone
+ * (docs/protocol.md).
  *
- * The leaf of a result is SHA-256(0x00 || encoded Result); the root is RFC 6962's over the leaves
- * in the order sent; the provider signs "bourse/results/v1" NUL, cluster id, root. A result, its
+ * The leaf of a result is SHA-256(0x00 || encoded Result). The root is RFC 6962's over the leaves
+ * in the order sent. The provider signs "bourse/results/v1" NUL, cluster id, root. A result, its
  * path, and the signature prove it without the others. Pure. */
 #ifndef BOURSE_PROTOCOL_RESULTS_H
 #define BOURSE_PROTOCOL_RESULTS_H
@@ -13,19 +14,20 @@
 enum { RESULTS_PATH_MAX = 8 }; /* log2(LIMIT_RESULTS) */
 
 struct hash32 results_leaf(const void *result, size_t length);
-/* Root of `count` (1 .. LIMIT_RESULTS) leaves. */
+/* Returns the root of `count` (1 .. LIMIT_RESULTS) leaves. */
 struct hash32 results_root(const struct hash32 *leaves, size_t count);
-/* Path of leaf `index`, from the leaf's sibling up; returns its length. */
+/* Writes the path of leaf `index`, from the leaf's sibling up, and returns its length. */
 size_t results_path(const struct hash32 *leaves, size_t count, size_t index,
                     struct hash32 ret_path[RESULTS_PATH_MAX]);
-/* The root that a leaf and its path lead to; false if the path's length does not fit. */
+/* Computes the root from a leaf and its path. Returns false if the path's length does not fit. */
 bool results_root_from_path(const struct hash32 *leaf, size_t count, size_t index,
                             const struct hash32 *path, size_t path_length, struct hash32 *ret_root);
 
-/* The blobs that an encoded Result names, so many as fit. A Result that does not decode names what
- * stands before its fault. */
+/* results_blobs() collects the hashes of the blobs that an encoded Result names, up to
+ * RESULTS_BLOBS_MAX, and returns their number. A Result that does not decode gives the hashes
+ * before its fault. */
 enum results_blobs {
-    RESULTS_STREAMS = 1, /* standard output and errors */
+    RESULTS_STREAMS = 1, /* standard output and standard error */
     RESULTS_OUTPUTS = 2,
     RESULTS_SAVED = 4, /* the files of its checkpoint */
 };

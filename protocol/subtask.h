@@ -1,7 +1,9 @@
-/* protocol/subtask.h - what holds for one subtask of a manifest: what its task says itself, else what the manifest says for all.
+/* protocol/subtask.h resolves the settings of one subtask. A task's own setting replaces the
+ * manifest's setting for all.
  *
- * The one place that decides it, for who writes a manifest's checks, who runs its subtasks and who judges whether a check is
- * about its subtask: they must read alike. Environments are not chosen between but joined, so they are not here. Pure. */
+ * The writer of a manifest's checks, the agent that runs subtasks, and the judge of a check must
+ * read a manifest alike. All of them use this module. Environments are not here, because they are
+ * joined instead of replaced. Pure. */
 #ifndef BOURSE_PROTOCOL_SUBTASK_H
 #define BOURSE_PROTOCOL_SUBTASK_H
 
@@ -11,22 +13,23 @@
 #include <stdint.h>
 
 struct subtask_terms { /* borrowed from the manifest */
-    /* What templates stand for. */
-    uint32_t number;   /* in the job that was begun */
+    /* The values of placeholders. */
+    uint32_t number;   /* in the job as it began */
     const char *value; /* a task's name; NULL: the number */
-    const char *input; /* the name of {in}; NULL: a task's files are none, or it has no file */
-    /* Templates. */
+    /* The name of {in}; NULL: the subtask has no input of its own, as every task. */
+    const char *input;
+    /* The templates. */
     char *const *arguments;
     size_t argument_count;
     char *const *outputs;
     size_t output_count;
     const char *standard_input;               /* NULL: empty */
-    const char *checkpoint;                   /* no template; NULL: it saves no state */
+    const char *checkpoint;                   /* no template; NULL: the program saves no state */
     const Bourse__V1__ManifestLimits *limits; /* NULL: none */
 };
 
-/* The subtask of a manifest, NULL where it lists none; and its task, NULL where the manifest says
- * it all. */
+/* subtask_at() returns a subtask of the manifest, or NULL where the manifest lists none.
+ * subtask_task() returns its task, or NULL where the manifest has no tasks. */
 const Bourse__V1__ManifestSubtask *subtask_at(const Bourse__V1__Manifest *manifest, uint32_t index);
 const Bourse__V1__ManifestTask *subtask_task(const Bourse__V1__Manifest *manifest, uint32_t index);
 

@@ -31,7 +31,7 @@ static void add_variables(struct sha256 *hash, Bourse__V1__ManifestVariable *con
     }
 }
 
-/* 0: the manifest does not say. */
+/* Returns the slots of a subtask, or 0 when the manifest does not say. */
 static uint32_t slots_of(const Bourse__V1__Manifest *manifest, uint32_t index)
 {
     uint64_t end = 0;
@@ -54,8 +54,8 @@ uint32_t work_size(uint64_t bytes)
     return 1 + 4 * log + (uint32_t)(quarters & 3);
 }
 
-/* Of a tile of a product, whose subtask's value is "ROW COLUMN ROWS COLUMNS", its rows and columns;
- * false: it is none. */
+/* Reads the rows and columns of a tile of a product, whose subtask's value is "ROW COLUMN ROWS
+ * COLUMNS". Returns false when the subtask is no tile. */
 static bool tile_of(const Bourse__V1__Manifest *manifest, uint32_t index, uint64_t ret_extents[2])
 {
     const Bourse__V1__ManifestSubtask *subtask = subtask_at(manifest, index);
@@ -81,7 +81,7 @@ static bool tile_of(const Bourse__V1__Manifest *manifest, uint32_t index, uint64
 
 static struct hash32 name_of(const Bourse__V1__Manifest *manifest, uint32_t index)
 {
-    static const char domain[] = "bourse/work/v1"; /* with its NUL */
+    static const char domain[] = "bourse/work/v1"; /* hashed with its NUL */
     const struct subtask_terms terms = subtask_terms(manifest, index);
     const Bourse__V1__ManifestTask *task = subtask_task(manifest, index);
     const bool is_program = strcmp(manifest->executor, "command") == 0;

@@ -46,8 +46,8 @@ static bool keep(uint64_t kept)
     return syscall(SYS_capset, &header, words) == 0;
 }
 
-/* Only a process with CAP_SETPCAP may lower its bounding set. Without it the set is of no use to
- * anybody: no_new_privs keeps programs from gaining what is in it. */
+/* A process needs CAP_SETPCAP to lower its bounding set. Without the capability the set is useless
+ * to everybody, because no_new_privs keeps programs from gaining its capabilities. */
 static void bound(uint64_t kept)
 {
     for (unsigned i = 0; i < CAPABILITIES_MAX; i++) {
@@ -60,8 +60,8 @@ static void bound(uint64_t kept)
 bool capability_renounce(uint64_t kept, struct problem *ret_problem)
 {
     bound(kept);
-    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0,
-                0); /* old kernels have no such set */
+    /* Old kernels have no ambient set. */
+    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     if (!keep(kept) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
         problem_set(ret_problem, "the rights of root cannot be given up: %s", strerror(errno));
         return false;

@@ -12,7 +12,7 @@ static int64_t clock_ns(clockid_t clock)
     int status = clock_gettime(clock, &now);
     assert(status == 0);
     (void)status;
-    /* Beyond 1677 and 2262 the end of the range stands for what has no number. */
+    /* Times beyond 1677 and 2262 do not fit, and become the end of the range. */
     int64_t ns = now.tv_sec < 0 ? INT64_MIN : INT64_MAX;
     if (checked_mul((int64_t)now.tv_sec, NS_PER_S, &ns)) {
         (void)checked_add(ns, now.tv_nsec, &ns);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* What an option's value is, by the option's name; others take a value that nobody can guess. */
+/* Returns the possible values of an option, by its name. Other options take free values. */
 static const char *words_of_value(const struct option *option)
 {
     static const struct {
@@ -33,7 +33,7 @@ static bool has(const struct completion_command *command, const struct option *o
     return (command->options >> option->val & 1) != 0;
 }
 
-/* A shell's name for what belongs to the program: "bourse_broker" of bourse-broker. */
+/* Writes the shell name of the program's functions: "bourse_broker" for bourse-broker. */
 static void put_name(FILE *to, const char *program)
 {
     for (; *program != '\0'; program++) {
@@ -189,13 +189,14 @@ static void write_zsh(FILE *to, const struct completion_program *program)
 
 static void fish_offer(FILE *to, const char *words)
 {
-    (void)fputs(is_files(words) ? " -F" : " -f", to); /* else files are mixed in */
+    (void)fputs(is_files(words) ? " -F" : " -f", to); /* otherwise the shell mixes in files */
     if (!is_files(words) && *words != '\0') {
         (void)fprintf(to, " -a '%s'", is_folders(words) ? "(__fish_complete_directories)" : words);
     }
 }
 
-/* The beginning of a rule; names of commands and a quote end its condition. */
+/* Writes the beginning of a rule. The caller ends its condition with names of commands and a
+ * quote. */
 static void fish_at(FILE *to, const struct completion_program *program)
 {
     (void)fprintf(to, "complete -c %s -n '__", program->name);

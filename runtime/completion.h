@@ -1,6 +1,6 @@
-/* runtime/completion.h - what a shell should offer for a program that is a command with
- * getopt_long's options, written from the program's own tables. `bourse`, which knows more of its
- * words, writes its own. */
+/* runtime/completion.h writes shell completions for a program that is a command with getopt_long's
+ * options. The completions come from the program's own tables. `bourse` knows more of its words and
+ * writes its own. */
 #ifndef BOURSE_RUNTIME_COMPLETION_H
 #define BOURSE_RUNTIME_COMPLETION_H
 
@@ -12,8 +12,9 @@
 
 struct completion_command {
     const char *name;
-    uint32_t options;  /* that it has: bit `val` of a row of the table of options, all below 32 */
-    const char *words; /* that may follow it, with blanks between; COMPLETION_FOLDERS; NULL: none */
+    uint32_t options; /* options it accepts: bit `val` of an option's row, all below 32 */
+    /* Words that may follow it, separated by blanks; COMPLETION_FOLDERS; NULL: none. */
+    const char *words;
 };
 #define COMPLETION_FOLDERS "/"
 
@@ -22,11 +23,11 @@ struct completion_program {
     const struct option *options; /* ends with a row without a name */
     const struct completion_command *commands;
     size_t command_count;
-    const char *standard; /* the command where none is given */
+    const char *standard; /* the default command */
 };
 
-/* Writes the script for `shell`: bash, zsh or fish; false, and nothing is written, for any
- * other. */
+/* Writes the script for `shell`: bash, zsh or fish. Returns false, and writes nothing, for any
+ * other shell. */
 bool completion_for(FILE *to, const char *shell, const struct completion_program *program);
 
 #endif

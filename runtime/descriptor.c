@@ -12,7 +12,7 @@
 
 enum { TICKET_BYTES = sizeof((struct id128 *)NULL)->bytes, STRANGERS_MOST = 64 };
 
-/* What the kernel says of a user whom it has no number for here: never one of us. */
+/* The kernel reports this user for one without a number here. No user of ours has it. */
 #define UID_UNMAPPED ((uid_t)65534)
 
 bool descriptor_path(const char *endpoint, char *ret_path, size_t capacity)
@@ -46,7 +46,7 @@ static int open_socket(void)
     return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-/* ---- who hands over ---- */
+/* ---- the side that hands over ---- */
 
 bool descriptor_port_open(const char *path, bool group, int *ret_port, struct problem *ret_problem)
 {
@@ -56,7 +56,7 @@ bool descriptor_port_open(const char *path, bool group, int *ret_port, struct pr
                     sizeof address.sun_path - 1);
         return false;
     }
-    (void)unlink(path); /* there need not be one */
+    (void)unlink(path); /* there may be none */
     int port = open_socket();
     if (port < 0 || bind(port, (const struct sockaddr *)&address, sizeof address) != 0 ||
         chmod(path, group ? 0660 : 0600) != 0) {
@@ -70,7 +70,8 @@ bool descriptor_port_open(const char *path, bool group, int *ret_port, struct pr
     return true;
 }
 
-/* An abstract address: to send to a path could wait for the file system that somebody chose. */
+/* Returns true for an abstract address. A send to a path could wait for a file system that the
+ * asker chose. */
 static bool can_be_answered(const struct descriptor_asker *asker)
 {
     return asker->length > offsetof(struct sockaddr_un, sun_path) &&
@@ -81,7 +82,7 @@ bool descriptor_port_receive(int port, struct id128 *ret_ticket, struct descript
 {
     for (int i = 0; i < STRANGERS_MOST; i++) {
         ret_asker->length = sizeof ret_asker->address;
-        /* Without room for descriptors: the kernel closes what is sent to us. */
+        /* The call has no room for descriptors, so the kernel closes those sent to us. */
         ssize_t got = recvfrom(port, ret_ticket->bytes, TICKET_BYTES, MSG_TRUNC,
                                (struct sockaddr *)&ret_asker->address, &ret_asker->length);
         if (got < 0 && errno != EINTR) {
@@ -91,10 +92,10 @@ bool descriptor_port_receive(int port, struct id128 *ret_ticket, struct descript
             return true;
         }
     }
-    return false; /* others have their turn */
+    return false; /* now others get a turn */
 }
 
-/* An answer is a byte, or the hash of what is in the file. */
+/* The answer is one byte, or the hash of the file's content. */
 void descriptor_port_answer(int port, const struct descriptor_asker *asker, int fd,
                             const struct hash32 *hash)
 {
@@ -124,7 +125,7 @@ void descriptor_port_answer(int port, const struct descriptor_asker *asker, int 
     (void)sendmsg(port, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* ---- who asks ---- */
+/* ---- the side that asks ---- */
 
 static bool is_believed(const struct ucred *sender)
 {
@@ -142,7 +143,7 @@ static bool read_answer(int socket, struct descriptor_answer *ret_answer)
     struct msghdr message = {.msg_iov = &part,
                              .msg_iovlen = 1,
                              .msg_control = control.bytes,
-                             /* The credentials, which come first, and one descriptor. */
+                             /* Room for the credentials, which come first, and one descriptor. */
                              .msg_controllen =
                                  CMSG_SPACE(sizeof(struct ucred)) + CMSG_LEN(sizeof(int))};
     struct ucred sender = {.uid = UID_UNMAPPED};
@@ -151,8 +152,8 @@ static bool read_answer(int socket, struct descriptor_answer *ret_answer)
     if (got < 0) {
         return false;
     }
-    message.msg_controllen = sizeof control.bytes; /* zeroes behind what came: older C libraries
-                                                    * miss a last one that ends unaligned */
+    /* Older C libraries miss a last header that ends unaligned, unless zeros follow. */
+    message.msg_controllen = sizeof control.bytes;
     for (struct cmsghdr *head = CMSG_FIRSTHDR(&message); head != NULL && head->cmsg_len != 0;
          head = CMSG_NXTHDR(&message, head)) {
         if (head->cmsg_level != SOL_SOCKET) {
@@ -188,13 +189,13 @@ bool descriptor_ask(const char *path, const struct id128 *ticket, int wait_ms,
 {
     const int yes = 1;
     struct sockaddr_un address;
-    const struct sockaddr_un nameless = {.sun_family = AF_UNIX}; /* the kernel finds a name */
+    const struct sockaddr_un nameless = {.sun_family = AF_UNIX}; /* the kernel picks a name */
     int socket = address_of(path, &address) ? open_socket() : -1;
     *ret_answer = (struct descriptor_answer){.fd = -1};
     if (socket < 0) {
         return false;
     }
-    /* Connected before it has a name: then only that socket can send here. */
+    /* The socket connects before it has a name, so that no other socket can send here. */
     bool is_answered =
         connect(socket, (const struct sockaddr *)&address, sizeof address) == 0 &&
         bind(socket, (const struct sockaddr *)&nameless, sizeof nameless.sun_family) == 0 &&

@@ -18,7 +18,7 @@
 enum {
     SEED_BYTES = 32,
     KEYFILE_BYTES = 2 * SEED_BYTES + 1,
-    KEYFILE_NOTES_BYTES = 16, /* the longest second line, with its newline and a NUL */
+    KEYFILE_NOTES_BYTES = 16, /* longest second line, with its newline and a NUL */
     KEYFILE_TEXT_SIZE = KEYFILE_BYTES + KEYFILE_NOTES_BYTES,
     READ_BLOCK_BYTES = 64 << 10
 };
@@ -37,7 +37,7 @@ static bool fail(struct problem *ret_problem, const char *path, const char *doin
     return false;
 }
 
-/* A read that failed, with errno. */
+/* Reports a failed read, with errno. */
 static bool unread(struct problem *ret_problem, const char *path)
 {
     problem_set_unread(ret_problem, path, errno);
@@ -54,7 +54,7 @@ static void name_user(uid_t user, char *ret_name, size_t size)
     }
 }
 
-/* Giving it to us would take it from whom it belongs to, such as an agent that runs. */
+/* The message never suggests chown: the owner, such as a running agent, would lose the file. */
 static bool not_ours(const char *path, uid_t owner, uid_t us, struct problem *ret_problem)
 {
     char their[64];
@@ -78,7 +78,7 @@ static bool not_ours(const char *path, uid_t owner, uid_t us, struct problem *re
 
 /* ---- private folders ---- */
 
-/* Folders that everybody's programs need: closing one would break the machine. */
+/* Returns true for folders that all programs need: closing one would break the machine. */
 static bool is_shared(const char *path)
 {
     static const char *const folders[] = {
@@ -145,7 +145,7 @@ static bool sync_folder(const char *folder)
     return good;
 }
 
-/* The folder that `path`, a folder itself, lies in. */
+/* Syncs the folder that contains the folder `path`. */
 static bool sync_parent(const char *path)
 {
     char copy[PATH_MAX];
@@ -153,7 +153,7 @@ static bool sync_parent(const char *path)
     return length > 0 && (size_t)length < sizeof copy && sync_folder(dirname(copy));
 }
 
-/* One folder, durable by its name: what is fsynced inside would vanish with it. */
+/* Makes one folder and makes its name durable, because synced files inside would vanish with it. */
 static bool make_folder(const char *path, struct problem *ret_problem)
 {
     if (mkdir(path, 0700) != 0) {
@@ -162,7 +162,7 @@ static bool make_folder(const char *path, struct problem *ret_problem)
     return sync_parent(path) || fail(ret_problem, path, "cannot be made durable");
 }
 
-/* Makes the folders above `path` that are missing. */
+/* Makes the missing folders above `path`. */
 static bool make_parents(const char *path, struct problem *ret_problem)
 {
     char parent[PATH_MAX];
@@ -213,8 +213,8 @@ bool private_folder(const char *path, bool create, struct problem *ret_problem)
     if (!folder_is_private(path, &status, geteuid(), ret_problem)) {
         return false;
     }
-    /* Whoever made it, or names in it, may have been killed before they were durable. A parent that
-     * we may not read was not made by us. */
+    /* The process that made the folder, or names in it, may have been killed before they were
+     * durable. We did not make a parent that we may not read. */
     if (create && (!sync_folder(path) || (!sync_parent(path) && errno != EACCES))) {
         return fail(ret_problem, path, "cannot be made durable");
     }
@@ -238,7 +238,7 @@ static bool split_path(const char *path, char ret_folder[PATH_MAX], const char *
     return true;
 }
 
-/* The folder of a key file, open, and the file's name in it; -1 with the problem. */
+/* Returns the open folder of a key file, and the file's name in it, or -1 with the problem. */
 static int open_key_folder(const char *path, const char **ret_name, struct problem *ret_problem)
 {
     char folder[PATH_MAX];
@@ -251,7 +251,7 @@ static int open_key_folder(const char *path, const char **ret_name, struct probl
         (void)fail(ret_problem, folder, "cannot be opened");
         return -1;
     }
-    struct stat status; /* again, of what was opened */
+    struct stat status; /* checked again, on the opened folder */
     if (fstat(fd, &status) != 0 || !folder_is_private(folder, &status, geteuid(), ret_problem)) {
         (void)close(fd);
         return -1;
@@ -280,7 +280,7 @@ static bool keyfile_is_private(const char *path, const struct stat *status,
     return true;
 }
 
-/* Reads all that is there up to `capacity`; -1 on failure. */
+/* Reads everything up to `capacity`; returns -1 on failure. */
 static ssize_t read_full(int fd, void *ret_bytes, size_t capacity)
 {
     size_t done = 0;
@@ -342,7 +342,7 @@ static bool find_notes(const char *line, unsigned *ret_notes)
 static bool parse_keyfile(int fd, const char *path, struct identity **ret_identity,
                           unsigned *ret_notes, struct problem *ret_problem)
 {
-    char text[KEYFILE_TEXT_SIZE + 1] = {0}; /* one more, to notice a longer file; and a NUL */
+    char text[KEYFILE_TEXT_SIZE + 1] = {0}; /* one byte more, to detect a longer file, and a NUL */
     uint8_t seed[SEED_BYTES];
     ssize_t length = read_full(fd, text, KEYFILE_TEXT_SIZE);
     if (length < 0) {
@@ -366,7 +366,7 @@ static bool parse_keyfile(int fd, const char *path, struct identity **ret_identi
     return good;
 }
 
-/* The key file of that name in `folder`, open to be read; -1 with the problem. */
+/* Opens the named key file in `folder` for reading; returns -1 with the problem. */
 static int open_keyfile(int folder, const char *name, const char *path, struct stat *ret_status,
                         struct problem *ret_problem)
 {
@@ -412,7 +412,7 @@ bool keyfile_load(const char *path, struct identity **ret_identity, struct probl
     return keyfile_load_noted(path, ret_identity, &notes, ret_problem);
 }
 
-/* A new file beside the key file, with its bytes, durable; its name still has to be changed. */
+/* Writes a new, durable file beside the key file; the caller still renames it. */
 static bool write_beside(int folder, char ret_name[NAME_MAX + 1], const char *text, mode_t mode)
 {
     uint64_t dice;
@@ -429,8 +429,8 @@ static bool write_beside(int folder, char ret_name[NAME_MAX + 1], const char *te
     return good && closed;
 }
 
-/* Writes beside and links into place, so that the key is there whole or not at all, and never
- * replaces one that is there. */
+/* Writes beside and links into place, so that the key is complete or absent, and never replaces an
+ * existing one. */
 static bool store_keyfile(int folder, const char *path, const char *name, const char *text,
                           struct problem *ret_problem)
 {
@@ -448,7 +448,7 @@ static bool store_keyfile(int folder, const char *path, const char *name, const 
     return good;
 }
 
-/* The seed's line of a key file that was just read whole, with other notes after it. */
+/* Rewrites a key file that was just read whole: the seed's line, followed by other notes. */
 static bool write_notes(int folder, const char *path, const char *name, unsigned notes,
                         struct problem *ret_problem)
 {
@@ -517,7 +517,7 @@ bool keyfile_create(const char *path, struct identity **ret_identity, struct pro
 
 /* ---- files read and written whole ---- */
 
-/* Reads on until the end of the file; the size that stat tells is a hint only. */
+/* Reads to the end of the file; the size from stat is only a hint. */
 static bool read_all(int fd, const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
                      struct problem *ret_problem)
 {
@@ -558,7 +558,7 @@ static bool read_all(int fd, const char *path, size_t cap, uint8_t **ret_bytes, 
     return true;
 }
 
-/* The rule of key files, for a file that is no secret: reading it is everybody's. */
+/* Checks the rule of key files for a file that is not secret: everybody may read it. */
 static bool file_is_trusted(const char *path, const struct stat *status,
                             struct problem *ret_problem)
 {
@@ -669,7 +669,7 @@ bool folder_sync(const char *path, struct problem *ret_problem)
     return sync_folder(path) || fail(ret_problem, path, "cannot be made durable");
 }
 
-/* All bytes of `from` into `to`. False with errno; *ret_unread: it was `from` that failed. */
+/* Copies all bytes of `from` to `to`. Returns false with errno; *ret_unread: `from` failed. */
 static bool pump(int from, int to, bool *ret_unread)
 {
     uint8_t bytes[1 << 16];

@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What marks "output only" in an epoll set: the kernel reports it whenever it would report
- * EPOLLOUT, and nobody else asks for it. */
+/* A mark for "output only" in an epoll set: the kernel reports it whenever it would report
+ * EPOLLOUT, and no other code asks for it. */
 #define ONLY_OUTPUT ((uint32_t)EPOLLWRNORM)
 
 static int control(int set, int operation, int descriptor, struct epoll_event *event)
@@ -17,7 +17,7 @@ static int control(int set, int operation, int descriptor, struct epoll_event *e
     return (int)syscall(SYS_epoll_ctl, set, operation, descriptor, event);
 }
 
-/* What is asked of a descriptor, without how it is to be told. */
+/* Returns the events asked of a descriptor, without the way of reporting. */
 static uint32_t wishes(const struct epoll_event *event)
 {
     return event->events & ~(uint32_t)(EPOLLET | EPOLLONESHOT | EPOLLWAKEUP | EPOLLEXCLUSIVE);
@@ -29,7 +29,7 @@ static int leave(int set, int descriptor)
     int saved = errno;
     int status = control(set, EPOLL_CTL_DEL, descriptor, &ignored);
     if (status != 0 && errno == ENOENT) {
-        errno = saved; /* it left before */
+        errno = saved; /* it had left before */
         return 0;
     }
     return status;
@@ -55,7 +55,8 @@ static int apply(int set, int operation, int descriptor, const struct epoll_even
     return enter(set, operation, descriptor, *event);
 }
 
-/* ---------------------------------------------------------------- what may be paused */
+/* ---------------------------------------------------------------- descriptors that may be
+ * paused */
 
 enum { DESCRIPTORS_MAX = 1 << 16 };
 
@@ -109,7 +110,8 @@ void hangups_pause(int descriptor, bool is_paused)
     if (wish != NULL && wish->is_known && wish->is_paused != is_paused) {
         wish->is_paused = is_paused;
         const struct epoll_event wished = now_wished(wish);
-        (void)apply(wish->set, EPOLL_CTL_MOD, descriptor, &wished); /* or its peer stays as it is */
+        /* If this fails, the connection stays as it is. */
+        (void)apply(wish->set, EPOLL_CTL_MOD, descriptor, &wished);
     }
     (void)pthread_mutex_unlock(&mutex);
 }
@@ -121,8 +123,8 @@ int epoll_wait(int set, struct epoll_event *events, int capacity, int timeout_ms
         if ((events[i].events & ONLY_OUTPUT) != 0) {
             events[i].events = EPOLLOUT;
         } else if ((events[i].events & EPOLLIN) != 0) {
-            events[i].events &=
-                ~(uint32_t)(EPOLLERR | EPOLLHUP); /* what is read there ends with it */
+            /* The read of the input finds the hang-up. */
+            events[i].events &= ~(uint32_t)(EPOLLERR | EPOLLHUP);
         }
     }
     return count;

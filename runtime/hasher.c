@@ -10,7 +10,7 @@ struct hasher {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    struct sha256 *sum; /* NULL: nothing is to be hashed */
+    struct sha256 *sum; /* NULL: nothing to hash */
     const uint8_t *bytes;
     size_t length;
     bool is_ending;
@@ -26,7 +26,8 @@ static void *hash_pieces(void *argument)
             continue;
         }
         pthread_mutex_unlock(&hasher->mutex);
-        sha256_add(hasher->sum, hasher->bytes, hasher->length); /* the owner waits to change them */
+        /* The owner does not change them meanwhile. */
+        sha256_add(hasher->sum, hasher->bytes, hasher->length);
         pthread_mutex_lock(&hasher->mutex);
         hasher->sum = NULL;
         pthread_cond_signal(&hasher->changed);
@@ -46,7 +47,7 @@ struct hasher *hasher_create(void)
     pthread_mutex_init(&hasher->mutex, NULL);
     pthread_cond_init(&hasher->changed, NULL);
     (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread has the mask of its maker */
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread inherits the mask */
     int failed = pthread_create(&hasher->thread, NULL, hash_pieces, hasher);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed != 0) {

@@ -1,9 +1,9 @@
-/* runtime/hasher.h - SHA-256 of bytes on a thread of its own, beside what the caller does with the
- * same bytes.
+/* runtime/hasher.h computes SHA-256 on a thread of its own, while the caller uses the same
+ * bytes.
  *
- * To hash a large file takes as long as to write it: where a processor is free, both take as long
- * as one. Pieces that are too small to be worth it are hashed by the caller, as all are where no
- * thread can be had. One owner, one piece at a time. */
+ * Hashing a large file takes as long as writing it. With a free processor, both together take as
+ * long as one. The caller itself hashes pieces that are too small, and all pieces where no thread
+ * can be had. A hasher has one owner, and one piece at a time. */
 #ifndef BOURSE_RUNTIME_HASHER_H
 #define BOURSE_RUNTIME_HASHER_H
 
@@ -12,19 +12,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HASHER_LEAST_BYTES = 128 << 10 }; /* of a piece that is given to the thread */
+enum { HASHER_LEAST_BYTES = 128 << 10 }; /* smallest piece that the thread hashes */
 
 struct hasher;
 
-/* Its thread has name and rank of the caller's, and hears no signals. NULL: there is none, and
- * every call is as good without. */
+/* Makes a hasher. Its thread has the caller's name and priority, and receives no signals. Returns
+ * NULL when there is none; every call works without one. */
 struct hasher *hasher_create(void);
 void hasher_destroy(struct hasher **self);
 
-/* Adds the bytes to `sum`. Until hasher_finish nobody writes the bytes, and nobody touches the
+/* Adds the bytes to `sum`. Until hasher_finish the caller must not change the bytes or use the
  * sum. */
 void hasher_begin(struct hasher *hasher, struct sha256 *sum, const uint8_t *bytes, size_t length);
-/* What was begun is in its sum; without that, nothing happens. */
+/* Waits until the piece is in its sum. Without a piece nothing happens. */
 void hasher_finish(struct hasher *hasher);
 
 #endif

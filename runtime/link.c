@@ -10,18 +10,17 @@
 #include <zmq.h>
 
 enum {
-    LINK_QUEUE_BYTES =
-        64 << 20,          /* memory budget of one direction: high-water mark x largest message */
-    LINK_QUEUE_LEAST = 32, /* twice what is sure to fit: libzmq learns of reads in halves */
+    /* The memory budget of one direction: high-water mark x largest message. */
+    LINK_QUEUE_BYTES = 64 << 20,
+    LINK_QUEUE_LEAST = 32, /* twice the number that surely fits: libzmq reports reads in halves */
     LINK_QUEUE_MOST = 1000,
-    LINK_LINGER_MS = 500, /* a goodbye gets out; a dead broker does not hold us */
+    LINK_LINGER_MS = 500, /* a goodbye gets out; a dead broker does not block us */
     LINK_RECONNECT_MS = 100,
-    LINK_RECONNECT_MOST_MS = 1000, /* what a restart of the broker may add to its own time */
+    LINK_RECONNECT_MOST_MS = 1000, /* most that a broker's restart adds to its own time */
     LINK_HANDSHAKE_MS = 10000,
-    LINK_CURVE_BYTES = 64, /* the cap of libzmq is on the sealed message, 33 bytes longer */
-    LINK_KEEPALIVE_S =
-        15, /* keeps what routers on the way remember of an idle connection; silence is the
-                              user's to notice */
+    LINK_CURVE_BYTES = 64, /* libzmq's cap is on the sealed message, 33 bytes longer */
+    /* Routers on the way remember an idle connection. The user of the link notices silence. */
+    LINK_KEEPALIVE_S = 15,
     LINK_ENDPOINT_BYTES = 256,
 };
 
@@ -32,7 +31,7 @@ struct link {
     struct key32 server;
     const struct identity *identity;
     size_t max_message_bytes;
-    zmq_msg_t received; /* what the last receive lent */
+    zmq_msg_t received; /* message lent by the last receive */
     zmq_msg_t draft;    /* empty: none */
 };
 
@@ -54,17 +53,16 @@ static bool configure(const struct link *link, void *socket)
 {
     int64_t max_bytes = (int64_t)link->max_message_bytes + LINK_CURVE_BYTES;
     int queue = queue_messages(link->max_message_bytes);
+    /* Nothing queues while the broker is away. */
     return set_number(socket, ZMQ_LINGER, LINK_LINGER_MS) &&
            set_number(socket, ZMQ_SNDHWM, queue) && set_number(socket, ZMQ_RCVHWM, queue) &&
            zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) == 0 &&
-           set_number(socket, ZMQ_IMMEDIATE,
-                      1) && /* nothing queues for a broker that is not there */
-           set_number(socket, ZMQ_IPV6, 1) &&
+           set_number(socket, ZMQ_IMMEDIATE, 1) && set_number(socket, ZMQ_IPV6, 1) &&
            set_number(socket, ZMQ_RECONNECT_IVL, LINK_RECONNECT_MS) &&
            set_number(socket, ZMQ_RECONNECT_IVL_MAX, LINK_RECONNECT_MOST_MS) &&
            set_number(socket, ZMQ_HANDSHAKE_IVL, LINK_HANDSHAKE_MS) &&
-           /* No pings of ZMTP: one that stays unanswered while our queue is full ends the process
-            * at the next connection (libzmq issue 3937). */
+           /* ZMTP pings are off: one without an answer while our queue is full ends the process at
+            * the next connection (libzmq issue 3937). */
            set_number(socket, ZMQ_TCP_KEEPALIVE, 1) &&
            set_number(socket, ZMQ_TCP_KEEPALIVE_IDLE, LINK_KEEPALIVE_S) &&
            set_number(socket, ZMQ_TCP_KEEPALIVE_INTVL, LINK_KEEPALIVE_S) &&
@@ -102,7 +100,7 @@ bool link_open(void *context, const char *endpoint, const struct key32 *server,
         problem_set(ret_problem, "an endpoint is ipc://PATH or tcp://HOST:PORT");
         return false;
     }
-    (void)hangups_are_held(); /* a client that is not guarded ends alone */
+    (void)hangups_are_held(); /* an unguarded client only ends itself */
     struct link *link = calloc(1, sizeof *link);
     if (link == NULL) {
         problem_set(ret_problem, "out of memory for a connection");
@@ -146,8 +144,8 @@ void link_close(struct link **self)
 bool link_reopen(struct link *link, struct problem *ret_problem)
 {
     if (link->socket != NULL) {
-        (void)set_number(link->socket, ZMQ_LINGER,
-                         0); /* what it still holds belongs to a lost session */
+        /* The messages it still holds belong to a lost session. */
+        (void)set_number(link->socket, ZMQ_LINGER, 0);
         (void)zmq_close(link->socket);
         link->socket = NULL;
     }
@@ -191,8 +189,8 @@ bool link_send_draft(struct link *link)
     return sent >= 0;
 }
 
-/* Takes one message if one is there: 1, 0 or -1. Messages of several parts are none of ours:
- * dropped. */
+/* Takes one message if one is there and returns 1, 0 or -1. Messages of several parts are dropped,
+ * because no broker sends them. */
 static int take_message(struct link *link)
 {
     for (;;) {

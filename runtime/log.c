@@ -19,7 +19,7 @@ enum {
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 enum { LEVEL_COUNT = sizeof level_names / sizeof level_names[0] };
 
-/* Settings of the whole process, as stderr itself is. */
+/* The settings hold for the whole process, like stderr itself. */
 static atomic_int least_level = LOG_LEVEL_INFO;
 static atomic_bool as_json;
 
@@ -53,8 +53,8 @@ static void time_text(char *ret_text, size_t capacity)
     (void)snprintf(ret_text, capacity, "%s.%03ldZ", seconds, now.tv_nsec / 1000000);
 }
 
-/* The text inside a JSON string. What is not ASCII passes: log values went through text_printable.
- */
+/* Writes the text inside a JSON string. Bytes outside ASCII pass, because log values went through
+ * text_printable. */
 static void json_text(const char *text, char *ret_text, size_t capacity)
 {
     size_t at = 0;
@@ -95,9 +95,9 @@ void log_line(enum log_level level, const char *format, ...)
                      stamp, level_names[level], escaped);
     } else {
         for (char *at = message; (at = strpbrk(at, "\r\n")) != NULL;) {
-            *at = ' '; /* SQLite's texts have several lines; ours is one */
+            *at = ' '; /* SQLite's texts have several lines, a log line has one */
         }
-        /* A log is read on a terminal, now or later. */
+        /* Logs are read on terminals, so control characters are made visible. */
         char visible[VISIBLE_BYTES];
         struct text_visible state = {.held_count = 0};
         size_t written = text_visible(&state, message, strlen(message), visible);
@@ -105,8 +105,7 @@ void log_line(enum log_level level, const char *format, ...)
         length = snprintf(line, sizeof line, "%s %s %.*s\n", stamp, level_names[level],
                           (int)written, visible);
     }
-    /* One write a line, so that threads do not mix theirs. Nobody can be told when stderr is gone.
-     */
+    /* One write per line keeps the lines of threads apart. A missing stderr cannot be reported. */
     ssize_t written = write(STDERR_FILENO, line, (size_t)length);
     (void)written;
 }

@@ -1,6 +1,6 @@
-/* runtime/log.h - log lines on stderr: "time level message", or one JSON object a line.
- * Thread-safe. Values from peers go through text_printable before they get here. Cores never log.
- */
+/* runtime/log.h writes log lines to stderr. A line is "time level message", or one JSON object. The
+ * functions are thread-safe. Values from peers go through text_printable before they get here. Pure
+ * rooms never log. */
 #ifndef BOURSE_RUNTIME_LOG_H
 #define BOURSE_RUNTIME_LOG_H
 

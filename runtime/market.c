@@ -45,8 +45,8 @@ static void read_fields(struct yaml_value root, struct market *ret_market)
     copy_text(yaml_required(root, "control"), ret_market->control, sizeof ret_market->control);
     copy_text(yaml_required(root, "blobs"), ret_market->blobs, sizeof ret_market->blobs);
     copy_text(yaml_required(root, "origin"), ret_market->origin, sizeof ret_market->origin);
-    (void)yaml_hex(yaml_required(root, "server_key"), ret_market->server.bytes,
-                   32); /* refusals are kept */
+    /* The file keeps the refusals. */
+    (void)yaml_hex(yaml_required(root, "server_key"), ret_market->server.bytes, 32);
     (void)yaml_hex(yaml_required(root, "cluster"), ret_market->cluster.bytes, 16);
     (void)yaml_hex(yaml_required(root, "log_key"), ret_market->log_key.bytes, 32);
     ret_market->pid = (long)yaml_integer(yaml_key(root, "pid"), 0, INT_MAX, 0);
@@ -145,7 +145,7 @@ void market_unstage(const char *path)
     char staged[PATH_MAX];
     struct problem problem;
     if (staged_path(path, staged, &problem)) {
-        (void)unlink(staged); /* what was not even made is not there */
+        (void)unlink(staged); /* there may be none */
     }
 }
 
@@ -159,7 +159,7 @@ static void write_text(struct writer *out, const char *text)
     writer_bytes(out, text, length);
 }
 
-/* A text for an endpoint or a name: at least one character, no control characters. */
+/* Reads a text for an endpoint or a name: at least one character, no control characters. */
 static bool read_text(struct reader *in, char *ret_text, size_t capacity)
 {
     size_t length = reader_u8(in);
@@ -177,7 +177,8 @@ static bool read_text(struct reader *in, char *ret_text, size_t capacity)
     return true;
 }
 
-/* base64url is base64 with '-' and '_' for '+' and '/', here without padding. */
+/* Converts between base64 and base64url, which has '-' and '_' for '+' and '/', here without
+ * padding. */
 static void swap_letters(char *text, size_t length, char from_a, char to_a, char from_b, char to_b)
 {
     for (size_t i = 0; i < length; i++) {
@@ -266,7 +267,8 @@ bool invitation_write(const struct invitation *invitation, char *ret_text, unsig
     writer_bytes(&out, hash.bytes, CHECKSUM_BYTES);
     assert(!out.failed);
 
-    /* What invitation_read would refuse is not written: line breaks in a path, an empty name. */
+    /* An invitation that invitation_read would refuse is not written: line breaks in a path, an
+     * empty name. */
     struct invitation again;
     size_t prefix_length = strlen(INVITATION_PREFIX);
     if (!parse_invitation(bytes, out.position, &again) ||
@@ -284,7 +286,7 @@ bool invitation_write(const struct invitation *invitation, char *ret_text, unsig
 
 struct id128 invitation_join_id(const struct invitation *invitation, const struct key32 *account)
 {
-    static const char domain[] = "bourse/join/v1"; /* with its NUL, as signed bytes have */
+    static const char domain[] = "bourse/join/v1"; /* hashed with its NUL, like signed bytes */
     struct sha256 sum;
     sha256_start(&sum);
     sha256_add(&sum, domain, sizeof domain);

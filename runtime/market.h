@@ -1,5 +1,5 @@
-/* runtime/market.h - the folder of a market: the files by which broker, agent and client find one
- * another. The three programs share them, so their names stand in one place.
+/* runtime/market.h names the files of a market's folder, by which broker, agent and client find one
+ * another.
  *
  *   DIR/              0700 (0710 and the agent's group when root runs an embedded market)
  *     market.yaml     written by the broker when it is ready (endpoints, keys, pid)         0640
@@ -13,12 +13,11 @@
  *     reserve         nothing but its size: room for cancels when the disk is full
  *     snapshots/      state-<index>.snapshot
  *     blobs/          blobs.db and large blobs as files
- *     history.db      what work was measured to take
+ *     history.db      measured times of work
  *     broker.sock, blobs.sock   ipc endpoints
  *     blobs.fd        hands over blobs as open files
  *     provider/       the agent's folder: provider.yaml, provider.key, cache/, spool/ (0700, the
- *                     agent's user)
- */
+ *                     agent's user) */
 #ifndef BOURSE_RUNTIME_MARKET_H
 #define BOURSE_RUNTIME_MARKET_H
 
@@ -39,7 +38,7 @@
 #define MARKET_HISTORY "history.db"
 #define MARKET_SOCKET "broker.sock"
 #define MARKET_BLOB_SOCKET "blobs.sock"
-#define MARKET_FILE_SOCKET "blobs.fd" /* descriptor_path of the one before */
+#define MARKET_FILE_SOCKET "blobs.fd" /* descriptor_path of MARKET_BLOB_SOCKET */
 #define MARKET_PROVIDER "provider"
 #define MARKET_PROVIDER_CONFIG "provider.yaml"
 #define MARKET_PROVIDER_KEY "provider.key"
@@ -49,7 +48,8 @@
 
 #include <stdbool.h>
 
-/* market.yaml, and equally what an invitation or a joined context leaves in a client's config. */
+/* The content of market.yaml. An invitation or a joined context writes the same to a client's
+ * config. */
 struct market {
     char control[256]; /* zmq endpoint */
     char blobs[256];
@@ -60,22 +60,23 @@ struct market {
     long pid; /* of the broker; 0 when unknown */
 };
 
-/* The file names the broker's key: who may write it chooses the broker. It is read only if it is
- * ours or root's and nobody else may write it (files.h, file_read_trusted). */
+/* market_read() and market_write() read and write market.yaml. The file names the broker's key, so
+ * its writer chooses the broker. It is read only if it is ours or root's and nobody else may write
+ * it (files.h, file_read_trusted). */
 bool market_read(const char *path, struct market *ret_market, struct problem *ret_problem);
 bool market_write(const char *path, const struct market *market, struct problem *ret_problem);
 
-/* Who joins writes what it needs before it asks, so that nothing on its side can fail afterwards:
- * market_stage writes the file beside `path` and makes it durable, market_settle gives it its name,
- * which takes no room, and market_unstage removes it when the broker refused. One that a killed
- * process left is written anew. */
+/* A joining client writes its file before it asks, so that nothing on its side can fail afterwards.
+ * market_stage() writes the file beside `path` and makes it durable. market_settle() renames it,
+ * which takes no space. market_unstage() removes it when the broker refused. A file left by a
+ * killed process is overwritten. */
 bool market_stage(const char *path, const struct market *market, struct problem *ret_problem);
 bool market_settle(const char *path, struct problem *ret_problem);
 void market_unstage(const char *path);
 
-/* An invitation: one string, "bourse-invite-1." and base64url (no padding) of the cursor bytes:
- * server key 32, cluster 16, token 16, i64 expires_ms, u8+control endpoint, u8+blob endpoint,
- * u8+origin, log key 32, then the first 4 bytes of the SHA-256 of all before. */
+/* An invitation is one string: "bourse-invite-1." and base64url (no padding) of the cursor bytes.
+ * The bytes are server key 32, cluster 16, token 16, i64 expires_ms, u8+control endpoint, u8+blob
+ * endpoint, u8+origin, log key 32. The first 4 bytes of the SHA-256 of all before follow. */
 struct invitation {
     struct market market;
     struct id128 token;
@@ -84,8 +85,9 @@ struct invitation {
 bool invitation_read(const char *text, struct invitation *ret_invitation,
                      struct problem *ret_problem);
 bool invitation_write(const struct invitation *invitation, char *ret_text, unsigned long capacity);
-/* The id under which `account` redeems it: always the same, so that a Join sent again, by another
- * process too, is the same Join, and hears the same answer (docs/protocol.md section 5). */
+/* Returns the id under which `account` redeems the invitation. It is always the same, so that a
+ * Join sent again, even by another process, is the same Join and gets the same answer
+ * (docs/protocol.md section 5). */
 struct id128 invitation_join_id(const struct invitation *invitation, const struct key32 *account);
 
 #endif

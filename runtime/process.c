@@ -22,14 +22,14 @@
 #include <unistd.h>
 
 enum {
-    KEPT_ALLOCATION_BYTES = 8 << 20, /* smaller ones come from memory that is kept */
-    KEPT_BYTES = 32 << 20,           /* at the end of each of malloc's arenas */
+    KEPT_ALLOCATION_BYTES = 8 << 20, /* smaller allocations come from kept memory */
+    KEPT_BYTES = 32 << 20,           /* kept at the end of each of malloc's arenas */
     YIELDED_NICE = 10,               /* of threads that leave the processors to others */
 };
 
-/* A limit of one byte, not of none: the kernel ignores the limit when cores go to a program, except
- * the value 1, and a file of one byte is too small for any core. PR_SET_DUMPABLE would do more, but
- * it takes the process's own /proc files away, which the jail needs to map its users. */
+/* Sets the limit of core dumps to one byte, not 0. The kernel ignores the limit when cores go to a
+ * program, except the value 1. A file of one byte is too small for any core. PR_SET_DUMPABLE would
+ * do more, but it removes the process's own /proc files, which the jail needs to map its users. */
 static bool forbid_cores(void)
 {
     struct rlimit limit;
@@ -41,11 +41,11 @@ static bool forbid_cores(void)
     return setrlimit(RLIMIT_CORE, &limit) == 0;
 }
 
-/* Messages of blobs have megabytes: given back to the kernel after each, every page of the next is
- * made anew, which costs as much as the copying. */
+/* Blob messages have megabytes. If their memory went back to the kernel each time, every page would
+ * be made anew, which costs as much as the copying. */
 static void keep_freed_memory(void)
 {
-    (void)mallopt(M_MMAP_THRESHOLD, KEPT_ALLOCATION_BYTES); /* where it fails, it is slower */
+    (void)mallopt(M_MMAP_THRESHOLD, KEPT_ALLOCATION_BYTES); /* a failure only makes it slower */
     (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 }
 
@@ -84,7 +84,7 @@ bool process_open_files(unsigned least, unsigned most, struct problem *ret_probl
         return false;
     }
     limit.rlim_cur = limit.rlim_max < most ? limit.rlim_max : most;
-    (void)setrlimit(RLIMIT_NOFILE, &limit); /* up to the hard limit anyone may */
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* every process may raise it to the hard limit */
     return true;
 }
 
@@ -121,8 +121,8 @@ static bool is_called(const char *task, const char *name)
     return is_read && strcmp(found, name) == 0;
 }
 
-struct
-    scheduling { /* as sched_setattr(2) has it; its header does not go with that of the C library */
+/* The struct is that of sched_setattr(2), whose header conflicts with the C library's. */
+struct scheduling {
     uint32_t size, policy;
     uint64_t flags;
     int32_t nice;
@@ -130,8 +130,8 @@ struct
     uint64_t slice_ns, deadline_ns, period_ns;
 };
 
-/* In Linux a niceness belongs to a thread, and is set by its number. With it goes a short slice,
- * which kernels since 6.12 know: what wakes up does not wait for the end of a long one. */
+/* The niceness belongs to a thread in Linux, and is set by its number. Kernels since 6.12 also take
+ * a short slice: a thread that wakes up does not wait for the end of a long one. */
 static bool yield_thread(pid_t thread)
 {
     const struct scheduling attributes = {

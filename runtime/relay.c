@@ -7,21 +7,21 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Who has the turn to read takes that to write before he gives the first away: so pieces are
- * written one at a time, in order, while the next is read and hashed. Two writers would gain
- * nothing, as a file system lets one of them in; who waits there is overtaken again and again, and
- * holds a piece meanwhile. */
+/* A thread with the turn to read takes the turn to write before it gives up the first. Pieces are
+ * thus written one at a time, in order, while the next is read and hashed. Two writers would gain
+ * nothing, because a file system admits one of them. The waiting one would be overtaken again and
+ * again, and hold a piece meanwhile. */
 struct relaying {
     const struct relay *relay;
     pthread_mutex_t reading, writing;
-    uint64_t next; /* to be read */
+    uint64_t next; /* offset of the next piece to read */
     atomic_bool has_failed;
-    atomic_bool has_helper_left; /* before the end */
+    atomic_bool has_helper_left; /* the helper left before the end */
 };
 
 static atomic_uint under_way; /* relays in this process */
 
-/* The next piece, read and hashed. False: there is no more, or no more is wanted. */
+/* Reads and hashes the next piece. Returns false when there is no more, or no more is wanted. */
 static bool take_piece(struct relaying *relaying, uint8_t *piece, uint64_t *ret_offset,
                        size_t *ret_length)
 {
@@ -41,7 +41,7 @@ static bool take_piece(struct relaying *relaying, uint8_t *piece, uint64_t *ret_
     return true;
 }
 
-/* One piece, read and written. False: that was all. */
+/* Reads and writes one piece. Returns false when there is no more. */
 static bool carry_one(struct relaying *relaying, uint8_t *piece)
 {
     const struct relay *relay = relaying->relay;
@@ -64,8 +64,8 @@ static bool carry_one(struct relaying *relaying, uint8_t *piece)
     return true;
 }
 
-/* Of all relays under way, for a helper: more threads than processors would only wait for one
- * another. */
+/* Returns true when a processor is free for a helper, with all relays under way counted. More
+ * threads than processors would only wait for one another. */
 static bool has_processor(void)
 {
     cpu_set_t cpus;
@@ -91,14 +91,14 @@ static bool start_helper(struct relaying *relaying, pthread_t *ret_helper)
     sigset_t before;
     atomic_store(&relaying->has_helper_left, false);
     (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread has the mask of its maker */
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread inherits the mask */
     int failed = pthread_create(ret_helper, NULL, help, relaying);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed == 0;
 }
 
-/* What the caller carries; he has a helper while there is a processor for one, as before another
- * relay begins and when it has ended. */
+/* Carries the pieces of the caller. The caller has a helper while there is a processor for one.
+ * Other relays that begin or end change this. */
 static void carry_helped(struct relaying *relaying)
 {
     pthread_t helper;
@@ -107,17 +107,17 @@ static void carry_helped(struct relaying *relaying)
     bool goes_on = piece != NULL;
     while (goes_on) {
         if (is_helped && atomic_load(&relaying->has_helper_left)) {
-            (void)pthread_join(helper, NULL); /* ours, and joined once */
+            (void)pthread_join(helper, NULL); /* our own thread, joined once */
             is_helped = false;
         }
-        is_helped = is_helped || /* alone, so that `next` is nobody else's */
+        is_helped = is_helped || /* alone, so no other thread uses `next` */
                     (relaying->relay->to - relaying->next > 2 * (uint64_t)RELAY_PIECE_BYTES &&
                      has_processor() && start_helper(relaying, &helper));
         goes_on = carry_one(relaying, piece);
     }
     free(piece);
     if (is_helped) {
-        (void)pthread_join(helper, NULL); /* ours, and joined once */
+        (void)pthread_join(helper, NULL); /* our own thread, joined once */
     }
 }
 

@@ -17,25 +17,27 @@
 
 enum {
     ROUTER_BUCKETS = 4096,
-    ROUTER_SEND_QUEUE =
-        4096, /* messages to one connection: bytes bind first, but for very small ones */
+    /* Messages to one connection. The limits by bytes apply first, except to very small
+     * messages. */
+    ROUTER_SEND_QUEUE = 4096,
     ROUTER_LINGER_MS = 500,
     ROUTER_HANDSHAKE_MS = 5000,
     ROUTER_BACKLOG = 1024,
-    ROUTER_CURVE_BYTES = 64, /* the cap of libzmq is on the sealed message, 33 bytes longer */
-    ROUTER_PING_MS = 10000,  /* of ZMTP: finds dead TCP connections */
+    ROUTER_CURVE_BYTES = 64, /* libzmq's cap is on the sealed message, 33 bytes longer */
+    ROUTER_PING_MS = 10000,  /* ZMTP ping: finds dead TCP connections */
     ROUTER_PING_TIMEOUT_MS = 30000,
 };
 
-/* What waits to leave. Messages on their way refer to it, so it lives as long as the last of
- * them. */
+/* Counts of bytes that wait to leave. Messages on their way refer to the counts, so they live as
+ * long as the last message. */
 struct waiting {
     atomic_size_t references;
     atomic_size_t bytes;
     atomic_size_t of_bucket[ROUTER_BUCKETS];
 };
 
-struct parcel { /* one message: libzmq says when it has left, or its connection ended */
+/* A parcel is one message. libzmq reports when it has left, or its connection ended. */
+struct parcel {
     struct waiting *waiting;
     uint32_t bucket;
     size_t size;
@@ -47,7 +49,7 @@ struct router {
     struct waiting *waiting;
     size_t send_bytes, send_key_bytes;
     uint8_t bucket_key[crypto_shorthash_KEYBYTES];
-    zmq_msg_t received;   /* what the last receive lent */
+    zmq_msg_t received;   /* message lent by the last receive */
     struct parcel *draft; /* NULL: none */
     struct router_counts counts;
 };
@@ -64,7 +66,7 @@ static void waiting_release(struct waiting *waiting)
     }
 }
 
-/* Runs in a thread of libzmq's. */
+/* Runs in a thread of libzmq. */
 static void parcel_left(void *bytes, void *hint)
 {
     (void)bytes;
@@ -91,7 +93,7 @@ static bool may_wait(const struct router *router, uint32_t bucket, size_t size)
                            atomic_load(&router->waiting->bytes) + size <= router->send_bytes);
 }
 
-/* Room for a message that counts until it has left. NULL when out of memory. */
+/* Allocates a message, which counts until it has left. Returns NULL when memory is short. */
 static struct parcel *parcel_create(struct router *router, uint32_t bucket, size_t size)
 {
     struct parcel *parcel = malloc(sizeof *parcel + size);
@@ -228,7 +230,7 @@ void router_close(struct router **self)
     }
 }
 
-/* Drops the parts that follow what was received last. */
+/* Drops the further parts of the last message. */
 static bool drop_rest(struct router *router)
 {
     while (zmq_msg_more(&router->received) != 0) {
@@ -266,7 +268,7 @@ static enum taken take_message(struct router *router, struct router_message *ret
     struct key32 client = {0};
     const char *user = zmq_msg_gets(message, "User-Id");
     if (user == NULL || !text_unhex(user, client.bytes, sizeof client.bytes)) {
-        return TAKEN_BROKEN; /* no handler of ours admitted it: the port must not go on */
+        return TAKEN_BROKEN; /* no handler of ours admitted it: the port must stop */
     }
     *ret_message = (struct router_message){.route = route,
                                            .client = client,
@@ -324,7 +326,7 @@ void router_kept_free(struct router_kept **self)
     }
 }
 
-/* libzmq says "localhost:UID:GID:PID" of ipc peers (SO_PEERCRED), and numbers of an address of
+/* libzmq gives "localhost:UID:GID:PID" for ipc peers (SO_PEERCRED), and a numeric address for
  * others. */
 bool router_is_local(struct router *router)
 {
@@ -370,10 +372,10 @@ enum router_sent router_send_draft(struct router *router, const struct route *ro
         router_drop_draft(router);
         return ROUTER_FULL;
     }
-    router->draft = NULL; /* the message's now */
+    router->draft = NULL; /* now owned by the message */
     if (zmq_send(router->socket, route->bytes, sizeof route->bytes, ZMQ_SNDMORE | ZMQ_DONTWAIT) >=
         0) {
-        /* The second part follows the first, which found the room. */
+        /* The second part follows the first, for which there was room. */
         if (zmq_msg_send(&message, router->socket, ZMQ_DONTWAIT) >= 0) {
             return ROUTER_SENT;
         }

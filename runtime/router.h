@@ -1,14 +1,15 @@
-/* runtime/router.h - the broker's side of a port: a CURVE ROUTER bound to ipc and tcp endpoints.
+/* runtime/router.h is the broker's side of a port, a CURVE ROUTER bound to ipc and tcp
+ * endpoints.
  *
  * A message is one part. Each comes with the client's X25519 key, proved by the handshake, and with
- * the route that an answer takes: routes end with their connection, keys do not, so whoever keeps
- * state keeps it by key. Clients may not choose their routing id, and messages of several parts are
- * dropped; both are counted. zap_start must have run. Used by one thread.
+ * the route of an answer. A route ends with its connection, but a key stays, so callers store state
+ * by key. Clients may not choose their routing id, and messages of several parts are dropped; both
+ * are counted. zap_start must have run. One thread uses a router.
  *
- * Memory is bounded by bytes, not by messages. What is sent and has not left yet is counted for all
- * clients together and for each client key, whatever number of connections it has: beyond either a
- * send is FULL. A key of which nothing is waiting may always be sent one message, so that nobody is
- * shut out by others. What is received waits in at most `receive_queue` messages of a connection;
+ * Memory is bounded by bytes, not by messages. Sent bytes that have not left yet are counted for
+ * all clients together and for each client key, however many connections it has. Beyond either cap
+ * a send returns ROUTER_FULL. A key without waiting bytes may always be sent one message, so that
+ * nobody is shut out by others. At most `receive_queue` received messages of a connection wait;
  * then its sender has to wait. */
 #ifndef BOURSE_RUNTIME_ROUTER_H
 #define BOURSE_RUNTIME_ROUTER_H
@@ -33,19 +34,20 @@ enum {
     ROUTER_SEND_KEY_BYTES = 64 << 20,
 };
 
-struct route { /* one connection, as libzmq numbers it; plain bytes, fit for a hash table */
+struct route { /* one connection, as libzmq numbers it; plain bytes for hash tables */
     uint8_t bytes[ROUTE_BYTES];
 };
 
 struct router_config {
     const struct identity *identity; /* the broker's transport key; borrowed */
     size_t max_message_bytes;
-    uint64_t io_threads; /* bits of those of the context that serve the port; 0: any */
-    /* Messages of one connection that wait to be received; 0: ROUTER_RECEIVE_QUEUE. */
+    uint64_t io_threads; /* bits of the context's threads that serve the port; 0: any */
+    /* Received messages of one connection that may wait; 0: ROUTER_RECEIVE_QUEUE. */
     unsigned receive_queue;
-    size_t send_bytes;     /* that wait to leave, in all; 0: ROUTER_SEND_BYTES */
-    size_t send_key_bytes; /* of these, to one client key; 0: ROUTER_SEND_KEY_BYTES */
-    const uid_t *uids;     /* ipc peers allowed, by SO_PEERCRED; none: whoever reaches the socket */
+    size_t send_bytes;     /* that wait to leave, in total; 0: ROUTER_SEND_BYTES */
+    size_t send_key_bytes; /* the part for one client key; 0: ROUTER_SEND_KEY_BYTES */
+    /* The ipc peers allowed, by SO_PEERCRED. None: every user who can open the socket. */
+    const uid_t *uids;
     size_t uid_count;
 };
 
@@ -58,55 +60,56 @@ struct router_message {
 
 struct router_counts {
     uint64_t dropped_parts;  /* messages of the wrong number of parts */
-    uint64_t dropped_routes; /* from peers with a routing id of their own making */
+    uint64_t dropped_routes; /* from peers that chose their own routing id */
 };
 
 enum router_sent {
     ROUTER_SENT,
-    ROUTER_GONE, /* no such connection any more */
-    ROUTER_FULL, /* too much waits for that client: it does not read */
+    ROUTER_GONE, /* the connection has ended */
+    ROUTER_FULL, /* too much waits for the client: it does not read */
     ROUTER_BROKEN,
 };
 
 bool router_open(void *context, const struct router_config *config, struct router **ret_router,
                  struct problem *ret_problem);
-/* "ipc://PATH", "tcp://ADDRESS:PORT" or "tcp://ADDRESS:*". ret_endpoint (may be NULL, capacity
- * bytes) gets the endpoint as bound, with its port. An ipc socket is made 0600, or 0660 with
+/* Binds to "ipc://PATH", "tcp://ADDRESS:PORT" or "tcp://ADDRESS:*". ret_endpoint (may be NULL,
+ * capacity bytes) gets the bound endpoint, with its port. An ipc socket is made 0600, or 0660 with
  * `group`. */
 bool router_bind(struct router *router, const char *endpoint, bool group, char *ret_endpoint,
                  size_t capacity, struct problem *ret_problem);
-/* Unbinds, gives what is queued half a second to leave, removes ipc sockets. */
+/* Unbinds, gives queued messages half a second to leave, and removes ipc sockets. */
 void router_close(struct router **self);
 
-/* 1: a message; 0: none within timeout_ms (0: do not wait, -1: for ever); -1: broken (the context
- * ends). */
+/* Returns 1 with a message, 0 for none within timeout_ms (0: do not wait, -1: for ever), and -1
+ * when the port is broken (the context ends). */
 int router_receive(struct router *router, int timeout_ms, struct router_message *ret_message);
-/* Keeps the message received last beyond the next receive: the caller's, who frees it. It points to
- * its bytes anew. NULL: out of memory, and the message is as it was. */
+/* Keeps the last message beyond the next receive. The caller frees the returned object.
+ * `message` then points to its bytes there. Returns NULL when memory is short; the message is
+ * then unchanged. */
 struct router_kept;
 struct router_kept *router_keep(struct router *router, struct router_message *message);
 void router_kept_free(struct router_kept **self);
-/* Whether the message received last, which is not kept, came over ipc. */
+/* Returns true when the last received message, which is not kept, came over ipc. */
 bool router_is_local(struct router *router);
-/* The descriptor of the connection of the message received last, which is not kept; -1: not known.
- * Its connection may be gone by now, and another one have its number. */
+/* Returns the connection's descriptor of the last received message, which is not kept; -1: unknown.
+ * The connection may be gone by now, and its number reused. */
 int router_descriptor(struct router *router);
-/* Reads nothing from the connection until told otherwise: its peer has to wait. For short pauses:
- * who is silent for half a minute is taken for dead. */
+/* Pauses or resumes reading from the connection; its peer has to wait. A pause must be short,
+ * because a peer that is silent for half a minute counts as dead. */
 void router_pause(int descriptor, bool is_paused);
-/* To a connection of `client`. Never waits. Copies the bytes. */
+/* Sends to a connection of `client`. The call never waits, and copies the bytes. */
 enum router_sent router_send(struct router *router, const struct route *route,
                              const struct key32 *client, const void *bytes, size_t length);
-/* The same for a message that is written where it leaves from: room for `length` bytes, or NULL
- * (FULL), until it is sent or dropped, or another draft takes its place. */
+/* Returns room for a message of `length` bytes that the caller writes in place, or NULL (as
+ * ROUTER_FULL). The room is valid until the message is sent or dropped, or until the next draft. */
 uint8_t *router_draft(struct router *router, const struct key32 *client, size_t length);
 enum router_sent router_send_draft(struct router *router, const struct route *route);
 void router_drop_draft(struct router *router);
-/* Bytes that wait to leave: to that key, and to all. Keys share their count with one in 4096
- * others, by a hash that nobody else knows. */
+/* The two functions return the bytes that wait to leave: for one key, and in total. Each key shares
+ * its count with one in 4096 others, by a secret hash. */
 size_t router_waiting_key(const struct router *router, const struct key32 *client);
 size_t router_waiting(const struct router *router);
-/* The zmq socket, for zmq_poll beside other things. */
+/* Returns the zmq socket, for zmq_poll beside other things. */
 void *router_socket(struct router *router);
 struct router_counts router_counts(const struct router *router);
 

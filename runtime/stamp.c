@@ -28,7 +28,8 @@ bool stamp_has_changed(const struct stamp *stamp, int fd)
     if (!stamp_take(fd, &now)) {
         return true;
     }
-    const bool has_its_names = now.names == stamp->names; /* else it has another ctime for that */
+    /* A changed number of names changes the ctime too. */
+    const bool has_its_names = now.names == stamp->names;
     return now.device != stamp->device || now.number != stamp->number || now.size != stamp->size ||
            !is_same_time(now.written, stamp->written) ||
            (has_its_names && !is_same_time(now.changed, stamp->changed));

@@ -1,5 +1,5 @@
-/* runtime/stamp.h - what of a file changes when its bytes do: whoever hashed it once need not do so
- * again while that is the same. */
+/* runtime/stamp.h takes the attributes of a file that change with its bytes. A file that was hashed
+ * once need not be hashed again while they stay the same. */
 #ifndef BOURSE_RUNTIME_STAMP_H
 #define BOURSE_RUNTIME_STAMP_H
 
@@ -7,11 +7,11 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* Of a file of another's, by its device and number. Times are those of its file system: two changes
- * within one tick of it look alike, and root can set them; so it tells of accidents, and not of
- * those who may change ourselves as well. */
+/* A stamp identifies a file by its device and number. Its times are those of the file system: two
+ * changes within one tick look alike, and root can set them. A stamp therefore detects accidents.
+ * It does not protect against users who could change our program as well. */
 struct stamp {
-    bool is_known; /* all zero: it is not */
+    bool is_known; /* all zero: unknown */
     dev_t device;
     ino_t number;
     nlink_t names;
@@ -19,10 +19,10 @@ struct stamp {
     struct timespec changed, written; /* ctime, mtime */
 };
 
-/* False: it cannot be looked at. */
+/* Takes a stamp. Returns false when the file cannot be examined. */
 bool stamp_take(int fd, struct stamp *ret_stamp);
-/* Whether its bytes may be others than when `stamp`, which is known, was taken. One that only lost
- * or got a name since is the same. */
+/* Returns true when the file's bytes may differ from those at the time of `stamp`, which is known.
+ * A file that only lost or gained a name is unchanged. */
 bool stamp_has_changed(const struct stamp *stamp, int fd);
 
 #endif

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The colours that tables and pictures are printed in (consumer/command/output.c,
- * planner/picture/picture_timeline.c). In the text of others they would do no harm. */
+/* The colours of tables and pictures (consumer/command/output.c,
+ * planner/picture/picture_timeline.c). They would be harmless in foreign text, too. */
 static const char *const styles[] = {"\033[0m", "\033[1m", "\033[31m", "\033[32m", "\033[34m"};
 enum { STYLES = sizeof styles / sizeof styles[0], STYLE_SIZE = 8, PIECE_BYTES = 512 };
 
@@ -16,7 +16,7 @@ struct guard {
     int fd;
     FILE *stream; /* NULL: the descriptor is no terminal */
     struct text_visible visible;
-    char style[STYLE_SIZE]; /* the beginning of a style */
+    char style[STYLE_SIZE]; /* beginning of a style */
     size_t style_length;
 };
 static struct guard guards[] = {{.fd = STDOUT_FILENO}, {.fd = STDERR_FILENO}};
@@ -45,8 +45,8 @@ static enum match match_style(const char *text, size_t length)
     return MATCH_NONE;
 }
 
-/* Writes what one more byte makes certain. At most STYLE_SIZE bytes are shown, and what was
- * held. */
+/* Writes the characters that one more byte makes certain: at most STYLE_SIZE bytes, and the held
+ * ones. */
 static size_t take_byte(struct guard *guard, char byte, char *ret_text)
 {
     size_t written = 0;
@@ -74,7 +74,7 @@ static size_t take_byte(struct guard *guard, char byte, char *ret_text)
     return text_visible(&guard->visible, &byte, 1, ret_text);
 }
 
-/* For fopencookie: returns 0 when it fails. */
+/* A write function for fopencookie: it returns 0 on failure. */
 static ssize_t write_guarded(void *cookie, const char *bytes, size_t size)
 {
     struct guard *guard = cookie;
@@ -101,14 +101,14 @@ static bool guard_begin(struct guard *guard, int mode)
     if (guard->stream == NULL) {
         return false;
     }
-    (void)setvbuf(guard->stream, NULL, mode, 0); /* as stdio has it of a terminal */
+    (void)setvbuf(guard->stream, NULL, mode, 0); /* as stdio does for a terminal */
     return true;
 }
 
 void terminal_guard(void)
 {
     if (guard_begin(&guards[0], _IOLBF)) {
-        stdout = guards[0].stream; /* the C library allows it, and so printf goes there */
+        stdout = guards[0].stream; /* the C library allows it, and printf then writes there */
     }
     if (guard_begin(&guards[1], _IONBF)) {
         stderr = guards[1].stream;
@@ -119,9 +119,9 @@ void terminal_control(FILE *to, const char *sequence)
 {
     for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
         if (guards[i].stream == to) {
-            (void)fflush(to); /* what was printed first comes first */
-            (void)write_whole(guards[i].fd, sequence,
-                              strlen(sequence)); /* as fputs: stdio's mark tells */
+            (void)fflush(to); /* earlier output comes first */
+            /* A failure is ignored here; stdio's error mark tells, as after fputs. */
+            (void)write_whole(guards[i].fd, sequence, strlen(sequence));
             return;
         }
     }

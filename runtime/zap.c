@@ -12,8 +12,9 @@
 
 #define ZAP_ENDPOINT "inproc://zeromq.zap.01"
 
-/* Request, RFC 27: version, request id, domain, address, routing id, mechanism, credentials (CURVE:
- * the 32-byte key). Reply: version, request id, status code, status text, user id, metadata. */
+/* The request of RFC 27 has version, request id, domain, address, routing id, mechanism,
+ * credentials (CURVE: the 32-byte key). The reply has version, request id, status code, status
+ * text, user id, metadata. */
 enum {
     PART_VERSION,
     PART_REQUEST,
@@ -27,7 +28,7 @@ enum {
 enum { PART_BYTES = 256, KEY_BYTES = 32 };
 
 struct request {
-    size_t part_count; /* as sent, which may be more than is kept */
+    size_t part_count; /* as sent, which may be more than are kept */
     size_t lengths[PART_COUNT];
     uint8_t parts[PART_COUNT][PART_BYTES];
 };
@@ -48,8 +49,8 @@ static bool part_is(const struct request *request, size_t part, const char *text
            memcmp(request->parts[part], text, strlen(text)) == 0;
 }
 
-/* Reads all parts, keeping what fits; a part that does not is kept as too long to equal anything.
- */
+/* Reads all parts and keeps those that fit. A longer part is kept with its length, so that it
+ * equals nothing. */
 static bool receive_request(void *handler, struct request *ret_request)
 {
     *ret_request = (struct request){0};
@@ -190,8 +191,8 @@ void zap_stop(struct zap **self)
     struct zap *zap = *self;
     if (zap != NULL) {
         if (zap->running) {
-            (void)zmq_send(zap->stop_sender, "", 0,
-                           0); /* fails only if the context ends, and the thread with it */
+            /* The send fails only if the context ends, and the thread with it. */
+            (void)zmq_send(zap->stop_sender, "", 0, 0);
             (void)pthread_join(zap->thread, NULL);
         }
         close_socket(zap->stop_sender);

@@ -1,10 +1,11 @@
-/* runtime/zap.h - who may connect: the ZAP handler (ZeroMQ RFC 27) of this process.
+/* runtime/zap.h decides which clients may connect. It is the ZAP handler (ZeroMQ RFC 27) of this
+ * process.
  *
  * A thread of its own answers libzmq's question for each handshake. It admits every CURVE client of
- * the domain "bourse" and gives the hex of its X25519 key as User-Id, which libzmq attaches to
- * every message of that connection; which account, if any, stands behind the key is the broker's to
- * know, so unknown keys are simply anonymous (D6). NULL and PLAIN, and other domains, are refused
- * and counted. */
+ * the domain "bourse", and gives the hex of its X25519 key as User-Id. libzmq attaches the User-Id
+ * to every message of the connection. The broker knows which account, if any, belongs to the key;
+ * unknown keys are simply anonymous (D6). NULL and PLAIN, and other domains, are refused and
+ * counted. */
 #ifndef BOURSE_RUNTIME_ZAP_H
 #define BOURSE_RUNTIME_ZAP_H
 
@@ -22,12 +23,12 @@ struct zap_counts {
     uint64_t refused;
 };
 
-/* Starts the handler of `context` (a zmq context; one handler each). Before any router is opened.
- */
+/* Starts the handler of `context` (a zmq context; one handler each). Call it before any router is
+ * opened. */
 bool zap_start(void *context, struct zap **ret_zap, struct problem *ret_problem);
-/* Ends the thread and waits for it. Before the context is destroyed. */
+/* Ends the thread and waits for it. Call it before the context is destroyed. */
 void zap_stop(struct zap **self);
-/* May be called from any thread. */
+/* Returns the counts; any thread may call it. */
 struct zap_counts zap_counts(const struct zap *zap);
 
 #endif

@@ -1,3 +1,4 @@
+/* The functions here check a stored ledger for ledger_check. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -9,13 +10,13 @@
 #include "ledger/accounts.h"
 #include "ledger/store/sqlite_tables.h"
 
-/* The tree first: once its root is the one that was signed, a row that does not give its leaf is
- * the row's fault. What stands in no leaf is held against something else: money against the
- * balances, the bytes of a result against its hash and its batch, outcomes against results. */
+/* The tree is checked first. Once its root equals the signed one, a row that does not give its leaf
+ * is wrong itself. Data in no leaf is compared with other data. Money must agree with the balances,
+ * the bytes of a result with its hash and batch, and outcomes with results. */
 
 enum { FIRST_ACCOUNT = 3, ENTRY_COLUMN = 0, LOG_INDEX_COLUMN = 1, LEAF_COLUMN = 3 };
 
-struct tally { /* one account, as the rows tell it */
+struct tally { /* one account, computed from the rows */
     struct key32 key;
     int64_t available_micro, held_micro;
 };
@@ -23,7 +24,7 @@ struct tally { /* one account, as the rows tell it */
 struct check {
     sqlite3 *database;
     sqlite3_stmt *node;  /* hash of (level, idx) */
-    sqlite3_stmt *batch; /* leaves of a log index */
+    sqlite3_stmt *batch; /* leaves of the batch at a log index */
     struct tally *tallies;
     size_t tally_count;
     uint64_t tree_size;
@@ -48,7 +49,7 @@ static enum ledger_store_status unreadable(struct check *check, const char *tabl
     return code == SQLITE_OK ? LEDGER_STORE_CORRUPT : store_status_of(code);
 }
 
-/* What a walk ended with: its own finding, or the database's failure. */
+/* Ends a walk and returns its own finding, or the database's failure. */
 static enum ledger_store_status end_walk(struct check *check, sqlite3_stmt *rows, int step,
                                          const char *table, enum ledger_store_status status)
 {
@@ -61,7 +62,7 @@ static enum ledger_store_status end_walk(struct check *check, sqlite3_stmt *rows
 
 /* ---- the tree */
 
-/* Reads the stored node; false when it is not there or has the wrong size. */
+/* Reads the stored node. Returns false when it is absent or has the wrong size. */
 static bool read_node(struct check *check, unsigned level, uint64_t index, struct hash32 *ret_hash)
 {
     (void)sqlite3_bind_int64(check->node, 1, level); /* a failed bind selects nothing */
@@ -116,8 +117,8 @@ static enum ledger_store_status walk_leaves(struct tree_walk *walk)
     return end_walk(check, rows, step, "tree", walk->status);
 }
 
-/* The stored checkpoint: signed by the log, of just this tree. A market that never logged has
- * none. */
+/* Checks that the log signed the stored checkpoint for exactly this tree. A market that never
+ * logged has no checkpoint. */
 static enum ledger_store_status check_signature(struct check *check, const struct merkle *tree,
                                                 const struct key32 *log_key)
 {
@@ -145,7 +146,7 @@ static enum ledger_store_status check_signature(struct check *check, const struc
                            "signed for %" PRIu64,
                            tree->size, checkpoint.size);
         }
-        step = SQLITE_DONE; /* there is only one */
+        step = SQLITE_DONE; /* there is only one row */
     }
     return end_walk(check, row, step, "checkpoint", status);
 }
@@ -173,7 +174,8 @@ static bool add_effect(struct tally *tally, struct ledger_effect effect)
            !__builtin_add_overflow(tally->held_micro, effect.held_micro, &tally->held_micro);
 }
 
-/* A mint's leaf names the key of the account, which its row does not. */
+/* Completes a record from the row. A mint's leaf names the key of the account, but its row does
+ * not. */
 static bool complete(struct check *check, struct ledger_record *record)
 {
     if (record->kind == LEDGER_ACCOUNT) {
@@ -213,7 +215,7 @@ static bool check_leaf(struct check *check, sqlite3_stmt *row, const struct ledg
            hash32_equal(&stored, &leaf);
 }
 
-/* The encoded result: what its row's hash says, and what stood at that place of the signed
+/* Compares the encoded result with its row's hash, and with the leaf at its place in the signed
  * batch. */
 static bool check_result(struct check *check, sqlite3_stmt *row, const struct ledger_record *record)
 {
@@ -222,8 +224,8 @@ static bool check_result(struct check *check, sqlite3_stmt *row, const struct le
     size_t length = (size_t)sqlite3_column_bytes(row, column);
     struct hash32 hash = sha256_of(bytes, length);
     struct hash32 leaf = merkle_leaf_hash(bytes, length);
-    (void)sqlite3_bind_int64(check->batch, 1,
-                             (sqlite3_int64)record->batch_index); /* see read_node */
+    /* A failed bind selects nothing. */
+    (void)sqlite3_bind_int64(check->batch, 1, (sqlite3_int64)record->batch_index);
     bool good = hash32_equal(&hash, &record->hash) && sqlite3_step(check->batch) == SQLITE_ROW;
     if (good) {
         const uint8_t *leaves = sqlite3_column_blob(check->batch, 0);
@@ -241,7 +243,7 @@ static enum ledger_store_status check_row(struct check *check, enum ledger_table
     struct ledger_record record;
     uint64_t entry = (uint64_t)sqlite3_column_int64(row, ENTRY_COLUMN);
     bool good = tables_read(row, table, &record) &&
-                table_holds(table, record.kind) && /* a kind of another table */
+                table_holds(table, record.kind) && /* false: a kind of another table */
                 complete(check, &record) && check_leaf(check, row, &record) &&
                 (table != TABLE_RESULTS || check_result(check, row, &record));
     check->rows++;
@@ -256,8 +258,8 @@ static enum ledger_store_status check_table(struct check *check, enum ledger_tab
     char sql[96];
     sqlite3_stmt *rows = NULL;
     int step = SQLITE_ERROR;
-    (void)snprintf(sql, sizeof sql, "SELECT * FROM %s ORDER BY entry",
-                   table_name(table)); /* fits */
+    /* The text fits. */
+    (void)snprintf(sql, sizeof sql, "SELECT * FROM %s ORDER BY entry", table_name(table));
     if (sqlite3_prepare_v2(check->database, sql, -1, &rows, NULL) != SQLITE_OK) {
         return unreadable(check, table_name(table));
     }
@@ -319,7 +321,7 @@ static enum ledger_store_status check_balances(struct check *check)
     return status;
 }
 
-/* The first row that `query` finds, an entry, is wrong: `what` is said of it. */
+/* Reports the first entry that `query` finds as wrong; `what` describes the fault. */
 static enum ledger_store_status check_none(struct check *check, const char *query, const char *what)
 {
     sqlite3_stmt *rows = NULL;
@@ -335,7 +337,7 @@ static enum ledger_store_status check_none(struct check *check, const char *quer
     return end_walk(check, rows, step, "outcomes", status);
 }
 
-/* Ranks as ledger_store_append gives them: an accepted result is 2, a failed or refuted one 1, a
+/* The ranks are those of ledger_store_append: an accepted result is 2, a failed or refuted one 1. A
  * late one decides nothing. */
 static enum ledger_store_status check_outcomes(struct check *check)
 {
@@ -372,7 +374,7 @@ static enum ledger_store_status prepare(struct check *check)
         (void)sqlite3_finalize(count); /* repeats the step's code */
         return unreadable(check, "accounts");
     }
-    /* Numbers have no gap: 0 to 2 are the system's, the others have a row each. */
+    /* Numbers have no gap: 0 to 2 are the system's, and each other number has a row. */
     check->tally_count = FIRST_ACCOUNT + (size_t)sqlite3_column_int64(count, 0);
     (void)sqlite3_finalize(count); /* only read */
     check->tallies = calloc(check->tally_count, sizeof *check->tallies);
@@ -386,7 +388,8 @@ static enum ledger_store_status run(struct check *check, const struct key32 *log
         status = check_tree(check, log_key);
     }
     for (int table = 0; status == LEDGER_STORE_OK && table < TABLE_COUNT; table++) {
-        status = check_table(check, (enum ledger_table)table); /* accounts first: mints need keys */
+        /* Accounts first, because mints need their keys. */
+        status = check_table(check, (enum ledger_table)table);
     }
     static enum ledger_store_status (*const last[])(struct check *) = {check_counts, check_balances,
                                                                        check_outcomes};

@@ -35,7 +35,7 @@ static ssize_t write_at(int fd, const void *bytes, size_t length, off_t offset)
 
 static atomic_bool reads_failed;
 
-/* SQLite takes EIO, ENXIO and ERANGE of a read for a damaged file system, and then for damaged
+/* SQLite takes EIO, ENXIO and ERANGE from a read for a damaged file system, and reports damaged
  * data. */
 static ssize_t as_failed(ssize_t count)
 {
@@ -59,7 +59,7 @@ static ssize_t read_at(int fd, void *bytes, size_t length, off_t offset)
 static void replace_calls(void)
 {
     static const struct {
-        const char *name; /* SQLite's own; it uses one of each kind, as it was built */
+        const char *name; /* SQLite's name; each build uses one of each kind */
         sqlite3_syscall_ptr call;
     } calls[] = {
         {"write", (sqlite3_syscall_ptr)write_next},  {"pwrite", (sqlite3_syscall_ptr)write_at},
@@ -68,7 +68,7 @@ static void replace_calls(void)
     sqlite3_vfs *vfs = sqlite3_vfs_find("unix");
     for (size_t i = 0; vfs != NULL && i < sizeof calls / sizeof calls[0]; i++) {
         if (vfs->xGetSystemCall(vfs, calls[i].name) != NULL) {
-            (void)vfs->xSetSystemCall(vfs, calls[i].name, calls[i].call); /* it is there */
+            (void)vfs->xSetSystemCall(vfs, calls[i].name, calls[i].call); /* the call exists */
         }
     }
 }
@@ -92,7 +92,7 @@ static bool is_of_the_machine(int code)
     case SQLITE_OK:
     case SQLITE_ROW:
     case SQLITE_DONE:
-    case SQLITE_ERROR: /* a table or column that is not there */
+    case SQLITE_ERROR: /* a missing table or column */
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return false;
@@ -116,7 +116,7 @@ static int keep_first(void *context, int columns, char **values, char **names)
     return 0;
 }
 
-/* "... Page 144: unable to get the page. error code=8458" */
+/* Returns true for a line such as "... Page 144: unable to get the page. error code=8458". */
 static bool says_unread(const char *line)
 {
     static const char words[] = "error code=";
@@ -128,7 +128,8 @@ enum pages_status sqlite_check_pages(sqlite3 *database, const char *table, char 
 {
     char sql[128] = "PRAGMA quick_check(1)";
     if (table != NULL) {
-        (void)snprintf(sql, sizeof sql, "PRAGMA quick_check('%.60s')", table); /* our own names */
+        /* The names are our own. */
+        (void)snprintf(sql, sizeof sql, "PRAGMA quick_check('%.60s')", table);
     }
     ret_why[0] = '\0';
     if (sqlite3_exec(database, sql, keep_first, ret_why, NULL) != SQLITE_OK) {

@@ -1,30 +1,31 @@
-/* ledger/store/sqlite_code.h - what SQLite's error codes mean to us: the data is wrong, or the
- * machine could not. */
+/* ledger/store/sqlite_code.h interprets SQLite's error codes. Either the data is wrong, or the
+ * machine failed. */
 #ifndef BOURSE_LEDGER_STORE_SQLITE_CODE_H
 #define BOURSE_LEDGER_STORE_SQLITE_CODE_H
 
 #include <sqlite3.h>
 #include <stdbool.h>
 
-/* From the first call on, SQLite tells what a disk does as what it is. A write that a quota refuses
- * (EDQUOT) is a full disk, SQLITE_FULL: by itself it knows ENOSPC only. A read that fails (EIO) is
- * SQLITE_IOERR: by itself it says SQLITE_CORRUPT, as of damaged data. For the process, and before
- * it opens a database. */
+/* Makes SQLite report disk failures as they are, from the first call on. A write that a quota
+ * refuses (EDQUOT) becomes a full disk, SQLITE_FULL; SQLite itself knows ENOSPC only. A failed read
+ * (EIO) becomes SQLITE_IOERR; SQLite itself reports damaged data, SQLITE_CORRUPT. The call is for
+ * the whole process, before it opens a database. */
 void sqlite_know_errors(void);
 
-/* Whether a read of a database has failed in this process since that call. What was found wrong
- * then is no finding: the bytes that were not read may be whole. */
+/* Returns true when a read of a database has failed in this process since sqlite_know_errors. A
+ * fault found then proves nothing, because the unread bytes may be intact. */
 bool sqlite_reads_failed(void);
 
-/* Whether the last failure on `database` (NULL: it could not even be opened) says something of the
- * machine (disk, memory, rights, locks) and nothing of the data. False also when nothing failed. */
+/* Returns true when the last failure on `database` concerns the machine (disk, memory, rights,
+ * locks) and not the data. NULL stands for a database that could not be opened. Returns false also
+ * when nothing failed. */
 bool sqlite_could_not(sqlite3 *database);
 
 enum pages_status { PAGES_WHOLE, PAGES_DAMAGED, PAGES_UNREAD };
 enum { PAGES_TEXT = 200 };
-/* Looks at every page of `table`, or of the whole database where that is NULL. Anything but WHOLE
- * says why: a page that the disk did not give is UNREAD, although SQLite's own check calls it
- * damaged. */
+/* Checks every page of `table`, or of the whole database for NULL. For any status but PAGES_WHOLE,
+ * ret_why gets the reason. A page that the disk did not give is PAGES_UNREAD, although SQLite's own
+ * check calls it damaged. */
 enum pages_status sqlite_check_pages(sqlite3 *database, const char *table,
                                      char ret_why[PAGES_TEXT]);
 

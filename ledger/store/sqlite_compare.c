@@ -1,3 +1,4 @@
+/* A stored ledger is compared here with the records that a replay of the journal gives. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,14 +8,14 @@
 #include "base/text.h"
 #include "ledger/store/sqlite_tables.h"
 
-/* What a journal leads to is bound to a statement that returns it: so there is a row on either
- * side, and one way to compare and to print them, whatever their columns are. */
+/* A statement that returns its bound values holds the row that the journal gives. Each side is then
+ * a row, and one function compares and prints rows of any columns. */
 
 enum side { SIDE_NODE, SIDE_BATCH, SIDE_BALANCE, SIDES };
 
 struct table_rows {
     const char *name;
-    int keys; /* so many columns at the left say which row it is */
+    int keys; /* so many columns at the left identify the row */
     sqlite3_stmt *stored, *led_to;
 };
 
@@ -26,18 +27,18 @@ struct tally {
 struct ledger_comparison {
     sqlite3 *database;
     struct table_rows tables[TABLE_COUNT];
-    bool has_row[TABLE_COUNT]; /* `stored` stands on one that was not compared yet */
+    bool has_row[TABLE_COUNT]; /* `stored` is at a row that was not compared yet */
     struct table_rows sides[SIDES];
     struct merkle tree;
     uint64_t next_entry;
-    uint64_t batch_index; /* of the command whose batch was compared last */
+    uint64_t batch_index; /* the last command whose batch was compared */
     struct tally *tallies;
     size_t tally_count;
     enum ledger_store_status node_status; /* the first fault inside merkle_append */
     struct problem problem;
 };
 
-/* Key columns first. */
+/* The key columns come first. */
 static const struct {
     const char *name, *stored, *led_to;
     int keys;
@@ -54,13 +55,14 @@ static const struct {
 
 static const char stored_outcomes[] =
     "SELECT job, idx, entry, rank FROM outcomes ORDER BY job, idx";
-/* The last of those with the highest rank, as ledger_store_append keeps it. */
+/* Selects the last entry with the highest rank, as ledger_store_append keeps it. */
 static const char led_to_outcomes[] =
     "SELECT job, idx, best & 0xffffffffffffff, best >> 56 FROM"
     " (SELECT job, idx, max((CASE status WHEN 0 THEN 2 ELSE 1 END << 56) | entry) AS best"
     "  FROM results WHERE status <> 3 GROUP BY job, idx) ORDER BY job, idx";
 
-/* Rows that no record leads to. Results and what was held have been compared by then. */
+/* The queries find rows that no record gives. Results and held results have been compared by
+ * then. */
 static const char surplus_batches[] =
     "SELECT log_index FROM batches EXCEPT SELECT batch_index FROM results"
     " EXCEPT SELECT log_index FROM held";
@@ -69,7 +71,7 @@ static const char surplus_nodes[] =
     " OR idx >= (?1 >> level) LIMIT 1";
 static_assert(TREE_LEVEL_STEP == 8, "the levels that are stored");
 
-/* ---- what differs, in words */
+/* ---- differences in words */
 
 enum { VALUE_TEXT = 96, ROW_TEXT = 2 * VALUE_TEXT, BYTES_SHOWN = 32 };
 
@@ -97,7 +99,7 @@ static void print_value(sqlite3_stmt *row, int column, char ret_text[VALUE_TEXT]
             (void)snprintf(ret_text, VALUE_TEXT, "%.32s... (%zu bytes)", hex, length);
         }
         return;
-    default: /* text; a column that is STRICT has no other numbers */
+    default: /* text; a STRICT column has no other types */
         bytes = sqlite3_column_text(row, column);
         text_printable((const char *)bytes, (size_t)sqlite3_column_bytes(row, column), text,
                        sizeof text);
@@ -106,7 +108,7 @@ static void print_value(sqlite3_stmt *row, int column, char ret_text[VALUE_TEXT]
     }
 }
 
-/* "entry 12", "level 8, idx 3": the first columns of `row`, which are called as those of
+/* Writes "entry 12" or "level 8, idx 3": the first columns of `row`, with the names from
  * `stored`. */
 static void print_row(sqlite3_stmt *stored, sqlite3_stmt *row, int keys, char ret_text[ROW_TEXT])
 {
@@ -171,7 +173,7 @@ static bool is_same(sqlite3_stmt *stored, sqlite3_stmt *led_to, int column)
            (length == 0 || memcmp(bytes, others, (size_t)length) == 0);
 }
 
-/* Both statements stand on a row. */
+/* Compares two statements that are both at a row. */
 static enum ledger_store_status compare_row(struct ledger_comparison *comparison,
                                             const struct table_rows *rows)
 {
@@ -231,9 +233,10 @@ static enum ledger_store_status compare_record(struct ledger_comparison *compari
     return status == LEDGER_STORE_OK ? read_on(comparison, table) : status;
 }
 
-/* ---- rows that follow from several */
+/* ---- rows that follow from several records */
 
-/* The row of `side` whose columns were bound to its `led_to`, the first of them numbers. */
+/* Compares the row of `side` with the columns bound to its `led_to`. The key columns are
+ * numbers. */
 static enum ledger_store_status compare_side(struct ledger_comparison *comparison, enum side side,
                                              const sqlite3_int64 *keys)
 {
@@ -260,8 +263,9 @@ static void compare_node(void *context, unsigned level, uint64_t index, const st
     struct ledger_comparison *comparison = context;
     if (level % TREE_LEVEL_STEP == 0 && comparison->node_status == LEDGER_STORE_OK) {
         const sqlite3_int64 keys[] = {level, (sqlite3_int64)index};
+        /* A failed bind shows up as a difference. */
         (void)sqlite3_bind_blob(comparison->sides[SIDE_NODE].led_to, 3, hash->bytes,
-                                sizeof hash->bytes, SQLITE_STATIC); /* it would be told apart */
+                                sizeof hash->bytes, SQLITE_STATIC);
         comparison->node_status = compare_side(comparison, SIDE_NODE, keys);
     }
 }
@@ -275,8 +279,9 @@ static enum ledger_store_status compare_batch(struct ledger_comparison *comparis
     const sqlite3_int64 key = (sqlite3_int64)log_index;
     sqlite3_stmt *led_to = comparison->sides[SIDE_BATCH].led_to;
     comparison->batch_index = log_index;
+    /* A failed bind shows up as a difference. */
     (void)sqlite3_bind_blob(led_to, 2, batch->signature.bytes, sizeof batch->signature.bytes,
-                            SQLITE_STATIC); /* as in compare_node */
+                            SQLITE_STATIC);
     (void)sqlite3_bind_blob64(led_to, 3, batch->leaves, batch->count * sizeof batch->leaves[0],
                               SQLITE_STATIC);
     return compare_side(comparison, SIDE_BATCH, &key);
@@ -309,7 +314,8 @@ static enum ledger_store_status compare_balances(struct ledger_comparison *compa
     for (size_t i = 0; i < comparison->tally_count; i++) {
         const struct tally *tally = &comparison->tallies[i];
         const sqlite3_int64 key = (sqlite3_int64)i;
-        (void)sqlite3_bind_int64(led_to, 2, tally->available_micro); /* as in compare_node */
+        /* A failed bind shows up as a difference. */
+        (void)sqlite3_bind_int64(led_to, 2, tally->available_micro);
         (void)sqlite3_bind_int64(led_to, 3, tally->held_micro);
         const enum ledger_store_status status =
             tally->is_moved ? compare_side(comparison, SIDE_BALANCE, &key) : LEDGER_STORE_OK;
@@ -366,7 +372,7 @@ static enum ledger_store_status compare_outcomes(struct ledger_comparison *compa
     return status;
 }
 
-/* The first row of `sql`, if there is one, is too many. A parameter is the size of the tree. */
+/* Reports the first row of `sql`, if any, as surplus. A parameter gets the size of the tree. */
 static enum ledger_store_status find_surplus(struct ledger_comparison *comparison,
                                              const char *table, const char *sql)
 {
@@ -374,7 +380,8 @@ static enum ledger_store_status find_surplus(struct ledger_comparison *compariso
     if (sqlite3_prepare_v2(comparison->database, sql, -1, &rows, NULL) != SQLITE_OK) {
         return unreadable(comparison, table);
     }
-    (void)sqlite3_bind_int64(rows, 1, (sqlite3_int64)comparison->tree.size); /* if there is one */
+    /* Fails without a parameter. */
+    (void)sqlite3_bind_int64(rows, 1, (sqlite3_int64)comparison->tree.size);
     const int step = sqlite3_step(rows);
     enum ledger_store_status status = LEDGER_STORE_OK;
     if (step == SQLITE_ROW) {

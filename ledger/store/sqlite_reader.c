@@ -1,3 +1,4 @@
+/* Readers of the stored ledger answer statements, trades, outcomes and receipts. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +32,8 @@ static_assert(LEDGER_CAPTURE == 4 && LEDGER_FEE == 7,
               "the numbers are part of the ledger's format");
 
 static const char *const statements[STATEMENTS] = {
-    /* Two ordered walks, each cut at the limit, merged: an OR would sort the account's whole
-     * history. */
+    /* The query merges two ordered walks, each cut at the limit. An OR would sort the account's
+     * whole history. */
     [SELECT_STATEMENT] =
         "SELECT m.entry, m.log_index, m.log_time_ns, m.kind, m.debit, m.credit, m.amount, m.job,"
         " m.lease, m.idx, f.device, fee.amount"
@@ -42,8 +43,8 @@ static const char *const statements[STATEMENTS] = {
         "   AND credit <> debit AND entry < ?2 ORDER BY entry DESC LIMIT ?3)"
         "  ORDER BY entry DESC LIMIT ?3) m"
         " LEFT JOIN fills f ON f.lease = m.lease AND m.lease <> 0"
-        /* The fee of a capture is the entry after it; rows of one result, so that no other can be
-         * meant. */
+        /* The fee of a capture is the next entry, for the same result, so that no other fee can
+         * match. */
         " LEFT JOIN transfers fee ON fee.entry = m.entry + 1 AND fee.kind = " KIND_FEE
         "  AND m.kind = " KIND_CAPTURE " AND fee.job = m.job AND fee.idx = m.idx"
         "  AND fee.attempt = m.attempt"
@@ -59,8 +60,7 @@ static const char *const statements[STATEMENTS] = {
                       " WHERE entry < ?1 ORDER BY entry DESC LIMIT ?2",
     [SELECT_OUTCOMES] = "SELECT " OUTCOME " FROM outcomes o JOIN results r ON r.entry = o.entry"
                         " WHERE o.job = ?1 AND o.idx >= ?2 ORDER BY o.idx LIMIT ?3",
-    /* An accepted result always decides, so that the index of those that are not has all of
-     * these. */
+    /* An accepted result always decides, so the index of other results holds all of these. */
     [SELECT_OTHERS] =
         "SELECT " OUTCOME " FROM results r LEFT JOIN outcomes o ON o.job = r.job AND o.idx = r.idx"
         " WHERE r.job = ?1 AND r.status <> 0 AND r.entry >= ?2 AND r.entry IS NOT o.entry"
@@ -130,7 +130,7 @@ void ledger_reader_close(struct ledger_reader **self)
         (void)sqlite3_finalize(reader->prepared[i]); /* repeats the last step's code */
     }
     tree_reader_fini(&reader->tree);
-    (void)sqlite3_close_v2(reader->database); /* read only */
+    (void)sqlite3_close_v2(reader->database); /* the database is read only */
     free(reader);
     *self = NULL;
 }
@@ -140,7 +140,7 @@ sqlite3 *ledger_reader_database(struct ledger_reader *reader)
     return reader->database;
 }
 
-/* What a walk over rows ended with: its own failure, or the database's. */
+/* Ends a walk over rows and returns its own failure, or the database's. */
 static enum ledger_store_status end_walk(sqlite3_stmt *statement, int code,
                                          enum ledger_store_status status)
 {
@@ -164,12 +164,12 @@ static void read_money(sqlite3_stmt *select, uint32_t account, struct ledger_sta
         .log_time_ns = sqlite3_column_int64(select, 2),
         .kind = record.kind,
         .index = (uint32_t)sqlite3_column_int64(select, 9),
-        .has_index =
-            sqlite3_column_int64(select, 8) != 0, /* only what a lease earned has a subtask */
+        /* Entries with a lease are earnings of a subtask. */
+        .has_index = sqlite3_column_int64(select, 8) != 0,
         .counterparty = UINT32_MAX,
     };
-    (void)column_bytes(select, 7, row.job.bytes,
-                       sizeof row.job.bytes); /* zeros when damaged: audit's to find */
+    /* Damaged ids become zeros; the audit finds them. */
+    (void)column_bytes(select, 7, row.job.bytes, sizeof row.job.bytes);
     (void)column_bytes(select, 10, row.device.bytes, sizeof row.device.bytes); /* zeros: none */
     row.fee_micro = sqlite3_column_int64(select, 11);
     if (record.debit != record.credit) {
@@ -195,7 +195,7 @@ enum ledger_store_status ledger_reader_statement(struct ledger_reader *reader, u
     bool from_end = before == 0 || before > INT64_MAX;
     size_t count = 0;
     int code = SQLITE_DONE;
-    (void)sqlite3_bind_int64(select, 1, account); /* a failed bind compares with NULL: no rows */
+    (void)sqlite3_bind_int64(select, 1, account); /* a failed bind gives no rows */
     (void)sqlite3_bind_int64(select, 2, from_end ? INT64_MAX : (sqlite3_int64)before);
     (void)sqlite3_bind_int64(select, 3, (sqlite3_int64)limit);
     while (count < limit && (code = sqlite3_step(select)) == SQLITE_ROW) {
@@ -221,7 +221,7 @@ static void read_result(sqlite3_stmt *select, struct ledger_statement_row *ret_r
         .given_ns = sqlite3_column_int64(select, 6),
         .is_failed = sqlite3_column_int(select, 7) != 0,
     };
-    (void)column_bytes(select, 3, row.job.bytes, sizeof row.job.bytes); /* as in read_money */
+    (void)column_bytes(select, 3, row.job.bytes, sizeof row.job.bytes); /* zeros when damaged */
     (void)column_bytes(select, 5, row.device.bytes, sizeof row.device.bytes);
     *ret_row = row;
 }
@@ -259,7 +259,7 @@ enum ledger_store_status ledger_reader_results(struct ledger_reader *reader, uin
     uint64_t from = until > walk ? until - walk : 0;
     size_t count = 0;
     int code = SQLITE_DONE;
-    (void)sqlite3_bind_int64(select, 1, (sqlite3_int64)until); /* as above */
+    (void)sqlite3_bind_int64(select, 1, (sqlite3_int64)until); /* a failed bind gives no rows */
     (void)sqlite3_bind_int64(select, 2, (sqlite3_int64)from);
     (void)sqlite3_bind_int64(select, 3, account);
     (void)sqlite3_bind_int64(select, 4, (sqlite3_int64)limit);
@@ -316,8 +316,8 @@ enum ledger_store_status ledger_reader_trades(struct ledger_reader *reader, uint
     bool from_end = before == 0 || before > INT64_MAX;
     size_t count = 0;
     int code = SQLITE_DONE;
-    (void)sqlite3_bind_int64(select, 1,
-                             from_end ? INT64_MAX : (sqlite3_int64)before); /* as above */
+    /* A failed bind gives no rows. */
+    (void)sqlite3_bind_int64(select, 1, from_end ? INT64_MAX : (sqlite3_int64)before);
     (void)sqlite3_bind_int64(select, 2, (sqlite3_int64)limit);
     while (count < limit && (code = sqlite3_step(select)) == SQLITE_ROW) {
         read_trade(select, &ret_rows[count++]);
@@ -375,7 +375,7 @@ static enum ledger_store_status read_outcomes(sqlite3_stmt *select, const struct
     size_t count = 0;
     size_t bytes = 0;
     int code = SQLITE_DONE;
-    (void)sqlite3_bind_blob(select, 1, job->bytes, sizeof job->bytes, SQLITE_STATIC); /* as above */
+    (void)sqlite3_bind_blob(select, 1, job->bytes, sizeof job->bytes, SQLITE_STATIC);
     (void)sqlite3_bind_int64(select, 2, from > INT64_MAX ? INT64_MAX : (sqlite3_int64)from);
     (void)sqlite3_bind_int64(select, 3, (sqlite3_int64)limit);
     while (count < limit && (code = sqlite3_step(select)) == SQLITE_ROW) {
@@ -422,7 +422,7 @@ enum ledger_store_status ledger_reader_others(struct ledger_reader *reader, cons
 
 /* ---- measured times */
 
-/* All zeros where it is not that long. */
+/* Copies a blob of `length` bytes, or zeros when its length differs. */
 static void copy_fixed(sqlite3_stmt *select, int column, uint8_t *ret_bytes, size_t length)
 {
     const void *bytes = sqlite3_column_blob(select, column);
@@ -463,7 +463,7 @@ enum ledger_store_status ledger_reader_measured(struct ledger_reader *reader, ui
     size_t count = 0;
     int code = SQLITE_DONE;
     (void)sqlite3_bind_int64(select, 1, after > INT64_MAX ? INT64_MAX : (sqlite3_int64)after);
-    (void)sqlite3_bind_int64(select, 2, (sqlite3_int64)limit); /* as above */
+    (void)sqlite3_bind_int64(select, 2, (sqlite3_int64)limit); /* a failed bind gives no rows */
     while (count < limit && (code = sqlite3_step(select)) == SQLITE_ROW) {
         if (!read_measured(select, &ret_rows[count])) {
             status = LEDGER_STORE_OUT_OF_MEMORY;
@@ -484,7 +484,7 @@ enum ledger_store_status ledger_reader_measured(struct ledger_reader *reader, ui
 
 /* ---- receipts */
 
-struct proof { /* a receipt and what it borrows */
+struct proof { /* a receipt and the memory it borrows */
     struct receipt receipt;
     uint8_t *result;
     char note[CHECKPOINT_TEXT_SIZE];
@@ -517,7 +517,7 @@ static enum ledger_store_status read_decided(struct ledger_reader *reader, const
                                              uint32_t index, struct proof *proof)
 {
     sqlite3_stmt *select = reader->prepared[SELECT_DECIDED];
-    (void)sqlite3_bind_blob(select, 1, job->bytes, sizeof job->bytes, SQLITE_STATIC); /* as above */
+    (void)sqlite3_bind_blob(select, 1, job->bytes, sizeof job->bytes, SQLITE_STATIC);
     (void)sqlite3_bind_int64(select, 2, index);
     int code = sqlite3_step(select);
     enum ledger_store_status status =
@@ -549,8 +549,8 @@ static bool read_batch_node(void *context, unsigned level, uint64_t index, struc
     return true;
 }
 
-/* Bit i: the i-th hash of the path stands to the left. Found from the root down, so the first
- * comes out on top. */
+/* Returns the sides of the path: bit i says that the i-th hash stands to the left. The walk goes
+ * from the root down, so the first bit shifts to the top. */
 static uint8_t sides_of(uint64_t count, uint64_t position)
 {
     unsigned sides = 0;
@@ -590,7 +590,7 @@ static enum ledger_store_status read_batch(struct ledger_reader *reader, struct 
 {
     sqlite3_stmt *select = reader->prepared[SELECT_BATCH];
     struct hash32 leaves[LEDGER_BATCH_MAX];
-    (void)sqlite3_bind_int64(select, 1, (sqlite3_int64)receipt->leaf.batch_index); /* as above */
+    (void)sqlite3_bind_int64(select, 1, (sqlite3_int64)receipt->leaf.batch_index);
     int code = sqlite3_step(select);
     enum ledger_store_status status = code == SQLITE_DONE ? LEDGER_STORE_CORRUPT : LEDGER_STORE_OK;
     if (code == SQLITE_ROW) {
@@ -645,7 +645,7 @@ enum ledger_store_status ledger_reader_receipt(struct ledger_reader *reader,
                                                size_t *ret_length)
 {
     struct proof proof = {.receipt = {.cluster = *cluster}};
-    /* One transaction, so that leaf, nodes and checkpoint are of one state. */
+    /* One transaction makes leaf, nodes and checkpoint consistent. */
     int code = sqlite3_exec(reader->database, "BEGIN", NULL, NULL, NULL);
     if (code != SQLITE_OK) {
         return store_status_of(code);

@@ -1,3 +1,4 @@
+/* The tables of the ledger are defined here, and records become rows and back. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,8 +8,8 @@
 
 #include "ledger/store/sqlite_tables.h"
 
-/* The columns of each table after the four that all have, and the field of the record that each
- * is. One list makes the schema, writes the rows and reads them. */
+/* The columns of each table after the four common ones, and the record's field for each. One list
+ * makes the schema, writes the rows and reads them. */
 enum column_type {
     COLUMN_U8,
     COLUMN_U32,
@@ -132,7 +133,7 @@ static const struct table tables[TABLE_COUNT] = {
                        {"secret", COLUMN_BYTES32, FIELD(check)}}},
 };
 
-/* The tables that are not one record a row. `tree` holds leaves (level 0) and every eighth level
+/* These tables do not have one row per record. `tree` holds leaves (level 0) and every eighth level
  * above. */
 static const char other_tables[] =
     "CREATE TABLE IF NOT EXISTS balances("
@@ -165,8 +166,8 @@ int table_last_entry(sqlite3 *database, enum ledger_table table, uint64_t *ret_e
 {
     char sql[96];
     sqlite3_stmt *select;
-    (void)snprintf(sql, sizeof sql, "SELECT ifnull(max(entry), 0) FROM %s",
-                   table_name(table)); /* fits */
+    /* The text fits. */
+    (void)snprintf(sql, sizeof sql, "SELECT ifnull(max(entry), 0) FROM %s", table_name(table));
     int code = sqlite3_prepare_v2(database, sql, -1, &select, NULL);
     if (code != SQLITE_OK) {
         return code;
@@ -213,7 +214,7 @@ enum ledger_table table_of_kind(enum ledger_kind kind)
     case LEDGER_EPOCH:
         return TABLE_EPOCHS;
     }
-    abort(); /* a record has one of the kinds above */
+    abort(); /* every record has one of the kinds above */
 }
 
 bool table_holds(enum ledger_table table, enum ledger_kind kind)
@@ -251,7 +252,7 @@ static const char *sql_type(enum column_type type)
 
 enum { SQL_SIZE = 1024 };
 
-/* Appends to the SQL text; every text here is ours and fits. */
+/* Appends to the SQL text; every text here is our own and fits. */
 __attribute__((format(printf, 2, 3))) static void append(char sql[SQL_SIZE], const char *format,
                                                          ...)
 {
@@ -361,7 +362,7 @@ static void bind_column(sqlite3_stmt *statement, int position, const struct colu
         break;
     }
     }
-    /* A failed bind leaves NULL, and every column is NOT NULL: the step says so. */
+    /* A failed bind leaves NULL, and every column is NOT NULL, so the step reports the failure. */
     (void)code;
 }
 
@@ -369,7 +370,7 @@ void tables_bind(sqlite3_stmt *statement, const struct ledger_record *record, ui
                  const uint64_t *leaf)
 {
     const struct table *table = &tables[table_of_kind(record->kind)];
-    (void)sqlite3_bind_int64(statement, 1, (sqlite3_int64)entry); /* see bind_column */
+    (void)sqlite3_bind_int64(statement, 1, (sqlite3_int64)entry); /* as in bind_column */
     (void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)record->log_index);
     (void)sqlite3_bind_int64(statement, 3, record->log_time_ns);
     if (leaf != NULL) {
@@ -498,7 +499,7 @@ struct ledger_effect effect_on_credit(const struct ledger_record *record)
 enum ledger_store_status store_status_of(int sqlite_code)
 {
     if (sqlite_code == SQLITE_IOERR_SHMSIZE) {
-        return LEDGER_STORE_FULL; /* the WAL's index could not grow: nothing was written yet */
+        return LEDGER_STORE_FULL; /* the WAL's index could not grow; nothing was written yet */
     }
     switch (sqlite_code & 0xff) {
     case SQLITE_OK:

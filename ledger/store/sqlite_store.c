@@ -1,3 +1,4 @@
+/* The writer of the ledger appends records in groups and commits each group. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +15,8 @@
 #include "ledger/store/sqlite_tables.h"
 #include "ledger/store/sqlite_wal.h"
 
-/* What enum attempt_status of the protocol says of a result that decides nothing, and of the one
- * that decides best. */
+/* Values of the protocol's enum attempt_status: an accepted result ranks highest, and a late one
+ * decides nothing. */
 enum { STATUS_ACCEPTED = 0, STATUS_LATE = 3, RANK_FAILED = 1, RANK_ACCEPTED = 2 };
 
 enum statement {
@@ -29,8 +30,8 @@ enum statement {
 };
 
 static const char *const statements[STATEMENTS] = {
-    /* Not an upsert: that would hold the difference itself, which may be negative, against the
-     * table's CHECK. */
+    /* An upsert would not do: the table's CHECK would test the difference itself, which may be
+     * negative. */
     [MOVE_BALANCE] =
         "UPDATE balances SET available = available + ?2, held = held + ?3 WHERE account = ?1",
     [OPEN_BALANCE] = "INSERT INTO balances VALUES(?1, ?2, ?3)",
@@ -60,7 +61,7 @@ struct ledger_store {
     bool has_tables, must_have_tables;
 
     bool in_group;
-    uint64_t batch_index; /* of the command whose batch this group holds already; 0: none */
+    uint64_t batch_index; /* the command whose batch this group has stored; 0: none */
     struct merkle tree_before;
     uint64_t next_entry_before;
     struct delta *deltas; /* netted per account until commit */
@@ -102,8 +103,8 @@ static enum ledger_store_status failure(struct ledger_store *store, const char *
 
 /* ---- opening */
 
-/* POSIX locks on the database itself are SQLite's, and closing any other descriptor of it would
- * drop them: the lock is a file of its own. */
+/* POSIX locks on the database itself are SQLite's, and closing another descriptor of it would drop
+ * them. The lock is therefore a separate file. */
 static enum ledger_store_status lock(struct ledger_store *store, const char *path)
 {
     char name[PATH_MAX];
@@ -198,7 +199,7 @@ static enum ledger_store_status create_tables(struct ledger_store *store)
     if (code == SQLITE_OK) {
         code = sqlite3_exec(store->database, "COMMIT", NULL, NULL, NULL);
     }
-    ledger_store_trust(store); /* it is ours */
+    ledger_store_trust(store); /* we just made it */
     return code == SQLITE_OK ? LEDGER_STORE_OK
                              : failure(store, "the ledger's tables cannot be made", code);
 }
@@ -266,8 +267,8 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
         return status;
     }
     if (!wal_renew(path)) {
-        bool is_full =
-            errno == ENOSPC || errno == EDQUOT; /* a file system that never writes in place */
+        /* Some file systems never write in place, so rewriting needs space. */
+        bool is_full = errno == ENOSPC || errno == EDQUOT;
         explain(store, "%s-wal cannot be written again: %s", path, strerror(errno));
         return is_full ? LEDGER_STORE_FULL : LEDGER_STORE_FAILED;
     }
@@ -279,9 +280,9 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
         return failure(store, "the ledger cannot be opened", code);
     }
     (void)sqlite3_extended_result_codes(store->database, 1); /* cannot fail on an open handle */
-    (void)sqlite3_busy_timeout(store->database, 2000);       /* readers may hold a checkpoint up */
+    (void)sqlite3_busy_timeout(store->database, 2000);       /* readers may delay a checkpoint */
     wal_init(&store->wal, store->database);
-    /* Until it is trusted. Cannot fail either. */
+    /* The WAL stays until the ledger is trusted. The call cannot fail either. */
     (void)sqlite3_db_config(store->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     static enum ledger_store_status (*const steps[])(struct ledger_store *) = {
         check_version, create_tables, prepare, load_tree, load_next_entry,
@@ -322,7 +323,7 @@ enum ledger_store_status ledger_store_open_old(const char *path, struct ledger_s
 
 void ledger_store_trust(struct ledger_store *store)
 {
-    /* Cannot fail on an open handle. */
+    /* The call cannot fail on an open handle. */
     (void)sqlite3_db_config(store->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 }
 
@@ -336,13 +337,13 @@ void ledger_store_close(struct ledger_store **self)
         (void)sqlite3_finalize(store->prepared[i]); /* repeats the last step's code */
     }
     for (size_t i = 0; i < TABLE_COUNT; i++) {
-        (void)sqlite3_finalize(store->inserts[i]); /* likewise */
+        (void)sqlite3_finalize(store->inserts[i]); /* repeats the last step's code */
     }
-    /* An open transaction rolls back; statements of others (a journal's) keep the handle until
-     * they end. */
+    /* An open transaction rolls back. Statements of others (a journal's) keep the handle until they
+     * end. */
     (void)sqlite3_close_v2(store->database);
     if (store->lock_fd >= 0) {
-        (void)close(store->lock_fd); /* gives the lock back */
+        (void)close(store->lock_fd); /* releases the lock */
     }
     free(store->deltas);
     free(store);
@@ -373,7 +374,8 @@ void ledger_store_rollback(struct ledger_store *store)
         return;
     }
     if (sqlite3_get_autocommit(store->database) == 0) {
-        /* If even this fails, the handle never commits again: the next begin says so. */
+        /* If even this fails, the handle never commits again, and the next begin reports an
+         * error. */
         (void)sqlite3_exec(store->database, "ROLLBACK", NULL, NULL, NULL);
     }
     store->in_group = false;
@@ -390,7 +392,7 @@ static enum ledger_store_status roll_back_for(struct ledger_store *store, const 
     return status;
 }
 
-/* Steps a statement that returns no row, and readies it for the next use. */
+/* Steps a statement that returns no row, and resets it for the next use. */
 static int finish(sqlite3_stmt *statement)
 {
     int code = sqlite3_step(statement);
@@ -429,8 +431,8 @@ static void put_node(void *context, unsigned level, uint64_t index, const struct
         return;
     }
     sqlite3_stmt *put = store->prepared[PUT_NODE];
-    (void)sqlite3_bind_int64(put, 1,
-                             level); /* a failed bind leaves NULL, which the column refuses */
+    /* A failed bind leaves NULL, which the column refuses. */
+    (void)sqlite3_bind_int64(put, 1, level);
     (void)sqlite3_bind_int64(put, 2, (sqlite3_int64)index);
     (void)sqlite3_bind_blob(put, 3, hash->bytes, sizeof hash->bytes, SQLITE_STATIC);
     store->node_error = finish(put);
@@ -446,7 +448,7 @@ static int put_leaf(struct ledger_store *store, const struct ledger_record *reco
     return store->node_error;
 }
 
-/* All results of one command came in one batch, and one after another. */
+/* All results of one command came in one batch, one after another. */
 static int put_batch(struct ledger_store *store, uint64_t log_index,
                      const struct ledger_batch *batch)
 {
@@ -454,7 +456,7 @@ static int put_batch(struct ledger_store *store, uint64_t log_index,
         return SQLITE_OK;
     }
     sqlite3_stmt *put = store->prepared[PUT_BATCH];
-    (void)sqlite3_bind_int64(put, 1, (sqlite3_int64)log_index); /* see put_node */
+    (void)sqlite3_bind_int64(put, 1, (sqlite3_int64)log_index); /* as in put_node */
     (void)sqlite3_bind_blob(put, 2, batch->signature.bytes, sizeof batch->signature.bytes,
                             SQLITE_STATIC);
     (void)sqlite3_bind_blob64(put, 3, batch->leaves, batch->count * sizeof batch->leaves[0],
@@ -464,7 +466,7 @@ static int put_batch(struct ledger_store *store, uint64_t log_index,
     return code;
 }
 
-/* Of a result that was held, the batch was stored with its HELD. */
+/* Stores a RESULT. The batch of a held result was stored with its HELD. */
 static int put_result(struct ledger_store *store, const struct ledger_record *record,
                       const struct ledger_batch *batch)
 {
@@ -531,7 +533,7 @@ enum ledger_store_status ledger_store_set_checkpoint(struct ledger_store *store,
     assert(store->in_group);
     assert(tree_size <= store->tree.size);
     sqlite3_stmt *put = store->prepared[PUT_CHECKPOINT];
-    (void)sqlite3_bind_int64(put, 1, (sqlite3_int64)tree_size); /* see put_node */
+    (void)sqlite3_bind_int64(put, 1, (sqlite3_int64)tree_size); /* as in put_node */
     (void)sqlite3_bind_text64(put, 2, note, length, SQLITE_STATIC, SQLITE_UTF8);
     int code = finish(put);
     return code == SQLITE_OK ? LEDGER_STORE_OK : roll_back_for(store, "table checkpoint", code);
@@ -539,7 +541,7 @@ enum ledger_store_status ledger_store_set_checkpoint(struct ledger_store *store,
 
 static int put_balance(sqlite3_stmt *put, const struct delta *delta)
 {
-    (void)sqlite3_bind_int64(put, 1, delta->account); /* see put_node */
+    (void)sqlite3_bind_int64(put, 1, delta->account); /* as in put_node */
     (void)sqlite3_bind_int64(put, 2, delta->available_micro);
     (void)sqlite3_bind_int64(put, 3, delta->held_micro);
     return finish(put);

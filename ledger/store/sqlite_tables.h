@@ -1,6 +1,6 @@
-/* ledger/store/sqlite_tables.h - what the files of ledger/store share: the tables, how a record
- * becomes a row, and the tree's nodes. Not for anyone else. docs/ledger.md section 3 lists the
- * tables. */
+/* ledger/store/sqlite_tables.h is shared by the files of ledger/store. It has the tables, the
+ * mapping of records to rows, and the tree's nodes. No other room includes it. docs/ledger.md
+ * section 3 lists the tables. */
 #ifndef BOURSE_LEDGER_STORE_SQLITE_TABLES_H
 #define BOURSE_LEDGER_STORE_SQLITE_TABLES_H
 
@@ -14,7 +14,7 @@
 
 enum { LEDGER_SCHEMA_VERSION = 3, TREE_LEVEL_STEP = 8 };
 
-/* One table per group of record kinds. Every one begins with the columns entry, log_index,
+/* Each group of record kinds has one table. Every table begins with the columns entry, log_index,
  * log_time_ns, leaf. */
 enum ledger_table {
     TABLE_ACCOUNTS,
@@ -33,28 +33,28 @@ enum ledger_table {
 };
 
 enum ledger_table table_of_kind(enum ledger_kind kind);
-/* Whether rows of that table may say that kind, which may be any number. */
+/* Returns true when rows of the table may have the kind; `kind` may be any number. */
 bool table_holds(enum ledger_table table, enum ledger_kind kind);
 const char *table_name(enum ledger_table table);
-/* The highest entry in it; 0: none. */
+/* Returns the highest entry in the table; 0: none. */
 int table_last_entry(sqlite3 *database, enum ledger_table table, uint64_t *ret_entry);
 
-/* Makes every table that is not there. */
+/* Creates every missing table. */
 int tables_create(sqlite3 *database);
-/* "INSERT INTO results VALUES(?1, ?2, ...)", prepared. */
+/* Prepares "INSERT INTO results VALUES(?1, ?2, ...)". */
 int tables_prepare_insert(sqlite3 *database, enum ledger_table table, sqlite3_stmt **ret_statement);
-/* "SELECT ?1, ?2, ...": a row of the table's shape, of what is bound to it. */
+/* Prepares "SELECT ?1, ?2, ...": a row of the table's shape, made of the bound values. */
 int tables_prepare_row(sqlite3 *database, enum ledger_table table, sqlite3_stmt **ret_statement);
-/* Binds entry, leaf (or NULL where it is not logged) and every column of the record; the record
- * must live until the step. */
+/* Binds entry, leaf (NULL: not logged) and every column of the record. The record must live until
+ * the step. */
 void tables_bind(sqlite3_stmt *statement, const struct ledger_record *record, uint64_t entry,
                  const uint64_t *leaf);
-/* Reads the columns of a row selected with SELECT * back into a record (name and result
- * excepted); false when a blob has the wrong size. */
+/* Reads the columns of a row selected with SELECT * back into a record (name and result excepted).
+ * Returns false when a blob has the wrong size. */
 bool tables_read(sqlite3_stmt *statement, enum ledger_table table,
                  struct ledger_record *ret_record);
 
-/* What a money record does to one account. */
+/* The effect of a money record on one account. */
 struct ledger_effect {
     int64_t available_micro;
     int64_t held_micro;
@@ -63,17 +63,17 @@ bool kind_is_money(enum ledger_kind kind);
 struct ledger_effect effect_on_debit(const struct ledger_record *record);
 struct ledger_effect effect_on_credit(const struct ledger_record *record);
 
-/* Hashes of complete subtrees: leaves and every TREE_LEVEL_STEP-th level are stored, the others
- * are folded from at most 2^(TREE_LEVEL_STEP-1) stored ones. */
+/* Reads hashes of complete subtrees. Leaves and every TREE_LEVEL_STEP-th level are stored. The
+ * others are folded from at most 2^(TREE_LEVEL_STEP-1) stored hashes. */
 struct tree_reader {
     sqlite3_stmt *select_range; /* level, first, count */
     int error;                  /* the code of the last failed read */
 };
 int tree_reader_init(struct tree_reader *self, sqlite3 *database);
 void tree_reader_fini(struct tree_reader *self);
-bool tree_read_node(void *tree_reader, unsigned level, uint64_t index,
-                    struct hash32 *ret_hash); /* merkle_read_node */
-/* The tree of the first `size` leaves. */
+/* The function is a merkle_read_node. */
+bool tree_read_node(void *tree_reader, unsigned level, uint64_t index, struct hash32 *ret_hash);
+/* Loads the tree of the first `size` leaves. */
 bool tree_load(struct tree_reader *reader, uint64_t size, struct merkle *ret_tree);
 
 enum ledger_store_status store_status_of(int sqlite_code);

@@ -1,3 +1,4 @@
+/* Hashes of the Merkle tree are read here from table tree. */
 #include <assert.h>
 
 #include "ledger/store/sqlite_tables.h"

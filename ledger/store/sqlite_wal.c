@@ -96,7 +96,7 @@ static int on_commit(void *self, sqlite3 *database, const char *name, int pages)
 void wal_init(struct wal *self, sqlite3 *database)
 {
     *self = (struct wal){.database = database, .checkpoint_pages = WAL_CHECKPOINT_PAGES};
-    (void)sqlite3_wal_hook(database, on_commit, self); /* in the place of SQLite's own */
+    (void)sqlite3_wal_hook(database, on_commit, self); /* replaces SQLite's own hook */
 }
 
 int wal_checkpoint_when_due(struct wal *self)
@@ -107,13 +107,13 @@ int wal_checkpoint_when_due(struct wal *self)
     int code =
         sqlite3_wal_checkpoint_v2(self->database, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     if (code == SQLITE_IOERR_SHMSIZE) {
-        return SQLITE_OK; /* a full disk too, as below */
+        return SQLITE_OK; /* also a full disk, as below */
     }
     switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_FULL:
-        return SQLITE_OK; /* all is in the log still; after the next commit again */
+        return SQLITE_OK; /* all data is still in the log; the next commit tries again */
     default:
         return code;
     }

@@ -16,16 +16,16 @@
 #include <string.h>
 #include <zmq.h>
 
-enum { SLICE_MS = 100 }; /* how long an interruption may go unnoticed */
+enum { SLICE_MS = 100 }; /* longest time that an interruption may go unnoticed */
 
 struct blob_client {
     struct link *link;
-    struct hasher *hasher; /* made when first needed */
+    struct hasher *hasher; /* made at the first use */
     char files[108];       /* the socket for tickets; empty: none */
     int64_t files_from_ns;
     atomic_bool interrupted;
     uint64_t sequence;
-    unsigned tries; /* connections in a row that brought no answer */
+    unsigned tries; /* connections in a row without an answer */
     unsigned busy;  /* refusals in a row that said "not now" */
     int64_t heard_ns;
 };
@@ -125,7 +125,7 @@ bool flight_leave(struct blob_client *client, struct flights *flights, const str
         return false;
     }
     if (flights->count == 0) {
-        client->heard_ns = clock_monotonic_ns(); /* silence counts from the first open question */
+        client->heard_ns = clock_monotonic_ns(); /* silence counts from the first open request */
     }
     client->sequence++;
     flights->list[flights->count++] = *flight;
@@ -141,7 +141,7 @@ bool flight_send(struct blob_client *client, struct flights *flights, const stru
            flight_leave(client, flights, &flight);
 }
 
-/* Takes the flight with this id out of the list; false when there is none. */
+/* Removes the flight with the id from the list. Returns false when there is none. */
 static bool land(struct flights *flights, const struct id128 *id, struct flight *ret_flight)
 {
     for (size_t i = 0; i < flights->count; i++) {
@@ -156,8 +156,8 @@ static bool land(struct flights *flights, const struct id128 *id, struct flight 
     return false;
 }
 
-/* True when the message answers something in flight in the way expected. Others are dropped:
- * answers to an earlier call that was interrupted, or a broker that breaks the rules and will be
+/* Returns true when the message answers a flight in the expected way. Other messages are dropped.
+ * They answer an earlier, interrupted call, or come from a broker that breaks the rules and will be
  * found silent. */
 static bool read_answer(struct flights *flights, const uint8_t *message, size_t length,
                         enum message_type expected, struct flight_answer *ret_answer)
@@ -200,7 +200,7 @@ static bool is_silent(const struct blob_client *client)
     return clock_monotonic_ns() - client->heard_ns >= FLIGHT_SILENCE_MS * NS_PER_MS;
 }
 
-/* One slice of waiting for room to send. */
+/* Waits for room to send, one slice long. */
 static bool has_room(struct blob_client *client)
 {
     zmq_pollitem_t item = {.socket = link_socket(client->link), .events = ZMQ_POLLOUT};
@@ -246,7 +246,7 @@ bool flight_is_passing(struct blob_client *client, const Bourse__V1__Reject *rej
         return false;
     }
     client->busy++;
-    (void)poll(NULL, 0, FLIGHT_BUSY_MS); /* nothing to wait for but time: the broker said so */
+    (void)poll(NULL, 0, FLIGHT_BUSY_MS); /* the broker is busy, so the client only waits */
     return true;
 }
 

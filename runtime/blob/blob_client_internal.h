@@ -1,5 +1,5 @@
-/* runtime/blob/blob_client_internal.h - requests of the blob port on their way: what puts and gets have in
- * common. Inner to the blob client. */
+/* runtime/blob/blob_client_internal.h keeps track of requests in flight on the blob port. Puts and
+ * gets share the functions; the header is private to the blob client. */
 #ifndef BOURSE_RUNTIME_BLOB_BLOB_CLIENT_INTERNAL_H
 #define BOURSE_RUNTIME_BLOB_BLOB_CLIENT_INTERNAL_H
 
@@ -14,20 +14,20 @@
 
 enum {
     FLIGHT_MAX = 12,              /* requests without an answer */
-    FLIGHT_CHUNK_BYTES = 1 << 20, /* data in one of them */
-    FLIGHT_TRIES = 3,             /* new connections in a row that brought no answer */
-    FLIGHT_SILENCE_MS = 5000,     /* after which the connection is given up */
-    FLIGHT_BUSY_MS = 100,         /* wait before asking a busy broker again */
+    FLIGHT_CHUNK_BYTES = 1 << 20, /* data in one request */
+    FLIGHT_TRIES = 3,             /* new connections in a row without an answer */
+    FLIGHT_SILENCE_MS = 5000,     /* after so long the connection is given up */
+    FLIGHT_BUSY_MS = 100,         /* wait before a retry at a busy broker */
     FLIGHT_BUSY_MAX = 300,        /* times in a row */
-    FLIGHT_NO_FILES_S = 60,       /* without files after nobody answered for a ticket */
+    FLIGHT_NO_FILES_S = 60,       /* pause without files after no answer to a ticket */
 };
 
 struct flight {
     struct id128 id;
-    size_t source; /* puts: which of the sources */
+    size_t source; /* puts: index of the source */
     uint64_t offset;
     uint32_t length;
-    bool is_stale; /* its answer does not matter any more */
+    bool is_stale; /* true: its answer no longer matters */
 };
 
 struct flights { /* in the order asked */
@@ -37,49 +37,53 @@ struct flights { /* in the order asked */
 
 enum flight_status {
     FLIGHT_ANSWERED,
-    FLIGHT_ROOM,  /* nothing was in flight; now something can be sent */
-    FLIGHT_LOST,  /* silence or a broken connection: a fresh one stands, nothing is in flight */
-    FLIGHT_ENDED, /* give up: interrupted, or tried too often; the problem says why */
+    FLIGHT_ROOM, /* nothing was in flight; now the connection takes messages */
+    /* The connection was silent or broken: a fresh one is open, and nothing is in flight. */
+    FLIGHT_LOST,
+    FLIGHT_ENDED, /* interrupted, or tried too often; the problem has the reason */
 };
 
 struct flight_answer {
     struct flight flight;
     enum message_type type; /* the expected one, or MESSAGE_REJECT */
-    ProtobufCMessage *body; /* the caller frees with codec_free */
+    ProtobufCMessage *body; /* the caller frees it with codec_free */
 };
 
-/* Where tickets for files are taken to; NULL: nowhere, and for FLIGHT_NO_FILES_S after
- * flight_no_files. */
+/* Returns the socket for file tickets. Returns NULL when there is none, and for FLIGHT_NO_FILES_S
+ * after flight_no_files. */
 const char *flight_files(const struct blob_client *client);
 void flight_no_files(struct blob_client *client);
-/* For what comes in large pieces; may be NULL. */
+/* Returns the hasher for large pieces; may be NULL. */
 struct hasher *flight_hasher(struct blob_client *client);
-/* True with the problem once the client is to give up. */
+/* Returns true with the problem when the client must give up. */
 bool flight_interrupted(const struct blob_client *client, struct problem *ret_problem);
 
-/* Sends a request and notes it as in flight (there is room). False when it cannot go out now. */
+/* Sends a request and records it as in flight (there is room). Returns false when it cannot go out
+ * now. */
 bool flight_send(struct blob_client *client, struct flights *flights, const struct flight *what,
                  enum message_type type, const ProtobufCMessage *body);
-/* The same in two steps, for a body with a field that points to `hole`: room for that field's
- * bytes, which are to be written before it leaves. NULL when there is no memory. */
+/* The two functions send in two steps, for a body with a field that points to `hole`.
+ * flight_draft() returns room for the field's bytes, which the caller writes before flight_leave().
+ * It returns NULL when memory is short. */
 uint8_t *flight_draft(struct blob_client *client, struct flight *flight, enum message_type type,
                       const ProtobufCMessage *body, const uint8_t *hole);
 bool flight_leave(struct blob_client *client, struct flights *flights, const struct flight *flight);
-/* Waits for the next answer to anything in flight, which is then no longer in flight; with nothing
- * in flight, until the connection takes messages. Writes *ret_answer when ANSWERED. */
+/* Waits for the next answer to a flight, and removes the flight. With nothing in flight, it waits
+ * until the connection takes messages. It writes *ret_answer for FLIGHT_ANSWERED. */
 enum flight_status flight_await(struct blob_client *client, struct flights *flights,
                                 enum message_type expected, struct flight_answer *ret_answer,
                                 struct problem *ret_problem);
 
-/* All of a blob of `size` bytes out of an open file, to `take`. False: the file does not bring it,
- * or with *ret_fatal and the problem the client is to give up, or `take` said so. Several may be
- * under way on threads of their own. */
+/* Passes all bytes of a blob of `size` bytes from an open file to `take`. Returns false when the
+ * file does not hold the blob. With *ret_fatal and the problem the client must give up, or `take`
+ * failed. Several calls may run on threads of their own. */
 bool flight_take_file(struct blob_client *client, const struct blob_want *want, uint64_t size,
                       int fd, blob_take *take, bool *ret_fatal, struct problem *ret_problem);
 
-/* True when a refusal says "not now": waits a little and counts, so that the caller asks again. */
+/* Returns true when a refusal says "not now". The call then waits a little and counts, so that the
+ * caller asks again. */
 bool flight_is_passing(struct blob_client *client, const Bourse__V1__Reject *reject);
-/* Reports a refusal for good. Always false. */
+/* Reports a final refusal. Always returns false. */
 bool flight_refused(const Bourse__V1__Reject *reject, enum reject_code *ret_reject,
                     struct problem *ret_problem);
 

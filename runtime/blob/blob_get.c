@@ -1,11 +1,11 @@
-/* Gets: the first answer tells the size, then the rest is asked for in a window. The answers for
- * one blob come in the order asked (docs/protocol.md section 8), so that the hash is made as they
- * come; a hole among them is an answer that found the queue full, and what follows it is asked for
- * again.
+/* A get learns the size from the first answer, then requests the rest in a window. The answers
+ * for one blob come in the order asked (docs/protocol.md section 8), so the hash is computed as
+ * they arrive. A gap means that a request met a full queue; everything after the gap is
+ * requested again.
  *
- * A broker on this machine may answer the first request with a ticket for the blob's file instead.
- * It is read and hashed like what comes in pieces; whatever is wrong with it, but the hash, has the
- * blob asked for in pieces. */
+ * A broker on this machine may answer the first request with a ticket for the blob's file. The file
+ * is read and hashed like pieces. After any fault of the file but a wrong hash, the blob is
+ * requested in pieces. */
 #include "base/sha256.h"
 #include "protocol/limits.h"
 #include "runtime/blob/blob_client_internal.h"
@@ -22,12 +22,12 @@
 #include <unistd.h>
 
 enum {
-    REWINDS_MAX = 64, /* of one blob: more is a broker that answers at random */
-    UNREAD_MAX = 50,  /* answers that it cannot be read now, FLIGHT_BUSY_MS apart */
+    REWINDS_MAX = 64, /* for one blob; with more, the broker answers at random */
+    UNREAD_MAX = 50,  /* answers that the blob is unreadable now, FLIGHT_BUSY_MS apart */
 };
 
-struct sink {        /* where the bytes go: a descriptor, memory, or whoever takes them */
-    int fd;          /* -1: memory, or taken */
+struct sink {        /* the target of the bytes: a descriptor, memory, or a callback */
+    int fd;          /* -1: memory or callback */
     int failed;      /* errno of the write that failed; 0: none */
     blob_take *take; /* NULL: memory */
     void *context;
@@ -45,11 +45,12 @@ struct get {
     unsigned rewinds;
     unsigned unread;
     bool is_sized;
-    bool checks;       /* what came had another hash: the broker is asked to look for itself */
-    const char *files; /* where a ticket, which may come, is taken to; NULL: none may */
+    /* The bytes had another hash, so the broker is asked to check its own. */
+    bool checks;
+    const char *files; /* socket for a ticket; NULL: no ticket is allowed */
     uint64_t size;
-    uint64_t asked; /* up to here */
-    uint64_t done;  /* up to here, hashed and stored */
+    uint64_t asked; /* requested up to here */
+    uint64_t done;  /* hashed and stored up to here */
 };
 
 static void start_over(struct get *get)
@@ -95,7 +96,7 @@ static bool sink_put(struct sink *sink, uint64_t offset, const uint8_t *bytes, s
     return true;
 }
 
-/* What comes next goes on to the sink while it is hashed. */
+/* Hashes the next bytes while the sink takes them. */
 static bool take_bytes(struct get *get, const uint8_t *bytes, size_t length,
                        struct problem *ret_problem)
 {
@@ -107,7 +108,8 @@ static bool take_bytes(struct get *get, const uint8_t *bytes, size_t length,
     return good;
 }
 
-/* Asks for as much as fits into the window; until the size is known, for the first bytes only. */
+/* Requests as much as fits into the window. Until the size is known, it requests the first bytes
+ * only. */
 static void ask(struct get *get, uint32_t first)
 {
     Bourse__V1__BlobGet body = BOURSE__V1__BLOB_GET__INIT;
@@ -122,7 +124,7 @@ static void ask(struct get *get, uint32_t first)
             return;
         }
         if (get->checks && get->asked > get->done) {
-            return; /* the broker looks at it first */
+            return; /* the broker checks the blob first */
         }
         uint64_t left = is_first ? first : get->size - get->asked;
         struct flight flight = {
@@ -142,7 +144,7 @@ static void ask(struct get *get, uint32_t first)
     }
 }
 
-/* The broker breaks the rules: it is told as a problem, and nothing it sent is kept. */
+/* Reports a broker that breaks the rules. None of its bytes are kept. */
 static bool odd(struct problem *ret_problem)
 {
     problem_set(ret_problem, "the broker answered with other bytes than asked for");
@@ -166,7 +168,7 @@ static bool take_size(struct get *get, uint64_t total, enum reject_code *ret_rej
     return sink_open(get, ret_problem);
 }
 
-/* Asks again for all after `done`; what is on its way does not matter any more. */
+/* Requests everything after `done` again; answers still in flight no longer matter. */
 static bool rewind_to_done(struct get *get, struct problem *ret_problem)
 {
     if (++get->rewinds > REWINDS_MAX) {
@@ -179,12 +181,12 @@ static bool rewind_to_done(struct get *get, struct problem *ret_problem)
     return true;
 }
 
-/* A file on its way into the sink, on two threads. */
+/* A copy of a file into the sink, on two threads. */
 struct copying {
     struct get *get;
     int fd;
     pthread_mutex_t mutex; /* guards the rest */
-    bool is_fatal;         /* with the problem: not the file's fault */
+    bool is_fatal;         /* true, with the problem: not the file's fault */
     struct problem *problem;
 };
 
@@ -224,8 +226,8 @@ static bool write_sink(void *context, uint64_t offset, const uint8_t *bytes, siz
            copy_failed(copying, &problem);
 }
 
-/* The bytes of the file. False: `*ret_fatal` with the problem, or the file ends too soon or cannot
- * be read. */
+/* Copies the bytes of the file. Returns false with `*ret_fatal` and the problem, or when the file
+ * ends too soon or cannot be read. */
 static bool take_file(struct get *get, int fd, bool *ret_fatal, struct problem *ret_problem)
 {
     struct copying copying = {.get = get, .fd = fd, .problem = ret_problem};
@@ -264,8 +266,8 @@ bool flight_take_file(struct blob_client *client, const struct blob_want *want, 
     return hash32_equal(&hash, get.hash);
 }
 
-/* All of the blob at once, or nothing of it: then the pieces are asked for. Its size is known, so
- * no other ticket is. */
+/* Takes all of the blob, or nothing of it; pieces are requested then. Its size is known afterwards,
+ * so no other ticket is requested. */
 static bool take_ticket(struct get *get, const Bourse__V1__BlobData *data,
                         enum reject_code *ret_reject, struct problem *ret_problem)
 {
@@ -318,7 +320,7 @@ static bool take_data(struct get *get, const struct flight *flight,
         return false;
     }
     if (get->asked > get->size) {
-        get->asked = get->size; /* the first request may have asked for more than there is */
+        get->asked = get->size; /* the first request may have asked for more than the size */
     }
     return true;
 }
@@ -328,10 +330,10 @@ static bool take_answer(struct get *get, struct flight_answer *answer, enum reje
 {
     bool good = true;
     if (answer->flight.is_stale) {
-        /* Asked for again already. */
+        /* The range was requested again already. */
     } else if (answer->type == MESSAGE_REJECT) {
         const Bourse__V1__Reject *reject = (const Bourse__V1__Reject *)(const void *)answer->body;
-        /* Counted for all of the blob: there may be a part of it that can be read each time. */
+        /* The count is for the whole blob, because a part of it may be readable each time. */
         get->unread += reject->code == REJECT_UNAVAILABLE;
         good = get->unread <= UNREAD_MAX && flight_is_passing(get->client, reject);
         if (good) {
@@ -347,11 +349,11 @@ static bool take_answer(struct get *get, struct flight_answer *answer, enum reje
     return good;
 }
 
-/* All of the blob, whatever its hash. */
+/* Fetches all of the blob, without a check of its hash. */
 static bool get_bytes(struct get *get, enum reject_code *ret_reject, struct problem *ret_problem)
 {
-    /* What is asked for counts against what an account may read in a second, whether there is so
-     * much of it or not. */
+    /* A request counts against the account's reading rate with its full length, even beyond the
+     * blob's end. */
     const bool is_small = get->cap > 0 && get->cap < FLIGHT_CHUNK_BYTES;
     const uint32_t first = is_small ? (uint32_t)get->cap : FLIGHT_CHUNK_BYTES;
     start_over(get);
@@ -382,8 +384,8 @@ static bool has_hash(struct get *get)
     return hash32_equal(&hash, get->hash);
 }
 
-/* Other bytes are the network's, the disk's or the broker's fault: once the broker is asked to hash
- * its own, and says that it has lost the blob, or sends it again. */
+/* A wrong hash is a fault of the network, the disk or the broker. The broker is then asked once to
+ * hash its own bytes. It reports the blob lost, or sends it again. */
 static bool run(struct get *get, enum reject_code *ret_reject, struct problem *ret_problem)
 {
     if (!get_bytes(get, ret_reject, ret_problem)) {
@@ -404,7 +406,7 @@ static bool run(struct get *get, enum reject_code *ret_reject, struct problem *r
     return true;
 }
 
-/* The blob of no bytes is everywhere: nobody is asked. */
+/* The blob of no bytes exists everywhere, so no request is needed. */
 static bool is_empty_blob(const struct hash32 *hash)
 {
     struct hash32 nothing = sha256_of("", 0);
@@ -433,7 +435,7 @@ bool blob_client_get(struct blob_client *client, const struct hash32 *hash, cons
     return good;
 }
 
-/* The file for a ticket, of a size that fits; else -1. */
+/* Returns the file for a ticket, if its size fits; else -1. */
 static int take_borrowed(struct blob_client *client, const char *files, const struct hash32 *hash,
                          uint64_t cap, const Bourse__V1__BlobData *data, bool *ret_is_hashed)
 {
@@ -447,10 +449,10 @@ static int take_borrowed(struct blob_client *client, const char *files, const st
         flight_no_files(client);
     }
     if (answer.fd >= 0 && !is_file_of(answer.fd, data->total)) {
-        (void)close(answer.fd); /* not what was promised */
+        (void)close(answer.fd); /* not the promised file */
         answer.fd = -1;
     }
-    if (ret_is_hashed != NULL) { /* another's file is believed to be that */
+    if (ret_is_hashed != NULL) { /* the hash counts only from a trusted sender */
         *ret_is_hashed = answer.has_hash && hash32_equal(&answer.hash, hash);
     }
     return answer.fd;
@@ -468,7 +470,7 @@ int blob_client_borrow(struct blob_client *client, const struct hash32 *hash,
     if (files == NULL) {
         return -1;
     }
-    ask(&get, 1); /* a byte, where there is no ticket */
+    ask(&get, 1); /* one byte, if no ticket comes */
     if (flight_await(client, &get.flights, MESSAGE_BLOB_DATA, &answer, &problem) !=
         FLIGHT_ANSWERED) {
         return -1;

@@ -1,4 +1,4 @@
-/* Tells what the broker has lost and wants again, and which blobs it does not have. */
+/* The broker is asked here which blobs it has lost and wants again, and which it lacks. */
 #include "runtime/blob/blob_client.h"
 
 #include "protocol/limits.h"
@@ -16,8 +16,8 @@ static size_t take_hashes(const Bourse__V1__BlobMissing *missing, struct hash32 
     return count;
 }
 
-/* Asks one question, and again until there is an answer. NULL: there is none that helps; else the
- * caller frees it with codec_free. */
+/* Asks one question, and repeats it until there is an answer. The caller frees the answer with
+ * codec_free. Returns NULL when there is no useful answer. */
 static ProtobufCMessage *ask(struct blob_client *client, const Bourse__V1__BlobHave *have,
                              struct problem *ret_problem)
 {
@@ -81,7 +81,7 @@ static bool is_among(const Bourse__V1__BlobMissing *missing, const struct hash32
     return false;
 }
 
-/* At most LIMIT_BLOB_HASHES of them. */
+/* Asks about at most LIMIT_BLOB_HASHES blobs. */
 static bool ask_of(struct blob_client *client, const struct hash32 *hashes, size_t count,
                    bool *ret_lacks, struct problem *ret_problem)
 {

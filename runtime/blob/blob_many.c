@@ -1,7 +1,7 @@
-/* Many small blobs at once: all are asked for in one window, so that the way there and back counts
- * once for several of them. Large ones of a broker on this machine are read out of their files, two
- * at a time: each can be hashed by one processor only. Whatever does not come whole in one answer
- * or out of a file is fetched alone afterwards (blob_get.c), and that judges it. */
+/* Many small blobs are requested in one window, so that several share one round trip. Large ones of
+ * a broker on this machine are read from their files, two at a time, because one processor alone
+ * can hash each. A blob that does not arrive whole in one answer or from a file is fetched alone
+ * afterwards (blob_get.c), which reports its faults. */
 #include "base/sha256.h"
 #include "runtime/blob/blob_client_internal.h"
 
@@ -19,7 +19,7 @@ struct many {
     const struct id128 *job;
     blob_take *take;
     bool *is_here;
-    size_t next; /* to be asked for */
+    size_t next; /* index of the next to request */
     struct flights flights;
 };
 
@@ -50,7 +50,7 @@ static void ask(struct many *many)
     }
 }
 
-/* The whole blob, or nothing of it. */
+/* Takes a whole blob, or nothing of it. */
 static bool take_data(struct many *many, size_t index, const Bourse__V1__BlobData *data,
                       struct problem *ret_problem)
 {
@@ -67,8 +67,8 @@ static bool take_data(struct many *many, size_t index, const Bourse__V1__BlobDat
     return many->take(want->context, 0, data->data.data, data->data.len, ret_problem);
 }
 
-/* The broker answers in the order asked: what was asked before and has no answer by now found a
- * full queue. */
+/* Removes overtaken requests. The broker answers in the order asked, so an older request without an
+ * answer met a full queue. */
 static void forget_overtaken(struct flights *flights, size_t source)
 {
     size_t overtaken = 0;
@@ -114,7 +114,7 @@ static bool get_small(struct many *many, size_t *ret_failed, enum reject_code *r
             }
             break;
         case FLIGHT_ROOM:
-        case FLIGHT_LOST: /* what was on its way is fetched alone */
+        case FLIGHT_LOST: /* blobs in flight are fetched alone */
             break;
         case FLIGHT_ENDED:
             return false;
@@ -128,11 +128,11 @@ enum { TOGETHER = 2 };
 
 struct borrowed {
     struct many *many;
-    size_t index; /* of its want */
+    size_t index; /* index of its blob_want */
     int fd;
     uint64_t size;
     bool is_fatal;
-    struct problem problem; /* when fatal */
+    struct problem problem; /* valid when fatal */
 };
 
 static void *take_borrowed(void *argument)
@@ -142,7 +142,7 @@ static void *take_borrowed(void *argument)
     many->is_here[borrowed->index] =
         flight_take_file(many->client, &many->wants[borrowed->index], borrowed->size, borrowed->fd,
                          many->take, &borrowed->is_fatal, &borrowed->problem);
-    if (many->is_here[borrowed->index]) { /* used memory is at hand sooner than new memory */
+    if (many->is_here[borrowed->index]) { /* Reused memory is available sooner than new memory */
         (void)posix_fadvise(borrowed->fd, 0, 0, POSIX_FADV_DONTNEED);
     }
     (void)close(borrowed->fd); /* only read */
@@ -154,7 +154,7 @@ static bool is_large(const struct blob_want *want)
     return want->size > FLIGHT_CHUNK_BYTES;
 }
 
-/* The next of them, from *next on, that a file is to be had of. */
+/* Borrows the next blobs, from *next on, whose files can be had. */
 static size_t borrow(struct many *many, size_t *next, struct borrowed list[TOGETHER])
 {
     size_t count = 0;
@@ -172,14 +172,14 @@ static size_t borrow(struct many *many, size_t *next, struct borrowed list[TOGET
     return count;
 }
 
-/* The last of them on a thread of its own, if there is one to be had. */
+/* Reads the files; the last one on a thread of its own, if one can be made. */
 static void take_together(struct borrowed *list, size_t count)
 {
     pthread_t thread;
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread has the mask of its maker */
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread inherits the mask */
     bool is_apart =
         count > 1 && pthread_create(&thread, NULL, take_borrowed, &list[count - 1]) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -187,7 +187,7 @@ static void take_together(struct borrowed *list, size_t count)
         (void)take_borrowed(&list[i]);
     }
     if (is_apart) {
-        (void)pthread_join(thread, NULL); /* ours, and joined once */
+        (void)pthread_join(thread, NULL); /* our own thread, joined once */
     }
 }
 

@@ -1,7 +1,7 @@
-/* Puts: the broker is asked which blobs it lacks, then those are sent in a window of chunks. After
- * a lost connection the question is asked again; a blob of which it has a part goes on where
- * BLOB_OFFSET says. Large blobs go through a stream, where the broker gives one (blob_stream.c):
- * then nothing of them is left to be sent here. */
+/* A put asks the broker which blobs it lacks, then sends those in a window of chunks. After a lost
+ * connection it asks again; a partly stored blob continues where BLOB_OFFSET says. Large blobs go
+ * through a stream where the broker offers one (blob_stream.c). Nothing of them is then left to
+ * send here. */
 #include "base/sha256.h"
 #include "protocol/limits.h"
 #include "runtime/blob/blob_sending.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { REWINDS_MAX = 64 }; /* of one blob: more is a broker that goes in circles */
+enum { REWINDS_MAX = 64 }; /* for one blob; with more, the broker goes in circles */
 
 void sending_finish(struct put *put, size_t index)
 {
@@ -35,7 +35,7 @@ void sending_set_job(const struct put *put, protobuf_c_boolean *ret_has,
     }
 }
 
-/* ---- which are lacking ---- */
+/* ---- missing blobs ---- */
 
 static bool is_listed(const Bourse__V1__BlobMissing *missing, const struct hash32 *hash)
 {
@@ -47,7 +47,7 @@ static bool is_listed(const Bourse__V1__BlobMissing *missing, const struct hash3
     return false;
 }
 
-/* True when an earlier one of the batch has the same bytes: once stored, both are. */
+/* Returns true when an earlier source of the batch has the same bytes; one upload stores both. */
 static bool is_repeated(const struct put *put, size_t from, size_t index)
 {
     for (size_t i = from; i < index; i++) {
@@ -87,11 +87,11 @@ static bool ask_about(struct put *put, size_t from, size_t to)
 
 enum step { STEP_GOOD, STEP_AGAIN, STEP_FAILED };
 
-/* One batch: asks, and asks again until there is an answer. */
+/* Asks about one batch, and asks again until there is an answer. */
 static enum step learn_batch(struct put *put, size_t from, size_t to, enum reject_code *ret_reject,
                              struct problem *ret_problem)
 {
-    (void)ask_about(put, from, to); /* if it cannot go out now, the wait is for room */
+    (void)ask_about(put, from, to); /* on failure the next call waits for room */
     struct flight_answer answer;
     switch (flight_await(put->client, &put->flights, MESSAGE_BLOB_MISSING, &answer, ret_problem)) {
     case FLIGHT_ROOM:
@@ -167,7 +167,7 @@ bool sending_read(const struct blob_source *source, uint64_t offset, size_t leng
     return true;
 }
 
-/* Skips what needs no sending; false when nothing is left to send. */
+/* Skips sources that need no sending. Returns false when nothing is left to send. */
 static bool next_to_send(struct put *put)
 {
     for (; put->cursor < put->count; put->cursor++) {
@@ -186,7 +186,7 @@ static enum step send_chunk(struct put *put, struct problem *ret_problem)
     struct item *item = &put->items[put->cursor];
     uint64_t left = source->size - item->sent;
     size_t length = left < FLIGHT_CHUNK_BYTES ? (size_t)left : FLIGHT_CHUNK_BYTES;
-    static const uint8_t hole; /* the data is read to where it leaves from */
+    static const uint8_t hole; /* the data is read straight into the message */
     Bourse__V1__BlobPut body = BOURSE__V1__BLOB_PUT__INIT;
     body.hash = (ProtobufCBinaryData){32, (uint8_t *)(uintptr_t)source->hash.bytes}; /* only read */
     body.size = source->size;
@@ -225,7 +225,7 @@ static bool fill_window(struct put *put, struct problem *ret_problem)
     return true;
 }
 
-/* Continues a blob from `offset`; answers to what was sent of it before do not matter any more. */
+/* Continues a blob from `offset`; answers to its earlier chunks no longer matter. */
 static bool rewind_to(struct put *put, size_t index, uint64_t offset, struct problem *ret_problem)
 {
     struct item *item = &put->items[index];
@@ -239,7 +239,7 @@ static bool rewind_to(struct put *put, size_t index, uint64_t offset, struct pro
     }
     item->sent = offset;
     if (offset == put->sources[index].size) {
-        sending_finish(put, index); /* someone else stored it meanwhile */
+        sending_finish(put, index); /* another sender stored it meanwhile */
     } else if (index < put->cursor) {
         put->cursor = index;
     }
@@ -291,8 +291,8 @@ static bool all_done(const struct put *put)
     return true;
 }
 
-/* Sends what is wanted. STEP_AGAIN: the connection was lost, or the broker took all without storing
- * some: ask again what it lacks. */
+/* Sends the wanted blobs. STEP_AGAIN: the connection was lost, or the broker took all chunks
+ * without storing some blob. The caller asks again then. */
 static enum step send_wanted(struct put *put, enum reject_code *ret_reject,
                              struct problem *ret_problem)
 {

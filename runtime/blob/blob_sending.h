@@ -1,5 +1,5 @@
-/* runtime/blob/blob_sending.h - a put under way: what pieces (blob_put.c) and streams
- * (blob_stream.c) share. Inner to the blob client. */
+/* runtime/blob/blob_sending.h describes a put under way. Pieces (blob_put.c) and streams
+ * (blob_stream.c) share it; the header is private to the blob client. */
 #ifndef BOURSE_RUNTIME_BLOB_BLOB_SENDING_H
 #define BOURSE_RUNTIME_BLOB_BLOB_SENDING_H
 
@@ -8,7 +8,7 @@
 struct item {
     bool is_done;
     unsigned rewinds;
-    uint64_t sent; /* up to here, on this connection */
+    uint64_t sent; /* sent up to here, on this connection */
 };
 
 struct put {
@@ -20,23 +20,23 @@ struct put {
     void *context;
     struct item *items;
     struct flights flights;
-    size_t cursor; /* every item before it is done, or sent whole */
+    size_t cursor; /* every item before it is done, or fully sent */
     uint64_t done_bytes;
     uint64_t total_bytes;
-    bool is_unread; /* a source could not be */
+    bool is_unread; /* a source could not be read */
 };
 
-/* The broker has it. */
+/* Marks an item as stored by the broker. */
 void sending_finish(struct put *put, size_t index);
 void sending_set_job(const struct put *put, protobuf_c_boolean *ret_has,
                      ProtobufCBinaryData *ret_job);
-/* `length` bytes of a source from `offset`. */
+/* Reads `length` bytes of a source from `offset`. */
 bool sending_read(const struct blob_source *source, uint64_t offset, size_t length,
                   uint8_t *ret_chunk, struct problem *ret_problem);
 
-/* Sends what is wanted and large through streams, as far as the broker has any: what is not done
- * afterwards goes in pieces, and nothing is in flight. False with the problem: a source could not
- * be read, or the client is to give up. */
+/* Sends large wanted blobs through streams, as far as the broker offers any. Blobs that are not
+ * done afterwards go in pieces; nothing is in flight then. Returns false with the problem when a
+ * source could not be read, or the client must give up. */
 bool sending_by_stream(struct put *put, struct problem *ret_problem);
 
 #endif

@@ -1,8 +1,8 @@
-/* Puts to a broker on this machine: instead of pieces, each of which is sealed, copied and
- * answered, the bytes of a large blob go through a socket that the broker hands over for a ticket
- * (broker/blob/intake.h). Some go at a time, so that several of its threads store them. What lies in a
- * file goes from there into the socket without being read by us. A stream decides nothing: whatever
- * goes wrong with one, its blob goes in pieces. */
+/* A put to a broker on this machine uses streams for large blobs, because pieces are sealed, copied
+ * and answered one by one. The bytes go through a socket that the broker hands over for a ticket
+ * (broker/blob/intake.h). Several streams run at a time, so that several threads of the broker
+ * store them. The kernel sends bytes of a file into the socket without a read of ours. A stream is
+ * never required: when one fails, its blob goes in pieces. */
 #include "runtime/blob/blob_sending.h"
 #include "runtime/descriptor.h"
 
@@ -18,36 +18,38 @@
 #include <unistd.h>
 
 enum {
-    STREAMS = 2, /* at a time; some of which all was sent may not have ended yet */
-    LEAST_BYTES = FLIGHT_CHUNK_BYTES, /* of a blob: what one piece holds goes as one */
+    STREAMS = 2,                      /* at a time; others may be fully sent but not yet ended */
+    LEAST_BYTES = FLIGHT_CHUNK_BYTES, /* smallest blob for a stream; one piece holds the rest */
     BUFFER_BYTES = 256 << 10,
-    SENT_BYTES = 1 << 20,        /* of a file, at a time */
-    FILE_LEAST_BYTES = 64 << 10, /* lying together: less is gathered in the buffer */
-    SLICE_MS = 100,              /* how long an interruption may go unnoticed */
+    SENT_BYTES = 1 << 20,        /* sent from a file at a time */
+    FILE_LEAST_BYTES = 64 << 10, /* shorter runs in a file are collected in the buffer */
+    SLICE_MS = 100,              /* longest time that an interruption may go unnoticed */
 };
 
 struct stream {
-    size_t index; /* of its source */
+    size_t index; /* index of its source */
     int fd;       /* -1: none */
     struct id128 ticket;
-    uint64_t read;     /* of the source, up to here */
-    size_t length, at; /* of the buffer: what was read, and what of it was sent */
+    uint64_t read;     /* read from the source up to here */
+    size_t length, at; /* bytes in the buffer, and those of them that are sent */
     uint8_t *bytes;    /* BUFFER_BYTES */
     bool is_copied;    /* the kernel cannot send its file */
 };
 
 struct streams {
     struct put *put;
-    bool *is_begun; /* of each source */
-    bool is_over;   /* all are begun, or the broker gives no stream now */
+    bool *is_begun; /* for each source */
+    bool is_over;   /* all are begun, or the broker offers no stream now */
     struct stream list[STREAMS];
 };
 
 /* ---- questions ---- */
 
-enum asked { ASKED_FOR_STREAM, ASKED_WHETHER_STORED }; /* a flight's offset: there are no others */
+/* The offset of a flight; no other values occur. */
+enum asked { ASKED_FOR_STREAM, ASKED_WHETHER_STORED };
 
-/* Asks for a stream, or with a ticket whether what went through it is stored. False: not now. */
+/* Asks for a stream, or with a ticket whether the streamed blob is stored. Returns false when the
+ * request cannot go out now. */
 static bool ask(struct put *put, size_t index, const struct id128 *ticket)
 {
     const struct blob_source *source = &put->sources[index];
@@ -68,8 +70,8 @@ static bool ask(struct put *put, size_t index, const struct id128 *ticket)
     return flight_send(put->client, &put->flights, &flight, MESSAGE_BLOB_PUT, &body.base);
 }
 
-/* Takes the next answer. *ret_ticket (may be NULL) is written when it is one. Whatever else is no
- * yes is none: pieces are answered with the reason. */
+/* Takes the next answer, and writes *ret_ticket (may be NULL) when it is a ticket. Any answer but a
+ * yes counts as a no: the pieces get the reason. */
 static enum flight_status take_answer(struct put *put, bool *ret_is_ticket,
                                       struct id128 *ret_ticket, struct problem *ret_problem)
 {
@@ -105,7 +107,7 @@ static bool is_asked_for(const struct put *put)
     return found;
 }
 
-/* Until no more than `most` are in flight. */
+/* Takes answers until at most `most` requests are in flight. */
 static bool take_answers(struct put *put, size_t most, struct problem *ret_problem)
 {
     while (put->flights.count > most) {
@@ -118,7 +120,7 @@ static bool take_answers(struct put *put, size_t most, struct problem *ret_probl
     return true;
 }
 
-/* False: give up. */
+/* Asks for a ticket. Returns false when the client must give up. */
 static bool get_ticket(struct put *put, size_t index, bool *ret_is_ticket, struct id128 *ret_ticket,
                        struct problem *ret_problem)
 {
@@ -146,8 +148,8 @@ static bool is_socket(int fd)
     return fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
-/* The largest that is wanted and not begun: so streams end at about the same time. False: there is
- * none. */
+/* Picks the largest wanted blob without a stream, so that streams end at about the same time.
+ * Returns false when there is none. */
 static bool pick(const struct streams *streams, size_t *ret_index)
 {
     const struct put *put = streams->put;
@@ -163,7 +165,8 @@ static bool pick(const struct streams *streams, size_t *ret_index)
     return found;
 }
 
-/* The end for a ticket; none where it is not what was promised. */
+/* Takes the stream's end for the ticket. The stream has no end when the descriptor is not a
+ * socket. */
 static void take_end(struct put *put, struct stream *stream)
 {
     const char *files = flight_files(put->client);
@@ -179,8 +182,8 @@ static void take_end(struct put *put, struct stream *stream)
     }
 }
 
-/* Finds a blob for the stream, and the broker's end; none when all are begun, or the broker gives
- * no more. */
+/* Finds a blob for the stream, and the broker's end. There is none when all blobs are begun, or the
+ * broker offers no more. */
 static bool begin(struct streams *streams, struct stream *stream, struct problem *ret_problem)
 {
     struct put *put = streams->put;
@@ -195,7 +198,7 @@ static bool begin(struct streams *streams, struct stream *stream, struct problem
             return false;
         }
         if (!is_given && !put->items[index].is_done && put->flights.count > 0) {
-            /* One of ours is at its end: then there is room, and this one is asked for again. */
+            /* One of our streams is ending. That makes room, so this blob is asked for again. */
             if (!take_answers(put, put->flights.count - 1, ret_problem)) {
                 return false;
             }
@@ -220,7 +223,7 @@ static void drop(struct stream *stream)
     }
 }
 
-/* Reads on when all that was read has been sent. */
+/* Reads on when all bytes of the buffer are sent. */
 static bool fill(struct put *put, struct stream *stream, struct problem *ret_problem)
 {
     const struct blob_source *source = &put->sources[stream->index];
@@ -239,7 +242,7 @@ static bool fill(struct put *put, struct stream *stream, struct problem *ret_pro
     return true;
 }
 
-/* As send with MSG_NOSIGNAL, which sendfile does not know: no SIGPIPE comes of it. */
+/* Sends like send() with MSG_NOSIGNAL, which sendfile lacks: the call blocks SIGPIPE. */
 static ssize_t send_file(int socket, const struct blob_place *place)
 {
     static const struct timespec at_once = {0};
@@ -255,14 +258,14 @@ static ssize_t send_file(int socket, const struct blob_place *place)
                             place->length < SENT_BYTES ? (size_t)place->length : SENT_BYTES);
     int error = errno;
     if (sent < 0 && error == EPIPE && sigismember(&pending, SIGPIPE) == 0) {
-        (void)sigtimedwait(&pipe, NULL, &at_once); /* ours, if it is not ignored */
+        (void)sigtimedwait(&pipe, NULL, &at_once); /* our own signal, unless it is ignored */
     }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = error;
     return sent;
 }
 
-/* What lies in a file next, when all that was read has been sent. */
+/* Finds the next bytes in a file, when the buffer is fully sent. */
 static bool find_place(const struct put *put, const struct stream *stream,
                        struct blob_place *ret_place)
 {
@@ -279,7 +282,7 @@ static bool find_place(const struct put *put, const struct stream *stream,
     return ret_place->length >= FILE_LEAST_BYTES || ret_place->length == left;
 }
 
-/* Without a copy of ours. Whatever is wrong with the file, reading it says. */
+/* Sends from a file without a copy. After any fault of the file, reading it gives the reason. */
 static ssize_t send_place(struct stream *stream, const struct blob_place *place)
 {
     ssize_t sent = send_file(stream->fd, place);
@@ -292,7 +295,7 @@ static ssize_t send_place(struct stream *stream, const struct blob_place *place)
     return sent;
 }
 
-/* As much as the socket takes now. */
+/* Sends as much as the socket takes now. */
 static bool send_on(struct put *put, struct stream *stream, struct problem *ret_problem)
 {
     while (stream->fd >= 0) {
@@ -302,8 +305,9 @@ static bool send_on(struct put *put, struct stream *stream, struct problem *ret_
             return false;
         }
         if (!is_placed && stream->at == stream->length) {
-            drop(stream);                                   /* all of it was sent */
-            (void)ask(put, stream->index, &stream->ticket); /* or it goes in pieces, and is there */
+            drop(stream); /* fully sent */
+            /* If this fails, the blob goes in pieces, and is already stored. */
+            (void)ask(put, stream->index, &stream->ticket);
             return true;
         }
         ssize_t sent = is_placed ? send_place(stream, &place)
@@ -313,14 +317,14 @@ static bool send_on(struct put *put, struct stream *stream, struct problem *ret_
             return true;
         }
         if (sent < 0 && errno != EINTR) {
-            drop(stream); /* the broker wants no more of it */
+            drop(stream); /* the broker wants no more bytes */
         }
         stream->at += sent > 0 && !is_placed ? (size_t)sent : 0;
     }
     return true;
 }
 
-/* ---- all of them ---- */
+/* ---- all streams ---- */
 
 static bool run(struct streams *streams, struct problem *ret_problem)
 {
@@ -329,7 +333,7 @@ static bool run(struct streams *streams, struct problem *ret_problem)
         nfds_t count = 0;
         for (size_t i = 0; i < STREAMS; i++) {
             struct stream *stream = &streams->list[i];
-            do { /* a small blob may be gone at once */
+            do { /* a small blob may be done at once */
                 if (!begin(streams, stream, ret_problem) ||
                     !send_on(streams->put, stream, ret_problem)) {
                     return false;
@@ -342,7 +346,7 @@ static bool run(struct streams *streams, struct problem *ret_problem)
         if (count == 0) {
             return take_answers(streams->put, 0, ret_problem);
         }
-        (void)poll(items, count, SLICE_MS); /* cut short is fine */
+        (void)poll(items, count, SLICE_MS); /* an interrupted wait is harmless */
         if (flight_interrupted(streams->put->client, ret_problem)) {
             return false;
         }
@@ -364,7 +368,7 @@ bool sending_by_stream(struct put *put, struct problem *ret_problem)
     size_t largest = 0;
     streams.is_begun = calloc(put->count + 1, sizeof *streams.is_begun);
     bool is_ready = streams.is_begun != NULL && flight_files(put->client) != NULL &&
-                    pick(&streams, &largest); /* else all goes in pieces */
+                    pick(&streams, &largest); /* otherwise all goes in pieces */
     for (size_t i = 0; i < STREAMS; i++) {
         streams.list[i] =
             (struct stream){.fd = -1, .bytes = is_ready ? malloc(BUFFER_BYTES) : NULL};

@@ -1,4 +1,5 @@
-/* libbourse gives programs the market. The `bourse` command is its first user.
+/* consumer/client/bourse.h opens the market to programs. The `bourse` command is the first user of
+ * this library, libbourse.
  *
  * A `struct bourse` is a connection; a `struct bourse_job` is a job that is ready to submit. Calls
  * block, at most for the connection's timeout unless a call says otherwise. Calls survive

@@ -27,7 +27,7 @@ extern "C" {
 
 /* ---------------------------------------------------------------- errors */
 
-enum bourse_status { /* the command exits with these numbers too (bourse_exit_status) */
+enum bourse_status { /* bourse_exit_status gives the command's exit status */
                      BOURSE_OK = 0,
                      BOURSE_JOB_FAILED = 1,
                      BOURSE_USAGE = 2,

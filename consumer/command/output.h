@@ -21,7 +21,7 @@ void grid_add(struct grid *table, const char *const *cells);
 void grid_print(const struct grid *table, FILE *to, bool color);
 void grid_fini(struct grid *table);
 
-/* Both functions return the columns or the lines of the terminal behind `fd`, or 80 and 24. */
+/* Each function returns the columns or the lines of the terminal behind `fd`, or 80 and 24. */
 unsigned terminal_width(int fd);
 unsigned terminal_height(int fd);
 /* Returns true when the locale's characters are UTF-8. */

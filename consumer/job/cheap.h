@@ -1,5 +1,5 @@
-/* consumer/job/cheap.h adds the checks of `verify: cheap`. Each subtask gets a check, which is a
- * subtask too. The header is not installed, and the code is pure.
+/* consumer/job/cheap.h adds cheap checks to a job that asks for them. Each subtask gets a check,
+ * which is a subtask too. The header is not installed, and the code is pure.
  *
  * A job of N products becomes one of 2 N subtasks, and the checks are its last part. Number N + k
  * waits for subtask k alone. The check takes k's factors from the job and the product from k, and

@@ -1,6 +1,6 @@
-/* consumer/command/plan/plan_work.h runs `bourse plan TEMPLATE` and `plan --file`. Both plan the
- * work of a template, on named devices or on those of the market. plan_work.c reads the request and has it
- * planned (planner/layout/plan.h). plan_work_show.c and plan_work_json.c show the plan. */
+/* consumer/command/plan/plan_work.h runs `bourse plan TEMPLATE` and `plan --file`. Each plans the
+ * work of a template, on named devices or on those of the market. plan_work.c reads the request and
+ * has it planned (planner/layout/plan.h); plan_work_show.c and plan_work_json.c show the plan. */
 #ifndef BOURSE_CONSUMER_COMMAND_PLAN_PLAN_WORK_H
 #define BOURSE_CONSUMER_COMMAND_PLAN_PLAN_WORK_H
 

@@ -57,8 +57,7 @@ const char *bourse_status_name(enum bourse_status status)
 
 int bourse_exit_status(enum bourse_status status)
 {
-    return status == BOURSE_LOCAL ? 2
-                                  : (int)status; /* the arguments cannot be used on this machine */
+    return status == BOURSE_LOCAL ? 2 : (int)status; /* unusable arguments */
 }
 
 const char *bourse_version(void)
@@ -130,8 +129,7 @@ bool client_blob_failed(struct bourse *client, struct bourse_error *error, enum 
         return client_fail(error, BOURSE_INTERRUPTED, "interrupted");
     }
     if (reject != REJECT_NONE) {
-        const char *name =
-            reject_name(reject); /* the text begins with the name, see flight_refused */
+        const char *name = reject_name(reject); /* the text begins with it: flight_refused */
         size_t length = strlen(name);
         bool named = strncmp(problem->text, name, length) == 0 && problem->text[length] == ':';
         return client_refused(error, reject, named ? problem->text + length + 2 : problem->text);

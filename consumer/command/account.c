@@ -157,8 +157,7 @@ static bool find_account(struct invocation *invocation, const char *text,
     bool is_halted;
     struct bourse_error error;
     if (is_hex && length == BOURSE_HEX32_SIZE - 1) {
-        memcpy(ret_key, text,
-               BOURSE_HEX32_SIZE); /* the key of an account that never joined is accepted */
+        memcpy(ret_key, text, BOURSE_HEX32_SIZE); /* of any account, joined or not */
         return true;
     }
     if (!bourse_accounts(invocation->bourse, match_account, &search, &is_halted, &error)) {

@@ -133,9 +133,8 @@ bool connect_broker(struct invocation *invocation, int *ret_status)
         return false;
     }
     connected = invocation->bourse;
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND}
-    /* The second signal ends the process. */
-    ;
+    /* SA_RESETHAND makes a second signal end the process. */
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
     return true;
@@ -143,8 +142,7 @@ bool connect_broker(struct invocation *invocation, int *ret_status)
 
 void disconnect_broker(struct invocation *invocation)
 {
-    connected =
-        NULL; /* set before the connection is freed, because a signal may come at any time */
+    connected = NULL; /* before the connection is freed: a signal may come at any time */
     bourse_close(&invocation->bourse);
 }
 

@@ -52,8 +52,7 @@ void grid_add(struct grid *table, const char *const *cells)
     table->rows++;
 }
 
-/* Counts the columns on a terminal by the bytes that begin a character; wide characters count as
- * one. */
+/* Counts characters by their first bytes; a wide one counts as one column. */
 static int width_of(const char *text)
 {
     int width = 0;

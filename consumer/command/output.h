@@ -78,8 +78,7 @@ struct pace {
     uint64_t first; /* subtasks done at that time */
     int64_t since_ns;
 };
-void pace_note(struct pace *pace,
-               const struct bourse_job_row *row); /* call for each row; the first starts the pace */
+void pace_note(struct pace *pace, const struct bourse_job_row *row); /* the first row starts it */
 uint64_t job_done(const struct bourse_job_row *row); /* subtasks that ended, in any way */
 /* Returns true and the subtasks per hour, or false while the rate is unknown. */
 bool pace_of(const struct pace *pace, const struct bourse_job_row *row, int64_t *ret_per_hour);

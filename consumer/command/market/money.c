@@ -154,14 +154,14 @@ int command_ledger(struct invocation *invocation)
 struct index_list {
     uint32_t *items;
     size_t count, capacity;
-    size_t not_accepted; /* of them: paid, and no result of the job */
-    uint64_t simulated;  /* of them, results of simulated devices */
+    size_t not_accepted; /* paid results that the job did not accept */
+    uint64_t simulated;  /* results of simulated devices */
     bool failed;
 };
 
 enum { STATUS_ACCEPTED = 0, STATUS_PAID = 1 };
 
-/* What was paid, accepted or not. */
+/* Collects every paid result, accepted or not. */
 static bool collect_paid(void *context, const struct bourse_outcome *outcome)
 {
     struct index_list *list = context;

@@ -251,8 +251,7 @@ static int order_replace(struct invocation *invocation)
         return status;
     }
     to.order = search.found.is_bid ? search.found.job : search.found.id;
-    to.part =
-        search.found.part > 0 ? (int64_t)search.found.part : -1; /* the job's id means all parts */
+    to.part = search.found.part > 0 ? (int64_t)search.found.part : -1; /* -1: all parts */
     struct bourse_error error;
     if (!bourse_replace(invocation->bourse, &to, &error)) {
         if (strcmp(error.name, "STATE") == 0 && strcmp(error.field, "slots") == 0) {

@@ -1,6 +1,5 @@
-/* This file runs plan --dag, which reads a graph file (formats/dag.h), plans it
- * (planner/schedule/portfolio.h) and shows the schedule. Tables, a timeline, or a picture in a file
- * show it. */
+/* This file runs plan --dag, which reads a graph file (formats/dag.h), plans the graph
+ * (planner/schedule/portfolio.h), and shows the schedule as tables, a timeline or a picture. */
 #include "consumer/command/plan/plan_dag.h"
 
 #include "base/cleanup.h"

@@ -180,13 +180,11 @@ static json_t *json_energy(const struct figure *energy)
     return energy->source == FIGURE_UNKNOWN ? json_null() : json_real(energy->value);
 }
 
-/* Divides the cost of each place among its subtasks, so that the parts add up. Returns false when
- * memory is short. */
+/* Divides each place's cost among its subtasks exactly. Returns false when memory is short. */
 static bool share_costs(struct planned *planned)
 {
     const struct deal *deal = planned->plan->deal;
-    int64_t *slot_ns =
-        calloc(deal->device_count, sizeof *slot_ns); /* slot-time of earlier subtasks */
+    int64_t *slot_ns = calloc(deal->device_count, sizeof *slot_ns); /* of earlier subtasks */
     int64_t *shared = calloc(deal->device_count, sizeof *shared);
     planned->costs = calloc(deal->subtasks, sizeof *planned->costs);
     const bool has_room = slot_ns != NULL && shared != NULL && planned->costs != NULL;

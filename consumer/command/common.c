@@ -1,4 +1,5 @@
-/* This file holds the steps that most subcommands share: connect, find a job, report an error. */
+/* This file holds the steps that most subcommands share, such as connecting, finding a job and
+ * reporting an error. */
 #include "consumer/command/output.h"
 
 #include "formats/units.h"

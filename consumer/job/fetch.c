@@ -1,4 +1,5 @@
-/* This file fetches results: outputs into a folder, standard output and error to a descriptor. */
+/* This file fetches results. Outputs go into a folder, standard output and error to a
+ * descriptor. */
 #include "consumer/client/client.h"
 #include "consumer/client/rows.h"
 #include "consumer/job/cheap.h"

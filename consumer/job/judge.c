@@ -1,6 +1,7 @@
-/* The client itself judges results of `verify: cheap` that a referee rejects and no referee of
- * another owner can judge. It computes the check from the seed and sends the verdict. The seed is
- * the referee's, so an honest referee finds the same verdict. */
+/* This file judges results on the side of the client. They are results of a job with cheap checks
+ * that a referee rejects and no referee of another owner can judge. The client computes the check
+ * from the seed and sends the verdict. The seed is the referee's, so an honest referee finds the
+ * same verdict. */
 #include "base/cleanup.h"
 #include "consumer/client/client.h"
 #include "consumer/job/cheap.h"

@@ -1,5 +1,5 @@
-/* This file quotes the parts of a job: cost and time on the present offers, and the limits and the
- * budget that follow. */
+/* This file quotes the parts of a job. It computes cost and time on the present offers, and
+ * suggests limits and a budget from them. */
 #include "consumer/client/client.h"
 #include "consumer/client/rows.h"
 #include "consumer/job/alone.h"
@@ -40,8 +40,8 @@ static int64_t dearest_of(const struct order_part *part, const struct bourse_quo
     return dearest_micro;
 }
 
-/* Returns the price to pay when all present slots are donated and then go away. The price is that of
- * other asks, leased slots included, else the job's cap, else the price paid lately. 0: the job pays
+/* Returns the price to pay when all present slots are donated and then go away. Other asks give the
+ * price, leased slots included, else the job's cap, else the price paid lately. 0: the job pays
  * anyway, or no price is known. */
 static int64_t price_elsewhere(const struct job_file *file, const struct order_part *part,
                                const struct bourse_quote *quote)

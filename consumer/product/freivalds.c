@@ -104,7 +104,7 @@ static bool visit_rows(struct check *check, const struct matrix *matrix, uint64_
 
 /* ---------------------------------------------------------------- B r */
 
-/* Both functions compute ret_sums[t] += elements . vectors[.][t], for doubles and for floats. */
+/* The two functions compute ret_sums[t] += elements . vectors[.][t], for doubles and for floats. */
 static void add_products(const float *elements, const double *vectors, size_t count,
                          double ret_sums[ROUNDS])
 {

@@ -1,5 +1,5 @@
-/* This file runs devices, which shows the devices on the market: one line each, or one in full with
- * the source of every figure. */
+/* This file runs devices, which shows the devices on the market. Each has one line, or one is shown
+ * in full with the source of every figure. */
 #include "consumer/command/output.h"
 #include "consumer/command/plan/catalogue.h"
 

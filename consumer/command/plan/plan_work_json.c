@@ -1,5 +1,5 @@
-/* This file writes a plan of work as JSON: all of plan_work_show.c, and what the tables leave
- * out. */
+/* This file writes a plan of work as JSON. The object has all of plan_work_show.c, and what the
+ * tables leave out. */
 #include "consumer/command/plan/plan_work.h"
 
 #include "consumer/command/output.h"

@@ -1,5 +1,5 @@
-/* This file shows a plan of work: its rows, devices, forms and figures, as tables and a timeline.
- * Nothing has run: every time is an estimate with its source beside it. */
+/* This file shows a plan of work with its rows, devices, forms and figures, as tables and a
+ * timeline. Nothing has run: every time is an estimate with its source beside it. */
 #include "consumer/command/plan/plan_work.h"
 
 #include "base/cleanup.h"

@@ -75,6 +75,7 @@ struct bourse_options {
     int timeout_ms;      /* for each call; 0: 30 s */
 };
 
+/* Opens a connection, which the caller closes with bourse_close. */
 bool bourse_open(const struct bourse_options *options, struct bourse **ret_bourse,
                  struct bourse_error *ret_error);
 void bourse_close(struct bourse **self);
@@ -168,7 +169,7 @@ struct bourse_level {
     int64_t price_micro;
     uint32_t slots;
     uint32_t providers;
-    /* One device of a quote by value. Devices that cost more than their worth are there too. */
+    /* A level of a quote by value has alike devices. Levels above their worth are there too. */
     int64_t worth_micro; /* the job's limit there, per slot-hour; -1: not by value */
     char instrument[BOURSE_NAME_SIZE];
 };
@@ -369,8 +370,9 @@ struct bourse_judged { /* held results whose checks the client computed */
     uint32_t accepted, rejected, unsure;
     uint32_t left; /* left to a referee of another owner */
 };
-/* Computes the checks of results that a referee rejects and no referee of another owner can judge,
- * and tells the market. bourse_wait does so by itself. The call takes memory for three matrices. */
+/* Computes the checks of results that a referee rejects and no referee of another owner can judge.
+ * The market then gets the verdicts. bourse_wait does so by itself. The call takes memory for three
+ * matrices. */
 bool bourse_judge(struct bourse *bourse, const char *id, struct bourse_judged *ret_judged,
                   struct bourse_error *ret_error);
 
@@ -974,7 +976,7 @@ bool bourse_why(struct bourse *bourse, uint32_t device, struct bourse_why *ret_w
 
 /* Redeems an invitation with the key at `key_path`, which is made when absent, and writes
  * `market_path`. All local files are written before the broker is asked. After any failure the same
- * invitation and key may ask again; an existing account is an answer (`was_known`). */
+ * invitation and key may ask again; an existing account is a success (`was_known`). */
 bool bourse_join(const char *invitation, const char *key_path, const char *market_path,
                  const char *name, int timeout_ms, struct bourse_account *ret_account,
                  struct bourse_error *ret_error);

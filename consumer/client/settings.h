@@ -1,8 +1,8 @@
 /* consumer/client/settings.h reads the settings that the command does not get as arguments, and
  * remembers their origin. The header is not installed.
  *
- * A value comes from the first source that gives one: a flag, the environment (BOURSE_MARKET ...),
- * the project's file ./.bourse.yaml, the user's $XDG_CONFIG_HOME/bourse/config.yaml,
+ * The first source that gives a value counts: a flag, the environment (BOURSE_MARKET ...), the
+ * project's file ./.bourse.yaml, the user's $XDG_CONFIG_HOME/bourse/config.yaml,
  * /etc/bourse/config.yaml, or the default. `bourse config show --origin` names the source. Paths in
  * a file are relative to the file. A file that others may write is refused, because it could send a
  * job's money elsewhere. */

@@ -93,8 +93,8 @@ struct progress {
 };
 struct progress progress_start(const struct invocation *invocation);
 void progress_job(struct progress *progress, const struct bourse_job_row *row, int64_t percent);
-/* Writes the line of a job: done, failed, running, waiting (for a device, or behind another
- * subtask), cost, time left, pace, and the reason to wait. */
+/* Writes the line of a job: subtasks done, failed, running and waiting, cost, time left, pace, and
+ * the reason to wait. Queued subtasks count as waiting. */
 enum { JOB_LINE_SIZE = 512 };
 void job_line(const struct bourse_job_row *row, int64_t percent, char ret_text[JOB_LINE_SIZE]);
 __attribute__((format(printf, 3, 4))) void progress_text(struct progress *progress, bool force,

@@ -7,8 +7,8 @@
 
 /* Looks at the place `single`, which would be done first alone, in `single_ns`; `planned_ns` is the
  * makespan on the places as the market gives them. Writes *ret_alone when the device is sooner by 5
- * % at least, within the cap and the budget, and when its label is unique among fitting devices.
- * Returns false when the broker does not answer or memory is short. */
+ * % at least, within cap and budget, and has a unique label among fitting devices. Returns false
+ * when the broker does not answer or memory is short. */
 bool alone_find(struct bourse *bourse, const struct bourse_job *job, const struct offered *offered,
                 int64_t planned_ns, size_t single, int64_t single_ns,
                 struct bourse_alone *ret_alone, struct bourse_error *error);

@@ -28,9 +28,9 @@ struct replan {
     int64_t sooner_ns;
 };
 
-/* Returns true when the subtasks of an open job take over a fifth more or less than planned for the
- * same ones; `ret_percent` is the difference. The market's expected average stands in for an
- * unknown plan or a job too large to lay out. Returns false also when the broker does not
+/* Returns true when the subtasks of an open job take over a fifth more or less than planned.
+ * `ret_percent` is the difference for the same subtasks. The market's expected average stands in
+ * for an unknown plan or a job too large to lay out. Returns false also when the broker does not
  * answer. */
 bool replan_drifts(struct bourse *bourse, const struct bourse_job_row *row, int64_t *ret_percent);
 

@@ -228,7 +228,7 @@ static int64_t device_of(struct reading *reading, const struct bourse_outcome *o
 
 /* ---------------------------------------------------------------- results */
 
-/* Returns why an attempt does not count. A check without an effect is no failure of its program. */
+/* Returns why an attempt does not count. A check that rejects has not failed as a program. */
 static const char *cause_of(const struct bourse_outcome *outcome)
 {
     if (outcome->status == ATTEMPT_LATE) {

@@ -35,9 +35,9 @@ typedef bool history_device_visitor(void *context, const char *account, const ch
 bool history_unlike(struct bourse *bourse, const struct bourse_job *job,
                     history_device_visitor *visitor, void *context, struct bourse_error *error);
 /* Asks the market for the measured times of the job's work on devices of these kinds; the first
- * kind stands for all devices. history_learn comes before and weighs alike. The call changes
- * figures[class * units + unit] where something was measured; the caller fills the other figures
- * beforehand. Returns false when the broker does not answer or memory is short. */
+ * kind stands for all devices. The caller has called history_learn, which weighs alike. The call
+ * changes figures[class * units + unit] where something was measured; the caller fills the other
+ * figures beforehand. Returns false when the broker does not answer or memory is short. */
 bool history_by_class(struct bourse *bourse, const struct bourse_job *job,
                       const struct history_kind *kinds, size_t kind_count,
                       struct history_figure *figures, struct bourse_error *error);

@@ -1,9 +1,9 @@
 /* consumer/product/freivalds.h checks that C is the product of A and B, without a second
  * computation. The header is not installed.
  *
- * Freivalds' method takes a random vector r of +1 and -1: C r = A (B r) costs three products of a
- * matrix and a vector. An entry that is wrong by more than rounding shows in its row with
- * probability 1/2 at least. 20 rounds miss it one time in a million. All sums are doubles;
+ * Freivalds' method draws a random vector r of +1 and -1. The test C r = A (B r) costs three
+ * products of a matrix and a vector. An entry that is wrong by more than rounding shows in its row
+ * with probability 1/2 at least. 20 rounds miss it one time in a million. All sums are doubles;
  * base/residual.h says which residuals |C r - A (B r)| are right, doubtful or wrong. Wrong rows,
  * some doubtful rows (the worst, and random ones) and some random rows are then computed anew in
  * double, entry by entry. The entries name the wrong tiles and show how far off the product is.

@@ -1,5 +1,5 @@
-/* This file runs `run matmul`, which cuts the product of two matrices into tiles, has devices
- * compute them, and puts the product together and checks it. */
+/* This file runs `run matmul`, the product of two matrices. The product is cut into tiles, computed
+ * by devices, put together and checked. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/shares.h"
 #include "consumer/command/job/watch.h"

@@ -1,5 +1,5 @@
-/* This file runs plan --dag, which reads a graph file (formats/dag.h), plans the graph
- * (planner/schedule/portfolio.h), and shows the schedule as tables, a timeline or a picture. */
+/* This file runs plan --dag, which reads a graph file (formats/dag.h), and plans the graph
+ * (planner/schedule/portfolio.h). Tables, a timeline or a picture show the result. */
 #include "consumer/command/plan/plan_dag.h"
 
 #include "base/cleanup.h"

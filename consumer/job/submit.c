@@ -347,7 +347,7 @@ static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
 
 void submit_keep(struct bourse *bourse, const struct bourse_job *job)
 {
-    /* The rest of another job has the files that were found. */
+    /* A continued job counts the files that were found for it. */
     const bool has_files = job != NULL && job->own.count + job->shared.count + job->image.count +
                                                   job->found.count + job->made.count >
                                               0;

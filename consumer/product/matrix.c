@@ -311,7 +311,7 @@ struct matrix_draft *matrix_draft_create(const char *path, uint64_t rows, uint64
                                          struct problem *ret_problem)
 {
     struct stat status;
-    /* A link may lead to another user's file. */
+    /* The name of a link is never replaced. */
     if (lstat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
         problem_set(ret_problem, "%s: is not a regular file, and will not be replaced",
                     shown(path).text);

@@ -433,7 +433,7 @@ void places_close(struct places **self)
 
 /* ---------------------------------------------------------------- one file */
 
-/* On WRITTEN *waiting is complete and owns its descriptors. */
+/* A WRITTEN *waiting is complete and owns its descriptors. */
 static enum place_status fill_file(struct waiting *waiting, const struct hash32 *hash,
                                    uint64_t size, place_fill *fill, void *context,
                                    struct problem *ret_problem)

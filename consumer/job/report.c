@@ -357,7 +357,7 @@ static bool read_end(struct bourse *bourse, const struct bourse_job_row *row, st
     } else {
         return false;
     }
-    /* Both times are in whole milliseconds. */
+    /* The two times are in whole milliseconds. */
     report->until_ns =
         report->until_ns < report->submitted_ns ? report->submitted_ns : report->until_ns;
     return true;

@@ -1,4 +1,5 @@
-/* The reads of libbourse and the operator's commands: one request, one answer, translated. */
+/* The calls of libbourse that read, and those of the operator, each send one request and translate
+ * one answer. */
 #include "consumer/client/client.h"
 
 #include "base/cleanup.h"
@@ -28,7 +29,7 @@ bool bourse_cancel(struct bourse *bourse, const char *id, struct bourse_error *r
     return client_call(bourse, MESSAGE_JOB_CANCEL, &body.base, 0, NULL, ret_error);
 }
 
-/* `part` below 0: the broker's choice; `subtask` below 0: none. */
+/* `part` below 0 leaves the choice to the broker; `subtask` below 0 names none. */
 static bool explain(struct bourse *bourse, const char *id, int64_t part, int64_t subtask,
                     struct bourse_explanation *ret_explanation, struct bourse_error *ret_error)
 {
@@ -199,7 +200,7 @@ bool bourse_provided(struct bourse *bourse, bourse_entry_visitor *visitor, void 
     return walk_entries(bourse, true, 0, visitor, context, ret_error);
 }
 
-/* Visits one page; `ret_stopped`: the visitor wants no more. */
+/* Visits one page. `ret_stopped` says that the visitor wants no more. */
 static bool read_page(struct bourse *client, const struct id128 *job,
                       const Bourse__V1__OutcomesRequest *body, bourse_outcome_visitor *visitor,
                       void *context, ProtobufCMessage **ret_answer, bool *ret_stopped,
@@ -227,7 +228,7 @@ static bool read_page(struct bourse *client, const struct id128 *job,
     return true;
 }
 
-/* From where `body` says, to the end. */
+/* Visits outcomes from the position in `body` to the end. */
 static bool walk_outcomes(struct bourse *client, const char *id, Bourse__V1__OutcomesRequest body,
                           bourse_outcome_visitor *visitor, void *context,
                           struct bourse_error *error)
@@ -294,7 +295,7 @@ bool client_no_result(struct bourse *client, const char *id, uint32_t index,
                              index, id);
 }
 
-/* Malloc'ed copy of bytes with a NUL after them. */
+/* The copy has a NUL after its bytes, and the caller frees it. */
 static bool copy_text(ProtobufCBinaryData from, char **ret_text, struct bourse_error *error)
 {
     char *text = malloc(from.len + 1);
@@ -309,8 +310,7 @@ static bool copy_text(ProtobufCBinaryData from, char **ret_text, struct bourse_e
     return true;
 }
 
-/* Whether it proves that result with the market's own log key, so that nobody keeps what proves
- * nothing. */
+/* The check uses the market's own log key, so that nobody keeps a receipt without value. */
 static bool check_receipt(const struct bourse *bourse, const char *id, uint32_t index,
                           const char *text, size_t length, struct bourse_error *error)
 {

@@ -19,7 +19,7 @@
 
 enum {
     TIMEOUT_MS_DEFAULT = 30000,
-    SLICE_MS = 100, /* how late an interrupt may be noticed */
+    SLICE_MS = 100, /* longest delay of an interrupt, in milliseconds */
 };
 
 /* ---------------------------------------------------------------- errors */
@@ -57,7 +57,7 @@ const char *bourse_status_name(enum bourse_status status)
 
 int bourse_exit_status(enum bourse_status status)
 {
-    return status == BOURSE_LOCAL ? 2 : (int)status; /* what was given cannot be used here */
+    return status == BOURSE_LOCAL ? 2 : (int)status; /* unusable arguments */
 }
 
 const char *bourse_version(void)
@@ -210,8 +210,7 @@ bool bourse_open(const struct bourse_options *options, struct bourse **ret_bours
     struct problem problem = {.text = ""};
     struct market market;
     if (!market_read(options->market, &market, &problem)) {
-        /* A broker that stops takes its file away; a file that is wrong is this machine's to
-         * mend. */
+        /* A broker that stops removes its file. A wrong file is a fault of this machine. */
         bool is_gone = access(options->market, F_OK) != 0;
         return client_fail(ret_error, is_gone ? BOURSE_UNREACHABLE : BOURSE_LOCAL, "%s%s",
                            problem.text,
@@ -248,7 +247,7 @@ void bourse_close(struct bourse **self)
     consumer_session_destroy(&client->session);
     identity_destroy(&client->identity);
     if (client->zmq != NULL) {
-        (void)zmq_ctx_term(client->zmq); /* every socket is closed: it cannot block */
+        (void)zmq_ctx_term(client->zmq); /* every socket is closed, so the call cannot block */
     }
     free(client);
     *self = NULL;
@@ -282,8 +281,8 @@ static void flush(struct bourse *client)
     while (client->reopen_at_ns == 0 &&
            consumer_session_outgoing(client->session, &message, &length)) {
         if (!link_send(client->link, message, length)) {
-            consumer_session_unsent(
-                client->session); /* not connected yet, or full: the next turn tries again */
+            /* The link is not connected yet, or full. The next turn tries again. */
+            consumer_session_unsent(client->session);
             return;
         }
     }
@@ -311,7 +310,7 @@ static int wait_ms(const struct bourse *client, int64_t now_ns, int64_t deadline
     return wait > SLICE_MS ? SLICE_MS : (int)wait;
 }
 
-/* One turn: what is due goes out, at most one message comes in. The event may be NOTHING. */
+/* One turn sends everything due and receives at most one message. The event may be NOTHING. */
 static bool turn(struct bourse *client, int64_t deadline_ns, struct consumer_event *ret_event,
                  struct bourse_error *error)
 {
@@ -330,8 +329,8 @@ static bool turn(struct bourse *client, int64_t deadline_ns, struct consumer_eve
     } else if (got > 0 && client->reopen_at_ns == 0) {
         consumer_session_incoming(client->session, now_ns, message, length, ret_event);
     } else if (client->reopen_at_ns == 0) {
-        consumer_session_tick(client->session, now_ns,
-                              ret_event); /* only once nothing more is waiting */
+        /* A tick comes only after all waiting messages. */
+        consumer_session_tick(client->session, now_ns, ret_event);
     }
     if (ret_event->type == CONSUMER_READY) {
         client->was_ready = true;
@@ -341,8 +340,8 @@ static bool turn(struct bourse *client, int64_t deadline_ns, struct consumer_eve
     return true;
 }
 
-/* What we sign names the cluster that Welcome gives: it must be the one this market's file
- * promised. */
+/* The client's signature covers the cluster from Welcome, so it must be the cluster of the market's
+ * file. */
 static bool is_expected_market(const struct bourse *client, struct bourse_error *error)
 {
     const Bourse__V1__Welcome *welcome = consumer_session_welcome(client->session);
@@ -391,8 +390,8 @@ void client_breathe(struct bourse *client)
 {
     struct consumer_event event;
     struct bourse_error error;
-    for (int i = 0; i < 16;
-         i++) { /* a bounded number of messages: heartbeats, perhaps job events */
+    /* The number of messages is bounded: heartbeats, perhaps job events. */
+    for (int i = 0; i < 16; i++) {
         if (client_next(client, 0, &event, &error) != CLIENT_EVENT) {
             return;
         }
@@ -445,7 +444,7 @@ static bool request_failed(enum consumer_status status, struct bourse_error *err
     return false;
 }
 
-/* What the answer to our request means; takes the event over. */
+/* Interprets the answer to a request, and takes the event over. */
 static bool answered(struct consumer_event *event, enum message_type reply_type,
                      ProtobufCMessage **ret_body, struct bourse_error *error)
 {
@@ -472,7 +471,7 @@ bool client_call_as(struct bourse *client, const struct id128 *id, enum message_
                     ProtobufCMessage **ret_body, struct bourse_error *error)
 {
     assert((reply_type == 0) == (ret_body == NULL));
-    if (!client_ready(client, error)) { /* what is signed carries the cluster and the log's time */
+    if (!client_ready(client, error)) { /* the signature covers the cluster and the log's time */
         return false;
     }
     int64_t now_ns = clock_monotonic_ns();

@@ -1,8 +1,8 @@
-/* consumer/client/client.h - inside of a connection, for the other files of libbourse. Not
- * installed.
+/* consumer/client/client.h opens the inside of a connection to the other files of libbourse. The
+ * header is not installed.
  *
- * The pump moves bytes between the link and the pure session; everything else asks it for one
- * event, or for the answer to one request. */
+ * The pump moves bytes between the link and the pure session. Every other file asks the pump for
+ * one event, or for the answer to one request. */
 #ifndef BOURSE_CONSUMER_CLIENT_CLIENT_H
 #define BOURSE_CONSUMER_CLIENT_CLIENT_H
 
@@ -28,81 +28,87 @@ struct bourse {
     struct blob_client *blobs; /* opened when first needed */
     char program[64];
     int timeout_ms;
-    bool was_ready;                /* the broker has been heard at least once */
+    bool was_ready;                /* the broker was heard at least once */
     int64_t reopen_at_ns;          /* 0: the link stands */
-    const struct bourse_job *kept; /* submit_keep; NULL: none */
+    const struct bourse_job *kept; /* set by submit_keep; NULL: none */
     atomic_bool interrupted;
-    atomic_uintptr_t
-        blobs_busy; /* the blob client while a call is inside it, for bourse_interrupt */
+    /* The blob client while a call is inside it, so that bourse_interrupt can reach it. */
+    atomic_uintptr_t blobs_busy;
 };
 
-/* Fills an error; false, so that a failing call can return it. */
+/* Fills an error and returns false, so that a failing call can return the value. */
 __attribute__((format(printf, 3, 4))) bool
 client_fail(struct bourse_error *error, enum bourse_status status, const char *format, ...);
-/* An error for what the broker refused. */
+/* Fills an error for a refusal of the broker, and returns false. */
 bool client_refused(struct bourse_error *error, enum reject_code reject, const char *text);
-/* The same with what the refusal names. */
+/* Fills an error for a refusal, with the field and the figures that it names, and returns false. */
 bool client_rejected(struct bourse_error *error, const struct consumer_event *event);
-/* An error for a call that takes a problem and a reject code, such as the blob client's. */
+/* Fills an error for a call that reports a problem and a reject code, such as the blob client's.
+ * Returns false. */
 bool client_blob_failed(struct bourse *client, struct bourse_error *error, enum reject_code reject,
                         const struct problem *problem);
 
-/* Opens for an identity and a market that are at hand; takes the identity over, also when it fails.
- */
+/* Opens a connection for an identity and a market that are already loaded. The call takes the
+ * identity over, on failure too. */
 bool client_open(const struct market *market, struct identity *identity, const char *program,
                  int timeout_ms, struct bourse **ret_client, struct bourse_error *error);
 
 enum client_wait { CLIENT_EVENT, CLIENT_TIMEOUT, CLIENT_INTERRUPTED, CLIENT_FAILED };
-/* The next event that means something, until `deadline_ns`. FAILED fills the error. A LOST event
- * starts a reconnect by itself; the caller may still tell somebody. */
+/* Returns the next event that has a meaning, and waits until `deadline_ns` at most. FAILED fills
+ * the error. A LOST event starts a reconnect by itself; the caller may still tell the user. */
 enum client_wait client_next(struct bourse *client, int64_t deadline_ns,
                              struct consumer_event *ret_event, struct bourse_error *error);
 
-/* Sends a request and waits for its answer. With `reply_type` 0 an Accepted is expected, and
- * `ret_body` is NULL; else *ret_body is the reply's, freed with codec_free. */
+/* Sends a request and waits for its answer. With `reply_type` 0 the answer is an Accepted, and
+ * `ret_body` is NULL. Otherwise *ret_body is the body of the reply; the caller frees it with
+ * codec_free. */
 bool client_call(struct bourse *client, enum message_type type, const ProtobufCMessage *body,
                  enum message_type reply_type, ProtobufCMessage **ret_body,
                  struct bourse_error *error);
-/* The same under an id of the caller's. */
+/* Sends the request under an id of the caller, otherwise like client_call. */
 bool client_call_as(struct bourse *client, const struct id128 *id, enum message_type type,
                     const ProtobufCMessage *body, enum message_type reply_type,
                     ProtobufCMessage **ret_body, struct bourse_error *error);
-/* Waits until the session stands. */
+/* Waits until the session is ready. */
 bool client_ready(struct bourse *client, struct bourse_error *error);
-/* Lets heartbeats through during long work elsewhere; never waits. */
+/* Lets heartbeats through during long work elsewhere, and never waits. */
 void client_breathe(struct bourse *client);
 bool client_interrupted(const struct bourse *client);
 
-/* The blob client, opened on the first call; NULL with the error filled. Between client_blobs_begin
- * and client_blobs_end an interrupt reaches into it. */
+/* Returns the blob client and opens it on the first call; returns NULL and fills the error on
+ * failure. An interrupt reaches into the blob client between client_blobs_begin and
+ * client_blobs_end. */
 struct blob_client *client_blobs_begin(struct bourse *client, struct bourse_error *error);
 void client_blobs_end(struct bourse *client);
 
-/* bourse_outcomes by pages of `page_rows`: who wants one row asks for one. */
+/* Visits results like bourse_outcomes, by pages of `page_rows`. A caller that needs one row asks
+ * for one. */
 bool client_outcomes(struct bourse *client, const char *id, uint32_t from, uint32_t page_rows,
                      bourse_outcome_visitor *visitor, void *context, struct bourse_error *error);
 
-/* The error of a subtask without a result: it has none yet, or its job ended before it had one. */
+/* Fills the error about a subtask without a result: no result came yet, or its job ended before one
+ * came. Returns false. */
 bool client_no_result(struct bourse *client, const char *id, uint32_t index,
                       struct bourse_error *error);
 
-/* Every result that bourse_outcomes leaves out: attempts before the one that counts, and late ones.
- * As they came. */
+/* Visits every result that bourse_outcomes leaves out, in the order of arrival: earlier attempts
+ * and late results. */
 bool client_other_outcomes(struct bourse *client, const char *id, bourse_outcome_visitor *visitor,
                            void *context, struct bourse_error *error);
 
-/* The manifest of a job, decoded; the caller frees it with client_manifest_free. */
+/* Fetches and decodes the manifest of a job; the caller frees it with client_manifest_free. */
 bool client_manifest(struct bourse *client, const char *id, Bourse__V1__Manifest **ret_manifest,
                      struct bourse_error *error);
 void client_manifest_free(Bourse__V1__Manifest **self);
 
-/* bourse_devices, of those that satisfy `needs`, which is the caller's. */
+/* Visits devices like bourse_devices, but only those that satisfy `needs`. The caller owns
+ * `needs`. */
 bool client_devices(struct bourse *client, Bourse__V1__Requirement *needs,
                     bourse_device_visitor *visitor, void *context, struct bourse_error *error);
 
-/* Text to ids and back; `what` is for the error. */
+/* Reads an id from its text. Fails with USAGE when the text is no id. */
 bool client_id_read(const char *text, struct id128 *ret_id, struct bourse_error *error);
-/* What a unit of work is worth, as a job file says it; NULL: nothing is said. */
+/* Reads the value of a unit of work as a job file gives it. NULL means no value. */
 struct value;
 bool client_value(const char *text, struct value *ret_value, struct bourse_error *error);
 bool client_key_read(const char *text, struct key32 *ret_key, struct bourse_error *error);
@@ -112,7 +118,7 @@ static inline ProtobufCBinaryData client_bytes(void *bytes, size_t length)
     return (ProtobufCBinaryData){.len = length, .data = bytes};
 }
 
-/* Whether `name` (NULL: none) may name an account: false with the reason where it has control
+/* Returns true when `name` may name an account; NULL may. Fills the error when the name has control
  * characters. */
 bool client_name_fits(const char *name, struct bourse_error *ret_error);
 

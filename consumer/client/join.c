@@ -1,4 +1,4 @@
-/* Redeeming an invitation: from a string to an account and a market.yaml. */
+/* This file redeems an invitation and writes the account's key and its market.yaml. */
 #include "consumer/client/client.h"
 
 #include "base/cleanup.h"
@@ -39,8 +39,7 @@ static bool load_or_create(const char *path, struct identity **ret_identity,
     return ok;
 }
 
-/* Whether the broker knows an account of this key. A former Join, whose answer was not heard, may
- * have made it. */
+/* The broker may know an account of this key from an earlier Join whose answer was lost. */
 static bool has_account(const struct bourse *client)
 {
     const Bourse__V1__Welcome *welcome = consumer_session_welcome(client->session);
@@ -59,7 +58,7 @@ static bool redeem(struct bourse *client, const struct invitation *invitation, c
     }
     *ret_known = has_account(client);
     if (*ret_known) {
-        return true; /* it is joined: what its invitation gave, it has */
+        return true; /* the account already has the gifts of its invitation */
     }
     client_copy(copy, sizeof copy, name);
     Bourse__V1__Join body = BOURSE__V1__JOIN__INIT;
@@ -71,8 +70,8 @@ static bool redeem(struct bourse *client, const struct invitation *invitation, c
     return ok;
 }
 
-/* The key and the market's file are on the disk before the broker is asked: what is redeemed then
- * cannot be lost here. */
+/* The key and the market's file are on the disk before the broker is asked, so that a redeemed
+ * invitation cannot be lost here. */
 static bool prepare(const struct invitation *invitation, const char *key_path,
                     const char *market_path, struct identity **ret_identity,
                     struct bourse_error *error)
@@ -119,7 +118,7 @@ bool bourse_join(const char *invitation, const char *key_path, const char *marke
                            "%s; the account is made: join again with the same invitation",
                            problem.text);
     }
-    bourse_close(&client); /* a new session, now with an account behind it */
+    bourse_close(&client); /* a new session, which now has an account */
     const struct bourse_options options = {
         .market = market_path, .key = key_path, .timeout_ms = timeout_ms};
     if (!bourse_open(&options, &client, ret_error) ||

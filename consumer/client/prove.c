@@ -1,4 +1,4 @@
-/* Receipts, checked offline: no connection, no key but the log's. */
+/* This file verifies receipts offline, with no connection and no key but the log's. */
 #include "consumer/client/client.h"
 #include "consumer/client/names.h"
 
@@ -17,8 +17,8 @@ static void result_free(Bourse__V1__Result **self)
     *self = NULL;
 }
 
-/* The leaf is the broker's statement, the result the provider's: they must speak of the same thing.
- */
+/* The leaf is the broker's statement and the result the provider's. Both must be about the same
+ * attempt. */
 static bool agree(const struct receipt *receipt, const Bourse__V1__Result *result)
 {
     struct id128 cluster = codec_id(result->cluster);

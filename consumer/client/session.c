@@ -8,9 +8,9 @@
 enum { PENDING_MAX = 256, PENDING_BYTES_MAX = 8 << 20 };
 
 struct watch {
-    struct id128 id; /* of its JobsRequest, the same after every reconnect */
+    struct id128 id; /* id of its JobsRequest, the same after every reconnect */
     struct id128 job;
-    uint64_t index; /* of the newest row seen */
+    uint64_t index; /* index of the newest row seen */
 };
 
 struct consumer_session {
@@ -81,7 +81,7 @@ static enum consumer_status status_of(enum dialogue_status status)
     case DIALOGUE_OK:
         return CONSUMER_OK;
     case DIALOGUE_FULL:
-    case DIALOGUE_NOT_READY: /* only for what cannot wait; requests do */
+    case DIALOGUE_NOT_READY: /* requests wait instead, so they never get this */
         return CONSUMER_FULL;
     case DIALOGUE_TOO_LARGE:
         return CONSUMER_TOO_LARGE;
@@ -140,7 +140,7 @@ static enum dialogue_status watch_ask(struct consumer_session *session, int64_t 
     body.job = (ProtobufCBinaryData){.len = sizeof job.bytes, .data = job.bytes};
     body.has_watch = 1;
     body.watch = 1;
-    /* A request still without an answer would be sent again by the dialogue: once is enough. */
+    /* The dialogue would repeat an unanswered request, so the old one is dropped first. */
     dialogue_forget(session->dialogue, &watch->id);
     return dialogue_request(session->dialogue, now_ns, MESSAGE_JOBS_REQUEST, &watch->id,
                             &body.base);
@@ -178,7 +178,7 @@ size_t consumer_session_watches(const struct consumer_session *session)
 
 /* ---------------------------------------------------------------- what the broker says */
 
-/* A row of a watched job becomes the event, unless it is older than what was told already. */
+/* A row of a watched job becomes the event, unless a newer row came before. */
 static void told_of_job(struct consumer_session *session, ProtobufCMessage **body,
                         const Bourse__V1__JobRow *row, struct consumer_event *event)
 {
@@ -217,7 +217,7 @@ static void reply(struct consumer_session *session, struct dialogue_event *from,
         told_of_job(session, &from->body, jobs->jobs[0], event);
         return;
     }
-    event->type = CONSUMER_GONE; /* no such job, said by an empty answer */
+    event->type = CONSUMER_GONE; /* an empty answer: no such job */
     event->job = watch->job;
     event->reject = REJECT_NOT_FOUND;
     (void)snprintf(event->text, sizeof event->text, "no such job");
@@ -253,7 +253,7 @@ static void pushed(struct consumer_session *session, struct dialogue_event *from
         told_of_job(session, &from->body, job->job, event);
         return;
     }
-    codec_free(&from->body); /* nothing else is pushed to a consumer */
+    codec_free(&from->body); /* the broker pushes nothing else to a consumer */
 }
 
 static bool event_resumed(const struct dialogue_event *ready)
@@ -272,10 +272,10 @@ static void translate(struct consumer_session *session, int64_t now_ns, struct d
     case DIALOGUE_NOTHING:
         return;
     case DIALOGUE_READY:
-        /* A session that goes on is still sent what it watches. */
+        /* A resumed session still gets the rows of its watches. */
         for (size_t i = 0; i < session->watch_count && !event_resumed(from); i++) {
-            /* Full: this watch is asked for again at the next reconnect; its pushes went with the
-             * old one. */
+            /* A full dialogue skips this watch until the next reconnect; its pushes ended with the
+             * old session. */
             (void)watch_ask(session, now_ns, &session->watches[i]);
         }
         event->type = CONSUMER_READY;
@@ -342,7 +342,7 @@ int64_t consumer_session_deadline_ns(const struct consumer_session *session)
 void consumer_session_goodbye(struct consumer_session *session, int64_t now_ns)
 {
     if (dialogue_ready(session->dialogue)) {
-        (void)dialogue_goodbye(session->dialogue, now_ns,
-                               "done"); /* silence says the same, later */
+        /* A failure is harmless: silence says the same, later. */
+        (void)dialogue_goodbye(session->dialogue, now_ns, "done");
     }
 }

@@ -38,7 +38,7 @@ const char *settings_meaning(enum setting setting)
     return known[setting].meaning;
 }
 
-/* Cut texts are refused rather than used. */
+/* A text that would be cut is refused. */
 __attribute__((format(printf, 4, 5))) static bool
 put(char *ret_text, size_t capacity, struct problem *ret_problem, const char *format, ...)
 {
@@ -56,7 +56,7 @@ put(char *ret_text, size_t capacity, struct problem *ret_problem, const char *fo
 
 /* ---------------------------------------------------------------- files */
 
-/* Absent: fine, *ret_there false. */
+/* An absent file is fine; *ret_there is false then. */
 static bool check_owner(const char *path, bool *ret_there, struct problem *ret_problem)
 {
     struct stat status;
@@ -176,7 +176,7 @@ static bool overrides(const struct settings_sources *sources, struct settings *s
     return true;
 }
 
-/* A folder stands for the market.yaml in it; the key of an embedded market lies beside that. */
+/* A folder stands for its market.yaml. The key of an embedded market lies beside the file. */
 static bool settle_paths(const struct settings_sources *sources, struct settings *settings,
                          struct problem *ret_problem)
 {
@@ -249,8 +249,8 @@ bool settings_folders(const char *(*environment)(const char *name), bool root, c
     const char *home = environment("HOME");
     const char *config = environment("XDG_CONFIG_HOME");
     const char *state = environment("XDG_STATE_HOME");
-    bool has_config =
-        config != NULL && config[0] == '/'; /* the XDG specification ignores relative ones */
+    /* The XDG specification ignores relative paths. */
+    bool has_config = config != NULL && config[0] == '/';
     bool has_state = state != NULL && state[0] == '/';
     if ((home == NULL || home[0] != '/') && !(has_config && (has_state || root))) {
         problem_set(ret_problem, "HOME is not set; set it, or give --market and --key, "
@@ -266,7 +266,8 @@ bool settings_folders(const char *(*environment)(const char *name), bool root, c
     if (has_state) {
         return put(ret_state, SETTING_VALUE_SIZE, ret_problem, "%s/bourse", state);
     }
-    if (root) { /* the service user must be able to reach it, which it cannot below root's home */
+    /* The service user must reach the folder, and cannot below root's home. */
+    if (root) {
         return put(ret_state, SETTING_VALUE_SIZE, ret_problem, "/var/lib/bourse");
     }
     return put(ret_state, SETTING_VALUE_SIZE, ret_problem, "%s/.local/state/bourse", home);

@@ -1,11 +1,11 @@
-/* consumer/client/settings.h - what the command is told outside its arguments, and by whom. Not
- * installed.
+/* consumer/client/settings.h reads the settings that the command does not get as arguments, and
+ * remembers their origin. The header is not installed.
  *
- * A value comes from the first of these that gives it: a flag, the environment (BOURSE_MARKET ...),
- * the project's file ./.bourse.yaml, the user's $XDG_CONFIG_HOME/bourse/config.yaml,
- * /etc/bourse/config.yaml, or the default. `bourse config show --origin` says which. Paths in a
- * file are relative to that file. A file that others may write is refused: it could send a job's
- * money elsewhere. */
+ * The first source that gives a value counts: a flag, the environment (BOURSE_MARKET ...), the
+ * project's file ./.bourse.yaml, the user's $XDG_CONFIG_HOME/bourse/config.yaml,
+ * /etc/bourse/config.yaml, or the default. `bourse config show --origin` names the source. Paths in
+ * a file are relative to the file. A file that others may write is refused, because it could send a
+ * job's money elsewhere. */
 #ifndef BOURSE_CONSUMER_CLIENT_SETTINGS_H
 #define BOURSE_CONSUMER_CLIENT_SETTINGS_H
 
@@ -20,8 +20,8 @@ enum { SETTING_VALUE_SIZE = 1024, SETTING_ORIGIN_SIZE = 1152 };
 
 struct setting_value {
     char value[SETTING_VALUE_SIZE];
-    char origin[SETTING_ORIGIN_SIZE]; /* "flag --market", "environment BOURSE_MARKET", "FILE",
-                                         "default" */
+    /* One of "flag --market", "environment BOURSE_MARKET", the path of a file, or "default". */
+    char origin[SETTING_ORIGIN_SIZE];
 };
 
 struct settings {
@@ -30,24 +30,24 @@ struct settings {
 
 struct settings_sources {
     const char *flags[SETTING_COUNT];             /* NULL: not given */
-    const char *(*environment)(const char *name); /* getenv, or a test's */
-    const char *project; /* paths of files that may be absent; NULL: none */
+    const char *(*environment)(const char *name); /* getenv, or a test's function */
+    const char *project; /* path of a file that may be absent; NULL: none */
     const char *user;
     const char *system;
-    const char *state;  /* folder of the default market: $XDG_STATE_HOME/bourse or like it */
-    const char *config; /* folder of the user's own: $XDG_CONFIG_HOME/bourse */
+    const char *state;  /* folder of the default market: $XDG_STATE_HOME/bourse or similar */
+    const char *config; /* the user's folder: $XDG_CONFIG_HOME/bourse */
 };
 
 const char *settings_name(enum setting setting);
 const char *settings_meaning(enum setting setting);
 
-/* False when a file is wrong, or writable by others, or a value is not of its kind. The market is
- * the path of a market.yaml at the end, also where a folder was given. */
+/* Reads all settings. Returns false when a file is wrong or writable by others, or when a value has
+ * the wrong kind. The market becomes the path of a market.yaml, even when a folder was given. */
 bool settings_load(const struct settings_sources *sources, struct settings *ret_settings,
                    struct problem *ret_problem);
 
-/* The places of this user's files. Buffers of SETTING_VALUE_SIZE. False when HOME is not set
- * either. */
+/* Finds the folders of this user's files, in buffers of SETTING_VALUE_SIZE. Returns false when HOME
+ * is needed and not set. */
 bool settings_folders(const char *(*environment)(const char *name), bool root, char *ret_config,
                       char *ret_state, struct problem *ret_problem);
 

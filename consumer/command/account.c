@@ -1,4 +1,4 @@
-/* join, key, admin, config, version, help: who we are, and where. */
+/* This file runs the commands join, key, admin, config, version and help. */
 #include "consumer/client/names.h"
 #include "consumer/command/output.h"
 
@@ -40,8 +40,8 @@ int command_join(struct invocation *invocation)
                         market);
     }
     int64_t timeout_ns = 0;
-    (void)units_duration(invocation->settings.items[SETTING_TIMEOUT].value,
-                         &timeout_ns); /* checked when read */
+    /* The value was checked when it was read. */
+    (void)units_duration(invocation->settings.items[SETTING_TIMEOUT].value, &timeout_ns);
     struct bourse_account account;
     struct bourse_error error;
     if (!bourse_join(invocation->words[0], key_path, market, option_text(invocation, "name", NULL),
@@ -72,7 +72,7 @@ int command_join(struct invocation *invocation)
     return BOURSE_OK;
 }
 
-/* The account's key; a new one where there is none yet. A file that is there is never replaced. */
+/* Loads the account's key, or makes one when there is none. The function never replaces a file. */
 static bool own_key(const char *path, struct identity **ret_identity, struct problem *ret_problem)
 {
     struct stat status;
@@ -126,11 +126,11 @@ int command_key(struct invocation *invocation)
 
 /* ---------------------------------------------------------------- whose account */
 
-enum { KEY_DIGITS_LEAST = 8 }; /* fewer are no key to anybody */
+enum { KEY_DIGITS_LEAST = 8 }; /* least digits of a key that can be searched for */
 
 struct account_search {
     const char *text;
-    bool is_key; /* it may be the first digits of one */
+    bool is_key; /* the text may be the first digits of a key */
     char found[BOURSE_HEX32_SIZE];
     size_t matches;
 };
@@ -146,7 +146,8 @@ static bool match_account(void *context, const struct bourse_account_row *row)
     return true;
 }
 
-/* A key, its first digits, or the name of one account alone. False after having said why not. */
+/* Finds an account by its key, its first digits, or a name that one account alone has. Returns
+ * false after a message. */
 static bool find_account(struct invocation *invocation, const char *text,
                          char ret_key[BOURSE_HEX32_SIZE], int *ret_status)
 {
@@ -156,7 +157,7 @@ static bool find_account(struct invocation *invocation, const char *text,
     bool is_halted;
     struct bourse_error error;
     if (is_hex && length == BOURSE_HEX32_SIZE - 1) {
-        memcpy(ret_key, text, BOURSE_HEX32_SIZE); /* also of who has never joined */
+        memcpy(ret_key, text, BOURSE_HEX32_SIZE); /* of any account, joined or not */
         return true;
     }
     if (!bourse_accounts(invocation->bourse, match_account, &search, &is_halted, &error)) {
@@ -266,8 +267,8 @@ static int admin_invite(struct invocation *invocation)
 }
 
 struct account_list {
-    json_t *list; /* NULL: to the table */
-    bool quiet;   /* or only the keys, one a line */
+    json_t *list; /* NULL: rows go to the table */
+    bool quiet;   /* prints only the keys, one a line */
     struct grid table;
 };
 
@@ -353,7 +354,7 @@ static int admin_halt(struct invocation *invocation)
                 &error);
 }
 
-/* "none", or money. */
+/* The value is "none" or an amount of money. */
 static bool read_notional(struct invocation *invocation, int64_t *ret_micro)
 {
     const char *text = option_text(invocation, "notional", NULL);
@@ -373,7 +374,7 @@ static bool read_notional(struct invocation *invocation, int64_t *ret_micro)
     return true;
 }
 
-/* What goes with bounds only, without any, would do nothing. */
+/* An option that needs a bound would do nothing without one. */
 static bool is_band_missing(struct invocation *invocation, bool is_set)
 {
     if (option_given(invocation, "undo")) {
@@ -391,7 +392,7 @@ static bool is_band_missing(struct invocation *invocation, bool is_set)
     return false;
 }
 
-/* Sets what is given; shows what is in force. */
+/* Sets the given bounds, then shows the bounds in force. */
 static int admin_bands(struct invocation *invocation)
 {
     struct bourse_error error;
@@ -427,7 +428,7 @@ static int admin_bands(struct invocation *invocation)
     return BOURSE_OK;
 }
 
-/* Whose accounts these are; with --undo each is its own again. */
+/* Names the owner of accounts; with --undo each account owns itself again. */
 static int admin_owner(struct invocation *invocation)
 {
     enum { ACCOUNTS_MOST = 32 };

@@ -1,6 +1,6 @@
-/* consumer/command/command.h - the shape of the `bourse` program: a table of subcommands, their
- * options and help, one function each. The table is the only place that knows a name; help,
- * parsing, completion and "did you mean" all read it. */
+/* consumer/command/command.h describes the `bourse` program. One table lists the subcommands,
+ * each with options, help and a function. Help, parsing, completion and "did you mean" read names
+ * from the table alone. */
 #ifndef BOURSE_CONSUMER_COMMAND_H
 #define BOURSE_CONSUMER_COMMAND_H
 
@@ -14,9 +14,9 @@
 #include <stdio.h>
 
 struct option_spec {
-    const char *name;     /* long, without its dashes */
-    char letter;          /* or 0 */
-    const char *argument; /* what stands in help; NULL: a switch */
+    const char *name;     /* long name, without its dashes */
+    char letter;          /* short name, or 0 */
+    const char *argument; /* the value's name in help; NULL: a switch */
     const char *help;
 };
 
@@ -24,22 +24,23 @@ struct invocation;
 
 enum command_flags {
     COMMAND_OFFLINE = 1,     /* takes no --market, --key and --timeout */
-    COMMAND_STOPS_EARLY = 2, /* options end at the first other word: what follows is a program's */
+    COMMAND_STOPS_EARLY = 2, /* options end at the first other word; a program's words follow */
 };
 
 struct command {
     const char *name;
     const char *arguments; /* "FILE", "[JOB]" */
     const char *summary;   /* one line, for the list */
-    const char *details;   /* more lines for its own help; may be NULL */
+    const char *details;   /* further lines of its own help, or NULL */
     const struct option_spec *options;
     size_t option_count;
-    int words_min, words_max; /* words that are no options; -1: any number */
+    int words_min, words_max; /* words that are not options; -1: any number */
     unsigned flags;
-    int (*run)(struct invocation *invocation); /* returns an exit status */
+    int (*run)(struct invocation *invocation); /* returns the exit status */
 };
 
-/* The options in force: the command's own first, then the common ones that it does not redefine. */
+/* The options in force are the command's own, then the common ones that the command does not
+ * redefine. */
 enum { OPTIONS_MAX = 48 };
 struct option_set {
     const struct option_spec *items[OPTIONS_MAX];
@@ -49,15 +50,16 @@ struct option_set command_options(const struct command *command);
 bool command_takes(const struct command *command, const char *option);
 
 const struct command *commands(size_t *ret_count);
-const struct command *command_find(const char *name); /* NULL: none */
-/* `bourse run WORD`: a job made from other things than a program. NULL: no such template. */
+const struct command *command_find(const char *name); /* NULL: no such command */
+/* Returns the template of `bourse run WORD`, which makes a job without a program; NULL: no such
+ * template. */
 const struct command *template_find(const char *word);
 const struct command *templates(size_t *ret_count);
 const struct option_spec *common_options(size_t *ret_count);
 
 enum { GIVEN_MAX = 2048 };
 struct given {
-    const char *name;  /* of the option */
+    const char *name;  /* name of the option */
     const char *value; /* "" for a switch */
 };
 
@@ -71,49 +73,49 @@ struct invocation {
     char config_folder[SETTING_VALUE_SIZE];
     char state_folder[SETTING_VALUE_SIZE];
     bool json, quiet, color;
-    struct bourse *bourse; /* once connected */
-    unsigned umask;        /* the user's, for files that are theirs */
+    struct bourse *bourse; /* NULL before the connection */
+    unsigned umask;        /* the user's umask, for files of the user */
 };
 
-/* Parses argv[1] and on. True: run it. False: *ret_status is the exit status (help was printed, or
- * what is wrong has been said). */
+/* Parses argv from index 1 on. Returns true when the command is to run. Returns false and
+ * *ret_status after help or a message was printed. */
 bool invocation_parse(struct invocation *invocation, int argc, char **argv, int *ret_status);
 bool option_given(const struct invocation *invocation, const char *name);
 const char *option_text(const struct invocation *invocation, const char *name,
-                        const char *fallback); /* the last one */
+                        const char *fallback); /* value of the last such option */
 
-/* Says what is wrong (as JSON on stdout with --json) and returns the exit status. */
+/* Prints the error, as JSON on stdout with --json, and returns the exit status. */
 int complain_with(struct invocation *invocation, const struct bourse_error *error);
 __attribute__((format(printf, 3, 4))) int
 complain(struct invocation *invocation, enum bourse_status status, const char *format, ...);
-/* Says which command may have been meant; returns the exit status. */
+/* Names the command that may have been meant, and returns the exit status. */
 int unknown_command(struct invocation *invocation, const char *word);
-/* Reads an option's value; false after having said what is wrong with it: nothing is rounded.
- * Absent: *ret untouched. */
+/* Each function reads an option's value and rounds nothing. Returns false after a message about a
+ * wrong value. *ret stays unchanged when the option is absent. */
 bool option_money(struct invocation *invocation, const char *name, int64_t *ret_micro);
 bool option_duration_ns(struct invocation *invocation, const char *name, int64_t *ret_ns);
 bool option_duration_ms(struct invocation *invocation, const char *name, int64_t *ret_ms);
 bool option_count(struct invocation *invocation, const char *name, int64_t least, int64_t most,
                   int64_t *ret);
 
-/* Whether a file that the user names may be written: there is none of that name, or it is empty, or
- * one of this command's own kind: a `kind` begins with the bytes of `head`. What is no regular file
- * is the user's to name. */
+/* Returns true when the command may write a file that the user names. The file is absent, empty,
+ * not a regular file, or of the command's own kind. A file of the `kind` begins with the bytes of
+ * `head`. */
 bool may_replace(struct invocation *invocation, const char *option, const char *path,
                  const void *head, size_t head_length, const char *kind, int *ret_status);
-/* Whether the folder of the market that is named is there; no default one has to be. A broker that
- * stops takes its file away, and leaves the folder. */
+/* Returns true when the folder of the named market exists; a default market needs no folder. A
+ * broker that stops removes its file and leaves the folder. */
 bool market_is_there(struct invocation *invocation, int *ret_status);
-/* Connects; an error has been said when it is false, and *ret_status is the exit status. */
+/* Connects to the broker. Returns false and the exit status after an error message. */
 bool connect_broker(struct invocation *invocation, int *ret_status);
 void disconnect_broker(struct invocation *invocation);
-/* Resolves a job's id the same way. */
+/* Resolves a job's id. Returns false and the exit status after an error message. */
 bool resolve_job(struct invocation *invocation, const char *text, char ret_id[BOURSE_ID_SIZE],
                  int *ret_status);
 
-void print_help(FILE *to, const struct command *command); /* NULL: the whole program */
+void print_help(FILE *to, const struct command *command); /* NULL: help for the whole program */
 
-/* One function per subcommand. */
+/* Each subcommand has one function. */
 int command_up(struct invocation *invocation);
 int command_down(struct invocation *invocation);
 int command_join(struct invocation *invocation);

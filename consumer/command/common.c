@@ -1,4 +1,5 @@
-/* What most subcommands do: connect, find a job, say what is wrong. */
+/* This file holds the steps that most subcommands share, such as connecting, finding a job and
+ * reporting an error. */
 #include "consumer/command/output.h"
 
 #include "formats/units.h"
@@ -19,7 +20,7 @@ int complain_with(struct invocation *invocation, const struct bourse_error *erro
     int status = bourse_exit_status(error->status);
     if (!invocation->json) {
         (void)fflush(stdout);
-        /* Names of refusals are in docs/errors.md; those of kinds of failure are for programs. */
+        /* docs/errors.md lists the names of refusals. Names of other failures are for programs. */
         bool refused =
             error->reject != 0 ||
             (error->name[0] != '\0' && strcmp(error->name, bourse_status_name(error->status)) != 0);
@@ -55,7 +56,7 @@ int complain(struct invocation *invocation, enum bourse_status status, const cha
     return complain_with(invocation, &error);
 }
 
-/* The connection that a signal interrupts. */
+/* A signal interrupts this connection. */
 static struct bourse *volatile connected;
 
 static void on_interrupt(int number)
@@ -74,7 +75,7 @@ bool may_replace(struct invocation *invocation, const char *option, const char *
     struct stat facts;
     assert(head_length <= sizeof found);
     if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size == 0) {
-        return true; /* what is wrong with it, writing says */
+        return true; /* writing the file will report any fault */
     }
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
@@ -99,7 +100,7 @@ bool market_is_there(struct invocation *invocation, int *ret_status)
 {
     const struct setting_value *market = &invocation->settings.items[SETTING_MARKET];
     static const char unnamed[] = "default";
-    static const char flag[] = "flag"; /* what stands in the command itself is a mistake of it */
+    static const char flag[] = "flag"; /* a wrong flag is a mistake of the command line */
     char folder[SETTING_VALUE_SIZE];
     (void)snprintf(folder, sizeof folder, "%s", market->value);
     if (strncmp(market->origin, unnamed, strlen(unnamed)) == 0 ||
@@ -120,8 +121,8 @@ bool connect_broker(struct invocation *invocation, int *ret_status)
         return false;
     }
     int64_t timeout_ns = 0;
-    (void)units_duration(invocation->settings.items[SETTING_TIMEOUT].value,
-                         &timeout_ns); /* checked when read */
+    /* The value was checked when it was read. */
+    (void)units_duration(invocation->settings.items[SETTING_TIMEOUT].value, &timeout_ns);
     const struct bourse_options options = {.market =
                                                invocation->settings.items[SETTING_MARKET].value,
                                            .key = invocation->settings.items[SETTING_KEY].value,
@@ -133,8 +134,8 @@ bool connect_broker(struct invocation *invocation, int *ret_status)
         return false;
     }
     connected = invocation->bourse;
-    struct sigaction action = {.sa_handler = on_interrupt,
-                               .sa_flags = (int)SA_RESETHAND}; /* a second one ends us */
+    /* SA_RESETHAND makes a second signal end the process. */
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
     return true;
@@ -142,7 +143,7 @@ bool connect_broker(struct invocation *invocation, int *ret_status)
 
 void disconnect_broker(struct invocation *invocation)
 {
-    connected = NULL; /* before it is freed: a signal may come at any time */
+    connected = NULL; /* before the connection is freed: a signal may come at any time */
     bourse_close(&invocation->bourse);
 }
 

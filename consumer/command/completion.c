@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What can stand in a place. The table says it in the words that help shows: FILE, JOB, or the word
- * itself. */
+/* A place is a set of things that may stand at a position of the command line. The table gives the
+ * place as a word of the help: FILE, JOB, or the word itself. */
 enum place {
     PLACE_FILES = 1,
     PLACE_FOLDERS = 2,
@@ -18,11 +18,11 @@ enum place {
     PLACE_ORDERS = 8,
     PLACE_COMMANDS = 16,
     PLACE_PROGRAMS = 32,
-    PLACE_WORDS = 64, /* those in `words` */
+    PLACE_WORDS = 64, /* the words in `words` */
 };
 struct places {
-    unsigned first, rest; /* of a command's first word, and of those that follow it */
-    char words[2048];     /* to be taken as they stand, with blanks between */
+    unsigned first, rest; /* for a command's first word, and for the later ones */
+    char words[2048];     /* literal words, with blanks between */
 };
 
 static unsigned place_of(const char *label, size_t length)
@@ -52,7 +52,7 @@ static void add_word(struct places *places, const char *word, size_t length)
                    (int)length, word);
 }
 
-/* What a label stands for that is known here. False: nothing. */
+/* Adds the words of a label that this program knows. Returns false for any other label. */
 static bool add_known(struct places *places, const char *label, size_t length)
 {
     const bool is_template = strncmp(label, "TEMPLATE", length) == 0 && length == 8;
@@ -66,8 +66,8 @@ static bool add_known(struct places *places, const char *label, size_t length)
     return is_template || is_device;
 }
 
-/* "mint ACCOUNT | halt", "JOB [INDEX]", "FILE|DIR ...": alternatives, each a first word and what
- * follows it. */
+/* The arguments of a command look like "mint ACCOUNT | halt", "JOB [INDEX]", "FILE|DIR ...". Each
+ * alternative has a first word and later words. */
 static struct places places_of(const struct command *command)
 {
     struct places places = {.first = 0};
@@ -99,7 +99,7 @@ static struct places places_of(const struct command *command)
     return places;
 }
 
-/* Of an option's value; the words of those that take one of a few. */
+/* Returns the places of an option's value; some options take one of a few words. */
 static struct places places_of_value(const char *label)
 {
     if (strcmp(label, "WHEN") == 0) {
@@ -136,7 +136,7 @@ static struct places places_of_value(const char *label)
     return places;
 }
 
-/* Every command, then every template of `run`. */
+/* The index counts every command, then every template of `run`. */
 static const struct command *command_at(size_t index)
 {
     size_t count = 0;
@@ -148,7 +148,7 @@ static const struct command *command_at(size_t index)
                                             : NULL;
 }
 
-/* The words that follow `run` in place of a program. */
+/* These words follow `run` in place of a program. */
 static void print_templates(FILE *to, const char *between)
 {
     size_t count = 0;
@@ -214,8 +214,8 @@ static const char bash_loop[] =
     "            place=$((place + 1))\n"
     "            case \"$ended$command $word\" in\n"
     "            ";
-/* Options and their values are told apart from words by `takes`; where options end at the first
- * word, `stops` says it. */
+/* The script tells options and their values from words by `takes`. `stops` says that options end at
+ * the first word. */
 static const char bash_tail[] =
     "        fi\n"
     "    done\n"
@@ -245,7 +245,7 @@ static const char bash_end[] =
     "}\n"
     "complete -F _bourse bourse\n";
 
-/* Names of lists, and the words that stand for themselves. */
+/* Writes the names of lists, and literal words. */
 static void bash_offer(FILE *to, const char *variable, unsigned places)
 {
     (void)fprintf(to, "%s='%s%s%s%s%s' ", variable, (places & PLACE_FILES) != 0 ? "files " : "",
@@ -290,7 +290,7 @@ static void bash_command(FILE *to, const struct command *command)
     (void)fprintf(to, "%s;;\n", (command->flags & COMMAND_STOPS_EARLY) != 0 ? "stops=1 " : "");
 }
 
-/* What stands for itself is offered for the first word only. */
+/* Literal words are offered for the first word only. */
 static void bash_literals(FILE *to, const struct command *command)
 {
     struct places places = places_of(command);
@@ -365,7 +365,7 @@ static const char zsh_head[] =
     "    local -a names\n"
     "    names=(\n";
 
-/* Within single quotes; a colon or a bracket is a part of the grammar of _arguments. */
+/* The text stands within single quotes; _arguments reads colons and brackets as grammar. */
 static void zsh_text(FILE *to, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -379,7 +379,7 @@ static void zsh_text(FILE *to, const char *text)
     }
 }
 
-/* One action: the first that applies of what is looked up; else words. */
+/* Writes one action: the first list that applies, else words. */
 static void zsh_action(FILE *to, const struct places *places, unsigned which)
 {
     if ((which & PLACE_COMMANDS) != 0) {
@@ -404,7 +404,7 @@ static void zsh_action(FILE *to, const struct places *places, unsigned which)
     } else if ((which & PLACE_FOLDERS) != 0) {
         (void)fputs("_files -/", to);
     } else {
-        (void)fputc(' ', to); /* something, but nobody knows what */
+        (void)fputc(' ', to); /* some word, which the table does not describe */
     }
 }
 
@@ -530,7 +530,7 @@ static void fish_text(FILE *to, const char *text)
 
 static void fish_offer(FILE *to, const struct places *places, unsigned which)
 {
-    (void)fputs((which & PLACE_FILES) != 0 ? " -F" : " -f", to); /* else files are mixed in */
+    (void)fputs((which & PLACE_FILES) != 0 ? " -F" : " -f", to); /* otherwise fish mixes files in */
     if ((which & ~(unsigned)PLACE_FILES) != 0) {
         (void)fputs(" -a '", to);
         if ((which & PLACE_COMMANDS) != 0) {

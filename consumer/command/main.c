@@ -1,4 +1,5 @@
-/* bourse - the command line of the market. See command.h for how it is put together. */
+/* This file holds main of `bourse`, the command line of the market. command.h describes its
+ * parts. */
 #include "consumer/command/command.h"
 
 #include "runtime/process.h"
@@ -18,8 +19,8 @@ static bool reader_is_gone(int fd)
     return poll(&one, 1, 0) == 1 && (one.revents & POLLERR) != 0;
 }
 
-/* Whether what was printed has arrived. A write that failed on the way leaves only stdio's mark.
- * Who closed a pipe has read enough, which is no mistake of anybody. */
+/* Checks that the output has arrived. A failed write leaves only stdio's mark. A reader that closed
+ * its pipe has read enough, which is no fault. */
 static int finish_stdout(int status)
 {
     errno = 0;

@@ -25,7 +25,7 @@
 struct grid grid_of(size_t columns, const char *const *titles, const char *right_columns)
 {
     assert(columns <= GRID_COLUMNS_MAX);
-    assert(strlen(right_columns) == columns); /* one 'l' or 'r' each */
+    assert(strlen(right_columns) == columns); /* one 'l' or 'r' for each column */
     struct grid table = {.columns = columns};
     for (size_t i = 0; i < columns; i++) {
         table.titles[i] = titles[i];
@@ -52,7 +52,7 @@ void grid_add(struct grid *table, const char *const *cells)
     table->rows++;
 }
 
-/* Columns on a terminal, to within wide characters: bytes that begin a character. */
+/* Counts characters by their first bytes; a wide one counts as one column. */
 static int width_of(const char *text)
 {
     int width = 0;
@@ -301,7 +301,7 @@ json_t *json_job(const struct bourse_job_row *row)
                   "reserved_micro", (json_int_t)row->reserved_micro, "submitted_ms",
                   (json_int_t)row->submitted_ms, "ended_ms", (json_int_t)row->ended_ms, "manifest",
                   row->manifest, "index", (json_int_t)row->index, "leases", leases);
-    /* The same as people read them: credits, exact. */
+    /* These keys repeat the amounts in exact credits, for people. */
     (void)json_object_set_new(value, "budget", json_string(money_text(row->budget_micro)));
     (void)json_object_set_new(value, "charged", json_string(money_text(row->charged_micro)));
     (void)json_object_set_new(value, "reserved", json_string(money_text(row->reserved_micro)));
@@ -566,7 +566,7 @@ struct progress progress_start(const struct invocation *invocation)
 {
     struct progress progress = {.terminal = isatty(STDERR_FILENO) == 1};
     bool asked = option_given(invocation, "progress");
-    /* Asked for by name it shows with --quiet too, which then keeps stdout to ids and no more. */
+    /* The option shows progress even with --quiet, which keeps stdout to ids. */
     progress.on = asked || (progress.terminal && !invocation->json && !invocation->quiet);
     return progress;
 }
@@ -663,7 +663,7 @@ int ask_yes_no(const char *question)
 
 /* ---------------------------------------------------------------- a screen */
 
-/* Bytes of a line that fit in so many columns. */
+/* Returns how many bytes of a line fit in the columns. */
 static size_t cut(const char *line, size_t length, size_t columns)
 {
     size_t used = 0;

@@ -1,4 +1,4 @@
-/* Arguments: from argv to an invocation, by the table. */
+/* This file parses argv into an invocation, by the table of commands. */
 #include "consumer/command/command.h"
 
 #include "base/checked.h"
@@ -56,7 +56,7 @@ bool command_takes(const struct command *command, const char *option)
 
 /* ---------------------------------------------------------------- help */
 
-/* Words that go on under their column. */
+/* The text continues under its own column. */
 static void print_beside(FILE *to, const char *text, int column)
 {
     const size_t room = (size_t)(TEXT_COLUMNS - column);
@@ -66,7 +66,7 @@ static void print_beside(FILE *to, const char *text, int column)
             length--;
         }
         if (length == 0) {
-            break; /* one long word */
+            break; /* a long word */
         }
         (void)fprintf(to, "%.*s\n%*s", (int)length, text, column, "");
         text += length + 1;
@@ -179,7 +179,7 @@ static int unknown_option(struct invocation *invocation, const struct option_set
                     invocation->command->name, word, invocation->command->name);
 }
 
-/* Tables for getopt_long from our own. */
+/* getopt_long reads these tables, which come from the table of commands. */
 struct getopt_tables {
     char letters[3 * OPTIONS_MAX + 3];
     struct option longs[OPTIONS_MAX + 1];
@@ -192,7 +192,7 @@ static void fill_tables(const struct command *command, const struct option_set *
     if ((command->flags & COMMAND_STOPS_EARLY) != 0) {
         tables->letters[length++] = '+';
     }
-    tables->letters[length++] = ':'; /* a missing argument is told apart from an unknown option */
+    tables->letters[length++] = ':'; /* a missing argument and an unknown option differ then */
     for (size_t i = 0; i < set->count; i++) {
         const struct option_spec *option = set->items[i];
         tables->longs[i] =
@@ -229,7 +229,7 @@ static bool parse_options(struct invocation *invocation, int argc, char **argv, 
     struct getopt_tables tables = {.letters = ""};
     fill_tables(invocation->command, &set, &tables);
     opterr = 0;
-    optind = 0; /* glibc: a fresh start */
+    optind = 0; /* glibc starts afresh */
     int value;
     while ((value = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1) {
         const struct option_spec *option = option_of(&set, value == ':' ? optopt : value);
@@ -257,7 +257,8 @@ static bool parse_options(struct invocation *invocation, int argc, char **argv, 
     return true;
 }
 
-/* `run` before the name of a template, not after `--`: the options go on behind that word. */
+/* Handles `run` with the name of a template, unless `--` stands before it. Options may follow the
+ * name. */
 static bool parse_template(struct invocation *invocation, int *ret_status)
 {
     bool may_be = strcmp(invocation->command->name, "run") == 0 && invocation->word_count > 0 &&
@@ -315,7 +316,7 @@ static bool load_settings(struct invocation *invocation, int *ret_status)
                                        .system = "/etc/bourse/config.yaml",
                                        .state = invocation->state_folder,
                                        .config = invocation->config_folder};
-    bool own_key = false; /* --key of verify is something else */
+    bool own_key = false; /* verify has a --key of its own */
     for (size_t i = 0; i < invocation->command->option_count; i++) {
         own_key = own_key || strcmp(invocation->command->options[i].name, "key") == 0;
     }
@@ -335,7 +336,7 @@ static bool load_settings(struct invocation *invocation, int *ret_status)
     return true;
 }
 
-/* Before anything is parsed, a mistake must know how to be told. */
+/* Errors of the parser need this answer before anything is parsed. */
 static bool asks_json(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -424,7 +425,7 @@ bool option_money(struct invocation *invocation, const char *name, int64_t *ret_
     return true;
 }
 
-/* `least` is the smallest step, too, as `step` has it. */
+/* `least` is the smallest step, too; `step` is its text. */
 static bool read_duration(struct invocation *invocation, const char *name, int64_t least_ns,
                           const char *step, int64_t *ret_ns)
 {

@@ -1,4 +1,5 @@
-/* The table of subcommands. docs/man/bourse.1 follows it; a test compares the two. */
+/* This file holds the table of subcommands. docs/man/bourse.1 follows it; a test compares the
+ * two. */
 #include "consumer/command/command.h"
 
 #include <string.h>
@@ -524,7 +525,7 @@ static const struct command table[] = {
      .run = command_help},
 };
 
-/* Templates of `run`, by their full name; the word after "run " is what people write. */
+/* Templates of `run` have their full name here; users write the word after "run ". */
 static const struct command template_table[] = {
     {.name = "run matmul",
      .arguments = "A.npy B.npy -o C.npy",

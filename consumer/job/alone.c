@@ -11,17 +11,17 @@
 
 enum { SOONER_PERCENT = 5 };
 
-/* Of a job as its file says it, which can say more of what it needs. */
+/* Returns true when the job comes from its file, which can state further needs. */
 static bool may_need_more(const struct bourse_job *job)
 {
     bool may = !job->continues && job->checks == 0;
     for (size_t i = 0; i < job->file->task_count; i++) {
-        may = may && job->file->tasks[i].needs == NULL; /* the job's do not hold for it */
+        may = may && job->file->tasks[i].needs == NULL; /* a task's needs replace the job's */
     }
     return may;
 }
 
-/* What a budget is to hold to begin with: a lease of one subtask of the widest part. */
+/* Returns the least to hold at the start: a lease for one subtask of the widest part. */
 static int64_t lease_micro(const struct bourse_job *job, int64_t price_micro)
 {
     int64_t most_micro = 0;
@@ -33,7 +33,8 @@ static int64_t lease_micro(const struct bourse_job *job, int64_t price_micro)
     return most_micro;
 }
 
-/* Within the cap; and what the budget has to hold, with what it costs. False without memory. */
+/* Fills cost and least budget of the place; `ret_fits` says that cap and budget allow it. Returns
+ * false when memory is short. */
 static bool find_cost(const struct bourse_job *job, const struct offered *offered, size_t single,
                       struct bourse_alone *alone, bool *ret_fits)
 {
@@ -63,7 +64,7 @@ static bool count_device(void *context, const struct bourse_device *device)
     return ++*(size_t *)context < 2;
 }
 
-/* Whether a device is the only one with its label, of those that fit. */
+/* Finds out whether one fitting device alone has the label. */
 static bool is_only(struct bourse *bourse, const struct bourse_job *job, const char *label,
                     bool *ret_only, struct bourse_error *error)
 {
@@ -83,7 +84,7 @@ static bool is_only(struct bourse *bourse, const struct bourse_job *job, const c
     return told;
 }
 
-/* What the file is to say; false: that has no room. */
+/* Writes the needs for the job's file. Returns false when they have no room. */
 static bool write_needs(const struct job_file *file, const char *label, struct bourse_alone *alone)
 {
     struct requirement needs = file->needs;
@@ -104,7 +105,7 @@ bool alone_find(struct bourse *bourse, const struct bourse_job *job, const struc
     }
     const char *label = strchr(offered->places[single].label, '/');
     if (label == NULL) {
-        return true; /* whose it is is not known */
+        return true; /* the device is unknown */
     }
     if (!find_cost(job, offered, single, &alone, &fits)) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");

@@ -1,6 +1,6 @@
-/* consumer/job/bourse_job.h is a job made ready to submit: its file, its blobs and its numbers.
+/* consumer/job/bourse_job.h is a job ready to submit, with its file, its blobs and its numbers.
  *
- * The type is opaque to users of libbourse. job_build.h makes one, and what follows adds to it. */
+ * Users of libbourse do not see the fields. job_build.h makes a job, and later steps add to it. */
 #ifndef BOURSE_CONSUMER_JOB_BOURSE_JOB_H
 #define BOURSE_CONSUMER_JOB_BOURSE_JOB_H
 
@@ -12,7 +12,7 @@
 #include "formats/tar.h"
 #include "runtime/blob/blob_client.h"
 
-/* Blobs that are no files of their own: each is made as it is sent. */
+/* A made blob has no file of its own; its bytes are made while they are sent. */
 struct made_blob {
     struct hash32 hash;
     uint64_t size;
@@ -25,47 +25,50 @@ struct made_blobs {
     void *context; /* outlives the job */
 };
 
-/* What the market has said of its work: history.h. */
+/* The market's knowledge about the work of a job comes from history.h. */
 struct job_learned {
     bool is_done;
-    bool is_written;   /* what is predicted stands in the manifest */
-    uint64_t subtasks; /* of which something was measured */
-    uint64_t samples;  /* of the one with most */
-    int64_t
-        p90_ns; /* of each size of these on each class of devices nine of ten took at most that */
-    bool has_no_p90;                  /* of one there are too few samples to say */
-    int64_t said_ns[ORDER_PARTS_MAX]; /* what the job says of a part without tasks; 0: nothing */
+    bool is_written;   /* the manifest holds the predictions */
+    uint64_t subtasks; /* subtasks whose work was measured */
+    uint64_t samples;  /* samples of the subtask with most */
+    /* 90 % of the samples took at most this, in every size and device class. */
+    int64_t p90_ns;
+    bool has_no_p90; /* some class has too few samples for a p90 */
+    /* Time that the job states for a part without tasks; 0: none. */
+    int64_t said_ns[ORDER_PARTS_MAX];
 };
 
 struct bourse_job {
     struct job_file *file;
-    char *file_name; /* of the job file, for messages; NULL: there is none */
-    struct id128 id; /* of its SubmitJob: the same for every try */
-    struct input_list
-        own; /* `each:`, one per subtask; of tasks, those of the first of the file, and so on */
-    size_t
-        *own_of; /* of each task of the file: where its files begin in `own`; NULL without tasks */
+    char *file_name; /* name of the job file, for messages; NULL: none */
+    struct id128 id; /* id of its SubmitJob, the same for every try */
+    /* Files of `each:`, one per subtask. With tasks: the files of the first task, then the next. */
+    struct input_list own;
+    /* Index in `own` of each task's first file; NULL without tasks. */
+    size_t *own_of;
     struct input_list shared; /* `files:` */
     struct input_list image;  /* none or one */
-    struct input_list found;  /* of a resumed job: what the broker lost, and is still here */
-    /* Entries and bytes of the image; zeros where there is none, or where the job is continued and
+    struct input_list found;  /* files of a resumed job that the broker lost and this machine has */
+    /* Entries and bytes of the image. Zeros mean that there is no image, or that a continued job
      * asks for them already. */
     struct tar_limits image_has;
-    struct made_blobs made; /* of a job that is no file's */
+    struct made_blobs made; /* blobs of a job that have no file */
     uint64_t subtasks;      /* checks included */
-    uint32_t checks;        /* the last of them (cheap.h) */
-    bool spares_referee; /* as quoted: a single referee is on offer, who checks and so makes nothing
-                          */
-    bool holds_nothing; /* as quoted: its budget is 0, or its account has nothing, so that only what
-                           is given away is for it */
-    struct order_part check; /* of the checks, where it is not what the file says; slots 0: it is */
-    struct order_part *parts; /* ORDER_PARTS_MAX have room; at least one */
+    uint32_t checks;        /* the last subtasks are checks (cheap.h) */
+    /* The quote found a single referee, so the referee checks and computes nothing else. */
+    bool spares_referee;
+    /* The quote found a budget of 0 or an account without credits, so only donated slots count. */
+    bool holds_nothing;
+    /* Terms of the checks when they differ from the file; slots 0: the file's. */
+    struct order_part check;
+    struct order_part *parts; /* room for ORDER_PARTS_MAX, at least one */
     size_t part_count;
-    struct order_graph graph; /* of tasks, and of work on inputs of unlike size */
-    int64_t *expect_ns; /* of each subtask but the checks, by what was measured; NULL: as the file
-                           says, or its part */
-    uint32_t *order;    /* of each subtask: which task of the file it is; NULL without tasks */
-    bool continues;     /* the job `continued` */
+    struct order_graph graph; /* graph of tasks, or of work on inputs of unlike size */
+    /* Expected time of each subtask but the checks, by measurements; NULL: the file's or the
+     * part's. */
+    int64_t *expect_ns;
+    uint32_t *order; /* the file's task of each subtask; NULL without tasks */
+    bool continues;  /* continues the job `continued` */
     struct id128 continued;
     uint8_t *manifest;
     size_t manifest_length;

@@ -12,30 +12,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a check takes, roughly: its start, and the reading of every element for all vectors. */
+/* A check takes about this long: its start, and the reading of every element for all vectors. */
 #define START_MS 10
 #define NS_PER_BYTE 6
 
 enum { ARGUMENTS = 6, NAME_BYTES = LIMIT_NAME_BYTES };
 
-struct check { /* all that one of them points to */
+struct check { /* owns everything that one check points to */
     Bourse__V1__ManifestSubtask subtask;
     Bourse__V1__ManifestTask task;
     Bourse__V1__ManifestFrom from;
     Bourse__V1__ManifestFrom *from_pointer;
-    Bourse__V1__ManifestInput *inputs[2]; /* of the subtask that is checked */
+    Bourse__V1__ManifestInput *inputs[2]; /* inputs of the checked subtask */
     char *arguments[ARGUMENTS];
     char *names[3]; /* A, B and C */
-    char *words[3]; /* the same as templates, which stand for themselves */
+    char *words[3]; /* the names as templates of literal text */
     char name[NAME_BYTES + 1];
 };
 
 struct cheap_checks {
     size_t count;
     struct check *items;
-    Bourse__V1__ManifestSubtask *checked; /* where the manifest did not list them */
+    Bourse__V1__ManifestSubtask *checked; /* subtasks that the manifest did not list */
     Bourse__V1__ManifestSubtask **pointers;
-    int64_t expect_ms; /* of one, on average */
+    int64_t expect_ms; /* of one check, on average */
 };
 
 void cheap_destroy(struct cheap_checks **self)
@@ -64,7 +64,7 @@ static bool no_memory(struct bourse_error *error)
 
 /* ---------------------------------------------------------------- what a subtask computes */
 
-struct product { /* the operation of one subtask, its templates filled in */
+struct product { /* operation of one subtask, with filled templates */
     char *arguments[LIMIT_ARGUMENTS];
     size_t count;
     struct tensor_op op;
@@ -104,7 +104,7 @@ static bool read_product(const Bourse__V1__Manifest *manifest, const struct subt
 
 /* ---------------------------------------------------------------- one check */
 
-/* A template that is this text whatever is filled in. */
+/* Returns a template that always gives this text. */
 static char *literal(const char *text)
 {
     size_t length = strlen(text);
@@ -133,8 +133,8 @@ static Bourse__V1__ManifestInput *input_of(Bourse__V1__ManifestInput *const *inp
     return NULL;
 }
 
-/* The factors are files of the job: what another subtask leaves comes to those alone that wait for
- * it. */
+/* The factors must be files of the job, because an output of another subtask goes only to subtasks
+ * that wait for it. */
 static bool take_factors(const Bourse__V1__Manifest *manifest,
                          const Bourse__V1__ManifestSubtask *checked, struct check *check,
                          uint64_t *ret_bytes, struct bourse_error *error)
@@ -161,7 +161,7 @@ static bool take_factors(const Bourse__V1__Manifest *manifest,
     return true;
 }
 
-/* The product is all that the subtask brings back, for it is all that is checked. */
+/* The product must be the only output, because nothing else is checked. */
 static bool is_only_output(const struct subtask_terms *terms, const struct template_values *values,
                            const char *product)
 {
@@ -188,7 +188,7 @@ static bool copy_names(const struct tensor_op *op, struct check *check)
 {
     const char *const names[] = {op->a, op->b, op->result};
     for (size_t k = 0; k < 3; k++) {
-        assert(names[k] != NULL); /* it is a product */
+        assert(names[k] != NULL); /* the operation is a product */
         check->names[k] = strdup(names[k]);
         check->words[k] = literal(names[k]);
         if (check->names[k] == NULL || check->words[k] == NULL) {
@@ -275,7 +275,7 @@ static struct cheap_checks *cheap_create(const Bourse__V1__Manifest *manifest, s
     return made;
 }
 
-/* "job.yaml:7: " before what was wrong with a subtask, where a job file says it. */
+/* Puts "job.yaml:7: " before an error about a subtask that a job file describes. */
 static void say_where(const struct bourse_job *job, uint32_t index, struct bourse_error *error)
 {
     if (error == NULL || error->status != BOURSE_USAGE || job->file_name == NULL) {
@@ -317,7 +317,7 @@ static bool need_role(struct requirement *needs, bool is_referee)
     }
     needs->nodes[needs->count++] = (struct requirement_node){
         .op = REQUIREMENT_EQ, .attribute = {.name = "referee", .number = 1}};
-    if (!is_referee) { /* a device that is none does not have the attribute */
+    if (!is_referee) { /* a device that is no referee lacks the attribute */
         needs->nodes[needs->count++] = (struct requirement_node){.op = REQUIREMENT_NOT};
     }
     if (!alone) {
@@ -336,7 +336,7 @@ bool cheap_need_no_referee(struct requirement *needs)
     return need_role(needs, false);
 }
 
-/* As wide as the widest subtask: the check has the same matrices in its memory. */
+/* A check is as wide as the widest subtask, because it holds the same matrices in memory. */
 static bool part_of_file(const struct bourse_job *job, struct order_part *part)
 {
     const struct job_file *file = job->file;
@@ -370,7 +370,7 @@ static bool add_part(struct bourse_job *job, const struct cheap_checks *checks,
     return true;
 }
 
-/* What subtask `index` was expected to take. */
+/* Returns the expected time of subtask `index`. */
 static int64_t expect_of(const struct bourse_job *job, uint32_t index)
 {
     size_t part = 0;
@@ -395,7 +395,7 @@ static bool extend_graph(struct bourse_job *job, uint32_t count, struct bourse_e
     if (good && old->count > 0) {
         memcpy(graph.after_count, old->after_count, count * sizeof *graph.after_count);
     }
-    if (good && tells_apart) { /* checks are not begun twice */
+    if (good && tells_apart) { /* the market never starts a second attempt beside a check */
         memcpy(graph.expect_ms, old->expect_ms, count * sizeof *graph.expect_ms);
     }
     if (good && old->edge_count > 0) {
@@ -419,7 +419,7 @@ static bool extend_graph(struct bourse_job *job, uint32_t count, struct bourse_e
     return true;
 }
 
-/* What the market refuses, said before anything is sent. */
+/* Finds a fault that the market would refuse, before anything is sent. */
 static bool are_machines(const struct bourse_job *job, struct bourse_error *error)
 {
     for (size_t i = 0; i < job->part_count; i++) {
@@ -496,7 +496,7 @@ bool cheap_remove(Bourse__V1__Manifest *manifest, struct order_part *ret_part)
     if (!codec_requirement_from_wire(wire->needs, &ret_part->needs)) {
         return false;
     }
-    terms->n_parts--; /* the memory is the manifest's arena */
+    terms->n_parts--; /* the manifest's arena owns the memory */
     manifest->n_subtasks -= count;
     manifest->subtask_count -= count;
     return true;

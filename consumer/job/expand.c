@@ -26,7 +26,7 @@ void input_list_fini(struct input_list *list)
     *list = (struct input_list){.items = NULL};
 }
 
-/* `text` as it may be shown: names of files are anybody's bytes. */
+/* Returns `text` in a printable form, because a file's name may hold any bytes. */
 struct shown {
     char text[SHOWN_BYTES];
 };
@@ -74,7 +74,7 @@ static bool name_check(const char *name, struct problem *ret_problem)
     return true;
 }
 
-/* Takes `path` over. */
+/* The function takes `path` over. */
 static bool append(struct input_list *list, char *path, size_t name_offset,
                    struct problem *ret_problem)
 {
@@ -102,8 +102,8 @@ static bool append(struct input_list *list, char *path, size_t name_offset,
 
 /* ---------------------------------------------------------------- patterns */
 
-/* "FOLDER/" with its special characters escaped for glob, or as it is; "" for absolute patterns.
- * Returns the length of the unescaped form. */
+/* Writes "FOLDER/", with special characters escaped for glob or unchanged; "" for an absolute
+ * pattern. Returns the length of the unescaped form. */
 static size_t folder_prefix(const char *folder, const char *pattern, bool escape, char *ret_text,
                             size_t capacity)
 {
@@ -177,7 +177,7 @@ static int by_name(const void *a, const void *b)
     return order != 0 ? order : strcmp(left->path, right->path);
 }
 
-/* Sorts, drops files matched twice, and refuses two files under one name. */
+/* Sorts the files, drops files matched twice, and refuses two files under one name. */
 static bool sort_unique(struct input_list *list, size_t from, struct problem *ret_problem)
 {
     qsort(list->items + from, list->count - from, sizeof *list->items, by_name);
@@ -231,7 +231,7 @@ bool expand_file(const char *folder, const char *name, struct input_list *list,
 
 enum { NEIGHBOURS_MAX = 4096 };
 
-/* "; did you mean 'data.csv'?" for a name that is not in its folder, or "". */
+/* Returns "; did you mean 'data.csv'?" for a name that is missing in its folder, or "". */
 static struct shown neighbour(const char *path)
 {
     struct shown advice = {.text = ""};

@@ -1,13 +1,14 @@
-/* consumer/job/expand.h - patterns and names of a job file to files on this machine. Not installed.
+/* consumer/job/expand.h turns patterns and names of a job file into files on this machine. The
+ * header is not installed.
  *
- * A pattern is a glob as in the shell (*, ?, [...]; a leading dot is matched only by a dot),
- * relative to the job's folder or absolute. Matches are sorted by their bytes, so that a job is the
- * same wherever it is prepared. Only regular files count: folders, devices and symbolic links are
- * skipped, and counted.
+ * A pattern is a glob as in the shell (*, ?, [...]); only a dot matches a leading dot. A pattern is
+ * absolute or relative to the job's folder. Matches are sorted by their bytes, so that a job is the
+ * same on every machine. Only regular files count; folders, devices and symbolic links are skipped
+ * and counted.
  *
- * A file's *name* is what the job calls it in its work folder: the path as matched, without a
- * leading "/",
- * "./" or "../". Names must be plain relative UTF-8 paths; an odd one is refused, not repaired. */
+ * A file's *name* is its name in the job's work folder: the matched path without a leading "/",
+ * "./" or "../". A name must be a plain relative UTF-8 path; any other name is refused, not
+ * repaired. */
 #ifndef BOURSE_CONSUMER_JOB_EXPAND_H
 #define BOURSE_CONSUMER_JOB_EXPAND_H
 
@@ -19,8 +20,8 @@
 #include <stdint.h>
 
 struct input_file {
-    char *path; /* to open */
-    char *name; /* in the manifest: a part of `path`, not freed apart */
+    char *path; /* path to open */
+    char *name; /* name in the manifest; points into `path` */
     struct hash32 hash;
     uint64_t size;
 };
@@ -29,25 +30,27 @@ struct input_list {
     struct input_file *items;
     size_t count;
     size_t capacity;
-    uint64_t skipped; /* matches that were no regular files */
+    uint64_t skipped; /* matches that are not regular files */
 };
 
 void input_list_fini(struct input_list *list);
 
-/* Appends the files that `patterns` match, sorted, each once. A pattern without a file is a problem
- * that names it. `folder` is "." or the job file's. A failed call may leave files in the list. */
+/* Appends the files that `patterns` match, sorted, each once. A pattern without a match is a
+ * problem that names the pattern. `folder` is "." or the job file's folder. A failed call may leave
+ * files in the list. */
 bool expand_patterns(const char *folder, char *const *patterns, size_t count,
                      struct input_list *list, struct problem *ret_problem);
-/* Appends one file by its name, no pattern. */
+/* Appends one file by its name, which is not a pattern. */
 bool expand_file(const char *folder, const char *name, struct input_list *list,
                  struct problem *ret_problem);
 
-/* Opens a regular file, never through a symbolic link at its end; -1 with the problem. */
+/* Opens a regular file and returns its descriptor, or -1 with the problem. A symbolic link as last
+ * component is refused. */
 int input_open(const char *path, uint64_t *ret_size, struct problem *ret_problem);
-/* Whether every file of the list from index `from` on can be opened and is a regular one. Reads
- * nothing of them. */
+/* Returns true when every file from index `from` on is regular and can be opened. Reads no
+ * content. */
 bool input_list_look(const struct input_list *list, size_t from, struct problem *ret_problem);
-/* Reads and hashes every file of the list from index `from` on. */
+/* Reads and hashes every file from index `from` on. */
 bool input_list_hash(struct input_list *list, size_t from, struct problem *ret_problem);
 
 #endif

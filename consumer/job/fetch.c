@@ -1,4 +1,5 @@
-/* Results home: outputs into a folder, standard output and errors to a descriptor. */
+/* This file fetches results. Outputs go into a folder, standard output and error to a
+ * descriptor. */
 #include "consumer/client/client.h"
 #include "consumer/client/rows.h"
 #include "consumer/job/cheap.h"
@@ -42,7 +43,7 @@ static bool fill_from_broker(void *context, int fd)
 {
     struct filling *filling = context;
     if (filling->size == 0) {
-        return true; /* its hash is checked like any other's */
+        return true; /* the caller checks the hash, as for any file */
     }
     struct blob_client *blobs = client_blobs_begin(filling->client, filling->error);
     if (blobs == NULL) {
@@ -80,14 +81,16 @@ struct fetch {
     struct bourse *client;
     const Bourse__V1__Manifest *manifest;
     const char *folder;
-    struct places *places; /* NULL until something lands there */
-    void *taken; /* a tree of the paths written, by their hash: two subtasks must not share one */
+    struct places *places; /* NULL until the first output arrives */
+    /* Tree of the written paths, by their hash. Two subtasks must not share a path. */
+    void *taken;
     bourse_fetch_progress *progress;
     void *context;
     struct bourse_fetched *done;
     struct bourse_error *error;
     bool failed;
-    const char *left_out; /* declared, and not in the result of that subtask; NULL: none was */
+    /* Declared output that is missing in the result of subtask `left_out_index`; NULL: none. */
+    const char *left_out;
     uint32_t left_out_index;
 };
 
@@ -96,7 +99,7 @@ static int by_bytes(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct hash32));
 }
 
-/* Remembers a path; false when another subtask has it, or without memory. */
+/* Remembers a path. Returns false when another subtask has it or memory is short. */
 static bool take(struct fetch *fetch, const char *path)
 {
     struct hash32 *key = malloc(sizeof *key);
@@ -128,7 +131,7 @@ static bool placed(struct fetch *fetch, enum place_status status, uint64_t size,
         fetch->done->present++;
         return true;
     case PLACE_UNFILLED:
-        return false; /* the error says why */
+        return false; /* the error is filled */
     case PLACE_WRONG:
         return client_fail(fetch->error, BOURSE_UNVERIFIED, "%s", problem->text);
     case PLACE_OCCUPIED:
@@ -138,8 +141,8 @@ static bool placed(struct fetch *fetch, enum place_status status, uint64_t size,
     return false;
 }
 
-/* The file of `each:`; the blocks that a tile of a product is made of are called the same in all of
- * them. */
+/* Returns the file of `each:`. The blocks of a product's tiles have the same names in all tiles, so
+ * they do not count. */
 static const char *input_of(const Bourse__V1__Manifest *manifest, uint32_t index)
 {
     const Bourse__V1__ManifestSubtask *subtask =
@@ -151,7 +154,8 @@ static const char *input_of(const Bourse__V1__Manifest *manifest, uint32_t index
     return subtask->value == NULL || strcmp(subtask->value, name) == 0 ? name : NULL;
 }
 
-/* Its number in the job that was begun: what is left of a job lands where the rest of it does. */
+/* Returns the subtask's number in the first job, so that outputs of a continued job go to the same
+ * places. */
 static uint32_t number_of(const Bourse__V1__Manifest *manifest, uint32_t index)
 {
     bool has_number = index < manifest->n_subtasks && manifest->subtasks[index]->has_number;
@@ -208,7 +212,7 @@ static bool has_output(const struct bourse_outcome *outcome, const char *name)
     return false;
 }
 
-/* Markets of earlier rules accepted results that leave out what the job declares. What there is is
+/* Markets of earlier rules accepted results without a declared output. The existing outputs are
  * fetched all the same. */
 static void note_left_out(struct fetch *fetch, const struct bourse_outcome *outcome)
 {
@@ -303,7 +307,7 @@ bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
                           .error = ret_error};
     bool listed = bourse_outcomes(bourse, id, 0, fetch_outcome, &fetch, ret_error);
     tdestroy(fetch.taken, free);
-    /* What came whole is kept, whatever ended the rest. */
+    /* Whole files stay, whatever ended the rest. */
     const bool settled =
         fetch.places == NULL || places_settle(fetch.places, &problem) == PLACE_WRITTEN;
     if (fetch.places != NULL) {
@@ -327,8 +331,8 @@ bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
 struct wanted {
     uint32_t index;
     bool standard_error;
-    bool found; /* a result of the subtask */
-    bool has;   /* with the stream in question */
+    bool found; /* the subtask has a result */
+    bool has;   /* the result has the wanted stream */
     bool accepted;
     struct bourse_output output;
 };
@@ -340,7 +344,7 @@ static bool find_stream(void *context, const struct bourse_outcome *outcome)
         return outcome->index < wanted->index;
     }
     if (wanted->accepted) {
-        return true; /* the accepted attempt speaks for the subtask, whatever came later */
+        return true; /* an accepted attempt decides, whatever came later */
     }
     wanted->found = true;
     wanted->accepted = outcome->status == ATTEMPT_ACCEPTED;
@@ -386,9 +390,10 @@ bool bourse_copy_output(struct bourse *bourse, const struct bourse_output *outpu
     if (memory < 0) {
         return client_fail(ret_error, BOURSE_LOCAL, "%s", strerror(errno));
     }
-    /* The blob client verifies the hash before it says yes: nothing unverified reaches `fd`. */
+    /* The blob client verifies the hash before it reports success, so nothing unverified reaches
+     * `fd`. */
     bool ok = fill_from_broker(&filling, memory) && copy_to(memory, output->size, fd, ret_error);
-    (void)close(memory); /* memory: nothing to lose */
+    (void)close(memory); /* a memory file has nothing to lose */
     return ok;
 }
 
@@ -396,7 +401,8 @@ bool bourse_log(struct bourse *bourse, const char *id, uint32_t index, bool stan
                 struct bourse_error *ret_error)
 {
     struct wanted wanted = {.index = index, .standard_error = standard_error};
-    /* Two rows: the one of the next subtask tells that no other attempt of this one follows. */
+    /* Two rows suffice: a row of the next subtask shows that no other attempt of this one
+     * follows. */
     if (!client_outcomes(bourse, id, index, 2, find_stream, &wanted, ret_error)) {
         return false;
     }

@@ -55,7 +55,7 @@ static bool make_room(struct bourse_job *job, struct bourse_error *error)
     return job->parts != NULL || client_fail(error, BOURSE_LOCAL, "out of memory");
 }
 
-/* A host program must be one that the provider offers: that is part of what the job needs. */
+/* A host program is part of the needs, because the provider must offer it. */
 bool job_build_part(struct bourse_job *job, struct bourse_error *error)
 {
     const struct job_file *file = job->file;
@@ -109,7 +109,8 @@ static bool make_tasks(struct bourse_job *job, struct bourse_error *error)
 
 /* ---------------------------------------------------------------- whole */
 
-/* Where the trouble with an input was said: "job.yaml:4: files: ..."; `bourse run` has no file. */
+/* The error names the place of a wrong input: "job.yaml:4: files: ...". `bourse run` has no
+ * file. */
 static bool input_failed(const char *file_name, unsigned line, const char *key,
                          const struct problem *problem, struct bourse_error *error)
 {
@@ -133,8 +134,8 @@ static bool read_image(void *context, uint64_t offset, uint8_t *ret_bytes, size_
     return true;
 }
 
-/* What no provider would unpack is known before anything is bought. How many bytes an image may
- * have is each provider's own: the job asks for as much (manifest.c). */
+/* An image that no provider would unpack is refused before anything is bought. Each provider bounds
+ * the bytes of an image itself, so the job asks for as many (manifest.c). */
 static bool check_image(const struct input_file *image, struct tar_limits *ret_has,
                         struct problem *ret_problem)
 {
@@ -229,7 +230,7 @@ static int by_path(const void *a, const void *b)
     return strcmp((*(struct input_file *const *)a)->path, (*(struct input_file *const *)b)->path);
 }
 
-/* Each file once: many tasks may name the same. */
+/* Each file is hashed once, because many tasks may name it. */
 static bool hash_task_files(struct bourse_job *job, struct problem *ret_problem)
 {
     struct input_file **files = calloc(job->own.count + 1, sizeof *files);
@@ -257,7 +258,7 @@ static bool hash_task_files(struct bourse_job *job, struct problem *ret_problem)
     return good;
 }
 
-/* The last thing, for it may take minutes: what names and headers tell is known before. */
+/* Hashing comes last, because it may take minutes. Faults of names and headers show before. */
 static bool hash_inputs(struct bourse_job *job, const char *file_name, struct bourse_error *error)
 {
     const struct job_file *file = job->file;
@@ -320,8 +321,8 @@ static bool check_task_names(const struct bourse_job *job, size_t index, struct 
                                         task->name, twice);
 }
 
-/* In the work folder of a subtask, its own files, those it takes and the shared ones lie side by
- * side. */
+/* A subtask's own files, the outputs that it takes and the shared files lie side by side in its
+ * work folder. */
 static bool check_shared(const struct bourse_job *job, struct bourse_error *error)
 {
     for (size_t i = 0; i < job->shared.count; i++) {
@@ -347,11 +348,11 @@ static bool check_named(const struct bourse_job *job, const char *folder,
            input_failed(job->file_name, line, "run", &problem, error);
 }
 
-/* The least that a Given of a task takes which has made all its outputs: one that it does not make
- * is a failure. */
+/* Returns the least size of the message part that hands on a task's outputs. A task without one of
+ * its outputs fails, so all are counted. */
 static size_t least_given(const struct job_file *file, const struct job_task *task)
 {
-    enum { INDEX_BYTES = 2, OUTPUT_BYTES = 40 }; /* of an output all but its name */
+    enum { INDEX_BYTES = 2, OUTPUT_BYTES = 40 }; /* bytes of an output without its name */
     const struct job_strings *outputs = job_task_outputs(file, task);
     size_t bytes = INDEX_BYTES;
     for (size_t i = 0; i < outputs->count; i++) {
@@ -361,10 +362,10 @@ static size_t least_given(const struct job_file *file, const struct job_task *ta
     return bytes;
 }
 
-/* What can never be handed on is not paid for first. */
+/* Outputs that can never be handed on are refused before anything is paid. */
 static bool check_given(const struct bourse_job *job, struct bourse_error *error)
 {
-    enum { HEAD_BYTES = 4 }; /* the market counts them to each */
+    enum { HEAD_BYTES = 4 }; /* the market counts them for each task */
     const struct job_file *file = job->file;
     const struct order_graph *graph = &job->graph;
     struct problem problem = {.text = ""};
@@ -459,7 +460,7 @@ bool bourse_job_load(const char *path, struct bourse_job **ret_job, struct bours
     return ok;
 }
 
-/* Whether any subtask's time is one. */
+/* Returns true when the time of any subtask is a guess. */
 static bool is_guess(const struct bourse_job *job)
 {
     const struct job_file *file = job->file;

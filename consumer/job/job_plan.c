@@ -26,8 +26,8 @@ const char *job_plan_name(const struct job_plan *plan, uint32_t index)
 
 /* ---------------------------------------------------------------- leases */
 
-/* The parts that a lease's device fits, by its name among what is on offer; of one that is not
- * there all. */
+/* Returns the parts that a lease's device fits, found by its name among the offers. A device that
+ * is not on offer counts for all parts. */
 static uint32_t parts_of(const struct offered *offered, const char *label, size_t part_count)
 {
     for (size_t i = 0; i < offered->count; i++) {
@@ -53,8 +53,8 @@ static int cheapest_first(const void *a, const void *b)
                : left->slots.price_micro > right->slots.price_micro;
 }
 
-/* An open job runs on what it has. Without a lease it is as one that is not there yet. False
- * without memory. */
+/* An open job runs on its leases. An open job without a lease is planned on the offers. Returns
+ * false when memory is short. */
 static bool take_leases(struct job_plan *plan, const struct bourse_job *job,
                         const struct bourse_job_row *row)
 {
@@ -98,7 +98,7 @@ static bool knows_p90(const struct bourse_job *job)
            job->learned.subtasks == job->subtasks - job->checks;
 }
 
-/* False without memory; what fits nowhere has no deal. */
+/* Returns false when memory is short. A job that fits nowhere has no deal. */
 static bool find_times(struct job_plan *plan, const struct bourse_job *job)
 {
     plan->single = plan->offered->count;
@@ -115,7 +115,7 @@ static bool find_times(struct job_plan *plan, const struct bourse_job *job)
     return status != DEAL_NO_MEMORY;
 }
 
-/* All but the places. */
+/* Fills everything but the places. */
 static bool fill(struct bourse *bourse, const struct bourse_job *job,
                  const struct bourse_job_row *row, struct job_plan *plan,
                  struct bourse_error *error)

@@ -1,5 +1,5 @@
-/* consumer/job/job_plan.h - how a job would run on what is on offer now, and what is left of one on
- * the leases that it has. Not installed; planner/schedule/deal.h says by which rules. */
+/* consumer/job/job_plan.h plans a job on the present offers, or the rest of a job on its leases.
+ * planner/schedule/deal.h has the rules. The header is not installed. */
 #ifndef BOURSE_CONSUMER_JOB_JOB_PLAN_H
 #define BOURSE_CONSUMER_JOB_JOB_PLAN_H
 
@@ -8,31 +8,32 @@
 
 struct job_plan {
     struct offered *offered;
-    struct deal
-        *deal; /* of these places; NULL: a part fits none, it takes longer than can be told, or */
-    bool is_too_large; /* it has more subtasks than are laid out one by one: DEAL_SUBTASKS */
-    size_t single; /* the place that would be done first alone; offered->count: none can do all of
-                      it */
+    /* The schedule on the offered places. NULL: the job is too large, a part fits no place, or the
+     * job takes longer than can be told. */
+    struct deal *deal;
+    bool is_too_large; /* more than DEAL_SUBTASKS subtasks */
+    /* The place that would be done first alone; offered->count: no place can do everything. */
+    size_t single;
     int64_t single_ns;
-    int64_t p90_ns; /* the makespan if all take what nine of ten took at most; -1: that is not known
-                       of all */
-    Bourse__V1__Manifest *manifest; /* of the job */
-    bool is_on_leases;              /* the places are leases that it has */
+    /* Makespan if every subtask takes its p90; -1: some p90 is unknown. */
+    int64_t p90_ns;
+    Bourse__V1__Manifest *manifest; /* the job's manifest */
+    bool is_on_leases;              /* the places are leases of the job */
 };
 
-/* `quotes`: of each part of the job, as submit_quote_parts has them. `row`: of a job of which this
- * is what is left, NULL: it is not there yet; the leases of one that is open are its places, if it
- * has any. The caller frees it. */
+/* Makes a plan; the caller destroys it. `quotes` has one quote for each part, as submit_quote_parts
+ * fills them. `row` is the submitted job of which `job` is the rest, or NULL. An open job's leases
+ * are the places, if it has any. */
 bool job_plan_make(struct bourse *bourse, const struct bourse_job *job,
                    const struct bourse_quote *quotes, const struct bourse_job_row *row,
                    struct job_plan **ret_plan, struct bourse_error *error);
 void job_plan_destroy(struct job_plan **self);
 
-/* NULL: it has none, but a number. */
+/* Returns the name of a subtask, or NULL when it has only a number. */
 const char *job_plan_name(const struct job_plan *plan, uint32_t index);
 
-/* What is left of a job, open or not, to be planned and not to be submitted: without the cap or the
- * value that it had. NOT_FOUND: nothing is. */
+/* Makes a job of the rest of another one, open or not, to plan and never to submit. The new job has
+ * no cap and no value. Fails with NOT_FOUND when nothing is left. */
 bool resume_to_plan(struct bourse *bourse, const char *id, struct bourse_job **ret_job,
                     struct bourse_error *error);
 

@@ -1,4 +1,4 @@
-/* Jobs on the market: finding, listing, watching. */
+/* This file finds, lists and watches jobs on the market. */
 #include "consumer/client/client.h"
 
 #include "base/checked.h"
@@ -198,7 +198,7 @@ bool bourse_find_job(struct bourse *bourse, const char *text, char ret_id[BOURSE
     }
     if (!last && strlen(prefix) == BOURSE_ID_SIZE - 1) {
         memcpy(ret_id, prefix, sizeof prefix);
-        return true; /* whole: the broker will say whether it exists */
+        return true; /* a whole id; the broker knows whether it exists */
     }
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
     if (!bourse_jobs(bourse, NULL, &jobs, ret_error)) {
@@ -218,9 +218,9 @@ bool bourse_find_job(struct bourse *bourse, const char *text, char ret_id[BOURSE
 /* ---------------------------------------------------------------- watching */
 
 #define WATCH_SILENCE_NS (10 * NS_PER_S)
-#define MEND_NS (2 * NS_PER_S)        /* what the broker lost is asked for so often, and */
-#define MEND_AGAIN_NS (10 * NS_PER_S) /* not before this where it could not be sent */
-#define JUDGE_AGAIN_NS (2 * NS_PER_S) /* at the earliest, where something is left to judge */
+#define MEND_NS (2 * NS_PER_S)        /* time between two questions for lost files */
+#define MEND_AGAIN_NS (10 * NS_PER_S) /* the same after a failed sending */
+#define JUDGE_AGAIN_NS (2 * NS_PER_S) /* least time between two tries to judge */
 
 struct wait {
     struct bourse *client;
@@ -228,13 +228,13 @@ struct wait {
     bourse_watcher *watcher;
     void *context;
     struct bourse_job_row *last;
-    bool has_judged; /* a referee was overruled, and may be missed */
+    bool has_judged; /* results were judged here, and more may follow */
     int64_t judge_at_ns;
-    bool is_lost; /* the connection */
+    bool is_lost; /* the connection is lost */
     int64_t mend_at_ns;
 };
 
-/* Tells the watcher; false when the wait is over. */
+/* Tells the watcher about a row. Returns false when the wait is over. */
 static bool tell(const struct wait *wait, const Bourse__V1__JobRow *wire)
 {
     struct bourse_job_row row;
@@ -263,8 +263,8 @@ static enum consumer_status watch_anew(const struct wait *wait)
                                   &wait->job);
 }
 
-/* What nobody else is left to judge. That it fails says nothing of the job: the market goes on
- * holding the results, and `bourse explain` says so. */
+/* Judges results that nobody else can judge. A failure says nothing about the job: the market still
+ * holds the results, and `bourse explain` tells the user. */
 static void judge_if_asked(struct wait *wait)
 {
     const bool is_asked = wait->last->accused > 0 || (wait->has_judged && wait->last->checking > 0);
@@ -277,13 +277,13 @@ static void judge_if_asked(struct wait *wait)
         const uint32_t count = judged.accepted + judged.rejected + judged.unsure;
         wait->has_judged = wait->has_judged || count > 0;
         if (count > 0) {
-            (void)watch_anew(wait); /* answers took the place of its events */
+            (void)watch_anew(wait); /* the judging consumed events of the watch */
         }
     }
     wait->judge_at_ns = clock_monotonic_ns() + JUDGE_AGAIN_NS;
 }
 
-/* What the broker lost of the job's files is sent again. That it fails says nothing of the job. */
+/* Sends lost files again. A failure says nothing about the job. */
 static void mend_if_due(struct wait *wait)
 {
     struct bourse *client = wait->client;
@@ -292,7 +292,7 @@ static void mend_if_due(struct wait *wait)
         return;
     }
     if (submit_send_lost(client, client->kept, &error)) {
-        (void)watch_anew(wait); /* the sending took the place of its events */
+        (void)watch_anew(wait); /* the sending consumed events of the watch */
     }
     wait->mend_at_ns = clock_monotonic_ns() + (error.status == BOURSE_OK ? MEND_NS : MEND_AGAIN_NS);
 }
@@ -302,8 +302,8 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Events are a convenience of the broker's, who may have no place left for one more watch: after a
- * silence the job is asked for again. */
+/* A busy broker may have no place for one more watch, so events may be missing. The job is asked
+ * for again after a silence. */
 static bool watch_until(struct wait *wait, int64_t deadline_ns, struct bourse_error *error)
 {
     int64_t ask_again_ns = clock_monotonic_ns() + WATCH_SILENCE_NS;
@@ -316,7 +316,7 @@ static bool watch_until(struct wait *wait, int64_t deadline_ns, struct bourse_er
             wait->client, earlier(mend_ns, earlier(ask_again_ns, deadline_ns)), &event, error);
         if (got == CLIENT_TIMEOUT && clock_monotonic_ns() < deadline_ns) {
             if (clock_monotonic_ns() >= ask_again_ns) {
-                (void)watch_anew(wait); /* FULL: at the next silence then */
+                (void)watch_anew(wait); /* a full session tries again after the next silence */
                 ask_again_ns = clock_monotonic_ns() + WATCH_SILENCE_NS;
             }
             continue;

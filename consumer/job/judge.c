@@ -1,6 +1,7 @@
-/* Results of a job of `verify: cheap` that a referee rejects and no referee of another owner is
- * left to look at: the job's client computes the check from its seed, here, and says what it found.
- * The verdict is the one that the referee should have come to, for the seed is the same. */
+/* This file judges results on the side of the client. They are results of a job with cheap checks
+ * that a referee rejects and no referee of another owner can judge. The client computes the check
+ * from the seed and sends the verdict. The seed is the referee's, so an honest referee finds the
+ * same verdict. */
 #include "base/cleanup.h"
 #include "consumer/client/client.h"
 #include "consumer/job/cheap.h"
@@ -16,12 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Larger matrices are not computed here: they are in memory whole. */
+/* Larger matrices are not checked here, because a check holds them whole in memory. */
 #define JUDGE_BYTES_MOST (UINT64_C(16) << 30)
 
 /* ---------------------------------------------------------------- what is checked */
 
-struct words { /* the arguments of a check, its templates filled in */
+struct words { /* arguments of a check, with filled templates */
     char *items[LIMIT_ARGUMENTS];
     size_t count;
     struct tensor_op op;
@@ -87,7 +88,7 @@ static void operand_fini(struct operand *operand)
 
 enum got { GOT, GOT_NO_MATRIX, GOT_NOTHING, GOT_ERROR };
 
-/* NOTHING: the broker does not have it. NO_MATRIX: it is none that a check can read. */
+/* NOTHING: the broker does not have the blob. NO_MATRIX: a check cannot read the blob. */
 static enum got get_operand(struct bourse *bourse, ProtobufCBinaryData name, uint64_t size,
                             struct operand *operand, struct bourse_error *error)
 {
@@ -120,7 +121,7 @@ static enum got get_operand(struct bourse *bourse, ProtobufCBinaryData name, uin
                : GOT_NO_MATRIX;
 }
 
-/* Whole floats: npy_is_matrix has looked at that. */
+/* npy_is_matrix has checked that the floats are whole. */
 static const float *elements_of(const struct operand *operand)
 {
     return (const float *)(const void *)(operand->bytes + operand->npy.data_offset);
@@ -164,7 +165,7 @@ static bool compute(const struct operand *a, const struct operand *b, const stru
     return true;
 }
 
-/* A product that is no matrix is wrong. Of one that the broker has lost nobody can say anything. */
+/* A product that is no matrix is wrong. Nobody can judge a product that the broker has lost. */
 static bool judge_product(const struct dispute *dispute, const Bourse__V1__Output *output,
                           enum result_verdict *ret_verdict, struct bourse_error *error)
 {
@@ -224,7 +225,7 @@ static bool judge_one(const struct dispute *dispute, enum result_verdict *ret_ve
                            "that does not decode",
                            dispute->row->index);
     }
-    *ret_verdict = VERDICT_REJECT; /* it left something else than the product */
+    *ret_verdict = VERDICT_REJECT; /* for a result with another output than the product */
     const bool ok =
         result->n_outputs != 1 || judge_product(dispute, result->outputs[0], ret_verdict, error);
     codec_result_free(&result);
@@ -253,7 +254,7 @@ static bool judge_page(struct dispute *dispute, const Bourse__V1__DisputesReply 
         if (judge_one(dispute, &verdict, error)) {
             count(judged, verdict);
         } else if (error->reject == REJECT_STATE || error->reject == REJECT_VERIFY) {
-            judged->left++; /* a referee has said something meanwhile */
+            judged->left++; /* a referee has judged meanwhile */
         } else {
             return false;
         }

@@ -1,4 +1,4 @@
-/* Of a job that is prepared, its manifest. */
+/* This file makes the manifest of a prepared job. */
 #include "consumer/job/manifest.h"
 
 #include "consumer/job/offered.h"
@@ -19,20 +19,20 @@ enum { LINES_BYTES_MAX = LIMIT_MANIFEST_BYTES, NUMBER_SIZE = 24 };
 
 /* ---------------------------------------------------------------- subtasks */
 
-/* The values of a job's subtasks, before they are encoded: pointers into one block of text. */
+/* These are the values of a job's subtasks before encoding; they point into one block of text. */
 struct subtasks {
     Bourse__V1__ManifestSubtask *items;
     Bourse__V1__ManifestSubtask **pointers;
     Bourse__V1__ManifestInput *inputs;
     Bourse__V1__ManifestInput **input_pointers;
     char *text;
-    Bourse__V1__ManifestTask *tasks; /* the rest is of tasks alone */
+    Bourse__V1__ManifestTask *tasks; /* the following fields are for tasks */
     Bourse__V1__ManifestLimits *limits;
     Bourse__V1__ManifestVariable *variables;
     Bourse__V1__ManifestVariable **variable_pointers;
     Bourse__V1__ManifestFrom *from;
     Bourse__V1__ManifestFrom **from_pointers;
-    size_t count; /* 0: an array from 0 in steps of 1, or a single subtask: the index says it all */
+    size_t count; /* 0: the index says everything, as in a single subtask or an array from 0 by 1 */
 };
 
 static void subtasks_fini(struct subtasks *subtasks)
@@ -99,7 +99,7 @@ static bool subtasks_of_range(struct bourse_job *job, struct subtasks *subtasks,
     const struct range *range = &job->file->array;
     job->subtasks = (uint64_t)range_count(range);
     if ((range->first == 0 && range->step == 1) || job->file->is_noop) {
-        return true; /* the index says it all, or nobody reads it */
+        return true; /* the index says everything, or nobody reads the value */
     }
     size_t count = (size_t)job->subtasks;
     subtasks->text = malloc(count * NUMBER_SIZE);
@@ -114,7 +114,7 @@ static bool subtasks_of_range(struct bourse_job *job, struct subtasks *subtasks,
     return true;
 }
 
-/* Cuts `text` into lines in place; empty ones are left out. */
+/* Cuts `text` into lines in place and leaves out empty ones. */
 static size_t cut_lines(char *text, size_t length, Bourse__V1__ManifestSubtask *ret_items)
 {
     size_t count = 0;
@@ -138,7 +138,7 @@ static size_t cut_lines(char *text, size_t length, Bourse__V1__ManifestSubtask *
     return count;
 }
 
-/* The first one in text that is UTF-8, but for tabs and a return at the end; 0: none. */
+/* Returns the first control character in UTF-8 text but tabs and a final return, or 0. */
 static uint32_t control_in(const char *text, size_t length)
 {
     size_t size = 0;
@@ -169,8 +169,8 @@ static bool subtasks_of_lines(struct bourse_job *job, const char *folder, struct
     static const char byte_order_mark[] = {'\xef', '\xbb', '\xbf'};
     if (length >= sizeof byte_order_mark &&
         memcmp(subtasks->text, byte_order_mark, sizeof byte_order_mark) == 0) {
-        length -=
-            sizeof byte_order_mark; /* as some editors begin a text: no part of its first line */
+        /* Some editors begin a text with this mark, which is not part of the first line. */
+        length -= sizeof byte_order_mark;
         memmove(subtasks->text, subtasks->text + sizeof byte_order_mark, length);
     }
     unsigned number = 1;
@@ -261,7 +261,7 @@ static void variables_to_wire(const struct job_variable *env, size_t count,
     }
 }
 
-/* `place_of`: of each task of the file, where it stands. */
+/* `place_of` gives the place of each task of the file. */
 static void from_to_wire(const struct job_task *task, const uint32_t *place_of,
                          Bourse__V1__ManifestFrom *from, Bourse__V1__ManifestFrom **pointers)
 {
@@ -283,8 +283,8 @@ static bool same_limits(const struct job_file *file, const struct job_task *task
            a->output_bytes == b->output_bytes && a->processes == b->processes;
 }
 
-/* What the task says itself; what it leaves to the job is in the manifest. The outputs are written
- * in full, for an empty list means none. */
+/* Writes the task's own terms; the manifest has the job's. Outputs are written in full, because an
+ * empty list means none. */
 static void task_to_wire(const struct job_file *file, const struct job_task *task,
                          Bourse__V1__ManifestLimits *limits, Bourse__V1__ManifestTask *wire)
 {
@@ -373,7 +373,7 @@ static bool make_subtasks(struct bourse_job *job, const char *folder, struct sub
 
 /* ---------------------------------------------------------------- terms */
 
-/* For who continues the job: what SubmitJob says of it, without its prices. */
+/* A job that continues this one needs these terms: SubmitJob's fields without prices. */
 struct terms {
     Bourse__V1__ManifestTerms wire;
     Bourse__V1__ManifestPart parts[ORDER_PARTS_MAX];
@@ -462,7 +462,7 @@ int64_t manifest_own_bytes(const Bourse__V1__Manifest *manifest, uint32_t index)
 static bool encode(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
                    struct bourse_error *error)
 {
-    /* Sized before anything is allocated: a job can be far larger than a manifest may be. */
+    /* The size comes before any allocation, because a job can far exceed a manifest's limit. */
     size_t size = protobuf_c_message_get_packed_size(&manifest->base);
     if (size > LIMIT_MANIFEST_BYTES) {
         return client_fail(
@@ -478,7 +478,7 @@ static bool encode(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
     return true;
 }
 
-/* What the agents will check when they read it, checked before anything is paid for. */
+/* The agents will do this check too; here it comes before anything is paid. */
 static bool check_manifest(const struct bourse_job *job, struct bourse_error *error)
 {
     Bourse__V1__Manifest *decoded = NULL;
@@ -500,11 +500,11 @@ static bool check_manifest(const struct bourse_job *job, struct bourse_error *er
                        refused.limit);
 }
 
-/* What a slot has at least (provider/config.h): of so much nobody has to ask, and sizes are told
- * apart no finer. */
+/* Every slot has at least this much disk (provider/config.h). Needs are stated in multiples of
+ * it. */
 #define ROOM_STEP_BYTES (INT64_C(1) << 20)
 
-/* As a job that is continued has it already. */
+/* A continued job already has such a need. */
 static bool has_least(const struct requirement *needs, const char *name, int64_t least)
 {
     for (uint32_t i = needs->count;
@@ -519,7 +519,7 @@ static bool has_least(const struct requirement *needs, const char *name, int64_t
     return false;
 }
 
-/* Nothing is sent where what it is given has no room. What tasks hand on nobody knows yet. */
+/* A device must have room for the inputs. The size of files between tasks is not known yet. */
 static bool need_room(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
                       struct bourse_error *error)
 {
@@ -546,7 +546,7 @@ static bool need_room(struct bourse_job *job, const Bourse__V1__Manifest *manife
     return true;
 }
 
-/* Nothing is sent where its image would not be unpacked. */
+/* A device must be able to unpack the image. */
 static bool need_image(struct bourse_job *job, struct bourse_error *error)
 {
     bool good = true;
@@ -579,7 +579,7 @@ bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,
     return good;
 }
 
-/* Where nothing fits there is no plan. */
+/* A job that fits nowhere has no plan. */
 static void write_plan(Bourse__V1__ManifestTerms *terms, const struct bourse_quote *quote)
 {
     const bool is_planned = quote->makespan_ns > 0 && quote->expected_micro >= 0;
@@ -590,13 +590,13 @@ static void write_plan(Bourse__V1__ManifestTerms *terms, const struct bourse_quo
     terms->planned_slots = terms->has_planned_slots ? quote->slots_now : 0;
 }
 
-/* What the terms point to while they are encoded. */
+/* The terms point to these values while they are encoded. */
 struct planned {
     Bourse__V1__ManifestPlace *items;
     Bourse__V1__ManifestPlace **pointers;
     Bourse__V1__ManifestClass classes[DEAL_CLASSES];
     Bourse__V1__ManifestClass *class_pointers[DEAL_CLASSES];
-    Bourse__V1__ManifestTime *times; /* of all classes */
+    Bourse__V1__ManifestTime *times; /* times of all classes */
     Bourse__V1__ManifestTime **time_pointers;
 };
 static_assert((int)DEAL_CLASSES <= (int)LIMIT_CLASSES, "a manifest keeps all of them");
@@ -609,7 +609,7 @@ static void planned_fini(struct planned *planned)
     free(planned->time_pointers);
 }
 
-/* Where places are of unlike speeds, what each unit of the job takes on those of each class. */
+/* Writes the time of each unit of the job on each class, when places have unlike speeds. */
 static bool write_classes(const struct bourse_job *job, const struct offered *offered,
                           Bourse__V1__ManifestTerms *terms, struct planned *planned)
 {
@@ -664,8 +664,8 @@ static bool write_places(Bourse__V1__ManifestTerms *terms, const struct offered 
     return true;
 }
 
-/* What each takes, where it is not what its part's do: tasks of their own, and work on inputs of
- * unlike size. */
+/* Writes the time of each subtask that differs from its part's: tasks with their own times, and
+ * work on inputs of unlike size. */
 static void write_subtasks(const struct bourse_job *job, Bourse__V1__Manifest *manifest)
 {
     uint32_t index = 0;
@@ -707,7 +707,7 @@ bool manifest_expect(struct bourse_job *job, const struct bourse_quote *quote,
                                             write_classes(job, offered, terms, &planned));
     const bool good =
         has_room ? encode(job, manifest, error) : client_fail(error, BOURSE_LOCAL, "out of memory");
-    if (terms != NULL) { /* these are not the manifest's */
+    if (terms != NULL) { /* the manifest does not own these */
         terms->n_planned = 0;
         terms->planned = NULL;
         terms->n_classes = 0;
@@ -740,7 +740,7 @@ bool manifest_takes_files(const Bourse__V1__Manifest *manifest, uint32_t index)
 
 /* ---------------------------------------------------------------- all */
 
-/* The lists of a manifest whose lengths are small. */
+/* The lists of a manifest that have a small bound are here. */
 struct lists {
     Bourse__V1__ManifestVariable variables[LIMIT_VARIABLES];
     Bourse__V1__ManifestVariable *variable_pointers[LIMIT_VARIABLES];
@@ -803,7 +803,7 @@ bool manifest_make(struct bourse_job *job, const char *folder, struct bourse_err
     manifest.arguments = file->run.items;
     manifest.standard_input = file->standard_input;
     manifest.checkpoint = file->checkpoint;
-    if (file->task_count == 0) { /* a task has all of its own */
+    if (file->task_count == 0) { /* a task has its own outputs */
         manifest.n_outputs = file->outputs.count;
         manifest.outputs = file->outputs.items;
     }

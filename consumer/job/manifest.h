@@ -1,32 +1,33 @@
-/* consumer/job/manifest.h - the manifest of a job that is prepared: what its agents read. Not
- * installed. */
+/* consumer/job/manifest.h makes the manifest of a prepared job, which the agents read. The header
+ * is not installed. */
 #ifndef BOURSE_CONSUMER_JOB_MANIFEST_H
 #define BOURSE_CONSUMER_JOB_MANIFEST_H
 
 #include "consumer/job/bourse_job.h"
 #include "protocol/codec.h"
 
-/* Makes it from the job's file, inputs and parts; says how many subtasks there are, and of a job
- * without tasks so does its part. `folder`: that of the job file. */
+/* Makes the manifest from the job's file, inputs and parts. The call sets the number of subtasks of
+ * the job, and of its part in a job without tasks. `folder` is the job file's folder. */
 bool manifest_make(struct bourse_job *job, const char *folder, struct bourse_error *error);
 
-/* Encodes a manifest that is complete but for the job's terms and the checks of its results, looks
- * at it as the agents will, and keeps it in the job. The manifest is of no use afterwards. */
+/* Completes a manifest with the job's terms and checks, encodes it, validates it as the agents do,
+ * and keeps it in the job. The caller must not use the manifest afterwards. */
 bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,
                      struct bourse_error *error);
 
-/* Writes into the manifest what each part and task is expected to take by now, what the quote says
- * of all, and on which slots. Once: a job that may have been submitted keeps its manifest. */
+/* Writes the expected time of each part and task, the quote's figures, and the offered slots into
+ * the manifest. A job that may have been submitted keeps its manifest, so the first call counts. */
 struct offered;
 bool manifest_expect(struct bourse_job *job, const struct bourse_quote *quote,
                      const struct offered *offered, struct bourse_error *error);
 
-/* What each device fetches once for all subtasks: an image and shared files. INT64_MAX at most. */
+/* Returns the bytes that each device fetches once for all subtasks: the image and the shared files.
+ * The result is INT64_MAX at most. */
 int64_t manifest_shared_bytes(const Bourse__V1__Manifest *manifest);
-/* What a subtask brings along of its own, without what others hand to it; that, too, is 0 of one
- * that is not listed. */
+/* Returns the bytes of a subtask's own inputs, without outputs of other subtasks; 0 for an unlisted
+ * subtask. */
 int64_t manifest_own_bytes(const Bourse__V1__Manifest *manifest, uint32_t index);
-/* Whether a subtask takes files that others leave. */
+/* Returns true when a subtask takes output files of other subtasks. */
 bool manifest_takes_files(const Bourse__V1__Manifest *manifest, uint32_t index);
 
 #endif

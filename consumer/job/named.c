@@ -12,12 +12,12 @@
 
 enum { SHOWN_BYTES = 200, PATH_BYTES = 4096 };
 
-/* What one command finds in its work folder. */
+/* A scene is the content of one command's work folder. */
 struct scene {
     const struct bourse_job *job;
     const char *folder;
     const struct job_task *task; /* NULL: a job without tasks */
-    size_t own_from, own_to;     /* its files among the job's own */
+    size_t own_from, own_to;     /* range of its files in the job's own files */
     struct problem *problem;
 };
 
@@ -49,7 +49,7 @@ static const struct input_file *file_named(const struct scene *scene, const char
     return file != NULL ? file : find(&job->own, scene->own_from, scene->own_to, name);
 }
 
-/* Whether another task leaves it for this one. */
+/* Returns true when another task hands the file to this one. */
 static bool is_taken(const struct scene *scene, const char *name)
 {
     bool taken = false;
@@ -79,7 +79,7 @@ static bool has_holes(const char *text)
 
 /* ---------------------------------------------------------------- programs */
 
-/* The name that a word may be of a file in the work folder; NULL: it is none. */
+/* Returns the name of a file in the work folder that a word may mean, or NULL. */
 static const char *name_in(const char *word)
 {
     while (word[0] == '.' && word[1] == '/') {
@@ -99,7 +99,7 @@ static bool is_here(const struct scene *scene, const char *name)
            S_ISREG(status.st_mode);
 }
 
-/* Whether the first word after it, unless it is an option, is a file that it runs. */
+/* Returns true when the program runs the file that its first word names. */
 static bool runs_scripts(const char *program)
 {
     static const char *const programs[] = {"sh",   "bash", "dash", "zsh", "python", "python3",
@@ -111,7 +111,7 @@ static bool runs_scripts(const char *program)
     return runs;
 }
 
-/* A word that looks like a file's name and is that of a file here was meant as one. */
+/* A word that looks like a file's name, and names a file here, was meant as a file. */
 static bool check_program(const struct scene *scene, const struct job_strings *run)
 {
     bool is_host = scene->job->file->image == NULL;
@@ -142,10 +142,10 @@ static bool check_program(const struct scene *scene, const struct job_strings *r
 /* ---------------------------------------------------------------- operations on matrices */
 
 struct operand {
-    const char *name;              /* in the work folder; NULL: known when it is filled in */
-    const struct input_file *file; /* NULL: another task leaves it */
-    bool is_each;                  /* a file for each subtask */
-    uint64_t rows, columns;        /* 0 x 0 where they are not known */
+    const char *name;              /* name in the work folder; NULL: a template gives it */
+    const struct input_file *file; /* NULL: an output of another task */
+    bool is_each;                  /* one file for each subtask */
+    uint64_t rows, columns;        /* 0 x 0: unknown */
 };
 
 static bool find_operand(const struct scene *scene, const char *name, struct operand *operand)
@@ -165,7 +165,7 @@ static bool find_operand(const struct scene *scene, const char *name, struct ope
     return false;
 }
 
-/* Of a file for each subtask, subtask `index`'s. */
+/* Reads the shape of the operand; with one file for each subtask, that of subtask `index`. */
 static bool read_operand(const struct scene *scene, size_t index, struct operand *operand)
 {
     if (operand->is_each) {
@@ -204,13 +204,13 @@ static bool shapes_fit(const struct scene *scene, const struct operand *a, const
     return true;
 }
 
-/* 0, however it is written. It is a number. */
+/* Returns true when the factor, which is a number, is zero in any form. */
 static bool is_zero(const char *factor)
 {
     return strcspn(factor, "123456789") >= strcspn(factor, "eE");
 }
 
-/* As float32, which is what it is multiplied with. */
+/* The factor is read as float32, as in the multiplication. */
 static bool check_factor(const struct scene *scene, const char *option, const char *factor)
 {
     if (!has_holes(factor) && isinf(strtof(factor, NULL))) {
@@ -228,7 +228,7 @@ static bool check_factor(const struct scene *scene, const char *option, const ch
     return true;
 }
 
-/* It makes one file: what is kept is that one, or was there before. */
+/* An operation makes one file. Every other output must be a file that was there before. */
 static bool check_result(const struct scene *scene, const struct tensor_op *op)
 {
     const struct job_file *file = scene->job->file;
@@ -272,7 +272,7 @@ static bool check_operation(const struct scene *scene, const struct job_strings 
         return false;
     }
     if (op.verb != TENSOR_GEMM || strtof(op.beta, NULL) == 0) {
-        c = (struct operand){.name = NULL}; /* judged, or not read at all */
+        c = (struct operand){.name = NULL}; /* either compared or not read at all */
     }
     size_t count = a.is_each || b.is_each || c.is_each ? scene->job->own.count : 1;
     for (size_t i = 0; i < count; i++) {

@@ -23,12 +23,12 @@ static bool is_same_place(const struct offered_place *place, const struct bourse
            strcmp(place->instrument, level->instrument) == 0;
 }
 
-/* Of parts of unlike width fewer slots may be of use than there are. */
+/* Parts of unlike width can use unlike numbers of slots; the largest number counts. */
 static void add_level(struct offered *offered, size_t part, const struct bourse_level *level)
 {
     const uint32_t bit = UINT32_C(1) << part;
     if (level->slots == 0 || (level->worth_micro >= 0 && level->worth_micro < level->price_micro)) {
-        return; /* it is worth less than it costs */
+        return; /* costs more than its worth */
     }
     for (size_t i = 0; i < offered->count; i++) {
         struct offered_place *place = &offered->places[i];
@@ -77,8 +77,8 @@ struct offered *offered_create(const struct bourse_job *job, const struct bourse
     for (size_t i = 0; i < job->part_count; i++) {
         offered->is_busy = offered->is_busy || quotes[i].slots_now == 0;
         for (uint32_t k = 0; k < quotes[i].level_count; k++) {
-            /* Of what is leased, as if it were idle, and leases that it would take, only these are
-             * to be had. */
+            /* A part without free slots gets only the leases that it would take, if there are any.
+             * The leased levels then do not count. */
             if (quotes[i].slots_now > 0 || quotes[i].slots_taken == 0) {
                 add_level(offered, i, &quotes[i].levels[k]);
             }
@@ -111,7 +111,7 @@ struct finding {
     const struct offered *offered;
     const struct order_part *part;
     char own[BOURSE_HEX32_SIZE];
-    size_t number; /* of the part */
+    size_t number; /* number of the part */
     struct candidate *items;
     size_t count;
 };
@@ -165,7 +165,7 @@ static bool could_be(const struct candidate *candidate, const struct offered_pla
             strcmp(candidate->place.instrument, place->instrument) == 0);
 }
 
-/* So many slots of a device are of use to parts of that width. */
+/* Returns how many slots of a device the parts can use, by their width. */
 static uint32_t usable(const struct candidate *candidate, const struct bourse_job *job)
 {
     uint32_t most = 0;
@@ -179,7 +179,7 @@ static uint32_t usable(const struct candidate *candidate, const struct bourse_jo
     return most;
 }
 
-/* The devices of one place in its stead, where they have its slots to the last one; else it stays
+/* Replaces a place by its devices when they account for all its slots. Otherwise the place stays
  * without a name. */
 static void name_place(const struct bourse_job *job, struct finding *finding,
                        const struct offered_place *place, struct offered *named)
@@ -285,7 +285,7 @@ bool offered_find_instruments(struct bourse *bourse, const struct bourse_job *jo
     return true;
 }
 
-/* The device's own, or that which a simulated one is of. */
+/* Returns the device's own entry, or the entry that a simulated device imitates. */
 static const struct catalogue_device *device_of(const struct offered_place *place)
 {
     static const char simulated[] = "sim.";
@@ -330,7 +330,7 @@ void offered_set_power(struct offered *offered, const struct offered *named)
     }
 }
 
-/* Whether a device is one of those that a place without a name stands for. */
+/* Returns true when a place without a name may stand for the device. */
 static bool is_of(const struct offered_place *device, const struct offered_place *place)
 {
     return device->label[0] != '\0' && device->slots.price_micro == place->slots.price_micro &&
@@ -375,7 +375,7 @@ static bool take_unlike(void *context, const char *account, const char *device, 
     return true;
 }
 
-/* Its number, new if there was none; `count` where there are too many. */
+/* Returns the number of the kind, new or known, or `count` when there are too many. */
 static size_t number_kind(struct history_kind kinds[DEAL_CLASSES], size_t *count,
                           const struct history_kind *kind)
 {
@@ -391,8 +391,8 @@ static size_t number_kind(struct history_kind kinds[DEAL_CLASSES], size_t *count
     return at;
 }
 
-/* The kind of the device of its make that is nearest to its pace; its make's, where no device has
- * one of its own. */
+/* Returns the kind of the device of the same instrument with the nearest pace, or the instrument's
+ * kind. */
 static uint32_t nearest_kind(const struct offered *offered, const struct offered_place *place)
 {
     uint32_t nearest = place->slots.of_class;
@@ -435,7 +435,7 @@ size_t offered_number_kinds(struct offered *offered, struct history_kind ret_kin
     return count;
 }
 
-/* As the job expects it, on all classes. */
+/* Sets the job's expected time for all classes. */
 static void expect_alike(const struct bourse_job *job, struct offered *offered)
 {
     const size_t units = history_units(job);

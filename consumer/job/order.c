@@ -10,28 +10,29 @@
 enum { PROGRAMS_MAX = REQUIREMENT_NODES_MAX };
 
 struct kind {
-    const struct job_task *like; /* the first task of it */
+    const struct job_task *like; /* first task of the kind */
     const char *programs[PROGRAMS_MAX];
     size_t program_count;
-    uint32_t ready; /* tasks of it that are ready while another kind has its turn: the last one */
-    uint32_t first; /* of these, the first of the file */
-    uint32_t parts; /* it has had so many turns */
+    uint32_t ready; /* last of its tasks that wait for its turn */
+    uint32_t first; /* the first of these in the file */
+    uint32_t parts; /* number of its turns so far */
 };
 #define NOBODY UINT32_MAX
 
-struct ordering { /* while it is made */
+struct ordering { /* state while the order is made */
     const struct job_file *job;
     bool joins; /* one kind may have several programs */
     struct kind *kinds;
     size_t kind_count;
-    uint32_t *kind;       /* of each task */
-    uint32_t *next;       /* of each task: the one ready before it */
-    uint32_t *missing;    /* of each task: how many it still waits for */
-    uint32_t *successor;  /* those that wait for a task, task by task */
-    uint32_t *successors; /* where those of a task begin; one more than tasks */
-    uint32_t *heap; /* ready tasks of the kind that has its turn, the first of the file on top */
+    uint32_t *kind;       /* by task */
+    uint32_t *next;       /* by task: the one that was ready before it */
+    uint32_t *missing;    /* by task: number of tasks that it still waits for */
+    uint32_t *successor;  /* tasks that wait for a task, task by task */
+    uint32_t *successors; /* index of a task's first successor; one more than tasks */
+    /* Ready tasks of the kind that has its turn, the first of the file on top. */
+    uint32_t *heap;
     size_t heap_count;
-    uint32_t turn[ORDER_PARTS_MAX]; /* which kind had it */
+    uint32_t turn[ORDER_PARTS_MAX]; /* kind of each turn */
     struct order *order;
     size_t placed;
 };
@@ -81,7 +82,7 @@ bool order_add_not_less(struct requirement *needs, const char *name, int64_t lea
 
 bool order_add_image(struct requirement *needs, uint64_t entries, uint64_t bytes)
 {
-    const uint64_t mib = 1 << 20; /* of so much nobody has to ask: every owner takes it */
+    const uint64_t mib = 1 << 20; /* every owner accepts this much */
     const int64_t least = bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX;
     if (entries > 0 && !order_add_not_less(needs, "image_files", (int64_t)entries)) {
         return false;
@@ -155,7 +156,7 @@ static bool takes(const struct ordering *ordering, const struct kind *kind,
     return fits && same_terms(ordering->job, kind->like, task);
 }
 
-/* False: there are too many kinds, or programs of one. */
+/* Returns false when there are too many kinds, or too many programs of one kind. */
 static bool find_kind(struct ordering *ordering, uint32_t task)
 {
     const struct job_task *like = &ordering->job->tasks[task];
@@ -221,7 +222,8 @@ static void set_aside(struct ordering *ordering, uint32_t task)
     kind->first = task < kind->first ? task : kind->first;
 }
 
-/* The kind whose first ready task stands first in the file; NULL: none is ready. */
+/* Returns the kind whose first ready task comes first in the file, or NULL when no task is
+ * ready. */
 static struct kind *next_turn(struct ordering *ordering)
 {
     struct kind *best = NULL;
@@ -258,7 +260,7 @@ static void place(struct ordering *ordering, uint32_t task, uint32_t turn)
     }
 }
 
-/* False: it takes more parts than there may be. */
+/* Returns false when there would be too many parts. */
 static bool place_all(struct ordering *ordering)
 {
     struct order *order = ordering->order;
@@ -281,11 +283,11 @@ static bool place_all(struct ordering *ordering)
         ordering->turn[order->part_count] = turn;
         order->parts[order->part_count++].subtasks = (uint32_t)(ordering->placed - before);
     }
-    assert(ordering->placed == count); /* there is no circle */
+    assert(ordering->placed == count); /* the graph has no cycle */
     return true;
 }
 
-/* Those that wait for each task, and how many each waits for. */
+/* Lists the successors of each task, and counts its predecessors. */
 static void link_tasks(struct ordering *ordering)
 {
     const struct job_file *job = ordering->job;
@@ -299,7 +301,7 @@ static void link_tasks(struct ordering *ordering)
     for (size_t i = 0; i < job->task_count; i++) {
         ordering->successors[i + 1] += ordering->successors[i];
     }
-    memset(ordering->next, 0, job->task_count * sizeof *ordering->next); /* how many are written */
+    memset(ordering->next, 0, job->task_count * sizeof *ordering->next); /* successors written */
     for (size_t i = 0; i < job->task_count; i++) {
         for (size_t k = 0; k < job->tasks[i].wait_count; k++) {
             uint32_t before = job->tasks[i].waits[k].task;
@@ -327,7 +329,7 @@ static bool fill_part(const struct ordering *ordering, size_t index, size_t firs
         const struct job_task *task = &job->tasks[ordering->order->task[first + i]];
         sum_ns += order_expect_ns(task->expect_ms, task->limit_ms);
     }
-    assert(part->subtasks > 0); /* a turn is one's who has somebody ready */
+    assert(part->subtasks > 0); /* a kind has a turn only with a ready task */
     part->expect_ns = (int64_t)((sum_ns + part->subtasks - 1) / part->subtasks);
     if (part->at_most > 0 && kind->parts > 1) {
         problem_set(ret_problem,
@@ -374,7 +376,7 @@ uint32_t order_unique(uint32_t *numbers, size_t count)
     return kept;
 }
 
-/* `place_of`: of each task, where it stands in the order. */
+/* `place_of` gives the place of each task in the order. */
 static void fill_graph(const struct job_file *job, struct order *order, const uint32_t *place_of)
 {
     struct order_graph *graph = &order->graph;
@@ -405,7 +407,7 @@ void order_rank(struct order_graph *graph, const int64_t *expect_ns)
 {
     size_t edge = graph->edge_count;
     memset(graph->rank, 0, graph->count * sizeof *graph->rank);
-    for (uint32_t i = graph->count; i-- > 0;) { /* those that wait for it have been added by now */
+    for (uint32_t i = graph->count; i-- > 0;) { /* the successors have set the rank by now */
         int64_t way_ms = graph->rank[i] + whole_ms(expect_ns[i]);
         graph->rank[i] = way_ms < UINT32_MAX ? (uint32_t)way_ms : UINT32_MAX;
         const uint32_t count = graph->after_count == NULL ? 0 : graph->after_count[i];

@@ -14,22 +14,22 @@
 #include <unistd.h>
 
 enum { READ_BYTES = 1 << 16, COMPONENT_MAX = 255, SHOWN_BYTES = 256 };
-/* Two descriptors each; from SYNC_EACH files on, syncing the whole file system costs less than each
- * of them. */
+/* Each waiting file holds two descriptors. From SYNC_EACH files on, one sync of the whole file
+ * system costs less than a sync of each file. */
 enum { WAITING_MAX = 64, SYNC_EACH = 4, TEMPORARY_SIZE = 64 };
 
-struct waiting { /* a file that is right and has no name yet */
+struct waiting { /* a checked file without its name */
     int fd, folder;
     char temporary[TEMPORARY_SIZE];
     char name[COMPONENT_MAX + 1];
-    char path[PLACE_PATH_SIZE]; /* for words */
+    char path[PLACE_PATH_SIZE]; /* for messages */
 };
 
 struct places {
     int root;
-    bool has_new_folder; /* whose own name is not durable yet */
-    /* A folder of files that were there already: whoever wrote them may have been killed before
-     * they were durable. -1: none. */
+    bool has_new_folder; /* the name of a new folder is not durable yet */
+    /* This folder has files that were already there. Their writer may have been killed before they
+     * were durable. -1: none. */
     int present;
     size_t count;
     struct waiting waiting[WAITING_MAX];
@@ -61,7 +61,7 @@ static bool is_plain_path(const char *path)
     return true;
 }
 
-/* Without what {out} puts before it. */
+/* Returns the name without the folder that {out} puts before it. */
 static const char *without_out(const char *output)
 {
     static const char free_name[] = "out/";
@@ -103,7 +103,7 @@ bool place_path(const char *input, bool single, uint32_t index, const char *outp
 
 /* ---------------------------------------------------------------- folders */
 
-/* Whether it was made; if it is not there afterwards, open says so. */
+/* Returns true when the folder was made. A missing folder makes open fail later. */
 static bool make_folder(const char *path)
 {
     return mkdir(path, 0777) == 0;
@@ -137,8 +137,8 @@ struct places *places_open(const char *folder, struct problem *ret_problem)
     return places;
 }
 
-/* The folder that is to hold the last component of `path`; *ret_name is that component. -1 with the
- * status and the problem. */
+/* Opens the folder for the last component of `path` and returns its descriptor; *ret_name is the
+ * component. Returns -1 with the status and the problem on failure. */
 static int open_parent(struct places *places, const char *path, const char **ret_name,
                        enum place_status *ret_status, struct problem *ret_problem)
 {
@@ -146,8 +146,8 @@ static int open_parent(struct places *places, const char *path, const char **ret
     const char *slash;
     while (folder >= 0 && (slash = strchr(path, '/')) != NULL) {
         char part[COMPONENT_MAX + 1];
-        (void)snprintf(part, sizeof part, "%.*s", (int)(slash - path),
-                       path); /* is_plain_path bounds it */
+        /* is_plain_path bounds the length. */
+        (void)snprintf(part, sizeof part, "%.*s", (int)(slash - path), path);
         bool is_new = mkdirat(folder, part, 0777) == 0;
         int made = is_new || errno == EEXIST ? 0 : errno;
         places->has_new_folder = places->has_new_folder || is_new;
@@ -174,7 +174,7 @@ static int open_parent(struct places *places, const char *path, const char **ret
 
 /* ---------------------------------------------------------------- content */
 
-enum content { CONTENT_SAME, CONTENT_OTHER, CONTENT_UNREADABLE }; /* unreadable: errno */
+enum content { CONTENT_SAME, CONTENT_OTHER, CONTENT_UNREADABLE }; /* unreadable: see errno */
 
 static enum content compare(int fd, const struct hash32 *hash, uint64_t size)
 {
@@ -210,7 +210,7 @@ static enum place_status disk_failed(const char *path, struct problem *ret_probl
     return PLACE_FAILED;
 }
 
-/* Whether something stands under the final name. False: nothing does. */
+/* Looks at the file under the final name. Returns false when there is none. */
 static bool look(int folder, const char *name, const char *path, const struct hash32 *hash,
                  uint64_t size, enum place_status *ret_status, struct problem *ret_problem)
 {
@@ -222,7 +222,8 @@ static bool look(int folder, const char *name, const char *path, const struct ha
         *ret_status = disk_failed(path, ret_problem);
         return true;
     }
-    /* What cannot be opened for another reason is in the way: a link, a socket, a stranger's. */
+    /* A file that cannot be opened for another reason is in the way: a link, a socket, another
+     * user's file. */
     enum content content = fd < 0 ? CONTENT_OTHER : compare(fd, hash, size);
     switch (content) {
     case CONTENT_SAME:
@@ -245,7 +246,7 @@ static bool look(int folder, const char *name, const char *path, const struct ha
     return true;
 }
 
-/* Gives the file its final name; fails rather than replace one. */
+/* Gives the file its final name, and fails rather than replace a file. */
 static bool settle(int folder, const char *temporary, const char *name)
 {
     if (renameat2(folder, temporary, folder, name, RENAME_NOREPLACE) == 0) {
@@ -254,7 +255,7 @@ static bool settle(int folder, const char *temporary, const char *name)
     if (errno == EEXIST || linkat(folder, temporary, folder, name, 0) != 0) {
         return false;
     }
-    (void)unlinkat(folder, temporary, 0); /* a second name left behind harms nothing */
+    (void)unlinkat(folder, temporary, 0); /* a second name is harmless */
     return true;
 }
 
@@ -278,7 +279,7 @@ static enum place_status check_filled(int fd, const char *path, const struct has
 
 static void forget(struct waiting *waiting)
 {
-    (void)close(waiting->fd); /* durable, or not wanted */
+    (void)close(waiting->fd); /* durable, or unwanted */
     (void)close(waiting->folder);
 }
 
@@ -332,7 +333,7 @@ static enum place_status give_name(const struct waiting *waiting, struct problem
     }
     enum place_status status = errno == EEXIST ? PLACE_OCCUPIED : PLACE_FAILED;
     problem_set(ret_problem, "%s: %s", shown(waiting->path).text, strerror(errno));
-    (void)unlinkat(waiting->folder, waiting->temporary, 0); /* nothing more to do about it */
+    (void)unlinkat(waiting->folder, waiting->temporary, 0); /* nothing more can be done */
     return status;
 }
 
@@ -348,12 +349,12 @@ static bool sync_present(struct places *places)
         return true;
     }
     bool good = syncfs(places->present) == 0;
-    (void)close(places->present); /* a folder: nothing to lose */
+    (void)close(places->present); /* a folder has nothing to lose */
     places->present = -1;
     return good;
 }
 
-/* Takes the folder. One of each file system is enough. */
+/* Takes `folder` over. One folder of each file system is enough. */
 static bool note_present(struct places *places, int folder)
 {
     struct stat status;
@@ -384,7 +385,7 @@ static enum place_status settle_batch(struct places *places, struct problem *ret
         struct problem problem;
         const struct waiting *waiting = &places->waiting[i];
         if (!has_bytes) {
-            (void)unlinkat(waiting->folder, waiting->temporary, 0); /* what is in it is not known */
+            (void)unlinkat(waiting->folder, waiting->temporary, 0); /* its content is uncertain */
             continue;
         }
         enum place_status named = give_name(waiting, &problem);
@@ -425,14 +426,14 @@ void places_close(struct places **self)
     if (places->present >= 0) {
         (void)close(places->present);
     }
-    (void)close(places->root); /* a folder: nothing to lose */
+    (void)close(places->root); /* a folder has nothing to lose */
     free(places);
     *self = NULL;
 }
 
 /* ---------------------------------------------------------------- one file */
 
-/* WRITTEN: *waiting is complete, and its descriptors are its own. */
+/* A WRITTEN *waiting is complete and owns its descriptors. */
 static enum place_status fill_file(struct waiting *waiting, const struct hash32 *hash,
                                    uint64_t size, place_fill *fill, void *context,
                                    struct problem *ret_problem)
@@ -440,7 +441,7 @@ static enum place_status fill_file(struct waiting *waiting, const struct hash32 
     static unsigned serial;
     (void)snprintf(waiting->temporary, sizeof waiting->temporary, ".bourse-%ld-%u.part",
                    (long)getpid(), serial++);
-    (void)unlinkat(waiting->folder, waiting->temporary, 0); /* of a dead process with our number */
+    (void)unlinkat(waiting->folder, waiting->temporary, 0); /* of a dead process of this number */
     waiting->fd = openat(waiting->folder, waiting->temporary,
                          O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (waiting->fd < 0) {
@@ -450,7 +451,7 @@ static enum place_status fill_file(struct waiting *waiting, const struct hash32 
                                                                          hash, size, ret_problem)
                                                           : PLACE_UNFILLED;
     if (status != PLACE_WRITTEN) {
-        (void)close(waiting->fd); /* it goes */
+        (void)close(waiting->fd); /* an unwanted file */
         (void)unlinkat(waiting->folder, waiting->temporary, 0);
     }
     return status;
@@ -480,7 +481,7 @@ enum place_status place_file(struct places *places, const char *path, const stru
         return note_present(places, waiting->folder) ? PLACE_PRESENT : not_durable(ret_problem);
     }
     if (status != PLACE_WRITTEN) {
-        (void)close(waiting->folder); /* a folder: nothing to lose */
+        (void)close(waiting->folder); /* a folder has nothing to lose */
         return status;
     }
     places->count++;

@@ -1,11 +1,12 @@
-/* consumer/job/place.h - where an output lands, and writing it there safely. Not installed.
+/* consumer/job/place.h decides where an output goes, and writes it there safely. The header is not
+ * installed.
  *
- * Names of outputs are a stranger's text. A path is built only from plain components, folders are
- * opened one by one without following symbolic links, a file is written under a temporary name,
- * checked, and linked into place without ever replacing one. So nothing outside the folder can be
- * touched, and what stands under a final name is whole and right, after a power cut too: bytes are
- * made durable before the name is given, a batch of files at a time, because a small file costs
- * less than an fsync. */
+ * Names of outputs come from strangers. A path is built from plain components only, and folders are
+ * opened one by one without following symbolic links. A file is written under a temporary name,
+ * checked, and linked into place; it never replaces a file. Nothing outside the folder can change,
+ * and a file under a final name is whole and right, after a power cut too. Bytes become durable
+ * before the name is given, a batch of files at a time, because a small file costs less than an
+ * fsync. */
 #ifndef BOURSE_CONSUMER_JOB_PLACE_H
 #define BOURSE_CONSUMER_JOB_PLACE_H
 
@@ -18,42 +19,44 @@
 
 enum { PLACE_PATH_SIZE = 2304 };
 
-/* The path below the output folder, by docs/consumer.md:
- *   - a leading "out/" of the output's name (what {out} puts there) is dropped;
- *   - with an input (`each:`), the result lies in the input's relative folder;
- *   - else, with several subtasks, in a folder named by the subtask's index; with one, at the top.
- * `input` NULL: none. False when the name is not a plain relative path. */
+/* Makes the path below the output folder, by docs/consumer.md:
+ *
+ * - a leading "out/" of the output's name, which {out} puts there, is dropped;
+ * - with an input (`each:`), the result lies in the input's relative folder;
+ * - else, with several subtasks, in a folder named by the subtask's index; with one, at the top.
+ *
+ * `input` is NULL for none. Returns false when the name is not a plain relative path. */
 bool place_path(const char *input, bool single, uint32_t index, const char *output,
                 char ret_path[PLACE_PATH_SIZE]);
-/* Of a task: TASK/output. */
+/* Makes the path of a task's output: TASK/output. */
 bool place_path_of_task(const char *task, const char *output, char ret_path[PLACE_PATH_SIZE]);
 
-struct places; /* an output folder, and the files in it that wait for their names */
+struct places; /* an output folder, and its files that wait for names */
 
-/* Opens the output folder, made with its parents if absent; NULL with the problem. places_close
- * forgets what was not settled. */
+/* Opens the output folder and makes it, with its parents, when absent. Returns NULL and the problem
+ * on failure. places_close discards unsettled files. */
 struct places *places_open(const char *folder, struct problem *ret_problem);
 void places_close(struct places **self);
 
-/* Writes the content into `fd` (from offset 0); false when it cannot, with its own account of why.
- */
+/* Writes the content into `fd` from offset 0. Returns false when it cannot; the function reports
+ * the reason itself. */
 typedef bool place_fill(void *context, int fd);
 
 enum place_status {
-    PLACE_WRITTEN,  /* it is right, and gets its name when it is settled */
-    PLACE_PRESENT,  /* there already, with that very content; durable when it is settled */
-    PLACE_OCCUPIED, /* something else is there: the problem names it */
-    PLACE_UNFILLED, /* place_fill said no */
-    PLACE_WRONG,    /* what was filled in does not have the hash */
-    PLACE_FAILED,   /* the file system: the problem says what */
+    PLACE_WRITTEN,  /* right; gets its name at the settlement */
+    PLACE_PRESENT,  /* already there with this content; durable when settled */
+    PLACE_OCCUPIED, /* another file has the name, which the problem gives */
+    PLACE_UNFILLED, /* place_fill returned false */
+    PLACE_WRONG,    /* the hash of the content differs */
+    PLACE_FAILED,   /* the file system failed, see the problem */
 };
-/* Of each path once between two calls of places_settle. */
+/* Writes one file. The caller gives each path once between two calls of places_settle. */
 enum place_status place_file(struct places *places, const char *path, const struct hash32 *hash,
                              uint64_t size, place_fill *fill, void *context,
                              struct problem *ret_problem);
-/* Makes every file written so far durable and gives it its name, durable too, as is what was
- * PRESENT: WRITTEN, or OCCUPIED or FAILED with the problem of the first that was not; the others
- * are in their places. place_file settles what it wrote whenever a batch is full. */
+/* Makes every written file and its name durable, and PRESENT files too. Returns WRITTEN, or the
+ * status and problem of the first file that failed, OCCUPIED or FAILED. The other files are in
+ * place then. place_file settles by itself when a batch is full. */
 enum place_status places_settle(struct places *places, struct problem *ret_problem);
 
 #endif

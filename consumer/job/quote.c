@@ -1,5 +1,5 @@
-/* Quotes: what the parts of a job would cost and take on what is on offer, and the limits and the
- * budget that are suggested by that. */
+/* This file quotes the parts of a job. It computes cost and time on the present offers, and
+ * suggests limits and a budget from them. */
 #include "consumer/client/client.h"
 #include "consumer/client/rows.h"
 #include "consumer/job/alone.h"
@@ -17,14 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAID_OUT_MOST = 1 << 16 }; /* subtasks of an array: of more the quote is near enough */
+/* A larger array is not laid out, because its quote is exact enough. */
+enum { LAID_OUT_MOST = 1 << 16 };
 
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
-/* The dearest of what its slots would be had at; -1: nothing. */
+/* Returns the dearest price among the offers for the part's slots; -1: no offer. */
 static int64_t dearest_of(const struct order_part *part, const struct bourse_quote *quote)
 {
     int64_t wanted = part->at_most != 0 ? part->at_most : INT64_MAX;
@@ -39,8 +40,9 @@ static int64_t dearest_of(const struct order_part *part, const struct bourse_quo
     return dearest_micro;
 }
 
-/* What it pays where all that it gets is given away, and goes: as others ask, be they leased now,
- * else as it says itself, else as was paid lately. 0: it pays anyhow, or nothing is known. */
+/* Returns the price to pay when all present slots are donated and then go away. Other asks give the
+ * price, leased slots included, else the job's cap, else the price paid lately. 0: the job pays
+ * anyway, or no price is known. */
 static int64_t price_elsewhere(const struct job_file *file, const struct order_part *part,
                                const struct bourse_quote *quote)
 {
@@ -52,10 +54,10 @@ static int64_t price_elsewhere(const struct job_file *file, const struct order_p
     return quote->elsewhere_micro > 0 ? quote->elsewhere_micro : larger(other_micro, 0);
 }
 
-/* The default order is "market price, with a cap": a market order that must wait would otherwise
- * rest at all that its budget allows, and the next ask to arrive would fill at that. Where results
- * are checked, the cap lets in a second account, too: checks may not be for who asks least, and
- * what is found wrong is made again by another. */
+/* The default order is a market order with a cap. Without a cap a waiting order would rest at all
+ * that its budget allows, and the next ask would fill it at that. With checks the cap admits a
+ * second account too. The cheapest account may not check its own results, and another one must redo
+ * wrong ones. */
 static int64_t limit_of(const struct job_file *file, const struct order_part *part,
                         const struct bourse_quote *quote)
 {
@@ -63,7 +65,7 @@ static int64_t limit_of(const struct job_file *file, const struct order_part *pa
         return file->cap_micro;
     }
     if (file->value.rate != RATE_NONE) {
-        return -1; /* it is another on each device */
+        return -1; /* the limit differs between devices */
     }
     int64_t dearest_micro = dearest_of(part, quote);
     if (dearest_micro == 0) {
@@ -132,8 +134,8 @@ static int64_t lanes_of(const struct order_part *part)
     return most < part->subtasks ? most : part->subtasks;
 }
 
-/* As the market suggests where nothing is given away: 1.5 times what it costs, a term of the slots
- * in use, and one more. */
+/* The budget follows the market's rule without donations: 1.5 times the cost, a term of the slots
+ * in use, and one term more. */
 static int64_t budget_elsewhere(const struct job_file *file, const struct order_part *part,
                                 const struct bourse_quote *quote)
 {
@@ -152,9 +154,8 @@ static int64_t budget_elsewhere(const struct job_file *file, const struct order_
                : INT64_MAX;
 }
 
-/* An order that is filled whole or not at all starts with no less than a term of all that it asks
- * for at a time, and its bid is no more than the budget covers of that: the suggestion is for its
- * limit. */
+/* An order for all slots at once starts with at least a term of all of them, and its bid is bounded
+ * by the budget. The suggestion therefore covers the limit. */
 static int64_t budget_for(const struct job_file *file, const struct order_part *part,
                           const struct bourse_quote *quote, int64_t limit_micro)
 {
@@ -172,13 +173,13 @@ static int64_t budget_for(const struct job_file *file, const struct order_part *
     return larger(least_micro, sum_of(whole_micro, lanes)); /* each lease is rounded up by itself */
 }
 
-/* Without one it is what was suggested, -1: nothing was yet. */
+/* Returns the file's budget, else the suggestion, which is -1 before there is one. */
 static int64_t budget_or(const struct bourse_job *job, int64_t suggested_micro)
 {
     return job->file->budget_micro >= 0 ? job->file->budget_micro : suggested_micro;
 }
 
-/* A budget is of all parts; what a part alone has of it is not known, unless it is nothing. */
+/* The budget is for all parts. A single part's share is unknown, unless the budget is 0. */
 static void add_order(const struct bourse_job *job, int64_t budget_micro,
                       Bourse__V1__QuoteRequest *body)
 {
@@ -191,7 +192,8 @@ static void add_order(const struct bourse_job *job, int64_t budget_micro,
     body->budget_micro = body->has_budget_micro ? budget_micro : 0;
 }
 
-/* At that cap, JOB_ABSENT: at any price. Checks may not be for who asks least. */
+/* Quotes a part at a cap; JOB_ABSENT means any price. The cheapest account may not make the
+ * checks. */
 static bool quote_at(struct bourse *bourse, const struct bourse_job *job, size_t index,
                      int64_t cap_micro, int64_t budget_micro, struct bourse_quote *ret_quote,
                      struct bourse_error *error)
@@ -232,8 +234,8 @@ static bool is_over_notional(const struct bourse_quote *quote)
     return strcmp(quote->explanation.refusal, reject_name(REJECT_NOTIONAL)) == 0;
 }
 
-/* What the market would refuse is asked about as it would be submitted: with the budget that is
- * suggested, which is no more than one order may come to where that makes the market take it. */
+/* A quote that the market would refuse is asked again as it would be submitted, with the suggested
+ * budget. The notional bounds that budget where the bound makes the market accept it. */
 static bool quote_as_submitted(struct bourse *bourse, const struct bourse_job *job, size_t index,
                                int64_t cap_micro, int64_t limit_micro,
                                struct bourse_quote *ret_quote, struct bourse_error *error)
@@ -269,9 +271,8 @@ bool submit_has_gift(const struct bourse_quote *quote)
     return has;
 }
 
-/* What is given away, whatever else is on offer: the job has no more than its own cap to bid, and
- * nothing to pay it with. Where there is none, of the rest no more counts than what it would take
- * to start. */
+/* Quotes donated slots alone: the job bids its cap at most and pays nothing. Without a donated slot
+ * only the least budget to start counts from a paid quote. */
 static bool quote_gifts(struct bourse *bourse, const struct bourse_job *job, size_t index,
                         struct bourse_quote *ret_quote, struct bourse_error *error)
 {
@@ -294,8 +295,8 @@ static bool quote_gifts(struct bourse *bourse, const struct bourse_job *job, siz
     return true;
 }
 
-/* Without a cap it gets one from what is on offer, and then what it does not get of that for less
- * is quoted at that. */
+/* A job without a cap gets one from the offers. Slots that are not available below it are quoted at
+ * this cap. */
 static bool quote_part(struct bourse *bourse, const struct bourse_job *job, size_t index,
                        struct bourse_quote *ret_quote, struct bourse_error *error)
 {
@@ -339,13 +340,12 @@ static bool has_level(const struct bourse_quote *quote, const struct bourse_leve
     return false;
 }
 
-/* The offers for one part among those of the others: cheapest first, each once, as far as there is
- * room. */
+/* Adds one part's offers to those of the others: cheapest first, each once, while there is room. */
 static void add_levels(struct bourse_quote *all, const struct bourse_quote *part)
 {
     for (uint32_t i = 0; i < part->level_count; i++) {
         if (has_level(all, &part->levels[i])) {
-            continue; /* the same devices, as far as anybody can tell */
+            continue; /* apparently the same devices */
         }
         uint32_t at = all->level_count < BOURSE_LEVELS_MAX ? all->level_count++ : UINT32_MAX;
         for (; at != UINT32_MAX && at > 0 &&
@@ -364,10 +364,10 @@ static bool starts(const struct bourse_quote *quote)
     return quote->explanation.starts_at_micro >= 0;
 }
 
-/* A job of several parts costs what they cost together, and needs a place for each. */
+/* A job of several parts costs the sum of its parts, and needs a place for each. */
 static void add_quote(struct bourse_quote *all, const struct bourse_quote *part)
 {
-    const bool explains = starts(all) && !starts(part); /* the first one that does not */
+    const bool explains = starts(all) && !starts(part); /* the first part that does not start */
     all->slots_now = part->slots_now < all->slots_now ? part->slots_now : all->slots_now;
     all->slots_taken = (uint32_t)larger(all->slots_taken, part->slots_taken);
     all->taken_low_micro = part->slots_taken > 0 && (all->taken_low_micro == 0 ||
@@ -399,7 +399,7 @@ static void add_quote(struct bourse_quote *all, const struct bourse_quote *part)
 
 /* ---------------------------------------------------------------- who checks what */
 
-/* Whether another than who asks least is within the cap. */
+/* Returns true when a second account's ask is within the cap. */
 static bool has_second(const struct bourse_job *job, const struct bourse_quote *quote)
 {
     int64_t cap_micro = job->file->cap_micro;
@@ -412,8 +412,8 @@ static bool is_sole_referee(const struct bourse_job *job, const struct bourse_qu
     return checks->first_account[0] != '\0' && !has_second(job, checks);
 }
 
-/* Whether there are devices, and none may check; simulated ones, which are not asked for, fail at
- * nothing else. */
+/* Returns true when there are devices but none may check. Simulated devices, which nobody asked
+ * for, may fail on that alone. */
 static bool lacks_referee(const struct bourse_explanation *why)
 {
     uint32_t failing = 0;
@@ -433,7 +433,7 @@ static void tell_no_referee(const struct bourse_quote *checks, char *ret_text, s
 {
     static const char rule[] = "verify: cheap: nobody checks results of its own";
     char price[UNITS_TEXT_SIZE];
-    if (checks->second_micro >= 0) { /* so the cap excludes it */
+    if (checks->second_micro >= 0) { /* so the cap excludes the ask */
         units_money_text(checks->second_micro, price);
         (void)snprintf(ret_text, size,
                        "%s; a second referee asks %s credits per slot-hour, which is above the "
@@ -447,8 +447,8 @@ static void tell_no_referee(const struct bourse_quote *checks, char *ret_text, s
     }
 }
 
-/* Nobody judges results of its own: what the only referee makes would wait for ever. So others are
- * to make it, where there are any for every part. `made` has room for one quote. */
+/* Nobody judges its own results, so results of the only referee would wait for ever. Others must
+ * compute instead, if every part has some. `made` has room for one quote. */
 static bool spare_referee(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *made,
                           struct bourse_quote *checks, struct bourse_error *error)
 {
@@ -483,8 +483,8 @@ static bool quote_checks(struct bourse *bourse, struct bourse_job *job, struct b
     return spare_referee(bourse, job, made, ret_checks, error);
 }
 
-/* What is found wrong is made again by whom the checks can be had from, as dear as they are: each
- * part pays what any does, and the budget has a lease at that. */
+/* Wrong results are made again by the accounts that check, at their price. Every part therefore has
+ * the same limit, and the budget has a lease at it. */
 static void pay_alike(const struct bourse_job *job, struct bourse_quote *parts,
                       struct bourse_quote *all, int64_t ret_limits[ORDER_PARTS_MAX])
 {
@@ -505,8 +505,8 @@ static void pay_alike(const struct bourse_job *job, struct bourse_quote *parts,
     }
 }
 
-/* Where no price is known for a part: what its budget allows. An order that waits pays what the ask
- * that comes has to pay. */
+/* The budget gives the price of parts without a known one. A waiting order pays the price of the
+ * ask that arrives. */
 static void find_rest(const struct bourse_job *job, struct bourse_quote *quote)
 {
     const int64_t budget_micro =
@@ -532,22 +532,22 @@ static void find_rest(const struct bourse_job *job, struct bourse_quote *quote)
     }
 }
 
-/* Whether what is suggested asks for the account's credits: where all of it may be had for
- * nothing. */
+/* Returns true when the suggestion takes credits of the account although all slots may be
+ * donated. */
 static bool is_of_account(const struct bourse_job *job, const struct bourse_quote *quote)
 {
     return job->file->budget_micro == JOB_ABSENT && quote->minimum_micro == 0 &&
            quote->suggested_micro > 0 && quote->level_count > 0;
 }
 
-/* What is suggested is no more than one order may come to. Who has fewer credits takes what is
- * given away all the same, with what there is. */
+/* The suggestion never exceeds the notional. An account with fewer credits still takes donated
+ * slots, with the credits it has. */
 static bool fit_to_account(struct bourse *bourse, const struct bourse_job *job,
                            int64_t available_micro, struct bourse_quote *quote,
                            const int64_t limits[ORDER_PARTS_MAX], struct bourse_error *error)
 {
     if (quote->most_micro > 0 && quote->most_micro < quote->suggested_micro) {
-        quote->suggested_micro = quote->most_micro; /* the plan's cost is another */
+        quote->suggested_micro = quote->most_micro; /* the plan's cost differs */
     }
     if (!is_of_account(job, quote) || available_micro >= quote->suggested_micro) {
         return true;
@@ -567,7 +567,7 @@ static bool fit_to_account(struct bourse *bourse, const struct bourse_job *job,
     return true;
 }
 
-/* Each part on its own. */
+/* Quotes each part by itself. */
 static bool quote_parts(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *parts,
                         struct bourse_quote *ret_quote, int64_t ret_limits[ORDER_PARTS_MAX],
                         struct bourse_error *error)
@@ -595,7 +595,7 @@ static bool quote_parts(struct bourse *bourse, struct bourse_job *job, struct bo
     return true;
 }
 
-/* As its budget lets it: of one who has nothing that is as of a budget of 0. */
+/* Quotes within the budget. An account without credits is quoted like a budget of 0. */
 static bool quote_for_account(struct bourse *bourse, struct bourse_job *job,
                               struct bourse_quote *parts, struct bourse_quote *ret_quote,
                               int64_t ret_limits[ORDER_PARTS_MAX], int64_t *ret_available_micro,
@@ -617,7 +617,7 @@ static bool quote_for_account(struct bourse *bourse, struct bourse_job *job,
     return good;
 }
 
-/* What it costs, and with it what a budget is to cover: as much again and a half. */
+/* Sets the cost, and the budget that covers one and a half times the cost. */
 static void settle_cost(struct bourse_quote *quote, int64_t cost_micro)
 {
     if (quote->expected_micro < 0 || quote->suggested_micro <= 0) {
@@ -628,8 +628,8 @@ static void settle_cost(struct bourse_quote *quote, int64_t cost_micro)
     quote->suggested_micro = sum_of(with_half(cost_micro), larger(rest_micro, 1));
 }
 
-/* Where devices of a part are of unlike speeds, one of its alike subtasks takes on average what the
- * plan has them take: by that it is seen later whether they keep to the plan. */
+/* A part's expected time becomes the average of the plan when devices have unlike speeds. The
+ * results are later compared with it. */
 static void expect_planned(struct bourse_job *job, const struct deal *deal)
 {
     uint32_t index = 0;
@@ -645,9 +645,8 @@ static void expect_planned(struct bourse_job *job, const struct deal *deal)
     }
 }
 
-/* Quotes of parts spread equal work over what each may have. Parts take each other's devices, and
- * tasks are unlike and wait for each other: how long that takes and what it costs is what the plan
- * says. */
+/* The quotes spread equal work over each part's offers. Parts take each other's devices, and tasks
+ * differ and wait, so the plan decides time and cost. */
 static bool settle_plan(struct bourse *bourse, struct bourse_job *job,
                         const struct offered *offered, struct bourse_quote *quote,
                         struct bourse_error *error)
@@ -657,7 +656,7 @@ static bool settle_plan(struct bourse *bourse, struct bourse_job *job,
     int64_t single_ns = 0;
     const bool is_array = job->part_count == 1 && job->graph.after_count == NULL;
     if (is_array && (job->subtasks > LAID_OUT_MOST || quote->level_count == BOURSE_LEVELS_MAX)) {
-        return true; /* what is on offer may be more than the plan knows of */
+        return true; /* the plan may not know all offers */
     }
     quote->makespan_ns = larger(quote->makespan_ns, order_longest_ms(&job->graph) * NS_PER_MS);
     const enum deal_status status = offered_deal(job, offered, 0, &deal, &single, &single_ns);
@@ -674,8 +673,7 @@ static bool settle_plan(struct bourse *bourse, struct bourse_job *job,
     return true;
 }
 
-/* The places by name. Where the market measured such work, with what it takes on each make of
- * devices. */
+/* Names the places. Work that the market measured gets its time on each instrument. */
 static bool find_named(struct bourse *bourse, const struct bourse_job *job,
                        const struct bourse_quote *parts, struct offered **ret_named,
                        struct bourse_error *error)
@@ -693,8 +691,7 @@ static bool find_named(struct bourse *bourse, const struct bourse_job *job,
     return true;
 }
 
-/* Whether the plan is that of the places by name, and a manifest has room for what it knows of
- * them. */
+/* Returns true when the plan uses the named places, and the manifest has room for their figures. */
 static bool keeps_named(const struct bourse_job *job, const struct offered *named)
 {
     return named->count <= LIMIT_PLACES &&

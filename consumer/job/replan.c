@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of more the outcomes are not asked for again and again: the market's own figures do. */
+/* Larger jobs use the market's own figures, because reading all outcomes again and again would cost
+ * too much. */
 enum { LAID_OUT_MOST = 1 << 16 };
 
 static int64_t sum_of(int64_t a, int64_t b)
@@ -26,7 +27,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-struct pace { /* what results were expected to take, and took */
+struct pace { /* expected and measured times of results */
     int64_t planned_ns, took_ns;
     uint64_t results;
 };
@@ -43,8 +44,7 @@ static bool is_weighty(const struct pace *pace, const struct deal *plan, uint64_
                                                    .subtasks = subtasks});
 }
 
-/* The row has it by what a part's subtasks are expected to take on average; where the plan is known
- * each counts with what was expected of it. */
+/* A row knows only the average of a part. A known plan gives the expected time of each subtask. */
 static bool find_pace(struct bourse *bourse, const struct bourse_job_row *row,
                       struct pace *ret_pace, struct bourse_error *error)
 {
@@ -75,7 +75,7 @@ static bool find_pace(struct bourse *bourse, const struct bourse_job_row *row,
            client_fail(error, BOURSE_NOT_FOUND, "it goes as it was planned");
 }
 
-/* `expect_ns`, as much longer as results took; as long as a job may say at most. */
+/* Scales `expect_ns` by the measured pace, up to the longest time that a job may state. */
 static int64_t at_pace(const struct pace *pace, int64_t expect_ns)
 {
     const int64_t most_ns = UINT32_MAX * NS_PER_MS;
@@ -84,7 +84,7 @@ static int64_t at_pace(const struct pace *pace, int64_t expect_ns)
     return !is_known || ns > most_ns ? most_ns : ns > 0 ? ns : 1;
 }
 
-/* As far as its parts say. */
+/* Returns true when all parts have only guessed times. */
 static bool has_guesses_only(const struct bourse_job *job)
 {
     bool guess = true;
@@ -95,8 +95,7 @@ static bool has_guesses_only(const struct bourse_job *job)
     return guess;
 }
 
-/* What the market measured of such work does not count beside what the job itself is found to
- * take. */
+/* The job's own results replace what the market measured of such work. */
 static void set_pace(const struct pace *pace, struct bourse_job *job)
 {
     job->learned.is_done = true;
@@ -108,7 +107,7 @@ static void set_pace(const struct pace *pace, struct bourse_job *job)
     }
 }
 
-/* Of the longest. */
+/* The limit of the longest subtask counts. */
 static void find_limit(const struct bourse_job *job, struct replan *replan)
 {
     uint32_t index = 0;
@@ -127,7 +126,7 @@ static void find_limit(const struct bourse_job *job, struct replan *replan)
 
 static int64_t dearest(const struct job_plan *plan)
 {
-    int64_t price_micro = plan->is_on_leases ? 0 : INT64_MAX; /* without a lease nobody knows */
+    int64_t price_micro = plan->is_on_leases ? 0 : INT64_MAX; /* no lease: no known price */
     for (size_t i = 0; plan->is_on_leases && i < plan->offered->count; i++) {
         const int64_t price = plan->offered->places[i].slots.price_micro;
         price_micro = price > price_micro ? price : price_micro;
@@ -135,8 +134,8 @@ static int64_t dearest(const struct job_plan *plan)
     return price_micro;
 }
 
-/* What is free at the prices that it pays, and what it has. Its order is that of the prices, within
- * each. NULL without memory. */
+/* Returns the job's leases and the free slots at prices that it pays, in the order of price.
+ * Returns NULL when memory is short. */
 static struct offered *places_with_more(const struct bourse_job *job,
                                         const struct bourse_quote *quotes,
                                         const struct job_plan *plan)
@@ -157,7 +156,7 @@ static struct offered *places_with_more(const struct bourse_job *job,
         }
     }
     for (size_t i = 0; i < count; i++) {
-        places[i].slots.of_class = 0; /* the job's own pace is that of all */
+        places[i].slots.of_class = 0; /* the job's own pace holds everywhere */
     }
     free(offered->places);
     offered->places = places;
@@ -178,7 +177,7 @@ static uint32_t slots_held(const struct job_plan *plan)
 
 struct bid {
     const char *job;
-    int64_t price_micro; /* per slot-hour; 0: it has none */
+    int64_t price_micro; /* per slot-hour; 0: no price */
 };
 
 static bool see_order(void *context, const struct bourse_order *order)
@@ -190,8 +189,7 @@ static bool see_order(void *context, const struct bourse_order *order)
     return true;
 }
 
-/* The budget with which so many slots more can be leased: each lease is reserved for all of its
- * term. */
+/* Returns the budget for so many further slots; each lease reserves its whole term. */
 static int64_t budget_for(const struct bourse_job_row *row, const struct order_part *part,
                           int64_t price_micro, uint32_t more)
 {
@@ -207,8 +205,8 @@ static int64_t budget_for(const struct bourse_job_row *row, const struct order_p
                     : INT64_MAX;
 }
 
-/* Whether more slots than the job has would end it sooner, where its `at_most` or its budget keeps
- * them from it. False: the broker does not answer, or there is no memory. */
+/* Finds out whether further slots would end the job sooner, when `at_most` or the budget prevents
+ * them. Returns false when the broker does not answer or memory is short. */
 static bool find_more(struct bourse *bourse, struct bourse_job *job,
                       const struct bourse_quote *quotes, const struct bourse_job_row *row,
                       const struct job_plan *plan, struct replan *replan,
@@ -241,8 +239,8 @@ static bool find_more(struct bourse *bourse, struct bourse_job *job,
         return false;
     }
     const int64_t pays_micro = dearest(plan);
-    /* A bid that is replaced takes what is free at its price, one that stands pays its limit for
-     * what comes. */
+    /* A replaced bid takes the free slots at their price. A standing bid pays its limit for new
+     * slots. */
     const int64_t price_micro = at_most > 0 ? pays_micro : larger(bid.price_micro, pays_micro);
     const int64_t needs_micro = budget_for(row, part, price_micro, slots > held ? slots - held : 0);
     replan->budget_micro = needs_micro > row->budget_micro && needs_micro < INT64_MAX
@@ -286,8 +284,8 @@ static int64_t percent_of(int64_t planned, int64_t took)
     return percent < INT64_MAX ? (int64_t)percent : INT64_MAX;
 }
 
-/* As the market expects it on the lanes that it has; the rest is to cost as much as what is done.
- * Whether what was expected was a guess it does not say. */
+/* Uses the market's estimate on the present lanes; the rest is assumed to cost as much as the
+ * finished part. The market does not say whether the expected time was a guess. */
 static bool make_large(const struct bourse_job_row *row, struct replan *replan,
                        struct bourse_error *error)
 {

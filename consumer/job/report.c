@@ -14,13 +14,13 @@
 
 enum { NAMED_BY_KEY = 12, NO_DEVICE = -1 };
 
-/* What is known of the devices while results come in. */
+/* identity of a device, while results come in */
 struct known {
     char provider[BOURSE_HEX32_SIZE];
     char device[BOURSE_ID_SIZE];
 };
 
-/* A file that an accepted task has left. */
+/* A file that an accepted task left for others. */
 struct left {
     uint32_t task;
     char *name;
@@ -29,15 +29,15 @@ struct left {
 
 struct reading {
     const struct bourse_job_row *row;
-    const Bourse__V1__Manifest *manifest; /* NULL: it is not there any more */
+    const Bourse__V1__Manifest *manifest; /* NULL: the manifest is gone */
     struct report *report;
     struct known *known; /* as many as report->devices */
     size_t device_capacity, attempt_capacity;
-    struct left *left; /* by task; none where nobody takes files of others */
+    struct left *left; /* by task; empty when no task takes files of others */
     size_t left_count, left_capacity;
     bool takes_files;
-    bool *is_seen;  /* by lease of the row: a result of it came */
-    size_t decided; /* the first attempts: of each subtask the one that counts, by index */
+    bool *is_seen;  /* by lease of the row: one of its results came */
+    size_t decided; /* number of deciding attempts, which come first, by subtask */
     bool no_memory;
 };
 
@@ -69,8 +69,8 @@ static bool takes_files(const Bourse__V1__Manifest *manifest)
     return takes;
 }
 
-/* Results come by index, and a task waits for lower ones only: what it takes is known before its
- * own result. */
+/* Results come by index, and a task waits only for lower ones. The outputs that it takes are
+ * therefore known before its own result. */
 static bool keep_left(struct reading *reading, const struct bourse_outcome *outcome)
 {
     if (!reading->takes_files || outcome->status != ATTEMPT_ACCEPTED) {
@@ -96,7 +96,7 @@ static bool keep_left(struct reading *reading, const struct bourse_outcome *outc
     return true;
 }
 
-/* -1: the broker has told no result of that task, or one without that file. */
+/* Returns -1 when no result of the task came, or a result without this file. */
 static int64_t left_bytes(const struct reading *reading, const Bourse__V1__ManifestFrom *from)
 {
     size_t low = 0;
@@ -150,7 +150,7 @@ static int64_t bytes_out(const struct bourse_outcome *outcome)
 
 /* ---------------------------------------------------------------- devices */
 
-/* A lease has people's names for what a result names by keys; the broker forgets old ones. */
+/* Leases give names to the keys in results; the broker forgets old leases. */
 static void add_lease(struct reading *reading, uint64_t number, struct report_device *device)
 {
     for (size_t i = 0; i < reading->row->lease_count; i++) {
@@ -228,7 +228,7 @@ static int64_t device_of(struct reading *reading, const struct bourse_outcome *o
 
 /* ---------------------------------------------------------------- results */
 
-/* Why an attempt does not count. A check that takes nothing is no failure of its program. */
+/* Returns why an attempt does not count. A check that rejects has not failed as a program. */
 static const char *cause_of(const struct bourse_outcome *outcome)
 {
     if (outcome->status == ATTEMPT_LATE) {
@@ -250,7 +250,7 @@ static const char *cause_of(const struct bourse_outcome *outcome)
                                                         : "check without a verdict";
 }
 
-/* It was called back before it began, and nobody pays for it: nothing has failed. */
+/* An attempt was called back before it began, and nobody pays for it, so nothing failed. */
 static bool is_withdrawn(const struct bourse_outcome *outcome)
 {
     return outcome->status != ATTEMPT_ACCEPTED && outcome->outcome == OUTCOME_CANCELLED &&
@@ -294,8 +294,8 @@ static bool add_outcome(void *context, const struct bourse_outcome *outcome)
     return true;
 }
 
-/* All others. Where the job goes on meanwhile, the one that counted a moment ago may be among
- * them. */
+/* Adds all other attempts. An open job may have changed, so the deciding attempt of a moment ago
+ * may be among them. */
 static bool add_other(void *context, const struct bourse_outcome *outcome)
 {
     struct reading *reading = context;
@@ -321,7 +321,7 @@ static bool read_results(struct bourse *bourse, struct reading *reading, struct 
     if (reading->is_seen == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    /* Those that count first: what a task took from another is known from that one's. */
+    /* Deciding attempts come first, because a task's inputs are sized by the results before it. */
     if (!bourse_outcomes(bourse, reading->row->id, 0, add_outcome, reading, error)) {
         return false;
     }
@@ -344,7 +344,7 @@ static bool read_results(struct bourse *bourse, struct reading *reading, struct 
     return false;
 }
 
-/* When the job ended or, of one that is open, the market's present time. */
+/* The report ends at the job's end, or at the market's present time for an open job. */
 static bool read_end(struct bourse *bourse, const struct bourse_job_row *row, struct report *report,
                      struct bourse_error *error)
 {
@@ -357,14 +357,14 @@ static bool read_end(struct bourse *bourse, const struct bourse_job_row *row, st
     } else {
         return false;
     }
-    /* Both are in whole milliseconds. */
+    /* The two times are in whole milliseconds. */
     report->until_ns =
         report->until_ns < report->submitted_ns ? report->submitted_ns : report->until_ns;
     return true;
 }
 
-/* What its parts were expected to take when it was submitted: the manifest says it, as long as that
- * is there. What is no more than the default is no prediction. */
+/* Reads the parts' expected times at submission from the manifest, while the manifest exists. The
+ * default time is no prediction. */
 static void read_groups(const Bourse__V1__Manifest *manifest, struct report *report)
 {
     const Bourse__V1__ManifestTerms *terms = manifest == NULL ? NULL : manifest->terms;
@@ -381,8 +381,8 @@ static void read_groups(const Bourse__V1__Manifest *manifest, struct report *rep
     }
 }
 
-/* Of one subtask, where the job said something: what it was planned with where all are of one part,
- * as that counts what was measured before. */
+/* Returns the expected time of one subtask, when the job stated one. With a single part the plan's
+ * time counts, because it includes earlier measurements. */
 static int64_t expected_of(const Bourse__V1__Manifest *manifest, const struct report *report)
 {
     const bool is_planned = report->group_count == 1 && report->groups[0].expect_ns > 0;
@@ -392,7 +392,7 @@ static int64_t expected_of(const Bourse__V1__Manifest *manifest, const struct re
     return is_planned ? report->groups[0].expect_ns : manifest->expect_ns;
 }
 
-/* What the quote said, as the groups know whether that was more than a guess. */
+/* Reads the quote's figures; the groups tell whether they were guesses. */
 static void read_plan(const Bourse__V1__Manifest *manifest, struct report *report)
 {
     const Bourse__V1__ManifestTerms *terms = manifest == NULL ? NULL : manifest->terms;
@@ -410,10 +410,10 @@ static void read_plan(const Bourse__V1__Manifest *manifest, struct report *repor
 
 /* ---------------------------------------------------------------- the plan */
 
-/* All of one lie in it. */
+/* A planning holds all memory of one plan. */
 struct planning {
     struct deal_part parts[ORDER_PARTS_MAX];
-    int64_t *expect_ns; /* by subtask, as the job has it */
+    int64_t *expect_ns; /* by subtask, as the job expects */
     int64_t *takes_ns;  /* by class and subtask */
     struct deal_device *devices;
     struct order_graph graph;
@@ -457,7 +457,7 @@ static bool planning_alloc(struct planning *planning, const Bourse__V1__Manifest
            graph->rank != NULL && graph->after_count != NULL && graph->after != NULL;
 }
 
-/* One subtask of a part. */
+/* Adds one subtask of a part. */
 static void plan_subtask(struct planning *planning, const Bourse__V1__Manifest *manifest,
                          const Bourse__V1__ManifestPart *part, uint32_t index)
 {
@@ -475,7 +475,7 @@ static void plan_subtask(struct planning *planning, const Bourse__V1__Manifest *
     graph->edge_count += graph->after_count[index];
 }
 
-/* False: it contradicts itself. */
+/* Returns false when the manifest contradicts itself. */
 static bool plan_parts(struct planning *planning, const Bourse__V1__Manifest *manifest)
 {
     const Bourse__V1__ManifestTerms *terms = manifest->terms;
@@ -493,8 +493,8 @@ static bool plan_parts(struct planning *planning, const Bourse__V1__Manifest *ma
     return index == manifest->subtask_count;
 }
 
-/* What each takes on devices of each class; where there are none, what the job expects. False: it
- * contradicts itself. */
+/* Sets the time of each subtask on each class, or the job's own time without classes. Returns false
+ * when the manifest contradicts itself. */
 static bool plan_classes(struct planning *planning, const Bourse__V1__Manifest *manifest)
 {
     const Bourse__V1__ManifestTerms *terms = manifest->terms;
@@ -523,7 +523,7 @@ static int64_t energy_uj(const Bourse__V1__ManifestPlace *place, int64_t slot_ns
     return place->has_slot_uw && energy_j < 1e12 ? llround(energy_j * 1e6) : -1;
 }
 
-/* What subtasks would have taken there, at full load. False without memory. */
+/* Computes the energy of the planned subtasks at full load. Returns false when memory is short. */
 static bool read_energy(const struct planning *planning, const Bourse__V1__ManifestTerms *terms,
                         struct report *report)
 {
@@ -551,8 +551,8 @@ static bool read_energy(const struct planning *planning, const Bourse__V1__Manif
     return true;
 }
 
-/* Alone is one device of a place, and not all that ask as much. Changes `devices`, which are the
- * input's. */
+/* The best single device is one device of a place, not all devices at the price. The function
+ * changes `devices`, which belong to the input. */
 static void find_single(const Bourse__V1__ManifestTerms *terms, const struct deal_input *input,
                         struct deal_device *devices, struct report *report)
 {
@@ -566,8 +566,8 @@ static void find_single(const Bourse__V1__ManifestTerms *terms, const struct dea
     }
 }
 
-/* How it would have run on what was on offer, where the manifest says what that was. One that
- * contradicts itself has no plan. False without memory. */
+/* Lays the job out on the offers that the manifest lists. A manifest that contradicts itself gives
+ * no plan. Returns false when memory is short. */
 static bool read_deal(const Bourse__V1__Manifest *manifest, struct report *report)
 {
     const Bourse__V1__ManifestTerms *terms = manifest == NULL ? NULL : manifest->terms;
@@ -624,7 +624,7 @@ bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_
             *ret_error = absent;
             return false;
         }
-        manifest = NULL; /* a blob that expired: what went in is unknown */
+        manifest = NULL; /* an expired blob: the inputs are unknown */
     }
     client_copy(report->id, sizeof report->id, row->id);
     client_copy(report->name, sizeof report->name, row->name);

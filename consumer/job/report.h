@@ -1,13 +1,13 @@
-/* consumer/job/report.h - reads what a report is made of: the job, its leases, its manifest and
- * every result. Not installed; planner/picture/report.h says what is made of it. */
+/* consumer/job/report.h reads the parts of a report. They are the job, its leases, its manifest and
+ * every result. planner/picture/report.h makes the report. The header is not installed. */
 #ifndef BOURSE_CONSUMER_JOB_REPORT_H
 #define BOURSE_CONSUMER_JOB_REPORT_H
 
 #include "consumer/client/bourse.h"
 #include "planner/picture/report.h"
 
-/* The report of a job of this account, whatever its state; of an open one, so far. The caller frees
- * it with report_destroy. */
+/* Makes the report of a job of this account, in any state; an open job's report goes up to now. The
+ * caller frees it with report_destroy. */
 bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_report,
                      struct bourse_error *ret_error);
 

@@ -1,5 +1,5 @@
-/* What is left of a job that has ended, as a job of its own: the same manifest without the subtasks
- * that were accepted, and with what those left to the others as inputs by their hashes. */
+/* This file makes a job of the rest of an ended one. The manifest stays the same without the
+ * accepted subtasks, whose outputs become inputs by their hashes. */
 #include "consumer/client/client.h"
 #include "consumer/job/cheap.h"
 #include "consumer/job/job_plan.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAKEN UINT32_MAX /* place of a subtask that was accepted */
+#define TAKEN UINT32_MAX /* place of an accepted subtask */
 
 struct left_file { /* an output of an accepted subtask */
     uint32_t index;
@@ -24,23 +24,23 @@ struct left_file { /* an output of an accepted subtask */
 
 struct resume {
     const Bourse__V1__Manifest *manifest;
-    uint32_t *place;         /* of each subtask: in the new job, or TAKEN */
-    uint32_t count;          /* of what is left */
-    struct order_part check; /* of the checks; slots 0: there are none */
-    struct left_file *files; /* by index, and then as they came */
+    uint32_t *place;         /* by subtask: its place in the new job, or TAKEN */
+    uint32_t count;          /* number of remaining subtasks */
+    struct order_part check; /* terms of the checks; slots 0: no checks */
+    struct left_file *files; /* by index, then in the order of arrival */
     size_t file_count, file_capacity;
-    bool failed;                       /* out of memory */
+    bool failed;                       /* memory was short */
     int64_t good_till_ms, good_for_ms; /* of the new job; 0: for ever */
-    /* The new manifest's, of what is left: */
+    /* The new manifest points to these values. */
     Bourse__V1__ManifestSubtask *subtasks;
     Bourse__V1__ManifestSubtask **subtask_pointers;
     Bourse__V1__ManifestTask *tasks;
-    Bourse__V1__ManifestInput *inputs; /* what others left */
+    Bourse__V1__ManifestInput *inputs; /* outputs of accepted subtasks */
     Bourse__V1__ManifestInput **input_pointers;
     struct hash32 *hashes;
     Bourse__V1__ManifestFrom *from;
     Bourse__V1__ManifestFrom **from_pointers;
-    size_t taken, own, waits; /* how many of inputs, input_pointers and from are in use */
+    size_t taken, own, waits; /* used numbers of inputs, input_pointers and from */
 };
 
 static void resume_fini(struct resume *resume)
@@ -140,7 +140,7 @@ static bool allocate(struct resume *resume)
 static const struct bourse_output *find_file(const struct resume *resume, uint32_t index,
                                              const char *name)
 {
-    size_t low = 0; /* the first one of the subtask: they came by index */
+    size_t low = 0; /* becomes the subtask's first file; files come by index */
     for (size_t high = resume->file_count; low < high;) {
         size_t middle = low + (high - low) / 2;
         if (resume->files[middle].index < index) {
@@ -157,7 +157,7 @@ static const struct bourse_output *find_file(const struct resume *resume, uint32
     return NULL;
 }
 
-/* A file of an accepted subtask becomes an input. */
+/* An output of an accepted subtask becomes an input. */
 static bool take_file(struct resume *resume, const Bourse__V1__ManifestFrom *from,
                       struct bourse_error *error)
 {
@@ -177,7 +177,7 @@ static bool take_file(struct resume *resume, const Bourse__V1__ManifestFrom *fro
     return true;
 }
 
-/* What it still waits for, and what it need not wait for any more. */
+/* Sets the tasks that a task still waits for, and the inputs from finished ones. */
 static bool continue_task(struct resume *resume, const Bourse__V1__ManifestSubtask *old,
                           Bourse__V1__ManifestSubtask *subtask, struct bourse_error *error)
 {
@@ -209,8 +209,7 @@ static bool continue_task(struct resume *resume, const Bourse__V1__ManifestSubta
     return true;
 }
 
-/* Each keeps the number that it had, which names its outputs; a job of one subtask has no
- * numbers. */
+/* Each subtask keeps its number, which names its outputs. A job of one subtask has no numbers. */
 static bool continue_subtasks(struct resume *resume, struct bourse_error *error)
 {
     const Bourse__V1__Manifest *manifest = resume->manifest;
@@ -239,7 +238,7 @@ static bool continue_subtasks(struct resume *resume, struct bourse_error *error)
 
 /* ---------------------------------------------------------------- the job */
 
-/* The parts as they were, each with what is left of it. */
+/* Keeps the parts, each with its remaining subtasks. */
 static bool continue_parts(const struct resume *resume, struct bourse_job *job)
 {
     const Bourse__V1__ManifestTerms *terms = resume->manifest->terms;
@@ -269,14 +268,14 @@ static bool continue_parts(const struct resume *resume, struct bourse_job *job)
     return index == resume->manifest->subtask_count;
 }
 
-/* What is no more than the default was nobody's word, unless the job's own. */
+/* Returns true for a time that is only the default and was not stated by the job. */
 static bool is_guess(const Bourse__V1__Manifest *manifest, int64_t expect_ns, int64_t limit_ms)
 {
     return !manifest->has_expect_ns && expect_ns == order_expect_ns(JOB_ABSENT, limit_ms);
 }
 
-/* What each that is left was expected to take, where they are unlike: tasks, and work on files of
- * unlike size. False without memory. */
+/* Sets the expected time of each remaining subtask when they differ: tasks, and work on files of
+ * unlike size. Returns false when memory is short. */
 static bool expect_apart(const struct resume *resume, struct bourse_job *job)
 {
     bool is_apart = false;
@@ -337,7 +336,7 @@ static bool make_graph(const struct resume *resume, struct bourse_job *job)
     return good;
 }
 
-/* What the quote, the plan and SubmitJob ask of a job file. */
+/* Makes the fields of a job file that the quote, the plan and SubmitJob need. */
 static struct job_file *file_of(const struct resume *resume, int64_t cap_micro,
                                 const struct value *value, const struct order_part *part)
 {
@@ -373,7 +372,7 @@ static struct job_file *file_of(const struct resume *resume, int64_t cap_micro,
     file->at_most = part->at_most;
     file->limit_ms = part->limit_ms;
     file->term_ms = part->term_ms;
-    if (manifest->has_expect_ns) { /* else nobody said it: the parts have what was foreseen */
+    if (manifest->has_expect_ns) { /* else the parts have the foreseen times */
         file->expect_ms = (manifest->expect_ns + NS_PER_MS - 1) / NS_PER_MS;
     }
     struct job_file *made = file;
@@ -436,7 +435,7 @@ static bool check_state(struct bourse *bourse, const char *id, int64_t *ret_subm
     return true;
 }
 
-/* The moment that the job was good till goes for what is left of it, too. False: it has passed. */
+/* The rest of a job keeps the job's end. Returns false when that moment has passed. */
 static bool find_good_till(const Bourse__V1__ManifestTerms *terms, int64_t submitted_ms,
                            int64_t now_ms, int64_t *ret_good_till_ms, struct bourse_error *error)
 {
@@ -485,8 +484,8 @@ static bool check_terms(const Bourse__V1__Manifest *manifest, int64_t cap_micro,
     return true;
 }
 
-/* The rest of it, once all that is asked for is known. `resume` has the manifest and until when it
- * is good. */
+/* Makes the rest of a job after all input is known. `resume` has the manifest and the end of the
+ * new job. */
 static bool make_rest(struct bourse *bourse, const char *id, Bourse__V1__Manifest *manifest,
                       struct resume *resume, const struct id128 *continued, int64_t cap_micro,
                       const struct value *value, struct bourse_job **ret_job,

@@ -1,4 +1,5 @@
-/* Files of a resumed job that the broker lost: those that are still here are sent again. */
+/* This file finds files of a resumed job that the broker lost; those that are still here are sent
+ * again. */
 #include "consumer/client/client.h"
 #include "consumer/job/bourse_job.h"
 
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 struct wanted {
-    const char *name; /* the manifest's; NULL: the image */
+    const char *name; /* name in the manifest; NULL: the image */
     struct hash32 hash;
     uint64_t size;
 };
@@ -28,7 +29,7 @@ static void add_inputs(Bourse__V1__ManifestInput *const *inputs, size_t count,
                        struct wanted *wanted, size_t *at)
 {
     for (size_t i = 0; i < count; i++) {
-        if (inputs[i]->size > 0) { /* nobody sends nothing */
+        if (inputs[i]->size > 0) { /* an empty file needs no sending */
             wanted[(*at)++] = (struct wanted){.name = inputs[i]->name,
                                               .hash = codec_hash(inputs[i]->hash),
                                               .size = inputs[i]->size};
@@ -43,7 +44,7 @@ static int by_hash(const void *a, const void *b)
     return memcmp(left->hash.bytes, right->hash.bytes, sizeof left->hash.bytes);
 }
 
-/* Every blob that the manifest names, once. NULL: out of memory. */
+/* Returns every blob that the manifest names, once, or NULL when memory is short. */
 static struct wanted *collect(const Bourse__V1__Manifest *manifest, size_t *ret_count)
 {
     size_t most = 2 + manifest->n_shared;
@@ -74,7 +75,8 @@ static struct wanted *collect(const Bourse__V1__Manifest *manifest, size_t *ret_
     return wanted;
 }
 
-/* The last file of the list has these bytes. A file of another length need not be read. */
+/* Returns true when the last file of the list has these bytes. A file of another length is not
+ * read. */
 static bool is_the_one(struct input_list *list, const struct wanted *wanted,
                        struct problem *problem)
 {
@@ -95,7 +97,7 @@ static bool is_the_one(struct input_list *list, const struct wanted *wanted,
     return true;
 }
 
-/* False: it is not here, and the problem says why. */
+/* Returns false and the problem when the file is not here. */
 static bool find(const struct search *search, const struct wanted *wanted, struct problem *problem)
 {
     struct input_list *found = &search->job->found;
@@ -128,7 +130,7 @@ static void look_for(const struct search *search, const struct wanted *wanted)
     search->visitor(search->context, &absent);
 }
 
-/* Which of them the broker has not. NULL with the error. */
+/* Asks which blobs the broker lacks. Returns NULL and fills the error on failure. */
 static bool *ask(struct bourse *bourse, const struct wanted *wanted, size_t count,
                  struct bourse_error *error)
 {

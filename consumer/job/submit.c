@@ -1,4 +1,4 @@
-/* Submission: what the broker lacks is stored first, then the job is placed. */
+/* This file submits a job: it stores the blobs that the broker lacks, then places the job. */
 #include "consumer/job/submit.h"
 #include "consumer/client/client.h"
 #include "consumer/job/bourse_job.h"
@@ -20,9 +20,9 @@ struct put {
     struct blob_client *blobs;
     bourse_progress *progress;
     void *context;
-    const struct blob_source *manifest; /* goes with the first batch; NULL: it has gone */
+    const struct blob_source *manifest; /* goes with the first batch; NULL: sent */
     uint64_t done, total;               /* bytes, over all batches */
-    const struct hash32 *lost;          /* these alone; NULL: all */
+    const struct hash32 *lost;          /* only these blobs; NULL: all */
     size_t lost_count;
     struct bourse_error *error;
 };
@@ -30,14 +30,14 @@ struct put {
 static void put_progress(void *context, uint64_t done_bytes, uint64_t total_bytes)
 {
     struct put *put = context;
-    (void)total_bytes; /* of this batch alone */
+    (void)total_bytes; /* total of this batch alone */
     client_breathe(put->client);
     if (put->progress != NULL) {
         put->progress(put->context, put->done + done_bytes, put->total);
     }
 }
 
-/* `sources` has room for one more than a batch: the manifest is small, and to send it alone takes a
+/* `sources` has room for one more than a batch, the manifest. A small blob sent alone would cost a
  * question, an answer and a sync of its own. */
 static bool put_sources(struct put *put, struct blob_source *sources, size_t count)
 {
@@ -100,7 +100,7 @@ static int by_hash(const void *a, const void *b)
                   (*(struct input_file *const *)b)->hash.bytes, sizeof(struct hash32));
 }
 
-/* Every file of the job once by content, sorted by hash; NULL when out of memory. */
+/* Returns every file of the job once by content, sorted by hash, or NULL when memory is short. */
 static struct input_file **unique_files(const struct bourse_job *job, size_t *ret_count)
 {
     const struct input_list *lists[] = {&job->own, &job->shared, &job->image, &job->found};
@@ -223,7 +223,7 @@ static bool put_everything(struct bourse *client, const struct bourse_job *job,
 
 /* ---------------------------------------------------------------- submit */
 
-/* What SubmitJob points to. */
+/* SubmitJob points to these values. */
 struct message {
     Bourse__V1__SubmitJob body;
     Bourse__V1__Part parts[ORDER_PARTS_MAX];
@@ -245,7 +245,7 @@ static void message_free(struct message **self)
     }
 }
 
-/* The first part is what the message says itself. */
+/* The first part is in the message itself. */
 static bool add_parts(struct message *message, const struct bourse_job *job, const int64_t *limits,
                       struct bourse_error *error)
 {
@@ -295,7 +295,7 @@ static_assert((int)JOB_ORDER_IOC == ORDER_IOC && (int)JOB_ORDER_FOK == ORDER_FOK
                   (int)JOB_ORDER_ALL_OR_NONE == ORDER_ALL_OR_NONE,
               "a file's order is the wire's");
 
-/* NULL with the error. */
+/* Returns NULL and fills the error on failure. */
 static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
                                   const int64_t *limits, struct bourse_error *error)
 {
@@ -347,14 +347,14 @@ static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
 
 void submit_keep(struct bourse *bourse, const struct bourse_job *job)
 {
-    const bool has_files =
-        job != NULL &&
-        job->own.count + job->shared.count + job->image.count + job->found.count + job->made.count >
-            0; /* what is left of another job has those that were found */
+    /* A continued job counts the files that were found for it. */
+    const bool has_files = job != NULL && job->own.count + job->shared.count + job->image.count +
+                                                  job->found.count + job->made.count >
+                                              0;
     bourse->kept = has_files ? job : NULL;
 }
 
-/* Files that changed since the job was submitted are not what was lost: that is the error. */
+/* A file that changed since the submission is not the lost one; the error says so. */
 static bool send_these(struct bourse *bourse, const struct bourse_job *job,
                        const struct hash32 *lost, size_t lost_count, struct bourse_error *error)
 {

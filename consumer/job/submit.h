@@ -1,34 +1,35 @@
-/* consumer/job/submit.h - quote (quote.c) and submission of a job part by part: each at a price of
- * its own. Not installed. */
+/* consumer/job/submit.h quotes (quote.c) and submits a job part by part, each with its own price.
+ * The header is not installed. */
 #ifndef BOURSE_CONSUMER_JOB_SUBMIT_H
 #define BOURSE_CONSUMER_JOB_SUBMIT_H
 
 #include "consumer/job/bourse_job.h"
 #include "protocol/codec.h"
 
-/* As bourse_quote; ret_limits[i] is what limit_micro is for the part alone. */
+/* Quotes a job like bourse_quote; ret_limits[i] is the limit_micro of part i alone. */
 bool submit_quote(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *ret_quote,
                   int64_t ret_limits[ORDER_PARTS_MAX], struct bourse_error *error);
-/* The same with the quote of each part by itself, for which there is room for SUBMIT_QUOTES. */
+/* Quotes a job and returns the quote of each part too; `ret_parts` has room for SUBMIT_QUOTES. */
 enum { SUBMIT_QUOTES = ORDER_PARTS_MAX + 1 };
 bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
                         struct bourse_quote *ret_parts, struct bourse_quote *ret_quote,
                         int64_t ret_limits[ORDER_PARTS_MAX], struct bourse_error *error);
-/* What the devices of a part have to have; for codec_requirement_free. NULL with the error. */
+/* Returns the requirement of a part's devices, which the caller frees with codec_requirement_free.
+ * Returns NULL and fills the error on failure. */
 Bourse__V1__Requirement *submit_needs(const struct bourse_job *job, size_t part,
                                       struct bourse_error *error);
-/* The job's limit by value, in `ret_wire`; NULL: it has none. */
+/* Fills `ret_wire` with the job's limit by value and returns it; NULL: the job has none. */
 Bourse__V1__Value *submit_value(const struct job_file *file, Bourse__V1__Value *ret_wire);
-/* Whether some of what a quote lists is given away. */
+/* Returns true when a quote lists donated slots. */
 bool submit_has_gift(const struct bourse_quote *quote);
-/* As bourse_submit, with these limits. */
+/* Submits a job like bourse_submit, with a limit for each part. */
 bool submit_job(struct bourse *bourse, struct bourse_job *job, int64_t budget_micro,
                 const int64_t limits[ORDER_PARTS_MAX], bourse_progress *progress, void *context,
                 char ret_id[BOURSE_ID_SIZE], struct bourse_error *error);
-/* The files of this job, which was submitted, are still here: while `bourse` waits for any job it
- * asks what the broker has lost of them, and sends that again. NULL: of none. */
+/* Registers a submitted job whose files are still on this machine. While `bourse` waits for any
+ * job, it sends the files again that the broker has lost. NULL ends this. */
 void submit_keep(struct bourse *bourse, const struct bourse_job *job);
-/* One such look. True: something was sent. */
+/* Looks for lost files once. Returns true when something was sent. */
 bool submit_send_lost(struct bourse *bourse, const struct bourse_job *job,
                       struct bourse_error *error);
 

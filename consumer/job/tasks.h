@@ -1,4 +1,5 @@
-/* consumer/job/tasks.h - the manifest of a job on the market, read back. Not installed. */
+/* consumer/job/tasks.h reads back the manifest of a job on the market. The header is not
+ * installed. */
 #ifndef BOURSE_CONSUMER_JOB_TASKS_H
 #define BOURSE_CONSUMER_JOB_TASKS_H
 
@@ -7,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether either all subtasks but the checks are tasks or none is, and each waits for earlier ones
- * only. */
+/* Returns true when all subtasks but the checks are tasks or none is, and each waits only for
+ * earlier ones. */
 bool tasks_well_formed(const Bourse__V1__Manifest *manifest);
-/* NULL when it has none. */
+/* Returns the name of a subtask, or NULL. */
 const char *tasks_name(const Bourse__V1__Manifest *manifest, uint32_t index);
 
 #endif

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEEDS_TEXT_SIZE = 16384 }; /* more than any requirement's */
+enum { NEEDS_TEXT_SIZE = 16384 }; /* longer than any requirement's text */
 
-struct ask { /* one order, until they are summed up */
+struct ask { /* one order, before the sums */
     struct bourse_ask_level level;
     uint32_t provider;
 };
@@ -21,9 +21,9 @@ struct bourse_book {
     size_t ask_count, ask_capacity;
     struct bourse_bid_level *bids;
     size_t bid_count, bid_capacity;
-    char **texts; /* what the bids' needs and the asks' hours point to */
+    char **texts; /* owns the texts of the bids' needs and the asks' hours */
     size_t text_count, text_capacity;
-    struct bourse_ask_level *levels; /* of the asks, once settled */
+    struct bourse_ask_level *levels; /* sums of the asks, once settled */
     size_t level_count;
     struct bourse_bands bands;
 };
@@ -75,8 +75,8 @@ struct bourse_bands depth_bands(const Bourse__V1__BookReply *page)
     };
 }
 
-/* `items` with room for `more` behind the first `count`; NULL, and they are as they were, when out
- * of memory. */
+/* Returns `items` with room for `more` behind the first `count`. Returns NULL, and changes nothing,
+ * when memory is short. */
 static void *with_room(void *items, size_t count, size_t more, size_t *capacity, size_t size)
 {
     if (items != NULL && count + more <= *capacity) {
@@ -147,7 +147,7 @@ static enum depth_status add_asks(struct bourse_book *book, const Bourse__V1__Bo
     return status;
 }
 
-/* The texts of a page's needs, in its order, behind those that are there. */
+/* Appends the texts of a page's needs, in the page's order. */
 static enum depth_status add_texts(struct bourse_book *book, const Bourse__V1__BookReply *page)
 {
     for (size_t i = 0; i < page->n_needs; i++) {
@@ -164,7 +164,7 @@ static enum depth_status add_texts(struct bourse_book *book, const Bourse__V1__B
     return DEPTH_OK;
 }
 
-/* Where the page has these needs; as many as it has: nowhere. */
+/* Returns the place of the needs in the page, or n_needs when they are missing. */
 static size_t place_numbered(const Bourse__V1__BookReply *page, uint32_t number)
 {
     size_t place = 0;
@@ -214,7 +214,7 @@ static int compare_numbers(int64_t left, int64_t right)
     return (left > right) - (left < right);
 }
 
-/* Those without conditions before those with some. */
+/* Levels without conditions come before those with conditions. */
 static int compare_levels(const struct bourse_ask_level *left, const struct bourse_ask_level *right)
 {
     const int orders[] = {strcmp(left->instrument, right->instrument),
@@ -248,7 +248,7 @@ static int compare_bids(const void *left, const void *right)
                       : (a->limit_micro < b->limit_micro) - (a->limit_micro > b->limit_micro);
 }
 
-/* In sorted order the asks of a level stand together, and in it those of a provider. */
+/* The sorted asks of a level stand together, and those of a provider within the level. */
 static void settle_asks(struct bourse_book *book)
 {
     for (size_t i = 0; i < book->ask_count; i++) {

@@ -1,5 +1,5 @@
-/* Prices, and the market as it changes: one request at a time, each answered when there is
- * something to tell. */
+/* This file reads prices and follows the market. One request is open at a time, and its answer
+ * comes when there is news. */
 #include "consumer/client/client.h"
 
 #include "base/checked.h"

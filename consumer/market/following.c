@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEEDS_TEXT_SIZE = 16384 }; /* more than any requirement's */
+enum { NEEDS_TEXT_SIZE = 16384 }; /* longer than any requirement's text */
 
 struct level {
-    struct bourse_depth depth; /* `of` is owned */
-    uint32_t needs;            /* BID: their number */
+    struct bourse_depth depth; /* the level owns `of` */
+    uint32_t needs;            /* number of a bid's needs */
 };
 
 struct levels {
@@ -26,11 +26,11 @@ struct following {
     uint64_t index;
     int64_t log_time_ms;
     struct levels book;    /* in order */
-    struct levels changes; /* as they came */
+    struct levels changes; /* in the order of arrival */
     struct bourse_trade *trades;
     size_t trade_count, trade_capacity;
-    struct bourse_bands bands, told; /* now, and as news said them last */
-    struct bourse_depth *shown;      /* the book, then the changes, as news point to them */
+    struct bourse_bands bands, told; /* bands now, and in the last news */
+    struct bourse_depth *shown;      /* the book, then the changes; news points to it */
 };
 
 struct following *following_create(void)
@@ -41,7 +41,7 @@ struct following *following_create(void)
 static void levels_clear(struct levels *levels)
 {
     for (size_t i = 0; i < levels->count; i++) {
-        free((char *)(uintptr_t)levels->items[i].depth.of); /* ours */
+        free((char *)(uintptr_t)levels->items[i].depth.of); /* owned */
     }
     levels->count = 0;
 }
@@ -78,7 +78,8 @@ static int compare_numbers(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
-/* Asks by instrument, cheapest first; then bids by their needs' number, dearest first. */
+/* Asks come by instrument, cheapest first, then bids by the number of their needs, dearest
+ * first. */
 static int compare_levels(const struct level *a, const struct level *b)
 {
     if (a->depth.is_bid != b->depth.is_bid) {
@@ -93,7 +94,7 @@ static int compare_levels(const struct level *a, const struct level *b)
     return a->depth.is_bid ? -order : order;
 }
 
-/* The first that does not come before it. */
+/* Returns the first level that does not come before `level`. */
 static size_t place_of(const struct levels *levels, const struct level *level)
 {
     size_t low = 0;
@@ -109,7 +110,7 @@ static size_t place_of(const struct levels *levels, const struct level *level)
     return low;
 }
 
-/* A copy of it, there. False: out of memory, or too many. */
+/* Inserts a copy of the level. Returns false when memory is short or there are too many levels. */
 static bool insert(struct levels *levels, size_t at, const struct level *level)
 {
     if (levels->count == levels->capacity) {
@@ -137,14 +138,14 @@ static bool insert(struct levels *levels, size_t at, const struct level *level)
 
 static void take_out(struct levels *levels, size_t at)
 {
-    free((char *)(uintptr_t)levels->items[at].depth.of); /* ours */
+    free((char *)(uintptr_t)levels->items[at].depth.of); /* owned */
     levels->count--;
     memmove(&levels->items[at], &levels->items[at + 1],
             (levels->count - at) * sizeof *levels->items);
 }
 
-/* `level` says how one stands now. Of one that is gone and was never told of there is nothing to
- * tell. */
+/* `level` gives the present state of a level. A vanished level that was never in the book is no
+ * news. */
 static bool take_level(struct following *following, struct level *level)
 {
     struct levels *book = &following->book;
@@ -154,8 +155,8 @@ static bool take_level(struct following *following, struct level *level)
         return true;
     }
     if (level->depth.of[0] == '\0' && is_known) {
-        level->depth.of = book->items[at].depth.of;     /* of a bid that is gone: what it needed, */
-        level->depth.rate = book->items[at].depth.rate; /* and in which unit its limit was */
+        level->depth.of = book->items[at].depth.of;     /* needs of a vanished bid */
+        level->depth.rate = book->items[at].depth.rate; /* unit of its limit */
     }
     if (!insert(&following->changes, following->changes.count, level)) {
         return false;
@@ -271,7 +272,7 @@ enum following_status following_take(struct following *following,
     if (reply->has_anew && reply->anew) {
         levels_clear(&following->book);
         levels_clear(&following->changes);
-        following->trade_count = 0; /* the ledger has these, and those that were missed */
+        following->trade_count = 0; /* the ledger has these trades and the missed ones */
         following->is_anew = true;
     } else if (!following->has_begun || reply->feed != following->feed ||
                reply->after != following->after || reply->through < reply->after) {

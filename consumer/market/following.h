@@ -1,7 +1,7 @@
-/* consumer/market/following.h - the book of who follows the market, put together from what the
- * broker tells. Not installed. Pure.
+/* consumer/market/following.h keeps the book of a program that follows the market, from the
+ * broker's news. The header is not installed, and the code is pure.
  *
- * Between two requests it stands between two moments of the market, until it is whole. */
+ * Between two requests the book may mix two moments of the market, until the book is whole. */
 #ifndef BOURSE_CONSUMER_MARKET_FOLLOWING_H
 #define BOURSE_CONSUMER_MARKET_FOLLOWING_H
 
@@ -13,19 +13,20 @@ enum { FOLLOWING_LEVELS_MAX = 1 << 20 };
 struct following;
 
 enum following_status {
-    FOLLOWING_WHOLE,         /* following_news tells what is new */
-    FOLLOWING_MORE,          /* ask on, without a wait */
-    FOLLOWING_OUT_OF_MEMORY, /* it is good for following_destroy only */
-    FOLLOWING_CONTRADICTS,   /* what came does not follow on what was there: likewise */
+    FOLLOWING_WHOLE,         /* following_news has the news */
+    FOLLOWING_MORE,          /* ask again, without a wait */
+    FOLLOWING_OUT_OF_MEMORY, /* call only following_destroy */
+    FOLLOWING_CONTRADICTS,   /* the news does not fit the book: call only following_destroy */
 };
 
-struct following *following_create(void); /* NULL when out of memory */
+struct following *following_create(void); /* NULL: memory is short */
 void following_destroy(struct following **self);
-/* The next request, but for how long it waits. */
+/* Fills the next request; the caller sets how long to wait. */
 void following_ask(const struct following *following, Bourse__V1__MarketRequest *ret_request);
 enum following_status following_take(struct following *following,
                                      const Bourse__V1__MarketReply *reply);
-/* All since the last time; good until the next following_take. Only when it is whole. */
+/* Returns all news since the last call, valid until the next following_take. The book must be
+ * whole. */
 void following_news(struct following *following, struct bourse_news *ret_news);
 
 #endif

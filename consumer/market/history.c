@@ -19,20 +19,20 @@
 #include <string.h>
 
 enum {
-    LOOKED_AT = 1 << 16, /* subtasks of a larger job: every second, third ... of them */
+    LOOKED_AT = 1 << 16, /* most subtasks to look at; a larger job is sampled */
     NAMES_MOST = 1024,   /* different programs of one job */
 };
 
-/* Different work of a job, by name. */
+/* The names identify the different kinds of work in a job. */
 struct names {
     struct hash32 items[NAMES_MOST];
-    uint32_t first[NAMES_MOST]; /* the first subtask that does it */
+    uint32_t first[NAMES_MOST]; /* first subtask with the work */
     size_t count;
 };
 
 static void add_name(struct names *names, const struct hash32 *name, uint32_t index)
 {
-    /* Neighbours are often alike. */
+    /* Neighbours are often alike, so the search goes backwards. */
     for (size_t i = names->count; i-- > 0;) {
         if (hash32_equal(&names->items[i], name)) {
             return;
@@ -44,7 +44,7 @@ static void add_name(struct names *names, const struct hash32 *name, uint32_t in
     }
 }
 
-/* False: stopped. */
+/* Returns false to stop. */
 typedef bool on_wire_row(void *context, size_t name, const Bourse__V1__HistoryRow *row);
 
 static size_t number_of(const struct names *names, const Bourse__V1__HistoryRow *row)
@@ -56,7 +56,7 @@ static size_t number_of(const struct names *names, const Bourse__V1__HistoryRow 
     return at;
 }
 
-/* Those of `count` names from `first` on, at most LIMIT_WORKS. */
+/* Asks for `count` names from `first` on, at most LIMIT_WORKS. */
 static bool ask(struct bourse *bourse, const struct names *names, size_t first, size_t count,
                 on_wire_row *visit, void *context, struct bourse_error *error)
 {
@@ -105,31 +105,31 @@ static bool ask_all(struct bourse *bourse, const struct names *names, on_wire_ro
 /* ---------------------------------------------------------------- what a job is expected to take
  */
 
-/* Not of one class: of all that are real, or of all that are simulated, whose times are a
- * model's. */
+/* These numbers stand for all real devices, and for all simulated devices, whose times come from a
+ * model. */
 #define CLASS_REAL 0
 #define CLASS_SIMULATED SIZE_MAX
 
-struct known { /* of one name and size, on one class of devices or over all of them */
+struct known { /* one name and size, on one class or over all */
     size_t name;
     uint32_t size;
     size_t of_class;
     uint64_t samples;
-    int128 median_ns; /* a sum over the samples */
-    int64_t p90_ns;   /* of the class that has the most; over all, on its slowest device */
-    bool has_no_p90;  /* of a class there are too few samples */
+    int128 median_ns; /* sum over the samples */
+    int64_t p90_ns;   /* of the class; over all, of the slowest device */
+    bool has_no_p90;  /* some class has too few samples */
 };
 
-struct slowest { /* of a class */
+struct slowest { /* slowest device of a class */
     char device_class[BOURSE_NAME_SIZE];
     uint32_t pace;
 };
 
 struct table {
-    const struct history_kind *kinds; /* that are told apart, from 1 on */
+    const struct history_kind *kinds; /* separate kinds, from 1 on */
     size_t kind_count;
-    uint32_t paces[DEAL_CLASSES];         /* by kind; 0: that of its class */
-    struct slowest slowest[DEAL_CLASSES]; /* where all are full, the last is of all others */
+    uint32_t paces[DEAL_CLASSES];         /* by kind; 0: its class's pace */
+    struct slowest slowest[DEAL_CLASSES]; /* when full, the last stands for all others */
     size_t slowest_count;
     struct known *items;
     size_t count, capacity;
@@ -147,7 +147,7 @@ static struct known *find(const struct table *table, size_t name, uint32_t size,
     return NULL;
 }
 
-/* NULL: without memory. */
+/* Returns NULL when memory is short. */
 static struct known *find_or_add(struct table *table, size_t name, uint32_t size, size_t of_class)
 {
     struct known *known = find(table, name, size, of_class);
@@ -168,7 +168,7 @@ static struct known *find_or_add(struct table *table, size_t name, uint32_t size
     return known;
 }
 
-/* NULL: of that class none is slower than the fastest. */
+/* Returns NULL when no device of the class is slower than its fastest. */
 static struct slowest *slowest_of(struct table *table, const char *device_class)
 {
     for (size_t i = 0; i < table->slowest_count; i++) {
@@ -194,7 +194,7 @@ static bool add_to(struct table *table, size_t name, size_t of_class,
     return true;
 }
 
-/* Whose device it is, and which; "" where it is of a class. */
+/* Writes the provider's key and the device's id of a row, or "" for a row of a class. */
 static void device_of(const Bourse__V1__HistoryRow *row, char ret_account[BOURSE_HEX32_SIZE],
                       char ret_device[BOURSE_ID_SIZE])
 {
@@ -239,7 +239,7 @@ static bool add_known(void *context, size_t name, const Bourse__V1__HistoryRow *
     }
     const bool is_simulated = strncmp(row->device_class, "sim.", 4) == 0;
     const struct slowest *slowest = slowest_of(table, row->device_class);
-    bool is_added = row->has_device || /* counted with its class */
+    bool is_added = row->has_device || /* its class counts the samples */
                     add_to(table, name, is_simulated ? CLASS_SIMULATED : CLASS_REAL, row,
                            slowest == NULL ? PACE_ONE : slowest->pace);
     for (size_t c = 1; is_added && c < table->kind_count; c++) {
@@ -250,16 +250,16 @@ static bool add_known(void *context, size_t name, const Bourse__V1__HistoryRow *
 
 struct learning {
     const struct bourse_job *job;
-    struct bourse_job *learner; /* the same, where what it expects is to change; else NULL */
+    struct bourse_job *learner; /* the same job when its times are to change, else NULL */
     const Bourse__V1__Manifest *manifest;
     uint32_t stride;
     struct names names;
     struct table table;
-    int64_t *expect_ns;             /* of each subtask, for the ranks of tasks; else NULL */
+    int64_t *expect_ns;             /* by subtask, for the ranks of tasks; else NULL */
     struct history_figure *figures; /* by class and unit */
 };
 
-/* What the job says; 0: nothing. */
+/* Returns the time that the job states, or 0. */
 static int64_t said_ns(const struct bourse_job *job, size_t part, uint32_t index)
 {
     const struct job_file *file = job->file;
@@ -270,7 +270,8 @@ static int64_t said_ns(const struct bourse_job *job, size_t part, uint32_t index
     return job->learned.said_ns[part];
 }
 
-/* By what was known before of a job that was there, or of its part. */
+/* Returns the expected time before the market's answer: of the subtask in a continued job, or of
+ * its part. */
 static int64_t foreseen_ns(const struct bourse_job *job, size_t part, uint32_t index)
 {
     return job->expect_ns != NULL && index < job->subtasks - job->checks
@@ -296,7 +297,7 @@ static int64_t within_limit(int64_t takes_ns, int64_t limit_ms)
     return takes_ns < 1 ? 1 : takes_ns < limit_ns ? takes_ns : limit_ns;
 }
 
-/* At the pace of a device. What the job says is said of all devices. */
+/* The measured time is scaled to the device's pace. The job's stated time holds for all devices. */
 static int64_t blended_ns(const struct known *known, uint32_t pace, int64_t said_ns,
                           int64_t limit_ms)
 {
@@ -307,13 +308,13 @@ static int64_t blended_ns(const struct known *known, uint32_t pace, int64_t said
     return within_limit(history_blend(&summary, said_ns), limit_ms);
 }
 
-/* All devices on which a part may run, by what they are. */
+/* Returns the group of all devices on which a part may run: real or simulated. */
 static size_t all_for(const struct order_part *part)
 {
     return requirement_asks_simulated(&part->needs) ? CLASS_SIMULATED : CLASS_REAL;
 }
 
-/* One subtask, which stands for `weight` of its part. */
+/* Learns one subtask, which stands for `weight` subtasks of its part. */
 static void learn_one(struct learning *learning, size_t part, uint32_t index, uint64_t weight,
                       int128 *sum_ns)
 {
@@ -339,7 +340,7 @@ static void learn_one(struct learning *learning, size_t part, uint32_t index, ui
     *sum_ns += (int128)expect_ns * weight;
 }
 
-/* Of the subtasks that `visit` sees of a part: one for all where they are alike. */
+/* Learns the subtasks of a part; one stands for all when they are alike. */
 static void learn_part(struct learning *learning, size_t number, uint32_t first)
 {
     struct order_part *part = &learning->learner->parts[number];
@@ -363,7 +364,7 @@ static void name_part(struct learning *learning, size_t number, uint32_t first)
     }
 }
 
-/* Checks are no work of the job's. */
+/* Checks do not count as work of the job. */
 static size_t parts_of_work(const struct bourse_job *job)
 {
     return job->part_count - (job->checks > 0);
@@ -379,7 +380,7 @@ static void each_part(struct learning *learning,
     }
 }
 
-/* Whether subtasks of a part are expected to take unlike times. */
+/* Returns true when subtasks of a part have unlike expected times. */
 static bool are_unlike(const struct bourse_job *job, const int64_t *expect_ns)
 {
     uint32_t index = 0;
@@ -393,8 +394,7 @@ static bool are_unlike(const struct bourse_job *job, const int64_t *expect_ns)
     return false;
 }
 
-/* Of work on inputs that nobody waits for: where it is unlike, it goes to the market as tasks
- * do. */
+/* Independent work on inputs of unlike size goes to the market as tasks do. */
 static bool make_list(struct bourse_job *job)
 {
     struct order_graph *graph = &job->graph;
@@ -419,7 +419,7 @@ static void learn(struct learning *learning)
         job->expect_ns = learning->expect_ns;
         return;
     }
-    if (learning->expect_ns != NULL) { /* alike: what was known before of each says no more */
+    if (learning->expect_ns != NULL) { /* alike: the times of single subtasks add nothing */
         free(learning->expect_ns);
         free(job->expect_ns);
         job->expect_ns = NULL;
@@ -429,7 +429,7 @@ static void learn(struct learning *learning)
     }
 }
 
-/* NULL without memory. */
+/* Returns NULL when memory is short. */
 static struct learning *learning_create(const struct bourse_job *job,
                                         const Bourse__V1__Manifest *manifest)
 {
@@ -449,7 +449,7 @@ static void learning_destroy(struct learning *learning)
     free(learning);
 }
 
-/* What was said of tasks that were there is not known apart from what was measured of them. */
+/* A continued job of tasks cannot tell the stated times of tasks from measured ones. */
 static bool says_of_all(const struct bourse_job *job)
 {
     return job->file->expect_ms != JOB_ABSENT && (job->graph.count == 0 || job->order != NULL);
@@ -514,7 +514,7 @@ static void add_samples(struct history_figure *figure, const struct known *known
     figure->samples = known->samples > figure->samples ? known->samples : figure->samples;
 }
 
-/* Of a device of which nothing is known apart: of its class. */
+/* A device without times of its own uses those of its class. */
 static const struct known *known_of_class(const struct learning *learning, uint32_t index,
                                           size_t of_kind)
 {
@@ -529,8 +529,8 @@ static const struct known *known_of_class(const struct learning *learning, uint3
     return known;
 }
 
-/* What one subtask takes on devices of a kind, which has it as said, guessed, or measured
- * elsewhere: that stays as it is. */
+/* Sets the time of one subtask on a kind of devices. A figure without a measurement stays as
+ * stated, guessed, or measured elsewhere. */
 static void figure_one(const struct learning *learning, size_t part, uint32_t index, size_t of_kind,
                        struct history_figure *figure)
 {
@@ -656,7 +656,7 @@ bool history_by_class(struct bourse *bourse, const struct bourse_job *job,
 
 /* ---------------------------------------------------------------- as a list */
 
-struct told { /* a class of which devices were told, and for which names */
+struct told { /* a class whose paces were told, with the first name */
     char device_class[BOURSE_NAME_SIZE];
     size_t name;
 };
@@ -670,7 +670,7 @@ struct telling {
     void *context;
 };
 
-/* They come with each request anew. Beyond DEAL_CLASSES they are told as often. */
+/* Each request repeats the paces. Beyond DEAL_CLASSES classes they are told repeatedly. */
 static bool was_told(struct telling *telling, size_t name, const char *device_class)
 {
     size_t at = 0;
@@ -728,7 +728,7 @@ static bool tell_all(struct bourse *bourse, const Bourse__V1__Manifest *manifest
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     const uint32_t stride = 1 + (uint32_t)(manifest->n_subtasks / LOOKED_AT);
-    /* Without a list of subtasks all of a part are alike. */
+    /* A part without a list of subtasks has alike ones. */
     uint32_t first = 0;
     for (size_t i = 0;
          manifest->n_subtasks == 0 && manifest->terms != NULL && i < manifest->terms->n_parts;
@@ -769,15 +769,15 @@ bool bourse_history_of(struct bourse *bourse, const struct bourse_job *job,
 
 /* ---------------------------------------------------------------- tiles of products */
 
-struct tiles { /* of one product */
+struct tiles { /* tiles of one product */
     uint64_t inner;
     struct names names;
-    struct matrix_block blocks[NAMES_MOST]; /* of each name, the largest */
+    struct matrix_block blocks[NAMES_MOST]; /* by name */
     history_tile_visitor *visitor;
     void *context;
 };
 
-/* The work of one such tile, as the manifest of a product has it (product.c). */
+/* Returns the work of a tile, as the manifest of a product describes it (product.c). */
 static struct work tile_work(const struct matrix_block *block, uint64_t inner)
 {
     static char executor[] = "tensor";
@@ -827,7 +827,7 @@ static bool tell_tile(void *context, size_t name, const Bourse__V1__HistoryRow *
                                       .samples = row->samples,
                                       .median_ns = row->median_ns,
                                       .p90_ns = row->has_p90_ns ? row->p90_ns : -1};
-    /* The name says nothing of the inner extent: the size of the factors does. */
+    /* The name of the work does not include the inner extent, but the size of the factors does. */
     return row->has_device || row->size != tile_work(block, tiles->inner).size ||
            row->samples == 0 || row->median_ns <= 0 || tiles->visitor(tiles->context, &tile);
 }

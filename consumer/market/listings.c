@@ -1,4 +1,5 @@
-/* The market as its members see it: one request a page, row by row to a visitor. */
+/* This file reads the market's listings, one request for each page, and passes each row to a
+ * visitor. */
 #include "consumer/client/client.h"
 
 #include "base/checked.h"
@@ -25,7 +26,7 @@ static void requirement_free(Bourse__V1__Requirement **self)
     }
 }
 
-/* What people write as what travels, for requirement_free; NULL stays NULL. */
+/* Turns text into a requirement, which the caller frees with requirement_free; NULL stays NULL. */
 static bool needs_read(const char *text, Bourse__V1__Requirement **ret_needs,
                        struct bourse_error *error)
 {
@@ -43,8 +44,8 @@ static bool needs_read(const char *text, Bourse__V1__Requirement **ret_needs,
 
 /* ---------------------------------------------------------------- devices */
 
-/* What a device says of itself is its owner's word, whoever of the owner's programs measured it:
- * the market measures work, by results, and no device (bourse_history). */
+/* A device's figures are its owner's statement, even when the owner's agent measured them. The
+ * market measures the work in results, not devices (bourse_history). */
 static const char *figure_source(const char *name, bool is_simulated)
 {
     if (!requirement_is_figure(name)) {
@@ -53,7 +54,7 @@ static const char *figure_source(const char *name, bool is_simulated)
     return is_simulated ? "catalogue" : "declared";
 }
 
-/* `attributes` has room for LIMIT_ATTRIBUTES and is what the device points to. */
+/* `attributes` has room for LIMIT_ATTRIBUTES; the device points to it. */
 static void device_from_wire(const Bourse__V1__DeviceRow *row, struct bourse_attribute *attributes,
                              struct bourse_device *ret_device)
 {
@@ -78,7 +79,7 @@ static void device_from_wire(const Bourse__V1__DeviceRow *row, struct bourse_att
                                                   .text = from->text,
                                                   .number = from->text == NULL ? from->number : 0};
         if (from->text != NULL && strcmp(from->name, "kind") == 0) {
-            /* Its variants stand beside it, as in cpu and cpu-x86. */
+            /* Variants of a kind are listed too, e.g. cpu and cpu-x86. */
             size_t length = strlen(ret_device->kind);
             if (length == 0 || strlen(from->text) < length) {
                 client_copy(ret_device->kind, sizeof ret_device->kind, from->text);
@@ -217,7 +218,7 @@ bool bourse_bands(struct bourse *bourse, struct bourse_bands *ret_bands,
     Bourse__V1__BookRequest body = BOURSE__V1__BOOK_REQUEST__INIT;
     CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
     body.has_limit = true;
-    body.limit = 1; /* orders are not what is asked for */
+    body.limit = 1; /* no orders are needed */
     if (!client_call(bourse, MESSAGE_BOOK_REQUEST, &body.base, MESSAGE_BOOK_REPLY, &answer,
                      ret_error)) {
         return false;
@@ -292,7 +293,7 @@ bool bourse_trades(struct bourse *bourse, uint64_t limit, bourse_trade_visitor *
 
 /* ---------------------------------------------------------------- own orders */
 
-struct order_texts { /* what a row of orders points to */
+struct order_texts { /* owns the texts of an order's row */
     char to[LIMIT_ASK_ACCOUNTS * 3 * LIMIT_WORD_BYTES];
     char hours[HOURS_ALL_TEXT_SIZE];
 };
@@ -370,10 +371,10 @@ bool bourse_orders(struct bourse *bourse, bourse_order_visitor *visitor, void *c
     }
 }
 
-/* A time of an ask as its owner says it; 0: not said. What nothing could fill, or no clock could
- * end, is a slip. */
+/* A time of an ask comes from its owner; 0 means none. A time that nothing could fill, or that no
+ * clock could reach, is refused. */
 struct ask_time {
-    const char *name, *field; /* for people, and of the struct */
+    const char *name, *field; /* name for people, and name of the field */
     int64_t value_ms, least_ms, most_ms;
 };
 
@@ -387,7 +388,7 @@ static bool is_in_range(const struct ask_time *time, struct bourse_error *error)
     }
     for (int i = 0; i < 3; i++) {
         int64_t shown_ns = shown_ms[i] < 0 ? INT64_MIN : INT64_MAX;
-        (void)checked_mul(shown_ms[i], NS_PER_MS, &shown_ns); /* beyond all: the end of them */
+        (void)checked_mul(shown_ms[i], NS_PER_MS, &shown_ns); /* or the end of the range */
         units_duration_text(shown_ns, texts[i]);
     }
     (void)client_fail(error, BOURSE_USAGE, "%s: %s is not between %s and %s", time->name, texts[0],
@@ -451,7 +452,7 @@ static bool read_hours(const struct bourse_ask *ask, struct hours *ret_hours,
            fail_in(error, "utc_offset", problem.text);
 }
 
-/* The broker says the number of the account that it does not know. */
+/* The broker answers with the index of an unknown account. */
 static void name_account(const struct bourse_ask *ask, struct bourse_error *error)
 {
     const char *unknown =

@@ -1,4 +1,4 @@
-/* Why no work comes: a provider's question about one of its devices. */
+/* This file explains to a provider why no work comes to one of its devices. */
 #include "consumer/client/client.h"
 
 #include "base/cleanup.h"

@@ -27,8 +27,8 @@ struct check {
     double *image;     /* B r: inner x ROUNDS */
     double *magnitude; /* |B| 1: inner */
     uint8_t *rows;     /* enum row_state */
-    float *doubts; /* of each row: its largest doubtful residual beside what entries that are right
-                      add up to; or 0 */
+    /* Largest doubtful residual of each row, relative to what right entries reach; or 0. */
+    float *doubts;
     float *piece;
     bool has_left_out;
     struct problem *problem;
@@ -73,11 +73,11 @@ static bool check_init(struct check *check)
 
 /* ---------------------------------------------------------------- matrices, a piece at a time */
 
-/* Elements of one row from `column` on. */
+/* A visitor gets elements of one row from `column` on. */
 typedef void row_visitor(void *context, uint64_t row, uint64_t column, const float *elements,
                          size_t count);
 
-/* Every row of rows [from, to), whole rows together while they are short. */
+/* Visits every row of [from, to); short rows are read several at a time. */
 static bool visit_rows(struct check *check, const struct matrix *matrix, uint64_t from, uint64_t to,
                        row_visitor *visitor, void *context)
 {
@@ -104,7 +104,7 @@ static bool visit_rows(struct check *check, const struct matrix *matrix, uint64_
 
 /* ---------------------------------------------------------------- B r */
 
-/* ret_sums[t] += elements . vectors[.][t], for doubles and for floats. */
+/* The two functions compute ret_sums[t] += elements . vectors[.][t], for doubles and for floats. */
 static void add_products(const float *elements, const double *vectors, size_t count,
                          double ret_sums[ROUNDS])
 {
@@ -151,7 +151,7 @@ static void take_b(void *context, uint64_t row, uint64_t column, const float *el
     }
 }
 
-/* The same without the columns that are left out. */
+/* Skips the columns that are left out, otherwise like take_b. */
 static void take_rest_of_b(void *context, uint64_t row, uint64_t column, const float *elements,
                            size_t count)
 {
@@ -180,14 +180,14 @@ static bool project_b(struct check *check)
 
 /* ---------------------------------------------------------------- residuals */
 
-struct band { /* of rows that are looked at together */
+struct band { /* rows that are judged together */
     struct check *check;
     uint64_t from;
     struct row_sums {
         double left[ROUNDS];  /* C r */
         double right[ROUNDS]; /* A (B r) */
-        double magnitude;     /* of C_i: sum of |c| */
-        double squares;       /* of C_i */
+        double magnitude;     /* sum of |c| over the row of C */
+        double squares;       /* sum of squares over the row of C */
         double reach;         /* (|A| (|B| 1))_i */
         bool is_strange;
     } * sums;
@@ -292,14 +292,14 @@ static bool judge_rows(struct check *check, struct freivalds *verdict)
 
 /* ---------------------------------------------------------------- rows anew */
 
-struct anew { /* some rows of C, in one reading of B */
+struct anew { /* rows of C to compute in one reading of B */
     struct check *check;
     size_t count;
     uint64_t rows[ANEW];
-    float *factors; /* of A: count x inner */
-    float *found;   /* of C: count x columns */
-    double *plus;   /* the positive terms of each, in double */
-    double *minus;  /* and the negative ones */
+    float *factors; /* rows of A: count x inner */
+    float *found;   /* rows of C: count x columns */
+    double *plus;   /* positive terms of each entry, in double */
+    double *minus;  /* negative terms */
 };
 
 static void take_anew(void *context, uint64_t row, uint64_t column, const float *elements,
@@ -315,7 +315,7 @@ static void take_anew(void *context, uint64_t row, uint64_t column, const float 
 
 static uint32_t block_of(uint64_t length, uint32_t blocks, uint64_t index)
 {
-    uint32_t at = (uint32_t)((double)index / (double)length * blocks); /* near it */
+    uint32_t at = (uint32_t)((double)index / (double)length * blocks); /* an estimate */
     at = at < blocks ? at : blocks - 1;
     while (split_edge(length, blocks, at) > index) {
         at--;
@@ -341,7 +341,7 @@ static void name_tile(struct freivalds *verdict, const struct freivalds_tile *ti
     verdict->wrong_tiles++;
 }
 
-/* Compares one of the rows; true when all of it is right. */
+/* Compares one row, and returns true when it is right. */
 static bool compare(const struct anew *anew, size_t index, const struct freivalds_grid *grid,
                     struct freivalds *verdict)
 {
@@ -412,7 +412,7 @@ static void take_verdicts(const struct anew *anew, const struct freivalds_grid *
     }
 }
 
-/* Computes the rows that are listed, and empties the list. */
+/* Computes the listed rows and empties the list. */
 static bool compute_anew(struct anew *anew, const struct freivalds_grid *grid,
                          struct freivalds *verdict)
 {
@@ -442,7 +442,7 @@ static bool add_row(struct anew *anew, uint64_t row, const struct freivalds_grid
     return anew->count < ANEW || compute_anew(anew, grid, verdict);
 }
 
-/* Two of each row of tiles name every tile in it that is wrong throughout. */
+/* Two rows of each row of tiles name every tile in it that is wrong throughout. */
 static bool add_wrong_rows(struct anew *anew, const struct freivalds_grid *grid,
                            struct freivalds *verdict)
 {
@@ -464,7 +464,7 @@ static bool add_wrong_rows(struct anew *anew, const struct freivalds_grid *grid,
     return true;
 }
 
-/* The doubtful rows that stand out most: nobody knows them before the vectors are drawn. */
+/* The most doubtful rows are unknown to everybody before the vectors are drawn. */
 static bool add_worst_rows(struct anew *anew, const struct freivalds_grid *grid,
                            struct freivalds *verdict)
 {
@@ -485,7 +485,7 @@ static bool add_worst_rows(struct anew *anew, const struct freivalds_grid *grid,
     return true;
 }
 
-/* Some of the rows about which the residual could not say. */
+/* Adds some rows that the residual could not decide. */
 static bool add_unsure_rows(struct anew *anew, const struct freivalds_grid *grid,
                             struct freivalds *verdict)
 {
@@ -497,7 +497,7 @@ static bool add_unsure_rows(struct anew *anew, const struct freivalds_grid *grid
             continue;
         }
         uint64_t place =
-            seen < FREIVALDS_UNSURE ? seen : entropy_u64() % (seen + 1); /* each as likely as any */
+            seen < FREIVALDS_UNSURE ? seen : entropy_u64() % (seen + 1); /* all as likely */
         seen++;
         if (place < FREIVALDS_UNSURE) {
             chosen[place] = row;
@@ -549,10 +549,9 @@ static bool look_closely(struct check *check, const struct freivalds_grid *grid,
 
 /* ---------------------------------------------------------------- lower precision */
 
-enum { SIDE = PRECISION_SIDE, DEEP = 1024 }; /* so much of the inner dimension is read at a time */
+enum { SIDE = PRECISION_SIDE, DEEP = 1024 }; /* DEEP: inner elements read at a time */
 
-struct sample { /* SIDE rows of A and columns of B that lie together, and what C has where they meet
-                 */
+struct sample { /* SIDE adjacent rows of A and columns of B, and their part of C */
     float a[SIDE][DEEP], b[DEEP][SIDE], c[SIDE][SIDE];
     struct precision_sample sums;
 };
@@ -567,8 +566,8 @@ static bool all_finite(const float *elements, size_t count)
     return true;
 }
 
-/* Sums it up from (row, column) of C on. *ret_is_odd: it has a NaN or an infinity, and shows
- * nothing. */
+/* Sums up a sample from (row, column) of C on. *ret_is_odd says that a NaN or an infinity makes it
+ * useless. */
 static bool take_sample(const struct check *check, uint64_t row, uint64_t column,
                         struct sample *sample, bool *ret_is_odd)
 {
@@ -605,7 +604,7 @@ static bool take_sample(const struct check *check, uint64_t row, uint64_t column
     return true;
 }
 
-/* Names the tile by that entry of the sample which is furthest off. */
+/* Names the tile by the entry of the sample with the largest error. */
 static void name_reduced(const struct sample *sample, struct freivalds_tile *tile,
                          struct freivalds *verdict)
 {
@@ -664,7 +663,7 @@ static bool look_at_precision(const struct check *check, const struct freivalds_
     }
     uint64_t next = 0;
     for (uint64_t left = tiles < FREIVALDS_PRECISE ? tiles : FREIVALDS_PRECISE; good && left > 0;
-         left--) { /* in order, each as likely as any */
+         left--) { /* in order, each as likely as any other */
         while (entropy_u64() % (tiles - next) >= left) {
             next++;
         }

@@ -1,20 +1,19 @@
-/* consumer/product/freivalds.h - whether C is the product of A and B, without computing it again.
- * Not installed.
+/* consumer/product/freivalds.h checks that C is the product of A and B, without a second
+ * computation. The header is not installed.
  *
- * Freivalds: for a random vector r of +1 and -1, C r = A (B r) costs three products of a matrix and
- * a vector. An entry that is wrong by more than rounding explains shows in its row with probability
- * 1/2 at least, in 20 rounds all but one time in a million. All sums are doubles; which residuals
- * |C r - A (B r)| are right, doubtful or wrong is said in base/residual.h. Rows that are wrong,
- * some of the doubtful ones (the worst, and others at random), and some at random are then computed
- * anew in double, entry by entry: this names the tiles, and finds how far off the product is.
+ * Freivalds' method draws a random vector r of +1 and -1. The test C r = A (B r) costs three
+ * products of a matrix and a vector. An entry that is wrong by more than rounding shows in its row
+ * with probability 1/2 at least. 20 rounds miss it one time in a million. All sums are doubles;
+ * base/residual.h says which residuals |C r - A (B r)| are right, doubtful or wrong. Wrong rows,
+ * some doubtful rows (the worst, and random ones) and some random rows are then computed anew in
+ * double, entry by entry. The entries name the wrong tiles and show how far off the product is.
  *
- * Where sums are long, a product of factors that were rounded to fewer bits is no further off than
- * honest rounding may be. So in some tiles the errors of 32 x 32 entries are looked at together
- * (base/precision.h).
+ * In long sums, factors rounded to fewer bits cause no larger error than honest rounding may. In
+ * some tiles the errors of 32 x 32 entries are therefore examined together (base/precision.h).
  *
- * NaN and infinities: a row of A or a column of B that has one has no residual. Such rows, and the
- * entries of such columns, are looked at only where a row is computed anew; how many are left is
- * reported. */
+ * NaN and infinities: a row of A or a column of B with one has no residual. Such rows, and the
+ * entries of such columns, are checked only in rows that are computed anew. The verdict counts the
+ * unchecked ones. */
 #ifndef BOURSE_CONSUMER_PRODUCT_FREIVALDS_H
 #define BOURSE_CONSUMER_PRODUCT_FREIVALDS_H
 
@@ -26,41 +25,41 @@
 
 enum {
     FREIVALDS_ROUNDS = 20,
-    FREIVALDS_WRONG = 64, /* rows computed anew at most: wrong ones, two of each row of tiles, */
-    FREIVALDS_WORST = 24, /* the most doubtful, */
-    FREIVALDS_UNSURE = 8, /* doubtful ones and those with NaN or infinity, at random, */
-    FREIVALDS_SAMPLE = 8, /* and any, at random */
-    FREIVALDS_NAMED = 8,  /* wrong tiles that are told one by one */
-    FREIVALDS_PRECISE =
-        8 /* tiles of which a sample shows whether their factors were rounded, at random */
+    FREIVALDS_WRONG = 64, /* rows computed anew at most: wrong ones, two of each row of tiles */
+    FREIVALDS_WORST = 24, /* the most doubtful rows */
+    FREIVALDS_UNSURE = 8, /* random rows that are doubtful or have NaN or infinity */
+    FREIVALDS_SAMPLE = 8, /* random rows of any kind */
+    FREIVALDS_NAMED = 8,  /* wrong tiles that the verdict lists */
+    /* Random tiles whose sample shows whether their factors were rounded. */
+    FREIVALDS_PRECISE = 8
 };
 
-struct freivalds_grid { /* of the tiles, for names */
+struct freivalds_grid { /* the grid of tiles, for names */
     uint32_t rows, columns;
 };
 
 struct freivalds_tile {
     uint32_t row, column;
-    uint64_t at_row, at_column; /* its first wrong entry, in C */
+    uint64_t at_row, at_column; /* the tile's first wrong entry, in C */
     float found;
     double expected;
 };
 
 struct freivalds {
-    bool is_right; /* nothing was found wrong */
+    bool is_right; /* no fault was found */
     uint64_t wrong_rows, doubtful_rows;
-    uint64_t unchecked_rows;    /* they have a NaN or an infinity, and were not computed anew */
-    uint64_t unchecked_columns; /* the same: looked at only in rows computed anew */
+    uint64_t unchecked_rows;    /* rows with NaN or infinity that were not computed anew */
+    uint64_t unchecked_columns; /* columns with one; checked only in rows computed anew */
     uint64_t rows_anew;
-    double max_rel_error; /* of entries computed anew: |c - exact| / root mean square of its row */
-    uint64_t reduced_tiles; /* made of factors that had been rounded to fewer bits; they are wrong
-                               ones too */
+    /* Largest |c - exact| / root mean square of its row, over entries computed anew. */
+    double max_rel_error;
+    uint64_t reduced_tiles; /* wrong tiles made of factors rounded to fewer bits */
     uint64_t wrong_tiles;
-    struct freivalds_tile tiles[FREIVALDS_NAMED]; /* the first of them */
+    struct freivalds_tile tiles[FREIVALDS_NAMED]; /* the first wrong tiles */
 };
 
-/* Reads A and C once, and B some times: twice where all is well. False when something cannot be
- * read, or without memory for inner x 20 numbers. The dice are the machine's entropy. */
+/* Checks C; reads A and C once, and B twice or more. Returns false when a file cannot be read, or
+ * when memory for inner x 20 numbers is short. The machine's entropy gives the random numbers. */
 bool freivalds_check(const struct matrix *a, const struct matrix *b, const struct matrix *c,
                      const struct freivalds_grid *grid, struct freivalds *ret_verdict,
                      struct problem *ret_problem);

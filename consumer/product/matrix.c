@@ -16,7 +16,7 @@
 
 enum { SHOWN_BYTES = 256 };
 
-/* A file's name as it may be shown. */
+/* Returns a file's name in a printable form. */
 struct shown {
     char text[SHOWN_BYTES];
 };
@@ -35,7 +35,7 @@ static bool disk_failed(const char *path, struct problem *ret_problem)
 
 /* ---------------------------------------------------------------- bytes */
 
-/* All of it, or false with errno (0: the file ends before). */
+/* Reads all bytes, or returns false with errno; 0 means that the file ended early. */
 static bool read_at(int fd, void *ret_bytes, size_t length, uint64_t offset)
 {
     uint8_t *to = ret_bytes;
@@ -136,13 +136,14 @@ static bool read_failed(const struct matrix *matrix, struct problem *ret_problem
     return false;
 }
 
-/* Bytes that lie together in the file, of a block's elements row after row. */
+/* A run is a contiguous range of a block's bytes in the file; a block has its rows one after the
+ * other. */
 struct run {
-    uint64_t at; /* in the file */
+    uint64_t at; /* offset in the file */
     size_t length;
 };
 
-/* The run at byte `offset` of the block's elements, and `most` bytes of it at most. */
+/* Returns the run at byte `offset` of the block's elements, cut to `most` bytes. */
 static struct run run_at(const struct matrix *matrix, const struct matrix_block *block,
                          uint64_t offset, size_t most)
 {
@@ -156,7 +157,7 @@ static struct run run_at(const struct matrix *matrix, const struct matrix_block 
                         .length = left < most ? (size_t)left : most};
 }
 
-/* `length` bytes from `offset` of a block's elements. */
+/* Reads `length` bytes from `offset` of a block's elements. */
 static bool read_elements(const struct matrix *matrix, const struct matrix_block *block,
                           uint64_t offset, size_t length, uint8_t *ret_bytes,
                           struct problem *ret_problem)
@@ -233,11 +234,11 @@ bool matrix_blob_begin(const uint8_t *bytes, size_t length, uint64_t size,
 struct matrix_draft {
     struct matrix matrix;
     char *path;
-    char *temporary; /* its name until then; NULL: it has its own */
-    bool is_named;   /* has one of the two */
+    char *temporary; /* temporary name; NULL: it has the final name */
+    bool is_named;   /* has either name */
 };
 
-/* The folder of `path`, for the caller to free. */
+/* Returns the folder of `path`, which the caller frees. */
 static char *folder_of(const char *path)
 {
     char *copy = strdup(path);
@@ -246,8 +247,8 @@ static char *folder_of(const char *path)
     return folder;
 }
 
-/* A file without a name goes away with its process, however that ends; not every file system has
- * them. */
+/* A file without a name disappears with its process, however that ends. Some file systems do not
+ * support this. */
 static bool draft_open(struct matrix_draft *draft, struct problem *ret_problem)
 {
     static unsigned serial;
@@ -261,7 +262,7 @@ static bool draft_open(struct matrix_draft *draft, struct problem *ret_problem)
         problem_set(ret_problem, "out of memory");
         return false;
     }
-    (void)unlink(draft->temporary); /* of a dead process with our number */
+    (void)unlink(draft->temporary); /* left by a dead process of this number */
     draft->matrix.fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
     draft->is_named = draft->matrix.fd < 0;
     if (draft->is_named) {
@@ -278,7 +279,7 @@ static bool draft_open(struct matrix_draft *draft, struct problem *ret_problem)
     return true;
 }
 
-/* A link cannot replace a file, a rename can. */
+/* A link cannot replace a file, but a rename can. */
 static bool draft_name(struct matrix_draft *draft)
 {
     char descriptor[32];
@@ -310,8 +311,8 @@ struct matrix_draft *matrix_draft_create(const char *path, uint64_t rows, uint64
                                          struct problem *ret_problem)
 {
     struct stat status;
-    if (lstat(path, &status) == 0 &&
-        !S_ISREG(status.st_mode)) { /* a link's name is not ours to give away */
+    /* The name of a link is never replaced. */
+    if (lstat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
         problem_set(ret_problem, "%s: is not a regular file, and will not be replaced",
                     shown(path).text);
         return NULL;
@@ -341,9 +342,9 @@ void matrix_draft_destroy(struct matrix_draft **self)
     struct matrix_draft *draft = *self;
     if (draft != NULL) {
         if (draft->temporary != NULL && draft->is_named) {
-            (void)unlink(draft->temporary); /* nothing more to do about it */
+            (void)unlink(draft->temporary); /* nothing more can be done */
         }
-        matrix_close(&draft->matrix); /* durable, or not wanted */
+        matrix_close(&draft->matrix); /* durable, or unwanted */
         free(draft->temporary);
         free(draft->path);
         free(draft);

@@ -1,4 +1,4 @@
-/* Products of matrices: A and B become blocks and a manifest, the tiles that come back become C. */
+/* This file makes blocks and a manifest from A and B, and C from the returned tiles. */
 #include "consumer/product/product.h"
 
 #include "base/checked.h"
@@ -22,8 +22,8 @@
 
 enum {
     HASHED_BYTES = 1 << 20,
-    COLLECTED_TILES = 64,       /* fetched together at most */
-    COLLECTED_BYTES = 64 << 20, /* at which they are, so that little is lost by an interruption */
+    COLLECTED_TILES = 64,       /* most tiles of one fetch */
+    COLLECTED_BYTES = 64 << 20, /* bytes that start a fetch, so that an interrupt loses little */
 };
 
 void bourse_product_destroy(struct bourse_product **self)
@@ -148,7 +148,7 @@ bool product_make_tiles(struct bourse_product *product, struct bourse_error *err
 
 /* ---------------------------------------------------------------- blocks */
 
-/* Blob `index`: the blocks of A's rows, then those of B's columns. */
+/* Blob `index` counts the blocks of A's rows, then those of B's columns. */
 static const struct matrix *block_of(const struct bourse_product *product, size_t index,
                                      struct matrix_block *ret_block)
 {
@@ -224,10 +224,10 @@ static bool hash_blocks(struct bourse_product *product, struct made_blobs *made,
 
 /* ---------------------------------------------------------------- the job */
 
-struct listing { /* what a manifest points to */
+struct listing { /* owns the memory that a manifest points to */
     Bourse__V1__ManifestSubtask *subtasks;
     Bourse__V1__ManifestSubtask **pointers;
-    Bourse__V1__ManifestInput *inputs; /* two of each subtask */
+    Bourse__V1__ManifestInput *inputs; /* two for each subtask */
     Bourse__V1__ManifestInput **input_pointers;
     char (*values)[TILE_VALUE_SIZE];
 };
@@ -343,11 +343,11 @@ static bool make_job(struct bourse_product *product, const struct bourse_product
         return false;
     }
     job->parts[0].subtasks = (uint32_t)product->summary.tiles;
-    struct requirement *part_needs =
-        &job->parts[0].needs; /* a handful of terms, so that there is room */
+    /* The few terms leave room for more. */
+    struct requirement *part_needs = &job->parts[0].needs;
     (void)order_add_least(part_needs, "memory", needs->memory_bytes);
     (void)order_add_least(part_needs, "disk", needs->memory_bytes / PRODUCT_MEMORY_PARTS);
-    job->check = job->parts[0]; /* any device with the room: it need not be fast */
+    job->check = job->parts[0]; /* any device with the room may check, fast or not */
     if (!cheap_need_referee(&job->check.needs) ||
         (needs->least_speed > 0 && !order_add_least(part_needs, "gemm_fp32", needs->least_speed)) ||
         !hash_blocks(product, &job->made, error) || !write_manifest(product, job, error)) {
@@ -400,19 +400,19 @@ static bool wrong_tile(struct bourse_error *error, uint32_t index, const char *p
                        provider, why);
 }
 
-/* A tile on its way into C. */
+/* An arriving tile is on its way into C. */
 struct arriving {
     struct matrix_draft *draft;
     const struct matrix_block *block;
-    uint64_t size;       /* of its file */
-    uint64_t data_at;    /* in its file; 0: not known */
-    atomic_ullong taken; /* bytes of its file */
+    uint64_t size;       /* size of its file */
+    uint64_t data_at;    /* offset in its file; 0: unknown */
+    atomic_ullong taken; /* bytes of its file so far */
     struct problem wrong;
     atomic_bool is_unwritten;
 };
 
-/* A file that is no such block is read to its end all the same: whose fault it is, only its hash
- * tells. */
+/* A file that is no such block is still read to its end, because only its hash tells whose fault it
+ * is. */
 static bool take_piece(void *context, uint64_t offset, const uint8_t *bytes, size_t length,
                        struct problem *ret_problem)
 {
@@ -437,13 +437,13 @@ static bool take_piece(void *context, uint64_t offset, const uint8_t *bytes, siz
     return false;
 }
 
-/* Results whose tiles are fetched together. */
+/* Awaited results have tiles that are fetched together. */
 struct awaited {
     struct product_tile *tile;
-    uint32_t index; /* of its subtask */
+    uint32_t index; /* index of its subtask */
     char provider[BOURSE_HEX32_SIZE];
     uint64_t lease;
-    bool is_judged; /* by a referee */
+    bool is_judged; /* a referee checked it */
     struct hash32 hash;
     struct arriving arriving;
 };
@@ -454,7 +454,7 @@ struct collecting {
     const struct product_source *source;
     struct bourse_error *error;
     bool failed;
-    struct awaited *awaited; /* COLLECTED_TILES */
+    struct awaited *awaited; /* room for COLLECTED_TILES */
     size_t count;
     uint64_t bytes;
 };
@@ -506,7 +506,7 @@ static bool accept_tile(struct collecting *collecting, struct awaited *awaited)
     return true;
 }
 
-/* Fetches what is awaited. */
+/* Fetches the awaited tiles. */
 static bool collect_tiles(struct collecting *collecting)
 {
     bool good = collecting->count == 0;
@@ -558,7 +558,7 @@ static bool is_awaited(const struct collecting *collecting, const struct product
     return found;
 }
 
-/* NULL: no tile, or one that is in C or on its way. */
+/* Returns NULL when there is no tile, or the tile is in C or on its way. */
 static struct product_tile *tile_of(const struct collecting *collecting, uint32_t index)
 {
     const struct product_source *source = collecting->source;
@@ -613,7 +613,7 @@ bool bourse_product_collect(struct bourse *bourse, struct bourse_product *produc
         struct product_source *source = &product->sources[i];
         if (!source->is_done) {
             good = collect_source(&collecting, source);
-            source->is_done = good && strcmp(source->id, id) != 0; /* what is continued has ended */
+            source->is_done = good && strcmp(source->id, id) != 0; /* a continued job has ended */
         }
     }
     free(collecting.awaited);

@@ -1,5 +1,5 @@
-/* consumer/product/product.h - inside of a product of matrices: what its files share. Not
- * installed. */
+/* consumer/product/product.h holds the inside of a product of matrices, for its own files. The
+ * header is not installed. */
 #ifndef BOURSE_CONSUMER_PRODUCT_PRODUCT_H
 #define BOURSE_CONSUMER_PRODUCT_PRODUCT_H
 
@@ -10,36 +10,35 @@
 #include "planner/layout/split.h"
 #include "protocol/codec.h"
 
-/* What the plan assumes of a market it has not measured; docs/bench.md has what was measured on one
- * machine. */
-#define PRODUCT_TILE_S                                                                             \
-    0.010                     /* of a tile, whatever its size: dispatch, start, result, settlement \
-                               */
-#define PRODUCT_STAGING 1.0e9 /* bytes per second: into the jail, and the result out of it */
+/* The plan assumes these figures for a market without measurements; docs/bench.md has the figures
+ * of one machine. */
+/* A tile of any size takes PRODUCT_TILE_S for dispatch, start, result and settlement. */
+#define PRODUCT_TILE_S 0.010
+#define PRODUCT_STAGING 1.0e9 /* bytes per second into the jail and out of it */
 #define PRODUCT_START_S 0.050 /* lease and jail, once per device */
-#define PRODUCT_MARGIN_S                                                                           \
-    0.020 /* that a split gains at the least: less is within what a start or a transfer varies by  \
-           */
+/* A split gains at least PRODUCT_MARGIN_S; less is within what a start or a transfer varies by. */
+#define PRODUCT_MARGIN_S 0.020
 #define PRODUCT_LINK 300.0e6 /* bytes per second between broker and agent */
 enum {
     PRODUCT_TILES_MAX = 65536,
-    PRODUCT_MEMORY_PARTS =
-        4, /* a tile's matrices take this part of a slot's memory at most: files live there too */
+    /* A tile's matrices take at most 1 / PRODUCT_MEMORY_PARTS of a slot's memory, because the
+     * tile's files are in memory too. */
+    PRODUCT_MEMORY_PARTS = 4,
 };
 
 struct product_tile {
-    struct matrix_block block; /* of C */
+    struct matrix_block block; /* block of C */
     bool is_collected;
     char provider[BOURSE_HEX32_SIZE];
     uint64_t lease;
 };
 
-/* A job that makes tiles: the one that began the product, or one that continues it. */
+/* A source is a job that makes tiles: the first job of the product, or one that continues it. */
 struct product_source {
     char id[BOURSE_ID_SIZE];
-    uint32_t *tiles; /* of each of its subtasks; owned */
+    uint32_t *tiles; /* tile of each of its subtasks; owned */
     uint32_t count;
-    bool is_done; /* it has ended, and all that it made is in C */
+    bool is_done; /* the job has ended, and all its tiles are in C */
 };
 
 struct bourse_product {
@@ -51,42 +50,44 @@ struct bourse_product {
     struct product_tile *tiles;     /* row after row */
     struct product_source *sources; /* newest first, as far as their manifests were read */
     size_t source_count;
-    bool asks_checks; /* by the options, or a job of it has checks */
-    bool is_right;    /* was checked against its factors, whole */
+    bool asks_checks; /* the options or a job of the product asks for checks */
+    bool is_right;    /* C was checked against its factors, whole */
     struct bourse_product_summary summary;
-    int64_t least_speed, memory_bytes; /* of devices, as the plan asks; 0: any */
-    uint32_t at_most;                  /* slots that the job may have at a time; 0: any */
-    uint32_t most;                     /* that it may ever; 0: any */
+    int64_t least_speed, memory_bytes; /* what the plan asks of a device; 0: nothing */
+    uint32_t at_most;                  /* present limit of slots at a time; 0: none */
+    uint32_t most;                     /* highest limit of slots; 0: none */
     int64_t cap_micro;                 /* -1: none */
-    double drift; /* so many times as long as planned tiles took when it was planned last; 1 at
-                     first */
+    /* Ratio of the tiles' time to the planned time at the last plan; 1 at first. */
+    double drift;
 };
 
-/* What the plan asks of devices. */
+/* The plan asks this of devices. */
 struct product_needs {
-    int64_t least_speed;  /* gemm_fp32; 0: any */
-    int64_t memory_bytes; /* of a slot */
+    int64_t least_speed;  /* gemm_fp32; 0: any speed */
+    int64_t memory_bytes; /* memory of a slot */
     uint32_t at_most;
     int64_t expect_ms, limit_ms;
 };
 
-/* Chooses grid and devices; fills the summary's plan. */
+/* Chooses grid and devices, and fills the plan in the summary. */
 bool product_choose(struct bourse *bourse, const struct bourse_product_options *options,
                     struct bourse_product *product, struct product_needs *ret_needs,
                     struct bourse_error *error);
 
-/* With the names of the options' files, which are not opened. NULL: out of memory. */
+/* Makes a product with the file names of the options, which are not opened. Returns NULL when
+ * memory is short. */
 struct bourse_product *product_create(const struct bourse_product_options *options);
-/* Both, and that they fit. */
+/* Opens both factors and checks that they fit. */
 bool product_open_factors(struct bourse_product *product, struct bourse_error *error);
 bool product_set_shape(struct bourse_product *product, uint64_t rows, uint64_t inner,
                        uint64_t columns, struct bourse_error *error);
-/* For a product of that shape, on the disk. */
+/* Reserves disk space for a product of the set shape. */
 bool product_make_room(struct bourse_product *product, const char *output,
                        struct bourse_error *error);
-/* By the grid and the shape. */
+/* Makes the tiles by the grid and the shape. */
 bool product_make_tiles(struct bourse_product *product, struct bourse_error *error);
-/* Remembers which tiles a job makes; NULL with the error. It lives until the next one is added. */
+/* Remembers which tiles a job makes. Returns NULL and fills the error on failure. The source is
+ * valid until the next one is added. */
 struct product_source *product_add_source(struct bourse_product *product, const char *id,
                                           const Bourse__V1__Manifest *manifest,
                                           struct bourse_error *error);

@@ -1,5 +1,5 @@
-/* Which devices multiply, and into which tiles: the market's devices to the planner's, and its
- * answer to what the job needs. */
+/* This file chooses devices and tiles. The planner gets the market's devices, and its answer
+ * becomes the needs of the job. */
 #include "consumer/client/client.h"
 #include "consumer/product/product.h"
 #include "planner/schedule/online.h"
@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tile has so many tries with the crash limit of the market: after two lies a third provider
- * may make it right. */
+/* The market's crash limit allows a tile this many tries. After two lies a third provider may make
+ * it right. */
 enum {
-    JUDGES = 2, /* who refute a tile together */
+    JUDGES = 2, /* providers that refute a tile together */
     MAKERS_LET_IN = 3,
     PROVIDERS_LET_IN = MAKERS_LET_IN + JUDGES,
 };
@@ -27,12 +27,12 @@ struct offered {
 
 struct market_view {
     int64_t cap_micro;    /* -1: none */
-    int64_t least_speed;  /* slower ones do not count; 0: none */
-    int64_t memory_bytes; /* of a slot, at least */
-    int64_t most_bytes;   /* of a slot, of all that sell; 0: none does */
+    int64_t least_speed;  /* slower devices do not count; 0: none */
+    int64_t memory_bytes; /* least memory of a slot */
+    int64_t most_bytes;   /* largest memory of a slot for sale; 0: none */
     struct offered *items;
     size_t count, capacity;
-    size_t kept; /* of them, the first are planned with */
+    size_t kept; /* number of first items to plan with */
     bool is_out_of_memory;
 };
 
@@ -62,7 +62,8 @@ static bool grow(struct market_view *view)
     return true;
 }
 
-/* A device counts while its ask stands, also when it is leased now: it may be free by then. */
+/* A device counts while its ask stands, even when it is leased now, because it may be free
+ * later. */
 static bool take_device(void *context, const struct bourse_device *device)
 {
     struct market_view *view = context;
@@ -75,7 +76,7 @@ static bool take_device(void *context, const struct bourse_device *device)
         return true;
     }
     memory_bytes = memory_bytes > 0 ? memory_bytes : INT64_MAX;
-    int64_t disk_bytes; /* a tile's matrices lie in files, too */
+    int64_t disk_bytes; /* a tile's matrices need disk too */
     if (checked_mul(number_of(device, "disk"), PRODUCT_MEMORY_PARTS, &disk_bytes)) {
         memory_bytes = disk_bytes > 0 && disk_bytes < memory_bytes ? disk_bytes : memory_bytes;
     }
@@ -110,7 +111,7 @@ static int fastest_first(const void *a, const void *b)
     return strcmp(left->label, right->label);
 }
 
-/* The fastest, as many as the planner takes; the last one may be cut. */
+/* Keeps the fastest devices, as many as the planner takes; the last one may lose slots. */
 static void keep_fastest(struct market_view *view)
 {
     uint32_t left = SPLIT_SLOTS;
@@ -125,8 +126,8 @@ static void keep_fastest(struct market_view *view)
     }
 }
 
-/* Who alone may judge is kept for that where others multiply (bourse_job.h, spares_referee), and so is
- * not planned with. */
+/* A sole referee must stay free to judge when others can multiply (bourse_job.h, spares_referee),
+ * so it is not planned with. */
 static void leave_sole_referee(struct market_view *view)
 {
     const struct offered *referee = NULL;
@@ -162,11 +163,10 @@ static bool is_among(const struct offered *const *providers, size_t count, const
     return false;
 }
 
-/* A refuted tile goes neither to its maker nor to the two who judged it, and who lies about results
- * lies about speed, too. So of those with so much memory the fastest are let in until three could
- * make the tile after two referees among them have judged, or two where one of these is a referee,
- * who is trusted. Returns the speed of the last that is let in, or 0 where there is one provider.
- */
+/* A refuted tile goes neither to its maker nor to its two judges, and a liar about results may lie
+ * about speed. The fastest devices with enough memory are therefore admitted until enough makers
+ * remain. Three makers must remain beside two referees, or two makers when one is a trusted
+ * referee. Returns the speed of the last admitted provider, or 0 when there is only one. */
 static int64_t spare_speed(const struct market_view *view, int64_t memory_bytes)
 {
     const struct offered *providers[PROVIDERS_LET_IN];
@@ -188,7 +188,7 @@ static int64_t spare_speed(const struct market_view *view, int64_t memory_bytes)
     return count > 1 ? providers[count - 1]->speed : 0;
 }
 
-/* Of a slot, for the largest tile. */
+/* Returns the memory of a slot for the largest tile. */
 static int64_t memory_needed(const struct bourse_product_summary *summary, struct split_grid grid)
 {
     double rows = (double)split_edge(summary->rows, grid.rows, 1);
@@ -199,7 +199,7 @@ static int64_t memory_needed(const struct bourse_product_summary *summary, struc
     return bytes > 9e18 ? INT64_MAX : (int64_t)bytes;
 }
 
-/* As the planner takes it; `drift` times as slow as it says. */
+/* Converts the devices for the planner; `drift` divides their speed. */
 static void to_planner(const struct market_view *view, double drift,
                        struct split_device ret_devices[SPLIT_DEVICES])
 {
@@ -231,24 +231,24 @@ static bool ask_planner(const struct market_view *view,
         .tile_s = PRODUCT_TILE_S,
         .staging = PRODUCT_STAGING,
         .slots = options->at_most,
-        .margin_s =
-            options->tile_rows > 0 ? 0 : PRODUCT_MARGIN_S, /* tiles that are asked for are cut */
+        /* Requested tiles are cut without a margin. */
+        .margin_s = options->tile_rows > 0 ? 0 : PRODUCT_MARGIN_S,
     };
     to_planner(view, 1, devices);
     return split_product(&shape, devices, view->kept, options->tile_rows > 0 ? &given : NULL,
                          &product->grid, shares, ret_split) == SPLIT_OK;
 }
 
-/* At least 1, and no more than a job may say. */
+/* Returns at least 1, and no more than a job may state. */
 static int64_t to_ms(double seconds)
 {
     double ms = seconds * 1000;
     return ms < 1 ? 1 : ms > 1e9 ? 1000000000 : (int64_t)ms;
 }
 
-/* Of all that could, only those with a share: the slower ones are kept out by their speed. No
- * device is named, for then nothing could take the place of one that has gone. What is checked may
- * be refuted: then others are let in too, and where there is a single provider, all who come. */
+/* Slower devices without a share are kept out by their speed. No device is named, because a named
+ * one could not be replaced. Checked tiles may be refuted, so further devices are admitted; a
+ * single provider admits all. */
 static int64_t speed_floor(const struct market_view *view, const struct split_share *shares,
                            bool checks, int64_t memory_bytes)
 {
@@ -280,7 +280,7 @@ static void find_needs(const struct market_view *view, const struct split_share 
     slots = product->most > 0 && product->most < slots ? product->most : slots;
     ret_needs->at_most = (uint32_t)slots;
     ret_needs->expect_ms = to_ms(split->finish_s * (double)slots / (double)tiles);
-    int64_t patient_ms = 20 * ret_needs->expect_ms; /* a device may be slower than it was */
+    int64_t patient_ms = 20 * ret_needs->expect_ms; /* a device may be slower than before */
     ret_needs->limit_ms = patient_ms > JOB_LIMIT_MS_DEFAULT ? patient_ms : JOB_LIMIT_MS_DEFAULT;
     summary->devices = (uint32_t)view->kept;
     summary->devices_used = (uint32_t)split->device_count;
@@ -345,8 +345,8 @@ bool product_choose(struct bourse *bourse, const struct bourse_product_options *
 
 /* ---------------------------------------------------------------- anew, by what was measured */
 
-/* Slots that help with `tiles` like the largest, on devices that are as much slower than they say
- * as those that have made some. */
+/* Returns the slots that help with `tiles` of the largest size. All devices count as slower by
+ * `drift`. */
 static uint32_t slots_for(struct market_view *view, const struct bourse_product *product,
                           uint64_t tiles, double drift)
 {
@@ -402,7 +402,7 @@ bool bourse_product_replan(struct bourse *bourse, struct bourse_product *product
     free(view.items);
     ret_replan->is_made = good;
     if (slots <= product->at_most) {
-        return good; /* what it has is returned by itself when it is of no more use */
+        return good; /* surplus slots return by themselves */
     }
     const struct bourse_replacement more = {
         .order = row->id, .part = 0, .price_micro = -1, .slots = slots, .budget_micro = -1};

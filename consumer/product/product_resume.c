@@ -1,5 +1,5 @@
-/* Going on with a product: the job that began it says what its tiles are, those that continue it
- * made some of them, and what none of them made is a job of its own. */
+/* This file continues a product. The first job gives its tiles, later jobs made some of them, and a
+ * new job makes the rest. */
 #include "consumer/product/product.h"
 
 #include "base/cleanup.h"
@@ -23,7 +23,8 @@ static bool read_value(const Bourse__V1__ManifestSubtask *subtask, struct matrix
            (tile_value(ret_block, again), strcmp(again, subtask->value) == 0);
 }
 
-/* The last tile ends where C does, and the first row of tiles says how many there are in a row. */
+/* The last tile ends where C ends. The tiles of the first row give the number of columns of
+ * tiles. */
 static bool read_tiles(const Bourse__V1__Manifest *manifest, struct bourse_product *product,
                        struct bourse_error *error)
 {
@@ -118,7 +119,7 @@ struct product_source *product_add_source(struct bourse_product *product, const 
     return source;
 }
 
-/* From the job `id` back to the one that began the product, whose manifest names all tiles. */
+/* Reads the jobs from `id` back to the first one, whose manifest names all tiles. */
 static bool read_jobs(struct bourse *bourse, const char *id, struct bourse_product *product,
                       struct bourse_error *error)
 {
@@ -150,7 +151,7 @@ static bool read_jobs(struct bourse *bourse, const char *id, struct bourse_produ
     }
 }
 
-/* A newer job that continues this one; *ret_found tells whether there is one. */
+/* Finds a newer job that continues this one; *ret_found says whether there is one. */
 static bool find_next(struct bourse *bourse, char id[BOURSE_ID_SIZE],
                       const struct bourse_jobs *jobs, bool *ret_found, struct bourse_error *error)
 {
@@ -179,8 +180,8 @@ static bool find_next(struct bourse *bourse, char id[BOURSE_ID_SIZE],
     return true;
 }
 
-/* The newest job of the product, and how it stands: what an older one left may have been made
- * since. */
+/* Finds the newest job of the product and its state, because a newer job may have made an older
+ * one's rest. */
 static bool find_newest(struct bourse *bourse, const char *id, char ret_id[BOURSE_ID_SIZE],
                         enum bourse_job_state *ret_state, struct bourse_error *error)
 {
@@ -205,7 +206,7 @@ static bool find_newest(struct bourse *bourse, const char *id, char ret_id[BOURS
 
 /* ---------------------------------------------------------------- what is left */
 
-/* Of a job that has ended; none when it was all made. */
+/* Continues an ended job. The product gets no job when everything was made. */
 static bool continue_product(struct bourse *bourse, const char *id,
                              const struct bourse_product_options *options,
                              struct bourse_product *product, struct bourse_error *error)

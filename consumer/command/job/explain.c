@@ -1,4 +1,4 @@
-/* explain of one order of this account, the bid of a part of a job or an ask; and of one
+/* This file explains one order of this account, a bid of a job's part or an ask, and one
  * subtask. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/output.h"
@@ -26,7 +26,8 @@ static bool match(void *context, const struct bourse_order *order)
     return true;
 }
 
-/* The device that the ask is of, which must be advertised; false: the market says no more of it. */
+/* Finds the answer about the ask's device, which must be advertised. Returns false when the market
+ * knows no such device. */
 static bool find_why(struct invocation *invocation, const struct bourse_order *ask,
                      struct bourse_why *ret_why, struct bourse_error *ret_error)
 {
@@ -46,7 +47,7 @@ static json_t *json_micro(int64_t micro)
 
 static int explain_ask(struct invocation *invocation, const struct bourse_order *ask)
 {
-    static struct bourse_why why; /* large */
+    static struct bourse_why why; /* too large for the stack */
     struct bourse_error error;
     if (!find_why(invocation, ask, &why, &error)) {
         return complain_with(invocation, &error);
@@ -92,7 +93,7 @@ static int explain_bid(struct invocation *invocation, const struct bourse_order 
     return BOURSE_OK;
 }
 
-/* An account that may have no jobs has none of that id. */
+/* An account that may have no jobs has no job with this id. */
 static int complain_of_job(struct invocation *invocation, const char *job,
                            struct bourse_error *error)
 {
@@ -107,10 +108,10 @@ static int complain_of_job(struct invocation *invocation, const char *job,
     return complain_with(invocation, error);
 }
 
-/* The market says no more of it than that: its results do. */
+/* The market tells no more about a subtask of an ended job, so the results must. */
 static int explain_subtask_end(struct invocation *invocation, const char *id, uint32_t index)
 {
-    static struct subtask_end end; /* large */
+    static struct subtask_end end; /* too large for the stack */
     struct bourse_error error;
     int status = 0;
     uint32_t same = 0;
@@ -186,7 +187,7 @@ bool explain_subtask(struct invocation *invocation, const char *word, int *ret_s
         return true;
     }
     if (!bourse_find_job(invocation->bourse, job, id, &error)) {
-        return false; /* a file that is not there */
+        return false; /* the word is the path of an absent file */
     }
     CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
     if (resolve_subtask(invocation, id, tasks, subtask, &index, ret_status)) {

@@ -1,5 +1,5 @@
-/* Which subtasks of a job without names failed, and why: a table of the first ones, as there may be
- * a million. */
+/* This file lists which subtasks of a job without names failed, and why. The table has only the
+ * first ones, because there may be a million. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/output.h"
 
@@ -20,7 +20,7 @@ struct failures {
     uint32_t count;
 };
 
-enum { UNPAID = 2 }; /* by its provider's fault */
+enum { UNPAID = 2 }; /* the provider's fault */
 
 void outcome_why(const struct bourse_outcome *outcome, char ret_text[BOURSE_WHY_SIZE])
 {
@@ -29,8 +29,8 @@ void outcome_why(const struct bourse_outcome *outcome, char ret_text[BOURSE_WHY_
                        "not paid: its provider did not store all that the subtask has to leave");
         return;
     }
-    if (outcome->outcome == 0 &&
-        outcome->status != 0) { /* what it did was well, what it left is not taken */
+    /* The program succeeded, but its result is not accepted. */
+    if (outcome->outcome == 0 && outcome->status != 0) {
         (void)snprintf(ret_text, BOURSE_WHY_SIZE, "its result was not taken: %s",
                        outcome->status_text);
         return;
@@ -53,11 +53,11 @@ static bool take_failure(void *context, const struct bourse_outcome *outcome)
     return failures->count < FAILURES_SHOWN;
 }
 
-/* What an open job tries again has not failed. */
+/* A subtask that an open job tries again has not failed. */
 static bool look(struct invocation *invocation, const struct bourse_job_row *row,
                  struct failures *ret_failures)
 {
-    struct bourse_error error; /* what is not known is not shown */
+    struct bourse_error error; /* an unknown reason is not shown */
     const bool is_over = row->state != BOURSE_OPEN && row->state != BOURSE_DONE;
     ret_failures->count = 0;
     return is_over &&
@@ -73,7 +73,7 @@ static uint32_t left_out(const struct bourse_job_row *row, const struct failures
 void print_failures(struct invocation *invocation, const struct bourse_job_row *row)
 {
     static const char *const titles[] = {"SUBTASK", "STATE", "TRIES", "TIME", "WHY"};
-    static struct failures failures; /* large */
+    static struct failures failures; /* too large for the stack */
     if (!look(invocation, row, &failures)) {
         return;
     }
@@ -95,9 +95,9 @@ void print_failures(struct invocation *invocation, const struct bourse_job_row *
 json_t *json_failures(struct invocation *invocation, const struct bourse_job_row *row,
                       uint32_t *ret_more)
 {
-    static struct failures failures; /* large */
+    static struct failures failures; /* too large for the stack */
     json_t *list = json_array();
-    (void)look(invocation, row, &failures); /* none is an empty list */
+    (void)look(invocation, row, &failures); /* no failure gives an empty list */
     for (uint32_t i = 0; i < failures.count; i++) {
         const struct failure *item = &failures.items[i];
         (void)json_array_append_new(
@@ -124,13 +124,13 @@ static bool find(void *context, const struct bourse_outcome *outcome)
         search->is_found = true;
         search->found = *outcome;
     }
-    return false; /* by index: the first is it, or it has none */
+    return false; /* rows come by index, so the first row is the one, or there is none */
 }
 
 bool find_end(struct invocation *invocation, const char *id, uint32_t index,
               struct subtask_end *ret_end, struct bourse_error *ret_error)
 {
-    static struct search search; /* large */
+    static struct search search; /* too large for the stack */
     search.index = index;
     search.is_found = false;
     if (!bourse_outcomes(invocation->bourse, id, index, find, &search, ret_error)) {

@@ -1,4 +1,4 @@
-/* ps, logs, fetch, cancel, explain: jobs that are on the market. */
+/* This file runs ps, logs, fetch, judge, cancel and explain, the commands on submitted jobs. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/stream.h"
 #include "consumer/command/job/watch.h"
@@ -101,7 +101,7 @@ static void add_tasks(struct invocation *invocation, const struct bourse_job_row
     }
 }
 
-/* Of one that is open, held against its plan. */
+/* The drift of an open job comes from a comparison with its plan. */
 static int64_t drift_of(struct invocation *invocation, const struct bourse_job_row *row)
 {
     int64_t percent = 0;
@@ -175,12 +175,12 @@ int command_ps(struct invocation *invocation)
 struct log_item {
     uint32_t index;
     bool is_accepted;
-    struct { /* what is to be printed; size 0: nothing */
+    struct { /* stream to print; size 0: none */
         uint64_t size;
         char hash[BOURSE_HEX32_SIZE];
     } stream;
     struct cause {
-        char text[BOURSE_TEXT_SIZE + 64]; /* why it failed; empty when it did not */
+        char text[BOURSE_TEXT_SIZE + 64]; /* reason of a failure; "" without one */
     } * cause;
 };
 
@@ -189,11 +189,11 @@ struct log_list {
     size_t count, capacity;
     uint8_t *seen; /* one bit per subtask: printed, or about to be */
     uint32_t subtasks;
-    bool standard_error; /* instead of the output */
-    bool any;            /* has been printed */
+    bool standard_error; /* in place of the output */
+    bool any;            /* something was printed */
 };
 
-/* Why the attempt failed, NULL when it did not. The last attempt has the last word. */
+/* `cause` becomes the reason of the attempt's failure, or NULL. The last attempt decides. */
 static bool take_cause(const struct bourse_outcome *outcome, struct cause **cause)
 {
     free(*cause);
@@ -209,7 +209,7 @@ static bool take_cause(const struct bourse_outcome *outcome, struct cause **caus
     return *cause != NULL;
 }
 
-/* The accepted attempt speaks for the subtask; else the last (bourse_log). */
+/* An accepted attempt stands for the subtask, else the last attempt does (bourse_log). */
 static void take_stream(const struct bourse_outcome *outcome, bool standard_error,
                         struct log_item *item)
 {
@@ -261,21 +261,21 @@ static void forget_causes(struct log_list *list)
 struct log_request {
     struct invocation *invocation;
     const char *id;
-    const struct bourse_tasks *tasks; /* NULL: subtasks have numbers only */
+    const struct bourse_tasks *tasks; /* NULL: subtasks have only numbers */
     bool standard_error;
-    bool headed; /* several subtasks: say whose it is */
+    bool headed; /* several subtasks: print a header for each */
 };
 
 static void print_cause(const struct log_request *request, const struct log_item *item)
 {
     if (item->cause != NULL && !request->invocation->quiet) {
-        (void)fflush(stdout); /* first what it printed, then how it ended */
+        (void)fflush(stdout); /* the output comes before the reason of its end */
         (void)fprintf(stderr, "%s: %s\n", subtask_text(request->tasks, item->index),
                       item->cause->text);
     }
 }
 
-/* One of several; asked for by its hash, as the list of results has it. */
+/* Prints one of several outputs, found by its hash from the list of results. */
 static bool print_item(const struct log_request *request, const struct log_item *item,
                        struct bourse_error *error)
 {
@@ -297,7 +297,7 @@ static bool keep_one(void *context, const struct bourse_outcome *outcome)
     return outcome->index == item->index && take_cause(outcome, &item->cause);
 }
 
-/* One subtask: what it printed and, on stderr, why it failed. */
+/* Prints the output of one subtask and, on stderr, the reason of its failure. */
 static bool print_one(const struct log_request *request, uint32_t index, struct bourse_error *error)
 {
     struct log_item item = {.index = index};
@@ -328,7 +328,7 @@ struct change {
     bool first;
 };
 
-/* Ends the wait at the first row, and then as soon as there are more results. */
+/* The wait ends at the first row, and later at each row with more results. */
 static bool until_more(void *context, const struct bourse_job_row *row)
 {
     struct change *change = context;
@@ -416,7 +416,7 @@ static json_t *read_log(struct invocation *invocation, const char *id, uint32_t 
         }
     }
     if (file != NULL) {
-        (void)fclose(file); /* a temporary one */
+        (void)fclose(file); /* a temporary file */
     }
     return text;
 }
@@ -426,7 +426,7 @@ static bool add_outcome(void *context, const struct bourse_outcome *outcome)
     return json_array_append_new(context, json_outcome(outcome)) == 0;
 }
 
-/* --json: every outcome, and with an INDEX the text. */
+/* --json gives every outcome, and with an INDEX the text. */
 static int logs_json(struct invocation *invocation, const char *id, bool one, uint32_t index,
                      bool standard_error)
 {
@@ -574,7 +574,7 @@ int command_judge(struct invocation *invocation)
 
 /* ---------------------------------------------------------------- cancel, explain */
 
-/* That a job cannot be cancelled means that it has ended: how is what its owner wants to know. */
+/* A job that cannot be cancelled has ended, and its owner wants to know how. */
 static void say_how_ended(struct invocation *invocation, const char *id, struct bourse_error *error)
 {
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
@@ -698,7 +698,7 @@ static int explain_file(struct invocation *invocation, const char *path)
     return status;
 }
 
-/* Of what is neither an order that stands nor a job of this account, who may have no jobs. */
+/* The word names no standing order and no job of this account, which may be no consumer. */
 static int explain_nothing(struct invocation *invocation, const char *word,
                            struct bourse_error *error)
 {
@@ -714,7 +714,7 @@ static int explain_nothing(struct invocation *invocation, const char *word,
     return complain_with(invocation, error);
 }
 
-/* Of a job that has ended: how, and what can be done. */
+/* Explains how an ended job ended, and what its owner can do. */
 static int explain_end(struct invocation *invocation, const char *id)
 {
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
@@ -746,12 +746,12 @@ static int explain_end(struct invocation *invocation, const char *id)
     return BOURSE_OK;
 }
 
-/* What to type for it, where its bid alone has to change. */
+/* Prints the command that fills the job, when only its bid must change. */
 static void print_replace(struct invocation *invocation, FILE *to, const char *id,
                           const struct bourse_explanation *explanation)
 {
     struct bourse_balance balance = {.available_micro = 0};
-    struct bourse_error error; /* without it the command is told all the same */
+    struct bourse_error error; /* the command is printed without a balance too */
     int64_t more_micro = 0;
     char options[2 * CELL_SIZE] = "";
     size_t used = 0;
@@ -803,7 +803,7 @@ int command_explain(struct invocation *invocation)
     struct bourse_explanation explanation;
     struct bourse_error error;
     const bool is_job = bourse_find_job(invocation->bourse, word, id, &error);
-    const bool is_sure = is_job && strlen(word) < BOURSE_ID_SIZE - 1; /* else nobody was asked */
+    const bool is_sure = is_job && strlen(word) < BOURSE_ID_SIZE - 1; /* a full id: unchecked */
     if (!is_sure && explain_order(invocation, word, &status)) {
         return status;
     }

@@ -1,5 +1,5 @@
-/* run matmul: the product of two matrices, cut into tiles, computed by all devices that help, put
- * together and checked. */
+/* This file runs `run matmul`, the product of two matrices. The product is cut into tiles, computed
+ * by devices, put together and checked. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/shares.h"
 #include "consumer/command/job/watch.h"
@@ -23,7 +23,7 @@ struct matmul {
     bool is_submitted;
     int64_t started_ns, ended_ns; /* from the agreement to the last tile */
     uint64_t sent_bytes;
-    uint32_t replans, slots; /* slots: at a time, by the last of them */
+    uint32_t replans, slots; /* slots at a time, by the last replan */
     struct bourse_product_check check;
     bool was_checked;
     double check_s;
@@ -31,7 +31,7 @@ struct matmul {
 
 /* ---------------------------------------------------------------- options */
 
-/* "4x8": both at least 1. */
+/* The text looks like "4x8", with both numbers at least 1. */
 static bool read_tiles(struct invocation *invocation, struct bourse_product_options *options)
 {
     const char *text = option_text(invocation, "tiles", NULL);
@@ -53,7 +53,7 @@ static bool read_tiles(struct invocation *invocation, struct bourse_product_opti
     return true;
 }
 
-/* Whether each tile is checked before it is paid. */
+/* Reads whether a referee checks each tile before it is paid. */
 static bool read_verify(struct invocation *invocation, struct bourse_product_options *options)
 {
     const char *level = option_text(invocation, "verify", "none");
@@ -107,7 +107,7 @@ static bool read_options(struct invocation *invocation, struct bourse_product_op
     }
     int status = 0;
     if (!may_replace(invocation, "-o", options->output, "\x93NUMPY", 6, ".npy file", &status)) {
-        return false; /* as USAGE, too */
+        return false; /* the status is USAGE here too */
     }
     if (invocation->word_count == 2) {
         options->a = invocation->words[0];
@@ -145,7 +145,7 @@ static void show_product(FILE *to, const struct bourse_product_summary *product)
     }
 }
 
-/* Under the user's own umask: C is theirs. */
+/* C gets the user's own umask, because C is the user's file. */
 static bool make_product(struct matmul *matmul, int *ret_status)
 {
     struct invocation *invocation = matmul->invocation;
@@ -197,8 +197,9 @@ static bool submit_product(struct matmul *matmul, int *ret_status)
 
 struct collecting {
     struct progress progress;
-    uint64_t enough; /* accepted tiles, with their checks, at which the wait ends, to fetch them
-                        while others are computed */
+    /* The wait ends at this number of accepted tiles and checks. The tiles are fetched while
+     * devices compute others. */
+    uint64_t enough;
 };
 
 static bool until_enough(void *context, const struct bourse_job_row *row)
@@ -215,7 +216,7 @@ static bool until_enough(void *context, const struct bourse_job_row *row)
     return row->accepted < collecting->enough;
 }
 
-/* What it cannot be told, or will not take, changes nothing: the job goes on as it is. */
+/* A failed replan changes nothing: the job goes on as it is. */
 static void replan(struct matmul *matmul, const struct bourse_job_row *row)
 {
     struct bourse_replan made;
@@ -242,8 +243,9 @@ static bool collect_once(struct matmul *matmul, struct collecting *collecting, i
 static bool collect_tiles(struct matmul *matmul, struct bourse_job_row *ret_row,
                           struct bourse_error *error)
 {
-    int64_t most_ms = 0;                                                    /* for ever */
-    (void)option_duration_ms(matmul->invocation, "wait-at-most", &most_ms); /* was read before */
+    int64_t most_ms = 0; /* 0: for ever */
+    /* The option was checked before. */
+    (void)option_duration_ms(matmul->invocation, "wait-at-most", &most_ms);
     int64_t until_ns = clock_monotonic_ns() + most_ms * NS_PER_MS;
     struct collecting collecting = {.progress = progress_start(matmul->invocation)};
     bool good = true;
@@ -331,7 +333,7 @@ static json_t *json_check(const struct bourse_product_check *check)
                      "reduced_tiles", (json_int_t)check->reduced_tiles, "wrong_tiles", tiles);
 }
 
-/* Of each device of the job; none where memory is short. */
+/* Returns a row for each device of the job, or no rows when memory is short. */
 static struct device_share *shares_of(const struct bourse_product *product,
                                       const struct bourse_job_row *row, size_t *ret_count)
 {
@@ -492,7 +494,7 @@ static int report(const struct matmul *matmul, const struct bourse_job_row *row)
 
 /* ---------------------------------------------------------------- whole */
 
-/* Checks C and gives it its name; a wrong one never has it. */
+/* Checks C and gives it its name. A wrong product never gets the name. */
 static bool finish_product(struct matmul *matmul, struct bourse_error *error)
 {
     bool wanted = !option_given(matmul->invocation, "no-check") && matmul->options.a != NULL;

@@ -1,4 +1,5 @@
-/* quote, plan: what a job is and what it would cost, which submit and run show first. */
+/* This file runs quote and plan, and prints the plan and the price that submit and run show
+ * first. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/output.h"
 #include "consumer/command/plan/plan_dag.h"
@@ -67,13 +68,13 @@ static void show_plan(FILE *to, const struct bourse_job_summary *job)
     }
 }
 
-/* How the subtasks would spread over the levels on offer; what the quote sums up. */
+/* Estimates how the subtasks spread over the levels on offer, which the quote sums up. */
 static bool estimate_of(const struct bourse_job_summary *job, const struct bourse_quote *quote,
                         struct estimate_row rows[BOURSE_LEVELS_MAX], struct estimate *ret_estimate)
 {
     struct estimate_level levels[BOURSE_LEVELS_MAX];
     if (job->value_micro >= 0) {
-        return false; /* devices that differ in speed do not take equal shares */
+        return false; /* devices of unlike speed take unequal shares */
     }
     for (uint32_t i = 0; i < quote->level_count; i++) {
         levels[i] = (struct estimate_level){.price_micro = quote->levels[i].price_micro,
@@ -93,7 +94,7 @@ static json_t *json_spread(const struct bourse_job_summary *job, const struct bo
     struct estimate estimate;
     if (job->parts > 1 || job->way_ms > 0 || quote->slots_taken > 0 ||
         !estimate_of(job, quote, rows, &estimate) ||
-        estimate.makespan_ns != quote->makespan_ns) { /* they are not alike */
+        estimate.makespan_ns != quote->makespan_ns) { /* the subtasks are not alike */
         return json_null();
     }
     json_t *levels = json_array();
@@ -145,7 +146,7 @@ void offer_name_part(const struct bourse_job *job, uint32_t part, char ret_text[
     }
 }
 
-/* All that it would get. */
+/* All slots that the job would get are donated. */
 static bool is_donated(const struct bourse_quote *quote)
 {
     return offer_is_given_away(quote) && quote->expected_micro == 0;
@@ -171,7 +172,7 @@ static const char *limit_reason(const struct bourse_quote *quote)
                : " (1.5 times what is on offer)";
 }
 
-/* The market goes by price, and of one price by who asked first. */
+/* The market fills by price, and at one price by time. One faster device may therefore lose. */
 static void show_alone(FILE *to, const struct bourse_job_summary *job,
                        const struct bourse_quote *quote, int64_t budget_micro)
 {
@@ -184,7 +185,7 @@ static void show_alone(FILE *to, const struct bourse_job_summary *job,
     }
 }
 
-/* What several parts could have is there once, and no part may have all of it. */
+/* A level that several parts could use is listed once, and no single part gets all levels. */
 static uint32_t slots_listed(const struct bourse_job_summary *job, const struct bourse_quote *quote)
 {
     uint32_t slots = 0;
@@ -394,7 +395,7 @@ bool offer_make(struct invocation *invocation, struct offer *offer, int *ret_sta
         *ret_status = complain_with(invocation, &error);
         return false;
     }
-    bourse_job_summary(offer->job, &offer->summary); /* with what the market knows of its work */
+    bourse_job_summary(offer->job, &offer->summary); /* with the market's knowledge of the work */
     offer->budget_micro = offer->summary.budget_micro >= 0 ? offer->summary.budget_micro
                                                            : offer->quote.suggested_micro;
     return true;
@@ -443,7 +444,7 @@ int command_quote(struct invocation *invocation)
     return status;
 }
 
-/* Options that are not for what is planned: of a job's file there are none. */
+/* Some options do not fit the thing that is planned; a job file takes none of these. */
 static bool plan_options_fit(struct invocation *invocation, bool has_graph)
 {
     static const char *const of_graphs[] = {"scheduler", "contended"};

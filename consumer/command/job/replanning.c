@@ -31,7 +31,7 @@ static bool is_over_budget(const struct replan *replan, const struct bourse_job_
     return replan->cost_micro > row->budget_micro;
 }
 
-/* What it takes for more slots than it has. */
+/* Writes the options that would give the job more slots. */
 static void write_more(const struct replan *replan, const struct bourse_job_row *row,
                        char ret_text[REPLAN_TEXT])
 {
@@ -52,7 +52,7 @@ static void write_more(const struct replan *replan, const struct bourse_job_row 
         duration_ns_text(replan->sooner_ns), row->id, slots, budget);
 }
 
-/* What keeps it, the budget before all, and what to do; or that nothing does. */
+/* Writes what is in the way, the budget first, and the remedy; or that nothing is in the way. */
 static void write_advice(const struct replan *replan, const struct bourse_job_row *row,
                          char ret_text[REPLAN_TEXT])
 {
@@ -97,7 +97,7 @@ bool replanning_make(struct invocation *invocation, struct replanning *replannin
     struct replan *replan = &replanning->made[replanning->count];
     if (!replan_drifts(invocation->bourse, row, &replanning->percent)) {
         replanning->percent = 0;
-        replanning->looked_at = row->timed; /* a row knows the mean of a part alone */
+        replanning->looked_at = row->timed; /* a row knows only the mean of a part */
         return false;
     }
     if (!replanning_is_news(replanning, replanning->percent)) {
@@ -106,14 +106,14 @@ bool replanning_make(struct invocation *invocation, struct replanning *replannin
     }
     const bool is_made = replan_job(invocation->bourse, row->id, replan, &error);
     if (!is_made && error.status == BOURSE_NOT_FOUND) {
-        replanning->looked_at = row->timed; /* there is nothing for what is left */
+        replanning->looked_at = row->timed; /* nothing fits the rest */
         return false;
     }
     replanning->tries++;
     replanning->foreseen_ms = row->foreseen_ms;
     replanning->took_ms = row->took_ms;
     if (!is_made || (replan->was_guess && replan->percent < 0)) {
-        return false; /* that a guess was too long is no news */
+        return false; /* a guess that was too long is no news */
     }
     replanning->count++;
     replanning_text(replan, row, ret_text);

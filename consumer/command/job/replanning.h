@@ -1,6 +1,6 @@
-/* consumer/command/job/replanning.h - who follows a job plans it anew when its subtasks take so
- * much more or less than planned that the plan no longer holds (consumer/job/replan.h), and tells:
- * when all is done, what it costs, which limit is in the way, and what to do. */
+/* consumer/command/job/replanning.h plans a followed job anew when its subtasks no longer keep to
+ * the plan (consumer/job/replan.h). The user then learns the new end, the cost, the limit in the
+ * way, and the next step. */
 #ifndef BOURSE_CONSUMER_COMMAND_JOB_REPLANNING_H
 #define BOURSE_CONSUMER_COMMAND_JOB_REPLANNING_H
 
@@ -9,31 +9,33 @@
 
 enum { REPLANS_MOST = 8, REPLAN_TEXT = 512 };
 
-struct replanning {               /* of one job; zero to begin with */
-    int64_t foreseen_ms, took_ms; /* of the results that it was last planned by; 0: as submitted */
-    int64_t percent; /* its subtasks take so much longer than planned, as far as was looked; 0: they
-                        do not */
+struct replanning { /* state of one job; zero to begin with */
+    /* Sums over the results that the last plan knew; 0: the plan of the submission. */
+    int64_t foreseen_ms, took_ms;
+    /* Percent that subtasks take longer than planned, at the last look; 0: as planned. */
+    int64_t percent;
     uint32_t tries;
-    uint32_t looked_at; /* so many results there were when it was found to go as planned; it is
-                           looked at anew with half as many more */
+    /* Number of results when the job was found to keep to its plan. The next look comes with half
+     * as many more. */
+    uint32_t looked_at;
     size_t count;
-    struct replan made[REPLANS_MOST]; /* those that were told */
+    struct replan made[REPLANS_MOST]; /* replans that the user was told */
 };
 
-/* Whether results are more than a fifth off what they were to take by the last plan; no more than
+/* Returns true when the results are more than a fifth off the last plan. Returns true at most
  * REPLANS_MOST times. */
 bool replanning_is_due(const struct replanning *replanning, const struct bourse_job_row *row);
-/* Whether that is a fifth more or less than what was told last: by the plan, which knows each
- * subtask, where a row knows means. */
+/* Returns true when `percent` is a fifth off what the user was told last. `percent` comes from the
+ * plan, which knows each subtask; a row knows only means. */
 bool replanning_is_news(const struct replanning *replanning, int64_t percent);
-/* Plans anew by what this row says, which is due. False: there is nothing to tell; what cannot be
- * planned goes on as it is. */
+/* Plans the job anew by this row, when a plan is due, and writes the text for the user. Returns
+ * false when there is no news; a job that cannot be planned goes on unchanged. */
 bool replanning_make(struct invocation *invocation, struct replanning *replanning,
                      const struct bourse_job_row *row, char ret_text[REPLAN_TEXT]);
-/* What is told of a plan: one line. */
+/* Writes one line about a plan. */
 void replanning_text(const struct replan *replan, const struct bourse_job_row *row,
                      char ret_text[REPLAN_TEXT]);
-/* A list, one object each. */
+/* Returns a list with one object for each plan. */
 json_t *json_replans(const struct replanning *replanning);
 
 #endif

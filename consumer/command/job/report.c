@@ -1,5 +1,5 @@
-/* report: where a job's time and money went. planner/picture/report.h has the arithmetic and the
- * pictures. */
+/* This file runs report, which shows where a job's time and money went. planner/picture/report.h
+ * has the arithmetic and the pictures. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/report_rows.h"
 #include "consumer/command/output.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A clock that is off by less is not worth a line: the result's start is in whole milliseconds, and
+/* A smaller clock error gets no line: a result's start is in whole milliseconds, and its message
  * takes a moment to arrive. */
 #define CLOCK_OFF_NS NS_PER_S
 
@@ -44,7 +44,7 @@ static const char *price_text(const struct report_device *device, char text[CELL
     return text;
 }
 
-/* Of the attempts whose results say it: where only some do, how many. */
+/* The sum covers the attempts whose results state an energy. A count follows when only some do. */
 static const char *energy_text(const struct report_sum *sum, char text[CELL])
 {
     if (sum->energy_known == 0) {
@@ -115,7 +115,7 @@ static void print_head(const struct report *report)
                  ns_text(report->span_ns));
 }
 
-/* How well lanes were to be used, and were. */
+/* Adds the planned and the real use of lanes. */
 static void add_use(struct grid *table, const struct report *report, bool is_whole)
 {
     const struct deal *plan = report->plan;
@@ -132,8 +132,8 @@ static void add_use(struct grid *table, const struct report *report, bool is_who
     grid_add(table, use);
 }
 
-/* All of it, as the quote said when it was submitted. What goes on has not cost or taken it all
- * yet. */
+/* The whole plan is shown, as the quote had it at submission. A running job has not yet used all of
+ * it. */
 static void print_plan(const struct report *report, bool color)
 {
     const char *titles[] = {report->planned_is_guess ? "PLAN (A GUESS)" : "PLAN", "PLANNED",
@@ -193,7 +193,7 @@ static void print_drift(FILE *to, const struct report *report)
     }
 }
 
-/* Of one that is open. */
+/* An open job alone has time left. */
 static void print_left(FILE *to, const struct report *report)
 {
     if (report->left_ns >= 0) {
@@ -247,7 +247,7 @@ static void print_causes(FILE *to, const struct report *report)
     (void)fputc('\n', to);
 }
 
-/* Which of two clocks is right nobody here knows. */
+/* Nobody here knows which of the two clocks is right. */
 static void print_clock(FILE *to, const struct report_device *device)
 {
     int64_t off_ns = device->moved_ns < 0 ? -device->moved_ns : device->moved_ns;
@@ -275,7 +275,7 @@ static void print_notes(FILE *to, const struct report *report)
                 "measured.\n");
     }
     for (size_t i = 0; i < report->device_count; i++) {
-        if (report->devices[i].sum.simulated == 0) { /* a model may well take longer */
+        if (report->devices[i].sum.simulated == 0) { /* the times of a model may exceed the log's */
             print_clock(to, &report->devices[i]);
         }
     }
@@ -283,20 +283,19 @@ static void print_notes(FILE *to, const struct report *report)
 
 /* ---------------------------------------------------------------- what was done before */
 
-/* The jobs whose rest this one runs, the nearest first. Who continues one for ever longer is not
- * followed for ever. */
+/* The jobs whose rest this one runs come nearest first. The bound ends an endless chain of jobs. */
 enum { BEFORE_MAX = 32 };
 struct before {
-    struct bourse_job_row rows[BEFORE_MAX]; /* their leases are not to be looked at */
+    struct bourse_job_row rows[BEFORE_MAX]; /* the rows have no leases */
     size_t count;
-    int64_t charged_micro; /* of all of them, and of the job itself */
+    int64_t charged_micro; /* charges of all of them and of the job itself */
 };
 
-/* The job that `id` continues; false: none, or it cannot be told any more. */
+/* Finds the job that `id` continues. Returns false when there is none or it is no longer known. */
 static bool job_before(struct invocation *invocation, char id[BOURSE_ID_SIZE],
                        struct bourse_job_row *ret_row)
 {
-    struct bourse_error error; /* what is not known is not shown */
+    struct bourse_error error; /* an unknown job is not shown */
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
     CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
     if (tasks == NULL || !bourse_tasks_continues(tasks, id) ||
@@ -309,7 +308,7 @@ static bool job_before(struct invocation *invocation, char id[BOURSE_ID_SIZE],
     return true;
 }
 
-/* `id` is the report's, and is not kept. */
+/* `id` begins as the report's job, and is overwritten. */
 static void find_before(struct invocation *invocation, const struct report *report,
                         char id[BOURSE_ID_SIZE], struct before *ret_before)
 {
@@ -377,7 +376,7 @@ static json_t *json_predicted(const struct report_predicted *predicted)
                      (json_int_t)predicted->measured_ns);
 }
 
-/* null: nothing was predicted, or it is not known any more. */
+/* The value is null when nothing was predicted or the prediction is lost. */
 static json_t *json_plan(const struct report *report)
 {
     if (report->predicted.subtasks == 0) {
@@ -398,7 +397,7 @@ static json_t *json_plan(const struct report *report)
     return value;
 }
 
-/* Of one of many subtasks --json has no more. */
+/* --json lists no more subtasks than this. */
 enum { TIMELINE_MOST = 10000 };
 
 static json_t *json_bar(uint32_t index, size_t device, uint32_t lane, int64_t from_ns,
@@ -409,8 +408,7 @@ static json_t *json_bar(uint32_t index, size_t device, uint32_t lane, int64_t fr
                      (json_int_t)until_ns);
 }
 
-/* From when it was submitted on, as all of a timeline; devices are numbered as `devices` has
- * them. */
+/* Times count from the submission, as in every timeline. Devices have their index in `devices`. */
 static json_t *json_timeline(const struct report *report)
 {
     json_t *list = json_array();
@@ -426,8 +424,8 @@ static json_t *json_timeline(const struct report *report)
     return list;
 }
 
-/* As if it had begun when the first subtask did; `device` is which of the places that were on
- * offer, the cheapest first. */
+/* The plan is shown as if it began with the first subtask. `device` is the index of an offered
+ * place, the cheapest first. */
 static json_t *json_plan_timeline(const struct report *report)
 {
     const struct deal *plan = report->plan;
@@ -455,7 +453,7 @@ static void add_plan(json_t *value, const struct report *report)
                          "timeline", json_plan_timeline(report)));
 }
 
-/* null: there was no quote, or its manifest is not there any more. */
+/* The value is null when there was no quote or its manifest is gone. */
 static json_t *json_planned(const struct report *report)
 {
     json_t *value =
@@ -548,7 +546,7 @@ static json_t *json_report(const struct report *report, const struct bourse_task
 
 /* ---------------------------------------------------------------- the command */
 
-/* Lines of words below the figures: broken where they are long, for names may be. */
+/* Long lines of words below the figures are wrapped, because names may be long. */
 static void print_words(const struct report *report, const struct bourse_tasks *tasks)
 {
     char *text = NULL;
@@ -565,7 +563,7 @@ static void print_words(const struct report *report, const struct bourse_tasks *
     print_slowest(to, report, tasks);
     print_causes(to, report);
     print_notes(to, report);
-    (void)fclose(to); /* memory: nothing to lose */
+    (void)fclose(to); /* a memory stream has nothing to lose */
     if (text != NULL) {
         text_wrap(text);
         (void)fputs(text, stdout);

@@ -10,19 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As `plan` has them, so that one can be held beside the other. `SCHEDULE_MOST`: in --json. */
+/* These numbers are those of `plan`, so that the two tables can be compared. `SCHEDULE_MOST` is for
+ * --json. */
 enum { ROWS_SHOWN = 100, UNNAMED_SHOWN = 32, SCHEDULE_MOST = 10000, CELL = 96 };
-/* Columns of names: with all others as wide as they get a row has TEXT_COLUMNS, without energy. */
+/* These columns of names are narrow enough for a row of TEXT_COLUMNS with all other columns at
+ * their widest, without energy. */
 enum { SUBTASK_COLUMNS = 16, DEVICE_COLUMNS = 18 };
 
 struct rows {
     const struct report *report;
     const struct bourse_tasks *tasks;
-    uint32_t count;                       /* of subtasks, without checks */
-    const struct report_attempt **counts; /* by subtask: the attempt that was accepted; NULL */
+    uint32_t count;                       /* number of subtasks, without checks */
+    const struct report_attempt **counts; /* accepted attempt by subtask, or NULL */
 };
 
-/* False without memory. */
+/* Returns false when memory is short. */
 static bool rows_init(const struct report *report, const struct bourse_tasks *tasks,
                       struct rows *ret_rows)
 {
@@ -60,8 +62,8 @@ static size_t group_of(const struct report *report, uint32_t index)
     return at;
 }
 
-/* -1: nobody knows any more. What is only a guess is there where there is a plan: of its part
- * nobody said or measured anything. */
+/* Returns -1 when the planned time is no longer known. A guess counts only with a plan, when nobody
+ * stated or measured the part's time. */
 static int64_t planned_ns(const struct report *report, uint32_t index)
 {
     const size_t group = group_of(report, index);
@@ -73,7 +75,7 @@ static int64_t planned_ns(const struct report *report, uint32_t index)
                : -1;
 }
 
-/* In mJ, as all energies here; -1: not known. */
+/* The energy is in microjoules, like all energies here; -1: unknown. */
 static int64_t planned_energy(const struct report *report, uint32_t index)
 {
     return is_planned(report, index) && report->planned_uj != NULL ? report->planned_uj[index] : -1;
@@ -114,11 +116,11 @@ const char *energy_uj_text(int64_t energy_uj)
     return joules_text(&energy);
 }
 
-/* No wider than `columns`: what is longer ends in two dots. */
+/* The text fits in `columns`; a longer text ends in two dots. */
 static void write_short(const char *text, size_t columns, char ret_text[CELL])
 {
     const char *printable = plain_text(text);
-    size_t kept = 0; /* bytes, of all but two columns */
+    size_t kept = 0; /* bytes of all but the last two columns */
     size_t width = 0;
     for (size_t i = 0; printable[i] != '\0'; i++) {
         const bool begins = ((unsigned char)printable[i] & 0xc0) != 0x80;
@@ -146,15 +148,15 @@ static void write_planned(int64_t ns, bool guess, char ret_text[CELL])
 
 /* ---------------------------------------------------------------- tables */
 
-/* What is in one line of the table: one subtask, or several together. */
+/* A line of the table is one subtask, or several together. */
 struct line {
     const char *what, *device;
-    int64_t planned_start_ns, start_ns; /* -1: not known */
-    int64_t planned_ns, measured_ns;    /* -1: not known */
+    int64_t planned_start_ns, start_ns; /* -1: unknown */
+    int64_t planned_ns, measured_ns;    /* -1: unknown */
     bool is_guess;
     int64_t bytes_in;                /* -1: unknown */
-    int64_t cost_micro;              /* -1: it has cost nothing yet */
-    int64_t planned_uj, measured_uj; /* -1: not known */
+    int64_t cost_micro;              /* -1: no cost yet */
+    int64_t planned_uj, measured_uj; /* -1: unknown */
 };
 
 static void add_line(struct grid *table, const struct line *line)
@@ -178,7 +180,7 @@ static void add_line(struct grid *table, const struct line *line)
     grid_add(table, cells);
 }
 
-/* Of most devices nobody knows it: then there are no columns of it. */
+/* The energy of most devices is unknown; the table then has no columns for it. */
 static bool knows_energy(const struct report *report)
 {
     return report->planned_uj != NULL || report->total.energy_known > 0;
@@ -235,7 +237,7 @@ static int64_t sum_of(int64_t a, int64_t b)
     return checked_add(a, b, &sum) ? sum : INT64_MAX;
 }
 
-struct share { /* what a device has done of a part */
+struct share { /* the work of one device in a part */
     uint32_t subtasks;
     bool is_guess;
     int64_t planned_start_ns, start_ns;
@@ -298,7 +300,7 @@ static void add_share(const struct rows *rows, struct grid *table, size_t part, 
     add_line(table, &line);
 }
 
-/* Where they are many and alike. */
+/* A job with many alike subtasks gets one row for each device and part. */
 static void add_shares(const struct rows *rows, struct grid *table, size_t *ret_hidden)
 {
     const struct report *report = rows->report;
@@ -320,7 +322,7 @@ static void add_shares(const struct rows *rows, struct grid *table, size_t *ret_
     free(shares);
 }
 
-/* Of those that were accepted. */
+/* The total covers the accepted subtasks. */
 static void add_total(const struct rows *rows, struct grid *table)
 {
     struct share all = {.subtasks = 0};
@@ -408,16 +410,16 @@ bool report_drifts(const struct report *report, int64_t *ret_percent)
 
 /* ---------------------------------------------------------------- the bound */
 
-/* Whether all of it was done, in a time that can be held beside a plan: subtasks of a simulated
- * device begin by the clock on the wall and take what a model says. */
+/* The job's time compares with a plan only when all was done on real devices. Subtasks of a
+ * simulated device begin by the wall clock and take a model's time. */
 static bool is_complete(const struct report *report)
 {
     return report->total.simulated == 0 &&
            report->total.accepted - report->checks_accepted == report->subtasks - report->checks;
 }
 
-/* Of all of it beside the least that the plan's times allow on the plan's places: below 0, where it
- * took less than planned or had more slots. */
+/* The gap compares a makespan with the least that the plan's times allow on the plan's places. It
+ * is negative when the job was faster than planned or had more slots. */
 static double gap_of(const struct report *report, int64_t makespan_ns)
 {
     return (double)makespan_ns / (double)report->plan->bound_ns - 1;
@@ -476,7 +478,7 @@ static json_t *json_energy(int64_t energy_uj)
     return energy_uj < 0 ? json_null() : json_real(energy_of(energy_uj).value);
 }
 
-/* As it ran; what did not has null. Seconds are from the first start on. */
+/* A subtask that did not run has null. Seconds count from the first start. */
 static json_t *json_measured(const struct rows *rows, uint32_t index)
 {
     const struct report *report = rows->report;
@@ -520,7 +522,7 @@ static json_t *json_planned_row(const struct rows *rows, uint32_t index)
     return value;
 }
 
-/* The places that were on offer, without names: the manifest does not say whose they were. */
+/* The offered places have no names, because the manifest does not name them. */
 static json_t *json_places(const struct deal *plan)
 {
     json_t *list = json_array();

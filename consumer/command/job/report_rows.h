@@ -1,32 +1,32 @@
-/* consumer/command/job/report_rows.h - a report in the form of a plan (plan_job.c): of each subtask
- * what was planned beside what it took, the bound, how far plan and job are from it, and the best
- * single device. */
+/* consumer/command/job/report_rows.h shows a report in the form of a plan (plan_job.c). A subtask's
+ * planned and measured times stand side by side. The bound, the gaps of plan and job, and the best
+ * single device follow. */
 #ifndef BOURSE_CONSUMER_COMMAND_JOB_REPORT_ROWS_H
 #define BOURSE_CONSUMER_COMMAND_JOB_REPORT_ROWS_H
 
 #include "consumer/command/output.h"
 #include "planner/picture/report.h"
 
-/* How far it is from what was predicted: "+12%", or "-". */
+/* Writes the distance of the measured from the predicted time: "+12%", or "-". */
 enum { OFF_SIZE = 32 };
 const char *off_text(int64_t predicted, int64_t measured, char ret_text[OFF_SIZE]);
 
-/* "4.2 J", "-" for -1: not known. */
+/* Returns text such as "4.2 J", or "-" for -1, which means unknown. */
 const char *energy_uj_text(int64_t energy_uj);
 
-/* Each subtask that is no check, or of many that have no names what each device has done of each
- * part; then all together. `tasks` may be NULL. */
+/* Prints each subtask that is not a check, then the total. A job with many unnamed subtasks gets
+ * one row for each device and part. `tasks` may be NULL. */
 void print_report_rows(const struct report *report, const struct bourse_tasks *tasks, bool color);
-/* Whether those that were accepted, of which somebody had said or measured a time, took more than a
- * fifth more or less; by how many percent. */
+/* Returns true when the accepted subtasks with a stated or measured time took over a fifth more or
+ * less than expected. `ret_percent` is the difference. */
 bool report_drifts(const struct report *report, int64_t *ret_percent);
-/* The line of energy. `is_whole`: what was planned was done. */
+/* Adds the line of energy. `is_whole` means that all planned work was done. */
 void add_report_energy(struct grid *table, const struct report *report, bool is_whole);
-/* Lines of the table of the plan: the bound, the gaps, the best single device. Nothing where there
- * is no plan. */
+/* Adds the lines of the bound, the gaps and the best single device to the plan's table. Adds
+ * nothing without a plan. */
 void add_report_bound(struct grid *table, const struct report *report);
 
-/* What `plan --json` says of a plan, of what became of the job; and of what was planned, into
+/* Adds the keys of `plan --json` for the end of the job to `value`, and those for the plan to
  * `planned`. */
 void add_report_json(json_t *value, json_t *planned, const struct report *report,
                      const struct bourse_tasks *tasks);

@@ -60,7 +60,7 @@ bool stream_output(struct invocation *invocation, const struct bourse_output *ou
     }
     bool ok = bourse_copy_output(invocation->bourse, output, memory, ret_error) &&
               show(memory, to, ret_error);
-    (void)close(memory); /* memory: nothing to lose */
+    (void)close(memory); /* a memory file has nothing to lose */
     return ok;
 }
 
@@ -77,6 +77,6 @@ bool stream_log(struct invocation *invocation, const char *id, uint32_t index, b
     }
     bool ok = bourse_log(invocation->bourse, id, index, standard_error, memory, ret_error) &&
               show(memory, stdout, ret_error);
-    (void)close(memory); /* memory: nothing to lose */
+    (void)close(memory); /* a memory file has nothing to lose */
     return ok;
 }

@@ -1,4 +1,4 @@
-/* submit, resume, run: from a job to the market, with the price shown first. */
+/* This file runs submit, resume and run, which show the price before a job goes to the market. */
 #include "consumer/job/submit.h"
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/stream.h"
@@ -18,7 +18,7 @@
 
 /* ---------------------------------------------------------------- placing it */
 
-/* Nothing is held, and there is nothing for nothing. */
+/* The job holds no credits, and no slot is donated. */
 static void complain_of_no_gift(struct invocation *invocation, const struct offer *offer,
                                 bool can_wait, int *ret_status)
 {
@@ -34,8 +34,7 @@ static void complain_of_no_gift(struct invocation *invocation, const struct offe
                  can_wait ? "; with --anyway the job waits for a donation" : "");
 }
 
-/* A job that cannot start as the market is would wait without a word; false after having said
- * so. */
+/* A job that cannot start now would wait without a word. Returns false after a message. */
 static bool can_start(struct invocation *invocation, const struct offer *offer, int *ret_status)
 {
     const struct bourse_quote *quote = &offer->quote;
@@ -124,7 +123,7 @@ bool offer_place(struct invocation *invocation, struct offer *offer, char ret_id
     return ok;
 }
 
-/* A job whose cap is below every ask waits, perhaps for ever: that is said, and what ends it. */
+/* A job whose cap is below every ask may wait for ever. The user learns this, and how to end it. */
 static void say_what_it_waits_for(const struct invocation *invocation, const struct offer *offer,
                                   const char *id)
 {
@@ -147,7 +146,7 @@ static void say_what_it_waits_for(const struct invocation *invocation, const str
                   id, id);
 }
 
-/* Makes the offer, asks, and places the job. */
+/* Makes the offer, asks the user, and places the job. */
 static bool offer_and_place(struct invocation *invocation, struct bourse_job *job,
                             char ret_id[BOURSE_ID_SIZE], int *ret_status)
 {
@@ -194,14 +193,14 @@ static bool say_first_failure(void *context, const struct bourse_outcome *outcom
 
 void say_why(struct invocation *invocation, const struct bourse_job_row *row)
 {
-    struct bourse_error error; /* the job's own status matters more than what we fail to add */
+    struct bourse_error error; /* the job's status matters more than this text */
     if (row->state == BOURSE_FAILED) {
         CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, row->id);
         (void)bourse_outcomes(invocation->bourse, row->id, 0, say_first_failure, tasks, &error);
     }
 }
 
-/* Mistyped amounts and times are told before anything is hashed, asked or sent. */
+/* Wrong amounts and times are reported before anything is hashed, asked or sent. */
 static bool check_options(struct invocation *invocation)
 {
     int64_t ignored = 0;
@@ -209,23 +208,23 @@ static bool check_options(struct invocation *invocation)
            option_duration_ms(invocation, "wait-at-most", &ignored);
 }
 
-/* A job of type ioc or fok that found nothing has ended when it is accepted. */
+/* A job of type ioc or fok that found nothing has already ended when it is accepted. */
 static bool has_ended_at_once(struct invocation *invocation, const struct bourse_job *job,
                               const char *id, struct bourse_job_row *ret_row)
 {
-    struct bourse_error error; /* it was accepted, whatever is not known of it */
+    struct bourse_error error; /* the job was accepted, so a failure here is ignored */
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
     if ((job->file->order != JOB_ORDER_IOC && job->file->order != JOB_ORDER_FOK) ||
         !bourse_jobs(invocation->bourse, id, &jobs, &error) || bourse_jobs_count(jobs) != 1) {
         return false;
     }
     *ret_row = *bourse_jobs_row(jobs, 0);
-    ret_row->leases = NULL; /* they go with the list */
+    ret_row->leases = NULL; /* the list owns the leases */
     ret_row->lease_count = 0;
     return ret_row->state != BOURSE_OPEN;
 }
 
-/* Places the job and, when asked to, waits for it and fetches what it left. */
+/* Places the job. On request, waits for its end and fetches its outputs. */
 static int submit_and_wait(struct invocation *invocation, struct bourse_job *job)
 {
     int status = 0;
@@ -279,7 +278,7 @@ static int submit_and_wait(struct invocation *invocation, struct bourse_job *job
     return job_exit_status(&row);
 }
 
-/* The order that the options ask for, in place of the file's. */
+/* The options' order type replaces the file's. */
 static bool set_order(struct invocation *invocation, struct job_file *file)
 {
     const char *word = option_text(invocation, "order", job_order_names[file->order]);
@@ -318,7 +317,7 @@ int command_submit(struct invocation *invocation)
 struct absence {
     struct invocation *invocation;
     size_t count;
-    char first[256]; /* why the first one cannot be sent */
+    char first[256]; /* reason that the first file cannot be sent */
 };
 
 static void say_absent(void *context, const struct bourse_absent *absent)
@@ -335,7 +334,8 @@ static void say_absent(void *context, const struct bourse_absent *absent)
     }
 }
 
-/* What the broker lost and is still here goes with the job. False: some of it is not here. */
+/* Files that the broker lost and this machine has go with the job. Returns false when some file is
+ * missing here. */
 static bool look_for_files(struct invocation *invocation, struct bourse_job *job, int *ret_status)
 {
     struct absence absence = {.invocation = invocation};
@@ -478,7 +478,7 @@ static bool set_numbers(struct invocation *invocation, struct job_file *file)
     file->slots = (uint32_t)slots;
     file->at_most = (uint32_t)at_most;
     file->retries = (uint32_t)retries;
-    file->term_ms = 0; /* settled by job_file_check */
+    file->term_ms = 0; /* job_file_check sets the term */
     return ok;
 }
 
@@ -487,7 +487,7 @@ static bool set_text(char **field, const char *text)
     return text == NULL || job_file_set(field, text);
 }
 
-/* The job that the arguments describe; NULL after having said what is wrong. */
+/* Makes the job that the arguments describe. Returns NULL after a message. */
 static struct job_file *job_from_arguments(struct invocation *invocation)
 {
     CLEANUP(job_file_destroy) struct job_file *file = job_file_create();
@@ -527,13 +527,13 @@ static struct job_file *job_from_arguments(struct invocation *invocation)
 struct run_report {
     struct invocation *invocation;
     json_t *list;  /* with --json */
-    int exit_code; /* the first one that is not 0 */
-    bool failed;   /* the job */
+    int exit_code; /* the first exit code that is not 0 */
+    bool failed;   /* the job failed */
     bool ok;
     struct bourse_error error;
 };
 
-/* Prints what one subtask printed; of one that was tried again, only the last word counts. */
+/* Prints the output of one subtask. After several tries only the last decisive attempt counts. */
 static bool report(void *context, const struct bourse_outcome *outcome)
 {
     struct run_report *run = context;
@@ -547,7 +547,7 @@ static bool report(void *context, const struct bourse_outcome *outcome)
     }
     if (!last_word) {
         if (run->failed && outcome->outcome != 0 && !run->invocation->quiet) {
-            say_outcome(NULL, outcome); /* nobody could run it: the last try says why */
+            say_outcome(NULL, outcome); /* no attempt could run; the last one says why */
         }
         return true;
     }

@@ -1,4 +1,4 @@
-/* Jobs that are graphs of programs, as people see them: by the names of their tasks. */
+/* This file shows jobs that are graphs of programs, by the names of their tasks. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/output.h"
 
@@ -16,7 +16,7 @@ bool tasks_are_named(const struct bourse_tasks *tasks)
 
 struct bourse_tasks *load_tasks(struct invocation *invocation, const char *id)
 {
-    struct bourse_error error; /* names are a convenience */
+    struct bourse_error error; /* names are optional, so a failure is ignored */
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
     struct bourse_tasks *tasks = NULL;
     if (!bourse_jobs(invocation->bourse, id, &jobs, &error) ||
@@ -34,7 +34,7 @@ struct bourse_tasks *load_tasks(struct invocation *invocation, const char *id)
 
 enum { TASKS_NAMED = 8 };
 
-/* The first few names, and how many more there are. */
+/* Writes the first few names, and the number of the rest. */
 static void name_tasks(const struct bourse_tasks *tasks, char ret_text[BOURSE_TEXT_SIZE])
 {
     size_t used = 0;
@@ -105,17 +105,17 @@ struct progress_of_task {
     enum bourse_subtask_state state;
     uint32_t tries;
     bool has_result, is_checked;
-    int outcome; /* of its result, as status: 0 is good */
+    int outcome; /* outcome of its result; 0 is good */
     int status;
     int64_t busy_ns;
-    const char *verdict; /* of a check; else NULL */
+    const char *verdict; /* verdict of a check, else NULL */
     char why[BOURSE_WHY_SIZE];
 };
 
 struct seen_tasks {
     struct progress_of_task *items;
     uint32_t count;
-    uint32_t checks; /* the last of them */
+    uint32_t checks; /* the last `checks` items are checks */
 };
 
 enum { STATUS_ACCEPTED = 0, STATUS_PAID = 1, STATUS_REFUTED = 4 };
@@ -145,13 +145,13 @@ static bool is_check(const struct seen_tasks *seen, uint32_t index)
     return index >= seen->count - seen->checks;
 }
 
-/* The check of that subtask; NULL: it has none. */
+/* Returns the check of the subtask, or NULL. */
 static const struct progress_of_task *check_of(const struct seen_tasks *seen, uint32_t index)
 {
     return seen->checks == 0 || is_check(seen, index) ? NULL : &seen->items[seen->checks + index];
 }
 
-/* Why its last result does not count, or what else is to be known of it. */
+/* Writes why the last result does not count, or another fact about it. */
 static void explain_result(struct seen_tasks *seen, uint32_t index)
 {
     struct progress_of_task *item = &seen->items[index];
@@ -180,7 +180,7 @@ static void explain_result(struct seen_tasks *seen, uint32_t index)
 static struct seen_tasks look(struct invocation *invocation, const struct bourse_job_row *row,
                               const struct bourse_tasks *tasks)
 {
-    struct bourse_error error; /* what is not known is not shown */
+    struct bourse_error error; /* an unknown state is not shown */
     struct bourse_subtask *now = NULL;
     uint32_t now_count = 0;
     struct seen_tasks seen = {.count = bourse_tasks_count(tasks),
@@ -191,7 +191,7 @@ static struct seen_tasks look(struct invocation *invocation, const struct bourse
         return seen;
     }
     for (uint32_t i = 0; row->state != BOURSE_OPEN && i < seen.count; i++) {
-        seen.items[i].state = BOURSE_SUBTASK_CANCELLED; /* what has no result */
+        seen.items[i].state = BOURSE_SUBTASK_CANCELLED; /* a subtask without a result */
     }
     (void)bourse_outcomes(invocation->bourse, row->id, 0, see, &seen, &error);
     for (uint32_t i = 0; i < seen.count; i++) {
@@ -211,8 +211,7 @@ static struct seen_tasks look(struct invocation *invocation, const struct bourse
 }
 
 #define NOBODY UINT32_MAX
-/* The first task that it waits for and that is not done. A check waits for no more than a
- * result. */
+/* Returns the first task that this one waits for. A check waits only for a result. */
 static uint32_t waits_for(const struct bourse_tasks *tasks, const struct seen_tasks *seen,
                           uint32_t index)
 {
@@ -342,7 +341,7 @@ json_t *json_tasks(struct invocation *invocation, const struct bourse_job_row *r
 enum { NAMES_SHOWN = 8, WAITS_SHOWN = 8 };
 
 struct telling {
-    const struct bourse_tasks *tasks; /* NULL: they have no names */
+    const struct bourse_tasks *tasks; /* NULL: no names */
     struct seen_tasks seen;
 };
 
@@ -370,7 +369,7 @@ static uint32_t waits_on(const struct telling *telling, uint32_t index)
     return telling->tasks != NULL ? waits_for(telling->tasks, &telling->seen, index) : NOBODY;
 }
 
-/* The subtasks of a part that wait for nothing but a device, or run: "left, right and 3 more". */
+/* Prints the subtasks of a part that run or wait for a device only: "left, right and 3 more". */
 static uint32_t print_startable(const struct telling *telling,
                                 const struct bourse_explanation *part)
 {
@@ -409,7 +408,7 @@ static void print_waits(const struct telling *telling, const struct bourse_expla
     }
 }
 
-/* Without names: the numbers of a part, however far each of them is. */
+/* A part without names shows the numbers of all its subtasks. */
 static void print_part(const struct telling *telling, const struct bourse_explanation *part)
 {
     bool is_named = telling->tasks != NULL && bourse_task_name(telling->tasks, part->first) != NULL;
@@ -449,7 +448,7 @@ static json_t *json_part(const struct telling *telling, const struct bourse_expl
     return value;
 }
 
-/* Part by part; `list` is NULL where they are printed. */
+/* Explains part by part; `list` is NULL when the parts are printed. */
 static bool tell_parts(struct invocation *invocation, const char *id, uint32_t count,
                        const struct telling *telling, json_t *list, struct bourse_error *ret_error)
 {

@@ -34,7 +34,7 @@ struct watching {
     bool is_quiet, was_warned;
 };
 
-/* Once: what was agreed to no longer holds. */
+/* The warning comes once, when the agreed budget no longer suffices. */
 static void warn_of_budget(struct watching *watching, const struct bourse_job_row *row)
 {
     int64_t micro = 0;
@@ -60,7 +60,7 @@ static bool on_row(void *context, const struct bourse_job_row *row)
     } else {
         progress_job(&watching->progress, row, watching->replanning->percent);
         if (!watching->is_quiet && replanning_is_due(watching->replanning, row)) {
-            return false; /* no other call is made while it waits */
+            return false; /* a visitor must not make another call */
         }
         warn_of_budget(watching, row);
     }
@@ -80,7 +80,7 @@ static void plan_anew(struct invocation *invocation, struct watching *watching,
     }
 }
 
-/* Of the time there is from the beginning on; 0: for ever. */
+/* Returns the rest of the time to wait; 0: for ever. */
 static int64_t rest_ms(int64_t most_ms, int64_t began_ns)
 {
     const int64_t rest = most_ms - (clock_monotonic_ns() - began_ns) / NS_PER_MS;

@@ -1,5 +1,5 @@
-/* watch: a live view of one's jobs, or of one. Asks the market once a second; it ends with what it
- * watches. */
+/* This file runs watch, a live view of the user's jobs or of one job. It asks the market once a
+ * second and ends with the watched jobs. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/replanning.h"
 #include "consumer/command/job/watch.h"
@@ -18,21 +18,21 @@ enum { WATCHED_MAX = 64, ROUND_MS = 1000 };
 static const int64_t LINE_NS = 5 * NS_PER_S;
 
 struct watched {
-    struct bourse_job_row row; /* the last one seen; its leases belong to the list it came in */
+    struct bourse_job_row row; /* last row seen; the row's list owns the leases */
     struct pace pace;
-    bool is_told; /* its end has been printed */
+    bool is_told; /* its end was printed */
     int64_t told_ns;
     uint64_t told_done;
     struct replanning replanning;
-    char note[REPLAN_TEXT]; /* what the last plan says; "": it goes as it was planned */
+    char note[REPLAN_TEXT]; /* text of the last replan; "": the job keeps to its plan */
 };
 
 struct view {
     struct invocation *invocation;
-    const char *id; /* NULL: every job that is open, or becomes so */
+    const char *id; /* NULL: every job that is open or becomes open */
     bool terminal, lost;
     struct screen screen;
-    struct watched *watched; /* WATCHED_MAX */
+    struct watched *watched; /* room for WATCHED_MAX */
     size_t count;
 };
 
@@ -119,7 +119,7 @@ static void add_watched(struct grid *table, const struct watched *watched)
     grid_add(table, cells);
 }
 
-/* A line for each thing that it says: what does not fit on a line of the terminal is cut. */
+/* Each statement of the note gets a line, because the terminal cuts long lines. */
 static void print_note(const char *note, FILE *to)
 {
     for (const char *at = note; *at != '\0';) {
@@ -152,7 +152,7 @@ static void print_view(const struct view *view, FILE *to)
     }
 }
 
-/* Over what stood there before. */
+/* The new view replaces the one on the screen. */
 static void redraw(struct view *view)
 {
     char *text = NULL;
@@ -162,7 +162,7 @@ static void redraw(struct view *view)
         return;
     }
     print_view(view, to);
-    (void)fclose(to); /* memory: nothing to lose */
+    (void)fclose(to); /* a memory stream has nothing to lose */
     if (text != NULL) {
         screen_draw(&view->screen, text);
     }
@@ -171,7 +171,7 @@ static void redraw(struct view *view)
 
 /* ---------------------------------------------------------------- elsewhere */
 
-/* A line when a job is first seen, when it has moved on after a while, and when it has ended. */
+/* Prints a line when a job is first seen, when it moved on after a while, and when it ended. */
 static void print_changes(struct view *view)
 {
     int64_t now_ns = clock_monotonic_ns();
@@ -213,7 +213,7 @@ static void show(struct view *view)
 
 /* ---------------------------------------------------------------- the command */
 
-/* Until the next look; what is lost or comes back in the meantime is shown at once. */
+/* Shows at once, between two looks, that the broker was lost or came back. */
 static bool on_row(void *context, const struct bourse_job_row *row)
 {
     struct view *view = context;
@@ -230,7 +230,8 @@ static bool on_row(void *context, const struct bourse_job_row *row)
     return true;
 }
 
-/* What no longer goes as it was planned. On a terminal it stands below the table. */
+/* Plans jobs anew that no longer keep to their plan. On a terminal the note stands below the
+ * table. */
 static void plan_anew(struct view *view)
 {
     const bool is_drawn = view->terminal && !view->invocation->json;
@@ -244,7 +245,7 @@ static void plan_anew(struct view *view)
     }
 }
 
-/* One look at the market; false when that ends the watch, with the error. */
+/* Looks at the market once. Returns false and the error when the watch must end. */
 static bool look(struct view *view, struct bourse_error *error)
 {
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
@@ -254,7 +255,7 @@ static bool look(struct view *view, struct bourse_error *error)
     take_rows(view, jobs);
     plan_anew(view);
     show(view);
-    for (size_t i = 0; i < view->count; i++) { /* the leases go with the list */
+    for (size_t i = 0; i < view->count; i++) { /* the list owns the leases */
         view->watched[i].row.leases = NULL;
         view->watched[i].row.lease_count = 0;
     }

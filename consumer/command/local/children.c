@@ -19,8 +19,8 @@
 
 enum { LIST_BYTES_MAX = 4096, PATH_SIZE = PATH_MAX };
 
-/* Field 22 of /proc/PID/stat; 0 when there is no such process. The name before it may hold anything
- * but ends at the last ')'. */
+/* Returns field 22 of /proc/PID/stat, or 0 without such a process. The name before it may hold
+ * anything, but ends at the last ')'. */
 static uint64_t start_time(pid_t pid)
 {
     char path[64];
@@ -71,7 +71,7 @@ static _Noreturn void exec_child(const char *path, char *const *arguments, int l
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
     if (tied) {
-        (void)setpgid(0, 0); /* Ctrl-C is ours to pass on */
+        (void)setpgid(0, 0); /* this process passes Ctrl-C on */
         (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (getppid() != parent) {
             _exit(127);
@@ -113,8 +113,8 @@ bool child_start(const char *name, const char *program, char *const *arguments, 
     (void)snprintf(ret_child->name, sizeof ret_child->name, "%s", name);
     ret_child->pid = pid;
     ret_child->started = start_time(pid);
-    ret_child->fd =
-        open_pid(pid); /* ours: the number cannot be used again before we have waited for it */
+    /* The process is a child, so its number cannot be reused before this process waits for it. */
+    ret_child->fd = open_pid(pid);
     return true;
 }
 
@@ -130,7 +130,7 @@ bool child_open(const char *name, pid_t pid, uint64_t started, struct child *ret
     *ret_child = (struct child){.pid = pid, .started = started, .fd = -1};
     (void)snprintf(ret_child->name, sizeof ret_child->name, "%s", name);
     ret_child->fd = pid > 1 ? open_pid(pid) : -1;
-    /* The descriptor first, then the time: if both fit, it is the one. */
+    /* The descriptor is opened before the time is read: if both fit, it is the right process. */
     if (ret_child->fd < 0 || start_time(pid) != started || !child_running(ret_child)) {
         child_close(ret_child);
         return false;
@@ -167,7 +167,7 @@ bool child_stop(struct child *child, int timeout_ms)
         (void)syscall(SYS_pidfd_send_signal, child->fd, SIGKILL, NULL, 0);
         gone = wait_gone(child, timeout_ms);
     }
-    (void)waitpid(child->pid, NULL, WNOHANG); /* when it was our own */
+    (void)waitpid(child->pid, NULL, WNOHANG); /* for a child of this process */
     child_close(child);
     return gone;
 }
@@ -188,7 +188,7 @@ int child_result(struct child *child, int timeout_ms)
 void child_close(struct child *child)
 {
     if (child->fd >= 0) {
-        (void)close(child->fd); /* a pidfd: nothing to lose */
+        (void)close(child->fd); /* a pidfd has nothing to lose */
     }
     *child = (struct child){.fd = -1};
 }

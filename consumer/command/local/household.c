@@ -55,7 +55,7 @@ static bool find_user(const char *user, struct household *household, struct prob
     return true;
 }
 
-/* Whether the agent's user may walk through every folder above. */
+/* Checks that the agent's user may pass through every folder above. */
 static bool can_pass(const struct household *household, struct problem *ret_problem)
 {
     char path[PATH_SIZE];
@@ -66,7 +66,7 @@ static bool can_pass(const struct household *household, struct problem *ret_prob
         struct stat status;
         if (stat(path, &status) != 0) {
             if (errno == ENOENT) {
-                continue; /* made later, so that all pass */
+                continue; /* made later, so that every user may pass */
             }
             problem_set(ret_problem, "%s: %s", path, strerror(errno));
             return false;
@@ -105,8 +105,8 @@ static bool absolute(const char *folder, char *ret_path, size_t capacity,
     return true;
 }
 
-/* What lies above is passed through by the agent's user, so it must not be 0700 as private_folder
- * would make it. */
+/* The agent's user passes through the parents, so they must not be 0700 as private_folder would
+ * make them. */
 static void make_system_parents(const char *folder)
 {
     char path[PATH_SIZE];
@@ -114,7 +114,7 @@ static void make_system_parents(const char *folder)
     mode_t before = umask(0022);
     for (char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
         *at = '\0';
-        (void)mkdir(path, 0755); /* there already, or private_folder's to say */
+        (void)mkdir(path, 0755); /* already there, or private_folder reports the fault */
         *at = '/';
     }
     (void)umask(before);
@@ -139,7 +139,8 @@ bool household_open(const char *folder, const char *user, bool create,
     if (!ret_household->root || !create) {
         return true;
     }
-    /* setgid: what the broker makes in it, its sockets too, belongs to that group. */
+    /* The setgid bit gives everything that the broker makes there, its sockets too, to this
+     * group. */
     if (chown(ret_household->folder, 0, ret_household->agent_gid) != 0 ||
         chmod(ret_household->folder, 02710) != 0) {
         problem_set(ret_problem, "%s: %s", ret_household->folder, strerror(errno));
@@ -192,7 +193,7 @@ static bool write_broker_config(const struct household *household,
            file_write(path, text, (size_t)length, 0600, ret_problem);
 }
 
-/* "xz,gzip" as a YAML list of quoted texts; "" for none. */
+/* Writes "xz,gzip" as a YAML list of quoted texts; "" for none. */
 static bool program_list(const char *programs, char *ret_text, size_t capacity,
                          struct problem *ret_problem)
 {
@@ -248,14 +249,14 @@ static bool write_provider_config(const struct household *household, const char 
 
 /* ---------------------------------------------------------------- as the agent's user */
 
-/* What lies in the agent's folder is made by the agent's user, so that it can be read by it, and so
- * that what it cannot reach is noticed now. */
+/* The agent's user makes the files in the agent's folder, so that the agent can read them and a
+ * missing right shows now. */
 static bool become_agent(const struct household *household, struct problem *ret_problem)
 {
     if (household->root &&
         (setegid(household->agent_gid) != 0 || seteuid(household->agent_uid) != 0)) {
         problem_set(ret_problem, "becoming user %s: %s", household->user, strerror(errno));
-        return false; /* and the caller ends the program */
+        return false; /* the caller ends the program */
     }
     return true;
 }
@@ -323,7 +324,7 @@ static void remove_made(const char *folder, const char *name, bool was_made)
 {
     char path[PATH_SIZE];
     if (was_made && join_path(path, folder, name)) {
-        (void)unlink(path); /* what was not even made is not there */
+        (void)unlink(path); /* a failed call may not have made it */
     }
 }
 
@@ -333,7 +334,7 @@ void household_clear(const struct household *household, const struct household_m
     if (join_path(agent, household->folder, MARKET_PROVIDER)) {
         remove_made(agent, MARKET_PROVIDER_CONFIG, made->agent_config);
         remove_made(agent, MARKET_PROVIDER_KEY, made->agent_key);
-        (void)rmdir(agent); /* unless something is in it */
+        (void)rmdir(agent); /* fails while something is in it */
     }
     remove_made(household->folder, MARKET_BROKER_CONFIG, made->broker_config);
     remove_made(household->folder, MARKET_OWNER_KEY, made->owner_key);

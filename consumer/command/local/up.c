@@ -1,4 +1,5 @@
-/* up, down: an embedded market, from nothing to a device on offer, and away again. */
+/* This file runs up and down, which start an embedded market with a device on offer and stop it
+ * again. */
 #include "consumer/client/client.h"
 #include "consumer/command/local/children.h"
 #include "consumer/command/local/household.h"
@@ -40,16 +41,16 @@ struct embedded {
     int signals;
     bool detach;
     int64_t deadline_ns;
-    off_t log_size;       /* of the agent, as far as it was looked at */
-    bool is_refusal_told; /* the last that the log said of what the market does not take */
-    uint32_t slots;       /* that its agent offers */
-    int64_t price_micro;  /* the least of its asks */
+    off_t log_size;       /* size of the agent's log at the last look */
+    bool is_refusal_told; /* the market's last refusal was shown */
+    uint32_t slots;       /* slots that its agent offers */
+    int64_t price_micro;  /* lowest price of its asks */
 };
 
 static void path_in(const struct embedded *embedded, const char *name, char ret_path[PATH_SIZE])
 {
-    (void)snprintf(ret_path, PATH_SIZE, "%s/%s", embedded->household.folder,
-                   name); /* household_open bounds it */
+    /* household_open bounds the length. */
+    (void)snprintf(ret_path, PATH_SIZE, "%s/%s", embedded->household.folder, name);
 }
 
 /* ---------------------------------------------------------------- waiting */
@@ -60,7 +61,7 @@ static bool asked_to_end(const struct embedded *embedded)
     return read(embedded->signals, &info, sizeof info) == (ssize_t)sizeof info;
 }
 
-/* The end of a log, for when its program gave up. */
+/* Returns the last line of a log, for a program that gave up. */
 static void log_tail(const char *path, char ret_text[LOG_TAIL])
 {
     struct problem problem;
@@ -81,7 +82,7 @@ static void log_tail(const char *path, char ret_text[LOG_TAIL])
     free(text);
 }
 
-/* Waits a little for a signal, or for one of the two to die. True: nothing of that happened yet. */
+/* Waits a little for a signal or for the end of a process. Returns true when none came. */
 static bool pause_ok(struct embedded *embedded, const char *what, int *ret_status)
 {
     struct pollfd waits[] = {{.fd = embedded->signals, .events = POLLIN},
@@ -123,8 +124,8 @@ static bool wait_market(struct embedded *embedded, int *ret_status)
     struct market market;
     struct problem problem;
     path_in(embedded, MARKET_FILE, path);
-    /* The file of a broker that is gone, or of one that runs and will not let ours in, says nothing
-     * of ours. */
+    /* The file may belong to a broker that is gone, or to a running one that keeps this broker out.
+     * Only the process number tells. */
     while (access(path, F_OK) != 0 || !market_read(path, &market, &problem) ||
            market.pid != embedded->broker.pid) {
         if (!pause_ok(embedded, "the broker is not ready yet", ret_status)) {
@@ -134,7 +135,7 @@ static bool wait_market(struct embedded *embedded, int *ret_status)
     return true;
 }
 
-/* Its asks that stand, those whose slots are let among them. */
+/* The sum covers the standing asks, leased slots included. */
 static bool add_offer(void *context, const struct bourse_device *device)
 {
     struct embedded *embedded = context;
@@ -163,9 +164,9 @@ static off_t agent_log_size(const struct embedded *embedded)
     return stat(path, &log) == 0 ? log.st_size : 0;
 }
 
-/* The market may be why the agent offers nothing, a price band above all: its owner, who alone can
- * mend that, is told while both run and --wait lasts. The agent tries again, and its log has it
- * last. */
+/* The market may be the reason that the agent offers nothing, most of all by its price band. Only
+ * the market's owner can change this, so the user is told while both processes run and --wait
+ * lasts. The agent tries again, and its log ends with the last refusal. */
 static void tell_refusal(struct embedded *embedded)
 {
     char path[PATH_SIZE];
@@ -234,7 +235,7 @@ static bool start_both(struct embedded *embedded, int *ret_status)
 {
     char agent[PATH_SIZE];
     path_in(embedded, MARKET_PROVIDER, agent);
-    embedded->log_size = agent_log_size(embedded); /* what a former one said is over */
+    embedded->log_size = agent_log_size(embedded); /* older lines of the log do not count */
     return start_child(embedded, &embedded->broker, "broker", "bourse-broker",
                        embedded->household.folder, ret_status) &&
            wait_market(embedded, ret_status) &&
@@ -260,7 +261,7 @@ static bool list_children(struct embedded *embedded, int *ret_status)
     return true;
 }
 
-/* How other commands find it, where they would not, and what they use instead. */
+/* Tells how other commands find this market, when they would use another one. */
 static void say_where(const struct embedded *embedded, const char *market)
 {
     const struct setting_value *used = &embedded->invocation->settings.items[SETTING_MARKET];
@@ -277,7 +278,7 @@ static void say_where(const struct embedded *embedded, const char *market)
                   embedded->household.folder);
 }
 
-/* As whom a process of the market runs, which counts where root has started it. */
+/* A process of the market may run as another user when root started it. */
 static void look_at_standing(const struct child *child, char ret_text[STANDING_SIZE])
 {
     if (!capability_standing(child->pid, ret_text, STANDING_SIZE)) {
@@ -323,8 +324,8 @@ static void say_ready(const struct embedded *embedded)
 static bool stop_both(struct embedded *embedded)
 {
     disconnect_broker(embedded->invocation);
-    bool gone = child_stop(&embedded->provider,
-                           STOP_MS); /* it hands back what it holds while it still can */
+    /* The provider stops first, so that it can hand back its leases. */
+    bool gone = child_stop(&embedded->provider, STOP_MS);
     gone = child_stop(&embedded->broker, STOP_MS) && gone;
     char list[PATH_SIZE];
     path_in(embedded, CHILDREN_FILE, list);
@@ -332,7 +333,7 @@ static bool stop_both(struct embedded *embedded)
     return gone;
 }
 
-/* Until Ctrl-C, or until one of the two dies. */
+/* Waits for Ctrl-C or for the end of a process. */
 static int watch_over(struct embedded *embedded)
 {
     disconnect_broker(embedded->invocation);
@@ -410,8 +411,8 @@ static bool already_up(struct embedded *embedded, int *ret_status)
     return count > 0;
 }
 
-/* The agent itself says whether it can be what was asked for. Run before anything else is, so that
- * a wrong option leaves nothing behind. */
+/* The agent itself checks the request before anything else runs, so that a wrong option leaves
+ * nothing behind. */
 static bool agent_agrees(struct embedded *embedded, int *ret_status)
 {
     char agent[PATH_SIZE];
@@ -475,7 +476,7 @@ static bool furnish(struct embedded *embedded, const struct household_wishes *wi
     return true;
 }
 
-/* The folder of the market in use, when `bourse up` made it: the owner's key is there. */
+/* Returns the folder of the market in use when `bourse up` made it; the owner's key shows that. */
 static bool used_folder(const struct invocation *invocation, char *ret_folder, size_t capacity)
 {
     char key[SETTING_VALUE_SIZE + 32];
@@ -486,11 +487,11 @@ static bool used_folder(const struct invocation *invocation, char *ret_folder, s
     if (length == 0 || access(key, F_OK) != 0) {
         return false;
     }
-    (void)snprintf(ret_folder, capacity, "%.*s", length, file); /* as long as a setting at most */
+    (void)snprintf(ret_folder, capacity, "%.*s", length, file); /* no longer than a setting */
     return true;
 }
 
-/* Where `up` makes a market is said by --dir alone; `down` ends the one in use. */
+/* `up` takes its folder from --dir alone; `down` ends the market in use. */
 static bool open_folder(struct invocation *invocation, bool create, struct household *ret_household,
                         int *ret_status)
 {
@@ -533,7 +534,8 @@ int command_up(struct invocation *invocation)
     if (up) {
         say_ready(&embedded);
     } else {
-        /* The next one goes by its own options; the keys are the market's accounts by now. */
+        /* The next start goes by its own options. The keys stay, because they are accounts of the
+         * market by now. */
         embedded.made = (struct household_made){.agent_config = embedded.made.agent_config};
         household_clear(&embedded.household, &embedded.made);
     }
@@ -549,7 +551,7 @@ int command_up(struct invocation *invocation)
     if (!stop_both(&embedded)) {
         return complain(invocation, BOURSE_LOCAL, "a process of the market does not end");
     }
-    (void)close(embedded.signals); /* a signalfd: nothing to lose */
+    (void)close(embedded.signals); /* a signalfd has nothing to lose */
     return status;
 }
 
@@ -577,13 +579,13 @@ int command_down(struct invocation *invocation)
                         household.folder);
     }
     bool gone = true;
-    for (size_t i = 0; i < count;
-         i++) { /* a foreground `up` stops the other two itself: then they are gone */
+    /* A foreground `up` stops the other two itself; they are gone then. */
+    for (size_t i = 0; i < count; i++) {
         gone = child_stop(&running[i], (int)(wait_ms > INT_MAX ? INT_MAX : wait_ms)) && gone;
     }
     char list[PATH_SIZE];
     (void)snprintf(list, sizeof list, "%s/" CHILDREN_FILE, household.folder);
-    (void)unlink(list); /* a foreground `up` has done it */
+    (void)unlink(list); /* a foreground `up` may have done this */
     if (!gone) {
         return complain(invocation, BOURSE_TIMED_OUT, "a process of the market does not end");
     }

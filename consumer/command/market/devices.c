@@ -1,4 +1,5 @@
-/* devices: those on the market, one line each or one in full, figure by figure with its source. */
+/* This file runs devices, which shows the devices on the market. Each has one line, or one is shown
+ * in full with the source of every figure. */
 #include "consumer/command/output.h"
 #include "consumer/command/plan/catalogue.h"
 
@@ -31,20 +32,21 @@ static const char *size_named(const struct bourse_device *device, const char *na
 #define GIGA INT64_C(1000000000)
 #define MEGA INT64_C(1000000)
 
-/* A rate as people read it, of what stands in so many operations: 12 GFLOPS. */
+/* Writes a rate in a short form such as "12 GFLOPS"; `unit` is the number of operations of one step
+ * of the figure. */
 static void rate_text(int64_t figure, int64_t unit, char ret_text[UNITS_TEXT_SIZE])
 {
     int64_t rate;
     units_short(UNITS_FLOPS, checked_mul(figure, unit, &rate) ? rate : INT64_MAX, ret_text);
 }
 
-/* Where a figure is from, for people. */
+/* Returns the source of a figure in words for people. */
 static const char *source_text(const struct bourse_attribute *figure)
 {
     return strcmp(figure->source, "declared") == 0 ? "declared by its owner" : figure->source;
 }
 
-/* What is said of its speed, and by whom: "12 GFLOPS, 9.3 GiB/s declared by its owner". */
+/* Writes the known speed and its source: "12 GFLOPS, 9.3 GiB/s declared by its owner". */
 static void figures_text(const struct bourse_device *device, char *ret_text, size_t capacity)
 {
     const struct bourse_attribute *gflops = number_named(device, "gflops");
@@ -64,7 +66,7 @@ static void figures_text(const struct bourse_device *device, char *ret_text, siz
     }
 }
 
-/* Why nobody can buy it, where that is so. */
+/* Returns the price, or why nobody can buy. */
 static const char *price_cell(const struct bourse_device *device)
 {
     if (device->standing.withdrawn_ms > 0) {
@@ -130,7 +132,7 @@ static bool add_device(void *context, const struct bourse_device *device)
 
 /* ---------------------------------------------------------------- one in full */
 
-/* As people read it, of any field. */
+/* Writes a figure of any field in a form for people. */
 static void figure_text(const char *name, int64_t value, char ret_text[UNITS_TEXT_SIZE])
 {
     if (strcmp(name, "gflops") == 0) {
@@ -142,7 +144,7 @@ static void figure_text(const char *name, int64_t value, char ret_text[UNITS_TEX
     }
 }
 
-/* Every figure that a device may have: what this one does not say is unknown. */
+/* Prints every figure that a device may have; a missing one is unknown. */
 static void print_figures(const struct bourse_device *device, bool color)
 {
     static const char *const titles[] = {"FIGURE", "VALUE", "SOURCE"};
@@ -166,7 +168,7 @@ static void print_figures(const struct bourse_device *device, bool color)
     grid_fini(&table);
 }
 
-/* What else jobs may ask of it, by name: those of one name together. */
+/* Prints the other attributes that jobs may ask for; values of one name stand together. */
 static void print_facts(const struct bourse_device *device)
 {
     const char *last = "";
@@ -207,7 +209,7 @@ static void print_device(const struct bourse_device *device, bool color)
 }
 
 struct one {
-    const char *word; /* a label, PROVIDER/LABEL, or the beginning of an id */
+    const char *word; /* a label, PROVIDER/LABEL, or first digits of an id */
     struct invocation *invocation;
     json_t *list;
     size_t found;
@@ -264,7 +266,7 @@ static int show_one(struct invocation *invocation, const char *word)
 
 /* ---------------------------------------------------------------- the command */
 
-/* `--operations` is about no device, and nothing else goes with it. */
+/* `--operations` is about no device, and no other option goes with it. */
 static int list_operations(struct invocation *invocation)
 {
     if (option_given(invocation, "catalogue") || option_given(invocation, "estimate") ||

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The broker is away, or is there again. */
+/* Tells the user that the broker is away, or is back. */
 static void say_lost(bool is_lost)
 {
     (void)fputs(is_lost ? "bourse: the broker cannot be reached; waiting for it\n"
@@ -20,7 +20,7 @@ static void say_lost(bool is_lost)
 
 struct book_view {
     const struct invocation *invocation;
-    const char *instrument; /* of asks; NULL: all */
+    const char *instrument; /* instrument of the asks; NULL: all */
     bool is_terminal, is_lost;
     struct screen screen;
 };
@@ -30,7 +30,7 @@ static bool is_wanted(const struct book_view *view, const struct bourse_depth *d
     return depth->is_bid || view->instrument == NULL || strcmp(depth->of, view->instrument) == 0;
 }
 
-/* "2 for some accounts only, 1 at some hours", of the asks of a level; or "". */
+/* Writes the conditions of a level's asks: "2 for some accounts only, 1 at some hours", or "". */
 static void conditions_text(const struct bourse_depth *level, char ret_text[CELL_SIZE])
 {
     const struct {
@@ -60,8 +60,8 @@ static bool has_conditions(const struct bourse_news *news)
     return has;
 }
 
-/* One line, whose keys are those of `book --json`, but that asks have `orders` for `providers`, and
- * of their conditions how many have which. */
+/* Prints one line with the keys of `book --json`. Asks have `orders` in place of `providers`, and
+ * the number of orders with each condition. */
 static void print_json_book(const struct book_view *view, const struct bourse_news *news)
 {
     json_t *asks = json_array();
@@ -135,14 +135,14 @@ static void draw_book(struct book_view *view, const struct bourse_news *news)
         return;
     }
     print_grids(view, news, to);
-    (void)fclose(to); /* memory: nothing to lose */
+    (void)fclose(to); /* a memory stream has nothing to lose */
     if (text != NULL) {
         screen_draw(&view->screen, text);
     }
     free(text);
 }
 
-/* Those in force first of all, and others when they are set. */
+/* The bands in force are printed first, and again after each change. */
 static void print_new_bands(const struct bourse_news *news)
 {
     if (news->has_new_bands) {
@@ -181,7 +181,7 @@ static bool on_book(void *context, const struct bourse_news *news)
     struct book_view *view = context;
     if (news->is_lost != view->is_lost) {
         view->is_lost = news->is_lost;
-        view->screen.lines = 0; /* what is said stays */
+        view->screen.lines = 0; /* earlier lines stay on the screen */
         say_lost(view->is_lost);
     }
     if (news->is_lost) {
@@ -194,7 +194,7 @@ static bool on_book(void *context, const struct bourse_news *news)
     } else {
         print_changes(view, news);
     }
-    return fflush(stdout) == 0; /* nobody reads any more */
+    return fflush(stdout) == 0; /* the reader may be gone */
 }
 
 int follow_book(struct invocation *invocation)
@@ -221,7 +221,7 @@ int follow_book(struct invocation *invocation)
 
 struct trades_view {
     struct invocation *invocation;
-    uint64_t limit; /* of those before the first news */
+    uint64_t limit; /* number of trades before the first news */
     bool is_lost, has_begun, has_failed;
     uint64_t seen; /* log index of the last news */
     struct bourse_error error;
@@ -245,10 +245,10 @@ static void print_trade(const struct invocation *invocation, const struct bourse
     }
 }
 
-struct missed { /* newest first */
+struct missed { /* missed trades, newest first */
     struct bourse_trade *trades;
     size_t count, capacity;
-    uint64_t after, through; /* log index */
+    uint64_t after, through; /* range of log indices */
     uint64_t most;           /* 0: all */
 };
 
@@ -259,7 +259,7 @@ static bool take_missed(void *context, const struct bourse_trade *trade)
         return false;
     }
     if (trade->index > missed->through) {
-        return true; /* the news to come tell it */
+        return true; /* later news will tell this trade */
     }
     if (missed->count == missed->capacity) {
         size_t capacity = 2 * missed->capacity + 64;
@@ -274,7 +274,7 @@ static bool take_missed(void *context, const struct bourse_trade *trade)
     return true;
 }
 
-/* From the ledger, oldest first: what no news tell. */
+/* The ledger has the trades that no news told; they are printed oldest first. */
 static bool print_missed(struct trades_view *view, uint64_t through)
 {
     struct missed missed = {
@@ -298,7 +298,7 @@ static bool on_trades(void *context, const struct bourse_news *news)
         return true;
     }
     if (news->is_anew) {
-        /* Those that came with the news themselves are told by them. */
+        /* The trades in these news are printed from the news. */
         const uint64_t through = news->trade_count > 0 ? news->trades[0].index - 1 : news->index;
         view->has_failed = !print_missed(view, through);
     }
@@ -307,7 +307,7 @@ static bool on_trades(void *context, const struct bourse_news *news)
         print_trade(view->invocation, &news->trades[i]);
     }
     view->seen = news->index;
-    return fflush(stdout) == 0 && !view->has_failed; /* or nobody reads any more */
+    return fflush(stdout) == 0 && !view->has_failed; /* the reader may be gone */
 }
 
 int follow_trades(struct invocation *invocation, uint64_t limit)
@@ -329,7 +329,7 @@ int follow_trades(struct invocation *invocation, uint64_t limit)
 struct price_list {
     json_t *list; /* NULL: a table */
     struct grid table;
-    bool is_one; /* instrument: its minutes */
+    bool is_one; /* one instrument, by minutes */
     size_t count;
 };
 

@@ -1,4 +1,4 @@
-/* history: what the work of a job was measured to take on this market. */
+/* This file runs history, which shows the measured times of a job's work on this market. */
 #include "consumer/command/command.h"
 #include "consumer/command/output.h"
 
@@ -12,13 +12,13 @@
 enum { PLACE_SIZE = BOURSE_NAME_SIZE + BOURSE_ID_SIZE };
 
 struct rows {
-    json_t *list, *pace_list; /* NULL: as tables */
+    json_t *list, *pace_list; /* NULL: rows go to tables */
     struct grid table, paces;
     bool quiet;
     size_t count, pace_count;
 };
 
-/* The class, and of one device of it the beginning of its id. */
+/* Writes the class, and the first digits of the id of a single device. */
 static const char *devices_text(const struct bourse_measured *measured, char ret_text[PLACE_SIZE])
 {
     const char *of_class = measured->device_class[0] != '\0' ? measured->device_class : "-";
@@ -81,7 +81,7 @@ static bool add_row(void *context, const struct bourse_measured *measured)
     return true;
 }
 
-/* False after having said why not. */
+/* Returns false after a message. */
 static bool read_rows(struct invocation *invocation, struct rows *rows, int *ret_status)
 {
     const char *word = invocation->words[0];

@@ -1,4 +1,4 @@
-/* providers, book, trades: what the market looks like. */
+/* This file runs providers, book and trades, which show the market. */
 #include "consumer/command/market/follow.h"
 #include "consumer/command/market/instruments.h"
 #include "consumer/command/output.h"
@@ -96,7 +96,8 @@ static int book_as_json(const struct bourse_book *book)
                       BOURSE_OK);
 }
 
-/* "to 2 accounts, you among them; mon-fri 22:00-07:00 (UTC+01:00); 8h a day, 3h left", or "". */
+/* Writes "to 2 accounts, you among them; mon-fri 22:00-07:00 (UTC+01:00); 8h a day, 3h left", or
+ * "". */
 static void level_conditions(const struct bourse_ask_level *level, char *ret_text, size_t capacity)
 {
     char to[CELL_SIZE] = "";
@@ -123,7 +124,7 @@ static void level_conditions(const struct bourse_ask_level *level, char *ret_tex
     }
 }
 
-/* A column for conditions only where an ask has some. */
+/* The table has a column of conditions when an ask has any. */
 static void print_book(const struct bourse_book *book, bool color)
 {
     static const char *const ask_titles[] = {"INSTRUMENT", "ASK",       "FREE",
@@ -167,7 +168,8 @@ static void print_book(const struct bourse_book *book, bool color)
     print_bands(stdout, bourse_book_bands(book));
 }
 
-/* Both at once as one text, for free(); NULL: neither, or out of memory. */
+/* Joins both into one text, which the caller frees. NULL means that both are absent or memory is
+ * short. */
 static char *needs_of(const char *needs, const char *instrument)
 {
     if (instrument == NULL) {

@@ -1,4 +1,4 @@
-/* balance, ledger, receipt, verify: what was paid, and the proof of it. */
+/* This file runs balance, ledger, receipt and verify, which show payments and prove them. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/output.h"
 
@@ -22,7 +22,7 @@ enum { ENTRIES_MOST = 1 << 30, PATH_SIZE = 4096 };
 /* ---------------------------------------------------------------- balance and statement */
 
 struct statement {
-    json_t *list; /* NULL: to the table */
+    json_t *list; /* NULL: rows go to the table */
     struct grid table;
 };
 
@@ -154,14 +154,14 @@ int command_ledger(struct invocation *invocation)
 struct index_list {
     uint32_t *items;
     size_t count, capacity;
-    size_t not_accepted; /* of them: paid, and no result of the job */
-    uint64_t simulated;  /* of them, results of simulated devices */
+    size_t not_accepted; /* paid results that the job did not accept */
+    uint64_t simulated;  /* results of simulated devices */
     bool failed;
 };
 
 enum { STATUS_ACCEPTED = 0, STATUS_PAID = 1 };
 
-/* What was paid, accepted or not. */
+/* Collects every paid result, accepted or not. */
 static bool collect_paid(void *context, const struct bourse_outcome *outcome)
 {
     struct index_list *list = context;
@@ -184,7 +184,7 @@ static bool collect_paid(void *context, const struct bourse_outcome *outcome)
     return true;
 }
 
-/* The decided attempt of one subtask alone. */
+/* Looks at the deciding attempt of one subtask. */
 static bool look_at_one(void *context, const struct bourse_outcome *outcome)
 {
     struct index_list *list = context;
@@ -327,7 +327,8 @@ struct verification {
     struct grid table;
 };
 
-/* "not checked", "cheap (Freivalds; 5f3a91c2)": the digits are of the check's result. */
+/* Writes "not checked", or "cheap (Freivalds; 5f3a91c2)" with the first digits of the check's
+ * result. */
 static void check_text(const struct bourse_verified *verified, char ret_text[CELL_SIZE])
 {
     if (verified->check[0] == '\0') {
@@ -338,7 +339,7 @@ static void check_text(const struct bourse_verified *verified, char ret_text[CEL
     }
 }
 
-/* "ok", "ok, paid, not accepted", "program failed, paid, not accepted", "ok, simulated". */
+/* Writes "ok", "ok, paid, not accepted", "program failed, paid, not accepted", "ok, simulated". */
 static void outcome_text(const struct bourse_verified *verified, char ret_text[CELL_SIZE])
 {
     const char *status = verified->status == STATUS_ACCEPTED ? ""
@@ -405,7 +406,7 @@ static void verify_file(struct verification *verification, const char *path)
     struct bourse_verified verified;
     uint8_t *text = NULL;
     size_t length = 0;
-    if (access(path, R_OK) != 0) { /* nothing was verified, so nothing failed to be */
+    if (access(path, R_OK) != 0) { /* an unreadable file is missing, not unverified */
         (void)snprintf(error.text, sizeof error.text, "%s", strerror(errno));
         error.status = BOURSE_NOT_FOUND;
         note(verification, path, NULL, &error);

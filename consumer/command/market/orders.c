@@ -1,4 +1,4 @@
-/* order list, place, replace and cancel: what is one's own in the market. */
+/* This file runs order list, place, replace and cancel, for the account's own orders. */
 #include "consumer/command/output.h"
 
 #include "base/checked.h"
@@ -123,7 +123,7 @@ static bool match_order(void *context, const struct bourse_order *order)
     return true;
 }
 
-/* No order has that id: perhaps a job has, whose bids are gone. */
+/* No order has this id. A job may have it, with bids that are gone. */
 static int no_order(struct invocation *invocation, const char *prefix)
 {
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
@@ -146,7 +146,7 @@ static int no_order(struct invocation *invocation, const char *prefix)
     return complain_with(invocation, &error);
 }
 
-/* False, and what is wrong has been said: *ret_status is the exit status. */
+/* Returns false and the exit status after a message. */
 static bool find_order(struct invocation *invocation, struct order_search *search, int *ret_status)
 {
     struct bourse_error error;
@@ -162,7 +162,7 @@ static bool find_order(struct invocation *invocation, struct order_search *searc
     return *ret_status == BOURSE_OK;
 }
 
-/* What an ask has and a bid has not, or the other way round. */
+/* Checks that the options suit an ask or a bid; each has options of its own. */
 static bool options_fit(struct invocation *invocation, bool is_bid, int *ret_status)
 {
     static const char *const of_ask[] = {"price", "slots", NULL};
@@ -187,9 +187,9 @@ static bool options_fit(struct invocation *invocation, bool is_bid, int *ret_sta
     return says;
 }
 
-enum { SLOTS_MOST = 10000000 }; /* of an order, as the protocol has it */
+enum { SLOTS_MOST = 10000000 }; /* most slots of an order, by the protocol */
 
-/* Whether more budget is what it waits for. */
+/* Returns true when the job waits for a larger budget. */
 static bool is_short(const struct bourse_explanation *why)
 {
     bool is = false;
@@ -199,8 +199,8 @@ static bool is_short(const struct bourse_explanation *why)
     return is;
 }
 
-/* A bid that is now below every ask, or has no budget left for a lease, waits, perhaps for ever: as
- * `submit`, this says so. */
+/* A bid that is now below every ask, or lacks the budget for a lease, may wait for ever. The user
+ * is told, as in `submit`. */
 static void say_what_it_waits_for(struct invocation *invocation, const struct bourse_order *bid)
 {
     struct bourse_explanation why;
@@ -251,7 +251,7 @@ static int order_replace(struct invocation *invocation)
         return status;
     }
     to.order = search.found.is_bid ? search.found.job : search.found.id;
-    to.part = search.found.part > 0 ? (int64_t)search.found.part : -1; /* the job's id: all parts */
+    to.part = search.found.part > 0 ? (int64_t)search.found.part : -1; /* -1: all parts */
     struct bourse_error error;
     if (!bourse_replace(invocation->bourse, &to, &error)) {
         if (strcmp(error.name, "STATE") == 0 && strcmp(error.field, "slots") == 0) {
@@ -297,9 +297,9 @@ static int order_cancel(struct invocation *invocation)
 
 /* ---------------------------------------------------------------- an ask by hand */
 
-struct device_search { /* among the account's own */
+struct device_search { /* search among the account's own devices */
     const char *account;
-    const char *wanted; /* the beginning of an id, or a label */
+    const char *wanted; /* first digits of an id, or a label */
     char id[BOURSE_ID_SIZE];
     uint32_t slots;
     size_t matches;
@@ -319,7 +319,7 @@ static bool match_device(void *context, const struct bourse_device *device)
     return true;
 }
 
-/* False, and what is wrong has been said: *ret_status is the exit status. */
+/* Returns false and the exit status after a message. */
 static bool find_own_device(struct invocation *invocation, struct device_search *search,
                             int *ret_status)
 {
@@ -353,7 +353,7 @@ static bool find_own_device(struct invocation *invocation, struct device_search 
     return *ret_status == BOURSE_OK;
 }
 
-/* How long it stands, and the longest lease. False, and what is wrong has been said. */
+/* Reads the life of the ask and its longest lease. Returns false after a message. */
 static bool read_times(struct invocation *invocation, struct bourse_ask *ask)
 {
     if (!option_duration_ms(invocation, "for", &ask->good_for_ms) ||
@@ -376,7 +376,7 @@ static bool read_times(struct invocation *invocation, struct bourse_ask *ask)
     return true;
 }
 
-/* All values of an option that may be repeated. */
+/* Returns all values of an option that may be repeated. */
 static size_t values_of(const struct invocation *invocation, const char *name,
                         const char *ret_values[GIVEN_MAX])
 {
@@ -389,7 +389,7 @@ static size_t values_of(const struct invocation *invocation, const char *name,
     return count;
 }
 
-/* Whether higher bids may take its leases, and how. */
+/* Reads whether higher bids may take the leases, and the terms. */
 static bool read_terms(struct invocation *invocation, struct bourse_ask *ask)
 {
     ask->interruptible = option_given(invocation, "interruptible");

@@ -1,5 +1,5 @@
-/* devices --catalogue: what is known of devices by name, and what an operation would take on them.
- * Offline: nothing here asks a market. */
+/* This file runs devices --catalogue, which shows known devices and the time of an operation on
+ * them. The command works offline. */
 #include "consumer/command/plan/catalogue.h"
 
 #include "base/text.h"
@@ -16,9 +16,9 @@
 enum { IDS_MAX = 256 };
 
 struct figure_facts {
-    const char *name; /* for people */
-    const char *key;  /* for programs, with the unit */
-    double scale;     /* of the unit for people */
+    const char *name; /* name for people */
+    const char *key;  /* key for programs, with the unit */
+    double scale;     /* scale of the unit for people */
     const char *unit;
 };
 
@@ -53,7 +53,7 @@ struct cell {
     char text[64];
 };
 
-/* "989.4", "989.4?" when nobody confirmed it, "-" when unknown. */
+/* Writes "989.4", or "989.4?" for an unverified figure, or "-" for an unknown one. */
 static struct cell figure_cell(const struct figure *figure, double scale, const char *unit)
 {
     struct cell cell = {"-"};
@@ -107,7 +107,7 @@ static void add_row(struct grid *table, const struct catalogue_device *device)
                                     device->variant[0] != '\0' ? device->variant : device->kind};
     for (size_t i = 0; i < SHOWN; i++) {
         const struct figure_facts *about = &facts[shown[i]];
-        bool is_rate = shown[i] < FIGURE_SPARSITY; /* its unit stands in the title */
+        bool is_rate = shown[i] < FIGURE_SPARSITY; /* the title has the unit */
         texts[i] = figure_cell(&device->profile.figures[shown[i]], about->scale,
                                is_rate ? "" : about->unit);
         cells[2 + i] = texts[i].text;
@@ -163,7 +163,7 @@ static int show_device(struct invocation *invocation, const struct catalogue_dev
     struct grid table = grid_of(3, titles, "lrl");
     for (int i = 0; i < PROFILE_FIGURES; i++) {
         struct figure plain = device->profile.figures[i];
-        plain.unverified = false; /* said in full */
+        plain.unverified = false; /* the source column says so in full */
         struct cell value = figure_cell(&plain, facts[i].scale, facts[i].unit);
         const char *cells[] = {facts[i].name, value.text, source_text(&device->profile.figures[i])};
         grid_add(&table, cells);
@@ -179,7 +179,7 @@ static int show_device(struct invocation *invocation, const struct catalogue_dev
 
 /* ---------------------------------------------------------------- estimates */
 
-/* "1.11 ms", "12.4 us": three digits of what is a bound anyway. */
+/* Writes "1.11 ms" or "12.4 us"; three digits suffice for a bound. */
 static struct cell seconds_cell(const struct figure *figure)
 {
     static const struct {
@@ -198,7 +198,7 @@ static struct cell seconds_cell(const struct figure *figure)
     return cell;
 }
 
-/* What the time rests on, and what of the operation could not be counted. */
+/* Writes the term that bounds the time, and the figures that were unknown. */
 static struct cell bound_of(const struct operation *operation, const struct cost *cost)
 {
     static const char *const names[COST_TERMS] = {[COST_COMPUTE] = "compute",
@@ -216,22 +216,22 @@ static struct cell bound_of(const struct operation *operation, const struct cost
     return cell;
 }
 
-/* What was measured on the one device that is asked about. */
+/* Samples of one device give these figures. */
 struct measured {
-    struct cost_calibration calibrations[OPERATION_CLASSES]; /* of the operation's class */
+    struct cost_calibration calibrations[OPERATION_CLASSES]; /* filled for the operation's class */
     struct history history;
 };
 
-#define BELOW (1 - 1e-9) /* less than that of a bound is not rounding */
+#define BELOW (1 - 1e-9) /* a smaller ratio to the bound is not rounding */
 
 struct estimates {
     struct invocation *invocation;
     const struct operation *operation;
-    const struct measured *measured; /* NULL: nothing; the bound is all there is */
+    const struct measured *measured; /* NULL: no samples, so the bound is the estimate */
     json_t *list;
     struct grid table;
     size_t feasible;
-    bool is_below; /* what was measured is less than a bound */
+    bool is_below; /* the measured time is below a bound */
 };
 
 static json_t *json_estimate(const struct estimates *estimates,
@@ -433,15 +433,15 @@ static int show_estimates(struct invocation *invocation, const struct operation 
                                   .list = json_array(),
                                   .table = grid_of_estimates(measured)};
     enum operation_status status = operation_measure(operation, &size, NULL);
-    assert(status == OPERATION_OK); /* it was read as one */
+    assert(status == OPERATION_OK); /* the parser accepted the operation */
     (void)status;
     for (size_t i = 0; i < catalogue_count(); i++) {
         if (only == NULL || only == catalogue_at(i)) {
             estimate_one(&estimates, catalogue_at(i));
         }
     }
-    /* Of one device asked about by name, "it cannot" is the answer; of all of them, some always
-     * cannot. */
+    /* A single named device that cannot run the operation is a failure. Among all devices some
+     * always cannot. */
     int ending =
         print_estimates(&estimates, &size,
                         estimates.feasible == 0 ? bourse_exit_status(BOURSE_NO_MATCH) : BOURSE_OK);
@@ -450,7 +450,7 @@ static int show_estimates(struct invocation *invocation, const struct operation 
     return ending;
 }
 
-/* With `--samples FILE`: what was measured on `device`, which has to be named. */
+/* `--samples FILE` gives the measured times of `device`, which must be named. */
 static int show_measured(struct invocation *invocation, const struct operation *operation,
                          const struct catalogue_device *device, const char *path)
 {

@@ -1,5 +1,5 @@
-/* plan --dag: reads a graph file (formats/dag.h), has it planned (planner/schedule/portfolio.h),
- * and shows the schedule: in tables, as a timeline, as a picture in a file. */
+/* This file runs plan --dag, which reads a graph file (formats/dag.h), and plans the graph
+ * (planner/schedule/portfolio.h). Tables, a timeline or a picture show the result. */
 #include "consumer/command/plan/plan_dag.h"
 
 #include "base/cleanup.h"
@@ -23,13 +23,13 @@ struct plan {
     struct schedule *schedule;
     struct portfolio portfolio;
     bool is_auto;
-    enum portfolio_method method; /* otherwise */
-    uint32_t *sequence;           /* the tasks by start */
+    enum portfolio_method method; /* method when it is not auto */
+    uint32_t *sequence;           /* tasks by start */
     struct usage *usage;
     bool is_contended;
 };
 
-/* What is more is not listed in tables; --json has all. */
+/* Tables list no more rows than this; --json has all. */
 enum { TASKS_SHOWN = 100, PROCESSORS_SHOWN = 32, LINKS_SHOWN = 16 };
 
 static void plan_fini(struct plan *plan)
@@ -43,7 +43,7 @@ static void plan_fini(struct plan *plan)
 
 /* ---------------------------------------------------------------- refusals */
 
-/* Each with its own stable name: docs/errors.md. */
+/* Each refusal has its own stable name, see docs/errors.md. */
 static int refuse(struct plan *plan, enum bourse_status status, const char *name, const char *text)
 {
     struct bourse_error error = {.status = status};
@@ -78,7 +78,7 @@ static const char *graph_name(enum workload_status status)
     return names[status];
 }
 
-/* "a -> b -> c -> a" */
+/* Writes a cycle such as "a -> b -> c -> a". */
 static void write_cycle(const struct plan *plan, const struct workload_fault *fault, char *ret_text,
                         size_t capacity)
 {
@@ -232,7 +232,7 @@ static bool read_method(struct plan *plan)
     return false;
 }
 
-/* 0, or the exit status with which it was refused. */
+/* Returns 0, or the exit status after a message. */
 static int read_graph(struct plan *plan)
 {
     struct problem problem = {.text = ""};
@@ -324,7 +324,7 @@ static double gap_of(const struct plan *plan)
     return plan->schedule->makespan / plan->portfolio.bound - 1;
 }
 
-/* The best single processor; WORKLOAD_NONE: none can run all tasks. */
+/* Returns the best single processor, or WORKLOAD_NONE when none can run all tasks. */
 static uint32_t best_single(const struct workload *graph, double *ret_time)
 {
     uint32_t best = WORKLOAD_NONE;
@@ -337,7 +337,7 @@ static uint32_t best_single(const struct workload *graph, double *ret_time)
     return best;
 }
 
-/* Of the whole makespan. */
+/* The share is of the whole makespan. */
 static double share_of(const struct plan *plan, double busy)
 {
     return busy / plan->schedule->makespan;
@@ -480,7 +480,7 @@ static void show_processors(const struct plan *plan)
     say_others(count - shown, "processor");
 }
 
-/* Where links carry any number at once, none of them has a share. */
+/* A link that carries any number of transfers at once has no share. */
 static void show_links(const struct plan *plan)
 {
     static const char *const titles[] = {"LINK", "TRANSFERS", "BYTES", "BUSY", "SHARE"};
@@ -510,7 +510,7 @@ static void show_links(const struct plan *plan)
     say_others(usage->link_count - shown, "link");
 }
 
-/* "73 units" */
+/* Returns the unit of time, e.g. "units" in "73 units". */
 static const char *unit_of(const struct plan *plan)
 {
     return plain_text(plan->file->time_unit);

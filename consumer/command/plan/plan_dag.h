@@ -1,5 +1,5 @@
-/* consumer/command/plan/plan_dag.h - `bourse plan --dag FILE`: a task graph in, a schedule out. No
- * market is asked. */
+/* consumer/command/plan/plan_dag.h runs `bourse plan --dag FILE`, which makes a schedule from a
+ * task graph. The command asks no market. */
 #ifndef BOURSE_CONSUMER_COMMAND_PLAN_PLAN_DAG_H
 #define BOURSE_CONSUMER_COMMAND_PLAN_PLAN_DAG_H
 

@@ -1,6 +1,6 @@
-/* `plan FILE|JOB`: how a job would run on what is on offer, and what is left of one on what it has,
- * in the form of a plan of work (plan_work_show.c): subtasks, devices, a timeline, and how far that
- * is from the best possible. Nothing has run; what nobody knows is said to be unknown. */
+/* This file runs `plan FILE|JOB`, which plans a job on the present offers or the rest of one on its
+ * leases. The output has the form of a plan of work (plan_work_show.c): subtasks, devices, a
+ * timeline, and the gap to the bound. Nothing has run, and unknown figures are shown as unknown. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/output.h"
 #include "consumer/command/plan/picture.h"
@@ -21,18 +21,18 @@
 
 enum { ROWS_SHOWN = 100, PLACES_SHOWN = 32, SCHEDULE_MOST = 10000, CELL = 96 };
 
-struct planned { /* all that is shown */
+struct planned { /* everything that is shown */
     struct invocation *invocation;
     struct bourse_job *job;
     struct offer offer;
-    struct bourse_jobs *jobs; /* of a job that is there: its row; NULL: it is a file */
+    struct bourse_jobs *jobs; /* the job's row; NULL: a job file */
     struct job_plan *plan;
     int64_t *costs; /* by subtask */
 };
 
-enum source {                   /* what the time of a subtask rests on */
-              SOURCE_MEASURED,  /* on devices of that make, or of any where nobody knows the make */
-              SOURCE_ELSEWHERE, /* on others */
+enum source {                   /* basis of a subtask's time */
+              SOURCE_MEASURED,  /* on devices of the same instrument, or any if unknown */
+              SOURCE_ELSEWHERE, /* on other devices */
               SOURCE_DECLARED,
               SOURCE_GUESS,
               SOURCES,
@@ -54,7 +54,7 @@ static size_t part_of(const struct bourse_job *job, uint32_t index)
 
 /* ---------------------------------------------------------------- names and figures */
 
-/* "box/cpu", or the price, where nobody knows whose they are. */
+/* Writes "box/cpu", or the price of a place without a name. */
 static void write_place(const struct offered_place *place, char ret_text[CELL])
 {
     if (place->label[0] != '\0') {
@@ -95,7 +95,7 @@ static struct history_figure figure_of(const struct planned *planned, uint32_t i
                           part_of(planned->job, index), index);
 }
 
-/* `ret_samples`: of what was measured. */
+/* `ret_samples` counts the measured samples. */
 static enum source source_of(const struct planned *planned, uint32_t index, uint64_t *ret_samples)
 {
     const struct offered *offered = planned->plan->offered;
@@ -122,7 +122,7 @@ static void write_source(const struct planned *planned, uint32_t index, char ret
     }
 }
 
-/* How many subtasks' times rest on what. */
+/* Counts the subtasks by the source of their time. */
 static void count_sources(const struct planned *planned, uint32_t ret_counts[SOURCES])
 {
     memset(ret_counts, 0, SOURCES * sizeof *ret_counts);
@@ -132,7 +132,7 @@ static void count_sources(const struct planned *planned, uint32_t ret_counts[SOU
     }
 }
 
-/* The worst of all. */
+/* The weakest source of all subtasks counts. */
 static const char *whole_source(const struct planned *planned)
 {
     uint32_t counts[SOURCES];
@@ -144,8 +144,8 @@ static const char *whole_source(const struct planned *planned)
     return source_names[worst];
 }
 
-/* What `slot_ns` of slots of a place take, at their part of what the catalogue says that its device
- * takes at full load. */
+/* Returns the energy of `slot_ns` on a place: the slots' share of the device's power at full load,
+ * from the catalogue. */
 static struct figure energy_of(const struct planned *planned, size_t number, int64_t slot_ns)
 {
     struct figure energy = offered_power(&planned->plan->offered->places[number]);
@@ -159,7 +159,7 @@ static int64_t slot_ns_of(const struct planned *planned, uint32_t index)
     return (run->end_ns - run->start_ns) * planned->job->parts[part_of(planned->job, index)].slots;
 }
 
-/* Unknown, if it is of any place that is used. */
+/* The sum is unknown when any used place is unknown. */
 static struct figure whole_energy(const struct planned *planned)
 {
     const struct deal *deal = planned->plan->deal;
@@ -180,11 +180,11 @@ static json_t *json_energy(const struct figure *energy)
     return energy->source == FIGURE_UNKNOWN ? json_null() : json_real(energy->value);
 }
 
-/* By subtask, its part of what its place costs: together they are that. False without memory. */
+/* Divides each place's cost among its subtasks exactly. Returns false when memory is short. */
 static bool share_costs(struct planned *planned)
 {
     const struct deal *deal = planned->plan->deal;
-    int64_t *slot_ns = calloc(deal->device_count, sizeof *slot_ns); /* of those before */
+    int64_t *slot_ns = calloc(deal->device_count, sizeof *slot_ns); /* of earlier subtasks */
     int64_t *shared = calloc(deal->device_count, sizeof *shared);
     planned->costs = calloc(deal->subtasks, sizeof *planned->costs);
     const bool has_room = slot_ns != NULL && shared != NULL && planned->costs != NULL;
@@ -195,7 +195,7 @@ static bool share_costs(struct planned *planned)
         slot_ns[run->device] += slot_ns_of(planned, i);
         const bool fits = checked_muldiv_ceil(slot_ns[run->device], place->slots.price_micro,
                                               NS_PER_HOUR, &cost_micro);
-        assert(fits); /* it is no more than all of the place's, which does */
+        assert(fits); /* it is at most the place's cost, which fits */
         planned->costs[i] = cost_micro - shared[run->device];
         shared[run->device] = cost_micro;
     }
@@ -204,8 +204,8 @@ static bool share_costs(struct planned *planned)
     return has_room;
 }
 
-/* What comes to a place: of its own by each subtask, and once what all share. What subtasks hand on
- * is not known. */
+/* Returns the bytes that come to a place: each subtask's own inputs, and the shared files once.
+ * Files between subtasks have no known size. */
 static uint64_t bytes_to(const struct planned *planned, size_t place)
 {
     const struct deal *deal = planned->plan->deal;
@@ -256,7 +256,7 @@ static bool name_subtasks(const struct planned *planned, struct drawing *drawing
 {
     const uint32_t count = planned->plan->deal->subtasks;
     if (job_plan_name(planned->plan, 0) == NULL) {
-        return true; /* they are numbers */
+        return true; /* the subtasks have numbers */
     }
     drawing->names = calloc(count, sizeof *drawing->names);
     for (uint32_t i = 0; drawing->names != NULL && i < count; i++) {
@@ -302,7 +302,7 @@ static bool draw(const struct planned *planned, struct drawing *drawing)
     return true;
 }
 
-/* NULL without memory. `style` NULL: as SVG. */
+/* Returns NULL when memory is short. `style` NULL draws SVG. */
 static char *draw_text(const struct planned *planned, const struct picture_style *style)
 {
     struct drawing drawing = {.names = NULL};
@@ -349,7 +349,7 @@ static void add_subtask(const struct planned *planned, struct grid *table, uint3
     grid_add(table, cells);
 }
 
-/* Each subtask, in the order in which they are submitted. */
+/* Shows each subtask, in the order of submission. */
 static void show_subtasks(const struct planned *planned)
 {
     static const char *const titles[] = {"SUBTASK", "DEVICE", "START", "TIME",
@@ -365,9 +365,9 @@ static void show_subtasks(const struct planned *planned)
     say_others(deal->subtasks - shown, "subtask");
 }
 
-struct share { /* what a place has of a part */
+struct share { /* the work of one place in a part */
     uint32_t subtasks;
-    uint32_t first; /* one of them */
+    uint32_t first; /* one of its subtasks */
     int64_t slot_ns;
     int64_t first_ns, busy_ns, cost_micro, bytes;
 };
@@ -397,7 +397,7 @@ static void add_share(const struct planned *planned, struct grid *table, size_t 
     grid_add(table, cells);
 }
 
-/* Where they are many and alike: what each place has of each part. */
+/* A job of many alike subtasks shows one row for each place and part. */
 static void show_parts(const struct planned *planned)
 {
     static const char *const titles[] = {"SUBTASKS", "DEVICE", "START", "WORK",
@@ -596,7 +596,7 @@ static double seconds_of(int64_t ns)
     return (double)ns / NS_PER_S;
 }
 
-/* When all that a subtask waits for has ended; from then on it waits for slots. */
+/* A subtask is ready when all tasks before it have ended; then it waits for slots. */
 static double *ready_times(const struct planned *planned)
 {
     const struct order_graph *graph = &planned->job->graph;
@@ -704,8 +704,7 @@ static int show_json(const struct planned *planned, int status)
 
 /* ---------------------------------------------------------------- the command */
 
-/* A file, where there is one of that name; else a job of which something is left. False after
- * having said why not. */
+/* Loads a file of that name, else a job with work left. Returns false after a message. */
 static bool load(struct planned *planned, int *ret_status)
 {
     struct invocation *invocation = planned->invocation;
@@ -727,7 +726,7 @@ static bool load(struct planned *planned, int *ret_status)
         return false;
     }
     if (row_of(planned)->budget_micro == 0) {
-        planned->job->file->budget_micro = 0; /* it takes only what is given away */
+        planned->job->file->budget_micro = 0; /* the job takes only donated slots */
     }
     return true;
 }
@@ -746,7 +745,7 @@ static bool make(struct planned *planned, int *ret_status)
         return false;
     }
     if (planned->jobs != NULL) {
-        offer->summary.continues[0] = '\0'; /* it is the job itself that is planned */
+        offer->summary.continues[0] = '\0'; /* the plan is of the job itself */
     }
     if (!job_plan_make(planned->invocation->bourse, planned->job, offer->parts, row_of(planned),
                        &planned->plan, &error)) {

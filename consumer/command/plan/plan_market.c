@@ -1,5 +1,5 @@
-/* `plan TEMPLATE --on-offer`: each free slot of an ask that stands is a device, at its price; each
- * provider is a machine. */
+/* This file serves `plan TEMPLATE --on-offer`. Each free slot of a standing ask is a device at its
+ * price, and each provider is a machine. */
 #include "consumer/command/plan/plan_work.h"
 
 #include "base/checked.h"
@@ -18,16 +18,16 @@ struct offered {
     bool is_processor;
     uint32_t slots;
     int64_t price_micro;
-    size_t place; /* of the listing */
+    size_t place; /* position in the listing */
 };
 
 struct market {
     struct offered *rows;
     size_t count;
-    uint32_t simulated; /* left out */
+    uint32_t simulated; /* number of simulated devices left out */
 };
 
-/* Of one slot; what is not said is unknown. */
+/* Reads the figures of one slot. A missing figure is unknown. */
 static void read_profile(const struct bourse_device *device, struct device_profile *ret_profile)
 {
     static const struct {
@@ -83,7 +83,7 @@ static int cheapest_first(const void *a, const void *b)
     return left->place < right->place ? -1 : left->place > right->place;
 }
 
-/* The machine of each row: its provider's. */
+/* Returns the machine of a row, which is its provider's. */
 static uint32_t host_of(const struct market *market, size_t row, uint32_t *hosts, uint32_t count)
 {
     for (size_t i = 0; i < row; i++) {
@@ -94,7 +94,7 @@ static uint32_t host_of(const struct market *market, size_t row, uint32_t *hosts
     return count;
 }
 
-/* Of more slots than can be planned for, the cheapest. */
+/* The cheapest slots are taken when more are on offer than a plan can hold. */
 static bool add_slots(struct work *work, const struct market *market)
 {
     uint32_t *hosts = calloc(market->count + 1, sizeof *hosts);

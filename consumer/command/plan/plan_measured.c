@@ -1,6 +1,6 @@
-/* `plan TEMPLATE`: what its steps were measured to take. Files of samples calibrate devices, and
- * are the history of steps that are one of their operations; of devices on offer the market knows
- * what tiles of products took. Both speak of a whole step in millionths of its bound
+/* This file applies measured times to the steps of `plan TEMPLATE`. Files of samples calibrate
+ * devices and give the history of steps that are one operation. The market knows the times of tiles
+ * of products on devices on offer. Histories are of whole steps, in millionths of the bound
  * (planner/cost/history.h). */
 #include "consumer/command/plan/plan_work.h"
 
@@ -16,7 +16,7 @@ static struct history_summary *history_at(const struct work *work, size_t step, 
     return &work->histories[step * work->set->count + device];
 }
 
-/* The one operation that a step is; NULL: it is several. */
+/* Returns the operation of a step that has one alone, or NULL. */
 static const struct operation *sole_operation(const struct step *step)
 {
     return step->part_count == 1 && step->parts[0].times == 1 ? &step->parts[0].operation : NULL;
@@ -26,7 +26,7 @@ static const struct operation *sole_operation(const struct step *step)
 
 enum { PATH_MOST = 2 * PLAN_FILE_PATH_SIZE };
 
-/* What a plan file names lies in its folder, unless it says where. */
+/* A relative path in a plan file is relative to the file's folder. */
 static void write_path(const struct work *work, const struct plan_file_samples *given,
                        char ret_path[PATH_MOST])
 {
@@ -102,7 +102,7 @@ static int learn_files(struct work *work)
 
 /* ---------------------------------------------------------------- the market */
 
-struct told { /* of one device: sums over samples */
+struct told { /* sums over the samples of one device */
     double samples, median, p90;
     bool has_no_p90;
 };
@@ -137,7 +137,8 @@ static bool take_tile(void *context, const struct history_tile *tile)
     return true;
 }
 
-/* A product is made in tiles here: what these took of their bounds it will take of its own. */
+/* A product is made in tiles here. The ratio of the tiles' times to their bounds gives the
+ * product's time from its own bound. */
 static bool learn_product(struct work *work, size_t step, const struct operation *product,
                           struct bourse_error *error)
 {
@@ -154,7 +155,7 @@ static bool learn_product(struct work *work, size_t step, const struct operation
         const struct told *told = &asking->devices[i];
         const double median = told->samples > 0 ? told->median / told->samples : 0;
         const double p90 = told->has_no_p90 || !(told->samples > 0) ? 0 : told->p90 / told->samples;
-        if (median >= 1 && median < 9e18 && p90 < 9e18) { /* out of all proportion: nothing */
+        if (median >= 1 && median < 9e18 && p90 < 9e18) { /* an absurd ratio is ignored */
             *history_at(work, step, i) = (struct history_summary){
                 .count = told->samples < 1e9 ? (uint32_t)told->samples : 1000000000,
                 .median = (int64_t)median,

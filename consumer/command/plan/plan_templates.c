@@ -1,4 +1,5 @@
-/* `plan --templates`: what can be planned, and of one that is named its parameters. */
+/* This file runs `plan --templates`, which lists the templates, or the parameters of a named
+ * one. */
 #include "consumer/command/plan/plan_work.h"
 
 #include "consumer/command/output.h"
@@ -7,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* "1 to 64", or the words. */
+/* Writes "1 to 64", or the allowed words. */
 static void write_range(const struct template_parameter *parameter, char *ret_text, size_t capacity)
 {
     if (parameter->choices == NULL) {

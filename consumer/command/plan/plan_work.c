@@ -26,7 +26,7 @@ static void work_fini(struct work *work)
 
 /* ---------------------------------------------------------------- refusals */
 
-/* Each with its own stable name: docs/errors.md. */
+/* Each refusal has its own stable name, see docs/errors.md. */
 static int refuse(const struct work *work, enum bourse_status status, const char *prefix,
                   const char *name, const char *text)
 {
@@ -44,7 +44,7 @@ static int no_memory(const struct work *work)
     return complain(work->invocation, BOURSE_LOCAL, "there is not enough memory to plan it");
 }
 
-/* Who says it: "--figure", or "plan.yaml:7: figures". */
+/* Writes where a value was given: "--figure", or "plan.yaml:7: figures". */
 enum { SAID_SIZE = 160 };
 static const char *said_at(const struct work *work, unsigned line, const char *option,
                            const char *key, char ret_text[SAID_SIZE])
@@ -59,7 +59,7 @@ static const char *said_at(const struct work *work, unsigned line, const char *o
 
 /* ---------------------------------------------------------------- what is asked */
 
-/* 0, or the exit status with which it was refused; as all below. */
+/* Returns 0, or the exit status after a message, like all functions below. */
 static int read_file(struct work *work)
 {
     struct problem problem = {.text = ""};
@@ -79,8 +79,8 @@ static int read_file(struct work *work)
     return is_good ? BOURSE_OK : complain(work->invocation, BOURSE_USAGE, "%s", problem.text);
 }
 
-/* All that the command line says over what the file does. Devices that are named are all
- * devices. */
+/* The command line adds to the file or overrides it. Named devices replace all devices of the
+ * file. */
 static bool read_given(struct work *work, const char *name, const char *value,
                        struct problem *problem)
 {
@@ -140,7 +140,7 @@ static int read_options(struct work *work)
             return complain(invocation, BOURSE_USAGE, "--%s: %s", given->name, problem.text);
         }
     }
-    /* Who says which market, and no devices, means those of that market. */
+    /* A named market without named devices means the devices of that market. */
     request->is_market = request->is_market ||
                          (request->devices.part_count == 0 && option_given(invocation, "market"));
     request->may_stream = request->may_stream || option_given(invocation, "stream");
@@ -219,7 +219,7 @@ static const struct plan_file_pair *setting_of(const struct plan_file *request, 
     return NULL;
 }
 
-/* The parameter that is the batch, by whatever name the template has for it. */
+/* Sets the template's parameter for the batch, by the template's own name. */
 static int set_batch(struct work *work)
 {
     const size_t batch = template_batch(work->template);
@@ -241,7 +241,7 @@ static int set_batch(struct work *work)
         return refuse(work, BOURSE_USAGE, "TEMPLATE_", "VALUE", problem.text);
     }
     if (setting != NULL && setting->line == 0) {
-        return BOURSE_OK; /* the command line, over the file's batch */
+        return BOURSE_OK; /* the command line overrides the file's batch */
     }
     (void)snprintf(value, sizeof value, "%" PRId64, work->request.batch);
     return template_set(work->template, work->template->parameters[batch].name, value, work->values,
@@ -251,7 +251,8 @@ static int set_batch(struct work *work)
                         problem.text);
 }
 
-/* A whole number that is none of the parameter's, or no value of it at all. */
+/* A whole number outside the parameter's range has a name of its own; any other value is
+ * "VALUE". */
 static const char *wrong_name(const struct work *work, const struct plan_file_pair *setting)
 {
     const size_t index = template_parameter(work->template, setting->name);
@@ -263,7 +264,7 @@ static const char *wrong_name(const struct work *work, const struct plan_file_pa
                : "VALUE";
 }
 
-/* A preset first, wherever it stands: what is set beside it is meant to differ from it. */
+/* A preset comes first, wherever it stands, because other settings are meant to change it. */
 static int set_values(struct work *work)
 {
     template_begin(work->template, work->values);
@@ -339,7 +340,7 @@ static void apply_link(const struct plan_file_link *from, struct device_set_link
     }
 }
 
-/* What is said of devices that the catalogue, or the agent that has them, does not know. */
+/* Adds figures that the catalogue or the agent does not know. */
 static int add_figures(struct work *work)
 {
     static const enum profile_figure known[] = {
@@ -409,7 +410,7 @@ static int make_devices(struct work *work)
     return BOURSE_OK;
 }
 
-/* What is known of the devices of one name, or of all, being taken away. */
+/* Adds the risk that devices of one name, or all devices, are taken away. */
 static int add_risk(struct work *work, const struct plan_file_risk *given)
 {
     const struct catalogue_device *known = NULL;
@@ -420,7 +421,7 @@ static int add_risk(struct work *work, const struct plan_file_risk *given)
                              .checkpoint_s = (double)given->checkpoint_ns / NS_PER_S};
     risk.interval_s = spot_interval(&risk);
     if (!is_all && device_set_find(given->device, &known, &problem) != DEVICE_SET_OK) {
-        known = NULL; /* it may be the name of one of the plan's */
+        known = NULL; /* it may be a device's name in the plan */
     }
     bool is_any = false;
     for (size_t i = 0; i < work->set->count; i++) {
@@ -440,7 +441,7 @@ static int add_risk(struct work *work, const struct plan_file_risk *given)
                              plain_text(given->device), work->set->items[0].name);
 }
 
-/* First of all devices, then of those that are named. */
+/* Risks of all devices come first, then those of named ones. */
 static int add_risks(struct work *work)
 {
     int status = BOURSE_OK;
@@ -455,8 +456,7 @@ static int add_risks(struct work *work)
     return status;
 }
 
-/* The device whose name in the plan is that, else the only one that `--devices` calls so; of
- * several none. */
+/* Returns the device with that name in the plan, else the only one that `--devices` names so. */
 static uint32_t find_device(const struct work *work, const char *name, bool *ret_is_several)
 {
     *ret_is_several = false;

@@ -1,4 +1,5 @@
-/* A plan of work as JSON: all that plan_work_show.c has, and what it leaves out. */
+/* This file writes a plan of work as JSON. The object has all of plan_work_show.c, and what the
+ * tables leave out. */
 #include "consumer/command/plan/plan_work.h"
 
 #include "consumer/command/output.h"
@@ -16,7 +17,7 @@ static json_t *json_price(int64_t price_micro)
     return price_micro < 0 ? json_null() : json_integer((json_int_t)price_micro);
 }
 
-/* 0 is unknown. */
+/* 0 means unknown. */
 static json_t *json_above(double value)
 {
     return value > 0 ? json_real(value) : json_null();
@@ -24,7 +25,7 @@ static json_t *json_above(double value)
 
 static json_t *json_outcome_of(const struct plan_outcome *outcome)
 {
-    const bool is_made = outcome->status == PLAN_OK; /* of another it is that of no plan */
+    const bool is_made = outcome->status == PLAN_OK; /* without a plan there are no figures */
     json_t *value = json_pack(
         "{s:s, s:o, s:o, s:o, s:o, s:i}", "status", plan_status_name(outcome->status), "makespan_s",
         is_made ? json_figure(&outcome->makespan_s) : json_null(), "p90_s",
@@ -37,7 +38,7 @@ static json_t *json_outcome_of(const struct plan_outcome *outcome)
     return value;
 }
 
-/* Who holds the layers of a row together, from the first; null: nobody else. */
+/* Lists the devices that hold a row's layers together, from the first; null: only one. */
 static json_t *json_group(const struct work *work, size_t number)
 {
     const struct plan_row *row = &work->plan->rows[number];
@@ -95,7 +96,7 @@ static json_t *json_transfers(const struct work *work)
     return list;
 }
 
-/* Rows are numbered as `schedule` has them. NULL without memory, as all JSON. */
+/* Rows have their index in `schedule`. Returns NULL when memory is short, like all JSON here. */
 static json_t *json_waits(const struct work *work)
 {
     struct queue *queues = NULL;
@@ -118,7 +119,7 @@ static json_t *json_waits(const struct work *work)
     return list;
 }
 
-/* null: it is not known that it may be taken away. */
+/* null: no risk is known. */
 static json_t *json_risk(const struct spot_risk *risk)
 {
     return !(risk->per_hour > 0)
@@ -150,7 +151,7 @@ static json_t *json_devices(const struct work *work)
     return list;
 }
 
-/* What was said beside the catalogue, or against it. */
+/* Lists the figures that the user gave beside or against the catalogue. */
 static json_t *json_said(const struct work *work)
 {
     json_t *list = json_array();
@@ -163,7 +164,7 @@ static json_t *json_said(const struct work *work)
     return list;
 }
 
-/* null: there is none; of one as it is catalogued the bandwidth is null. */
+/* null: no such link. The bandwidth of a link from the catalogue is null. */
 static json_t *json_links(const struct work *work)
 {
     json_t *value = json_object();
@@ -210,7 +211,7 @@ int show_work_json(const struct work *work)
         (void)json_array_append_new(variants, variant);
     }
     json_t *value = json_outcome_of(&plan->total);
-    (void)json_object_del(value, "devices"); /* the list stands there */
+    (void)json_object_del(value, "devices"); /* the list takes this key */
     (void)json_object_set_new(value, "variants", variants);
     (void)json_object_update_new(
         value, json_pack("{s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",

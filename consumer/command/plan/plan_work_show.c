@@ -1,5 +1,5 @@
-/* A plan of work: its rows, devices, forms and figures, as tables and as a timeline. Nothing has
- * run: every time is an estimate, and what each rests on stands beside it. */
+/* This file shows a plan of work with its rows, devices, forms and figures, as tables and a
+ * timeline. Nothing has run: every time is an estimate with its source beside it. */
 #include "consumer/command/plan/plan_work.h"
 
 #include "base/cleanup.h"
@@ -13,13 +13,13 @@
 #include <string.h>
 
 enum { ROWS_SHOWN = 100, DEVICES_SHOWN = 32, FIGURE_SIZE = 48 };
-#define ROUNDING 1e-9 /* so much of a share may be */
+#define ROUNDING 1e-9 /* allowance for rounding in a share */
 
 struct cell {
     char text[FIGURE_SIZE];
 };
 
-/* All times of a plan are in the unit of its makespan. */
+/* All times of a plan have the unit of its makespan. */
 struct unit {
     const char *name;
     double seconds;
@@ -42,7 +42,7 @@ static struct cell in_unit(double seconds, const struct unit *unit)
     return cell;
 }
 
-/* "12.5 ms" */
+/* Writes a time such as "12.5 ms". */
 static struct cell time_cell(double seconds)
 {
     static const struct unit units[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
@@ -119,15 +119,14 @@ void work_label(const struct work *work, const struct plan_row *row,
     }
 }
 
-/* `is_idle`: the device has no other rows than of steps of which nobody knows the time; they have
- * equal parts. */
+/* `is_idle`: all rows of the device are steps of unknown time, which get equal parts. */
 static double weight_of(const struct plan_row *row, uint32_t device, bool is_idle)
 {
     return row->device != device ? 0 : is_idle ? 1 : row->is_left_out ? 0 : row->busy_s;
 }
 
-/* A device's price to its rows, by the time that they take of it. What is left of micro-credits
- * goes to those that lost most by rounding down. */
+/* Divides a device's price among its rows by their time. Left-over micro-credits go to the rows
+ * that lost most by rounding down. */
 static void share_price(const struct plan *plan, uint32_t device, double *lost, int64_t *prices)
 {
     int64_t left = plan->uses[device].price_micro;
@@ -202,7 +201,7 @@ static void write_line(const struct work *work, char *ret_text, size_t capacity)
     }
 }
 
-/* What is drawn of rows, one after the other: what they do, and what they wait in between. */
+/* The pieces of a row are drawn one after the other: its work, and the waits in between. */
 struct pieces {
     size_t count;
     uint32_t *devices;
@@ -238,7 +237,7 @@ static void cut_row(const struct plan *plan, uint32_t number, const char *label,
         add_piece(pieces, row, label, wait->from_s, wait->until_s, true);
         at_s = wait->until_s;
     }
-    if (row->finish_s > at_s || at_s == row->start_s) { /* what takes no time is seen, too */
+    if (row->finish_s > at_s || at_s == row->start_s) { /* a row without duration is drawn too */
         add_piece(pieces, row, label, at_s, row->finish_s, false);
     }
 }
@@ -394,7 +393,7 @@ static void show_devices(const struct work *work)
     }
 }
 
-/* What all forms come to: the one taken is marked. */
+/* Adds one form of layout; the chosen one is marked. */
 static void add_outcome(struct grid *table, const char *name, const struct plan_outcome *outcome,
                         bool is_taken)
 {
@@ -416,7 +415,7 @@ static void add_outcome(struct grid *table, const char *name, const struct plan_
     grid_add(table, cells);
 }
 
-/* Of a form that is looked for in several ways what each comes to. */
+/* Adds each variant of a form that has several. */
 static void add_variants(const struct plan *plan, struct grid *table, enum plan_form form)
 {
     size_t count = 0;
@@ -449,7 +448,7 @@ static void show_forms(const struct work *work)
     grid_fini(&table);
 }
 
-/* A merit in its unit: what the objective is about. */
+/* Writes a merit in the unit of the objective. */
 static struct cell merit_cell(const struct work *work, double merit)
 {
     const struct figure energy = {.value = merit, .source = FIGURE_DECLARED};
@@ -547,7 +546,7 @@ const char *work_lacks(const struct work *work, uint32_t device)
                                                   : NULL;
 }
 
-/* Devices of which a figure is not known that they would need; alike ones once. */
+/* Lists devices without a figure that they would need; alike devices appear once. */
 static void show_unknown(const struct work *work)
 {
     for (uint32_t i = 0; i < work->set->count; i++) {
@@ -562,7 +561,8 @@ static void show_unknown(const struct work *work)
     }
 }
 
-/* What was said beside the catalogue, or against it: the plan is not the catalogue's alone. */
+/* Lists figures that the user gave beside or against the catalogue, because the plan depends on
+ * them. */
 static void show_said(const struct work *work)
 {
     for (size_t i = 0; i < work->request.figure_count; i++) {
@@ -572,8 +572,8 @@ static void show_said(const struct work *work)
     }
 }
 
-/* A cache is faster than the memory; or the samples are of something else. Either way the bound is
- * worked out from them. */
+/* A cache may be faster than the memory, or the samples may be of another operation. The bound uses
+ * the samples in both cases. */
 static void show_below_bound(const struct work *work)
 {
     for (size_t i = 0; i < work->plan->row_count; i++) {
@@ -586,12 +586,12 @@ static void show_below_bound(const struct work *work)
                          "its figures: it may be that the samples are of something else; the lower "
                          "bound is worked out from them\n",
                          plain_text(label), work_device(work, row->device));
-            return; /* one says it */
+            return; /* one row is enough */
         }
     }
 }
 
-/* What it cost nothing to save. */
+/* Shows the savings that cost no time. */
 static void show_slack(const struct work *work)
 {
     const struct plan_slack *slack = &work->plan->slack;
@@ -611,7 +611,7 @@ static void show_slack(const struct work *work)
     (void)printf(", and it ends no later\n");
 }
 
-/* Of devices that are used those of one memory, each of which is counted as if it had it alone. */
+/* Names the used devices that share one memory; the plan counts each as if alone. */
 static void show_unified(const struct work *work)
 {
     const struct plan_use *uses = work->plan->uses;
@@ -638,7 +638,7 @@ static bool is_same_risk(const struct spot_risk *a, const struct spot_risk *b)
            a->checkpoint_s == b->checkpoint_s;
 }
 
-/* What is expected of devices that may be taken away; alike ones once. */
+/* Shows the assumed risk of devices that may be taken away; alike devices appear once. */
 static void show_risks(const struct work *work)
 {
     for (size_t i = 0; i < work->set->count; i++) {
@@ -659,7 +659,7 @@ static void show_risks(const struct work *work)
     }
 }
 
-/* A step that does not count would if it were known how fast devices load data. */
+/* Returns true when a step is left out because the speed of storage is unknown. */
 static bool misses_storage(const struct work *work)
 {
     for (size_t i = 0; i < work->plan->row_count; i++) {
@@ -676,7 +676,7 @@ static bool misses_storage(const struct work *work)
     return false;
 }
 
-/* Of work whose parts hear of one another, what is divided. */
+/* Shows when sums are exchanged, for split work whose parts depend on each other. */
 static void show_sums(const struct work *work)
 {
     if (work->plan->form == PLAN_SPLIT &&
@@ -703,7 +703,7 @@ static void show_left_out(const struct work *work)
     }
 }
 
-/* Of work that begins anew after a period, whether it can. */
+/* Shows whether work that begins anew after a period keeps to it. */
 static void show_period(const struct work *work)
 {
     double period_s = work->steps->period_s;
@@ -715,7 +715,7 @@ static void show_period(const struct work *work)
     }
 }
 
-/* The wires that this set has: none of a machine with one device. */
+/* Shows the links of this set; a machine with one device has none. */
 static void show_links(const struct work *work)
 {
     const struct device_set_links *links = &work->set->links;
@@ -784,7 +784,7 @@ static void show_figures(const struct work *work)
     show_links(work);
 }
 
-/* What it was made of: parameters that are not as usual. */
+/* Shows the parameters that differ from their usual values. */
 static void show_head(const struct work *work)
 {
     (void)printf("%s: %s; by %s on %zu device%s", work->template->name, work->template->meaning,

@@ -9,7 +9,8 @@
 
 #define BLANKS " \t\r"
 
-/* Ends the word at `*at` and goes on to the next; "" when there is none. */
+/* Ends the word at `*at`, goes on to the next word, and returns the first; "" when there is
+ * none. */
 static char *take_word(char **at)
 {
     char *word = *at + strspn(*at, BLANKS);
@@ -19,7 +20,7 @@ static char *take_word(char **at)
     return word;
 }
 
-/* The path is a person's, and may be of any length. */
+/* The user chooses the path, so it may have any length. */
 __attribute__((format(printf, 4, 5))) static bool
 wrong(const struct samples *samples, size_t line, struct problem *problem, const char *format, ...)
 {
@@ -114,8 +115,7 @@ static bool is_same(const struct operation *a, const struct operation *b)
     return strcmp(texts[0], texts[1]) == 0;
 }
 
-/* In millionths of the bound; what is out of all proportion is left to the calibration to
- * refuse. */
+/* The ratio is in millionths of the bound. The calibration refuses an absurd one. */
 static void remember(const struct device_profile *profile, const struct calibrate_sample *sample,
                      struct history *history)
 {

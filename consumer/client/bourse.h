@@ -453,8 +453,9 @@ struct bourse_fetched {
     uint64_t simulated; /* results of simulated devices among them */
     uint64_t files;     /* all that belong in the folder */
     uint64_t written;
-    uint64_t present; /* found there with the right content */
-    uint64_t bytes;   /* bytes written */
+    uint64_t present;      /* found there with the right content */
+    uint64_t bytes;        /* bytes written */
+    bool declares_outputs; /* the job says which outputs its subtasks leave */
 };
 /* Fetches the outputs of every accepted subtask into `folder`, and makes the folder when there are
  * any. docs/consumer.md says where each lands. The call touches nothing outside the folder, follows

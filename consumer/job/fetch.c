@@ -305,6 +305,11 @@ bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
                           .context = context,
                           .done = ret_fetched,
                           .error = ret_error};
+    ret_fetched->declares_outputs = manifest->n_outputs > 0;
+    for (size_t i = 0; i < manifest->n_subtasks; i++) {
+        const Bourse__V1__ManifestTask *task = manifest->subtasks[i]->task;
+        ret_fetched->declares_outputs |= task != NULL && task->n_outputs > 0;
+    }
     bool listed = bourse_outcomes(bourse, id, 0, fetch_outcome, &fetch, ret_error);
     tdestroy(fetch.taken, free);
     /* Whole files stay, whatever ended the rest. */

@@ -765,6 +765,10 @@ static void read_reply(const struct run *run, const struct jail_reply *reply,
     outcome->cpu_ns = reply->cpu_ns;
     outcome->peak_memory_bytes = reply->peak_memory_bytes;
     (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", reply->detail);
+    if (reply->outcome == OUTCOME_PROGRAM_MISSING && run->command->manifest->has_image) {
+        /* The job brought its image, so a program that is not in it is the job's own fault. */
+        outcome->result = OUTCOME_PROGRAM_FAILED;
+    }
     enum result_outcome kept = keep_all(run, reply, outcome, &problem);
     if (kept != OUTCOME_OK) {
         outcome_fail(outcome, kept, "%s", problem.text);

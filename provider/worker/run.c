@@ -27,8 +27,8 @@
 #define NS UINT64_C(1000000000)
 #define WATCH_FIRST_NS UINT64_C(5000000)
 #define WATCH_LAST_NS UINT64_C(40000000)
-#define ENTRY_BYTES /* A memory file system needs so much for an entry, beside its data. */
-UINT64_C(1024)
+/* A memory file system needs so many bytes for an entry, beside the entry's data. */
+#define ENTRY_BYTES UINT64_C(1024)
 #define ADDRESS_SPARE_BYTES (UINT64_C(256) << 20)
 
 struct watch {

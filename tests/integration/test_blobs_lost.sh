@@ -162,6 +162,16 @@ for name in $(printf 'kept-%s.npy ' $ways) kept.tar; do
     sha256sum <"$market/blobs/${hash:0:2}/$hash" | grep -q "^$hash" || fail "$name is not mended"
 done
 
+# A program that its image lacks is the job's own fault: one try, and no provider is blamed.
+mkdir bare
+echo bare >bare/name
+tar cf bare.tar -C bare .
+printf '%s\n' 'name: bare' 'image: bare.tar' 'run: [/bin/program]' 'budget: 1.00' 'cap: 1.00' >bare.yaml
+if "$bourse" submit bare.yaml -y --wait --quiet >bare.id 2>bare.out; then fail "a program that is not there ran"; fi
+"$bourse" ps "$(tail -n 1 bare.id)" >bare.txt 2>&1 || fail "ps: $(cat bare.txt)"
+grep -qE '^ +0 +failed +1 .* /bin/program: no such program' bare.txt || fail "bare: $(cat bare.txt bare.out)"
+grep -q "provider's fault" bare.txt bare.out && fail "the provider is blamed: $(cat bare.txt bare.out)"
+
 # Nobody waits for this job. The agent that runs a part of it has its input and image still, and gives them back to the broker.
 file shared.bin shared
 cp -L "$(command -v sleep)" root/bin/

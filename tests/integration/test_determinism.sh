@@ -82,7 +82,7 @@ done
 # The whole test can fail: an exchange that is told another time is not the same.
 sed 's/command.log_time_ns = entry->log_time_ns/& + 1/' broker/core/translate.c >"$work/translate.c"
 cmp -s broker/core/translate.c "$work/translate.c" && fail "translate.c changed: this test no longer bends it"
-rm "$work/gcc-O0.o/broker_translate.c.o"
+rm "$work/gcc-O0.o/broker_core_translate.c.o"
 gcc -std=c17 -D_GNU_SOURCE -O0 -w -I. -I"$generated" -c "$work/translate.c" -o "$work/gcc-O0.o/bent.o"
 gcc "$work/gcc-O0.o"/*.o -o "$work/bent" -lprotobuf-c -lsodium -lcrypto -lm
 "$work/bent" >/dev/null 2>&1 && fail "a replay with other log times passed"

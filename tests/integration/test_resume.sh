@@ -25,7 +25,8 @@ expect 1 '3 of 5 accepted' "$bourse" submit lines.yaml -y --wait
 expect 0 '' "$bourse" ps last --json
 first=$(sed -E 's/.*"job":"([0-9a-f]{32})".*/\1/' out)
 expect 2 'has a cap|had a cap' "$bourse" resume last -y
-expect 0 '3 files of 3' "$bourse" fetch last -o out.d
+expect 1 '2 of 5 subtasks of job .* left no outputs: 2 failed, 0 cancelled, 0 not done yet' "$bourse" fetch last -o out.d
+has "$(cat err)" '3 files of 3'
 wait_until "$at"
 expect 0 "continues +job ${first:0:8}" "$bourse" resume "$first" -y --cap 0.50 --wait
 has "$(cat err)" '2 of 2 accepted'
@@ -53,7 +54,7 @@ until_true 60 two_done || fail "two subtasks do not end"
 expect 0 '' "$bourse" cancel "$job"
 cancelled() { "$bourse" ps "$job" --json | grep -q '"state":"cancelled"'; }
 until_true 60 cancelled || fail "the job does not end"
-expect 0 '2 files of 2' "$bourse" fetch "$job" -o array.d
+expect 1 '2 of 4 subtasks of job .* left no outputs: 0 failed, 2 cancelled' "$bourse" fetch "$job" -o array.d
 expect 0 '2 of 2 accepted' "$bourse" resume "$job" -y --wait -o array.d
 for i in 0 1 2 3; do
     [ "$(cat "array.d/$i/$i")" = "$i" ] || fail "output $i"

@@ -11,6 +11,7 @@
 #include "formats/units.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -499,9 +500,30 @@ bool fetch_into(struct invocation *invocation, const char *id, const char *folde
     return ok;
 }
 
+/* Counts the subtasks whose declared outputs are not here, because the subtasks are not accepted.
+ * Fills in the job's row. */
+static bool count_missing(struct invocation *invocation, const char *id,
+                          const struct bourse_fetched *fetched, struct bourse_job_row *ret_row,
+                          uint32_t *ret_missing, struct bourse_error *ret_error)
+{
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    *ret_missing = 0;
+    if (!bourse_jobs(invocation->bourse, id, &jobs, ret_error)) {
+        return false;
+    }
+    if (bourse_jobs_count(jobs) > 0) {
+        *ret_row = *bourse_jobs_row(jobs, 0);
+        ret_row->leases = NULL;
+        *ret_missing = fetched->declares_outputs ? ret_row->subtasks - ret_row->accepted : 0;
+    }
+    return true;
+}
+
 int command_fetch(struct invocation *invocation)
 {
     int status = 0;
+    uint32_t missing;
+    struct bourse_job_row row;
     char id[BOURSE_ID_SIZE];
     if (!connect_broker(invocation, &status) ||
         !resolve_job(invocation, invocation->words[0], id, &status)) {
@@ -512,17 +534,19 @@ int command_fetch(struct invocation *invocation)
     const char *folder = option_text(invocation, "output", named);
     struct bourse_fetched fetched;
     struct bourse_error error;
-    if (!fetch_into(invocation, id, folder, &fetched, &error)) {
+    if (!fetch_into(invocation, id, folder, &fetched, &error) ||
+        !count_missing(invocation, id, &fetched, &row, &missing, &error)) {
         return complain_with(invocation, &error);
     }
+    status = missing == 0 ? BOURSE_OK : BOURSE_JOB_FAILED;
     if (invocation->json) {
         return print_json(
-            json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "job", id, "folder", folder,
+            json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "job", id, "folder", folder,
                       "subtasks", (json_int_t)fetched.subtasks, "simulated",
                       (json_int_t)fetched.simulated, "files", (json_int_t)fetched.files, "written",
                       (json_int_t)fetched.written, "present", (json_int_t)fetched.present, "bytes",
-                      (json_int_t)fetched.bytes),
-            BOURSE_OK);
+                      (json_int_t)fetched.bytes, "missing", (json_int_t)missing),
+            status);
     }
     if (!invocation->quiet && fetched.files == 0) {
         (void)fprintf(stderr,
@@ -540,7 +564,15 @@ int command_fetch(struct invocation *invocation)
         (void)fprintf(stderr, "SIMULATED: %llu of %llu results are of simulated devices\n",
                       (unsigned long long)fetched.simulated, (unsigned long long)fetched.subtasks);
     }
-    return BOURSE_OK;
+    if (missing > 0) {
+        (void)fprintf(stderr,
+                      "%" PRIu32 " of %" PRIu32 " subtasks of job %.8s left no outputs: %" PRIu32
+                      " failed, %" PRIu32 " cancelled, %" PRIu32
+                      " not done yet; `bourse ps %.8s` shows them\n",
+                      missing, row.subtasks, id, row.failed, row.cancelled,
+                      missing - row.failed - row.cancelled, id);
+    }
+    return status;
 }
 
 /* ---------------------------------------------------------------- judge */

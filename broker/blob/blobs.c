@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "broker/blob/blob_check.h"
+#include "broker/blob/blob_slices.h"
 #include "broker/blob/handover.h"
 #include "broker/blob/intake.h"
 #include "broker/blob/turns.h"
@@ -98,7 +99,8 @@ struct asked { /* one message with its sender, from when it comes until it is an
     ProtobufCMessage *body;                  /* NULL until it is its turn; owned */
     ProtobufCBinaryData *missing;            /* of a BlobHave, so far; owned */
     size_t missing_count, looked_up;
-    int64_t behind_ns; /* a BlobGet stays behind since then; 0: it does not */
+    size_t stored_bytes; /* of a BlobPut's data, so far */
+    int64_t behind_ns;   /* a BlobGet stays behind since then; 0: it does not */
 };
 
 static void asked_free(struct asked *asked)
@@ -220,6 +222,11 @@ static void hold_back(struct blobs *blobs, const struct asked *asked, struct out
 {
     const struct claim to = claim_of(asked);
     hold_answer(blobs, &to, outgoing);
+}
+
+static bool others_ask(const struct blobs *blobs, uint32_t account, int64_t now_ns)
+{
+    return turns_are_contended(&blobs->turns, account, now_ns - BLOBS_OTHERS_MS * NS_PER_MS);
 }
 
 /* ---------------------------------------------------------------- rights */
@@ -737,7 +744,7 @@ static bool put_by_stream(struct blobs *blobs, const struct asked *asked,
     }
     struct id128 token;
     bool is_open = open_stream(blobs, asked, owner, lease, &hash, body->size, &token);
-    blobs->steps += is_open ? BLOBS_UPLOAD_STEPS + BLOBS_FILE_STEPS : 0;
+    blobs->steps += is_open ? BLOB_UPLOAD_STEPS + BLOB_FILE_STEPS : 0;
     hold_back(blobs, asked, stored_answer(&hash, 0, false, is_open ? &token : NULL));
     return true;
 }
@@ -768,46 +775,34 @@ static void end_intakes(struct blobs *blobs)
     end_batch(blobs);
 }
 
-/* What the disk is asked for beside its bytes. */
-static uint64_t steps_of(const struct blob_chunk *chunk, bool is_complete)
-{
-    if (chunk->size <= BLOB_ROW_BYTES) {
-        return BLOBS_ROW_STEPS;
-    }
-    return (uint64_t)(chunk->offset == 0 ? BLOBS_UPLOAD_STEPS : 0) +
-           (uint64_t)(is_complete ? BLOBS_FILE_STEPS : 0);
-}
-
-static void put(struct blobs *blobs, const struct asked *asked, const Bourse__V1__BlobPut *body)
+/* Stores the next slice. False: some are left, and are stored in the account's next turns. */
+static bool put(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobPut *body)
 {
     uint32_t owner;
     struct served_job *served;
     if (!owner_of(blobs, asked, body->has_job, body->job, &owner, &served)) {
         refuse(blobs, asked, REJECT_NOT_FOUND, "job", 0, 0);
-        return;
+        return true;
     }
     if (room_state(blobs->config.room) != ROOM_FREE) {
         refuse(blobs, asked, REJECT_STORAGE_FULL, "", 0, 0); /* the reserve is not for blobs */
-        return;
+        return true;
     }
     struct blob_lease bounds;
     const struct blob_lease *lease = lease_of(blobs, asked, served, &bounds);
     begin_batch(blobs);
     blobs->steps += 3 * BLOBS_LOOK_STEPS;
     if (put_by_stream(blobs, asked, body, owner, lease)) {
-        return;
+        return true;
     }
-    struct blob_chunk chunk = {.account = owner,
-                               .lease = lease,
-                               .hash = codec_hash(body->hash),
-                               .size = body->size,
-                               .offset = body->offset,
-                               .data = body->data.data,
-                               .length = body->data.len};
+    const struct blob_chunk chunk = blob_slice_chunk(body, owner, lease);
+    const int64_t now_ns = clock_monotonic_ns();
+    const bool is_shared = others_ask(blobs, asked->account->number, now_ns);
+    const struct blob_chunk slice = blob_slice(&chunk, asked->stored_bytes, is_shared);
     uint64_t stored = 0;
     bool is_complete = false;
     enum blob_status status =
-        blob_store_put(blobs->config.store, &chunk, clock_monotonic_ns(), &stored, &is_complete);
+        blob_store_put(blobs->config.store, &slice, now_ns, &stored, &is_complete);
     if (status == BLOB_FAILED) {
         fatal("a blob could not be stored: %s; stopped", blob_store_error(blobs->config.store));
     }
@@ -815,10 +810,15 @@ static void put(struct blobs *blobs, const struct asked *asked, const Bourse__V1
         struct outgoing *refusal = checked(put_refusal(blobs, asked, lease, status, stored, body));
         note_refused(blobs, asked, refusal->refused);
         hold_back(blobs, asked, refusal);
-        return;
+        return true;
     }
-    blobs->steps += steps_of(&chunk, is_complete);
+    blobs->steps += blob_slice_steps(&slice, is_complete);
+    asked->stored_bytes += slice.length;
+    if (!is_complete && asked->stored_bytes < chunk.length) {
+        return false;
+    }
     hold_back(blobs, asked, stored_answer(&chunk.hash, stored, is_complete, NULL));
+    return true;
 }
 
 /* Reads at most `most` bytes of a blob to where they leave from. Nothing is sent with another
@@ -894,9 +894,7 @@ static bool send_ticket(struct blobs *blobs, const struct asked *asked,
 static bool stays_behind(const struct blobs *blobs, struct asked *asked, size_t waiting)
 {
     const int64_t now_ns = clock_monotonic_ns();
-    if (waiting <= BLOBS_SEND_SHARED_BYTES ||
-        !turns_are_contended(&blobs->turns, asked->account->number,
-                             now_ns - BLOBS_OTHERS_MS * NS_PER_MS)) {
+    if (waiting <= BLOBS_SEND_SHARED_BYTES || !others_ask(blobs, asked->account->number, now_ns)) {
         return false;
     }
     asked->behind_ns = asked->behind_ns == 0 ? now_ns : asked->behind_ns;
@@ -1011,8 +1009,7 @@ static bool dispatch(struct blobs *blobs, struct asked *asked)
     case MESSAGE_BLOB_HAVE:
         return have(blobs, asked, (const void *)asked->body);
     case MESSAGE_BLOB_PUT:
-        put(blobs, asked, (const void *)asked->body);
-        return true;
+        return put(blobs, asked, (const void *)asked->body);
     case MESSAGE_BLOB_GET:
         return get(blobs, asked, (const void *)asked->body);
     default:
@@ -1180,8 +1177,7 @@ static void learn_all(struct blobs *blobs)
 
 static bool is_ahead(const struct blobs *blobs, uint32_t account, size_t most, int64_t now_ns)
 {
-    return turns_bytes(&blobs->turns, account) > most &&
-           turns_are_contended(&blobs->turns, account, now_ns - BLOBS_OTHERS_MS * NS_PER_MS);
+    return turns_bytes(&blobs->turns, account) > most && others_ask(blobs, account, now_ns);
 }
 
 /* An account whose messages come faster than its turns has to wait with them. */
@@ -1306,7 +1302,7 @@ static void leave_time(struct blobs *blobs, uint32_t account, int64_t since_ns)
     const int64_t took_ns = now_ns - since_ns;
     const int64_t most_ns = BLOBS_DEAR_MOST_MS * NS_PER_MS;
     if (took_ns >= BLOBS_DEAR_MS * NS_PER_MS && turns_has_cost_most(&blobs->turns, account) &&
-        turns_are_contended(&blobs->turns, account, now_ns - BLOBS_OTHERS_MS * NS_PER_MS)) {
+        turns_are_contended(&blobs->turns, account, now_ns - BLOBS_NEAR_MS * NS_PER_MS)) {
         turns_put_off(&blobs->turns, account, now_ns + (took_ns < most_ns ? took_ns : most_ns));
     }
 }
@@ -1318,22 +1314,22 @@ static void answer_batch(struct blobs *blobs)
     uint64_t steps = 0;
     uint64_t most_steps = 0;
     uint32_t dearest = 0; /* the account of the message that took most */
+    bool is_answered = true;
     const int64_t since_ns = clock_monotonic_ns();
     for (int i = 0; i < BATCH_MESSAGES && bytes < BATCH_BYTES; i++) {
-        if (blobs->turns.count == 0) {
+        if (blobs->turns.count == 0 || !is_answered) {
             receive_all(blobs); /* what came meanwhile shares the commit */
         }
         const int64_t now_ns = clock_monotonic_ns();
         struct turn *turn = turns_first(&blobs->turns, now_ns);
-        if (turn == NULL || (steps >= BLOBS_BATCH_STEPS &&
-                             turns_are_contended(&blobs->turns, turn->account,
-                                                 now_ns - BLOBS_OTHERS_MS * NS_PER_MS))) {
+        if (turn == NULL ||
+            (steps >= BLOBS_BATCH_STEPS && others_ask(blobs, turn->account, now_ns))) {
             break;
         }
         struct asked *asked = (struct asked *)(void *)turn; /* its first member */
         asked->account = directory_transport(blobs->config.directory, &asked->message.client);
         blobs->steps = 0;
-        const bool is_answered = asked->account == NULL || dispatch(blobs, asked);
+        is_answered = asked->account == NULL || dispatch(blobs, asked);
         turns_charge(&blobs->turns, turn->account, blobs->steps, now_ns);
         steps += blobs->steps;
         dearest = blobs->steps > most_steps ? turn->account : dearest;

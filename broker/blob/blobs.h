@@ -47,14 +47,12 @@ enum {
     BLOBS_MESSAGE_STEPS = 1000, /* of any message */
     BLOBS_BYTES_PER_STEP = 4,   /* of data that comes or goes: hashed, copied, sealed */
     BLOBS_LOOK_STEPS = 500,     /* of a look-up in the database */
-    BLOBS_ROW_STEPS = 4000, /* of a small blob that is stored: its rows, and its part of a commit */
-    BLOBS_UPLOAD_STEPS = 8000,  /* of a file that is made */
-    BLOBS_FILE_STEPS = 500000,  /* of a file that is made durable */
     BLOBS_SLICE_HASHES = 128,   /* of a BlobHave, before others have their turn */
     BLOBS_BATCH_STEPS = 500000, /* before a commit, while others ask */
     BLOBS_DEAR_MS = 3,          /* a batch that took so long leaves others as much after it, */
     BLOBS_DEAR_MOST_MS = 50,    /* but no more */
     BLOBS_OTHERS_MS = 2000,     /* others ask, if they did so just now */
+    BLOBS_NEAR_MS = 250,        /* A transfer's next request comes within this time. */
     /* Bytes of one account that wait for their turn while others ask: then nothing more is read
      * from its connections for a while, so that what others send comes before. */
     BLOBS_WAITING_SHARED_BYTES = 4 << 20,

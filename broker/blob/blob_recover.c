@@ -96,7 +96,7 @@ static bool name_held(void *context, uint32_t provider, const struct id128 *job,
 
 static bool name_all(struct recovery *recovery, const struct exchange *exchange)
 {
-    /* From the end: the last takes the place of one that has nothing left. */
+    /* The walk goes from the end: the last holding takes the place of one that has nothing left. */
     for (size_t i = blob_store_holdings(recovery->store); i-- > 0;) {
         const struct blob_holder holder = blob_store_holding(recovery->store, i).holder;
         if (!name_decided(recovery, &holder) || !name_others(recovery, &holder)) {

@@ -455,7 +455,7 @@ enum blob_status blob_store_may_read(struct blob_store *store, uint32_t account,
                : status;
 }
 
-/* Whether the account owns it, or the provider has stored it for a job of the account's. */
+/* The blob is stored when the account owns it, or when the provider stored it for the account. */
 static enum blob_status is_stored_by(struct blob_store *store, uint32_t account,
                                      const struct blob_lease *lease, const struct hash32 *hash)
 {
@@ -636,7 +636,7 @@ static bool is_same_holder(const struct blob_holder *one, const struct blob_hold
     return one->provider == other->provider && id128_equal(&one->job, &other->job);
 }
 
-/* Whether the upload is the account's own, or that of the provider for the same job. */
+/* Returns true for the account's own upload, or the provider's for the same job. */
 static bool is_upload_of(const struct partial *partial, uint32_t account,
                          const struct blob_lease *lease)
 {
@@ -682,8 +682,8 @@ static uint64_t reserved(const struct blob_store *store, uint32_t account,
     return bytes;
 }
 
-/* What a provider stores counts against its lease, and against nobody's quota before a result names
- * it. An owner whose quota is full gets no more all the same. */
+/* A provider's blob counts against its lease, and against no quota before a result names the blob.
+ * An owner whose quota is full gets no more all the same. */
 static enum blob_status may_hold(const struct blob_store *store, uint32_t account,
                                  const struct blob_lease *lease, uint64_t size)
 {
@@ -697,7 +697,7 @@ static enum blob_status may_hold(const struct blob_store *store, uint32_t accoun
     return BLOB_OK;
 }
 
-/* What the account owns and was lost counts already. */
+/* A lost blob that the account owns counts already. */
 static enum blob_status may_store(struct blob_store *store, uint32_t account,
                                   const struct blob_lease *lease, const struct hash32 *hash,
                                   uint64_t size)
@@ -797,7 +797,7 @@ static enum blob_status make_folder(struct blob_store *store, const char *path)
     return status;
 }
 
-/* What it looks like under its own name, which is the last that becomes of it. */
+/* Notes how the file looks under its own name; nothing changes the file after that. */
 static void note_hashed(struct blob_store *store, const struct partial *partial)
 {
     struct hashed_file *file = &store->hashed[store->hashed_next];
@@ -817,7 +817,7 @@ static bool looks_as_hashed(const struct blob_store *store, const struct hash32 
     return found;
 }
 
-/* From partial/ to its own name: bytes, then name, then folder. */
+/* Moves a file from partial/ to its own name: bytes, then name, then folder become durable. */
 static enum blob_status move_in(struct blob_store *store, const struct partial *partial)
 {
     char from[PATH_SIZE];

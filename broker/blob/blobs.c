@@ -231,7 +231,7 @@ static bool others_ask(const struct blobs *blobs, uint32_t account, int64_t now_
 
 /* ---------------------------------------------------------------- rights */
 
-/* Whose blobs the message is about: the sender's own, or those of the owner of a job that he
+/* Finds the owner of the blobs in question: the sender, or the owner of a job that the sender
  * serves. */
 static bool owner_of(struct blobs *blobs, const struct asked *asked, bool has_job,
                      ProtobufCBinaryData job, uint32_t *ret_owner, struct served_job **ret_served)
@@ -294,7 +294,7 @@ static enum blob_status read_whole(struct blobs *blobs, const struct hash32 *has
     return blob_store_get(store, hash, 0, (size_t)size, *ret_bytes, ret_length, &size);
 }
 
-/* What a subtask with these limits may leave. */
+/* Returns how many bytes a subtask with these limits may leave. */
 static uint64_t bytes_of(const struct blobs *blobs, const Bourse__V1__ManifestLimits *limits)
 {
     int64_t bytes = blobs->config.size_bytes;
@@ -388,7 +388,7 @@ static enum blob_status may_read(struct blobs *blobs, const struct asked *asked,
     return status == BLOB_OK ? blob_store_may_read(blobs->config.store, owner, hash) : status;
 }
 
-/* What the sender may store for the job: NULL where the blobs are his own. */
+/* Returns the bounds of what the sender may store for the job, or NULL for the sender's own. */
 static const struct blob_lease *lease_of(struct blobs *blobs, const struct asked *asked,
                                          struct served_job *served, struct blob_lease *lease)
 {
@@ -419,7 +419,7 @@ static struct unread *unread_of(struct blobs *blobs, const struct hash32 *hash)
     return first;
 }
 
-/* Who needs a blob asks again and again: the log has it once in a while. */
+/* A peer that needs a blob asks again and again; the log names the blob once in a while. */
 static void log_unread(struct blobs *blobs, const struct hash32 *hash)
 {
     struct unread *told = unread_of(blobs, hash);
@@ -459,7 +459,7 @@ static struct lender *lender_of(struct blobs *blobs, uint32_t provider, const st
     return first;
 }
 
-/* Whether the sender may read the blob of a job that it serves. */
+/* Returns true when the sender may read the blob of a job that it serves. */
 static bool is_of_job(const struct blobs *blobs, uint32_t provider, const struct served_job *served,
                       const struct hash32 *hash)
 {
@@ -467,7 +467,7 @@ static bool is_of_job(const struct blobs *blobs, uint32_t provider, const struct
            serves_gave(blobs->config.serves, provider, served, hash);
 }
 
-/* Whether another provider than the sender serves a job with this blob, and asked lately. */
+/* Returns true when another provider serves a job with this blob, and asked lately. */
 static bool has_lender(struct blobs *blobs, uint32_t sender, const struct hash32 *hash,
                        int64_t now_ns)
 {
@@ -485,8 +485,8 @@ static bool has_lender(struct blobs *blobs, uint32_t sender, const struct hash32
     return false;
 }
 
-/* Whether somebody else, who is there, has heard of it just now and may send it again: a client of
- * its owner, or a provider. */
+/* Returns true when somebody else has just heard of the loss and may send the blob again: a client
+ * of the owner, or a provider. */
 static bool may_come_back(struct blobs *blobs, uint32_t owner, uint32_t sender,
                           const struct hash32 *hash)
 {
@@ -749,7 +749,7 @@ static bool put_by_stream(struct blobs *blobs, const struct asked *asked,
     return true;
 }
 
-/* What came through streams to their end. */
+/* Answers for the streams that have ended. */
 static void end_intakes(struct blobs *blobs)
 {
     struct blob_store *store = blobs->config.store;
@@ -890,7 +890,7 @@ static bool send_ticket(struct blobs *blobs, const struct asked *asked,
     return true;
 }
 
-/* Whether so much waits to leave for the sender that the answers to others would come after it. */
+/* Returns true when so much waits to leave for the sender that others would wait behind it. */
 static bool stays_behind(const struct blobs *blobs, struct asked *asked, size_t waiting)
 {
     const int64_t now_ns = clock_monotonic_ns();
@@ -1081,8 +1081,8 @@ static void name_all(struct blobs *blobs, const struct outgoing *note)
     }
 }
 
-/* What results have named since the last time is their owners' from now on. Once in a while is
- * enough: its owner may read it before. False: the disk is full, and it is tried again. */
+/* Blobs that results have named since the last call become their owners'. A call once in a while
+ * is enough, since the owner may read them before. False: the disk is full; try again later. */
 static bool write_names(struct blobs *blobs)
 {
     if (blobs->name_count == 0) {
@@ -1110,8 +1110,8 @@ static bool write_names(struct blobs *blobs)
     return true;
 }
 
-/* What a provider stored for a job goes when it serves the job no more, and no result has named
- * it. A restart changes nothing about that. */
+/* A blob that a provider stored for a job goes when the provider serves the job no more and no
+ * result has named the blob. A restart changes nothing about that. */
 static void drop_unnamed(struct blobs *blobs, int64_t now_ns)
 {
     struct blob_store *store = blobs->config.store;
@@ -1346,7 +1346,7 @@ static void answer_batch(struct blobs *blobs)
     }
 }
 
-/* How long the thread may wait for what comes. */
+/* Returns how long the thread may wait for the next message. */
 static long waits_ms(struct blobs *blobs)
 {
     if (blobs->turns.count == 0) {

@@ -1,14 +1,15 @@
-/* broker/blob/blobs.h - the thread on the blob port: who may store and read which bytes.
+/* broker/blob/blobs.h is the thread on the blob port. It decides who may store and read which
+ * bytes.
  *
  * Accounts read what they own. A provider that serves a job reads what the job's manifest names, as
  * far as the job's owner owns it, and stores outputs for that owner. A put is acknowledged only
- * when it is durable: puts that arrive together share one commit. Large blobs travel in chunks, so
- * that none delays others. There are no sessions here: every message stands alone, under the
- * connection's key.
+ * when its bytes are durable; puts that arrive together share one commit. Large blobs travel in
+ * chunks, so that none delays others. The blob port has no sessions: every message stands alone,
+ * under the connection's key.
  *
  * Every message is charged to its account in steps: its bytes, its look-ups, what the disk has to
- * make durable. The account that was charged least is answered next (broker/blob/turns.h). What
- * takes long is answered in slices. */
+ * make durable. The account that was charged least is answered next (broker/blob/turns.h). A long
+ * request is answered in slices. */
 #ifndef BOURSE_BROKER_BLOB_BLOBS_H
 #define BOURSE_BROKER_BLOB_BLOBS_H
 

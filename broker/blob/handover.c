@@ -113,7 +113,7 @@ void handover_serve(struct handover *handover, struct blob_store *store, int64_t
                 log_debug("a blob's file is not handed over: %s", blob_store_error(store));
             }
         }
-        /* Without a file he asks for bytes. */
+        /* A peer that gets no file asks for bytes. */
         descriptor_port_answer(handover->port, &asker, fd, is_hashed ? &ticket.blob : NULL);
         if (fd >= 0) {
             (void)close(fd); /* ours: he has his own */

@@ -64,7 +64,7 @@ static bool receive(void *context, uint64_t offset, uint8_t *ret_bytes, size_t l
     const struct intake *intake = context;
     (void)offset; /* a stream has none */
     for (size_t done = 0; done < length;) {
-        /* Without room for descriptors: the kernel closes what is sent to us. */
+        /* There is no room for descriptors: the kernel closes those that are sent to us. */
         ssize_t got = recv(intake->stream, ret_bytes + done, length - done, MSG_DONTWAIT);
         if (got == 0) {
             return false;
@@ -155,7 +155,7 @@ static bool open_stream(int ret_ends[2])
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret_ends) != 0) {
         return false;
     }
-    /* What the peer has sent and nobody has read counts against his end. Less is good enough. */
+    /* Unread bytes count against the peer's end. Less is good enough. */
     (void)setsockopt(ret_ends[1], SOL_SOCKET, SO_SNDBUF, &buffered, sizeof buffered);
     (void)shutdown(ret_ends[0], SHUT_WR); /* nothing goes back to him */
     return true;

@@ -223,7 +223,7 @@ static void file_path(const struct outputs *outputs, const struct hash32 *hash,
     (void)snprintf(ret_path, PATH_SIZE, "%s/%.2s/%s", outputs->folder, hex, hex); /* it fits */
 }
 
-/* Whether the row at which the statement stands is marked as lost, or has lost its file. A file
+/* Returns true when the statement's row is marked as lost, or has lost its file. A file
  * that the disk does not show now counts as there: nobody knows. */
 static bool is_lost(const struct outputs *outputs, const struct hash32 *hash)
 {

@@ -1,11 +1,11 @@
-/* broker/blob/turns.h - whose message the blob port answers next: the account's that has cost
- * least.
+/* broker/blob/turns.h says which account's message the blob port answers next.
  *
  * There are no sessions on the blob port, and an account may have any number of connections. So
  * messages wait in a queue for each account, and the account with the least steps charged comes
- * first: each that asks gets the same share of the thread, and one that is alone all of it. An
- * account that did not ask for a while has saved nothing, and owes nothing once the others have
- * had as much. This is start-time fair queueing (Goyal, Vin, Cheng 1996). Time is an argument. */
+ * first. Each account that asks gets the same share of the thread, and an account alone gets all
+ * of it. An account that did not ask for a while has saved nothing, and owes nothing once the
+ * others have had as much. This is start-time fair queueing (Goyal, Vin, Cheng 1996). Time is an
+ * argument. */
 #ifndef BOURSE_BROKER_BLOB_TURNS_H
 #define BOURSE_BROKER_BLOB_TURNS_H
 
@@ -47,25 +47,26 @@ struct turns { /* all zeros: nobody waits */
     int64_t halved_ns; /* when half of what was charged lately was forgotten */
 };
 
-/* Takes the message, behind those of its account. False: too many or too large ones wait, and it
- * stays the caller's. */
+/* Takes the message, behind the others of its account. Returns false when too many or too large
+ * messages wait; the message then stays the caller's. */
 bool turns_put(struct turns *turns, struct turn *turn, uint32_t account, size_t bytes,
                int64_t now_ns);
-/* The message that is next; it stays. NULL: none, or all that wait are put off. */
+/* Returns the next message, which stays in its queue. Returns NULL when none waits, or when all
+ * that wait are put off. */
 struct turn *turns_first(struct turns *turns, int64_t now_ns);
 /* Gives out a message that is the first of its account. */
 void turns_take(struct turns *turns, struct turn *turn);
-/* Any message, given out; NULL: none waits. */
+/* Gives out any message, or returns NULL when none waits. */
 struct turn *turns_take_any(struct turns *turns);
-/* What answering the account took. */
+/* Charges the account for the steps that its answer took. */
 void turns_charge(struct turns *turns, uint32_t account, uint64_t steps, int64_t now_ns);
-/* Whether the account has cost more than twice what any other has lately. */
+/* Returns true when the account has lately cost more than twice what any other account has. */
 bool turns_has_cost_most(const struct turns *turns, uint32_t account);
 /* No message of the account is the next before `until_ns`. */
 void turns_put_off(struct turns *turns, uint32_t account, int64_t until_ns);
-/* Bytes of the account's messages that wait. */
+/* Returns the bytes of the account's waiting messages. */
 size_t turns_bytes(const struct turns *turns, uint32_t account);
-/* Whether anybody else has asked for something since `since_ns`, or waits. */
+/* Returns true when another account has asked for something since `since_ns`, or waits. */
 bool turns_are_contended(const struct turns *turns, uint32_t account, int64_t since_ns);
 
 #endif

@@ -110,8 +110,8 @@ sed -i 's/^price:.*/price: 0.01/' "$work/small/provider.yaml"
 small=$!
 started+=("$small")
 until_true 60 multiplying 3 || fail "the small agent does not multiply: $(cat agent-small.log)"
-zeros flat.npy 300 10000
-zeros tall.npy 10000 300
+zeros flat.npy 300 11000 # a third of it is above a quarter of what the small slot has
+zeros tall.npy 11000 300
 for options in '' '--at-most 1' '--tiles 1x1'; do
     # shellcheck disable=SC2086 # words
     expect 0 '' "$bourse" run -y matmul flat.npy tall.npy -o zero.npy $options --json

@@ -60,7 +60,7 @@ struct sink {
     pid_t pid;
 };
 
-/* What the flooders do now: shared with them, who live as long as the test. */
+/* The orders say what the flooders do now. Both sides share them as long as the test lives. */
 struct orders {
     const struct flood *flood;
     size_t sessions;
@@ -159,7 +159,7 @@ struct flooder { /* one session, or one connection to the blob port */
     uint64_t session;
 };
 
-/* What is sent before the connection stands is lost. */
+/* A message that is sent before the connection stands is lost. */
 static void await_connection(struct link *link)
 {
     zmq_pollitem_t item = {.socket = link_socket(link), .events = ZMQ_POLLOUT};
@@ -428,7 +428,7 @@ static void flooders_close(struct flooders *flooders)
     (void)munmap(flooders->orders, sizeof *flooders->orders);
 }
 
-/* With the flood against with its sink, in turns. */
+/* Windows with the flood alternate with windows of its sink. */
 static struct honest_ratios measure(const struct flood_victim *victim,
                                     const struct flooders *flooders)
 {

@@ -500,21 +500,21 @@ bool fetch_into(struct invocation *invocation, const char *id, const char *folde
     return ok;
 }
 
-/* Counts the subtasks whose declared outputs are not here, because the subtasks are not accepted.
- * Fills in the job's row. */
+/* Adds up the subtasks that left no declared outputs, because they are not accepted, and fills in
+ * the job's row. A job that is done lacks none, whatever became of its checks. */
 static bool count_missing(struct invocation *invocation, const char *id,
                           const struct bourse_fetched *fetched, struct bourse_job_row *ret_row,
                           uint32_t *ret_missing, struct bourse_error *ret_error)
 {
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
-    *ret_missing = 0;
     if (!bourse_jobs(invocation->bourse, id, &jobs, ret_error)) {
         return false;
     }
     if (bourse_jobs_count(jobs) > 0) {
         *ret_row = *bourse_jobs_row(jobs, 0);
         ret_row->leases = NULL;
-        *ret_missing = fetched->declares_outputs ? ret_row->subtasks - ret_row->accepted : 0;
+        const bool lacks = fetched->declares_outputs && ret_row->state != BOURSE_DONE;
+        *ret_missing = lacks ? ret_row->subtasks - ret_row->accepted : 0;
     }
     return true;
 }
@@ -522,7 +522,7 @@ static bool count_missing(struct invocation *invocation, const char *id,
 int command_fetch(struct invocation *invocation)
 {
     int status = 0;
-    uint32_t missing;
+    uint32_t missing = 0;
     struct bourse_job_row row;
     char id[BOURSE_ID_SIZE];
     if (!connect_broker(invocation, &status) ||

@@ -119,7 +119,7 @@ endforeach()
 # The tests in which threads meet: scripts/test builds the target `threads` under ThreadSanitizer and runs the label `threads`.
 set(threaded test_queue test_hasher test_relay test_blob_client test_blob_local test_handover test_intake test_control
   test_provider_store test_reader test_gateway test_link test_hostile_peers test_log)
-add_custom_target(threads DEPENDS ${threaded})
+add_custom_target(threads DEPENDS ${threaded} bourse-broker) # test_hostile_peers starts the broker's own program
 set_property(TEST ${threaded} APPEND PROPERTY LABELS threads)
 
 # A known bug that no longer fits its file would go untested until the next long run.

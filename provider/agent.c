@@ -150,8 +150,8 @@ static void output_to_wire(const struct kept *kept, Bourse__V1__Output *ret_outp
 static void saved_to_wire(const struct outcome *outcome, struct wire_outcome *wire,
                           Bourse__V1__Result *ret_result)
 {
-    ret_result->has_restored = outcome->given.restored != 0;
-    ret_result->restored = outcome->given.restored;
+    ret_result->has_restored = outcome->dispatch.restored != 0;
+    ret_result->restored = outcome->dispatch.restored;
     if (outcome->saved_count == 0) {
         return;
     }
@@ -189,8 +189,8 @@ static void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *
         ret_result->has_verdict = true;
         ret_result->verdict = outcome->verdict;
         ret_result->has_seed = true;
-        ret_result->seed.len = sizeof outcome->given.seed.bytes;
-        ret_result->seed.data = (uint8_t *)(uintptr_t)outcome->given.seed.bytes;
+        ret_result->seed.len = sizeof outcome->dispatch.seed.bytes;
+        ret_result->seed.data = (uint8_t *)(uintptr_t)outcome->dispatch.seed.bytes;
     }
     ret_result->has_energy_mj = ret_result->has_energy_uj = outcome->has_energy;
     ret_result->energy_mj = outcome->energy_uj / 1000;
@@ -384,11 +384,11 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
         break;
     case AGENT_PREPARE:
         lanes_prepare(agent->lanes, &action->work,
-                      agent_session_given(agent->session, &action->work));
+                      agent_session_inputs(agent->session, &action->work));
         break;
     case AGENT_START:
         if (!lanes_start(agent->lanes, &action->work,
-                         agent_session_given(agent->session, &action->work))) {
+                         agent_session_inputs(agent->session, &action->work))) {
             fail_start(agent, now_ns, &action->work);
         }
         break;

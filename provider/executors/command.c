@@ -221,7 +221,7 @@ static bool texts_reserve(struct texts *texts, size_t count)
 
 struct run {
     const struct command *command;
-    const struct given_files *given; /* data from the dispatch; may be empty */
+    const struct dispatch_inputs *dispatch; /* data from the dispatch; may be empty */
     struct subtask_terms terms;
     struct template_values values;
     struct texts arguments, environment, outputs, saved;
@@ -377,7 +377,7 @@ static bool add_own_variable(struct run *run, const char *name, const char *valu
 static bool tell_of_checkpoint(struct run *run, struct outcome *outcome)
 {
     char attempt[16];
-    const uint32_t restored = run->given->restored;
+    const uint32_t restored = run->dispatch->restored;
     (void)snprintf(attempt, sizeof attempt, "%u", (unsigned)restored);
     return run->request.checkpoint == NULL ||
            (add_own_variable(run, "BOURSE_CHECKPOINT", run->request.checkpoint, outcome) &&
@@ -485,20 +485,20 @@ static bool gather_input(struct run *run, const char *name, struct outcome *outc
 /* Adds the files of the checkpoint to resume from, at their place. */
 static bool gather_saved(struct run *run, struct outcome *outcome)
 {
-    const struct given_files *given = run->given;
-    if (run->request.checkpoint == NULL || given->saved_count == 0) {
+    const struct dispatch_inputs *dispatch = run->dispatch;
+    if (run->request.checkpoint == NULL || dispatch->saved_count == 0) {
         return true;
     }
-    if (!texts_reserve(&run->saved, given->saved_count)) {
+    if (!texts_reserve(&run->saved, dispatch->saved_count)) {
         return refuse(outcome, "out of memory");
     }
-    for (size_t i = 0; i < given->saved_count; i++) {
-        const size_t size = strlen(run->request.checkpoint) + strlen(given->saved[i].name) + 2;
+    for (size_t i = 0; i < dispatch->saved_count; i++) {
+        const size_t size = strlen(run->request.checkpoint) + strlen(dispatch->saved[i].name) + 2;
         char *name = malloc(size);
         if (name == NULL) {
             return refuse(outcome, "out of memory");
         }
-        (void)snprintf(name, size, "%s/%s", run->request.checkpoint, given->saved[i].name);
+        (void)snprintf(name, size, "%s/%s", run->request.checkpoint, dispatch->saved[i].name);
         run->saved.items[run->saved.count++] = name;
         if (!gather_input(run, name, outcome)) {
             return false;
@@ -513,7 +513,7 @@ static bool gather_inputs(struct run *run, struct outcome *outcome)
     const struct command *command = run->command;
     size_t count = command_input_count(command->manifest, command->index);
     size_t taken = command_taken_count(command->manifest, command->index);
-    run->inputs = calloc(count + taken + run->given->saved_count + 1, sizeof *run->inputs);
+    run->inputs = calloc(count + taken + run->dispatch->saved_count + 1, sizeof *run->inputs);
     if (run->inputs == NULL) {
         return refuse(outcome, "out of memory");
     }
@@ -624,9 +624,9 @@ static void settle_limits(struct run *run)
 
 static bool prepare(struct run *run, struct outcome *outcome)
 {
-    static const struct given_files nothing = {.files = NULL};
+    static const struct dispatch_inputs nothing = {.files = NULL};
     const struct command *command = run->command;
-    run->given = command->given == NULL ? &nothing : command->given;
+    run->dispatch = command->dispatch == NULL ? &nothing : command->dispatch;
     run->terms = subtask_terms(command->manifest, command->index);
     run->values = (struct template_values){
         .in = run->terms.input, .value = run->terms.value, .index = run->terms.number};

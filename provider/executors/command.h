@@ -24,8 +24,8 @@ struct command {
     const struct hash32 *seed; /* seed from the dispatch; NULL: none */
     /* The inputs are those of command_input, then those of command_taken, then the checkpoint's. */
     struct store_blob *inputs;
-    const struct given_files *given; /* data that came with the dispatch; NULL: nothing */
-    bool has_checkpoints;            /* the job says that its programs save their state */
+    const struct dispatch_inputs *dispatch; /* data that came with the dispatch; NULL: nothing */
+    bool has_checkpoints;                   /* the job says that its programs save their state */
     struct jail *jail;
     /* Large outputs may stay in the jail through `rest`, unless it is NULL. Each has at most
      * `rest_bytes`, and may_leave() must return true. */

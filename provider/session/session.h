@@ -217,8 +217,8 @@ enum agent_status agent_session_left(struct agent_session *session, int64_t now_
 /* Returns what the broker sent with a work: files of subtasks that it waited for, a check's seed, a
  * checkpoint. Returns NULL when there is nothing, or when the work is not known. The result is
  * borrowed until the next call that takes the time. */
-const Bourse__V1__Work *agent_session_given(const struct agent_session *session,
-                                            const struct agent_work *work);
+const Bourse__V1__Work *agent_session_inputs(const struct agent_session *session,
+                                             const struct agent_work *work);
 
 /* Reports that the work is done. `facts` holds outcome, started_ms, busy_ns, exit code, signal,
  * outputs, detail and usage. The session adds account, place and work, and encodes the result once.

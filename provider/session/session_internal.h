@@ -25,7 +25,7 @@ struct work {
     bool cancelling; /* AGENT_CANCEL was queued */
     uint32_t cancel_outcome;
     /* Files, seed and checkpoint that came with the dispatch; NULL: nothing. */
-    Bourse__V1__Work *given;
+    Bourse__V1__Work *dispatch;
     bool alone;      /* its batch was refused, so it is sent by itself */
     uint8_t *result; /* encoded, from READY on */
     size_t result_length;

@@ -267,7 +267,8 @@ static enum agent_status owe_without_files(struct agent_session *session, int64_
     facts.detail = (char *)(uintptr_t)detail;
     if (facts.outcome == OUTCOME_OK) {
         facts.outcome = OUTCOME_INPUT_MISSING;
-        facts.has_lacks_factor = facts.lacks_factor = work->given != NULL && work->given->has_seed;
+        facts.has_lacks_factor = facts.lacks_factor =
+            work->dispatch != NULL && work->dispatch->has_seed;
         facts.has_exit_code = false;
     }
     enum agent_status status = results_owe(session, now_ns, work, &facts);

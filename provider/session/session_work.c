@@ -412,9 +412,9 @@ static bool keep_given(struct work *work, const Bourse__V1__Work *wire)
     }
     size_t length;
     uint8_t *bytes = codec_encode(&wire->base, &length);
-    work->given = bytes == NULL ? NULL : bourse__v1__work__unpack(NULL, length, bytes);
+    work->dispatch = bytes == NULL ? NULL : bourse__v1__work__unpack(NULL, length, bytes);
     free(bytes);
-    return work->given != NULL;
+    return work->dispatch != NULL;
 }
 
 static void queue_work(struct agent_session *session, int64_t now_ns, struct lease *lease,
@@ -426,14 +426,14 @@ static void queue_work(struct agent_session *session, int64_t now_ns, struct lea
         free(work);
         return;
     }
-    Bourse__V1__Work *given = work->given;
+    Bourse__V1__Work *dispatch = work->dispatch;
     bool has_lane = !lease->refused && wire->lane < lease->grant.lanes;
     *work = (struct work){.lease = lease,
                           .index = wire->index,
                           .attempt = wire->attempt,
                           .lane = wire->lane,
                           .urgent = wire->has_urgent && wire->urgent,
-                          .given = given,
+                          .dispatch = dispatch,
                           .state = WORK_QUEUED};
     list_init(&work->result_link);
     list_init(&work->lane_link);
@@ -513,11 +513,11 @@ static struct work *known(const struct agent_session *session, const struct agen
     return lease == NULL ? NULL : find_work(lease, name->index, name->attempt);
 }
 
-const Bourse__V1__Work *agent_session_given(const struct agent_session *session,
-                                            const struct agent_work *name)
+const Bourse__V1__Work *agent_session_inputs(const struct agent_session *session,
+                                             const struct agent_work *name)
 {
     const struct work *work = known(session, name);
-    return work == NULL ? NULL : work->given;
+    return work == NULL ? NULL : work->dispatch;
 }
 
 enum agent_status agent_session_left(struct agent_session *session, int64_t now_ns,
@@ -609,8 +609,8 @@ void work_destroy(struct agent_session *session, struct work *work)
     list_remove(&work->result_link);
     work->lease->work_count--;
     session->work_total--;
-    if (work->given != NULL) {
-        bourse__v1__work__free_unpacked(work->given, NULL);
+    if (work->dispatch != NULL) {
+        bourse__v1__work__free_unpacked(work->dispatch, NULL);
     }
     free(work->result);
     free(work);

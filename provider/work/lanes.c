@@ -5,7 +5,7 @@
 #include "provider/executors/command.h"
 #include "provider/executors/noop.h"
 #include "provider/executors/tensor.h"
-#include "provider/work/holding.h"
+#include "provider/work/lease_context.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
@@ -22,9 +22,9 @@
 enum { REST_SHARE = 4 }; /* a left output takes at most 1/REST_SHARE of its jail's disk */
 
 struct lane {
-    struct list_link link; /* in its tenancy */
+    struct list_link link; /* in its run */
     struct lanes *lanes;
-    struct holding *holding;
+    struct lease_context *context;
     const struct offer *offer; /* the device leased */
     uint32_t number;
     uint32_t first_cpu, cpu_count; /* taken from lanes->cpu_taken; 0: none */
@@ -47,10 +47,10 @@ struct lane {
     struct jail_rest *rest;    /* rest of the jail; NULL: nothing may be left in it */
 };
 
-/* The local side of a lease. */
-struct tenancy {
+/* The local side of a lease: its context and its lanes. */
+struct lease_run {
     struct list_link link;
-    struct holding *holding;
+    struct lease_context *context;
     const struct offer *offer;
     struct list_link lanes;
     bool ending;
@@ -58,7 +58,7 @@ struct tenancy {
 
 struct lanes {
     struct lanes_config config;
-    struct list_link tenancies;
+    struct list_link runs;
     struct list_link fresh;    /* lanes with new work */
     atomic_llong full_said_ns; /* last time the log said that the disk is full; 0: never */
     bool cpu_taken[DISCOVER_CPUS_MAX];
@@ -118,8 +118,8 @@ static struct jail_limits limits_of(const struct lane *lane, uint32_t index)
 {
     const struct lanes_config *config = &lane->lanes->config;
     const Bourse__V1__ManifestLimits *asked =
-        subtask_terms(holding_manifest(lane->holding), index).limits;
-    return policy_jail(lane->offer, holding_grant(lane->holding)->slots_per_subtask,
+        subtask_terms(lease_context_manifest(lane->context), index).limits;
+    return policy_jail(lane->offer, lease_context_grant(lane->context)->slots_per_subtask,
                        asked != NULL ? asked->memory_bytes : 0,
                        asked != NULL ? asked->disk_bytes : 0, asked != NULL ? asked->processes : 0,
                        config->cpu_enforced);
@@ -142,7 +142,7 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
         return true;
     }
     end_jail(lane);
-    const struct agent_grant *grant = holding_grant(lane->holding);
+    const struct agent_grant *grant = lease_context_grant(lane->context);
     char name[48];
     cpu_set_t cpus;
     (void)snprintf(name, sizeof name, "l%llx-%u", (unsigned long long)grant->lease, lane->number);
@@ -153,8 +153,9 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
     struct jail_spec spec = {
         .worker_path = config->worker_path,
         .visible = visible,
-        .tensor_path = tensor_names(holding_manifest(lane->holding)) ? config->tensor_path : NULL,
-        .image_path = holding_image(lane->holding),
+        .tensor_path =
+            tensor_names(lease_context_manifest(lane->context)) ? config->tensor_path : NULL,
+        .image_path = lease_context_image(lane->context),
         .name = name,
         .limits = limits,
         .cpus = cpu_set(lane, &cpus) ? &cpus : NULL,
@@ -202,7 +203,7 @@ static bool take_blob(struct lane *lane, const struct hash32 *hash, bool may_len
 {
     struct problem problem = {""};
     struct store *store = lane->lanes->config.store;
-    const struct id128 *job = &holding_grant(lane->holding)->job;
+    const struct id128 *job = &lease_context_grant(lane->context)->job;
     enum store_status status = (may_lend ? store_take_lent : store_take)(
         store, hash, job, UINT64_MAX, &lane->cancel, ret_blob, &problem);
     if (status != STORE_OK) {
@@ -224,10 +225,11 @@ static bool take_input(struct lane *lane, const Bourse__V1__ManifestInput *input
 static bool take_given(struct lane *lane, const Bourse__V1__ManifestFrom *from,
                        struct outcome *outcome, struct store_blob *ret_blob)
 {
-    const struct given_file *file = given_find(&outcome->given, from->task, from->output);
+    const struct dispatch_file *file =
+        dispatch_inputs_find(&outcome->dispatch, from->task, from->output);
     char name[COMMAND_NAME_SIZE];
     char what[LIMIT_TEXT_BYTES];
-    command_name(holding_manifest(lane->holding), from->task, name);
+    command_name(lease_context_manifest(lane->context), from->task, name);
     if (file == NULL) {
         outcome_fail(outcome, OUTCOME_INPUT_MISSING, "%s left no output %s", name, from->output);
         return false;
@@ -237,7 +239,7 @@ static bool take_given(struct lane *lane, const Bourse__V1__ManifestFrom *from,
 }
 
 /* Takes a file of the checkpoint to resume from. */
-static bool take_saved(struct lane *lane, const struct given_file *file, struct outcome *outcome,
+static bool take_saved(struct lane *lane, const struct dispatch_file *file, struct outcome *outcome,
                        struct store_blob *ret_blob)
 {
     char what[LIMIT_TEXT_BYTES];
@@ -250,10 +252,10 @@ static bool take_saved(struct lane *lane, const struct given_file *file, struct 
 static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outcome,
                         struct store_blob **ret_inputs, size_t *ret_count)
 {
-    const Bourse__V1__Manifest *manifest = holding_manifest(lane->holding);
-    size_t named = command_input_count(manifest, index);
+    const Bourse__V1__Manifest *manifest = lease_context_manifest(lane->context);
+    size_t own = command_input_count(manifest, index);
     size_t taken = command_taken_count(manifest, index);
-    size_t count = named + taken + outcome->given.saved_count;
+    size_t count = own + taken + outcome->dispatch.saved_count;
     struct store_blob *inputs = calloc(count + 1, sizeof *inputs);
     if (inputs == NULL) {
         outcome_fail(outcome, OUTCOME_JAIL_FAILED, "out of memory");
@@ -261,15 +263,15 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
     }
     for (size_t i = 0; i < count; i++) {
         bool good;
-        if (i < named) {
+        if (i < own) {
             const Bourse__V1__ManifestInput *input = command_input(manifest, index, i);
-            bool may_lend = !outcome->given.has_seed && tensor_reads_once(manifest, input->size);
+            bool may_lend = !outcome->dispatch.has_seed && tensor_reads_once(manifest, input->size);
             good = take_input(lane, input, may_lend, outcome, &inputs[i]);
-            outcome->lacks_factor = !good && outcome->given.has_seed;
-        } else if (i < named + taken) {
-            good = take_given(lane, command_taken(manifest, index, i - named), outcome, &inputs[i]);
+            outcome->lacks_factor = !good && outcome->dispatch.has_seed;
+        } else if (i < own + taken) {
+            good = take_given(lane, command_taken(manifest, index, i - own), outcome, &inputs[i]);
         } else {
-            good = take_saved(lane, &outcome->given.saved[i - named - taken], outcome, &inputs[i]);
+            good = take_saved(lane, &outcome->dispatch.saved[i - own - taken], outcome, &inputs[i]);
         }
         if (!good) {
             release_inputs(lane->lanes->config.store, inputs, i);
@@ -315,24 +317,24 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
     }
     bool ended = false;
     struct command command = {
-        .manifest = holding_manifest(lane->holding),
+        .manifest = lease_context_manifest(lane->context),
         .config = lane->lanes->config.config,
         .index = outcome->work.index,
-        .seed = outcome->given.has_seed ? &outcome->given.seed : NULL,
+        .seed = outcome->dispatch.has_seed ? &outcome->dispatch.seed : NULL,
         .inputs = inputs,
-        .given = &outcome->given,
-        .has_checkpoints = holding_grant(lane->holding)->has_checkpoints,
+        .dispatch = &outcome->dispatch,
+        .has_checkpoints = lease_context_grant(lane->context)->has_checkpoints,
         .jail = lane->jail,
         /* A program may still have its output open. */
-        .rest = tensor_names(holding_manifest(lane->holding)) ? lane->rest : NULL,
+        .rest = tensor_names(lease_context_manifest(lane->context)) ? lane->rest : NULL,
         .rest_bytes = lane->limits.disk_bytes / REST_SHARE,
         .may_leave = may_leave_outputs,
         .context = lane,
         .store = lane->lanes->config.store,
-        .limit_ms = holding_grant(lane->holding)->limit_ms,
+        .limit_ms = lease_context_grant(lane->context)->limit_ms,
         .simulates = lane->offer->simulates,
-        .tensor_threads = tensor_names(holding_manifest(lane->holding))
-                              ? holding_grant(lane->holding)->slots_per_subtask
+        .tensor_threads = tensor_names(lease_context_manifest(lane->context))
+                              ? lease_context_grant(lane->context)->slots_per_subtask
                               : 0,
     };
     command_run(&command, outcome, &ended);
@@ -348,7 +350,7 @@ static void report_damage(struct lane *lane, uint32_t index, const struct hash32
 {
     for (size_t i = 0; i < count; i++) {
         const Bourse__V1__ManifestInput *input =
-            command_input(holding_manifest(lane->holding), index, i);
+            command_input(lease_context_manifest(lane->context), index, i);
         struct store_blob copy;
         if (!hash32_is_zero(&hashes[i]) && take_input(lane, input, false, outcome, &copy)) {
             store_release(lane->lanes->config.store, &copy);
@@ -361,7 +363,7 @@ static void run_with(struct lane *lane, struct store_blob *inputs, size_t count,
                      struct outcome *outcome)
 {
     const uint32_t index = outcome->work.index;
-    const size_t named = command_input_count(holding_manifest(lane->holding), index);
+    const size_t named = command_input_count(lease_context_manifest(lane->context), index);
     struct hash32 *lent = calloc(named + 1, sizeof *lent); /* zero: a copy of our own */
     for (size_t i = 0; lent != NULL && i < named; i++) {
         lent[i] = inputs[i].is_lent ? inputs[i].hash : lent[i];
@@ -380,7 +382,7 @@ static bool has_room(const struct lane *lane, const struct store_blob *inputs, s
                      struct outcome *outcome)
 {
     const uint64_t ours_bytes =
-        lane->offer->disk_bytes * holding_grant(lane->holding)->slots_per_subtask;
+        lane->offer->disk_bytes * lease_context_grant(lane->context)->slots_per_subtask;
     uint64_t bytes = 0;
     for (size_t i = 0; i < count; i++) {
         bytes = inputs[i].size > UINT64_MAX - bytes ? UINT64_MAX : bytes + inputs[i].size;
@@ -406,33 +408,34 @@ static void run_work(struct lane *lane, struct outcome *outcome)
     struct store_blob *inputs = NULL;
     size_t count = 0;
     outcome->started_ms = clock_wall_ns() / 1000000;
-    if (!holding_load(lane->holding, &lane->cancel, &failure, &problem)) {
+    if (!lease_context_load(lane->context, &lane->cancel, &failure, &problem)) {
         outcome_fail(outcome, failure, "%s", problem.text);
-        outcome->lacks_factor = outcome->given.has_seed; /* the manifest is not judged */
+        outcome->lacks_factor = outcome->dispatch.has_seed; /* the manifest is not judged */
         return;
     }
-    if (outcome->work.index >= holding_manifest(lane->holding)->subtask_count) {
+    if (outcome->work.index >= lease_context_manifest(lane->context)->subtask_count) {
         refuse_index(outcome);
         return;
     }
-    if (noop_names(holding_manifest(lane->holding))) {
+    if (noop_names(lease_context_manifest(lane->context))) {
         lane->is_noop = true;
         run_noops(lane, &outcome, 1);
         return;
     }
-    if (tensor_names(holding_manifest(lane->holding)) && lane->lanes->config.tensor_path == NULL) {
+    if (tensor_names(lease_context_manifest(lane->context)) &&
+        lane->lanes->config.tensor_path == NULL) {
         outcome_fail(outcome, OUTCOME_REFUSED,
                      "this agent has no tensor executor; let the job need executor = tensor");
         return;
     }
-    if (lane->offer->simulates != NULL && !tensor_names(holding_manifest(lane->holding))) {
+    if (lane->offer->simulates != NULL && !tensor_names(lease_context_manifest(lane->context))) {
         outcome_fail(outcome, OUTCOME_REFUSED,
                      "a simulated device runs no programs, only jobs of the executor tensor");
         return;
     }
-    if (outcome->given.has_seed &&
-        !check_is_about(holding_manifest(lane->holding), outcome->work.index,
-                        outcome->given.checked, &problem)) {
+    if (outcome->dispatch.has_seed &&
+        !check_is_about(lease_context_manifest(lane->context), outcome->work.index,
+                        outcome->dispatch.checked, &problem)) {
         outcome_fail(outcome, OUTCOME_PROGRAM_FAILED, "this check proves nothing: %s",
                      problem.text);
         return;
@@ -515,7 +518,8 @@ static void run_many(struct lane *lane, struct outcome *const *outcomes, size_t 
         outcomes[i]->started_ms = started_ms;
         if (outcomes[i]->is_cancelled) {
             outcome_fail(outcomes[i], OUTCOME_CANCELLED, "cancelled before it started");
-        } else if (outcomes[i]->work.index >= holding_manifest(lane->holding)->subtask_count) {
+        } else if (outcomes[i]->work.index >=
+                   lease_context_manifest(lane->context)->subtask_count) {
             refuse_index(outcomes[i]);
         } else {
             wanted[wanted_count++] = outcomes[i];
@@ -563,21 +567,20 @@ static bool is_same(const struct agent_work *a, const struct agent_work *b)
     return a->index == b->index && a->attempt == b->attempt;
 }
 
-static struct tenancy *find_tenancy(const struct lanes *lanes, uint64_t lease)
+static struct lease_run *find_run(const struct lanes *lanes, uint64_t lease)
 {
-    for (struct list_link *link = lanes->tenancies.next; link != &lanes->tenancies;
-         link = link->next) {
-        struct tenancy *tenancy = LIST_ELEMENT(link, struct tenancy, link);
-        if (holding_grant(tenancy->holding)->lease == lease && !tenancy->ending) {
-            return tenancy;
+    for (struct list_link *link = lanes->runs.next; link != &lanes->runs; link = link->next) {
+        struct lease_run *run = LIST_ELEMENT(link, struct lease_run, link);
+        if (lease_context_grant(run->context)->lease == lease && !run->ending) {
+            return run;
         }
     }
     return NULL;
 }
 
-static struct lane *find_lane(const struct tenancy *tenancy, uint32_t number)
+static struct lane *find_lane(const struct lease_run *run, uint32_t number)
 {
-    for (struct list_link *link = tenancy->lanes.next; link != &tenancy->lanes; link = link->next) {
+    for (struct list_link *link = run->lanes.next; link != &run->lanes; link = link->next) {
         struct lane *lane = LIST_ELEMENT(link, struct lane, link);
         if (lane->number == number) {
             return lane;
@@ -586,21 +589,21 @@ static struct lane *find_lane(const struct tenancy *tenancy, uint32_t number)
     return NULL;
 }
 
-static struct lane *start_lane(struct lanes *lanes, struct tenancy *tenancy, uint32_t number)
+static struct lane *start_lane(struct lanes *lanes, struct lease_run *run, uint32_t number)
 {
     struct lane *lane = calloc(1, sizeof *lane);
     if (lane == NULL) {
         return NULL;
     }
     lane->lanes = lanes;
-    lane->holding = tenancy->holding;
-    lane->offer = tenancy->offer;
+    lane->context = run->context;
+    lane->offer = run->offer;
     lane->number = number;
     list_init(&lane->waiting);
     list_init(&lane->fresh);
     pthread_mutex_init(&lane->mutex, NULL);
     pthread_cond_init(&lane->woken, NULL);
-    take_cpus(lanes, lane, holding_grant(tenancy->holding)->slots_per_subtask);
+    take_cpus(lanes, lane, lease_context_grant(run->context)->slots_per_subtask);
     if (pthread_create(&lane->thread, NULL, lane_loop, lane) != 0) {
         give_cpus(lanes, lane);
         pthread_cond_destroy(&lane->woken);
@@ -608,7 +611,7 @@ static struct lane *start_lane(struct lanes *lanes, struct tenancy *tenancy, uin
         free(lane);
         return NULL;
     }
-    list_append(&tenancy->lanes, &lane->link);
+    list_append(&run->lanes, &lane->link);
     return lane;
 }
 
@@ -624,12 +627,12 @@ static void collect_lane(struct lanes *lanes, struct lane *lane)
     free(lane);
 }
 
-static void drop_tenancy(struct tenancy *tenancy)
+static void drop_run(struct lease_run *run)
 {
-    assert(list_empty(&tenancy->lanes));
-    holding_destroy(&tenancy->holding);
-    list_remove(&tenancy->link);
-    free(tenancy);
+    assert(list_empty(&run->lanes));
+    lease_context_destroy(&run->context);
+    list_remove(&run->link);
+    free(run);
 }
 
 struct lanes *lanes_create(const struct lanes_config *config)
@@ -637,7 +640,7 @@ struct lanes *lanes_create(const struct lanes_config *config)
     struct lanes *lanes = calloc(1, sizeof *lanes);
     if (lanes != NULL) {
         lanes->config = *config;
-        list_init(&lanes->tenancies);
+        list_init(&lanes->runs);
         list_init(&lanes->fresh);
     }
     return lanes;
@@ -646,36 +649,36 @@ struct lanes *lanes_create(const struct lanes_config *config)
 bool lanes_begin(struct lanes *lanes, const struct agent_grant *grant)
 {
     const struct offer *offer = policy_offer_of(lanes->config.offers, &grant->device);
-    struct tenancy *tenancy = offer == NULL ? NULL : calloc(1, sizeof *tenancy);
-    if (tenancy == NULL) {
+    struct lease_run *run = offer == NULL ? NULL : calloc(1, sizeof *run);
+    if (run == NULL) {
         return false;
     }
-    list_init(&tenancy->lanes);
-    tenancy->offer = offer;
-    tenancy->holding = holding_create(grant, lanes->config.store, lanes->config.images);
-    if (tenancy->holding == NULL) {
-        free(tenancy);
+    list_init(&run->lanes);
+    run->offer = offer;
+    run->context = lease_context_create(grant, lanes->config.store, lanes->config.images);
+    if (run->context == NULL) {
+        free(run);
         return false;
     }
-    list_append(&lanes->tenancies, &tenancy->link);
+    list_append(&lanes->runs, &run->link);
     return true;
 }
 
-bool lanes_start(struct lanes *lanes, const struct agent_work *work, const Bourse__V1__Work *given)
+bool lanes_start(struct lanes *lanes, const struct agent_work *work, const Bourse__V1__Work *inputs)
 {
-    struct tenancy *tenancy = find_tenancy(lanes, work->lease);
-    if (tenancy == NULL) {
+    struct lease_run *run = find_run(lanes, work->lease);
+    if (run == NULL) {
         return false;
     }
-    struct lane *lane = find_lane(tenancy, work->lane);
+    struct lane *lane = find_lane(run, work->lane);
     if (lane == NULL) {
-        lane = start_lane(lanes, tenancy, work->lane);
+        lane = start_lane(lanes, run, work->lane);
     }
     if (lane == NULL) {
         return false;
     }
-    struct outcome *outcome = outcome_create(work, &holding_grant(lane->holding)->job);
-    if (outcome == NULL || !given_copy(given, &outcome->given)) {
+    struct outcome *outcome = outcome_create(work, &lease_context_grant(lane->context)->job);
+    if (outcome == NULL || !dispatch_inputs_copy(inputs, &outcome->dispatch)) {
         outcome_destroy(&outcome);
         return false;
     }
@@ -701,17 +704,17 @@ void lanes_go(struct lanes *lanes)
 }
 
 void lanes_prepare(struct lanes *lanes, const struct agent_work *work,
-                   const Bourse__V1__Work *given)
+                   const Bourse__V1__Work *inputs)
 {
-    struct tenancy *tenancy = find_tenancy(lanes, work->lease);
-    struct lane *lane = tenancy == NULL ? NULL : find_lane(tenancy, work->lane);
+    struct lease_run *run = find_run(lanes, work->lease);
+    struct lane *lane = run == NULL ? NULL : find_lane(run, work->lane);
     if (lane != NULL) {
         pthread_mutex_lock(&lane->mutex);
         lane->next = *work;
         pthread_mutex_unlock(&lane->mutex);
     }
-    if (tenancy != NULL) {
-        holding_prepare(tenancy->holding, work->index, given);
+    if (run != NULL) {
+        lease_context_prepare(run->context, work->index, inputs);
     }
 }
 
@@ -727,8 +730,8 @@ static void press_cancel(struct lane *lane)
 
 void lanes_cancel(struct lanes *lanes, const struct agent_work *work)
 {
-    struct tenancy *tenancy = find_tenancy(lanes, work->lease);
-    struct lane *lane = tenancy == NULL ? NULL : find_lane(tenancy, work->lane);
+    struct lease_run *run = find_run(lanes, work->lease);
+    struct lane *lane = run == NULL ? NULL : find_lane(run, work->lane);
     if (lane == NULL) {
         return; /* over already */
     }
@@ -759,8 +762,8 @@ static void press_notice(struct lane *lane)
 
 void lanes_notice(struct lanes *lanes, const struct agent_work *work)
 {
-    struct tenancy *tenancy = find_tenancy(lanes, work->lease);
-    struct lane *lane = tenancy == NULL ? NULL : find_lane(tenancy, work->lane);
+    struct lease_run *run = find_run(lanes, work->lease);
+    struct lane *lane = run == NULL ? NULL : find_lane(run, work->lane);
     if (lane == NULL) {
         return;
     }
@@ -786,24 +789,24 @@ static void stop_lane(struct lane *lane)
 
 void lanes_end(struct lanes *lanes, uint64_t lease)
 {
-    struct tenancy *tenancy = find_tenancy(lanes, lease);
-    if (tenancy == NULL) {
+    struct lease_run *run = find_run(lanes, lease);
+    if (run == NULL) {
         return;
     }
-    tenancy->ending = true;
+    run->ending = true;
     lanes->restless = true;
-    for (struct list_link *link = tenancy->lanes.next; link != &tenancy->lanes; link = link->next) {
+    for (struct list_link *link = run->lanes.next; link != &run->lanes; link = link->next) {
         stop_lane(LIST_ELEMENT(link, struct lane, link));
     }
-    if (list_empty(&tenancy->lanes)) {
-        drop_tenancy(tenancy);
+    if (list_empty(&run->lanes)) {
+        drop_run(run);
     }
 }
 
-static bool tick_tenancy(struct lanes *lanes, struct tenancy *tenancy)
+static bool tick_run(struct lanes *lanes, struct lease_run *run)
 {
-    bool restless = tenancy->ending;
-    for (struct list_link *link = tenancy->lanes.next; link != &tenancy->lanes;) {
+    bool restless = run->ending;
+    for (struct list_link *link = run->lanes.next; link != &run->lanes;) {
         struct lane *lane = LIST_ELEMENT(link, struct lane, link);
         link = link->next;
         if (atomic_load(&lane->ended)) {
@@ -822,12 +825,12 @@ static bool tick_tenancy(struct lanes *lanes, struct tenancy *tenancy)
 void lanes_tick(struct lanes *lanes)
 {
     bool restless = false;
-    for (struct list_link *link = lanes->tenancies.next; link != &lanes->tenancies;) {
-        struct tenancy *tenancy = LIST_ELEMENT(link, struct tenancy, link);
+    for (struct list_link *link = lanes->runs.next; link != &lanes->runs;) {
+        struct lease_run *run = LIST_ELEMENT(link, struct lease_run, link);
         link = link->next;
-        restless = tick_tenancy(lanes, tenancy) || restless;
-        if (tenancy->ending && list_empty(&tenancy->lanes)) {
-            drop_tenancy(tenancy);
+        restless = tick_run(lanes, run) || restless;
+        if (run->ending && list_empty(&run->lanes)) {
+            drop_run(run);
         }
     }
     lanes->restless = restless;
@@ -836,11 +839,9 @@ void lanes_tick(struct lanes *lanes)
 uint32_t lanes_jails(const struct lanes *lanes)
 {
     uint32_t count = 0;
-    for (const struct list_link *link = lanes->tenancies.next; link != &lanes->tenancies;
-         link = link->next) {
-        struct tenancy *tenancy = LIST_ELEMENT(link, struct tenancy, link);
-        for (struct list_link *inner = tenancy->lanes.next; inner != &tenancy->lanes;
-             inner = inner->next) {
+    for (const struct list_link *link = lanes->runs.next; link != &lanes->runs; link = link->next) {
+        struct lease_run *run = LIST_ELEMENT(link, struct lease_run, link);
+        for (struct list_link *inner = run->lanes.next; inner != &run->lanes; inner = inner->next) {
             struct lane *lane = LIST_ELEMENT(inner, struct lane, link);
             pthread_mutex_lock(&lane->mutex);
             count += lane->jail != NULL;
@@ -872,18 +873,16 @@ void lanes_destroy(struct lanes **self)
     if (lanes == NULL) {
         return;
     }
-    for (struct list_link *link = lanes->tenancies.next; link != &lanes->tenancies;
-         link = link->next) {
-        struct tenancy *tenancy = LIST_ELEMENT(link, struct tenancy, link);
-        tenancy->ending = true;
-        for (struct list_link *inner = tenancy->lanes.next; inner != &tenancy->lanes;
-             inner = inner->next) {
+    for (struct list_link *link = lanes->runs.next; link != &lanes->runs; link = link->next) {
+        struct lease_run *run = LIST_ELEMENT(link, struct lease_run, link);
+        run->ending = true;
+        for (struct list_link *inner = run->lanes.next; inner != &run->lanes; inner = inner->next) {
             struct lane *lane = LIST_ELEMENT(inner, struct lane, link);
             give_up(lane);
             stop_lane(lane);
         }
     }
-    while (!list_empty(&lanes->tenancies)) {
+    while (!list_empty(&lanes->runs)) {
         lanes_tick(lanes);
         struct timespec pause = {.tv_nsec = 5000000};
         (void)nanosleep(&pause, NULL); /* an early return is fine */

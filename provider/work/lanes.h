@@ -1,4 +1,4 @@
-/* The lanes are where leased work runs. Every lease has a holding, with its job's manifest and
+/* The lanes are where leased work runs. Every lease has a context, with its job's manifest and
  * image. Every lane has a thread with a jail, made when its first subtask starts.
  *
  * The main loop calls in, and nothing here blocks it. A lane runs one subtask at a time. The
@@ -38,15 +38,16 @@ struct lanes *lanes_create(const struct lanes_config *config);
 /* Cancels running work, ends every jail and thread, and frees. */
 void lanes_destroy(struct lanes **self);
 
-/* These functions carry out the actions of provider/session/session.h. `given` is what
- * agent_session_given returns for the work. They return false when memory or threads are short;
+/* These functions carry out the actions of provider/session/session.h. `inputs` is what
+ * agent_session_inputs returns for the work. They return false when memory or threads are short;
  * then the work is not taken. */
 bool lanes_begin(struct lanes *lanes, const struct agent_grant *grant);
-bool lanes_start(struct lanes *lanes, const struct agent_work *work, const Bourse__V1__Work *given);
+bool lanes_start(struct lanes *lanes, const struct agent_work *work,
+                 const Bourse__V1__Work *inputs);
 /* Wakes the lanes that got work. Call it once for all new work. */
 void lanes_go(struct lanes *lanes);
 void lanes_prepare(struct lanes *lanes, const struct agent_work *work,
-                   const Bourse__V1__Work *given);
+                   const Bourse__V1__Work *inputs);
 void lanes_cancel(struct lanes *lanes, const struct agent_work *work);
 /* Tells the work's program once to end (SIGTERM), at once or when the program has begun. */
 void lanes_notice(struct lanes *lanes, const struct agent_work *work);

@@ -114,7 +114,7 @@ void outcome_destroy(struct outcome **self)
 {
     if (*self != NULL) {
         drop_kept(*self);
-        given_fini(&(*self)->given);
+        dispatch_inputs_fini(&(*self)->dispatch);
         free((*self)->outputs);
         free((*self)->saved);
         free(*self);

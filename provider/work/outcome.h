@@ -13,7 +13,7 @@
 #include "protocol/limits.h"
 #include "protocol/message.h"
 #include "provider/session/session.h"
-#include "provider/work/given.h"
+#include "provider/work/dispatch_inputs.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ struct outcome {
     struct list_link link; /* entry of a queue */
     struct agent_work work;
     struct id128 job;
-    struct given_files given; /* outcome_destroy frees it */
+    struct dispatch_inputs dispatch; /* outcome_destroy frees it */
     enum result_outcome result;
     int64_t started_ms; /* wall clock */
     int64_t busy_ns;
@@ -64,7 +64,7 @@ struct outcome {
     int signal;
     /* An input of a check is missing, and the missing input is not the one under judgement. */
     bool lacks_factor;
-    enum result_verdict verdict; /* a check's verdict; its seed is in `given` */
+    enum result_verdict verdict; /* a check's verdict; its seed is in `dispatch` */
     char detail[LIMIT_TEXT_BYTES];
     struct kept standard_output, standard_error;
     struct kept *outputs; /* outcome_reserve allocates it */

@@ -106,7 +106,7 @@ static uint8_t draw_outcome(const struct agent *agent)
 /* What it was sent with came through whole: an output of each that its subtask waited for. */
 static void check_given(const struct agent *agent, const struct agent_work *work)
 {
-    const Bourse__V1__Work *given = agent_session_given(agent->session, work);
+    const Bourse__V1__Work *given = agent_session_inputs(agent->session, work);
     for (size_t i = 0; given != NULL && i < given->n_given; i++) {
         if (given->given[i]->index >= work->index || given->given[i]->n_outputs != 1 ||
             given->given[i]->outputs[0]->hash.data[0] != (uint8_t)given->given[i]->index) {
@@ -119,7 +119,7 @@ static void check_given(const struct agent *agent, const struct agent_work *work
  * get the bytes; a liar's verdict is for another result, or none. */
 static void judge(struct agent *agent, struct agent_running *running)
 {
-    const Bourse__V1__Work *given = agent_session_given(agent->session, &running->work);
+    const Bourse__V1__Work *given = agent_session_inputs(agent->session, &running->work);
     running->is_check = given != NULL && given->has_seed && given->n_given == 1;
     if (!running->is_check) {
         return;

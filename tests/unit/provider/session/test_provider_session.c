@@ -40,8 +40,8 @@ START_TEST(what_a_subtask_is_given_is_kept_until_its_result_is_accepted)
     dispatch(&play, 1, 7, 0);
     dispatch_given(&play, 1, 9, 4, "part.npy");
     ck_assert_str_eq(actions(&play), "begin 1, start 1/7, prepare 1/9");
-    ck_assert_ptr_null(agent_session_given(play.session, &bare));
-    const Bourse__V1__Work *kept = agent_session_given(play.session, &given);
+    ck_assert_ptr_null(agent_session_inputs(play.session, &bare));
+    const Bourse__V1__Work *kept = agent_session_inputs(play.session, &given);
     ck_assert_ptr_nonnull(kept);
     ck_assert_uint_eq(kept->n_given, 1);
     ck_assert_uint_eq(kept->given[0]->index, 4);
@@ -51,10 +51,10 @@ START_TEST(what_a_subtask_is_given_is_kept_until_its_result_is_accepted)
     ck_assert_int_eq(finish(&play, 1, 7, OUTCOME_OK), AGENT_OK);
     ck_assert_str_eq(actions(&play), "start 1/9");
     ck_assert_int_eq(finish(&play, 1, 9, OUTCOME_OK), AGENT_OK);
-    ck_assert_ptr_eq(agent_session_given(play.session, &given), kept);
+    ck_assert_ptr_eq(agent_session_inputs(play.session, &given), kept);
     pass_ms(&play, A_BATCH_MS);
     accept(&play, find_seen(&play, MESSAGE_RESULTS));
-    ck_assert_ptr_null(agent_session_given(play.session, &given));
+    ck_assert_ptr_null(agent_session_inputs(play.session, &given));
 }
 END_TEST
 
@@ -87,7 +87,7 @@ START_TEST(the_checkpoint_that_it_goes_on_from_is_kept_likewise)
     settle(&play);
     grant(&play, 1, 1, 60000);
     say(&play, MESSAGE_DISPATCH, &none, &dispatched.base);
-    const Bourse__V1__Work *kept = agent_session_given(play.session, &name);
+    const Bourse__V1__Work *kept = agent_session_inputs(play.session, &name);
     ck_assert_ptr_nonnull(kept);
     ck_assert_uint_eq(kept->saved->attempt, 1);
     ck_assert_str_eq(kept->saved->files[0]->name, "deep/n");
@@ -116,7 +116,7 @@ START_TEST(the_seed_of_a_check_is_kept_like_what_it_is_given)
     body.work = works;
     say(&play, MESSAGE_DISPATCH, &none, &body.base);
     ck_assert_str_eq(actions(&play), "begin 1, start 1/3");
-    const Bourse__V1__Work *kept = agent_session_given(play.session, &check);
+    const Bourse__V1__Work *kept = agent_session_inputs(play.session, &check);
     ck_assert_ptr_nonnull(kept);
     ck_assert(kept->has_seed);
     ck_assert_mem_eq(kept->seed.data, seed, sizeof seed);

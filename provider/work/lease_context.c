@@ -1,4 +1,4 @@
-#include "provider/work/holding.h"
+#include "provider/work/lease_context.h"
 
 #include "provider/executors/command.h"
 #include "provider/executors/noop.h"
@@ -14,16 +14,21 @@
 
 enum { PREPARES_MAX = 4096, POLL_NS = 100000000 };
 
-enum holding_state { HOLDING_NEW, HOLDING_LOADING, HOLDING_READY, HOLDING_FAILED };
+enum lease_context_state {
+    LEASE_CONTEXT_NEW,
+    LEASE_CONTEXT_LOADING,
+    LEASE_CONTEXT_READY,
+    LEASE_CONTEXT_FAILED
+};
 
-struct holding {
+struct lease_context {
     struct agent_grant grant;
     struct store *store;
     struct images *images;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    enum holding_state state;
-    enum result_outcome outcome; /* set in state HOLDING_FAILED */
+    enum lease_context_state state;
+    enum result_outcome outcome; /* set in state LEASE_CONTEXT_FAILED */
     struct problem problem;
     Bourse__V1__Manifest *manifest;
     struct image *image;
@@ -31,50 +36,50 @@ struct holding {
     size_t prepare_count;
 };
 
-struct holding *holding_create(const struct agent_grant *grant, struct store *store,
-                               struct images *images)
+struct lease_context *lease_context_create(const struct agent_grant *grant, struct store *store,
+                                           struct images *images)
 {
-    struct holding *holding = calloc(1, sizeof *holding);
-    if (holding == NULL) {
+    struct lease_context *context = calloc(1, sizeof *context);
+    if (context == NULL) {
         return NULL;
     }
-    holding->grant = *grant;
-    holding->store = store;
-    holding->images = images;
-    pthread_mutex_init(&holding->mutex, NULL);
-    condition_init(&holding->changed);
+    context->grant = *grant;
+    context->store = store;
+    context->images = images;
+    pthread_mutex_init(&context->mutex, NULL);
+    condition_init(&context->changed);
     store_prefetch(store, &grant->manifest, &grant->job, LIMIT_MANIFEST_BYTES);
-    return holding;
+    return context;
 }
 
-void holding_destroy(struct holding **self)
+void lease_context_destroy(struct lease_context **self)
 {
-    struct holding *holding = *self;
-    if (holding == NULL) {
+    struct lease_context *context = *self;
+    if (context == NULL) {
         return;
     }
-    codec_manifest_free(&holding->manifest);
-    images_release(holding->images, &holding->image);
-    free(holding->prepares);
-    pthread_cond_destroy(&holding->changed);
-    pthread_mutex_destroy(&holding->mutex);
-    free(holding);
+    codec_manifest_free(&context->manifest);
+    images_release(context->images, &context->image);
+    free(context->prepares);
+    pthread_cond_destroy(&context->changed);
+    pthread_mutex_destroy(&context->mutex);
+    free(context);
     *self = NULL;
 }
 
-const struct agent_grant *holding_grant(const struct holding *holding)
+const struct agent_grant *lease_context_grant(const struct lease_context *context)
 {
-    return &holding->grant;
+    return &context->grant;
 }
 
-const Bourse__V1__Manifest *holding_manifest(const struct holding *holding)
+const Bourse__V1__Manifest *lease_context_manifest(const struct lease_context *context)
 {
-    return holding->manifest;
+    return context->manifest;
 }
 
-const char *holding_image(const struct holding *holding)
+const char *lease_context_image(const struct lease_context *context)
 {
-    return holding->image == NULL ? NULL : image_folder(holding->image);
+    return context->image == NULL ? NULL : image_folder(context->image);
 }
 
 /* ---------------------------------------------------------------- loading */
@@ -143,18 +148,18 @@ static enum result_outcome outcome_of(enum store_status status, enum result_outc
     return OUTCOME_JAIL_FAILED;
 }
 
-static enum result_outcome load_manifest(struct holding *holding, const atomic_bool *give_up,
+static enum result_outcome load_manifest(struct lease_context *context, const atomic_bool *give_up,
                                          struct problem *problem)
 {
     struct store_blob blob;
     enum store_status status =
-        store_take(holding->store, &holding->grant.manifest, &holding->grant.job,
+        store_take(context->store, &context->grant.manifest, &context->grant.job,
                    LIMIT_MANIFEST_BYTES, give_up, &blob, problem);
     if (status != STORE_OK) {
         return outcome_of(status, OUTCOME_INPUT_MISSING);
     }
-    enum result_outcome outcome = decode(&blob, &holding->manifest, problem);
-    store_release(holding->store, &blob);
+    enum result_outcome outcome = decode(&blob, &context->manifest, problem);
+    store_release(context->store, &blob);
     return outcome;
 }
 
@@ -177,110 +182,112 @@ static enum result_outcome outcome_of_image(enum image_status status)
     return OUTCOME_IMAGE_MISSING;
 }
 
-static enum result_outcome load_image(struct holding *holding, const atomic_bool *give_up,
+static enum result_outcome load_image(struct lease_context *context, const atomic_bool *give_up,
                                       struct problem *problem)
 {
-    if (!holding->manifest->has_image) {
+    if (!context->manifest->has_image) {
         return OUTCOME_OK;
     }
     struct store_blob blob;
-    struct hash32 hash = codec_hash(holding->manifest->image);
+    struct hash32 hash = codec_hash(context->manifest->image);
     enum store_status status =
-        store_take(holding->store, &hash, &holding->grant.job, UINT64_MAX, give_up, &blob, problem);
+        store_take(context->store, &hash, &context->grant.job, UINT64_MAX, give_up, &blob, problem);
     if (status != STORE_OK) {
         return outcome_of(status, OUTCOME_IMAGE_MISSING);
     }
     enum image_status unpacked =
-        images_take(holding->images, &hash, blob.fd, blob.size, &holding->image, problem);
-    store_release(holding->store, &blob);
+        images_take(context->images, &hash, blob.fd, blob.size, &context->image, problem);
+    store_release(context->store, &blob);
     return outcome_of_image(unpacked);
 }
 
 /* ---------------------------------------------------------------- shared */
 
-static void want_inputs(struct holding *holding, uint32_t index)
+static void want_inputs(struct lease_context *context, uint32_t index)
 {
-    for (size_t i = 0; i < command_input_count(holding->manifest, index); i++) {
-        const Bourse__V1__ManifestInput *input = command_input(holding->manifest, index, i);
+    for (size_t i = 0; i < command_input_count(context->manifest, index); i++) {
+        const Bourse__V1__ManifestInput *input = command_input(context->manifest, index, i);
         struct hash32 hash = codec_hash(input->hash);
-        if (tensor_reads_once(holding->manifest, input->size)) {
-            store_prefetch_lent(holding->store, &hash, &holding->grant.job, UINT64_MAX);
+        if (tensor_reads_once(context->manifest, input->size)) {
+            store_prefetch_lent(context->store, &hash, &context->grant.job, UINT64_MAX);
         } else {
-            store_prefetch(holding->store, &hash, &holding->grant.job, UINT64_MAX);
+            store_prefetch(context->store, &hash, &context->grant.job, UINT64_MAX);
         }
     }
 }
 
-static void want_output(struct holding *holding, const Bourse__V1__Given *given,
+static void want_output(struct lease_context *context, const Bourse__V1__Given *given,
                         const Bourse__V1__ManifestFrom *from)
 {
     for (size_t i = 0; i < given->n_outputs; i++) {
         if (strcmp(given->outputs[i]->name, from->output) == 0) {
             struct hash32 hash = codec_hash(given->outputs[i]->hash);
-            store_prefetch(holding->store, &hash, &holding->grant.job, UINT64_MAX);
+            store_prefetch(context->store, &hash, &context->grant.job, UINT64_MAX);
         }
     }
 }
 
-static void want_given(struct holding *holding, uint32_t index, const Bourse__V1__Work *work)
+static void want_dispatch(struct lease_context *context, uint32_t index,
+                          const Bourse__V1__Work *work)
 {
-    size_t count = work == NULL ? 0 : command_taken_count(holding->manifest, index);
+    size_t count = work == NULL ? 0 : command_taken_count(context->manifest, index);
     for (size_t i = 0; i < count; i++) {
-        const Bourse__V1__ManifestFrom *from = command_taken(holding->manifest, index, i);
+        const Bourse__V1__ManifestFrom *from = command_taken(context->manifest, index, i);
         for (size_t k = 0; k < work->n_given; k++) {
             if (work->given[k]->index == from->task) {
-                want_output(holding, work->given[k], from);
+                want_output(context, work->given[k], from);
             }
         }
     }
 }
 
-static void want_saved(struct holding *holding, const Bourse__V1__Work *work)
+static void want_saved(struct lease_context *context, const Bourse__V1__Work *work)
 {
     const Bourse__V1__Saved *saved = work == NULL ? NULL : work->saved;
     for (size_t i = 0; saved != NULL && i < saved->n_files; i++) {
         struct hash32 hash = codec_hash(saved->files[i]->hash);
-        store_prefetch(holding->store, &hash, &holding->grant.job, UINT64_MAX);
+        store_prefetch(context->store, &hash, &context->grant.job, UINT64_MAX);
     }
 }
 
-void holding_prepare(struct holding *holding, uint32_t index, const Bourse__V1__Work *given)
+void lease_context_prepare(struct lease_context *context, uint32_t index,
+                           const Bourse__V1__Work *inputs)
 {
-    pthread_mutex_lock(&holding->mutex);
-    if (holding->state == HOLDING_READY) {
-        want_inputs(holding, index);
-        want_given(holding, index, given);
-        want_saved(holding, given);
-    } else if (holding->prepare_count < PREPARES_MAX) {
-        uint32_t *grown = realloc(holding->prepares, (holding->prepare_count + 1) * sizeof *grown);
+    pthread_mutex_lock(&context->mutex);
+    if (context->state == LEASE_CONTEXT_READY) {
+        want_inputs(context, index);
+        want_dispatch(context, index, inputs);
+        want_saved(context, inputs);
+    } else if (context->prepare_count < PREPARES_MAX) {
+        uint32_t *grown = realloc(context->prepares, (context->prepare_count + 1) * sizeof *grown);
         if (grown != NULL) { /* without memory only a hint is lost */
-            grown[holding->prepare_count++] = index;
-            holding->prepares = grown;
+            grown[context->prepare_count++] = index;
+            context->prepares = grown;
         }
     }
-    pthread_mutex_unlock(&holding->mutex);
+    pthread_mutex_unlock(&context->mutex);
 }
 
-static void settle(struct holding *holding, enum result_outcome outcome,
+static void settle(struct lease_context *context, enum result_outcome outcome,
                    const struct problem *problem)
 {
     if (outcome == OUTCOME_CANCELLED) {
-        holding->state = HOLDING_NEW; /* another lane may still want it */
+        context->state = LEASE_CONTEXT_NEW; /* another lane may still want it */
     } else if (outcome == OUTCOME_OK) {
-        holding->state = HOLDING_READY;
-        for (size_t i = 0; i < holding->prepare_count; i++) {
-            want_inputs(holding, holding->prepares[i]);
+        context->state = LEASE_CONTEXT_READY;
+        for (size_t i = 0; i < context->prepare_count; i++) {
+            want_inputs(context, context->prepares[i]);
         }
-        holding->prepare_count = 0;
+        context->prepare_count = 0;
     } else {
-        holding->state = HOLDING_FAILED;
-        holding->outcome = outcome;
-        holding->problem = *problem;
+        context->state = LEASE_CONTEXT_FAILED;
+        context->outcome = outcome;
+        context->problem = *problem;
     }
-    pthread_cond_broadcast(&holding->changed);
+    pthread_cond_broadcast(&context->changed);
 }
 
-static void wait_changed(struct holding *holding)
+static void wait_changed(struct lease_context *context)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until); /* the condition's clock */
@@ -289,55 +296,55 @@ static void wait_changed(struct holding *holding)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    (void)pthread_cond_timedwait(&holding->changed, &holding->mutex, &until);
+    (void)pthread_cond_timedwait(&context->changed, &context->mutex, &until);
 }
 
 /* The mutex is held at entry and exit, and released while loading. */
-static enum result_outcome load(struct holding *holding, const atomic_bool *give_up,
+static enum result_outcome load(struct lease_context *context, const atomic_bool *give_up,
                                 struct problem *problem)
 {
-    holding->state = HOLDING_LOADING;
-    pthread_mutex_unlock(&holding->mutex);
+    context->state = LEASE_CONTEXT_LOADING;
+    pthread_mutex_unlock(&context->mutex);
     enum result_outcome outcome = OUTCOME_OK;
-    if (holding->manifest == NULL) { /* present after a load that was given up at the image */
-        outcome = load_manifest(holding, give_up, problem);
+    if (context->manifest == NULL) { /* present after a load that was given up at the image */
+        outcome = load_manifest(context, give_up, problem);
     }
     if (outcome == OUTCOME_OK) {
-        outcome = load_image(holding, give_up, problem);
+        outcome = load_image(context, give_up, problem);
     }
-    pthread_mutex_lock(&holding->mutex);
-    settle(holding, outcome, problem);
+    pthread_mutex_lock(&context->mutex);
+    settle(context, outcome, problem);
     return outcome;
 }
 
-bool holding_load(struct holding *holding, const atomic_bool *give_up,
-                  enum result_outcome *ret_outcome, struct problem *ret_problem)
+bool lease_context_load(struct lease_context *context, const atomic_bool *give_up,
+                        enum result_outcome *ret_outcome, struct problem *ret_problem)
 {
     enum result_outcome outcome = OUTCOME_OK;
-    pthread_mutex_lock(&holding->mutex);
+    pthread_mutex_lock(&context->mutex);
     for (;;) {
-        if (holding->state == HOLDING_READY) {
+        if (context->state == LEASE_CONTEXT_READY) {
             break;
         }
-        if (holding->state == HOLDING_FAILED) {
-            outcome = holding->outcome;
-            *ret_problem = holding->problem;
+        if (context->state == LEASE_CONTEXT_FAILED) {
+            outcome = context->outcome;
+            *ret_problem = context->problem;
             break;
         }
         if (atomic_load(give_up)) {
             outcome = OUTCOME_CANCELLED;
             break;
         }
-        if (holding->state == HOLDING_LOADING) {
-            wait_changed(holding);
+        if (context->state == LEASE_CONTEXT_LOADING) {
+            wait_changed(context);
             continue;
         }
-        outcome = load(holding, give_up, ret_problem);
+        outcome = load(context, give_up, ret_problem);
         if (outcome == OUTCOME_CANCELLED) {
             break;
         }
     }
-    pthread_mutex_unlock(&holding->mutex);
+    pthread_mutex_unlock(&context->mutex);
     *ret_outcome = outcome;
     return outcome == OUTCOME_OK;
 }

@@ -4,9 +4,9 @@
 #include "base/text.h"
 #include "provider/owner.h"
 #include "provider/session/session.h"
+#include "provider/work/free_space.h"
 #include "provider/work/lanes.h"
 #include "provider/work/mender.h"
-#include "provider/work/room.h"
 #include "provider/work/transfer.h"
 #include "provider/work/unaccepted.h"
 #include "runtime/clock.h"
@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 enum { LOOP_MS_MOST = 1000, RESTLESS_MS = 100, MESSAGES_AT_ONCE = 64 };
-#define ROOM_LEAST_BYTES (UINT64_C(1) << 20)
+#define FREE_SPACE_LEAST (UINT64_C(1) << 20)
 #define DRAIN_FINISH_NS (5 * NS_PER_S) /* running work may end by itself */
 #define DRAIN_LEAVE_NS (9 * NS_PER_S)  /* running work was cancelled, and the agent leaves */
 #define DRAIN_ALONE_NS (2 * NS_PER_S)  /* nobody takes results without a broker */
@@ -147,20 +147,20 @@ static void output_to_wire(const struct kept *kept, Bourse__V1__Output *ret_outp
     ret_output->size = kept->size;
 }
 
-static void saved_to_wire(const struct outcome *outcome, struct wire_outcome *wire,
-                          Bourse__V1__Result *ret_result)
+static void checkpoint_to_wire(const struct outcome *outcome, struct wire_outcome *wire,
+                               Bourse__V1__Result *ret_result)
 {
     ret_result->has_restored = outcome->dispatch.restored != 0;
     ret_result->restored = outcome->dispatch.restored;
-    if (outcome->saved_count == 0) {
+    if (outcome->checkpoint_count == 0) {
         return;
     }
     bourse__v1__saved__init(&wire->checkpoint);
-    for (size_t i = 0; i < outcome->saved_count; i++) {
-        output_to_wire(&outcome->saved[i], &wire->saved[i]);
+    for (size_t i = 0; i < outcome->checkpoint_count; i++) {
+        output_to_wire(&outcome->checkpoint[i], &wire->saved[i]);
         wire->saved_pointers[i] = &wire->saved[i];
     }
-    wire->checkpoint.n_files = outcome->saved_count;
+    wire->checkpoint.n_files = outcome->checkpoint_count;
     wire->checkpoint.files = wire->saved_pointers;
     ret_result->saved = &wire->checkpoint;
 }
@@ -211,7 +211,7 @@ static void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *
         }
     }
     ret_result->outputs = wire->pointers;
-    saved_to_wire(outcome, wire, ret_result);
+    checkpoint_to_wire(outcome, wire, ret_result);
     if (outcome->detail[0] != '\0') {
         ret_result->detail = (char *)(uintptr_t)outcome->detail;
     }
@@ -552,8 +552,8 @@ static int wait_ms(const struct agent *agent, int64_t now_ns)
 static void watch_room(struct agent *agent, int64_t now_ns)
 {
     /* The limit for offering again is twice as high, so that asks do not come and go. */
-    uint64_t bytes = agent->crowded ? 2 * ROOM_LEAST_BYTES : ROOM_LEAST_BYTES;
-    bool crowded = !store_has_room(agent->store, bytes);
+    uint64_t bytes = agent->crowded ? 2 * FREE_SPACE_LEAST : FREE_SPACE_LEAST;
+    bool crowded = !store_has_space(agent->store, bytes);
     if (crowded == agent->crowded) {
         return;
     }

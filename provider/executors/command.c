@@ -6,7 +6,7 @@
 #include "formats/tensor_op.h"
 #include "protocol/subtask.h"
 #include "provider/device/simulation.h"
-#include "provider/work/room.h"
+#include "provider/work/free_space.h"
 #include "runtime/clock.h"
 
 #include <assert.h>
@@ -483,22 +483,22 @@ static bool gather_input(struct run *run, const char *name, struct outcome *outc
 }
 
 /* Adds the files of the checkpoint to resume from, at their place. */
-static bool gather_saved(struct run *run, struct outcome *outcome)
+static bool gather_checkpoint(struct run *run, struct outcome *outcome)
 {
-    const struct dispatch_inputs *dispatch = run->dispatch;
-    if (run->request.checkpoint == NULL || dispatch->saved_count == 0) {
+    const struct dispatch_inputs *from = run->dispatch;
+    if (run->request.checkpoint == NULL || from->checkpoint_count == 0) {
         return true;
     }
-    if (!texts_reserve(&run->saved, dispatch->saved_count)) {
+    if (!texts_reserve(&run->saved, from->checkpoint_count)) {
         return refuse(outcome, "out of memory");
     }
-    for (size_t i = 0; i < dispatch->saved_count; i++) {
-        const size_t size = strlen(run->request.checkpoint) + strlen(dispatch->saved[i].name) + 2;
+    for (size_t i = 0; i < from->checkpoint_count; i++) {
+        const size_t size = strlen(run->request.checkpoint) + strlen(from->checkpoint[i].name) + 2;
         char *name = malloc(size);
         if (name == NULL) {
             return refuse(outcome, "out of memory");
         }
-        (void)snprintf(name, size, "%s/%s", run->request.checkpoint, dispatch->saved[i].name);
+        (void)snprintf(name, size, "%s/%s", run->request.checkpoint, from->checkpoint[i].name);
         run->saved.items[run->saved.count++] = name;
         if (!gather_input(run, name, outcome)) {
             return false;
@@ -513,7 +513,7 @@ static bool gather_inputs(struct run *run, struct outcome *outcome)
     const struct command *command = run->command;
     size_t count = command_input_count(command->manifest, command->index);
     size_t taken = command_taken_count(command->manifest, command->index);
-    run->inputs = calloc(count + taken + run->dispatch->saved_count + 1, sizeof *run->inputs);
+    run->inputs = calloc(count + taken + run->dispatch->checkpoint_count + 1, sizeof *run->inputs);
     if (run->inputs == NULL) {
         return refuse(outcome, "out of memory");
     }
@@ -536,7 +536,7 @@ static bool gather_inputs(struct run *run, struct outcome *outcome)
             return false;
         }
     }
-    return gather_saved(run, outcome);
+    return gather_checkpoint(run, outcome);
 }
 
 static bool settle_standard_input(struct run *run, struct outcome *outcome)
@@ -657,12 +657,12 @@ static enum result_outcome keep(const struct run *run, const char *name,
         return OUTCOME_OK;
     }
     const struct command *command = run->command;
-    if (command->rest != NULL && output->size > OUTCOME_MEMORY_BYTES &&
-        output->size <= command->rest_bytes && command->may_leave(command->context)) {
-        return outcome_leave(command->rest, name, output->fd, output->size, ret_kept, problem);
+    if (command->left != NULL && output->size > OUTCOME_MEMORY_BYTES &&
+        output->size <= command->left_bytes && command->may_leave(command->context)) {
+        return outcome_leave(command->left, name, output->fd, output->size, ret_kept, problem);
     }
     if (output->size > OUTCOME_MEMORY_BYTES) { /* drops unused inputs for the output */
-        (void)store_has_room(command->store, output->size + ROOM_LEAST_BYTES);
+        (void)store_has_space(command->store, output->size + FREE_SPACE_LEAST);
     }
     return outcome_keep(command->config->spool, name, output->fd, output->size, ret_kept, problem);
 }
@@ -690,7 +690,7 @@ static enum result_outcome keep_all(const struct run *run, const struct jail_rep
 }
 
 /* Returns a bound on the length of an encoded Saved with these files. */
-static size_t saved_bytes(const struct jail_reply *reply)
+static size_t checkpoint_bytes(const struct jail_reply *reply)
 {
     enum { FILE_BYTES = 1 + 3 + 1 + 2 + 2 + 32 + 1 + 10 }; /* tags, lengths, hash, size */
     size_t bytes = 0;
@@ -701,18 +701,18 @@ static size_t saved_bytes(const struct jail_reply *reply)
 }
 
 /* Keeps all files of a checkpoint, or fails. */
-static enum result_outcome keep_saved(const struct run *run, const struct jail_reply *reply,
-                                      struct outcome *outcome, struct problem *problem)
+static enum result_outcome keep_checkpoint(const struct run *run, const struct jail_reply *reply,
+                                           struct outcome *outcome, struct problem *problem)
 {
     enum result_outcome kept = OUTCOME_OK;
-    if (!outcome_reserve_saved(outcome, reply->saved_count)) {
+    if (!outcome_reserve_checkpoint(outcome, reply->saved_count)) {
         problem_set(problem, "out of memory");
         return OUTCOME_JAIL_FAILED;
     }
     for (size_t i = 0; kept == OUTCOME_OK && i < reply->saved_count; i++) {
         const struct jail_output file = {.fd = reply->saved[i].fd, .size = reply->saved[i].size};
-        kept = keep(run, reply->saved[i].name, &file, &outcome->saved[i], problem);
-        outcome->saved_count += kept == OUTCOME_OK;
+        kept = keep(run, reply->saved[i].name, &file, &outcome->checkpoint[i], problem);
+        outcome->checkpoint_count += kept == OUTCOME_OK;
     }
     return kept;
 }
@@ -729,7 +729,7 @@ static void take_checkpoint(const struct run *run, const struct jail_reply *repl
     if (run->request.checkpoint == NULL || !reply->was_noticed || !ended_early) {
         return;
     }
-    if (saved_bytes(reply) > LIMIT_CHECKPOINT_BYTES) {
+    if (checkpoint_bytes(reply) > LIMIT_CHECKPOINT_BYTES) {
         outcome_fail(outcome, outcome->result,
                      "nothing was saved: the names of the files in %.64s are too long together",
                      run->request.checkpoint);
@@ -737,7 +737,7 @@ static void take_checkpoint(const struct run *run, const struct jail_reply *repl
         char why[LIMIT_TEXT_BYTES];
         (void)snprintf(why, sizeof why, "%s", outcome->detail);
         outcome_fail(outcome, outcome->result, "%s", why);
-    } else if (keep_saved(run, reply, outcome, &problem) != OUTCOME_OK) {
+    } else if (keep_checkpoint(run, reply, outcome, &problem) != OUTCOME_OK) {
         outcome_fail(outcome, outcome->result, "nothing was saved: %s", problem.text);
     }
 }

@@ -27,10 +27,10 @@ struct command {
     const struct dispatch_inputs *dispatch; /* data that came with the dispatch; NULL: nothing */
     bool has_checkpoints;                   /* the job says that its programs save their state */
     struct jail *jail;
-    /* Large outputs may stay in the jail through `rest`, unless it is NULL. Each has at most
-     * `rest_bytes`, and may_leave() must return true. */
-    struct jail_rest *rest;
-    uint64_t rest_bytes;
+    /* Large outputs may stay in the jail through `left`, unless it is NULL. Each has at
+     * most `left_bytes`, and may_leave() must return true. */
+    struct left_outputs *left;
+    uint64_t left_bytes;
     bool (*may_leave)(void *context);
     void *context;
     struct store *store;                      /* makes room for outputs */

@@ -21,14 +21,14 @@ static bool add(struct dispatch_inputs *inputs, uint32_t task, const Bourse__V1_
     return good;
 }
 
-static bool copy_saved(const Bourse__V1__Saved *saved, struct dispatch_inputs *inputs)
+static bool copy_checkpoint(const Bourse__V1__Saved *saved, struct dispatch_inputs *inputs)
 {
     const size_t count = saved == NULL ? 0 : saved->n_files;
-    inputs->saved = count == 0 ? NULL : calloc(count, sizeof *inputs->saved);
-    bool good = count == 0 || inputs->saved != NULL;
+    inputs->checkpoint = count == 0 ? NULL : calloc(count, sizeof *inputs->checkpoint);
+    bool good = count == 0 || inputs->checkpoint != NULL;
     for (size_t i = 0; good && i < count; i++) {
-        good = copy(saved->attempt, saved->files[i], &inputs->saved[i]);
-        inputs->saved_count += good;
+        good = copy(saved->attempt, saved->files[i], &inputs->checkpoint[i]);
+        inputs->checkpoint_count += good;
     }
     inputs->restored = count == 0 ? 0 : saved->attempt;
     return good;
@@ -53,7 +53,7 @@ bool dispatch_inputs_copy(const Bourse__V1__Work *work, struct dispatch_inputs *
         inputs.seed = codec_hash(work->seed);
         inputs.checked = work->checked;
     }
-    good = good && (work == NULL || copy_saved(work->saved, &inputs));
+    good = good && (work == NULL || copy_checkpoint(work->saved, &inputs));
     if (!good) {
         dispatch_inputs_fini(&inputs);
     }
@@ -66,11 +66,11 @@ void dispatch_inputs_fini(struct dispatch_inputs *inputs)
     for (size_t i = 0; i < inputs->count; i++) {
         free(inputs->files[i].name);
     }
-    for (size_t i = 0; i < inputs->saved_count; i++) {
-        free(inputs->saved[i].name);
+    for (size_t i = 0; i < inputs->checkpoint_count; i++) {
+        free(inputs->checkpoint[i].name);
     }
     free(inputs->files);
-    free(inputs->saved);
+    free(inputs->checkpoint);
     *inputs = (struct dispatch_inputs){.files = NULL};
 }
 

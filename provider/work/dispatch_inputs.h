@@ -25,8 +25,8 @@ struct dispatch_inputs {
     uint32_t checked; /* the subtask whose result is checked; set with a seed */
     /* Files of the checkpoint, by name below its folder. Their `task` is the attempt that saved
      * them, and so is `restored`; 0: none. */
-    struct dispatch_file *saved;
-    size_t saved_count;
+    struct dispatch_file *checkpoint;
+    size_t checkpoint_count;
     uint32_t restored;
 };
 

@@ -19,7 +19,7 @@
 #include <time.h>
 
 #define FULL_AGAIN_NS INT64_C(60000000000)
-enum { REST_SHARE = 4 }; /* a left output takes at most 1/REST_SHARE of its jail's disk */
+enum { LEFT_SHARE = 4 }; /* a left output takes at most 1/LEFT_SHARE of its jail's disk */
 
 struct lane {
     struct list_link link; /* in its run */
@@ -44,7 +44,7 @@ struct lane {
     atomic_bool notice;        /* its program is to be told to end; false afterwards */
     struct jail *jail;         /* guarded: a cancel must not meet a close */
     struct jail_limits limits; /* the lane's thread only: limits of the open jail */
-    struct jail_rest *rest;    /* rest of the jail; NULL: nothing may be left in it */
+    struct left_outputs *left; /* outputs in the jail; NULL: none may stay */
 };
 
 /* The local side of a lease: its context and its lanes. */
@@ -111,7 +111,7 @@ static void end_jail(struct lane *lane)
     lane->jail = NULL;
     pthread_mutex_unlock(&lane->mutex);
     jail_close(&jail);
-    jail_rest_leave(&lane->rest);
+    outcome_left_release(&lane->left);
 }
 
 static struct jail_limits limits_of(const struct lane *lane, uint32_t index)
@@ -138,7 +138,7 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
     struct jail_limits limits = limits_of(lane, index);
     const struct lanes_config *config = &lane->lanes->config;
     if (lane->jail != NULL && is_bounded(&lane->limits, &limits) &&
-        (lane->rest == NULL || jail_rest_move_out(lane->rest, config->config->spool))) {
+        (lane->left == NULL || outcome_left_move_out(lane->left, config->config->spool))) {
         return true;
     }
     end_jail(lane);
@@ -168,7 +168,7 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
     log_debug("lease %llu, lane %u: a jail was opened", (unsigned long long)grant->lease,
               lane->number);
     lane->limits = limits;
-    lane->rest = jail_rest_create();
+    lane->left = outcome_left_create();
     pthread_mutex_lock(&lane->mutex);
     lane->jail = jail;
     pthread_mutex_unlock(&lane->mutex);
@@ -222,8 +222,8 @@ static bool take_input(struct lane *lane, const Bourse__V1__ManifestInput *input
 }
 
 /* Takes an output of another subtask. A missing output is the fault of the job that asks for it. */
-static bool take_given(struct lane *lane, const Bourse__V1__ManifestFrom *from,
-                       struct outcome *outcome, struct store_blob *ret_blob)
+static bool take_output(struct lane *lane, const Bourse__V1__ManifestFrom *from,
+                        struct outcome *outcome, struct store_blob *ret_blob)
 {
     const struct dispatch_file *file =
         dispatch_inputs_find(&outcome->dispatch, from->task, from->output);
@@ -239,7 +239,7 @@ static bool take_given(struct lane *lane, const Bourse__V1__ManifestFrom *from,
 }
 
 /* Takes a file of the checkpoint to resume from. */
-static bool take_saved(struct lane *lane, const struct dispatch_file *file, struct outcome *outcome,
+static bool take_state(struct lane *lane, const struct dispatch_file *file, struct outcome *outcome,
                        struct store_blob *ret_blob)
 {
     char what[LIMIT_TEXT_BYTES];
@@ -254,8 +254,8 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
 {
     const Bourse__V1__Manifest *manifest = lease_context_manifest(lane->context);
     size_t own = command_input_count(manifest, index);
-    size_t taken = command_taken_count(manifest, index);
-    size_t count = own + taken + outcome->dispatch.saved_count;
+    size_t first = own + command_taken_count(manifest, index); /* of the checkpoint */
+    size_t count = first + outcome->dispatch.checkpoint_count;
     struct store_blob *inputs = calloc(count + 1, sizeof *inputs);
     if (inputs == NULL) {
         outcome_fail(outcome, OUTCOME_JAIL_FAILED, "out of memory");
@@ -268,10 +268,10 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
             bool may_lend = !outcome->dispatch.has_seed && tensor_reads_once(manifest, input->size);
             good = take_input(lane, input, may_lend, outcome, &inputs[i]);
             outcome->lacks_factor = !good && outcome->dispatch.has_seed;
-        } else if (i < own + taken) {
-            good = take_given(lane, command_taken(manifest, index, i - own), outcome, &inputs[i]);
+        } else if (i < first) {
+            good = take_output(lane, command_taken(manifest, index, i - own), outcome, &inputs[i]);
         } else {
-            good = take_saved(lane, &outcome->dispatch.saved[i - own - taken], outcome, &inputs[i]);
+            good = take_state(lane, &outcome->dispatch.checkpoint[i - first], outcome, &inputs[i]);
         }
         if (!good) {
             release_inputs(lane->lanes->config.store, inputs, i);
@@ -326,8 +326,8 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
         .has_checkpoints = lease_context_grant(lane->context)->has_checkpoints,
         .jail = lane->jail,
         /* A program may still have its output open. */
-        .rest = tensor_names(lease_context_manifest(lane->context)) ? lane->rest : NULL,
-        .rest_bytes = lane->limits.disk_bytes / REST_SHARE,
+        .left = tensor_names(lease_context_manifest(lane->context)) ? lane->left : NULL,
+        .left_bytes = lane->limits.disk_bytes / LEFT_SHARE,
         .may_leave = may_leave_outputs,
         .context = lane,
         .store = lane->lanes->config.store,

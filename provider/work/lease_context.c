@@ -241,7 +241,7 @@ static void want_dispatch(struct lease_context *context, uint32_t index,
     }
 }
 
-static void want_saved(struct lease_context *context, const Bourse__V1__Work *work)
+static void want_checkpoint(struct lease_context *context, const Bourse__V1__Work *work)
 {
     const Bourse__V1__Saved *saved = work == NULL ? NULL : work->saved;
     for (size_t i = 0; saved != NULL && i < saved->n_files; i++) {
@@ -257,7 +257,7 @@ void lease_context_prepare(struct lease_context *context, uint32_t index,
     if (context->state == LEASE_CONTEXT_READY) {
         want_inputs(context, index);
         want_dispatch(context, index, inputs);
-        want_saved(context, inputs);
+        want_checkpoint(context, inputs);
     } else if (context->prepare_count < PREPARES_MAX) {
         uint32_t *grown = realloc(context->prepares, (context->prepare_count + 1) * sizeof *grown);
         if (grown != NULL) { /* without memory only a hint is lost */

@@ -27,8 +27,8 @@ bool lease_context_load(struct lease_context *context, const atomic_bool *give_u
                         enum result_outcome *ret_outcome, struct problem *ret_problem);
 /* Returns the manifest. Call it after a successful load. */
 const Bourse__V1__Manifest *lease_context_manifest(const struct lease_context *context);
-const char *
-lease_context_image(const struct lease_context *context); /* folder, or NULL for host programs */
+/* Returns the folder of the image, or NULL for host programs. */
+const char *lease_context_image(const struct lease_context *context);
 
 /* Asks for the inputs of a subtask, now or as soon as the manifest is there. Files in `inputs` are
  * asked for only if the manifest is there now. Does not block. */

@@ -2,7 +2,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
-#include "provider/work/room.h"
+#include "provider/work/free_space.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -17,25 +17,25 @@
 
 enum { COPY_BYTES = 1 << 17 };
 
-struct jail_rest {
+struct left_outputs {
     /* Users are the lane, and each output that was left in the jail and is still kept. */
     atomic_uint users;
     pthread_mutex_t mutex;
-    struct list_link left; /* outputs in the jail, oldest first */
+    struct list_link outputs; /* outputs in the jail, oldest first */
 };
 
-struct jail_rest *jail_rest_create(void)
+struct left_outputs *outcome_left_create(void)
 {
-    struct jail_rest *rest = calloc(1, sizeof *rest);
-    if (rest != NULL) {
-        atomic_init(&rest->users, 1);
-        pthread_mutex_init(&rest->mutex, NULL);
-        list_init(&rest->left);
+    struct left_outputs *left = calloc(1, sizeof *left);
+    if (left != NULL) {
+        atomic_init(&left->users, 1);
+        pthread_mutex_init(&left->mutex, NULL);
+        list_init(&left->outputs);
     }
-    return rest;
+    return left;
 }
 
-void jail_rest_leave(struct jail_rest **self)
+void outcome_left_release(struct left_outputs **self)
 {
     if (*self != NULL && atomic_fetch_sub(&(*self)->users, 1) == 1) {
         pthread_mutex_destroy(&(*self)->mutex);
@@ -44,27 +44,27 @@ void jail_rest_leave(struct jail_rest **self)
     *self = NULL;
 }
 
-bool jail_rest_is_empty(struct jail_rest *rest)
+bool outcome_left_is_empty(struct left_outputs *left)
 {
-    pthread_mutex_lock(&rest->mutex);
-    bool is_empty = list_empty(&rest->left);
-    pthread_mutex_unlock(&rest->mutex);
+    pthread_mutex_lock(&left->mutex);
+    bool is_empty = list_empty(&left->outputs);
+    pthread_mutex_unlock(&left->mutex);
     return is_empty;
 }
 
 static void kept_clear(struct kept *kept)
 {
-    struct jail_rest *rest = kept->rest;
-    if (rest != NULL) { /* the descriptor must not be reused during a move */
-        pthread_mutex_lock(&rest->mutex);
+    struct left_outputs *left = kept->left_in;
+    if (left != NULL) { /* the descriptor must not be reused during a move */
+        pthread_mutex_lock(&left->mutex);
         list_remove(&kept->link);
     }
     if (kept->name != NULL && kept->fd >= 0) {
         close(kept->fd);
     }
-    if (rest != NULL) {
-        pthread_mutex_unlock(&rest->mutex);
-        jail_rest_leave(&rest);
+    if (left != NULL) {
+        pthread_mutex_unlock(&left->mutex);
+        outcome_left_release(&left);
     }
     free(kept->name);
     free(kept->bytes);
@@ -89,11 +89,11 @@ static void drop_kept(struct outcome *outcome)
     for (size_t i = 0; i < outcome->output_count; i++) {
         kept_clear(&outcome->outputs[i]);
     }
-    for (size_t i = 0; i < outcome->saved_count; i++) {
-        kept_clear(&outcome->saved[i]);
+    for (size_t i = 0; i < outcome->checkpoint_count; i++) {
+        kept_clear(&outcome->checkpoint[i]);
     }
     outcome->output_count = 0;
-    outcome->saved_count = 0;
+    outcome->checkpoint_count = 0;
 }
 
 bool outcome_reserve(struct outcome *outcome, size_t count)
@@ -103,11 +103,11 @@ bool outcome_reserve(struct outcome *outcome, size_t count)
     return count == 0 || outcome->outputs != NULL;
 }
 
-bool outcome_reserve_saved(struct outcome *outcome, size_t count)
+bool outcome_reserve_checkpoint(struct outcome *outcome, size_t count)
 {
-    assert(outcome->saved == NULL);
-    outcome->saved = count == 0 ? NULL : calloc(count, sizeof *outcome->saved);
-    return count == 0 || outcome->saved != NULL;
+    assert(outcome->checkpoint == NULL);
+    outcome->checkpoint = count == 0 ? NULL : calloc(count, sizeof *outcome->checkpoint);
+    return count == 0 || outcome->checkpoint != NULL;
 }
 
 void outcome_destroy(struct outcome **self)
@@ -116,7 +116,7 @@ void outcome_destroy(struct outcome **self)
         drop_kept(*self);
         dispatch_inputs_fini(&(*self)->dispatch);
         free((*self)->outputs);
-        free((*self)->saved);
+        free((*self)->checkpoint);
         free(*self);
         *self = NULL;
     }
@@ -143,18 +143,18 @@ struct outcome_size outcome_measure(const struct outcome *outcome)
     for (size_t i = 0; i < outcome->output_count; i++) {
         add_size(&outcome->outputs[i], &size);
     }
-    for (size_t i = 0; i < outcome->saved_count; i++) {
-        add_size(&outcome->saved[i], &size);
+    for (size_t i = 0; i < outcome->checkpoint_count; i++) {
+        add_size(&outcome->checkpoint[i], &size);
     }
     return size;
 }
 
 static void let_go(struct kept *kept)
 {
-    if (kept->rest != NULL) {
-        pthread_mutex_lock(&kept->rest->mutex);
+    if (kept->left_in != NULL) {
+        pthread_mutex_lock(&kept->left_in->mutex);
         list_remove(&kept->link);
-        pthread_mutex_unlock(&kept->rest->mutex);
+        pthread_mutex_unlock(&kept->left_in->mutex);
     }
 }
 
@@ -163,8 +163,8 @@ void outcome_let_go(struct outcome *outcome)
     for (size_t i = 0; i < outcome->output_count; i++) {
         let_go(&outcome->outputs[i]);
     }
-    for (size_t i = 0; i < outcome->saved_count; i++) {
-        let_go(&outcome->saved[i]);
+    for (size_t i = 0; i < outcome->checkpoint_count; i++) {
+        let_go(&outcome->checkpoint[i]);
     }
 }
 
@@ -255,8 +255,8 @@ static bool keep_in_file(const char *spool, int fd, uint64_t size, struct kept *
     return kept->fd >= 0 && read_through(fd, size, kept->fd, &kept->hash);
 }
 
-enum result_outcome outcome_leave(struct jail_rest *rest, const char *name, int fd, uint64_t size,
-                                  struct kept *ret_kept, struct problem *ret_problem)
+enum result_outcome outcome_leave(struct left_outputs *left, const char *name, int fd,
+                                  uint64_t size, struct kept *ret_kept, struct problem *ret_problem)
 {
     struct kept kept = {.fd = -1, .size = size};
     kept.name = strdup(name);
@@ -267,54 +267,54 @@ enum result_outcome outcome_leave(struct jail_rest *rest, const char *name, int 
         kept_clear(&kept);
         return OUTCOME_JAIL_FAILED;
     }
-    (void)atomic_fetch_add(&rest->users, 1);
-    kept.rest = rest;
+    (void)atomic_fetch_add(&left->users, 1);
+    kept.left_in = left;
     *ret_kept = kept;
-    pthread_mutex_lock(&rest->mutex);
-    list_append(&rest->left, &ret_kept->link);
-    pthread_mutex_unlock(&rest->mutex);
+    pthread_mutex_lock(&left->mutex);
+    list_append(&left->outputs, &ret_kept->link);
+    pthread_mutex_unlock(&left->mutex);
     return OUTCOME_OK;
 }
 
 /* The mutex is held. */
-static struct kept *oldest_left(const struct jail_rest *rest)
+static struct kept *oldest_left(const struct left_outputs *left)
 {
-    return list_empty(&rest->left) ? NULL : LIST_ELEMENT(rest->left.next, struct kept, link);
+    return list_empty(&left->outputs) ? NULL : LIST_ELEMENT(left->outputs.next, struct kept, link);
 }
 
 /* Replaces the file behind the output's descriptor by `copy`, unless the output went meanwhile.
  * Only the lane's thread leaves outputs. So the oldest output is still the same one, or a later
  * one. */
-static bool replace_left(struct jail_rest *rest, const struct kept *moved, int copy)
+static bool replace_left(struct left_outputs *left, const struct kept *moved, int copy)
 {
     bool good = true;
-    pthread_mutex_lock(&rest->mutex);
-    struct kept *kept = oldest_left(rest);
+    pthread_mutex_lock(&left->mutex);
+    struct kept *kept = oldest_left(left);
     if (kept == moved) {
         good = dup3(copy, kept->fd, O_CLOEXEC) >= 0;
         if (good) {
             list_remove(&kept->link);
         }
     }
-    pthread_mutex_unlock(&rest->mutex);
+    pthread_mutex_unlock(&left->mutex);
     return good;
 }
 
-bool jail_rest_move_out(struct jail_rest *rest, const char *spool)
+bool outcome_left_move_out(struct left_outputs *left, const char *spool)
 {
     for (bool good = true; good;) {
         struct hash32 hash; /* unused: the first hash counts */
-        pthread_mutex_lock(&rest->mutex);
-        const struct kept *kept = oldest_left(rest);
+        pthread_mutex_lock(&left->mutex);
+        const struct kept *kept = oldest_left(left);
         const uint64_t size = kept == NULL ? 0 : kept->size;
         int from = kept == NULL ? -1 : fcntl(kept->fd, F_DUPFD_CLOEXEC, 3);
-        pthread_mutex_unlock(&rest->mutex);
+        pthread_mutex_unlock(&left->mutex);
         if (kept == NULL) {
             return true;
         }
         int copy = open(spool, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
         good = from >= 0 && copy >= 0 && read_through(from, size, copy, &hash) &&
-               replace_left(rest, kept, copy);
+               replace_left(left, kept, copy);
         if (from >= 0) {
             close(from);
         }
@@ -333,10 +333,10 @@ static enum result_outcome unkept(const char *spool, uint64_t size, int error,
                     (unsigned long long)size, strerror(error));
         return OUTCOME_JAIL_FAILED;
     }
-    uint64_t room = room_of(spool);
+    uint64_t free_bytes = free_space_of(spool);
     problem_set(problem, "an output of %llu bytes does not fit: the disk of %s has %llu free",
-                (unsigned long long)size, spool, (unsigned long long)room);
-    return room < ROOM_LEAST_BYTES ? OUTCOME_CANCELLED : OUTCOME_JAIL_FAILED;
+                (unsigned long long)size, spool, (unsigned long long)free_bytes);
+    return free_bytes < FREE_SPACE_LEAST ? OUTCOME_CANCELLED : OUTCOME_JAIL_FAILED;
 }
 
 enum result_outcome outcome_keep(const char *spool, const char *name, int fd, uint64_t size,

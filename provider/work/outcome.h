@@ -21,17 +21,17 @@
 
 enum { OUTCOME_MEMORY_BYTES = 256 << 10 }; /* larger outputs go to the spool folder */
 
-/* A jail_rest lists the outputs that were left in a jail, and knows the lane of that jail.
- * Thread-safe. */
-struct jail_rest;
+/* A struct left_outputs lists the outputs that were left in a jail, and knows the lane of that
+ * jail. Thread-safe. */
+struct left_outputs;
 /* Returns NULL when memory is short. */
-struct jail_rest *jail_rest_create(void);
-void jail_rest_leave(struct jail_rest **self);
-bool jail_rest_is_empty(struct jail_rest *rest); /* true when no output is left there */
+struct left_outputs *outcome_left_create(void);
+void outcome_left_release(struct left_outputs **self);
+bool outcome_left_is_empty(struct left_outputs *left); /* true when no output is left there */
 /* Copies the left outputs to unnamed files of `spool`. The files replace them under the same
  * descriptors, even while others read them. Returns false when some output is still left in the
  * jail. Only the lane's thread calls this. */
-bool jail_rest_move_out(struct jail_rest *rest, const char *spool);
+bool outcome_left_move_out(struct left_outputs *left, const char *spool);
 
 /* A kept output; all fields are zero when there is none. */
 struct kept {
@@ -40,9 +40,9 @@ struct kept {
     uint64_t size;
     int fd;         /* -1: the data is in `bytes` */
     uint8_t *bytes; /* NULL when the size is 0 */
-    /* The rest of the jail in which `fd` was left; NULL: the file is our own. */
-    struct jail_rest *rest;
-    struct list_link link; /* entry of `rest`, while left in the jail; guarded by it */
+    /* The outputs left in the jail, `fd` among them; NULL: the file is our own. */
+    struct left_outputs *left_in;
+    struct list_link link; /* entry of `left_in`, while left in the jail; guarded by it */
 };
 
 struct outcome {
@@ -69,8 +69,8 @@ struct outcome {
     struct kept standard_output, standard_error;
     struct kept *outputs; /* outcome_reserve allocates it */
     size_t output_count;
-    struct kept *saved; /* the checkpoint; outcome_reserve_saved allocates it */
-    size_t saved_count;
+    struct kept *checkpoint; /* the checkpoint; outcome_reserve_checkpoint allocates it */
+    size_t checkpoint_count;
     /* The files were stored once before: the result was sent, and the broker had lost a file. */
     bool is_again;
     /* The files could not be stored; the detail says why. */
@@ -83,7 +83,7 @@ void outcome_destroy(struct outcome **self);
 /* Allocates `count` outputs, all empty. Returns false when memory is short. */
 bool outcome_reserve(struct outcome *outcome, size_t count);
 /* Allocates `count` empty files of a checkpoint. Returns false when memory is short. */
-bool outcome_reserve_saved(struct outcome *outcome, size_t count);
+bool outcome_reserve_checkpoint(struct outcome *outcome, size_t count);
 
 /* Sizes of the files and the memory that an outcome keeps; outputs in memory are not counted as
  * files. */
@@ -108,7 +108,8 @@ enum result_outcome outcome_keep(const char *spool, const char *name, int fd, ui
                                  struct kept *ret_kept, struct problem *ret_problem);
 /* Keeps an output without a copy: `fd` is hashed, and left in its jail. The hash stays even if the
  * file is written later, and the broker takes no other bytes for it. */
-enum result_outcome outcome_leave(struct jail_rest *rest, const char *name, int fd, uint64_t size,
-                                  struct kept *ret_kept, struct problem *ret_problem);
+enum result_outcome outcome_leave(struct left_outputs *left, const char *name, int fd,
+                                  uint64_t size, struct kept *ret_kept,
+                                  struct problem *ret_problem);
 
 #endif

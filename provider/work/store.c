@@ -3,7 +3,7 @@
 #include "base/list.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "provider/work/room.h"
+#include "provider/work/free_space.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"
 #include "runtime/process.h"
@@ -254,7 +254,7 @@ static void evict_lent(struct store *store, size_t most)
 
 static bool is_free(const struct store *store, uint64_t bytes)
 {
-    return store->config.room(store->folder) >= bytes;
+    return store->config.free_space(store->folder) >= bytes;
 }
 
 /* Drops unused files until the disk has `bytes` free. Returns the number of dropped files. */
@@ -300,7 +300,7 @@ static bool may_fit_now(struct store *store, struct entry *entry, uint64_t size)
     if (!could_be_free(store, size)) {
         return false;
     }
-    uint64_t spare = size / 64 + ROOM_LEAST_BYTES; /* spare for disk blocks and other fetches */
+    uint64_t spare = size / 64 + FREE_SPACE_LEAST; /* spare for disk blocks and other fetches */
     if (make_room(store, size + spare) > 0) {
         return true;
     }
@@ -311,13 +311,13 @@ static bool may_fit_now(struct store *store, struct entry *entry, uint64_t size)
 static enum store_status unfitting(const struct store *store, uint64_t size,
                                    struct problem *problem)
 {
-    uint64_t room = store->config.room(store->folder);
-    if (room < ROOM_LEAST_BYTES) {
+    uint64_t free_bytes = store->config.free_space(store->folder);
+    if (free_bytes < FREE_SPACE_LEAST) {
         return STORE_FULL;
     }
     if (size > 0) {
         problem_set(problem, "a blob of %llu bytes does not fit: the disk of %s has %llu free",
-                    (unsigned long long)size, store->folder, (unsigned long long)room);
+                    (unsigned long long)size, store->folder, (unsigned long long)free_bytes);
     }
     return STORE_FAILED;
 }
@@ -500,8 +500,8 @@ bool store_open(const struct store_config *config, struct store **ret_store,
     if (store->config.files_max == 0) {
         store->config.files_max = STORE_FILES_MAX;
     }
-    if (config->room == NULL) {
-        store->config.room = room_of;
+    if (config->free_space == NULL) {
+        store->config.free_space = free_space_of;
     }
     pthread_mutex_init(&store->mutex, NULL);
     condition_init(&store->changed);
@@ -849,16 +849,16 @@ void store_forget_lent(struct store *store)
     pthread_mutex_unlock(&store->mutex);
 }
 
-bool store_has_room(struct store *store, uint64_t bytes)
+bool store_has_space(struct store *store, uint64_t bytes)
 {
     pthread_mutex_lock(&store->mutex);
-    bool has_room = is_free(store, bytes);
-    if (!has_room && could_be_free(store, bytes)) {
+    bool has_space = is_free(store, bytes);
+    if (!has_space && could_be_free(store, bytes)) {
         (void)make_room(store, bytes); /* files may take less space than they are long */
-        has_room = is_free(store, bytes);
+        has_space = is_free(store, bytes);
     }
     pthread_mutex_unlock(&store->mutex);
-    return has_room;
+    return has_space;
 }
 
 uint64_t store_size(struct store *store)

@@ -67,7 +67,8 @@ struct store_config {
     store_fetch *fetch;
     store_lend *lend; /* NULL: nobody lends any */
     void *context;
-    uint64_t (*room)(const char *folder); /* bytes that its disk has free; NULL: room_of */
+    uint64_t (*free_space)(
+        const char *folder); /* bytes that its disk has free; NULL: free_space_of */
 };
 
 struct store;
@@ -117,7 +118,7 @@ void store_prefetch_lent(struct store *store, const struct hash32 *hash, const s
 void store_forget_lent(struct store *store);
 /* Returns true when `bytes` are free on the disk, if need be after removing files that nobody uses.
  * No file is removed in vain. */
-bool store_has_room(struct store *store, uint64_t bytes);
+bool store_has_space(struct store *store, uint64_t bytes);
 /* Returns the bytes of files at hand. */
 uint64_t store_size(struct store *store);
 

@@ -178,8 +178,8 @@ static size_t sources_of(const struct outcome *outcome, struct blob_source *sour
     for (size_t i = 0; i < outcome->output_count; i++) {
         count = add_source(&outcome->outputs[i], sources, count);
     }
-    for (size_t i = 0; i < outcome->saved_count; i++) {
-        count = add_source(&outcome->saved[i], sources, count);
+    for (size_t i = 0; i < outcome->checkpoint_count; i++) {
+        count = add_source(&outcome->checkpoint[i], sources, count);
     }
     return count;
 }
@@ -188,7 +188,7 @@ static void refused(struct outcome *outcome, enum reject_code code, const struct
 {
     bool quota = code == REJECT_BLOB_QUOTA || code == REJECT_TOO_LARGE;
     outcome->is_unstored = true;
-    if (outcome->saved_count > 0) { /* the result stands, without a checkpoint */
+    if (outcome->checkpoint_count > 0) { /* the result stands, without a checkpoint */
         outcome_fail(outcome, outcome->result, "nothing was saved: it could not be stored: %s",
                      problem->text);
         return;

@@ -68,7 +68,7 @@ static void reply(const struct worker *worker, uint32_t run, const struct outcom
     writer_u32(&out, (outcome->cut[0] ? WIRE_REPLY_STDOUT_CUT : 0U) |
                          (outcome->cut[1] ? WIRE_REPLY_STDERR_CUT : 0U) |
                          (outcome->was_noticed ? WIRE_REPLY_NOTICED : 0U) |
-                         (outcome->saved ? WIRE_REPLY_SAVED : 0U));
+                         (outcome->has_checkpoint ? WIRE_REPLY_SAVED : 0U));
     writer_u64(&out, outcome->captured[0]);
     writer_u64(&out, outcome->captured[1]);
     size_t count = outcome->outcome == OUTCOME_OK ? outcome->output_count : 0;
@@ -270,7 +270,7 @@ static void stage_and_run(struct worker *worker, struct run *run, struct outcome
         stage_outputs(worker, run, outcome);
     }
     if (run->checkpoint != NULL && outcome->was_noticed && ended_early(outcome->outcome)) {
-        saved_send(worker, run, outcome);
+        work_checkpoint_send(worker, run, outcome);
     }
 }
 

@@ -78,8 +78,8 @@ struct outcome {
     int output_files[LIMIT_OUTPUTS]; /* -1: not there */
     uint64_t output_sizes[LIMIT_OUTPUTS];
     size_t output_count;
-    bool was_noticed; /* its program was told to end */
-    bool saved;       /* it left a checkpoint, whose files have been sent */
+    bool was_noticed;    /* its program was told to end */
+    bool has_checkpoint; /* it left a checkpoint, whose files have been sent */
     char detail[256];
 };
 
@@ -118,9 +118,10 @@ struct usage {
 };
 struct usage stage_usage(const struct worker *worker, bool work_too);
 
-/* saved.c sends the files of the checkpoint, if they are as they should be. Otherwise the detail
- * says why not. */
-void saved_send(const struct worker *worker, const struct run *run, struct outcome *outcome);
+/* work_checkpoint.c sends the files of the checkpoint, if they are as they should be. Otherwise the
+ * detail says why not. */
+void work_checkpoint_send(const struct worker *worker, const struct run *run,
+                          struct outcome *outcome);
 
 /* watch.c measures what the processes of the jail use, from /proc or as their control group counts
  * it. */

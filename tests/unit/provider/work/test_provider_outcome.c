@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/sha256.h"
-#include "provider/work/room.h"
+#include "provider/work/free_space.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -72,9 +72,9 @@ START_TEST(an_output_that_finds_the_disk_crowded_is_given_back)
     spool_start(&spool);
     int others = openat(AT_FDCWD, spool.folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     ck_assert_int_ge(others, 0);
-    ck_assert_int_eq(posix_fallocate(others, 0, DISK_BYTES - (int)ROOM_LEAST_BYTES / 2), 0);
-    ck_assert_int_eq(keep(&spool, ROOM_LEAST_BYTES, &problem), OUTCOME_CANCELLED);
-    ck_assert_int_eq(keep(&spool, ROOM_LEAST_BYTES / 4 + 4096, &problem), OUTCOME_OK);
+    ck_assert_int_eq(posix_fallocate(others, 0, DISK_BYTES - (int)FREE_SPACE_LEAST / 2), 0);
+    ck_assert_int_eq(keep(&spool, FREE_SPACE_LEAST, &problem), OUTCOME_CANCELLED);
+    ck_assert_int_eq(keep(&spool, FREE_SPACE_LEAST / 4 + 4096, &problem), OUTCOME_OK);
     close(others);
 }
 END_TEST
@@ -85,23 +85,23 @@ START_TEST(an_output_that_stays_in_its_jail_takes_no_room_and_is_known_to_be_the
     struct problem problem = {""};
     struct agent_work work = {.lease = 1, .attempt = 1};
     struct outcome *outcome = outcome_create(&work, &(struct id128){{1}});
-    struct jail_rest *rest = jail_rest_create();
-    ck_assert(outcome != NULL && rest != NULL);
+    struct left_outputs *left_outputs = outcome_left_create();
+    ck_assert(outcome != NULL && left_outputs != NULL);
     spool_start(&spool);
-    ck_assert(jail_rest_is_empty(rest));
+    ck_assert(outcome_left_is_empty(left_outputs));
     struct kept *left = &outcome->standard_output;
-    ck_assert_int_eq(outcome_leave(rest, "out", spool.output, LARGE_BYTES, left, &problem),
+    ck_assert_int_eq(outcome_leave(left_outputs, "out", spool.output, LARGE_BYTES, left, &problem),
                      OUTCOME_OK); /* larger than the disk */
-    ck_assert(!jail_rest_is_empty(rest));
+    ck_assert(!outcome_left_is_empty(left_outputs));
     uint8_t *zeros = calloc(1, LARGE_BYTES);
     const struct hash32 hash = sha256_of(zeros, LARGE_BYTES);
     free(zeros);
     ck_assert(hash32_equal(&left->hash, &hash));
     ck_assert_int_ne(left->fd, spool.output);
     outcome_destroy(&outcome);
-    ck_assert(jail_rest_is_empty(rest));
-    jail_rest_leave(&rest);
-    ck_assert_ptr_null(rest);
+    ck_assert(outcome_left_is_empty(left_outputs));
+    outcome_left_release(&left_outputs);
+    ck_assert_ptr_null(left_outputs);
 }
 END_TEST
 
@@ -110,16 +110,18 @@ START_TEST(what_is_shorter_than_its_jail_says_cannot_stay_there)
     CLEANUP(spool_end) struct spool spool;
     struct problem problem = {""};
     struct kept left = {.fd = -1};
-    struct jail_rest *rest = jail_rest_create();
+    struct left_outputs *left_outputs = outcome_left_create();
     spool_start(&spool);
-    ck_assert_int_eq(outcome_leave(rest, "out", spool.output, LARGE_BYTES + 1, &left, &problem),
-                     OUTCOME_JAIL_FAILED);
-    ck_assert(jail_rest_is_empty(rest) && left.name == NULL);
-    jail_rest_leave(&rest);
+    ck_assert_int_eq(
+        outcome_leave(left_outputs, "out", spool.output, LARGE_BYTES + 1, &left, &problem),
+        OUTCOME_JAIL_FAILED);
+    ck_assert(outcome_left_is_empty(left_outputs) && left.name == NULL);
+    outcome_left_release(&left_outputs);
 }
 END_TEST
 
-static struct kept *leave(struct jail_rest *rest, struct outcome **ret_outcome, const char *text)
+static struct kept *leave(struct left_outputs *left_outputs, struct outcome **ret_outcome,
+                          const char *text)
 {
     struct agent_work work = {.lease = 1, .attempt = 1};
     struct problem problem = {""};
@@ -129,7 +131,8 @@ static struct kept *leave(struct jail_rest *rest, struct outcome **ret_outcome, 
     ck_assert(output >= 0 && *ret_outcome != NULL);
     ck_assert_int_eq(write(output, text, length), (int)length);
     struct kept *left = &(*ret_outcome)->standard_output;
-    ck_assert_int_eq(outcome_leave(rest, "out", output, length, left, &problem), OUTCOME_OK);
+    ck_assert_int_eq(outcome_leave(left_outputs, "out", output, length, left, &problem),
+                     OUTCOME_OK);
     close(output);
     return left;
 }
@@ -147,23 +150,23 @@ START_TEST(what_was_left_moves_out_of_the_jail_under_its_descriptor)
     CLEANUP(spool_end) struct spool spool;
     struct outcome *first, *gone, *last;
     char bytes[16] = "";
-    struct jail_rest *rest = jail_rest_create();
+    struct left_outputs *left_outputs = outcome_left_create();
     spool_start(&spool);
-    const struct kept *kept = leave(rest, &first, "the first");
-    (void)leave(rest, &gone, "stored already");
-    const struct kept *other = leave(rest, &last, "the last");
+    const struct kept *kept = leave(left_outputs, &first, "the first");
+    (void)leave(left_outputs, &gone, "stored already");
+    const struct kept *other = leave(left_outputs, &last, "the last");
     const int descriptor = kept->fd;
     outcome_destroy(&gone);
     ck_assert(!lies_in(kept, spool.folder));
-    ck_assert(jail_rest_move_out(rest, spool.folder));
-    ck_assert(jail_rest_is_empty(rest));
+    ck_assert(outcome_left_move_out(left_outputs, spool.folder));
+    ck_assert(outcome_left_is_empty(left_outputs));
     ck_assert_int_eq(kept->fd, descriptor);
     ck_assert(lies_in(kept, spool.folder) && lies_in(other, spool.folder));
     ck_assert_int_eq(pread(kept->fd, bytes, sizeof bytes, 0), 9);
     ck_assert_str_eq(bytes, "the first");
     outcome_destroy(&first);
-    ck_assert(jail_rest_move_out(rest, spool.folder)); /* nothing is left to move */
-    jail_rest_leave(&rest);
+    ck_assert(outcome_left_move_out(left_outputs, spool.folder)); /* nothing is left to move */
+    outcome_left_release(&left_outputs);
     outcome_destroy(&last); /* later than its jail */
 }
 END_TEST
@@ -174,16 +177,16 @@ START_TEST(what_finds_no_room_stays_in_the_jail)
     struct problem problem = {""};
     struct agent_work work = {.lease = 1, .attempt = 1};
     struct outcome *outcome = outcome_create(&work, &(struct id128){{1}});
-    struct jail_rest *rest = jail_rest_create();
+    struct left_outputs *left_outputs = outcome_left_create();
     spool_start(&spool);
-    ck_assert_int_eq(
-        outcome_leave(rest, "out", spool.output, LARGE_BYTES, &outcome->standard_output, &problem),
-        OUTCOME_OK);
-    ck_assert(!jail_rest_move_out(rest, spool.folder));
-    ck_assert(!jail_rest_is_empty(rest));
+    ck_assert_int_eq(outcome_leave(left_outputs, "out", spool.output, LARGE_BYTES,
+                                   &outcome->standard_output, &problem),
+                     OUTCOME_OK);
+    ck_assert(!outcome_left_move_out(left_outputs, spool.folder));
+    ck_assert(!outcome_left_is_empty(left_outputs));
     ck_assert(!lies_in(&outcome->standard_output, spool.folder));
     outcome_destroy(&outcome);
-    jail_rest_leave(&rest);
+    outcome_left_release(&left_outputs);
 }
 END_TEST
 

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "provider/work/room.h"
+#include "provider/work/free_space.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -110,7 +110,7 @@ static int lend(void *context, size_t thread, const struct hash32 *hash,
 /* The disk of a play: what its files leave of `disk_bytes`. */
 static atomic_ullong disk_bytes;
 
-static uint64_t room(const char *folder)
+static uint64_t free_space(const char *folder)
 {
     uint64_t left = atomic_load(&disk_bytes);
     for (unsigned i = 0; i < 256; i++) {
@@ -136,7 +136,7 @@ static void open_store(struct play *play, uint64_t cap)
                                   .fetch = fetch,
                                   .lend = lend,
                                   .context = &play->source,
-                                  .room = room};
+                                  .free_space = free_space};
     ck_assert_msg(store_open(&config, &play->store, &problem), "%s", problem.text);
 }
 
@@ -519,7 +519,7 @@ START_TEST(a_full_disk_costs_what_nobody_uses_and_then_the_take)
 
     struct store_blob blob;
     make_full(&play.source, 2);
-    atomic_store(&disk_bytes, ROOM_LEAST_BYTES); /* less what is in use: crowded */
+    atomic_store(&disk_bytes, FREE_SPACE_LEAST); /* less what is in use: crowded */
     ck_assert_int_eq(take(&play, 3, &blob), STORE_FULL);
     ck_assert_uint_eq(store_size(play.store), BLOB_BYTES); /* the one in use */
     take_and_release(&play, 3);
@@ -541,8 +541,8 @@ START_TEST(what_is_larger_than_a_disk_that_is_not_crowded_has_failed_and_drops_n
     play_start(&play, 1 << 20);
     take_and_release(&play, 0);
     take_and_release(&play, 1);
-    atomic_store(&disk_bytes, 2 * ROOM_LEAST_BYTES);
-    make_full_for(&play.source, 1, 2 * ROOM_LEAST_BYTES + 1);
+    atomic_store(&disk_bytes, 2 * FREE_SPACE_LEAST);
+    make_full_for(&play.source, 1, 2 * FREE_SPACE_LEAST + 1);
     struct store_blob blob;
     struct problem problem;
     ck_assert_int_eq(
@@ -562,7 +562,7 @@ START_TEST(a_blob_whose_size_is_known_costs_no_more_than_it_needs)
         take_and_release(&play, i);
     }
     /* What it needs, with what is spared for others, is there once two of the four are gone. */
-    atomic_store(&disk_bytes, 2 * BLOB_BYTES + BLOB_BYTES + BLOB_BYTES / 64 + ROOM_LEAST_BYTES);
+    atomic_store(&disk_bytes, 2 * BLOB_BYTES + BLOB_BYTES + BLOB_BYTES / 64 + FREE_SPACE_LEAST);
     make_full_for(&play.source, 1, BLOB_BYTES);
     take_and_release(&play, 4);
     ck_assert_int_ne(access(path_of(&play, 0), F_OK), 0);
@@ -590,12 +590,12 @@ START_TEST(room_is_made_from_what_nobody_uses)
     struct store_blob held;
     ck_assert_int_eq(take(&play, 0, &held), STORE_OK);
     take_and_release(&play, 1);
-    ck_assert(store_has_room(play.store, 1));
+    ck_assert(store_has_space(play.store, 1));
     ck_assert_uint_eq(store_size(play.store), 2 * BLOB_BYTES);
-    ck_assert(!store_has_room(play.store, UINT64_MAX)); /* no disk has that: nothing is dropped */
+    ck_assert(!store_has_space(play.store, UINT64_MAX)); /* no disk has that: nothing is dropped */
     ck_assert_uint_eq(store_size(play.store), 2 * BLOB_BYTES);
     atomic_store(&disk_bytes, 4 * BLOB_BYTES);
-    ck_assert(store_has_room(play.store, 3 * BLOB_BYTES));
+    ck_assert(store_has_space(play.store, 3 * BLOB_BYTES));
     ck_assert_uint_eq(store_size(play.store), BLOB_BYTES);
     store_release(play.store, &held);
 }

@@ -1,5 +1,5 @@
-/* provider/worker/saved.c sends the files of a checkpoint. It accepts only folders and regular
- * files.
+/* provider/worker/work_checkpoint.c sends the files of a checkpoint. It accepts only folders and
+ * regular files.
  *
  * The entries may be anything by now, like outputs. No link is followed, and opening a pipe or a
  * device has no effect. Their number, depth and size are bounded before they cost anything. */
@@ -125,7 +125,8 @@ static bool take_folder(struct walk *walk, const char *folder)
     return good;
 }
 
-void saved_send(const struct worker *worker, const struct run *run, struct outcome *outcome)
+void work_checkpoint_send(const struct worker *worker, const struct run *run,
+                          struct outcome *outcome)
 {
     struct walk walk = {.worker = worker, .run = run, .outcome = outcome};
     walk.root = stage_open(worker->folders[FOLDER_WORK], run->checkpoint);
@@ -137,7 +138,7 @@ void saved_send(const struct worker *worker, const struct run *run, struct outco
     if (good && walk.file_count == 0) {
         good = refuse(&walk, "", "is empty");
     }
-    outcome->saved = good;
+    outcome->has_checkpoint = good;
     for (size_t i = 0; i < walk.folder_count; i++) {
         free(walk.folders[i]);
     }

@@ -1,8 +1,8 @@
-#include "provider/work/room.h"
+#include "provider/work/free_space.h"
 
 #include <sys/statvfs.h>
 
-uint64_t room_of(const char *folder)
+uint64_t free_space_of(const char *folder)
 {
     struct statvfs disk;
     if (statvfs(folder, &disk) != 0 || disk.f_frsize == 0) {

@@ -2,7 +2,7 @@
 
 #include "formats/tensor_op.h"
 #include "protocol/subtask.h"
-#include "provider/executors/command.h"
+#include "provider/executors/program.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +48,8 @@ static bool operation_read(const Bourse__V1__Manifest *manifest, uint32_t index,
 static size_t inputs_named(const Bourse__V1__Manifest *manifest, uint32_t index, const char *name)
 {
     size_t count = 0;
-    for (size_t i = 0; i < command_input_count(manifest, index); i++) {
-        count += strcmp(command_input(manifest, index, i)->name, name) == 0;
+    for (size_t i = 0; i < program_input_count(manifest, index); i++) {
+        count += strcmp(program_input(manifest, index, i)->name, name) == 0;
     }
     return count;
 }
@@ -59,15 +59,15 @@ static size_t inputs_named(const Bourse__V1__Manifest *manifest, uint32_t index,
 static const Bourse__V1__ManifestInput *factor(const Bourse__V1__Manifest *manifest, uint32_t index,
                                                const char *name)
 {
-    for (size_t i = 0; i < command_taken_count(manifest, index); i++) {
-        if (strcmp(command_taken(manifest, index, i)->name, name) == 0) {
+    for (size_t i = 0; i < program_taken_count(manifest, index); i++) {
+        if (strcmp(program_taken(manifest, index, i)->name, name) == 0) {
             return NULL;
         }
     }
     size_t count =
-        inputs_named(manifest, index, name) == 1 ? command_input_count(manifest, index) : 0;
+        inputs_named(manifest, index, name) == 1 ? program_input_count(manifest, index) : 0;
     for (size_t i = 0; i < count; i++) {
-        const Bourse__V1__ManifestInput *input = command_input(manifest, index, i);
+        const Bourse__V1__ManifestInput *input = program_input(manifest, index, i);
         if (strcmp(input->name, name) == 0) {
             return input;
         }
@@ -90,12 +90,12 @@ static bool same_factor(const Bourse__V1__Manifest *manifest, const struct opera
 static bool same_product(const Bourse__V1__Manifest *manifest, const struct operation *check,
                          const struct operation *product)
 {
-    if (product->terms.output_count != 1 || command_taken_count(manifest, check->index) != 1) {
+    if (product->terms.output_count != 1 || program_taken_count(manifest, check->index) != 1) {
         return false;
     }
     char *output =
         template_filled(product->terms.outputs[0], &product->values, LIMIT_ARGUMENT_BYTES, NULL);
-    const Bourse__V1__ManifestFrom *from = command_taken(manifest, check->index, 0);
+    const Bourse__V1__ManifestFrom *from = program_taken(manifest, check->index, 0);
     bool same = output != NULL && strcmp(output, product->op.result) == 0 &&
                 from->task == product->index && strcmp(from->output, output) == 0 &&
                 strcmp(from->name, check->op.c) == 0;

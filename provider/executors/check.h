@@ -12,7 +12,7 @@
 #include "protocol/codec.h"
 
 /* Returns true when check `index` is about subtask `checked`; the broker sent both numbers. The
- * manifest is well formed (command_check). Returns false with the mismatch as the problem, or when
+ * manifest is well formed (program_check). Returns false with the mismatch as the problem, or when
  * memory is short. */
 bool check_is_about(const Bourse__V1__Manifest *manifest, uint32_t index, uint32_t checked,
                     struct problem *ret_problem);

@@ -1,6 +1,6 @@
 /* provider/executors/tensor.h runs subtasks that are operations on matrices (formats/tensor_op.h).
  *
- * Files go in and out as for a program, and executors/command.h runs both kinds. The program
+ * Files go in and out as for a program, and executors/program.h runs both kinds. The program
  * bourse-tensor computes; it stays in the jail of its lane. The agent never opens a matrix: it
  * reads the arguments only. */
 #ifndef BOURSE_PROVIDER_EXECUTORS_TENSOR_H

@@ -2,8 +2,8 @@
 #include "provider/executors/check.h"
 
 #include "protocol/subtask.h"
-#include "provider/executors/command.h"
 #include "provider/executors/noop.h"
+#include "provider/executors/program.h"
 #include "provider/executors/tensor.h"
 #include "provider/work/lease_context.h"
 #include "runtime/clock.h"
@@ -227,9 +227,9 @@ static bool take_output(struct lane *lane, const Bourse__V1__ManifestFrom *from,
 {
     const struct dispatch_file *file =
         dispatch_inputs_find(&outcome->dispatch, from->task, from->output);
-    char name[COMMAND_NAME_SIZE];
+    char name[PROGRAM_SUBTASK_NAME_SIZE];
     char what[LIMIT_TEXT_BYTES];
-    command_name(lease_context_manifest(lane->context), from->task, name);
+    program_subtask_name(lease_context_manifest(lane->context), from->task, name);
     if (file == NULL) {
         outcome_fail(outcome, OUTCOME_INPUT_MISSING, "%s left no output %s", name, from->output);
         return false;
@@ -253,8 +253,8 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
                         struct store_blob **ret_inputs, size_t *ret_count)
 {
     const Bourse__V1__Manifest *manifest = lease_context_manifest(lane->context);
-    size_t own = command_input_count(manifest, index);
-    size_t first = own + command_taken_count(manifest, index); /* of the checkpoint */
+    size_t own = program_input_count(manifest, index);
+    size_t first = own + program_taken_count(manifest, index); /* of the checkpoint */
     size_t count = first + outcome->dispatch.checkpoint_count;
     struct store_blob *inputs = calloc(count + 1, sizeof *inputs);
     if (inputs == NULL) {
@@ -264,12 +264,12 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
     for (size_t i = 0; i < count; i++) {
         bool good;
         if (i < own) {
-            const Bourse__V1__ManifestInput *input = command_input(manifest, index, i);
+            const Bourse__V1__ManifestInput *input = program_input(manifest, index, i);
             bool may_lend = !outcome->dispatch.has_seed && tensor_reads_once(manifest, input->size);
             good = take_input(lane, input, may_lend, outcome, &inputs[i]);
             outcome->lacks_factor = !good && outcome->dispatch.has_seed;
         } else if (i < first) {
-            good = take_output(lane, command_taken(manifest, index, i - own), outcome, &inputs[i]);
+            good = take_output(lane, program_taken(manifest, index, i - own), outcome, &inputs[i]);
         } else {
             good = take_state(lane, &outcome->dispatch.checkpoint[i - first], outcome, &inputs[i]);
         }
@@ -316,7 +316,7 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
         return;
     }
     bool ended = false;
-    struct command command = {
+    struct program program = {
         .manifest = lease_context_manifest(lane->context),
         .config = lane->lanes->config.config,
         .index = outcome->work.index,
@@ -337,7 +337,7 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
                               ? lease_context_grant(lane->context)->slots_per_subtask
                               : 0,
     };
-    command_run(&command, outcome, &ended);
+    program_run(&program, outcome, &ended);
     if (ended) {
         end_jail(lane);
     }
@@ -350,7 +350,7 @@ static void report_damage(struct lane *lane, uint32_t index, const struct hash32
 {
     for (size_t i = 0; i < count; i++) {
         const Bourse__V1__ManifestInput *input =
-            command_input(lease_context_manifest(lane->context), index, i);
+            program_input(lease_context_manifest(lane->context), index, i);
         struct store_blob copy;
         if (!hash32_is_zero(&hashes[i]) && take_input(lane, input, false, outcome, &copy)) {
             store_release(lane->lanes->config.store, &copy);
@@ -363,7 +363,7 @@ static void run_with(struct lane *lane, struct store_blob *inputs, size_t count,
                      struct outcome *outcome)
 {
     const uint32_t index = outcome->work.index;
-    const size_t named = command_input_count(lease_context_manifest(lane->context), index);
+    const size_t named = program_input_count(lease_context_manifest(lane->context), index);
     struct hash32 *lent = calloc(named + 1, sizeof *lent); /* zero: a copy of our own */
     for (size_t i = 0; lent != NULL && i < named; i++) {
         lent[i] = inputs[i].is_lent ? inputs[i].hash : lent[i];

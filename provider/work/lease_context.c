@@ -1,7 +1,7 @@
 #include "provider/work/lease_context.h"
 
-#include "provider/executors/command.h"
 #include "provider/executors/noop.h"
+#include "provider/executors/program.h"
 #include "provider/executors/tensor.h"
 #include "runtime/clock.h"
 
@@ -126,7 +126,7 @@ static enum result_outcome decode(const struct store_blob *blob,
     *ret_manifest = manifest;
     bool good = noop_names(manifest)
                     ? noop_check(manifest, problem)
-                    : command_check(manifest, problem) &&
+                    : program_check(manifest, problem) &&
                           (!tensor_names(manifest) || tensor_check(manifest, problem));
     return good ? OUTCOME_OK : OUTCOME_REFUSED;
 }
@@ -205,8 +205,8 @@ static enum result_outcome load_image(struct lease_context *context, const atomi
 
 static void want_inputs(struct lease_context *context, uint32_t index)
 {
-    for (size_t i = 0; i < command_input_count(context->manifest, index); i++) {
-        const Bourse__V1__ManifestInput *input = command_input(context->manifest, index, i);
+    for (size_t i = 0; i < program_input_count(context->manifest, index); i++) {
+        const Bourse__V1__ManifestInput *input = program_input(context->manifest, index, i);
         struct hash32 hash = codec_hash(input->hash);
         if (tensor_reads_once(context->manifest, input->size)) {
             store_prefetch_lent(context->store, &hash, &context->grant.job, UINT64_MAX);
@@ -230,9 +230,9 @@ static void want_output(struct lease_context *context, const Bourse__V1__Given *
 static void want_dispatch(struct lease_context *context, uint32_t index,
                           const Bourse__V1__Work *work)
 {
-    size_t count = work == NULL ? 0 : command_taken_count(context->manifest, index);
+    size_t count = work == NULL ? 0 : program_taken_count(context->manifest, index);
     for (size_t i = 0; i < count; i++) {
-        const Bourse__V1__ManifestFrom *from = command_taken(context->manifest, index, i);
+        const Bourse__V1__ManifestFrom *from = program_taken(context->manifest, index, i);
         for (size_t k = 0; k < work->n_given; k++) {
             if (work->given[k]->index == from->task) {
                 want_output(context, work->given[k], from);

@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "base/sha256.h"
-#include "provider/executors/command.h"
+#include "provider/executors/program.h"
 #include "tests/support/suite.h"
 
 #include <limits.h>
@@ -85,15 +85,15 @@ static struct outcome *run(struct fixture *fixture, struct given *given)
     struct problem problem;
     bool ended;
     struct outcome *outcome = outcome_create(&work, &job);
-    ck_assert_msg(command_check(&given->manifest, &problem), "%s", problem.text);
+    ck_assert_msg(program_check(&given->manifest, &problem), "%s", problem.text);
     struct store *store = open_store(fixture);
-    struct command command = {.manifest = &given->manifest,
+    struct program program = {.manifest = &given->manifest,
                               .config = &config,
                               .inputs = &given->blob,
                               .jail = fixture->jail,
                               .store = store,
                               .limit_ms = 300000};
-    command_run(&command, outcome, &ended);
+    program_run(&program, outcome, &ended);
     store_close(&store);
     ck_assert(!ended);
     close(given->blob.fd);
@@ -315,19 +315,19 @@ START_TEST(a_task_is_a_program_of_its_own)
     struct problem problem;
     bool ended;
     struct outcome *outcome = outcome_create(&work, &job);
-    ck_assert_msg(command_check(&given.manifest, &problem), "%s", problem.text);
-    ck_assert_uint_eq(command_taken_count(&given.manifest, 2), 1);
-    ck_assert_ptr_eq(command_taken(&given.manifest, 2, 0), &from);
+    ck_assert_msg(program_check(&given.manifest, &problem), "%s", problem.text);
+    ck_assert_uint_eq(program_taken_count(&given.manifest, 2), 1);
+    ck_assert_ptr_eq(program_taken(&given.manifest, 2, 0), &from);
     struct store *store = open_store(&fixture);
     struct store_blob inputs[] = {given.blob, {.size = 4, .fd = file_of("two\n")}};
-    struct command command = {.manifest = &given.manifest,
+    struct program joining = {.manifest = &given.manifest,
                               .config = &config,
                               .index = 2,
                               .inputs = inputs,
                               .jail = fixture.jail,
                               .store = store,
                               .limit_ms = 300000};
-    command_run(&command, outcome, &ended);
+    program_run(&joining, outcome, &ended);
     store_close(&store);
     ck_assert_msg(outcome->result == OUTCOME_OK, "%d %s", (int)outcome->result, outcome->detail);
     expect_text(&outcome->standard_output, "ajoin!\n");
@@ -337,7 +337,7 @@ START_TEST(a_task_is_a_program_of_its_own)
     outcome_destroy(&outcome);
 
     from.task = 2; /* itself */
-    ck_assert(!command_check(&given.manifest, &problem));
+    ck_assert(!program_check(&given.manifest, &problem));
     ck_assert_ptr_nonnull(strstr(problem.text, "does not come before it"));
     close(inputs[0].fd);
     close(inputs[1].fd);
@@ -371,20 +371,20 @@ START_TEST(a_wrong_manifest_is_refused_once)
     struct given given;
     struct problem problem;
     GIVE(&given, "x", "cat", "{in}");
-    ck_assert(command_check(&given.manifest, &problem));
+    ck_assert(program_check(&given.manifest, &problem));
     given.manifest.version = 2;
-    ck_assert(!command_check(&given.manifest, &problem));
+    ck_assert(!program_check(&given.manifest, &problem));
     given.manifest.version = 1;
     given.manifest.executor = (char *)(uintptr_t) "kernel";
-    ck_assert(!command_check(&given.manifest, &problem));
+    ck_assert(!program_check(&given.manifest, &problem));
     given.manifest.executor = (char *)(uintptr_t) "command";
     given.manifest.subtask_count = 2;
-    ck_assert(!command_check(&given.manifest, &problem));
+    ck_assert(!program_check(&given.manifest, &problem));
     given.manifest.subtask_count = 1;
     arguments[1] = (char *)(uintptr_t) "{inn}";
-    ck_assert(!command_check(&given.manifest, &problem));
+    ck_assert(!program_check(&given.manifest, &problem));
     given.manifest.n_arguments = 0;
-    ck_assert(!command_check(&given.manifest, &problem));
+    ck_assert(!program_check(&given.manifest, &problem));
     close(given.blob.fd);
 }
 END_TEST

@@ -1,5 +1,5 @@
 /* Which subtask is the last of its job to read an input. */
-#include "provider/executors/command.h"
+#include "provider/executors/program.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -52,7 +52,7 @@ START_TEST(the_last_of_a_row_and_of_a_column_are_the_last_to_read_their_blocks)
     const bool is_last[SUBTASKS][2] = {{false, false}, {true, false}, {false, true}, {true, true}};
     for (uint32_t i = 0; i < SUBTASKS; i++) {
         for (size_t k = 0; k < 2; k++) {
-            ck_assert_msg(command_reads_last(&tiles.manifest, i, k) == is_last[i][k],
+            ck_assert_msg(program_reads_last(&tiles.manifest, i, k) == is_last[i][k],
                           "input %zu of subtask %u", k, i);
         }
     }
@@ -66,11 +66,11 @@ START_TEST(a_shared_input_is_read_by_all)
     tiles.manifest.n_shared = 1;
     tiles.manifest.shared = &tiles.shared_pointer;
     for (uint32_t i = 0; i < SUBTASKS; i++) {
-        ck_assert(command_reads_last(&tiles.manifest, i, 2) == (i == SUBTASKS - 1));
+        ck_assert(program_reads_last(&tiles.manifest, i, 2) == (i == SUBTASKS - 1));
     }
     tiles.manifest.n_subtasks = 0; /* none of them listed */
-    ck_assert(!command_reads_last(&tiles.manifest, 0, 0));
-    ck_assert(command_reads_last(&tiles.manifest, SUBTASKS - 1, 0));
+    ck_assert(!program_reads_last(&tiles.manifest, 0, 0));
+    ck_assert(program_reads_last(&tiles.manifest, SUBTASKS - 1, 0));
 }
 END_TEST
 

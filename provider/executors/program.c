@@ -1,4 +1,4 @@
-#include "provider/executors/command.h"
+#include "provider/executors/program.h"
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -17,13 +17,13 @@
 
 /* ---------------------------------------------------------------- inputs */
 
-size_t command_input_count(const Bourse__V1__Manifest *manifest, uint32_t index)
+size_t program_input_count(const Bourse__V1__Manifest *manifest, uint32_t index)
 {
     const Bourse__V1__ManifestSubtask *subtask = subtask_at(manifest, index);
     return manifest->n_shared + (subtask == NULL ? 0 : subtask->n_inputs);
 }
 
-const Bourse__V1__ManifestInput *command_input(const Bourse__V1__Manifest *manifest, uint32_t index,
+const Bourse__V1__ManifestInput *program_input(const Bourse__V1__Manifest *manifest, uint32_t index,
                                                size_t position)
 {
     const Bourse__V1__ManifestSubtask *subtask = subtask_at(manifest, index);
@@ -42,12 +42,12 @@ static bool lists(const Bourse__V1__ManifestSubtask *subtask, const ProtobufCBin
     return found;
 }
 
-bool command_reads_last(const Bourse__V1__Manifest *manifest, uint32_t index, size_t position)
+bool program_reads_last(const Bourse__V1__Manifest *manifest, uint32_t index, size_t position)
 {
-    if (position >= command_input_count(manifest, index) - manifest->n_shared) {
+    if (position >= program_input_count(manifest, index) - manifest->n_shared) {
         return index + 1 == manifest->subtask_count; /* every subtask has it */
     }
-    const ProtobufCBinaryData *hash = &command_input(manifest, index, position)->hash;
+    const ProtobufCBinaryData *hash = &program_input(manifest, index, position)->hash;
     bool found = false;
     for (size_t i = (size_t)index + 1; i < manifest->n_subtasks && !found; i++) {
         found = lists(manifest->subtasks[i], hash);
@@ -55,19 +55,19 @@ bool command_reads_last(const Bourse__V1__Manifest *manifest, uint32_t index, si
     return !found;
 }
 
-void command_name(const Bourse__V1__Manifest *manifest, uint32_t index,
-                  char ret_name[COMMAND_NAME_SIZE])
+void program_subtask_name(const Bourse__V1__Manifest *manifest, uint32_t index,
+                          char ret_name[PROGRAM_SUBTASK_NAME_SIZE])
 {
     const Bourse__V1__ManifestTask *task = subtask_task(manifest, index);
     if (task != NULL && task->name != NULL) {
-        (void)snprintf(ret_name, COMMAND_NAME_SIZE, "task %s", task->name);
+        (void)snprintf(ret_name, PROGRAM_SUBTASK_NAME_SIZE, "task %s", task->name);
     } else {
-        (void)snprintf(ret_name, COMMAND_NAME_SIZE, "subtask %u",
+        (void)snprintf(ret_name, PROGRAM_SUBTASK_NAME_SIZE, "subtask %u",
                        subtask_terms(manifest, index).number);
     }
 }
 
-size_t command_taken_count(const Bourse__V1__Manifest *manifest, uint32_t index)
+size_t program_taken_count(const Bourse__V1__Manifest *manifest, uint32_t index)
 {
     const Bourse__V1__ManifestTask *task = subtask_task(manifest, index);
     size_t count = 0;
@@ -77,7 +77,7 @@ size_t command_taken_count(const Bourse__V1__Manifest *manifest, uint32_t index)
     return count;
 }
 
-const Bourse__V1__ManifestFrom *command_taken(const Bourse__V1__Manifest *manifest, uint32_t index,
+const Bourse__V1__ManifestFrom *program_taken(const Bourse__V1__Manifest *manifest, uint32_t index,
                                               size_t position)
 {
     const Bourse__V1__ManifestTask *task = subtask_task(manifest, index);
@@ -86,7 +86,7 @@ const Bourse__V1__ManifestFrom *command_taken(const Bourse__V1__Manifest *manife
             return task->from[i];
         }
     }
-    assert(false); /* position < command_taken_count */
+    assert(false); /* position < program_taken_count */
     return NULL;
 }
 
@@ -169,7 +169,7 @@ static bool task_good(const Bourse__V1__Manifest *manifest, uint32_t index, stru
            stdin_good(task->standard_input, problem);
 }
 
-bool command_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem)
+bool program_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem)
 {
     if (manifest->version != 1 ||
         (strcmp(manifest->executor, "command") != 0 && strcmp(manifest->executor, "tensor") != 0)) {
@@ -220,7 +220,7 @@ static bool texts_reserve(struct texts *texts, size_t count)
 }
 
 struct run {
-    const struct command *command;
+    const struct program *program;
     const struct dispatch_inputs *dispatch; /* data from the dispatch; may be empty */
     struct subtask_terms terms;
     struct template_values values;
@@ -252,7 +252,7 @@ static bool refuse(struct outcome *outcome, const char *what)
 /* Puts in the seed that came with the dispatch. */
 static bool settle_seed(struct run *run, struct outcome *outcome)
 {
-    const struct hash32 *seed = run->command->seed;
+    const struct hash32 *seed = run->program->seed;
     if (seed == NULL) {
         return refuse(outcome, "the check's seed is drawn at its dispatch, and none came; only "
                                "checks of the job itself (verify: cheap) have one");
@@ -281,14 +281,14 @@ static bool settle_operation(struct run *run, struct outcome *outcome)
 
 static bool settle_program(struct run *run, struct outcome *outcome)
 {
-    if (run->command->tensor_threads > 0) {
+    if (run->program->tensor_threads > 0) {
         return settle_operation(run, outcome);
     }
     char *name = run->arguments.items[0];
-    if (run->command->manifest->has_image) {
+    if (run->program->manifest->has_image) {
         return true; /* an image job may run any program of the image */
     }
-    const struct config_program *program = config_program(run->command->config, name);
+    const struct config_program *program = config_program(run->program->config, name);
     if (program == NULL) {
         outcome_fail(outcome, OUTCOME_PROGRAM_MISSING,
                      "this provider does not offer the program %.100s", name);
@@ -386,8 +386,8 @@ static bool tell_of_checkpoint(struct run *run, struct outcome *outcome)
 
 static bool expand_environment(struct run *run, struct outcome *outcome)
 {
-    const Bourse__V1__Manifest *manifest = run->command->manifest;
-    const Bourse__V1__ManifestTask *task = subtask_task(manifest, run->command->index);
+    const Bourse__V1__Manifest *manifest = run->program->manifest;
+    const Bourse__V1__ManifestTask *task = subtask_task(manifest, run->program->index);
     size_t own = task == NULL ? 0 : task->n_environment;
     if (!texts_reserve(&run->environment, manifest->n_environment + own + OWN_VARIABLES)) {
         return refuse(outcome, "out of memory");
@@ -410,13 +410,13 @@ static bool expand_environment(struct run *run, struct outcome *outcome)
  * without the other is not run. */
 static bool settle_checkpoint(struct run *run, struct outcome *outcome)
 {
-    if (!run->command->has_checkpoints) {
+    if (!run->program->has_checkpoints) {
         return true;
     }
     if (run->terms.checkpoint == NULL) {
         return refuse(outcome, "the job says that its programs save their state, and not where");
     }
-    if (run->command->tensor_threads > 0) {
+    if (run->program->tensor_threads > 0) {
         return refuse(outcome, "a tensor subtask saves no state");
     }
     if (!template_path_safe(run->terms.checkpoint)) {
@@ -453,18 +453,18 @@ static bool expand_outputs(struct run *run, struct outcome *outcome)
 static bool is_program(const struct run *run, const char *name)
 {
     const char *program = run->arguments.items[0];
-    assert(program != NULL); /* command_check */
+    assert(program != NULL); /* program_check */
     if (strncmp(program, "./", 2) == 0) {
         program += 2;
     } else if (strncmp(program, "/work/", 6) == 0) {
         program += 6;
     }
-    return run->command->manifest->has_image && strcmp(program, name) == 0;
+    return run->program->manifest->has_image && strcmp(program, name) == 0;
 }
 
 static bool gather_input(struct run *run, const char *name, struct outcome *outcome)
 {
-    struct store_blob *blob = &run->command->inputs[run->input_count];
+    struct store_blob *blob = &run->program->inputs[run->input_count];
     if (!template_path_safe(name)) {
         return refuse(outcome, "an input's name leads out of the work folder or is no plain text");
     }
@@ -510,9 +510,9 @@ static bool gather_checkpoint(struct run *run, struct outcome *outcome)
 
 static bool gather_inputs(struct run *run, struct outcome *outcome)
 {
-    const struct command *command = run->command;
-    size_t count = command_input_count(command->manifest, command->index);
-    size_t taken = command_taken_count(command->manifest, command->index);
+    const struct program *program = run->program;
+    size_t count = program_input_count(program->manifest, program->index);
+    size_t taken = program_taken_count(program->manifest, program->index);
     run->inputs = calloc(count + taken + run->dispatch->checkpoint_count + 1, sizeof *run->inputs);
     if (run->inputs == NULL) {
         return refuse(outcome, "out of memory");
@@ -523,15 +523,15 @@ static bool gather_inputs(struct run *run, struct outcome *outcome)
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!gather_input(run, command_input(command->manifest, command->index, i)->name,
+        if (!gather_input(run, program_input(program->manifest, program->index, i)->name,
                           outcome)) {
             return false;
         }
         run->inputs[i].is_last =
-            command->inputs[i].is_lent && command_reads_last(command->manifest, command->index, i);
+            program->inputs[i].is_lent && program_reads_last(program->manifest, program->index, i);
     }
     for (size_t i = 0; i < taken; i++) {
-        if (!gather_input(run, command_taken(command->manifest, command->index, i)->name,
+        if (!gather_input(run, program_taken(program->manifest, program->index, i)->name,
                           outcome)) {
             return false;
         }
@@ -599,11 +599,11 @@ static bool is_argument(const struct run *run, const char *name)
 static void settle_mapped(struct run *run)
 {
     size_t count = 0;
-    for (size_t i = 0; run->command->tensor_threads > 0 && i < run->input_count; i++) {
+    for (size_t i = 0; run->program->tensor_threads > 0 && i < run->input_count; i++) {
         struct jail_input *input = &run->inputs[i];
         input->is_mapped = input->hash != NULL && count < JAIL_MAPPED_MAX &&
                            is_argument(run, input->name) && !brings_back(run, input->name) &&
-                           jail_may_map(run->command->jail, input->fd);
+                           jail_may_map(run->program->jail, input->fd);
         count += input->is_mapped;
         if (!input->is_mapped && input->hashed != NULL) {
             input->hashed->is_known = false; /* copied now, so the store fetches its own */
@@ -615,7 +615,7 @@ static void settle_limits(struct run *run)
 {
     const Bourse__V1__ManifestLimits *limits = run->terms.limits;
     int64_t wall_ms = limits != NULL && limits->has_wall_ms ? limits->wall_ms : 0;
-    run->request.wall_ns = least_ns(wall_ms, run->command->limit_ms);
+    run->request.wall_ns = least_ns(wall_ms, run->program->limit_ms);
     if (limits != NULL) {
         run->request.cpu_ns = limits->has_cpu_ms ? least_ns(limits->cpu_ms, 0) : 0;
         run->request.output_bytes = asked(limits->has_output_bytes, limits->output_bytes);
@@ -625,9 +625,9 @@ static void settle_limits(struct run *run)
 static bool prepare(struct run *run, struct outcome *outcome)
 {
     static const struct dispatch_inputs nothing = {.files = NULL};
-    const struct command *command = run->command;
-    run->dispatch = command->dispatch == NULL ? &nothing : command->dispatch;
-    run->terms = subtask_terms(command->manifest, command->index);
+    const struct program *program = run->program;
+    run->dispatch = program->dispatch == NULL ? &nothing : program->dispatch;
+    run->terms = subtask_terms(program->manifest, program->index);
     run->values = (struct template_values){
         .in = run->terms.input, .value = run->terms.value, .index = run->terms.number};
     if (!settle_checkpoint(run, outcome) || !expand_arguments(run, outcome) ||
@@ -637,7 +637,7 @@ static bool prepare(struct run *run, struct outcome *outcome)
     }
     settle_mapped(run);
     settle_limits(run);
-    run->request.tensor_threads = command->tensor_threads;
+    run->request.tensor_threads = program->tensor_threads;
     run->request.argv = (const char *const *)run->arguments.items;
     run->request.env = (const char *const *)run->environment.items;
     run->request.inputs = run->inputs;
@@ -656,15 +656,15 @@ static enum result_outcome keep(const struct run *run, const char *name,
     if (output->fd < 0) {
         return OUTCOME_OK;
     }
-    const struct command *command = run->command;
-    if (command->left != NULL && output->size > OUTCOME_MEMORY_BYTES &&
-        output->size <= command->left_bytes && command->may_leave(command->context)) {
-        return outcome_leave(command->left, name, output->fd, output->size, ret_kept, problem);
+    const struct program *program = run->program;
+    if (program->left != NULL && output->size > OUTCOME_MEMORY_BYTES &&
+        output->size <= program->left_bytes && program->may_leave(program->context)) {
+        return outcome_leave(program->left, name, output->fd, output->size, ret_kept, problem);
     }
     if (output->size > OUTCOME_MEMORY_BYTES) { /* drops unused inputs for the output */
-        (void)store_has_space(command->store, output->size + FREE_SPACE_LEAST);
+        (void)store_has_space(program->store, output->size + FREE_SPACE_LEAST);
     }
-    return outcome_keep(command->config->spool, name, output->fd, output->size, ret_kept, problem);
+    return outcome_keep(program->config->spool, name, output->fd, output->size, ret_kept, problem);
 }
 
 static enum result_outcome keep_all(const struct run *run, const struct jail_reply *reply,
@@ -765,7 +765,7 @@ static void read_reply(const struct run *run, const struct jail_reply *reply,
     outcome->cpu_ns = reply->cpu_ns;
     outcome->peak_memory_bytes = reply->peak_memory_bytes;
     (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", reply->detail);
-    if (reply->outcome == OUTCOME_PROGRAM_MISSING && run->command->manifest->has_image) {
+    if (reply->outcome == OUTCOME_PROGRAM_MISSING && run->program->manifest->has_image) {
         /* The job brought its image, so a program that is not in it is the job's own fault. */
         outcome->result = OUTCOME_PROGRAM_FAILED;
     }
@@ -810,7 +810,7 @@ static bool begin_simulation(const struct run *run, struct tensor_op *operation,
     }
     *ret_files = (struct simulation_files){.a = input_bytes(run, operation->a),
                                            .b = input_bytes(run, operation->b)};
-    if (!simulation_begin(run->command->simulates, operation, ret_files, &problem)) {
+    if (!simulation_begin(run->program->simulates, operation, ret_files, &problem)) {
         return refuse(outcome, problem.text);
     }
     assert(operation->result != NULL); /* true for every product */
@@ -833,7 +833,7 @@ static void end_simulation(const struct run *run, const struct tensor_op *operat
         return;
     }
     files->result = output_bytes(outcome, operation->result);
-    if (!simulation_end(run->command->simulates, operation, files, &simulation, &problem)) {
+    if (!simulation_end(run->program->simulates, operation, files, &simulation, &problem)) {
         (void)refuse(outcome, problem.text);
         return;
     }
@@ -843,23 +843,23 @@ static void end_simulation(const struct run *run, const struct tensor_op *operat
     (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", simulation.detail);
 }
 
-void command_run(const struct command *command, struct outcome *outcome, bool *ret_jail_ended)
+void program_run(const struct program *program, struct outcome *outcome, bool *ret_jail_ended)
 {
     struct tensor_op operation = {.verb = TENSOR_MATMUL};
     struct simulation_files files = {.a = 0};
-    struct run run = {.command = command};
+    struct run run = {.program = program};
     *ret_jail_ended = false;
     if (prepare(&run, outcome) &&
-        (command->simulates == NULL || begin_simulation(&run, &operation, &files, outcome))) {
+        (program->simulates == NULL || begin_simulation(&run, &operation, &files, outcome))) {
         static _Thread_local struct jail_reply reply; /* large; one per lane's thread */
         memset(&reply, 0, sizeof reply);
         int64_t before_ns = clock_monotonic_ns();
-        jail_run(command->jail, &run.request, &reply);
+        jail_run(program->jail, &run.request, &reply);
         read_reply(&run, &reply, outcome);
         *ret_jail_ended = reply.jail_ended;
         jail_reply_fini(&reply); /* the next run needs the space */
         outcome->busy_ns = clock_monotonic_ns() - before_ns;
-        if (command->simulates != NULL) {
+        if (program->simulates != NULL) {
             end_simulation(&run, &operation, &files, outcome);
         }
     }

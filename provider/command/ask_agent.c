@@ -1,5 +1,5 @@
-/* provider/command/agent.c holds status, pause, resume and drain. Each asks the running agent one
- * question, and prints the answer for people or programs. */
+/* provider/command/ask_agent.c holds status, pause, resume and drain. Each asks the running agent
+ * one question, and prints the answer for people or programs. */
 #include "provider/command/command.h"
 #include "provider/owner.h"
 

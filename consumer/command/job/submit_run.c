@@ -1,10 +1,10 @@
 /* This file runs submit, resume and run, which show the price before a job goes to the market. */
-#include "consumer/job/submit.h"
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/stream.h"
 #include "consumer/command/job/watch.h"
 #include "consumer/command/output.h"
 #include "consumer/job/job_build.h"
+#include "consumer/job/submit.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -1,10 +1,10 @@
-/* provider/executors/command.h runs one subtask of a command or tensor job in a jail.
+/* provider/executors/program.h runs one subtask of a command or tensor job in a jail.
  *
  * The manifest has passed the codec; this module checks its requests against what the owner allows.
  * formats/template.h expands templates per subtask. Every failure has a typed outcome, such as
  * REFUSED for a wrong request and PROGRAM_MISSING for a program that is not offered. */
-#ifndef BOURSE_PROVIDER_EXECUTORS_COMMAND_H
-#define BOURSE_PROVIDER_EXECUTORS_COMMAND_H
+#ifndef BOURSE_PROVIDER_EXECUTORS_PROGRAM_H
+#define BOURSE_PROVIDER_EXECUTORS_PROGRAM_H
 
 #include "formats/template.h"
 #include "planner/cost/catalogue.h"
@@ -17,12 +17,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct command {
+struct program {
     const Bourse__V1__Manifest *manifest;
     const struct config *config;
     uint32_t index;            /* index of the subtask */
     const struct hash32 *seed; /* seed from the dispatch; NULL: none */
-    /* The inputs are those of command_input, then those of command_taken, then the checkpoint's. */
+    /* The inputs are those of program_input, then those of program_taken, then the checkpoint's. */
     struct store_blob *inputs;
     const struct dispatch_inputs *dispatch; /* data that came with the dispatch; NULL: nothing */
     bool has_checkpoints;                   /* the job says that its programs save their state */
@@ -42,26 +42,26 @@ struct command {
 
 /* Checks a decoded manifest once: the executor, the count, and the templates and paths of every
  * subtask. Returns false with the reason when the manifest is refused. */
-bool command_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem);
+bool program_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem);
 
 /* Inputs of a subtask are counted by `position`: its own come first, then the shared ones. */
-size_t command_input_count(const Bourse__V1__Manifest *manifest, uint32_t index);
-const Bourse__V1__ManifestInput *command_input(const Bourse__V1__Manifest *manifest, uint32_t index,
+size_t program_input_count(const Bourse__V1__Manifest *manifest, uint32_t index);
+const Bourse__V1__ManifestInput *program_input(const Bourse__V1__Manifest *manifest, uint32_t index,
                                                size_t position);
 /* Returns true when no later subtask of the job has this input. Then nobody is expected to read the
  * input again. */
-bool command_reads_last(const Bourse__V1__Manifest *manifest, uint32_t index, size_t position);
+bool program_reads_last(const Bourse__V1__Manifest *manifest, uint32_t index, size_t position);
 
 /* Writes a name for people, such as "task split" or "subtask 3". */
-enum { COMMAND_NAME_SIZE = LIMIT_NAME_BYTES + 16 };
-void command_name(const Bourse__V1__Manifest *manifest, uint32_t index,
-                  char ret_name[COMMAND_NAME_SIZE]);
+enum { PROGRAM_SUBTASK_NAME_SIZE = LIMIT_NAME_BYTES + 16 };
+void program_subtask_name(const Bourse__V1__Manifest *manifest, uint32_t index,
+                          char ret_name[PROGRAM_SUBTASK_NAME_SIZE]);
 /* A subtask waits for these files, which it takes from other subtasks. */
-size_t command_taken_count(const Bourse__V1__Manifest *manifest, uint32_t index);
-const Bourse__V1__ManifestFrom *command_taken(const Bourse__V1__Manifest *manifest, uint32_t index,
+size_t program_taken_count(const Bourse__V1__Manifest *manifest, uint32_t index);
+const Bourse__V1__ManifestFrom *program_taken(const Bourse__V1__Manifest *manifest, uint32_t index,
                                               size_t position);
 /* Runs the subtask and fills the outcome, outputs included. If *ret_jail_ended is set, the caller
  * must close the jail. */
-void command_run(const struct command *command, struct outcome *outcome, bool *ret_jail_ended);
+void program_run(const struct program *program, struct outcome *outcome, bool *ret_jail_ended);
 
 #endif

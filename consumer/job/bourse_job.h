@@ -54,7 +54,7 @@ struct bourse_job {
     struct tar_limits image_has;
     struct made_blobs made; /* blobs of a job that have no file */
     uint64_t subtasks;      /* checks included */
-    uint32_t checks;        /* the last subtasks are checks (cheap.h) */
+    uint32_t checks;        /* the last subtasks are checks (result_checks.h) */
     /* The quote found a single referee, so the referee checks and computes nothing else. */
     bool spares_referee;
     /* The quote found a budget of 0 or an account without credits, so only donated slots count. */

@@ -2,8 +2,8 @@
  * descriptor. */
 #include "consumer/client/client.h"
 #include "consumer/client/rows.h"
-#include "consumer/job/cheap.h"
 #include "consumer/job/place.h"
+#include "consumer/job/result_checks.h"
 #include "consumer/job/tasks.h"
 
 #include "base/cleanup.h"
@@ -170,7 +170,7 @@ static bool path_of(const Bourse__V1__Manifest *manifest, uint32_t index,
     if (task != NULL) {
         return place_path_of_task(task, output->name, ret_path);
     }
-    uint32_t count = manifest->subtask_count - cheap_count(manifest);
+    uint32_t count = manifest->subtask_count - result_checks_count(manifest);
     return place_path(input_of(manifest, index), count == 1 && !numbered,
                       number_of(manifest, index), output->name, ret_path);
 }
@@ -233,7 +233,7 @@ static bool fetch_outcome(void *context, const struct bourse_outcome *outcome)
 {
     struct fetch *fetch = context;
     const Bourse__V1__Manifest *manifest = fetch->manifest;
-    bool is_check = outcome->index >= manifest->subtask_count - cheap_count(manifest);
+    bool is_check = outcome->index >= manifest->subtask_count - result_checks_count(manifest);
     if (outcome->status != ATTEMPT_ACCEPTED || is_check) {
         return true;
     }

@@ -4,8 +4,8 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "consumer/client/client.h"
+#include "consumer/job/input_check.h"
 #include "consumer/job/manifest.h"
-#include "consumer/job/named.h"
 #include "formats/limits.h"
 #include "formats/tar.h"
 #include "formats/template.h"
@@ -344,7 +344,7 @@ static bool check_named(const struct bourse_job *job, const char *folder,
 {
     unsigned line = 0;
     struct problem problem = {.text = ""};
-    return named_check(job, folder, &line, &problem) ||
+    return input_check_job(job, folder, &line, &problem) ||
            input_failed(job->file_name, line, "run", &problem, error);
 }
 

@@ -4,7 +4,7 @@
  * same verdict. */
 #include "base/cleanup.h"
 #include "consumer/client/client.h"
-#include "consumer/job/cheap.h"
+#include "consumer/job/result_checks.h"
 #include "formats/npy.h"
 #include "formats/template.h"
 #include "formats/tensor_op.h"
@@ -174,7 +174,8 @@ static bool judge_product(const struct dispute *dispute, const Bourse__V1__Outpu
     CLEANUP(operand_fini) struct operand b = {.bytes = NULL};
     CLEANUP(operand_fini) struct operand c = {.bytes = NULL};
     const Bourse__V1__Manifest *manifest = dispute->manifest;
-    const uint32_t check = manifest->subtask_count - cheap_count(manifest) + dispute->row->index;
+    const uint32_t check =
+        manifest->subtask_count - result_checks_count(manifest) + dispute->row->index;
     if (!read_check(manifest, check, &words, error)) {
         return false;
     }

@@ -7,7 +7,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "consumer/client/client.h"
-#include "consumer/job/cheap.h"
+#include "consumer/job/result_checks.h"
 #include "protocol/codec.h"
 #include "runtime/files.h"
 
@@ -561,8 +561,8 @@ static bool need_image(struct bourse_job *job, struct bourse_error *error)
 bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,
                      struct bourse_error *error)
 {
-    CLEANUP(cheap_destroy) struct cheap_checks *checks = NULL;
-    if (!cheap_add(job, manifest, &checks, error) || !need_image(job, error) ||
+    CLEANUP(result_checks_destroy) struct result_checks *checks = NULL;
+    if (!result_checks_add(job, manifest, &checks, error) || !need_image(job, error) ||
         !need_room(job, manifest, error)) {
         return false;
     }

@@ -4,9 +4,9 @@
 #include "consumer/client/rows.h"
 #include "consumer/job/alone.h"
 #include "consumer/job/bourse_job.h"
-#include "consumer/job/cheap.h"
 #include "consumer/job/manifest.h"
 #include "consumer/job/offered.h"
+#include "consumer/job/result_checks.h"
 #include "consumer/job/submit.h"
 #include "consumer/market/history.h"
 
@@ -100,7 +100,7 @@ Bourse__V1__Requirement *submit_needs(const struct bourse_job *job, size_t part,
                                       struct bourse_error *error)
 {
     struct requirement needs = job->parts[part].needs;
-    if (job->spares_referee && !is_checks(job, part) && !cheap_need_no_referee(&needs)) {
+    if (job->spares_referee && !is_checks(job, part) && !result_checks_need_no_referee(&needs)) {
         (void)client_fail(error, BOURSE_USAGE,
                           "needs: too many terms to keep the only referee for the checks");
         return NULL;

@@ -3,9 +3,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "consumer/client/client.h"
-#include "consumer/job/cheap.h"
 #include "consumer/job/manifest.h"
 #include "consumer/job/order.h"
+#include "consumer/job/result_checks.h"
 #include "consumer/job/tasks.h"
 
 #include <math.h>
@@ -631,7 +631,7 @@ bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_
     client_copy(report->state, sizeof report->state, row->state_text);
     report->subtasks = row->subtasks;
     report->left_ns = row->left_ms < 0 ? -1 : ns_of(row->left_ms);
-    report->checks = manifest != NULL ? cheap_count(manifest) : 0;
+    report->checks = manifest != NULL ? result_checks_count(manifest) : 0;
     read_groups(manifest, report);
     report->expect_ns = expected_of(manifest, report);
     read_plan(manifest, report);

@@ -1,9 +1,9 @@
 /* This file makes a job of the rest of an ended one. The manifest stays the same without the
  * accepted subtasks, whose outputs become inputs by their hashes. */
 #include "consumer/client/client.h"
-#include "consumer/job/cheap.h"
 #include "consumer/job/job_plan.h"
 #include "consumer/job/manifest.h"
+#include "consumer/job/result_checks.h"
 #include "consumer/job/tasks.h"
 
 #include "base/cleanup.h"
@@ -491,7 +491,7 @@ static bool make_rest(struct bourse *bourse, const char *id, Bourse__V1__Manifes
                       const struct value *value, struct bourse_job **ret_job,
                       struct bourse_error *error)
 {
-    if (cheap_count(manifest) > 0 && !cheap_remove(manifest, &resume->check)) {
+    if (result_checks_count(manifest) > 0 && !result_checks_remove(manifest, &resume->check)) {
         return client_fail(error, BOURSE_UNVERIFIED, "the job's manifest contradicts itself");
     }
     if (!see_outcomes(bourse, id, resume, error)) {

@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "consumer/client/client.h"
-#include "consumer/job/cheap.h"
+#include "consumer/job/result_checks.h"
 #include "protocol/subtask.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@ struct bourse_tasks {
 bool tasks_well_formed(const Bourse__V1__Manifest *manifest)
 {
     bool has_tasks = subtask_task(manifest, 0) != NULL;
-    uint32_t checks = cheap_count(manifest);
+    uint32_t checks = result_checks_count(manifest);
     for (uint32_t i = 0; i < manifest->n_subtasks; i++) {
         const Bourse__V1__ManifestTask *task = subtask_task(manifest, i);
         bool is_check = i >= manifest->subtask_count - checks;
@@ -100,7 +100,7 @@ uint32_t bourse_task_wait(const struct bourse_tasks *tasks, uint32_t index, size
 
 uint32_t bourse_tasks_checks(const struct bourse_tasks *tasks)
 {
-    return cheap_count(tasks->manifest);
+    return result_checks_count(tasks->manifest);
 }
 
 bool bourse_tasks_continues(const struct bourse_tasks *tasks, char ret_id[BOURSE_ID_SIZE])

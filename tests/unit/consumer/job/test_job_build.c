@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/sha256.h"
-#include "consumer/job/cheap.h"
+#include "consumer/job/result_checks.h"
 #include "consumer/job/tasks.h"
 #include "formats/npy.h"
 #include "matching/book.h"
@@ -426,7 +426,7 @@ START_TEST(each_product_of_a_cheap_job_gets_a_check_that_waits_for_it_alone)
     ck_assert_uint_eq(job->subtasks, 4);
     ck_assert_uint_eq(job->checks, 2);
     ck_assert_uint_eq(manifest->subtask_count, 4);
-    ck_assert_uint_eq(cheap_count(manifest), 2);
+    ck_assert_uint_eq(result_checks_count(manifest), 2);
     ck_assert_str_eq(manifest->terms->verify, "cheap");
     ck_assert(tasks_well_formed(manifest));
     ck_assert_ptr_null(manifest->subtasks[1]->task);
@@ -467,7 +467,7 @@ START_TEST(each_product_of_a_cheap_job_gets_a_check_that_waits_for_it_alone)
     ck_assert_uint_eq(summary.parts, 1);
 
     struct order_part part;
-    ck_assert(cheap_remove(manifest, &part));
+    ck_assert(result_checks_remove(manifest, &part));
     ck_assert_uint_eq(manifest->subtask_count, 2);
     ck_assert_uint_eq(manifest->n_subtasks, 2);
     ck_assert_uint_eq(manifest->terms->n_parts, 1);

@@ -1,4 +1,4 @@
-#include "consumer/job/cheap.h"
+#include "consumer/job/result_checks.h"
 
 #include "base/cleanup.h"
 #include "base/requirement.h"
@@ -30,7 +30,7 @@ struct check { /* owns everything that one check points to */
     char name[NAME_BYTES + 1];
 };
 
-struct cheap_checks {
+struct result_checks {
     size_t count;
     struct check *items;
     Bourse__V1__ManifestSubtask *checked; /* subtasks that the manifest did not list */
@@ -38,9 +38,9 @@ struct cheap_checks {
     int64_t expect_ms; /* of one check, on average */
 };
 
-void cheap_destroy(struct cheap_checks **self)
+void result_checks_destroy(struct result_checks **self)
 {
-    struct cheap_checks *checks = *self;
+    struct result_checks *checks = *self;
     if (checks == NULL) {
         return;
     }
@@ -249,9 +249,10 @@ static bool make_check(const Bourse__V1__Manifest *manifest,
 
 /* ---------------------------------------------------------------- the job */
 
-static struct cheap_checks *cheap_create(const Bourse__V1__Manifest *manifest, size_t count)
+static struct result_checks *result_checks_create(const Bourse__V1__Manifest *manifest,
+                                                  size_t count)
 {
-    CLEANUP(cheap_destroy) struct cheap_checks *checks = calloc(1, sizeof *checks);
+    CLEANUP(result_checks_destroy) struct result_checks *checks = calloc(1, sizeof *checks);
     if (checks == NULL) {
         return NULL;
     }
@@ -270,7 +271,7 @@ static struct cheap_checks *cheap_create(const Bourse__V1__Manifest *manifest, s
         checks->pointers[i] = is_listed ? manifest->subtasks[i] : &checks->checked[i];
         checks->pointers[count + i] = &checks->items[i].subtask;
     }
-    struct cheap_checks *made = checks;
+    struct result_checks *made = checks;
     checks = NULL;
     return made;
 }
@@ -291,7 +292,7 @@ static void say_where(const struct bourse_job *job, uint32_t index, struct bours
 }
 
 static bool make_all(const struct bourse_job *job, const Bourse__V1__Manifest *manifest,
-                     struct cheap_checks *checks, struct bourse_error *error)
+                     struct result_checks *checks, struct bourse_error *error)
 {
     uint64_t sum_ms = 0;
     assert(checks->count > 0);
@@ -326,12 +327,12 @@ static bool need_role(struct requirement *needs, bool is_referee)
     return true;
 }
 
-bool cheap_need_referee(struct requirement *needs)
+bool result_checks_need_referee(struct requirement *needs)
 {
     return need_role(needs, true);
 }
 
-bool cheap_need_no_referee(struct requirement *needs)
+bool result_checks_need_no_referee(struct requirement *needs)
 {
     return need_role(needs, false);
 }
@@ -345,10 +346,11 @@ static bool part_of_file(const struct bourse_job *job, struct order_part *part)
     for (size_t i = 0; i < job->part_count; i++) {
         part->slots = job->parts[i].slots > part->slots ? job->parts[i].slots : part->slots;
     }
-    return order_add_need(&part->needs, "executor", "tensor") && cheap_need_referee(&part->needs);
+    return order_add_need(&part->needs, "executor", "tensor") &&
+           result_checks_need_referee(&part->needs);
 }
 
-static bool add_part(struct bourse_job *job, const struct cheap_checks *checks,
+static bool add_part(struct bourse_job *job, const struct result_checks *checks,
                      struct bourse_error *error)
 {
     if (job->part_count == ORDER_PARTS_MAX) {
@@ -436,8 +438,8 @@ static bool are_machines(const struct bourse_job *job, struct bourse_error *erro
     return true;
 }
 
-bool cheap_add(struct bourse_job *job, Bourse__V1__Manifest *manifest,
-               struct cheap_checks **ret_checks, struct bourse_error *error)
+bool result_checks_add(struct bourse_job *job, Bourse__V1__Manifest *manifest,
+                       struct result_checks **ret_checks, struct bourse_error *error)
 {
     size_t count = (size_t)job->subtasks;
     assert(count > 0);
@@ -453,7 +455,7 @@ bool cheap_add(struct bourse_job *job, Bourse__V1__Manifest *manifest,
     if (!are_machines(job, error)) {
         return false;
     }
-    struct cheap_checks *checks = cheap_create(manifest, count);
+    struct result_checks *checks = result_checks_create(manifest, count);
     *ret_checks = checks;
     if (checks == NULL) {
         return no_memory(error);
@@ -472,7 +474,7 @@ bool cheap_add(struct bourse_job *job, Bourse__V1__Manifest *manifest,
 
 /* ---------------------------------------------------------------- read back */
 
-uint32_t cheap_count(const Bourse__V1__Manifest *manifest)
+uint32_t result_checks_count(const Bourse__V1__Manifest *manifest)
 {
     bool is_cheap = manifest->terms != NULL && strcmp(manifest->terms->verify, "cheap") == 0 &&
                     manifest->n_subtasks == manifest->subtask_count &&
@@ -480,9 +482,9 @@ uint32_t cheap_count(const Bourse__V1__Manifest *manifest)
     return is_cheap ? manifest->subtask_count / 2 : 0;
 }
 
-bool cheap_remove(Bourse__V1__Manifest *manifest, struct order_part *ret_part)
+bool result_checks_remove(Bourse__V1__Manifest *manifest, struct order_part *ret_part)
 {
-    uint32_t count = cheap_count(manifest);
+    uint32_t count = result_checks_count(manifest);
     Bourse__V1__ManifestTerms *terms = manifest->terms;
     if (count == 0 || terms->n_parts < 2 || terms->parts[terms->n_parts - 1]->subtasks != count) {
         return false;

@@ -1,4 +1,4 @@
-#include "consumer/job/named.h"
+#include "consumer/job/input_check.h"
 
 #include "base/text.h"
 #include "consumer/product/matrix.h"
@@ -291,8 +291,8 @@ static bool check_command(const struct scene *scene, const struct job_strings *r
     return scene->job->file->is_tensor ? check_operation(scene, run) : check_program(scene, run);
 }
 
-bool named_check(const struct bourse_job *job, const char *folder, unsigned *ret_line,
-                 struct problem *ret_problem)
+bool input_check_job(const struct bourse_job *job, const char *folder, unsigned *ret_line,
+                     struct problem *ret_problem)
 {
     const struct job_file *file = job->file;
     struct scene scene = {.job = job, .folder = folder, .problem = ret_problem};

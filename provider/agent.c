@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "provider/owner.h"
-#include "provider/session/session.h"
+#include "provider/session/agent_session.h"
 #include "provider/work/free_space.h"
 #include "provider/work/lanes.h"
 #include "provider/work/mender.h"

@@ -35,7 +35,7 @@
 #include "base/problem.h"
 #include "base/requirement.h"
 #include "planner/cost/catalogue.h"
-#include "provider/session/session.h"
+#include "provider/session/agent_session.h"
 #include "runtime/files.h"
 
 #include <limits.h>

@@ -4,13 +4,13 @@
  * A pause is kept in the agent's folder (`paused`), so it survives a restart. An owner who wants
  * the machine back does not want a power cut to give it away again. A drain is not kept: it ends
  * the process, and the next start offers again. This module is the shell around the session:
- * control.h brings the requests, and provider/session/session.h carries them out. */
+ * control.h brings the requests, and provider/session/agent_session.h carries them out. */
 #ifndef BOURSE_PROVIDER_OWNER_H
 #define BOURSE_PROVIDER_OWNER_H
 
 #include "provider/config.h"
 #include "provider/control.h"
-#include "provider/session/session.h"
+#include "provider/session/agent_session.h"
 #include "provider/work/lanes.h"
 #include "runtime/market.h"
 

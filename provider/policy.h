@@ -7,7 +7,7 @@
 #include "provider/device/discover.h"
 #include "provider/device/probe.h"
 #include "provider/jail/isolation.h"
-#include "provider/session/session.h"
+#include "provider/session/agent_session.h"
 
 #include <stdbool.h>
 

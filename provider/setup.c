@@ -6,7 +6,7 @@
 #include "provider/executors/tensor.h"
 #include "provider/jail/jail.h"
 #include "provider/privilege.h"
-#include "provider/session/session.h"
+#include "provider/session/agent_session.h"
 #include "runtime/capability.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"

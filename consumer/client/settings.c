@@ -39,7 +39,7 @@ const char *settings_meaning(enum setting setting)
 }
 
 /* A text that would be cut is refused. */
-__attribute__((format(printf, 4, 5))) static bool
+static __attribute__((format(printf, 4, 5))) bool
 put(char *ret_text, size_t capacity, struct problem *ret_problem, const char *format, ...)
 {
     va_list arguments;

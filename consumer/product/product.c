@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "consumer/client/client.h"
 #include "consumer/client/rows.h"
-#include "consumer/job/cheap.h"
 #include "consumer/job/manifest.h"
+#include "consumer/job/result_checks.h"
 #include "consumer/product/freivalds.h"
 #include "formats/limits.h"
 #include "runtime/clock.h"
@@ -348,7 +348,7 @@ static bool make_job(struct bourse_product *product, const struct bourse_product
     (void)order_add_least(part_needs, "memory", needs->memory_bytes);
     (void)order_add_least(part_needs, "disk", needs->memory_bytes / PRODUCT_MEMORY_PARTS);
     job->check = job->parts[0]; /* any device with the room may check, fast or not */
-    if (!cheap_need_referee(&job->check.needs) ||
+    if (!result_checks_need_referee(&job->check.needs) ||
         (needs->least_speed > 0 && !order_add_least(part_needs, "gemm_fp32", needs->least_speed)) ||
         !hash_blocks(product, &job->made, error) || !write_manifest(product, job, error)) {
         return false;

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "consumer/client/client.h"
-#include "consumer/job/cheap.h"
+#include "consumer/job/result_checks.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -32,7 +32,8 @@ static bool read_tiles(const Bourse__V1__Manifest *manifest, struct bourse_produ
         "this job was not made by `bourse run matmul`; `bourse fetch` brings its outputs";
     struct matrix_block block = {.row = 0};
     uint32_t columns = 0;
-    uint32_t count = manifest->n_subtasks > 0 ? manifest->subtask_count - cheap_count(manifest) : 0;
+    uint32_t count =
+        manifest->n_subtasks > 0 ? manifest->subtask_count - result_checks_count(manifest) : 0;
     if (strcmp(manifest->executor, "tensor") != 0 || manifest->n_arguments != 4 ||
         strcmp(manifest->arguments[0], "matmul") != 0 || count < 1 || count > PRODUCT_TILES_MAX) {
         return client_fail(error, BOURSE_USAGE, "%s", stranger);
@@ -104,7 +105,8 @@ struct product_source *product_add_source(struct bourse_product *product, const 
     }
     product->sources = sources;
     struct product_source *source = &sources[product->source_count];
-    *source = (struct product_source){.count = manifest->subtask_count - cheap_count(manifest)};
+    *source =
+        (struct product_source){.count = manifest->subtask_count - result_checks_count(manifest)};
     client_copy(source->id, sizeof source->id, id);
     source->tiles = calloc(source->count + 1, sizeof *source->tiles);
     if (source->tiles == NULL) {
@@ -143,7 +145,7 @@ static bool read_jobs(struct bourse *bourse, const char *id, struct bourse_produ
         if (source == NULL) {
             return false;
         }
-        product->summary.checks += cheap_count(manifest);
+        product->summary.checks += result_checks_count(manifest);
         if (!continues(manifest, before)) {
             return read_tiles(manifest, product, error);
         }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-__attribute__((format(printf, 2, 3))) static void warn(struct isolation *isolation,
+static __attribute__((format(printf, 2, 3))) void warn(struct isolation *isolation,
                                                        const char *format, ...)
 {
     if (isolation->warning_count < ISOLATION_WARNINGS) {

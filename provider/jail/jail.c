@@ -39,7 +39,7 @@ enum {
     NOOP_WAIT_MS = 30000,
 };
 
-__attribute__((format(printf, 3, 4))) static bool
+static __attribute__((format(printf, 3, 4))) bool
 conclude(struct jail_reply *reply, enum result_outcome outcome, const char *format, ...)
 {
     va_list arguments;

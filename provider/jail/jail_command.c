@@ -28,7 +28,7 @@ static void add(struct command *command, const char *const *texts)
 }
 #define ADD(command, ...) add((command), (const char *const[]){__VA_ARGS__, NULL})
 
-__attribute__((format(printf, 2, 3))) static const char *text(struct command *command,
+static __attribute__((format(printf, 2, 3))) const char *text(struct command *command,
                                                               const char *format, ...)
 {
     if (command->text_count == COMMAND_TEXTS) {

@@ -152,7 +152,7 @@ static void raise_open_files(void)
     }
 }
 
-_Noreturn static void become(const struct order *order, const int *files, size_t count,
+static _Noreturn void become(const struct order *order, const int *files, size_t count,
                              int error_file)
 {
     enum { FAILED = 125 };
@@ -334,7 +334,7 @@ static void kill_program(struct program *program)
     }
 }
 
-_Noreturn static void serve(struct table *table)
+static _Noreturn void serve(struct table *table)
 {
     static struct pollfd polls[2 + PROGRAMS];
     for (;;) {
@@ -361,7 +361,7 @@ _Noreturn static void serve(struct table *table)
     }
 }
 
-_Noreturn static void launcher_main(int socket, pid_t agent)
+static _Noreturn void launcher_main(int socket, pid_t agent)
 {
     static struct table table;
     sigset_t all;

@@ -38,7 +38,7 @@ struct lanes *lanes_create(const struct lanes_config *config);
 /* Cancels running work, ends every jail and thread, and frees. */
 void lanes_destroy(struct lanes **self);
 
-/* These functions carry out the actions of provider/session/session.h. `inputs` is what
+/* These functions carry out the actions of provider/session/agent_session.h. `inputs` is what
  * agent_session_inputs returns for the work. They return false when memory or threads are short;
  * then the work is not taken. */
 bool lanes_begin(struct lanes *lanes, const struct agent_grant *grant);

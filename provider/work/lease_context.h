@@ -7,7 +7,7 @@
 
 #include "protocol/codec.h"
 #include "protocol/message.h"
-#include "provider/session/session.h"
+#include "provider/session/agent_session.h"
 #include "provider/work/images.h"
 #include "provider/work/store.h"
 

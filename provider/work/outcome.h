@@ -12,7 +12,7 @@
 #include "base/problem.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
-#include "provider/session/session.h"
+#include "provider/session/agent_session.h"
 #include "provider/work/dispatch_inputs.h"
 
 #include <stdbool.h>

@@ -18,7 +18,7 @@
  * Linked with --wrap=agent_session_finished, it stands between the program that has stored the
  * outputs and the session that signs the result. */
 #include "base/text.h"
-#include "provider/session/session.h"
+#include "provider/session/agent_session.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
-/* tests/sim/agent.h - an agent of the simulated world: the production session, and a shell around it that
- * does what provider/agent.c does, with programs that only take their time.
+/* tests/sim/agent.h - an agent of the simulated world: the production session, and a shell around
+ * it that does what provider/agent.c does, with programs that only take their time.
  *
- * Like the real one it keeps nothing but its key: started again, it knows no lease and owes no result. A
- * liar has the same session, and claims, steals and invents beside it. */
+ * Like the real one it keeps nothing but its key: started again, it knows no lease and owes no
+ * result. A liar has the same session, and claims, steals and invents beside it. */
 #ifndef BOURSE_TESTS_SIM_AGENT_H
 #define BOURSE_TESTS_SIM_AGENT_H
 
 #include "protocol/identity.h"
-#include "provider/session/session.h"
+#include "provider/session/agent_session.h"
 #include "tests/sim/net.h"
 
 enum { AGENT_DEVICES = 2, AGENT_RUNNING = 256 };

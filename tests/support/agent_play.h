@@ -3,7 +3,7 @@
 #ifndef BOURSE_TESTS_AGENT_PLAY_H
 #define BOURSE_TESTS_AGENT_PLAY_H
 
-#include "provider/session/session.h"
+#include "provider/session/agent_session.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"

@@ -21,7 +21,7 @@ static char *take_word(char **at)
 }
 
 /* The user chooses the path, so it may have any length. */
-__attribute__((format(printf, 4, 5))) static bool
+static __attribute__((format(printf, 4, 5))) bool
 wrong(const struct samples *samples, size_t line, struct problem *problem, const char *format, ...)
 {
     char path[128];

@@ -1,12 +1,12 @@
-/* provider/session/session_internal.h declares what the four parts of the session share. session.c
- * is the connection, session_offer.c the offers, session_work.c leases and lanes, session_results.c
+/* provider/session/agent_session_internal.h declares what the four parts of the session share.
+ * agent_session.c is the connection, offers.c the offers, work.c leases and lanes, results.c
  * unaccepted results. No other file includes it. */
-#ifndef BOURSE_PROVIDER_SESSION_SESSION_INTERNAL_H
-#define BOURSE_PROVIDER_SESSION_SESSION_INTERNAL_H
+#ifndef BOURSE_PROVIDER_SESSION_AGENT_SESSION_INTERNAL_H
+#define BOURSE_PROVIDER_SESSION_AGENT_SESSION_INTERNAL_H
 
 #include "base/list.h"
 #include "protocol/dialogue.h"
-#include "provider/session/session.h"
+#include "provider/session/agent_session.h"
 
 enum work_state { WORK_QUEUED, WORK_RUNNING, WORK_LEFT, WORK_READY, WORK_SENT, WORK_STATES };
 
@@ -146,7 +146,7 @@ struct agent_session {
     struct agent_counts counts;
 };
 
-/* session.c owns the connection and the queue of actions. */
+/* agent_session.c owns the connection and the queue of actions. */
 
 bool session_ready(const struct agent_session *session);
 struct id128 session_draw_id(struct agent_session *session);
@@ -154,7 +154,7 @@ void session_act(struct agent_session *session, const struct agent_action *actio
 __attribute__((format(printf, 2, 3))) void session_note(struct agent_session *session,
                                                         const char *format, ...);
 
-/* session_offer.c keeps the asks in the book. */
+/* offers.c keeps the asks in the book. */
 
 /* Places the asks that do not stand yet. */
 void offers_place(struct agent_session *session, int64_t now_ns);
@@ -166,7 +166,7 @@ void offers_resume(struct agent_session *session, int64_t now_ns);
  * rests or drains. */
 void offers_renew(struct agent_session *session, int64_t now_ns);
 void offers_noted(struct agent_session *session, int64_t now_ns, const Bourse__V1__AskEvent *event);
-bool ask_stands(const struct offered_ask *ask);
+bool offers_ask_stands(const struct offered_ask *ask);
 /* Sends the Statement of leases and work. */
 void offers_state(struct agent_session *session, int64_t now_ns);
 /* Forgets requests of a former connection, which are not sent again. */
@@ -177,7 +177,7 @@ void offers_accepted(struct agent_session *session, int64_t now_ns, enum message
 void offers_rejected(struct agent_session *session, int64_t now_ns,
                      const struct dialogue_event *event);
 
-/* session_work.c keeps leases, lanes and works. */
+/* work.c keeps leases, lanes and works. */
 
 void work_granted(struct agent_session *session, int64_t now_ns,
                   const Bourse__V1__LeaseGrant *grant);
@@ -214,7 +214,7 @@ void work_done(struct agent_session *session, struct work *work);
 void work_settle(struct agent_session *session, struct lease *lease);
 void work_lease_destroy(struct agent_session *session, struct lease *lease);
 
-/* session_results.c sends results in batches. */
+/* results.c sends results in batches. */
 
 /* Encodes and queues the result; the work becomes READY. */
 enum agent_status results_owe(struct agent_session *session, int64_t now_ns, struct work *work,

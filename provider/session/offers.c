@@ -1,10 +1,10 @@
-/* provider/session/session_offer.c keeps the offers. It advertises devices, places asks, and sends
+/* provider/session/offers.c keeps the offers. It advertises devices, places asks, and sends
  * the Statement.
  *
  * After a Welcome an ask keeps its place in the book if the broker says that it still stands. Then
  * the devices are advertised too, and advertising them anew would cancel the ask. Otherwise both
  * start anew. A refusal is tried again later, for a halted market opens again. */
-#include "provider/session/session_internal.h"
+#include "provider/session/agent_session_internal.h"
 
 #include "base/checked.h"
 #include "protocol/conditions.h"
@@ -492,7 +492,7 @@ bool agent_session_frozen(const struct agent_session *session)
     return session->frozen;
 }
 
-bool ask_stands(const struct offered_ask *ask)
+bool offers_ask_stands(const struct offered_ask *ask)
 {
     return ask->state == ASK_STANDING || ask->state == ASK_BY_HAND;
 }
@@ -506,7 +506,7 @@ bool agent_session_ask(const struct agent_session *session, size_t index,
     const struct offered_ask *ask = &session->asks[index];
     *ret_row = (struct agent_ask_row){.terms = ask->terms,
                                       .instrument = "",
-                                      .is_standing = ask_stands(ask),
+                                      .is_standing = offers_ask_stands(ask),
                                       .is_by_hand = ask->state == ASK_BY_HAND,
                                       .is_taken_back = ask->state == ASK_TAKEN_BACK,
                                       .refusal = ask->refusal};

@@ -1,11 +1,11 @@
-/* provider/session/session_results.c keeps encoded results until they are accepted, and sends them
+/* provider/session/results.c keeps encoded results until they are accepted, and sends them
  * in groups under one signature.
  *
  * A batch leaves when AGENT_BATCH_MAX results wait, when nothing runs that could join them, or
  * BATCH_WAIT_NS after the first result. A signature, a message and the broker's commit cost as much
  * as many results. Yet a lone result should not wait long. The exchange keeps 20 ms of work in each
  * lane, so no lane runs dry meanwhile. */
-#include "provider/session/session_internal.h"
+#include "provider/session/agent_session_internal.h"
 
 #include "base/checked.h"
 #include "protocol/results.h"

@@ -17,8 +17,8 @@
  * The broker cancels the asks when the agent goes away, so each Welcome places them again under
  * fresh ids. An ask that may still stand under an old id is cancelled by name, so that no slot is
  * offered twice. Pure. */
-#ifndef BOURSE_PROVIDER_SESSION_SESSION_H
-#define BOURSE_PROVIDER_SESSION_SESSION_H
+#ifndef BOURSE_PROVIDER_SESSION_AGENT_SESSION_H
+#define BOURSE_PROVIDER_SESSION_AGENT_SESSION_H
 
 #include "base/hours.h"
 #include "base/id.h"

@@ -1,4 +1,4 @@
-#include "provider/session/session_internal.h"
+#include "provider/session/agent_session_internal.h"
 
 #include "base/checked.h"
 #include "base/sha256.h"
@@ -375,7 +375,7 @@ struct agent_counts agent_session_counts(const struct agent_session *session)
     struct agent_counts counts = session->counts;
     counts.ready = session_ready(session);
     for (size_t i = 0; i < session->ask_count; i++) {
-        counts.asks_standing += ask_stands(&session->asks[i]);
+        counts.asks_standing += offers_ask_stands(&session->asks[i]);
     }
     counts.queued = session->work_in[WORK_QUEUED];
     counts.running = session->work_in[WORK_RUNNING] + session->work_in[WORK_LEFT];

@@ -1,6 +1,6 @@
-/* provider/session/session_work.c keeps leases and their lanes. One subtask runs in a lane at a
+/* provider/session/work.c keeps leases and their lanes. One subtask runs in a lane at a
  * time. The next is announced early, so that the shell fetches its inputs meanwhile. */
-#include "provider/session/session_internal.h"
+#include "provider/session/agent_session_internal.h"
 
 #include "base/checked.h"
 

@@ -425,8 +425,8 @@ static void blame_mapped(const struct staging *staging, struct jail_reply *reply
 static bool tell_to_go(struct jail *jail, struct staging *staging, struct jail_reply *reply)
 {
     bool goes = !staging->failed && check_mapped(staging, reply);
-    return goes ? wire_send_go(jail->socket, jail->number, staging->request)
-                : wire_send(jail->socket, WIRE_CANCEL, jail->number);
+    return goes ? jail_wire_send_go(jail->socket, jail->number, staging->request)
+                : jail_wire_send(jail->socket, WIRE_CANCEL, jail->number);
 }
 
 /* Frees memory of last-read inputs, because reused memory is available sooner than new memory. */
@@ -524,7 +524,7 @@ static void converse(struct jail *jail, struct staging *staging, bool stdin_give
             continue;
         }
         if (bytes[0] == WIRE_SAVED) {
-            if (wire_read_saved(bytes, (size_t)length, request, files, file_count, reply)) {
+            if (jail_wire_read_saved(bytes, (size_t)length, request, files, file_count, reply)) {
                 continue;
             }
             file_count = 0; /* closed */
@@ -532,8 +532,8 @@ static void converse(struct jail *jail, struct staging *staging, bool stdin_give
         uint64_t captured[2];
         struct jail_reply read = *reply;
         const bool is_read =
-            bytes[0] == WIRE_REPLY &&
-            wire_read_reply(bytes, (size_t)length, request, files, file_count, &read, captured);
+            bytes[0] == WIRE_REPLY && jail_wire_read_reply(bytes, (size_t)length, request, files,
+                                                           file_count, &read, captured);
         reply->saved_count = read.saved_count; /* dropped files are gone */
         if (!is_read) {
             if (bytes[0] != WIRE_REPLY) {
@@ -577,8 +577,8 @@ static bool begin(struct jail *jail, const struct jail_request *request, bool st
     (void)pthread_mutex_lock(&jail->lock);
     jail->number++;
     jail->cancel_outcome = OUTCOME_OK;
-    bool sent =
-        wire_send_run(jail->socket, jail->number, request, &jail->limits, jail->keep, stdin_given);
+    bool sent = jail_wire_send_run(jail->socket, jail->number, request, &jail->limits, jail->keep,
+                                   stdin_given);
     jail->running = sent;
     (void)pthread_mutex_unlock(&jail->lock);
     return sent;
@@ -667,7 +667,7 @@ void jail_reply_fini(struct jail_reply *reply)
 {
     close_output(&reply->standard_output);
     close_output(&reply->standard_error);
-    wire_drop_saved(reply);
+    jail_wire_drop_saved(reply);
     for (size_t i = 0; i < LIMIT_OUTPUTS; i++) {
         close_output(&reply->outputs[i]);
     }
@@ -684,14 +684,14 @@ static bool ask(struct jail *jail, unsigned kind)
     size_t file_count = 0;
     int64_t end_ns = clock_monotonic_ns() + (int64_t)NOOP_WAIT_MS * 1000000;
     ssize_t length = 0;
-    if (wire_send(jail->socket, kind, jail->number)) {
+    if (jail_wire_send(jail->socket, kind, jail->number)) {
         length = receive(jail, end_ns, bytes, sizeof bytes, files, &file_count);
     }
     struct jail_reply reply;
     uint64_t captured[2];
     start_reply(&reply);
     if (length == 0 || bytes[0] != WIRE_REPLY ||
-        !wire_read_reply(bytes, (size_t)length, NULL, files, file_count, &reply, captured)) {
+        !jail_wire_read_reply(bytes, (size_t)length, NULL, files, file_count, &reply, captured)) {
         broken(jail, &reply, "");
         return false;
     }
@@ -760,7 +760,7 @@ void jail_cancel(struct jail *jail, enum result_outcome outcome)
     (void)pthread_mutex_lock(&jail->lock);
     if (jail->running) {
         jail->cancel_outcome = outcome;
-        (void)wire_send(jail->socket, WIRE_CANCEL, jail->number); /* a broken jail ends anyway */
+        (void)jail_wire_send(jail->socket, WIRE_CANCEL, jail->number); /* a broken jail ends */
     }
     (void)pthread_mutex_unlock(&jail->lock);
 }
@@ -770,7 +770,7 @@ bool jail_notice(struct jail *jail)
     (void)pthread_mutex_lock(&jail->lock);
     bool is_running = jail->running;
     if (is_running) {
-        (void)wire_send(jail->socket, WIRE_NOTICE, jail->number); /* a broken jail ends anyway */
+        (void)jail_wire_send(jail->socket, WIRE_NOTICE, jail->number); /* a broken jail ends */
     }
     (void)pthread_mutex_unlock(&jail->lock);
     return is_running;

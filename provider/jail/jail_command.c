@@ -18,7 +18,7 @@ static const char passwd_text[] = "job:x:1000:1000:job:/work:/bin/sh\n"
                                   "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
 static const char group_text[] = "job:x:1000:\nnogroup:x:65534:\n";
 
-static void add(struct command *command, const char *const *texts)
+static void add(struct jail_command *command, const char *const *texts)
 {
     for (; *texts != NULL && command->count < LAUNCHER_ARGUMENTS; texts++) {
         command->argv[command->count++] = *texts;
@@ -28,7 +28,7 @@ static void add(struct command *command, const char *const *texts)
 }
 #define ADD(command, ...) add((command), (const char *const[]){__VA_ARGS__, NULL})
 
-static __attribute__((format(printf, 2, 3))) const char *text(struct command *command,
+static __attribute__((format(printf, 2, 3))) const char *text(struct jail_command *command,
                                                               const char *format, ...)
 {
     if (command->text_count == COMMAND_TEXTS) {
@@ -65,7 +65,7 @@ static const char *find_bwrap(struct problem *ret_problem)
     return NULL;
 }
 
-static void add_shown(struct command *command, const char *const *paths)
+static void add_shown(struct jail_command *command, const char *const *paths)
 {
     for (; paths != NULL && *paths != NULL; paths++) {
         ADD(command, "--ro-bind-try", *paths, *paths);
@@ -73,7 +73,7 @@ static void add_shown(struct command *command, const char *const *paths)
 }
 
 /* The jail has the same links into /usr as the host. Folders of the host are bound. */
-static void add_host_tree(struct command *command, const struct jail_spec *spec)
+static void add_host_tree(struct jail_command *command, const struct jail_spec *spec)
 {
     static const char *const names[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
     add_shown(command, system_shown());
@@ -102,7 +102,7 @@ static void add_host_tree(struct command *command, const struct jail_spec *spec)
 }
 
 /* A path under one of bwrap's mounts is out of reach. A device cannot be opened there. */
-static void add_masks(struct command *command)
+static void add_masks(struct jail_command *command)
 {
     size_t index = 0;
     bool is_folder;
@@ -115,7 +115,7 @@ static void add_masks(struct command *command)
     }
 }
 
-static void add_folders(struct command *command, const struct jail_spec *spec)
+static void add_folders(struct jail_command *command, const struct jail_spec *spec)
 {
     const char *size = text(command, "%llu", (unsigned long long)spec->limits.disk_bytes);
     ADD(command, "--proc", "/proc", "--dev", "/dev");
@@ -150,7 +150,7 @@ static int memory_file(const char *name, const char *content)
     return file;
 }
 
-static bool make_files(struct command *command, const struct jail_spec *spec,
+static bool make_files(struct jail_command *command, const struct jail_spec *spec,
                        struct problem *ret_problem)
 {
     bool memory_files = spec->cgroups != NULL && cgroups_memory(spec->cgroups);
@@ -180,14 +180,14 @@ static bool make_files(struct command *command, const struct jail_spec *spec,
     return true;
 }
 
-bool command_build(const struct jail_spec *spec, struct command *command,
-                   struct problem *ret_problem)
+bool jail_command_build(const struct jail_spec *spec, struct jail_command *command,
+                        struct problem *ret_problem)
 {
     int socket = command->files[COMMAND_SOCKET];
-    *command = (struct command){.files = {socket, -1, -1, -1, -1, -1}};
+    *command = (struct jail_command){.files = {socket, -1, -1, -1, -1, -1}};
     const char *bwrap = find_bwrap(ret_problem);
     if (bwrap == NULL || !make_files(command, spec, ret_problem)) {
-        command_close(command);
+        jail_command_close(command);
         return false;
     }
     /* --unshare-all alone makes no user namespace for root, and --disable-userns requires one. */
@@ -204,13 +204,13 @@ bool command_build(const struct jail_spec *spec, struct command *command,
     ADD(command, "--chdir", "/work", "--", "/.bourse-worker");
     if (command->is_cut) { /* a mask may be missing, so this is no jail */
         problem_set(ret_problem, "the jail's command has more than %d words", LAUNCHER_ARGUMENTS);
-        command_close(command);
+        jail_command_close(command);
         return false;
     }
     return true;
 }
 
-void command_close(struct command *command)
+void jail_command_close(struct jail_command *command)
 {
     for (size_t i = COMMAND_FILTER; i < COMMAND_FILES; i++) {
         if (command->files[i] >= 0) {

@@ -34,7 +34,7 @@ enum command_file {
     COMMAND_TENSOR, /* last; only in jails with bourse-tensor */
     COMMAND_FILES
 };
-struct command {
+struct jail_command {
     const char *argv[LAUNCHER_ARGUMENTS + 1];
     size_t count;
     char texts[COMMAND_TEXTS][128]; /* arguments that had to be formatted */
@@ -44,36 +44,36 @@ struct command {
 };
 /* Builds the command. The caller sets files[COMMAND_SOCKET] before. This function makes the other
  * files, and the caller closes them. */
-bool command_build(const struct jail_spec *spec, struct command *command,
-                   struct problem *ret_problem);
-void command_close(struct command *command); /* closes all files except the socket */
+bool jail_command_build(const struct jail_spec *spec, struct jail_command *command,
+                        struct problem *ret_problem);
+void jail_command_close(struct jail_command *command); /* closes all files except the socket */
 
 /* jail_wire.c encodes and decodes the messages of the worker. */
 struct wire_hello {
     uint32_t version, facts, landlock_abi;
     uint64_t namespaces[8];
 };
-bool wire_read_hello(const uint8_t *bytes, size_t length, struct wire_hello *ret_hello);
+bool jail_wire_read_hello(const uint8_t *bytes, size_t length, struct wire_hello *ret_hello);
 /* Sends RUN, and GO when no input needs filling. Returns false with errno; E2BIG means that the
  * request is too large. */
-bool wire_send_run(int socket, uint32_t number, const struct jail_request *request,
-                   const struct jail_limits *limits, bool keep, bool stdin_given);
-bool wire_send(int socket, unsigned kind, uint32_t number);
-bool wire_send_go(int socket, uint32_t number, const struct jail_request *request);
+bool jail_wire_send_run(int socket, uint32_t number, const struct jail_request *request,
+                        const struct jail_limits *limits, bool keep, bool stdin_given);
+bool jail_wire_send(int socket, unsigned kind, uint32_t number);
+bool jail_wire_send_go(int socket, uint32_t number, const struct jail_request *request);
 /* Reads a reply and takes the files over. Returns false when the message does not decode or does
  * not answer `request` (NULL: a NOOP or CLEAN). */
-bool wire_read_reply(const uint8_t *bytes, size_t length, const struct jail_request *request,
-                     int *files, size_t file_count, struct jail_reply *reply,
-                     uint64_t ret_captured[2]);
+bool jail_wire_read_reply(const uint8_t *bytes, size_t length, const struct jail_request *request,
+                          int *files, size_t file_count, struct jail_reply *reply,
+                          uint64_t ret_captured[2]);
 
 /* Reads one file of a checkpoint and takes the file over. Returns false when the request did not
  * ask for it. */
-bool wire_read_saved(const uint8_t *bytes, size_t length, const struct jail_request *request,
-                     int *files, size_t file_count, struct jail_reply *reply);
+bool jail_wire_read_saved(const uint8_t *bytes, size_t length, const struct jail_request *request,
+                          int *files, size_t file_count, struct jail_reply *reply);
 /* Turns the files sent before the reply into the checkpoint. Returns false when two files have the
  * same name. */
-bool wire_settle_saved(struct jail_reply *reply);
-void wire_drop_saved(struct jail_reply *reply);
+bool jail_wire_settle_saved(struct jail_reply *reply);
+void jail_wire_drop_saved(struct jail_reply *reply);
 
 /* Runs a program with /work kept and stdin given as it is; image.c uses it. */
 void jail_run_given(struct jail *jail, const struct jail_request *request,

@@ -115,8 +115,8 @@ static bool start(struct launcher *launcher, struct jail *jail, const struct jai
         return false;
     }
     jail->socket = sockets[0];
-    struct command command = {.files = {sockets[1], -1, -1, -1, -1, -1}};
-    bool started = command_build(&full, &command, ret_problem);
+    struct jail_command command = {.files = {sockets[1], -1, -1, -1, -1, -1}};
+    bool started = jail_command_build(&full, &command, ret_problem);
     if (started) {
         const char *groups[CGROUP_HIERARCHIES];
         struct launch launch = {
@@ -128,7 +128,7 @@ static bool start(struct launcher *launcher, struct jail *jail, const struct jai
             .group_count = jail->group != NULL ? cgroup_procs(jail->group, groups) : 0,
             .cpus = spec->cpus};
         started = launcher_launch(launcher, &launch, &jail->control, ret_problem);
-        command_close(&command);
+        jail_command_close(&command);
     }
     (void)close(sockets[1]);
     return started;
@@ -198,7 +198,7 @@ static bool await_hello(struct jail *jail, int error_file, struct problem *ret_p
     ssize_t length = packet_receive(jail->socket, bytes, sizeof bytes, files, 1, &file_count);
     packet_close_files(files, file_count);
     struct wire_hello hello;
-    if (length <= 0 || !wire_read_hello(bytes, (size_t)length, &hello)) {
+    if (length <= 0 || !jail_wire_read_hello(bytes, (size_t)length, &hello)) {
         int status;
         (void)launcher_wait(jail->control, END_WAIT_MS, &status); /* completes its stderr */
         tell_why(error_file, "bwrap ended without a word", ret_problem);

@@ -17,7 +17,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-bool wire_read_hello(const uint8_t *bytes, size_t length, struct wire_hello *ret_hello)
+bool jail_wire_read_hello(const uint8_t *bytes, size_t length, struct wire_hello *ret_hello)
 {
     struct reader in = reader_over(bytes, length);
     bool hello = reader_u8(&in) == WIRE_HELLO;
@@ -138,8 +138,8 @@ static int body_file(const struct run_source *source, size_t length)
     return file;
 }
 
-bool wire_send_run(int socket, uint32_t number, const struct jail_request *request,
-                   const struct jail_limits *limits, bool keep, bool stdin_given)
+bool jail_wire_send_run(int socket, uint32_t number, const struct jail_request *request,
+                        const struct jail_limits *limits, bool keep, bool stdin_given)
 {
     struct run_source source = {
         .request = request, .limits = limits, .keep = keep, .stdin_given = stdin_given};
@@ -186,12 +186,12 @@ static bool send_short(int socket, unsigned kind, uint32_t number, const int *fi
     return packet_send(socket, bytes, out.position, files, file_count);
 }
 
-bool wire_send(int socket, unsigned kind, uint32_t number)
+bool jail_wire_send(int socket, unsigned kind, uint32_t number)
 {
     return send_short(socket, kind, number, NULL, 0);
 }
 
-bool wire_send_go(int socket, uint32_t number, const struct jail_request *request)
+bool jail_wire_send_go(int socket, uint32_t number, const struct jail_request *request)
 {
     int files[WIRE_MAPPED_MAX];
     size_t count = 0;
@@ -214,8 +214,8 @@ static bool file_acceptable(int file, uint64_t size)
            system.f_type == TMPFS_MAGIC && (uint64_t)status.st_size >= size;
 }
 
-bool wire_read_saved(const uint8_t *bytes, size_t length, const struct jail_request *request,
-                     int *files, size_t file_count, struct jail_reply *reply)
+bool jail_wire_read_saved(const uint8_t *bytes, size_t length, const struct jail_request *request,
+                          int *files, size_t file_count, struct jail_reply *reply)
 {
     struct reader in = reader_over(bytes, length);
     (void)reader_u8(&in);
@@ -247,7 +247,7 @@ static int compare_saved(const void *left, const void *right)
                   ((const struct jail_saved *)right)->name);
 }
 
-bool wire_settle_saved(struct jail_reply *reply)
+bool jail_wire_settle_saved(struct jail_reply *reply)
 {
     qsort(reply->saved, reply->saved_count, sizeof reply->saved[0], compare_saved);
     for (size_t i = 1; i < reply->saved_count; i++) {
@@ -258,7 +258,7 @@ bool wire_settle_saved(struct jail_reply *reply)
     return true;
 }
 
-void wire_drop_saved(struct jail_reply *reply)
+void jail_wire_drop_saved(struct jail_reply *reply)
 {
     for (size_t i = 0; i < reply->saved_count; i++) {
         free(reply->saved[i].name);
@@ -310,8 +310,8 @@ static bool read_fields(struct reader *in, const struct jail_request *request, i
         return false;
     }
     if (!has_saved || !reply->was_noticed || outcome == OUTCOME_OK) {
-        wire_drop_saved(reply);
-    } else if (!wire_settle_saved(reply)) {
+        jail_wire_drop_saved(reply);
+    } else if (!jail_wire_settle_saved(reply)) {
         return false;
     }
     reply->outcome = (enum result_outcome)outcome;
@@ -329,9 +329,9 @@ static bool read_fields(struct reader *in, const struct jail_request *request, i
     return reader_finished(in);
 }
 
-bool wire_read_reply(const uint8_t *bytes, size_t length, const struct jail_request *request,
-                     int *files, size_t file_count, struct jail_reply *reply,
-                     uint64_t ret_captured[2])
+bool jail_wire_read_reply(const uint8_t *bytes, size_t length, const struct jail_request *request,
+                          int *files, size_t file_count, struct jail_reply *reply,
+                          uint64_t ret_captured[2])
 {
     struct reader in = reader_over(bytes, length);
     (void)reader_u8(&in);

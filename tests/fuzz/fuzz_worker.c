@@ -27,7 +27,7 @@ static void check_reply(const uint8_t *data, size_t size, size_t file_count)
     for (size_t i = 0; i < LIMIT_OUTPUTS; i++) {
         reply.outputs[i].fd = -1;
     }
-    if (!wire_read_reply(data, size, &request, files, file_count, &reply, captured)) {
+    if (!jail_wire_read_reply(data, size, &request, files, file_count, &reply, captured)) {
         assert(reply.outputs[0].fd == -1 && reply.outputs[1].fd == -1);
         return;
     }
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0) {
         return 0;
     }
-    (void)wire_read_hello(data + 1, size - 1, &hello);
+    (void)jail_wire_read_hello(data + 1, size - 1, &hello);
     check_reply(data + 1, size - 1, data[0] % 4);
     return 0;
 }

@@ -58,7 +58,7 @@ static bool decode(struct answer answer, int file, struct jail_reply *reply)
     for (size_t i = 0; i < LIMIT_OUTPUTS; i++) {
         reply->outputs[i].fd = -1;
     }
-    return wire_read_reply(bytes, length, &request, &file, file >= 0 ? 1 : 0, reply, captured);
+    return jail_wire_read_reply(bytes, length, &request, &file, file >= 0 ? 1 : 0, reply, captured);
 }
 
 static int memory_file(off_t size)

@@ -99,7 +99,7 @@ int command_key(struct invocation *invocation)
         const char *file = invocation->settings.items[SETTING_MARKET].value;
         struct market market;
         int status = BOURSE_OK;
-        if (!market_is_there(invocation, &status)) {
+        if (!command_market_is_there(invocation, &status)) {
             return status;
         }
         if (!market_read(file, &market, &problem)) {
@@ -487,7 +487,7 @@ int command_admin(struct invocation *invocation)
                             "admin %s: wrong number of words; see `bourse help admin`", word);
         }
         int status = 0;
-        return connect_broker(invocation, &status) ? acts[i].run(invocation) : status;
+        return command_connect(invocation, &status) ? acts[i].run(invocation) : status;
     }
     const char *near = text_nearest(word, names, count);
     return complain(invocation, BOURSE_USAGE, "admin has no '%s'%s%s%s", word,
@@ -540,7 +540,7 @@ int command_version(struct invocation *invocation)
 static int help_json(void)
 {
     size_t count = 0;
-    const struct command *all = commands(&count);
+    const struct command *all = command_list(&count);
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
         json_t *options = json_array();
@@ -565,17 +565,18 @@ int command_help(struct invocation *invocation)
     if (invocation->word_count > 0) {
         command = command_find(invocation->words[0]);
         if (command == NULL) {
-            return unknown_command(invocation, invocation->words[0]);
+            return command_unknown(invocation, invocation->words[0]);
         }
     }
     if (invocation->word_count > 1) {
-        command = strcmp(command->name, "run") == 0 ? template_find(invocation->words[1]) : NULL;
+        command =
+            strcmp(command->name, "run") == 0 ? command_template_find(invocation->words[1]) : NULL;
         if (command == NULL) {
             return complain(invocation, BOURSE_USAGE,
                             "no command '%s %s'; `bourse help %s` says what there is",
                             invocation->words[0], invocation->words[1], invocation->words[0]);
         }
     }
-    print_help(stdout, command);
+    command_print_help(stdout, command);
     return BOURSE_OK;
 }

@@ -49,13 +49,13 @@ struct option_set {
 struct option_set command_options(const struct command *command);
 bool command_takes(const struct command *command, const char *option);
 
-const struct command *commands(size_t *ret_count);
+const struct command *command_list(size_t *ret_count);
 const struct command *command_find(const char *name); /* NULL: no such command */
 /* Returns the template of `bourse run WORD`, which makes a job without a program; NULL: no such
  * template. */
-const struct command *template_find(const char *word);
-const struct command *templates(size_t *ret_count);
-const struct option_spec *common_options(size_t *ret_count);
+const struct command *command_template_find(const char *word);
+const struct command *command_templates(size_t *ret_count);
+const struct option_spec *command_common_options(size_t *ret_count);
 
 enum { GIVEN_MAX = 2048 };
 struct given {
@@ -79,7 +79,7 @@ struct invocation {
 
 /* Parses argv from index 1 on. Returns true when the command is to run. Returns false and
  * *ret_status after help or a message was printed. */
-bool invocation_parse(struct invocation *invocation, int argc, char **argv, int *ret_status);
+bool command_parse(struct invocation *invocation, int argc, char **argv, int *ret_status);
 bool option_given(const struct invocation *invocation, const char *name);
 const char *option_text(const struct invocation *invocation, const char *name,
                         const char *fallback); /* value of the last such option */
@@ -89,7 +89,7 @@ int complain_with(struct invocation *invocation, const struct bourse_error *erro
 __attribute__((format(printf, 3, 4))) int
 complain(struct invocation *invocation, enum bourse_status status, const char *format, ...);
 /* Names the command that may have been meant, and returns the exit status. */
-int unknown_command(struct invocation *invocation, const char *word);
+int command_unknown(struct invocation *invocation, const char *word);
 /* Each function reads an option's value and rounds nothing. Returns false after a message about a
  * wrong value. *ret stays unchanged when the option is absent. */
 bool option_money(struct invocation *invocation, const char *name, int64_t *ret_micro);
@@ -101,19 +101,20 @@ bool option_count(struct invocation *invocation, const char *name, int64_t least
 /* Returns true when the command may write a file that the user names. The file is absent, empty,
  * not a regular file, or of the command's own kind. A file of the `kind` begins with the bytes of
  * `head`. */
-bool may_replace(struct invocation *invocation, const char *option, const char *path,
-                 const void *head, size_t head_length, const char *kind, int *ret_status);
+bool command_may_replace(struct invocation *invocation, const char *option, const char *path,
+                         const void *head, size_t head_length, const char *kind, int *ret_status);
 /* Returns true when the folder of the named market exists; a default market needs no folder. A
  * broker that stops removes its file and leaves the folder. */
-bool market_is_there(struct invocation *invocation, int *ret_status);
+bool command_market_is_there(struct invocation *invocation, int *ret_status);
 /* Connects to the broker. Returns false and the exit status after an error message. */
-bool connect_broker(struct invocation *invocation, int *ret_status);
-void disconnect_broker(struct invocation *invocation);
+bool command_connect(struct invocation *invocation, int *ret_status);
+void command_disconnect(struct invocation *invocation);
 /* Resolves a job's id. Returns false and the exit status after an error message. */
-bool resolve_job(struct invocation *invocation, const char *text, char ret_id[BOURSE_ID_SIZE],
-                 int *ret_status);
+bool command_resolve_job(struct invocation *invocation, const char *text,
+                         char ret_id[BOURSE_ID_SIZE], int *ret_status);
 
-void print_help(FILE *to, const struct command *command); /* NULL: help for the whole program */
+void command_print_help(FILE *to,
+                        const struct command *command); /* NULL: help for the whole program */
 
 /* Each subcommand has one function. */
 int command_up(struct invocation *invocation);

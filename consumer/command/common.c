@@ -67,8 +67,8 @@ static void on_interrupt(int number)
     }
 }
 
-bool may_replace(struct invocation *invocation, const char *option, const char *path,
-                 const void *head, size_t head_length, const char *kind, int *ret_status)
+bool command_may_replace(struct invocation *invocation, const char *option, const char *path,
+                         const void *head, size_t head_length, const char *kind, int *ret_status)
 {
     enum { HEAD_MOST = 16 };
     char found[HEAD_MOST];
@@ -96,7 +96,7 @@ bool may_replace(struct invocation *invocation, const char *option, const char *
     return false;
 }
 
-bool market_is_there(struct invocation *invocation, int *ret_status)
+bool command_market_is_there(struct invocation *invocation, int *ret_status)
 {
     const struct setting_value *market = &invocation->settings.items[SETTING_MARKET];
     static const char unnamed[] = "default";
@@ -115,9 +115,9 @@ bool market_is_there(struct invocation *invocation, int *ret_status)
     return false;
 }
 
-bool connect_broker(struct invocation *invocation, int *ret_status)
+bool command_connect(struct invocation *invocation, int *ret_status)
 {
-    if (!market_is_there(invocation, ret_status)) {
+    if (!command_market_is_there(invocation, ret_status)) {
         return false;
     }
     int64_t timeout_ns = 0;
@@ -141,14 +141,14 @@ bool connect_broker(struct invocation *invocation, int *ret_status)
     return true;
 }
 
-void disconnect_broker(struct invocation *invocation)
+void command_disconnect(struct invocation *invocation)
 {
     connected = NULL; /* before the connection is freed: a signal may come at any time */
     bourse_close(&invocation->bourse);
 }
 
-bool resolve_job(struct invocation *invocation, const char *text, char ret_id[BOURSE_ID_SIZE],
-                 int *ret_status)
+bool command_resolve_job(struct invocation *invocation, const char *text,
+                         char ret_id[BOURSE_ID_SIZE], int *ret_status)
 {
     struct bourse_error error;
     if (!bourse_find_job(invocation->bourse, text, ret_id, &error)) {

@@ -141,8 +141,8 @@ static const struct command *command_at(size_t index)
 {
     size_t count = 0;
     size_t template_count = 0;
-    const struct command *all = commands(&count);
-    const struct command *more = templates(&template_count);
+    const struct command *all = command_list(&count);
+    const struct command *more = command_templates(&template_count);
     return index < count                    ? &all[index]
            : index - count < template_count ? &more[index - count]
                                             : NULL;
@@ -152,7 +152,7 @@ static const struct command *command_at(size_t index)
 static void print_templates(FILE *to, const char *between)
 {
     size_t count = 0;
-    const struct command *all = templates(&count);
+    const struct command *all = command_templates(&count);
     for (size_t i = 0; i < count; i++) {
         (void)fprintf(to, "%s%s", i > 0 ? between : "", all[i].name + strlen("run "));
     }
@@ -161,7 +161,7 @@ static void print_templates(FILE *to, const char *between)
 static void print_names(FILE *to)
 {
     size_t count = 0;
-    const struct command *all = commands(&count);
+    const struct command *all = command_list(&count);
     for (size_t i = 0; i < count; i++) {
         (void)fprintf(to, "%s%s", i > 0 ? " " : "", all[i].name);
     }
@@ -329,7 +329,7 @@ static void bash_values(FILE *to, const struct command *command)
 static void write_bash(FILE *to)
 {
     size_t template_count = 0;
-    const struct command *template = templates(&template_count);
+    const struct command *template = command_templates(&template_count);
     (void)fputs(bash_head, to);
     for (size_t i = 0; command_at(i) != NULL; i++) {
         bash_command(to, command_at(i));
@@ -454,7 +454,7 @@ static void zsh_command(FILE *to, const struct command *command)
 static void write_zsh(FILE *to)
 {
     size_t count = 0;
-    const struct command *all = commands(&count);
+    const struct command *all = command_list(&count);
     (void)fputs(zsh_head, to);
     for (size_t i = 0; i < count; i++) {
         (void)fprintf(to, "        '%s:", all[i].name);
@@ -583,7 +583,7 @@ static void fish_command(FILE *to, const struct command *command)
 static void write_fish(FILE *to)
 {
     size_t count = 0;
-    const struct command *all = templates(&count);
+    const struct command *all = command_templates(&count);
     (void)fputs("set -g __bourse_templates", to);
     for (size_t i = 0; i < count; i++) {
         (void)fprintf(to, " '%s'", all[i].name);

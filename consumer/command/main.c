@@ -45,9 +45,9 @@ int main(int argc, char **argv)
         return bourse_exit_status(BOURSE_LOCAL);
     }
     int status = 0;
-    if (invocation_parse(&invocation, argc, argv, &status)) {
+    if (command_parse(&invocation, argc, argv, &status)) {
         status = invocation.command->run(&invocation);
     }
-    disconnect_broker(&invocation);
+    command_disconnect(&invocation);
     return finish_stdout(status);
 }

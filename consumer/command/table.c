@@ -545,13 +545,13 @@ static const struct command template_table[] = {
                 "checks are work, and are paid."},
 };
 
-const struct command *templates(size_t *ret_count)
+const struct command *command_templates(size_t *ret_count)
 {
     *ret_count = sizeof template_table / sizeof *template_table;
     return template_table;
 }
 
-const struct command *template_find(const char *word)
+const struct command *command_template_find(const char *word)
 {
     for (size_t i = 0; i < sizeof template_table / sizeof *template_table; i++) {
         if (strcmp(template_table[i].name + strlen("run "), word) == 0) {
@@ -561,13 +561,13 @@ const struct command *template_find(const char *word)
     return NULL;
 }
 
-const struct command *commands(size_t *ret_count)
+const struct command *command_list(size_t *ret_count)
 {
     *ret_count = sizeof table / sizeof *table;
     return table;
 }
 
-const struct option_spec *common_options(size_t *ret_count)
+const struct option_spec *command_common_options(size_t *ret_count)
 {
     *ret_count = sizeof common / sizeof *common;
     return common;

@@ -1,6 +1,6 @@
 /* The list of processes that `bourse up --detach` leaves: no more than there may be, and none
  * that is not there. */
-#include "consumer/command/local/children.h"
+#include "consumer/command/local/child.h"
 
 #include "tests/fuzz/as_file.h"
 
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct child children[CHILDREN_MAX];
     size_t count = CHILDREN_MAX + 1;
     (void)as_file(CHILDREN_FILE, data, size);
-    if (!children_read(as_file_folder(), children, &count, &problem)) {
+    if (!child_list_read(as_file_folder(), children, &count, &problem)) {
         assert(problem.text[0] != '\0');
     }
     assert(count <= CHILDREN_MAX);

@@ -89,7 +89,7 @@ static int explain_bid(struct invocation *invocation, const struct bourse_order 
         (void)json_object_set_new(value, "order", json_string(bid->id));
         return print_json(value, BOURSE_OK);
     }
-    print_explanation(stdout, &explanation);
+    jobs_print_explanation(stdout, &explanation);
     return BOURSE_OK;
 }
 
@@ -115,10 +115,10 @@ static int explain_subtask_end(struct invocation *invocation, const char *id, ui
     struct bourse_error error;
     int status = 0;
     uint32_t same = 0;
-    if (!resolve_subtask(invocation, id, NULL, count_text(index), &same, &status)) {
+    if (!tasks_resolve(invocation, id, NULL, count_text(index), &same, &status)) {
         return status;
     }
-    if (!find_end(invocation, id, index, &end, &error)) {
+    if (!failures_find_end(invocation, id, index, &end, &error)) {
         return complain_with(invocation, &error);
     }
     char text[sizeof end.text];
@@ -161,7 +161,7 @@ static int explain_index(struct invocation *invocation, const char *job, uint32_
         return print_json(value, BOURSE_OK);
     }
     if (strcmp(explanation.subtask_state, "waiting") == 0 && explanation.waits_on == 0) {
-        print_explanation(stdout, &explanation);
+        jobs_print_explanation(stdout, &explanation);
     } else {
         (void)printf("%s\n", plain_text(explanation.text));
     }
@@ -189,8 +189,8 @@ bool explain_subtask(struct invocation *invocation, const char *word, int *ret_s
     if (!bourse_find_job(invocation->bourse, job, id, &error)) {
         return false; /* the word is the path of an absent file */
     }
-    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
-    if (resolve_subtask(invocation, id, tasks, subtask, &index, ret_status)) {
+    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = tasks_load(invocation, id);
+    if (tasks_resolve(invocation, id, tasks, subtask, &index, ret_status)) {
         *ret_status = explain_index(invocation, id, index);
     }
     return true;

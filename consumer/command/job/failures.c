@@ -22,7 +22,7 @@ struct failures {
 
 enum { UNPAID = 2 }; /* the provider's fault */
 
-void outcome_why(const struct bourse_outcome *outcome, char ret_text[BOURSE_WHY_SIZE])
+void failures_why(const struct bourse_outcome *outcome, char ret_text[BOURSE_WHY_SIZE])
 {
     if (outcome->outcome == 0 && outcome->status == UNPAID) {
         (void)snprintf(ret_text, BOURSE_WHY_SIZE, "%s",
@@ -49,7 +49,7 @@ static bool take_failure(void *context, const struct bourse_outcome *outcome)
     item->index = outcome->index;
     item->tries = outcome->attempt;
     item->busy_ns = outcome->busy_ns;
-    outcome_why(outcome, item->why);
+    failures_why(outcome, item->why);
     return failures->count < FAILURES_SHOWN;
 }
 
@@ -70,7 +70,7 @@ static uint32_t left_out(const struct bourse_job_row *row, const struct failures
     return row->failed > failures->count ? row->failed - failures->count : 0;
 }
 
-void print_failures(struct invocation *invocation, const struct bourse_job_row *row)
+void failures_print(struct invocation *invocation, const struct bourse_job_row *row)
 {
     static const char *const titles[] = {"SUBTASK", "STATE", "TRIES", "TIME", "WHY"};
     static struct failures failures; /* too large for the stack */
@@ -92,7 +92,7 @@ void print_failures(struct invocation *invocation, const struct bourse_job_row *
     }
 }
 
-json_t *json_failures(struct invocation *invocation, const struct bourse_job_row *row,
+json_t *failures_json(struct invocation *invocation, const struct bourse_job_row *row,
                       uint32_t *ret_more)
 {
     static struct failures failures; /* too large for the stack */
@@ -127,8 +127,8 @@ static bool find(void *context, const struct bourse_outcome *outcome)
     return false; /* rows come by index, so the first row is the one, or there is none */
 }
 
-bool find_end(struct invocation *invocation, const char *id, uint32_t index,
-              struct subtask_end *ret_end, struct bourse_error *ret_error)
+bool failures_find_end(struct invocation *invocation, const char *id, uint32_t index,
+                       struct subtask_end *ret_end, struct bourse_error *ret_error)
 {
     static struct search search; /* too large for the stack */
     search.index = index;
@@ -150,7 +150,7 @@ bool find_end(struct invocation *invocation, const char *id, uint32_t index,
         return true;
     }
     ret_end->state = "failed";
-    outcome_why(&search.found, ret_end->why);
+    failures_why(&search.found, ret_end->why);
     (void)snprintf(ret_end->text, sizeof ret_end->text,
                    "the job has ended: subtask %u failed, at try %u: %.*s", index, ret_end->tries,
                    BOURSE_WHY_SIZE, ret_end->why);

@@ -54,7 +54,7 @@ static void print_jobs(const struct bourse_jobs *jobs, bool color)
     grid_print(&table, stdout, color);
 }
 
-void print_leases(FILE *to, const struct bourse_job_row *row, bool also_ended, bool color)
+void jobs_print_leases(FILE *to, const struct bourse_job_row *row, bool also_ended, bool color)
 {
     static const char *const titles[] = {"LEASE", "PROVIDER", "DEVICE", "STATE",
                                          "SLOTS", "PRICE",    "DONE",   "COST"};
@@ -89,12 +89,12 @@ static void add_tasks(struct invocation *invocation, const struct bourse_job_row
                       json_t *value)
 {
     char id[BOURSE_ID_SIZE];
-    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, row->id);
+    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = tasks_load(invocation, row->id);
     if (tasks != NULL && tasks_are_named(tasks)) {
-        (void)json_object_set_new(value, "tasks", json_tasks(invocation, row, tasks));
+        (void)json_object_set_new(value, "tasks", tasks_json(invocation, row, tasks));
     } else {
         uint32_t more = 0;
-        (void)json_object_set_new(value, "failures", json_failures(invocation, row, &more));
+        (void)json_object_set_new(value, "failures", failures_json(invocation, row, &more));
         (void)json_object_set_new(value, "failures_left_out", json_integer((json_int_t)more));
     }
     if (tasks != NULL && bourse_tasks_continues(tasks, id)) {
@@ -133,14 +133,14 @@ static int show_jobs(struct invocation *invocation, const struct bourse_jobs *jo
     print_jobs(jobs, invocation->color);
     if (one) {
         const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
-        CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, row->id);
+        CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = tasks_load(invocation, row->id);
         if (tasks != NULL) {
-            print_tasks(invocation, row, tasks);
+            tasks_print(invocation, row, tasks);
         }
         if (tasks == NULL || !tasks_are_named(tasks)) {
-            print_failures(invocation, row);
+            failures_print(invocation, row);
         }
-        print_leases(stdout, row, true, invocation->color);
+        jobs_print_leases(stdout, row, true, invocation->color);
         char left[CELL_SIZE];
         job_left(row, drift_of(invocation, row), left);
         if (left[0] != '\0') {
@@ -159,8 +159,8 @@ int command_ps(struct invocation *invocation)
     int status = 0;
     char id[BOURSE_ID_SIZE];
     bool one = invocation->word_count > 0;
-    if (!connect_broker(invocation, &status) ||
-        (one && !resolve_job(invocation, invocation->words[0], id, &status))) {
+    if (!command_connect(invocation, &status) ||
+        (one && !command_resolve_job(invocation, invocation->words[0], id, &status))) {
         return status;
     }
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
@@ -455,15 +455,15 @@ int command_logs(struct invocation *invocation)
     int status = 0;
     char id[BOURSE_ID_SIZE];
     uint32_t index = 0;
-    const char *const subtask = take_subtask_word(invocation);
+    const char *const subtask = tasks_take_word(invocation);
     const bool one = subtask != NULL;
     bool follow = option_given(invocation, "follow");
-    if (!connect_broker(invocation, &status) ||
-        !resolve_job(invocation, invocation->words[0], id, &status)) {
+    if (!command_connect(invocation, &status) ||
+        !command_resolve_job(invocation, invocation->words[0], id, &status)) {
         return status;
     }
-    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
-    if (one && !resolve_subtask(invocation, id, tasks, subtask, &index, &status)) {
+    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = tasks_load(invocation, id);
+    if (one && !tasks_resolve(invocation, id, tasks, subtask, &index, &status)) {
         return status;
     }
     struct log_request request = {.invocation = invocation,
@@ -488,8 +488,8 @@ static void on_fetched(void *context, const struct bourse_fetched *fetched)
                   text_plural(fetched->files), bytes_text(fetched->bytes));
 }
 
-bool fetch_into(struct invocation *invocation, const char *id, const char *folder,
-                struct bourse_fetched *ret_fetched, struct bourse_error *ret_error)
+bool jobs_fetch_into(struct invocation *invocation, const char *id, const char *folder,
+                     struct bourse_fetched *ret_fetched, struct bourse_error *ret_error)
 {
     struct progress progress = progress_start(invocation);
     mode_t before = umask((mode_t)invocation->umask); /* outputs are the user's own files */
@@ -525,8 +525,8 @@ int command_fetch(struct invocation *invocation)
     uint32_t missing = 0;
     struct bourse_job_row row;
     char id[BOURSE_ID_SIZE];
-    if (!connect_broker(invocation, &status) ||
-        !resolve_job(invocation, invocation->words[0], id, &status)) {
+    if (!command_connect(invocation, &status) ||
+        !command_resolve_job(invocation, invocation->words[0], id, &status)) {
         return status;
     }
     char named[64];
@@ -534,7 +534,7 @@ int command_fetch(struct invocation *invocation)
     const char *folder = option_text(invocation, "output", named);
     struct bourse_fetched fetched;
     struct bourse_error error;
-    if (!fetch_into(invocation, id, folder, &fetched, &error) ||
+    if (!jobs_fetch_into(invocation, id, folder, &fetched, &error) ||
         !count_missing(invocation, id, &fetched, &row, &missing, &error)) {
         return complain_with(invocation, &error);
     }
@@ -581,8 +581,8 @@ int command_judge(struct invocation *invocation)
 {
     int status = 0;
     char id[BOURSE_ID_SIZE];
-    if (!connect_broker(invocation, &status) ||
-        !resolve_job(invocation, invocation->words[0], id, &status)) {
+    if (!command_connect(invocation, &status) ||
+        !command_resolve_job(invocation, invocation->words[0], id, &status)) {
         return status;
     }
     struct bourse_error error;
@@ -626,8 +626,8 @@ int command_cancel(struct invocation *invocation)
 {
     int status = 0;
     char id[BOURSE_ID_SIZE];
-    if (!connect_broker(invocation, &status) ||
-        !resolve_job(invocation, invocation->words[0], id, &status)) {
+    if (!command_connect(invocation, &status) ||
+        !command_resolve_job(invocation, invocation->words[0], id, &status)) {
         return status;
     }
     struct bourse_error error;
@@ -668,7 +668,7 @@ static void print_changes(FILE *to, const struct bourse_explanation *explanation
     }
 }
 
-void print_explanation(FILE *to, const struct bourse_explanation *explanation)
+void jobs_print_explanation(FILE *to, const struct bourse_explanation *explanation)
 {
     char text[BOURSE_TEXT_SIZE];
     bourse_printable(explanation->text, text, sizeof text);
@@ -723,7 +723,7 @@ static int explain_file(struct invocation *invocation, const char *path)
                           status);
     }
     if (quote.has_explanation) {
-        print_explanation(stdout, &quote.explanation);
+        jobs_print_explanation(stdout, &quote.explanation);
     } else {
         (void)printf("%s\n", fits ? "it would start now" : "nothing on the market fits now");
     }
@@ -823,7 +823,7 @@ int command_explain(struct invocation *invocation)
     char id[BOURSE_ID_SIZE];
     const char *word = invocation->words[0];
     bool is_file = strchr(word, '/') != NULL || strchr(word, '.') != NULL;
-    if (!connect_broker(invocation, &status)) {
+    if (!command_connect(invocation, &status)) {
         return status;
     }
     if (is_file && explain_subtask(invocation, word, &status)) {
@@ -844,9 +844,9 @@ int command_explain(struct invocation *invocation)
     }
     bool is_open = strcmp(explanation.state, "open") == 0;
     CLEANUP(bourse_tasks_destroy)
-    struct bourse_tasks *tasks = is_open ? load_tasks(invocation, id) : NULL;
+    struct bourse_tasks *tasks = is_open ? tasks_load(invocation, id) : NULL;
     if (is_open && (explanation.parts > 1 || tasks != NULL)) {
-        return explain_parts(invocation, id, tasks, &explanation);
+        return tasks_explain_parts(invocation, id, tasks, &explanation);
     }
     if (!is_open) {
         return explain_end(invocation, id);
@@ -856,7 +856,7 @@ int command_explain(struct invocation *invocation)
         (void)json_object_set_new(value, "job", json_string(id));
         return print_json(value, BOURSE_OK);
     }
-    print_explanation(stdout, &explanation);
+    jobs_print_explanation(stdout, &explanation);
     print_replace(invocation, stdout, id, &explanation);
     return BOURSE_OK;
 }

@@ -1,6 +1,6 @@
 /* This file runs `run matmul`, the product of two matrices. The product is cut into tiles, computed
  * by devices, put together and checked. */
-#include "consumer/command/job/jobs.h"
+#include "consumer/command/job/offer.h"
 #include "consumer/command/job/shares.h"
 #include "consumer/command/job/watch.h"
 #include "consumer/command/output.h"
@@ -106,7 +106,8 @@ static bool read_options(struct invocation *invocation, struct bourse_product_op
         return false;
     }
     int status = 0;
-    if (!may_replace(invocation, "-o", options->output, "\x93NUMPY", 6, ".npy file", &status)) {
+    if (!command_may_replace(invocation, "-o", options->output, "\x93NUMPY", 6, ".npy file",
+                             &status)) {
         return false; /* the status is USAGE here too */
     }
     if (invocation->word_count == 2) {
@@ -151,8 +152,8 @@ static bool make_product(struct matmul *matmul, int *ret_status)
     struct invocation *invocation = matmul->invocation;
     struct bourse_error error;
     const char *resume = option_text(invocation, "resume", NULL);
-    if (!connect_broker(invocation, ret_status) ||
-        (resume != NULL && !resolve_job(invocation, resume, matmul->id, ret_status))) {
+    if (!command_connect(invocation, ret_status) ||
+        (resume != NULL && !command_resolve_job(invocation, resume, matmul->id, ret_status))) {
         return false;
     }
     mode_t before = umask((mode_t)invocation->umask);
@@ -344,7 +345,7 @@ static struct device_share *shares_of(const struct bourse_product *product,
         for (size_t i = 0; i < row->lease_count; i++) {
             tiles[i] = bourse_product_tiles_by(product, row->leases[i].lease);
         }
-        *ret_count = device_shares(row->leases, row->lease_count, tiles, shares);
+        *ret_count = shares_by_device(row->leases, row->lease_count, tiles, shares);
     }
     free(tiles);
     return shares;
@@ -520,8 +521,8 @@ static int end_product(struct matmul *matmul, const struct bourse_job_row *last)
     bourse_product_summary(matmul->product, &product);
     if (last->state != BOURSE_DONE && product.collected < product.tiles) {
         if (!invocation->json) {
-            say_why(invocation, last);
-            say_ended(last);
+            job_say_why(invocation, last);
+            job_say_ended(last);
             say_what_is_missing(matmul, &product);
             return job_exit_status(last);
         }

@@ -1,9 +1,9 @@
 /* This file runs quote and plan, and prints the plan and the price that submit and run show
  * first. */
-#include "consumer/command/job/jobs.h"
+#include "consumer/command/job/offer.h"
 #include "consumer/command/output.h"
 #include "consumer/command/plan/plan_dag.h"
-#include "consumer/command/plan/plan_work.h"
+#include "consumer/command/plan/work.h"
 #include "consumer/job/submit.h"
 
 #include "base/cleanup.h"
@@ -310,7 +310,7 @@ static void show_quote(FILE *to, const struct offer *offer)
             quote->suggested_cap_trades == 1 ? "" : "s");
     }
     if (quote->has_explanation && quote->explanation.starts_at_micro < 0) {
-        print_explanation(to, &quote->explanation);
+        jobs_print_explanation(to, &quote->explanation);
     }
     if (quote->checks_problem[0] != '\0') {
         (void)fprintf(to, "  checks        none can be made: %s\n", quote->checks_problem);
@@ -401,7 +401,7 @@ bool offer_make(struct invocation *invocation, struct offer *offer, int *ret_sta
     return true;
 }
 
-json_t *json_offer(const struct offer *offer)
+json_t *offer_json(const struct offer *offer)
 {
     json_t *value = json_pack("{s:o, s:I}", "quote", json_quote(&offer->quote), "budget_micro",
                               (json_int_t)offer->budget_micro);
@@ -430,10 +430,10 @@ int command_quote(struct invocation *invocation)
         return complain(invocation, BOURSE_LOCAL, "out of memory");
     }
     offer->job = job;
-    if (connect_broker(invocation, &status) && offer_make(invocation, offer, &status)) {
+    if (command_connect(invocation, &status) && offer_make(invocation, offer, &status)) {
         status = offer_status(offer);
         if (invocation->json) {
-            status = print_json(json_offer(offer), status);
+            status = print_json(offer_json(offer), status);
         } else if (invocation->quiet) {
             (void)printf("%s\n", money_text(offer->quote.expected_micro));
         } else {
@@ -452,7 +452,7 @@ static bool plan_options_fit(struct invocation *invocation, bool has_graph)
         "set",       "devices",  "pcie",   "fabric",        "network", "storage", "stream",
         "objective", "deadline", "budget", "samples",       "worth",   "place",   "fall-back",
         "templates", "file",     "batch",  "interruptible", "figure",  "peer"};
-    bool has_work = !has_graph && is_work(invocation);
+    bool has_work = !has_graph && work_is_requested(invocation);
     for (size_t i = 0; !has_graph && i < sizeof of_graphs / sizeof of_graphs[0]; i++) {
         if (option_given(invocation, of_graphs[i])) {
             (void)complain(invocation, BOURSE_USAGE,
@@ -485,7 +485,7 @@ int command_plan(struct invocation *invocation)
     if (has_graph) {
         return plan_dag(invocation);
     }
-    if (is_work(invocation)) {
+    if (work_is_requested(invocation)) {
         return plan_work(invocation);
     }
     if (invocation->word_count == 0) {

@@ -120,7 +120,7 @@ bool replanning_make(struct invocation *invocation, struct replanning *replannin
     return true;
 }
 
-json_t *json_replans(const struct replanning *replanning)
+json_t *replanning_json(const struct replanning *replanning)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < replanning->count; i++) {

@@ -36,6 +36,6 @@ bool replanning_make(struct invocation *invocation, struct replanning *replannin
 void replanning_text(const struct replan *replan, const struct bourse_job_row *row,
                      char ret_text[REPLAN_TEXT]);
 /* Returns a list with one object for each plan. */
-json_t *json_replans(const struct replanning *replanning);
+json_t *replanning_json(const struct replanning *replanning);
 
 #endif

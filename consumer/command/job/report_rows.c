@@ -89,7 +89,7 @@ static bool is_guess(const struct report *report, uint32_t index)
 
 /* ---------------------------------------------------------------- texts */
 
-const char *off_text(int64_t predicted, int64_t measured, char ret_text[OFF_SIZE])
+const char *report_off(int64_t predicted, int64_t measured, char ret_text[OFF_SIZE])
 {
     if (predicted <= 0 || measured < 0) {
         return "-";
@@ -110,7 +110,7 @@ static struct figure energy_of(int64_t energy_uj)
                            .source = energy_uj < 0 ? FIGURE_UNKNOWN : FIGURE_DECLARED};
 }
 
-const char *energy_uj_text(int64_t energy_uj)
+const char *report_energy_text(int64_t energy_uj)
 {
     const struct figure energy = energy_of(energy_uj);
     return joules_text(&energy);
@@ -170,13 +170,13 @@ static void add_line(struct grid *table, const struct line *line)
                            known_text(line->start_ns),
                            planned,
                            known_text(line->measured_ns),
-                           off_text(line->planned_ns, line->measured_ns, off),
+                           report_off(line->planned_ns, line->measured_ns, off),
                            line->bytes_in < 0    ? "unknown"
                            : line->bytes_in == 0 ? "-"
                                                  : bytes_text((uint64_t)line->bytes_in),
                            line->cost_micro < 0 ? "-" : money_text(line->cost_micro),
-                           energy_uj_text(line->planned_uj),
-                           energy_uj_text(line->measured_uj)};
+                           report_energy_text(line->planned_uj),
+                           report_energy_text(line->measured_uj)};
     grid_add(table, cells);
 }
 
@@ -349,7 +349,7 @@ static void add_total(const struct rows *rows, struct grid *table)
     }
 }
 
-void print_report_rows(const struct report *report, const struct bourse_tasks *tasks, bool color)
+void report_print_rows(const struct report *report, const struct bourse_tasks *tasks, bool color)
 {
     struct rows rows;
     if (!rows_init(report, tasks, &rows)) {
@@ -374,13 +374,13 @@ void print_report_rows(const struct report *report, const struct bourse_tasks *t
     rows_fini(&rows);
 }
 
-void add_report_energy(struct grid *table, const struct report *report, bool is_whole)
+void report_add_energy(struct grid *table, const struct report *report, bool is_whole)
 {
     char off[OFF_SIZE];
     const int64_t planned = report_planned_uj(report);
     const int64_t measured = report_measured_uj(report);
-    const char *energy[] = {"energy", energy_uj_text(planned), energy_uj_text(measured),
-                            is_whole ? off_text(planned, measured, off) : "-"};
+    const char *energy[] = {"energy", report_energy_text(planned), report_energy_text(measured),
+                            is_whole ? report_off(planned, measured, off) : "-"};
     grid_add(table, energy);
 }
 
@@ -431,7 +431,7 @@ static const char *gap_text(double gap, char ret_text[CELL])
     return ret_text;
 }
 
-void add_report_bound(struct grid *table, const struct report *report)
+void report_add_bound(struct grid *table, const struct report *report)
 {
     const struct deal *plan = report->plan;
     if (plan == NULL) {
@@ -557,7 +557,7 @@ static void add_planned(json_t *planned, const struct rows *rows)
                            json_places(plan), "schedule", schedule));
 }
 
-void add_report_json(json_t *value, json_t *planned, const struct report *report,
+void report_add_json(json_t *value, json_t *planned, const struct report *report,
                      const struct bourse_tasks *tasks)
 {
     struct rows rows;

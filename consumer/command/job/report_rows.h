@@ -9,26 +9,26 @@
 
 /* Writes the distance of the measured from the predicted time: "+12%", or "-". */
 enum { OFF_SIZE = 32 };
-const char *off_text(int64_t predicted, int64_t measured, char ret_text[OFF_SIZE]);
+const char *report_off(int64_t predicted, int64_t measured, char ret_text[OFF_SIZE]);
 
 /* Returns text such as "4.2 J", or "-" for -1, which means unknown. */
-const char *energy_uj_text(int64_t energy_uj);
+const char *report_energy_text(int64_t energy_uj);
 
 /* Prints each subtask that is not a check, then the total. A job with many unnamed subtasks gets
  * one row for each device and part. `tasks` may be NULL. */
-void print_report_rows(const struct report *report, const struct bourse_tasks *tasks, bool color);
+void report_print_rows(const struct report *report, const struct bourse_tasks *tasks, bool color);
 /* Returns true when the accepted subtasks with a stated or measured time took over a fifth more or
  * less than expected. `ret_percent` is the difference. */
 bool report_drifts(const struct report *report, int64_t *ret_percent);
 /* Adds the line of energy. `is_whole` means that all planned work was done. */
-void add_report_energy(struct grid *table, const struct report *report, bool is_whole);
+void report_add_energy(struct grid *table, const struct report *report, bool is_whole);
 /* Adds the lines of the bound, the gaps and the best single device to the plan's table. Adds
  * nothing without a plan. */
-void add_report_bound(struct grid *table, const struct report *report);
+void report_add_bound(struct grid *table, const struct report *report);
 
 /* Adds the keys of `plan --json` for the end of the job to `value`, and those for the plan to
  * `planned`. */
-void add_report_json(json_t *value, json_t *planned, const struct report *report,
+void report_add_json(json_t *value, json_t *planned, const struct report *report,
                      const struct bourse_tasks *tasks);
 
 #endif

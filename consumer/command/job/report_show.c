@@ -55,7 +55,7 @@ static const char *energy_text(const struct report_sum *sum, char text[CELL])
     if (sum->energy_known < attempts) {
         (void)snprintf(part, sizeof part, " (%u of %" PRIu64 ")", sum->energy_known, attempts);
     }
-    (void)snprintf(text, CELL, "%.40s%s", energy_uj_text(sum->energy_uj), part);
+    (void)snprintf(text, CELL, "%.40s%s", report_energy_text(sum->energy_uj), part);
     return text;
 }
 
@@ -123,7 +123,7 @@ static void add_use(struct grid *table, const struct report *report, bool is_who
     char share[CELL];
     char measured[CELL];
     const char *busy[] = {"work", ns_text(plan->busy_ns), ns_text(report->total.busy_ns),
-                          is_whole ? off_text(plan->busy_ns, report->total.busy_ns, off) : "-"};
+                          is_whole ? report_off(plan->busy_ns, report->total.busy_ns, off) : "-"};
     grid_add(table, busy);
     const char *lanes[] = {"lanes", count_text(plan->lanes), count_text(report->total.lanes), ""};
     grid_add(table, lanes);
@@ -148,15 +148,15 @@ static void print_plan(const struct report *report, bool color)
     const char *makespan[] = {"makespan", ns_text(report->planned_ns),
                               report->first_ns < 0 ? "-" : ns_text(report->span_ns),
                               is_whole && report->total.simulated == 0
-                                  ? off_text(report->planned_ns, report->span_ns, off)
+                                  ? report_off(report->planned_ns, report->span_ns, off)
                                   : "-"};
     grid_add(&table, makespan);
     const char *cost[] = {
         "cost", money_text(report->planned_micro), money_text(report->total.charge_micro),
-        is_whole ? off_text(report->planned_micro, report->total.charge_micro, off) : "-"};
+        is_whole ? report_off(report->planned_micro, report->total.charge_micro, off) : "-"};
     grid_add(&table, cost);
-    add_report_energy(&table, report, is_whole);
-    add_report_bound(&table, report);
+    report_add_energy(&table, report, is_whole);
+    report_add_bound(&table, report);
     if (report->plan != NULL) {
         add_use(&table, report, is_whole);
     }
@@ -297,7 +297,7 @@ static bool job_before(struct invocation *invocation, char id[BOURSE_ID_SIZE],
 {
     struct bourse_error error; /* an unknown job is not shown */
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
-    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
+    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = tasks_load(invocation, id);
     if (tasks == NULL || !bourse_tasks_continues(tasks, id) ||
         !bourse_jobs(invocation->bourse, id, &jobs, &error)) {
         return false;
@@ -523,7 +523,7 @@ static json_t *json_report(const struct report *report, const struct bourse_task
         "slowest", slowest, "failures", causes);
     (void)json_object_set_new(value, "plan", json_plan(report));
     json_t *planned = json_planned(report);
-    add_report_json(value, planned, report, tasks);
+    report_add_json(value, planned, report, tasks);
     (void)json_object_set_new(value, "planned", planned);
     (void)json_object_set_new(value, "timeline", json_timeline(report));
     int64_t percent = 0;
@@ -585,7 +585,7 @@ static void print_report(const struct invocation *invocation, const struct repor
         return;
     }
     (void)putchar('\n');
-    print_report_rows(report, tasks, invocation->color);
+    report_print_rows(report, tasks, invocation->color);
     if (report->first_ns < 0) {
         print_plan(report, invocation->color);
         return;
@@ -593,7 +593,7 @@ static void print_report(const struct invocation *invocation, const struct repor
     (void)putchar('\n');
     print_devices(report, invocation->color);
     const struct picture_style style = picture_style_of(invocation, width);
-    print_picture(report_timeline(report, &style));
+    picture_print(report_timeline(report, &style));
     print_plan(report, invocation->color);
     print_words(report, tasks);
 }
@@ -606,8 +606,8 @@ int command_report(struct invocation *invocation)
     if (!picture_width(invocation, &width)) {
         return BOURSE_USAGE;
     }
-    if (!connect_broker(invocation, &status) ||
-        !resolve_job(invocation, invocation->words[0], id, &status)) {
+    if (!command_connect(invocation, &status) ||
+        !command_resolve_job(invocation, invocation->words[0], id, &status)) {
         return status;
     }
     CLEANUP(report_destroy) struct report *report = NULL;
@@ -617,10 +617,10 @@ int command_report(struct invocation *invocation)
     }
     const char *path = NULL;
     if (!picture_path(invocation, &path, &status) ||
-        (path != NULL && !write_picture(invocation, path, report_svg(report), &status))) {
+        (path != NULL && !picture_write(invocation, path, report_svg(report), &status))) {
         return status;
     }
-    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
+    CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = tasks_load(invocation, id);
     struct before before;
     find_before(invocation, report, id, &before);
     if (invocation->json) {

@@ -16,8 +16,8 @@ static struct device_share *share_of(const struct bourse_lease *lease, struct de
     return share;
 }
 
-size_t device_shares(const struct bourse_lease *leases, size_t count, const uint32_t *tiles,
-                     struct device_share *ret_shares)
+size_t shares_by_device(const struct bourse_lease *leases, size_t count, const uint32_t *tiles,
+                        struct device_share *ret_shares)
 {
     size_t devices = 0;
     for (size_t i = 0; i < count; i++) {

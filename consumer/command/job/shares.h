@@ -14,8 +14,8 @@ struct device_share {
 
 /* Sums up the leases by device, in the order of their first leases, and returns the number of
  * devices. `tiles` has the number of tiles by lease. `ret_shares` has room for one row a lease. */
-size_t device_shares(const struct bourse_lease *leases, size_t count, const uint32_t *tiles,
-                     struct device_share *ret_shares);
+size_t shares_by_device(const struct bourse_lease *leases, size_t count, const uint32_t *tiles,
+                        struct device_share *ret_shares);
 
 /* Returns the number of providers that made tiles. A referee makes none. */
 size_t shares_providers(const struct device_share *shares, size_t count);

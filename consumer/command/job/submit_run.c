@@ -1,5 +1,5 @@
 /* This file runs submit, resume and run, which show the price before a job goes to the market. */
-#include "consumer/command/job/jobs.h"
+#include "consumer/command/job/offer.h"
 #include "consumer/command/job/stream.h"
 #include "consumer/command/job/watch.h"
 #include "consumer/command/output.h"
@@ -166,7 +166,7 @@ static bool offer_and_place(struct invocation *invocation, struct bourse_job *jo
     return ok;
 }
 
-void say_ended(const struct bourse_job_row *row)
+void job_say_ended(const struct bourse_job_row *row)
 {
     (void)fprintf(stderr, "job %.8s %s: %u of %u accepted, %u failed, %s credits%s%s\n", row->id,
                   row->state_text, row->accepted, row->subtasks, row->failed,
@@ -191,11 +191,11 @@ static bool say_first_failure(void *context, const struct bourse_outcome *outcom
     return false;
 }
 
-void say_why(struct invocation *invocation, const struct bourse_job_row *row)
+void job_say_why(struct invocation *invocation, const struct bourse_job_row *row)
 {
     struct bourse_error error; /* the job's status matters more than this text */
     if (row->state == BOURSE_FAILED) {
-        CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, row->id);
+        CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = tasks_load(invocation, row->id);
         (void)bourse_outcomes(invocation->bourse, row->id, 0, say_first_failure, tasks, &error);
     }
 }
@@ -244,7 +244,7 @@ static int submit_and_wait(struct invocation *invocation, struct bourse_job *job
         }
         (void)puts(invocation->quiet ? id : short_id(id));
         if (has_ended && !invocation->quiet) {
-            say_ended(&row);
+            job_say_ended(&row);
         }
         return status;
     }
@@ -260,20 +260,20 @@ static int submit_and_wait(struct invocation *invocation, struct bourse_job *job
         return status;
     }
     struct bourse_fetched fetched = {.files = 0};
-    if (folder != NULL && !fetch_into(invocation, id, folder, &fetched, &error)) {
+    if (folder != NULL && !jobs_fetch_into(invocation, id, folder, &fetched, &error)) {
         return complain_with(invocation, &error);
     }
     if (invocation->json) {
         json_t *value = json_job(&row);
-        (void)json_object_set_new(value, "replans", json_replans(&replanning));
+        (void)json_object_set_new(value, "replans", replanning_json(&replanning));
         (void)(folder != NULL
                    ? json_object_set_new(value, "fetched", json_integer((json_int_t)fetched.files))
                    : 0);
         return print_json(value, job_exit_status(&row));
     }
     if (!invocation->quiet) {
-        say_why(invocation, &row);
-        say_ended(&row);
+        job_say_why(invocation, &row);
+        job_say_ended(&row);
     }
     return job_exit_status(&row);
 }
@@ -311,7 +311,7 @@ int command_submit(struct invocation *invocation)
     if (!job_file_check(job->file, &problem)) {
         return complain(invocation, BOURSE_USAGE, "%s", problem.text);
     }
-    return connect_broker(invocation, &status) ? submit_and_wait(invocation, job) : status;
+    return command_connect(invocation, &status) ? submit_and_wait(invocation, job) : status;
 }
 
 struct absence {
@@ -374,8 +374,8 @@ int command_resume(struct invocation *invocation)
     if (good_for_ms > FORMAT_GOOD_TILL_MS) {
         return complain(invocation, BOURSE_USAGE, "--good-till: at most 366d");
     }
-    if (!connect_broker(invocation, &status) ||
-        !resolve_job(invocation, invocation->words[0], id, &status)) {
+    if (!command_connect(invocation, &status) ||
+        !command_resolve_job(invocation, invocation->words[0], id, &status)) {
         return status;
     }
     if (!bourse_job_resume(invocation->bourse, id, cap_micro,
@@ -570,9 +570,9 @@ static int finish_run(struct invocation *invocation, const struct bourse_job_row
                              .ok = true};
     struct bourse_fetched fetched = {.files = 0};
     bool ok = bourse_outcomes(invocation->bourse, row->id, 0, report, &run, &run.error) && run.ok;
-    ok = ok &&
-         (!has_outputs || fetch_into(invocation, row->id, option_text(invocation, "output", "."),
-                                     &fetched, &run.error));
+    ok = ok && (!has_outputs ||
+                jobs_fetch_into(invocation, row->id, option_text(invocation, "output", "."),
+                                &fetched, &run.error));
     if (!ok) {
         json_decref(run.list);
         return complain_with(invocation, &run.error);
@@ -584,13 +584,13 @@ static int finish_run(struct invocation *invocation, const struct bourse_job_row
     }
     if (invocation->json) {
         json_t *value = json_job(row);
-        (void)json_object_set_new(value, "replans", json_replans(replanning));
+        (void)json_object_set_new(value, "replans", replanning_json(replanning));
         (void)json_object_set_new(value, "outcomes", run.list);
         (void)json_object_set_new(value, "fetched", json_integer((json_int_t)fetched.files));
         return print_json(value, status);
     }
     if (!invocation->quiet) {
-        say_ended(row);
+        job_say_ended(row);
     }
     return status;
 }
@@ -609,7 +609,7 @@ int command_run(struct invocation *invocation)
     if (!job_build(file, ".", NULL, &job, &error)) {
         return complain_with(invocation, &error);
     }
-    if (!connect_broker(invocation, &status) || !offer_and_place(invocation, job, id, &status)) {
+    if (!command_connect(invocation, &status) || !offer_and_place(invocation, job, id, &status)) {
         return status;
     }
     struct bourse_job_row row;

@@ -14,7 +14,7 @@ bool tasks_are_named(const struct bourse_tasks *tasks)
     return bourse_task_name(tasks, bourse_tasks_count(tasks) - 1) != NULL;
 }
 
-struct bourse_tasks *load_tasks(struct invocation *invocation, const char *id)
+struct bourse_tasks *tasks_load(struct invocation *invocation, const char *id)
 {
     struct bourse_error error; /* names are optional, so a failure is ignored */
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
@@ -51,7 +51,7 @@ static void name_tasks(const struct bourse_tasks *tasks, char ret_text[BOURSE_TE
     }
 }
 
-const char *take_subtask_word(struct invocation *invocation)
+const char *tasks_take_word(struct invocation *invocation)
 {
     if (invocation->word_count > 1) {
         return invocation->words[1];
@@ -64,9 +64,8 @@ const char *take_subtask_word(struct invocation *invocation)
     return stroke + 1;
 }
 
-bool resolve_subtask(struct invocation *invocation, const char *id,
-                     const struct bourse_tasks *tasks, const char *text, uint32_t *ret_index,
-                     int *ret_status)
+bool tasks_resolve(struct invocation *invocation, const char *id, const struct bourse_tasks *tasks,
+                   const char *text, uint32_t *ret_index, int *ret_status)
 {
     int64_t index = 0;
     if (tasks != NULL && bourse_task_find(tasks, text, ret_index)) {
@@ -136,7 +135,7 @@ static bool see(void *context, const struct bourse_outcome *outcome)
     item->verdict = outcome->verdict_text;
     item->state =
         outcome->status == STATUS_ACCEPTED ? BOURSE_SUBTASK_ACCEPTED : BOURSE_SUBTASK_FAILED;
-    outcome_why(outcome, item->why);
+    failures_why(outcome, item->why);
     return true;
 }
 
@@ -282,7 +281,7 @@ static const char *why_of(const struct bourse_tasks *tasks, const struct seen_ta
     return ret_text;
 }
 
-void print_tasks(struct invocation *invocation, const struct bourse_job_row *row,
+void tasks_print(struct invocation *invocation, const struct bourse_job_row *row,
                  const struct bourse_tasks *tasks)
 {
     static const char *const titles[] = {"TASK", "STATE", "TRIES", "TIME", "WHY"};
@@ -310,7 +309,7 @@ void print_tasks(struct invocation *invocation, const struct bourse_job_row *row
     free(seen.items);
 }
 
-json_t *json_tasks(struct invocation *invocation, const struct bourse_job_row *row,
+json_t *tasks_json(struct invocation *invocation, const struct bourse_job_row *row,
                    const struct bourse_tasks *tasks)
 {
     struct seen_tasks seen = look(invocation, row, tasks);
@@ -423,7 +422,7 @@ static void print_part(const struct telling *telling, const struct bourse_explan
         (void)(part->queued > 0 ? printf(", %u queued there\n", part->queued) : putchar('\n'));
     }
     if (part->waiting > 0) {
-        print_explanation(stdout, part);
+        jobs_print_explanation(stdout, part);
     }
     if (is_named) {
         print_waits(telling, part);
@@ -466,8 +465,8 @@ static bool tell_parts(struct invocation *invocation, const char *id, uint32_t c
     return true;
 }
 
-int explain_parts(struct invocation *invocation, const char *id, const struct bourse_tasks *tasks,
-                  const struct bourse_explanation *tightest)
+int tasks_explain_parts(struct invocation *invocation, const char *id,
+                        const struct bourse_tasks *tasks, const struct bourse_explanation *tightest)
 {
     struct bourse_error error;
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
@@ -489,7 +488,7 @@ int explain_parts(struct invocation *invocation, const char *id, const struct bo
         (void)json_object_set_new(value, "job", json_string(id));
         (void)json_object_set_new(value, "parts", parts);
         if (tasks != NULL) {
-            (void)json_object_set_new(value, "tasks", json_tasks(invocation, row, tasks));
+            (void)json_object_set_new(value, "tasks", tasks_json(invocation, row, tasks));
         }
         status = print_json(value, BOURSE_OK);
     }

@@ -18,7 +18,7 @@ int job_exit_status(const struct bourse_job_row *row)
     return BOURSE_JOB_FAILED;
 }
 
-void say_how_to_return(const char *id)
+void watch_say_how_to_return(const char *id)
 {
     (void)fprintf(
         stderr,
@@ -113,7 +113,7 @@ bool watch_job(struct invocation *invocation, const char *id, struct bourse_job_
     }
     *ret_status = complain_with(invocation, &error);
     if (error.status == BOURSE_INTERRUPTED || error.status == BOURSE_TIMED_OUT) {
-        say_how_to_return(id);
+        watch_say_how_to_return(id);
     }
     return false;
 }

@@ -16,6 +16,6 @@ bool watch_job(struct invocation *invocation, const char *id, struct bourse_job_
                struct replanning *ret_replanning, int *ret_status);
 
 /* Tells the user that the job goes on without this command. */
-void say_how_to_return(const char *id);
+void watch_say_how_to_return(const char *id);
 
 #endif

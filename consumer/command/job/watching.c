@@ -140,7 +140,7 @@ static void print_view(const struct view *view, FILE *to)
     }
     grid_print(&table, to, false);
     if (view->id != NULL && view->count > 0) {
-        print_leases(to, &view->watched[0].row, false, false);
+        jobs_print_leases(to, &view->watched[0].row, false, false);
     }
     for (size_t i = 0; i < view->count; i++) {
         if (view->watched[i].row.state == BOURSE_OPEN && view->watched[i].note[0] != '\0') {
@@ -291,7 +291,8 @@ static int finish(const struct view *view)
         for (size_t i = 0; i < view->count; i++) {
             json_t *value = json_job(&view->watched[i].row);
             json_set_drifts(value, view->watched[i].replanning.percent != 0);
-            (void)json_object_set_new(value, "replans", json_replans(&view->watched[i].replanning));
+            (void)json_object_set_new(value, "replans",
+                                      replanning_json(&view->watched[i].replanning));
             (void)json_array_append_new(list, value);
         }
         int status = view->id != NULL ? job_exit_status(&view->watched[0].row) : BOURSE_OK;
@@ -308,8 +309,8 @@ int command_watch(struct invocation *invocation)
     int status = 0;
     char id[BOURSE_ID_SIZE];
     bool one = invocation->word_count > 0;
-    if (!connect_broker(invocation, &status) ||
-        (one && !resolve_job(invocation, invocation->words[0], id, &status))) {
+    if (!command_connect(invocation, &status) ||
+        (one && !command_resolve_job(invocation, invocation->words[0], id, &status))) {
         return status;
     }
     struct view view = {.invocation = invocation,
@@ -323,7 +324,7 @@ int command_watch(struct invocation *invocation)
     bool ended = watch_all(&view, &error);
     status = ended ? finish(&view) : complain_with(invocation, &error);
     if (!ended && one && error.status == BOURSE_INTERRUPTED) {
-        say_how_to_return(id);
+        watch_say_how_to_return(id);
     }
     free(view.watched);
     return status;

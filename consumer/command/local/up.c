@@ -1,7 +1,7 @@
 /* This file runs up and down, which start an embedded market with a device on offer and stop it
  * again. */
 #include "consumer/client/client.h"
-#include "consumer/command/local/children.h"
+#include "consumer/command/local/child.h"
 #include "consumer/command/local/household.h"
 #include "consumer/command/output.h"
 
@@ -254,7 +254,7 @@ static bool list_children(struct embedded *embedded, int *ret_status)
     }
     list[count++] = embedded->provider;
     list[count++] = embedded->broker;
-    if (!children_write(embedded->household.folder, list, count, &problem)) {
+    if (!child_list_write(embedded->household.folder, list, count, &problem)) {
         *ret_status = complain(embedded->invocation, BOURSE_LOCAL, "%s", problem.text);
         return false;
     }
@@ -323,7 +323,7 @@ static void say_ready(const struct embedded *embedded)
 
 static bool stop_both(struct embedded *embedded)
 {
-    disconnect_broker(embedded->invocation);
+    command_disconnect(embedded->invocation);
     /* The provider stops first, so that it can hand back its leases. */
     bool gone = child_stop(&embedded->provider, STOP_MS);
     gone = child_stop(&embedded->broker, STOP_MS) && gone;
@@ -336,7 +336,7 @@ static bool stop_both(struct embedded *embedded)
 /* Waits for Ctrl-C or for the end of a process. */
 static int watch_over(struct embedded *embedded)
 {
-    disconnect_broker(embedded->invocation);
+    command_disconnect(embedded->invocation);
     for (;;) {
         struct pollfd waits[] = {{.fd = embedded->signals, .events = POLLIN},
                                  {.fd = embedded->broker.fd, .events = POLLIN},
@@ -385,7 +385,7 @@ static bool already_up(struct embedded *embedded, int *ret_status)
     struct child running[CHILDREN_MAX];
     size_t count = 0;
     struct problem problem = {.text = ""};
-    if (!children_read(embedded->household.folder, running, &count, &problem)) {
+    if (!child_list_read(embedded->household.folder, running, &count, &problem)) {
         *ret_status = complain(embedded->invocation, BOURSE_LOCAL, "%s", problem.text);
         return true;
     }
@@ -571,7 +571,7 @@ int command_down(struct invocation *invocation)
     if (!open_folder(invocation, false, &household, &status)) {
         return status;
     }
-    if (!children_read(household.folder, running, &count, &problem)) {
+    if (!child_list_read(household.folder, running, &count, &problem)) {
         return complain(invocation, BOURSE_LOCAL, "%s", problem.text);
     }
     if (count == 0) {

@@ -274,7 +274,7 @@ static int list_operations(struct invocation *invocation)
         return complain(invocation, BOURSE_USAGE,
                         "--operations lists what --estimate knows; it stands alone");
     }
-    return show_operations(invocation);
+    return catalogue_show_operations(invocation);
 }
 
 int command_devices(struct invocation *invocation)
@@ -293,7 +293,7 @@ int command_devices(struct invocation *invocation)
                             "--needs is for devices on the market; it does not go with --%s",
                             offline[i]);
         }
-        return i == 0 ? list_operations(invocation) : show_catalogue(invocation);
+        return i == 0 ? list_operations(invocation) : catalogue_show(invocation);
     }
     if (invocation->word_count > 0 && needs != NULL) {
         return complain(invocation, BOURSE_USAGE,
@@ -304,7 +304,7 @@ int command_devices(struct invocation *invocation)
                         "that ID is one of the catalogue: say --catalogue, or --estimate "
                         "OPERATION; a device on the market that is called so is PROVIDER/LABEL");
     }
-    if (!connect_broker(invocation, &status)) {
+    if (!command_connect(invocation, &status)) {
         return status;
     }
     if (invocation->word_count > 0) {

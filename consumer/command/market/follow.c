@@ -206,7 +206,7 @@ int follow_book(struct invocation *invocation)
                         "--needs does not go with --follow: levels are told by instrument; use "
                         "--instrument");
     }
-    if (!connect_broker(invocation, &status)) {
+    if (!command_connect(invocation, &status)) {
         return status;
     }
     struct book_view view = {.invocation = invocation,
@@ -314,7 +314,7 @@ int follow_trades(struct invocation *invocation, uint64_t limit)
 {
     int status = 0;
     struct bourse_error error;
-    if (!connect_broker(invocation, &status)) {
+    if (!command_connect(invocation, &status)) {
         return status;
     }
     struct trades_view view = {.invocation = invocation, .limit = limit};
@@ -375,7 +375,7 @@ int command_prices(struct invocation *invocation)
     if (!option_duration_ms(invocation, "since", &age_ms)) {
         return BOURSE_USAGE;
     }
-    if (!connect_broker(invocation, &status)) {
+    if (!command_connect(invocation, &status)) {
         return status;
     }
     if (!bourse_whoami(invocation->bourse, &account, &error)) {

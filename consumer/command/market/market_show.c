@@ -46,7 +46,7 @@ int command_providers(struct invocation *invocation)
     static const char *const titles[] = {"PROVIDER", "STATE", "DEVICES", "SLOTS",
                                          "LEASED",   "FREE",  ""};
     int status = 0;
-    if (!connect_broker(invocation, &status)) {
+    if (!command_connect(invocation, &status)) {
         return status;
     }
     struct listing listing = {.list = invocation->json ? json_array() : NULL,
@@ -201,7 +201,7 @@ int command_book(struct invocation *invocation)
     if (option_given(invocation, "follow")) {
         return follow_book(invocation);
     }
-    if (!connect_broker(invocation, &status)) {
+    if (!command_connect(invocation, &status)) {
         return status;
     }
     char *both = needs_of(needs, instrument);
@@ -261,7 +261,7 @@ int command_trades(struct invocation *invocation)
     if (option_given(invocation, "follow")) {
         return follow_trades(invocation, (uint64_t)limit);
     }
-    if (!connect_broker(invocation, &status)) {
+    if (!command_connect(invocation, &status)) {
         return status;
     }
     struct listing listing = {.list = invocation->json ? json_array() : NULL,

@@ -89,7 +89,7 @@ static bool read_rows(struct invocation *invocation, struct rows *rows, int *ret
     struct bourse_error error;
     CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
     bool is_file = access(word, F_OK) == 0;
-    if (!is_file && !resolve_job(invocation, word, id, ret_status)) {
+    if (!is_file && !command_resolve_job(invocation, word, id, ret_status)) {
         return false;
     }
     bool is_good = is_file ? bourse_job_load(word, &job, &error) &&
@@ -118,7 +118,7 @@ int command_history(struct invocation *invocation)
                                          "OUTLIERS", "MEDIAN", "9 OF 10"};
     static const char *const pace_titles[] = {"DEVICE", "TIMES AS LONG"};
     int status = 0;
-    if (!connect_broker(invocation, &status)) {
+    if (!command_connect(invocation, &status)) {
         return status;
     }
     struct rows rows = {.list = invocation->json ? json_array() : NULL,

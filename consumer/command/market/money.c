@@ -87,7 +87,7 @@ static int show_account(struct invocation *invocation, bool with_balance, bool w
     if (!option_count(invocation, "limit", 1, ENTRIES_MOST, &limit)) {
         return BOURSE_USAGE;
     }
-    if (!connect_broker(invocation, &status)) {
+    if (!command_connect(invocation, &status)) {
         return status;
     }
     struct bourse_balance balance;
@@ -272,20 +272,20 @@ int command_receipt(struct invocation *invocation)
     uint32_t one = 0;
     bool all = option_given(invocation, "all");
     const char *folder = option_text(invocation, "output", NULL);
-    const char *const subtask = take_subtask_word(invocation);
+    const char *const subtask = tasks_take_word(invocation);
     if (all == (subtask != NULL)) {
         return complain(invocation, BOURSE_USAGE, "give one subtask's INDEX or name, or --all");
     }
     if (all && folder == NULL && !invocation->json) {
         return complain(invocation, BOURSE_USAGE, "--all needs -o DIR");
     }
-    if (!connect_broker(invocation, &status) ||
-        !resolve_job(invocation, invocation->words[0], id, &status)) {
+    if (!command_connect(invocation, &status) ||
+        !command_resolve_job(invocation, invocation->words[0], id, &status)) {
         return status;
     }
     if (!all) {
-        CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = load_tasks(invocation, id);
-        if (!resolve_subtask(invocation, id, tasks, subtask, &one, &status)) {
+        CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = tasks_load(invocation, id);
+        if (!tasks_resolve(invocation, id, tasks, subtask, &one, &status)) {
             return status;
         }
     }

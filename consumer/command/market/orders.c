@@ -237,11 +237,11 @@ static int order_replace(struct invocation *invocation)
         return complain(invocation, BOURSE_USAGE,
                         "order replace: give --cap or --value; a limit is one or the other");
     }
-    if (!connect_broker(invocation, &status)) {
+    if (!command_connect(invocation, &status)) {
         return status;
     }
     if (strcmp(search.prefix, "last") == 0) {
-        if (!resolve_job(invocation, search.prefix, job, &status)) {
+        if (!command_resolve_job(invocation, search.prefix, job, &status)) {
             return status;
         }
         search.prefix = job;
@@ -460,7 +460,7 @@ static int order_place(struct invocation *invocation)
         ask.to_count = 0;
     }
     int status = BOURSE_OK;
-    if (!connect_broker(invocation, &status)) {
+    if (!command_connect(invocation, &status)) {
         return status;
     }
     struct device_search search = {.wanted = invocation->words[1]};
@@ -524,7 +524,7 @@ int command_order(struct invocation *invocation)
         }
     }
     int status = 0;
-    if (!connect_broker(invocation, &status)) {
+    if (!command_connect(invocation, &status)) {
         return status;
     }
     return is_list ? order_list(invocation) : order_cancel(invocation);

@@ -508,7 +508,7 @@ static json_t *json_operation(enum operation_kind kind, const char *form)
                      operation_class_name(operation_class_of(kind)), "shape", form, "types", types);
 }
 
-int show_operations(struct invocation *invocation)
+int catalogue_show_operations(struct invocation *invocation)
 {
     static const char *const titles[] = {"OPERATION", "CLASS", "SHAPE", "TYPES"};
     struct grid table = grid_of(4, titles, "llll");
@@ -562,7 +562,7 @@ static int no_such_device(struct invocation *invocation, const char *id)
                     plain_text(id), nearest != NULL ? nearest : "");
 }
 
-int show_catalogue(struct invocation *invocation)
+int catalogue_show(struct invocation *invocation)
 {
     const char *text = option_text(invocation, "estimate", NULL);
     const char *samples = option_text(invocation, "samples", NULL);

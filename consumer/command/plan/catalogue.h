@@ -7,9 +7,9 @@
 
 /* Shows the catalogue, or the one device that the command's word names. With --estimate, shows the
  * time of an operation on all devices or on the one. Asks no market. Returns an exit status. */
-int show_catalogue(struct invocation *invocation);
+int catalogue_show(struct invocation *invocation);
 
 /* Lists the operations that can be estimated, with their shapes and types. */
-int show_operations(struct invocation *invocation);
+int catalogue_show_operations(struct invocation *invocation);
 
 #endif

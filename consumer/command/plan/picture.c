@@ -25,7 +25,7 @@ struct picture_style picture_style_of(const struct invocation *invocation, unsig
         .width = width, .ascii = !locale_is_utf8(), .color = invocation->color};
 }
 
-void print_picture(char *text)
+void picture_print(char *text)
 {
     if (text != NULL) {
         (void)printf("\n%s", text);
@@ -37,10 +37,10 @@ bool picture_path(struct invocation *invocation, const char **ret_path, int *ret
 {
     *ret_path = option_text(invocation, "svg", NULL);
     return *ret_path == NULL ||
-           may_replace(invocation, "--svg", *ret_path, "<svg", 4, "picture", ret_status);
+           command_may_replace(invocation, "--svg", *ret_path, "<svg", 4, "picture", ret_status);
 }
 
-bool write_picture(struct invocation *invocation, const char *path, char *text, int *ret_status)
+bool picture_write(struct invocation *invocation, const char *path, char *text, int *ret_status)
 {
     struct problem problem = {.text = ""};
     struct stat facts;

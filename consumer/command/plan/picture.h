@@ -13,13 +13,13 @@ bool picture_width(struct invocation *invocation, unsigned *ret_width);
 struct picture_style picture_style_of(const struct invocation *invocation, unsigned width);
 /* Prints the text after an empty line, and frees it. Prints nothing when `text` is NULL because
  * memory is short. */
-void print_picture(char *text);
+void picture_print(char *text);
 /* Returns true when --svg is absent or names a file that may be written; *ret_path is the file, or
  * NULL. Returns false after a message. */
 bool picture_path(struct invocation *invocation, const char **ret_path, int *ret_status);
 /* Replaces a picture of that name, or writes to a pipe or to the target of a link such as
  * /dev/stdout. Takes `text` over; NULL means that memory is short. Returns false after a
  * message. */
-bool write_picture(struct invocation *invocation, const char *path, char *text, int *ret_status);
+bool picture_write(struct invocation *invocation, const char *path, char *text, int *ret_status);
 
 #endif

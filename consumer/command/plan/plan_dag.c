@@ -580,7 +580,7 @@ static int write_svg(struct plan *plan, const char *path)
     picture->note = plan->is_contended ? "Planned: nothing has run. Links carry one transfer at a "
                                          "time."
                                        : "Planned: nothing has run.";
-    (void)write_picture(plan->invocation, path, picture_svg(picture), &status);
+    (void)picture_write(plan->invocation, path, picture_svg(picture), &status);
     return status;
 }
 
@@ -588,7 +588,7 @@ static void show_timeline(struct plan *plan, unsigned width)
 {
     CLEANUP(picture_destroy) struct picture *picture = draw(plan);
     const struct picture_style style = picture_style_of(plan->invocation, width);
-    print_picture(picture != NULL ? picture_timeline(picture, &style) : NULL);
+    picture_print(picture != NULL ? picture_timeline(picture, &style) : NULL);
 }
 
 int plan_dag(struct invocation *invocation)

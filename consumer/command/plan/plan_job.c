@@ -1,7 +1,6 @@
 /* This file runs `plan FILE|JOB`, which plans a job on the present offers or the rest of one on its
- * leases. The output has the form of a plan of work (plan_work_show.c): subtasks, devices, a
- * timeline, and the gap to the bound. Nothing has run, and unknown figures are shown as unknown. */
-#include "consumer/command/job/jobs.h"
+ * leases. The output has the form of a plan of work (work_show.c). Unknown figures stay unknown. */
+#include "consumer/command/job/offer.h"
 #include "consumer/command/output.h"
 #include "consumer/command/plan/picture.h"
 #include "consumer/job/job_plan.h"
@@ -578,7 +577,7 @@ static void show_all(const struct planned *planned, unsigned width)
             show_parts(planned);
         }
         show_places(planned);
-        print_picture(draw_text(planned, &style));
+        picture_print(draw_text(planned, &style));
         show_figures(planned);
     } else if (planned->plan->is_too_large) {
         (void)printf("  timeline      none: more than %d subtasks are not laid out one by one\n",
@@ -680,7 +679,7 @@ static int show_json(const struct planned *planned, int status)
 {
     const struct job_plan *plan = planned->plan;
     const struct bourse_job_row *row = row_of(planned);
-    json_t *value = json_offer(&planned->offer);
+    json_t *value = offer_json(&planned->offer);
     (void)json_object_set_new(value, "job", row != NULL ? json_string(row->id) : json_null());
     (void)json_object_set_new(value, "on_leases", json_boolean(plan->is_on_leases));
     if (plan->deal != NULL) {
@@ -715,9 +714,10 @@ static bool load(struct planned *planned, int *ret_status)
     if (access(word, F_OK) == 0 || !may_be_job) {
         const bool is_loaded = bourse_job_load(word, &planned->job, &error);
         *ret_status = is_loaded ? BOURSE_OK : complain_with(invocation, &error);
-        return is_loaded && connect_broker(invocation, ret_status);
+        return is_loaded && command_connect(invocation, ret_status);
     }
-    if (!connect_broker(invocation, ret_status) || !resolve_job(invocation, word, id, ret_status)) {
+    if (!command_connect(invocation, ret_status) ||
+        !command_resolve_job(invocation, word, id, ret_status)) {
         return false;
     }
     if (!bourse_jobs(invocation->bourse, id, &planned->jobs, &error) ||
@@ -771,7 +771,7 @@ static int show(struct planned *planned, unsigned width, const char *svg)
     }
     if (svg != NULL) {
         int written = BOURSE_OK;
-        if (!write_picture(invocation, svg, draw_text(planned, NULL), &written)) {
+        if (!picture_write(invocation, svg, draw_text(planned, NULL), &written)) {
             return written;
         }
     }

@@ -1,6 +1,6 @@
 /* This file serves `plan TEMPLATE --on-offer`. Each free slot of a standing ask is a device at its
  * price, and each provider is a machine. */
-#include "consumer/command/plan/plan_work.h"
+#include "consumer/command/plan/work.h"
 
 #include "base/checked.h"
 #include "consumer/command/output.h"
@@ -120,12 +120,12 @@ static bool add_slots(struct work *work, const struct market *market)
     return ok;
 }
 
-bool add_market(struct work *work, int *ret_status)
+bool work_market(struct work *work, int *ret_status)
 {
     struct invocation *invocation = work->invocation;
     struct bourse_error error;
     struct market market = {.rows = calloc(OFFERS_MOST, sizeof *market.rows)};
-    if (market.rows == NULL || !connect_broker(invocation, ret_status)) {
+    if (market.rows == NULL || !command_connect(invocation, ret_status)) {
         free(market.rows);
         return false;
     }

@@ -2,7 +2,7 @@
  * devices and give the history of steps that are one operation. The market knows the times of tiles
  * of products on devices on offer. Histories are of whole steps, in millionths of the bound
  * (planner/cost/history.h). */
-#include "consumer/command/plan/plan_work.h"
+#include "consumer/command/plan/work.h"
 
 #include "consumer/command/output.h"
 #include "consumer/command/plan/samples.h"
@@ -185,7 +185,7 @@ static int learn_market(struct work *work)
     return BOURSE_OK;
 }
 
-int learn_work(struct work *work)
+int work_learn(struct work *work)
 {
     work->histories = calloc(work->steps->step_count * work->set->count, sizeof *work->histories);
     if (work->histories == NULL) {

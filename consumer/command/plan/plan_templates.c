@@ -1,6 +1,6 @@
 /* This file runs `plan --templates`, which lists the templates, or the parameters of a named
  * one. */
-#include "consumer/command/plan/plan_work.h"
+#include "consumer/command/plan/work.h"
 
 #include "consumer/command/output.h"
 #include "planner/templates/template_list.h"

@@ -29,7 +29,7 @@ static char *help_of(const struct command *command)
     size_t length = 0;
     FILE *to = open_memstream(&text, &length);
     ck_assert_ptr_nonnull(to);
-    print_help(to, command);
+    command_print_help(to, command);
     ck_assert_int_eq(fclose(to), 0);
     return text;
 }
@@ -43,7 +43,7 @@ START_TEST(every_command_of_the_manual_exists)
         "help",       "devices", "report",  "providers", "book",   "order",  "watch",
         "completion", "trades",  "prices",  "history",   "judge"};
     size_t count = 0;
-    (void)commands(&count);
+    (void)command_list(&count);
     ck_assert_uint_eq(count, sizeof promised / sizeof *promised);
     for (size_t i = 0; i < count; i++) {
         ck_assert_msg(command_find(promised[i]) != NULL, "%s", promised[i]);
@@ -55,7 +55,7 @@ END_TEST
 START_TEST(help_names_every_command_and_every_option)
 {
     size_t count = 0;
-    const struct command *all = commands(&count);
+    const struct command *all = command_list(&count);
     char *whole = help_of(NULL);
     for (size_t i = 0; i < count; i++) {
         ck_assert_msg(strstr(whole, all[i].summary) != NULL, "%s", all[i].name);
@@ -76,8 +76,8 @@ START_TEST(no_command_has_an_option_or_a_letter_twice)
 {
     size_t count = 0;
     size_t common_count = 0;
-    const struct command *all = commands(&count);
-    const struct option_spec *common = common_options(&common_count);
+    const struct command *all = command_list(&count);
+    const struct option_spec *common = command_common_options(&common_count);
     for (size_t i = 0; i < count; i++) {
         const struct option_spec *options = all[i].options;
         for (size_t k = 0; k < all[i].option_count; k++) {
@@ -102,7 +102,7 @@ START_TEST(the_manual_page_has_every_command_and_option)
 {
     char *page = read_whole(BOURSE_SOURCE_DIR "/docs/man/bourse.1");
     size_t count = 0;
-    const struct command *all = commands(&count);
+    const struct command *all = command_list(&count);
     for (size_t i = 0; i < count; i++) {
         char line[64];
         (void)snprintf(line, sizeof line, ".It Cm %s", all[i].name);
@@ -120,7 +120,7 @@ START_TEST(templates_are_in_the_manual_page_and_in_help)
 {
     char *page = read_whole(BOURSE_SOURCE_DIR "/docs/man/bourse.1");
     size_t count = 0;
-    const struct command *all = templates(&count);
+    const struct command *all = command_templates(&count);
     ck_assert_uint_gt(count, 0);
     for (size_t i = 0; i < count; i++) {
         char line[64];
@@ -135,8 +135,8 @@ START_TEST(templates_are_in_the_manual_page_and_in_help)
         }
         free(help);
     }
-    ck_assert_ptr_eq(template_find("matmul"), all);
-    ck_assert_ptr_null(template_find("xz"));
+    ck_assert_ptr_eq(command_template_find("matmul"), all);
+    ck_assert_ptr_null(command_template_find("xz"));
     free(page);
 }
 END_TEST
@@ -381,7 +381,7 @@ START_TEST(options_are_read_with_their_units)
                     NULL};
     ck_assert_int_eq(setenv("HOME", "/nonexistent", 1), 0);
     ck_assert_int_eq(unsetenv("BOURSE_COLOR"), 0);
-    ck_assert(invocation_parse(&invocation, 10, argv, &status));
+    ck_assert(command_parse(&invocation, 10, argv, &status));
     int64_t value = 0;
     ck_assert(option_money(&invocation, "budget", &value));
     ck_assert_int_eq(value, 2500000);
@@ -405,7 +405,7 @@ static bool parse(struct invocation *invocation, const char *const *words, int c
     memset(invocation, 0, sizeof *invocation);
     ck_assert_int_eq(setenv("HOME", "/nonexistent", 1), 0);
     ck_assert_int_eq(unsetenv("BOURSE_COLOR"), 0);
-    return invocation_parse(invocation, count, argv, ret_status);
+    return command_parse(invocation, count, argv, ret_status);
 }
 
 START_TEST(matmul_is_a_template_only_as_the_first_word_after_run)

@@ -20,7 +20,7 @@ START_TEST(leases_of_one_device_are_one_row)
                                           lease("ada", "cpu", 3), lease("bob", "cpu", 4)};
     const uint32_t tiles[] = {2, 1, 2, 3};
     struct device_share shares[4];
-    ck_assert_uint_eq(device_shares(leases, 4, tiles, shares), 3);
+    ck_assert_uint_eq(shares_by_device(leases, 4, tiles, shares), 3);
     ck_assert_str_eq(shares[0].device, "cpu");
     ck_assert_uint_eq(shares[0].tiles, 4);
     ck_assert_uint_eq(shares[0].others, 1);
@@ -39,10 +39,10 @@ START_TEST(who_made_no_tiles_is_no_provider_of_the_product)
                                           lease("bob", "cpu", 0)};
     const uint32_t tiles[] = {2, 0, 0};
     struct device_share shares[3];
-    ck_assert_uint_eq(device_shares(leases, 3, tiles, shares), 3);
+    ck_assert_uint_eq(shares_by_device(leases, 3, tiles, shares), 3);
     ck_assert_uint_eq(shares[1].others, 2);
     ck_assert_uint_eq(shares_providers(shares, 3), 1);
-    ck_assert_uint_eq(device_shares(leases, 0, tiles, shares), 0);
+    ck_assert_uint_eq(shares_by_device(leases, 0, tiles, shares), 0);
     ck_assert_uint_eq(shares_providers(shares, 0), 0);
 }
 END_TEST

@@ -1,4 +1,4 @@
-#include "consumer/command/local/children.h"
+#include "consumer/command/local/child.h"
 
 #include "runtime/files.h"
 #include "runtime/process.h"
@@ -201,8 +201,8 @@ static bool list_path(const char *folder, char ret_path[PATH_SIZE])
     return length > 0 && length < PATH_SIZE;
 }
 
-bool children_write(const char *folder, const struct child *children, size_t count,
-                    struct problem *ret_problem)
+bool child_list_write(const char *folder, const struct child *children, size_t count,
+                      struct problem *ret_problem)
 {
     char path[PATH_SIZE];
     char text[LIST_BYTES_MAX];
@@ -215,8 +215,8 @@ bool children_write(const char *folder, const struct child *children, size_t cou
     return list_path(folder, path) && file_write(path, text, used, 0600, ret_problem);
 }
 
-bool children_read(const char *folder, struct child ret_children[CHILDREN_MAX], size_t *ret_count,
-                   struct problem *ret_problem)
+bool child_list_read(const char *folder, struct child ret_children[CHILDREN_MAX], size_t *ret_count,
+                     struct problem *ret_problem)
 {
     char path[PATH_SIZE];
     uint8_t *text = NULL;

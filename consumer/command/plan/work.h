@@ -1,8 +1,8 @@
-/* consumer/command/plan/plan_work.h runs `bourse plan TEMPLATE` and `plan --file`. Each plans the
- * work of a template, on named devices or on those of the market. plan_work.c reads the request and
- * has it planned (planner/layout/plan.h); plan_work_show.c and plan_work_json.c show the plan. */
-#ifndef BOURSE_CONSUMER_COMMAND_PLAN_PLAN_WORK_H
-#define BOURSE_CONSUMER_COMMAND_PLAN_PLAN_WORK_H
+/* consumer/command/plan/work.h runs `bourse plan TEMPLATE` and `plan --file`. Each plans the
+ * work of a template, on named devices or on those of the market. work.c reads the request and
+ * has it planned (planner/layout/plan.h); work_show.c and work_json.c show the plan. */
+#ifndef BOURSE_CONSUMER_COMMAND_PLAN_WORK_H
+#define BOURSE_CONSUMER_COMMAND_PLAN_WORK_H
 
 #include "consumer/command/command.h"
 #include "formats/plan_file.h"
@@ -35,13 +35,13 @@ int plan_work(struct invocation *invocation);
 int plan_templates(struct invocation *invocation);
 /* Adds the devices on offer for `--devices market`; each provider is a machine. Returns false after
  * a message. */
-bool add_market(struct work *work, int *ret_status);
+bool work_market(struct work *work, int *ret_status);
 /* Adds the measured times of steps on devices: from `--samples`, and from the market for devices on
  * offer. Steps and devices exist before the call. Returns the exit status. */
-int learn_work(struct work *work);
+int work_learn(struct work *work);
 
 /* Returns true when a word names a template, or the options are for one. */
-bool is_work(const struct invocation *invocation);
+bool work_is_requested(const struct invocation *invocation);
 
 /* ---- what tables and JSON have in common */
 
@@ -64,9 +64,9 @@ bool work_lacks_rate(const struct work *work, const struct plan_row *row);
  * all needed figures are known. */
 const char *work_lacks(const struct work *work, uint32_t device);
 
-void show_work(const struct work *work, unsigned width);
-int show_work_json(const struct work *work);
+void work_show(const struct work *work, unsigned width);
+int work_show_json(const struct work *work);
 /* Returns the timeline's text, or NULL when memory is short; the caller frees it. */
-char *draw_work(const struct work *work, const struct picture_style *style); /* NULL: as SVG */
+char *work_draw(const struct work *work, const struct picture_style *style); /* NULL: as SVG */
 
 #endif

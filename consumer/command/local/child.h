@@ -1,10 +1,10 @@
-/* consumer/command/local/children.h starts, watches and reliably stops the processes of an embedded
+/* consumer/command/local/child.h starts, watches and reliably stops the processes of an embedded
  * market.
  *
  * A process is known by its number and its start time, so that a reused number is never mistaken
  * for it. The file `up.pids` in the market's folder lists the processes for `bourse down`. */
-#ifndef BOURSE_CONSUMER_COMMAND_LOCAL_CHILDREN_H
-#define BOURSE_CONSUMER_COMMAND_LOCAL_CHILDREN_H
+#ifndef BOURSE_CONSUMER_COMMAND_LOCAL_CHILD_H
+#define BOURSE_CONSUMER_COMMAND_LOCAL_CHILD_H
 
 #include "base/problem.h"
 
@@ -40,10 +40,10 @@ struct child child_self(void);
 
 /* The processes are listed in the order of their end: up (in the foreground), provider, broker. */
 enum { CHILDREN_MAX = 3 };
-bool children_write(const char *folder, const struct child *children, size_t count,
-                    struct problem *ret_problem);
+bool child_list_write(const char *folder, const struct child *children, size_t count,
+                      struct problem *ret_problem);
 /* Reads the listed processes that still run. Returns false only when the list cannot be read. */
-bool children_read(const char *folder, struct child ret_children[CHILDREN_MAX], size_t *ret_count,
-                   struct problem *ret_problem);
+bool child_list_read(const char *folder, struct child ret_children[CHILDREN_MAX], size_t *ret_count,
+                     struct problem *ret_problem);
 
 #endif

@@ -37,7 +37,7 @@ struct option_set command_options(const struct command *command)
         set.items[set.count++] = &command->options[i];
     }
     size_t count = 0;
-    const struct option_spec *common = common_options(&count);
+    const struct option_spec *common = command_common_options(&count);
     for (size_t i = 0; i < count; i++) {
         bool hidden = (command->flags & COMMAND_OFFLINE) != 0 && is_online(common[i].name);
         if (!hidden && set_find(&set, common[i].name) == NULL) {
@@ -116,14 +116,14 @@ static void print_command_help(FILE *to, const struct command *command)
     }
 }
 
-void print_help(FILE *to, const struct command *command)
+void command_print_help(FILE *to, const struct command *command)
 {
     if (command != NULL) {
         print_command_help(to, command);
         return;
     }
     size_t count = 0;
-    const struct command *all = commands(&count);
+    const struct command *all = command_list(&count);
     (void)fputs("usage: bourse COMMAND [OPTIONS] [ARGUMENTS]\n\n"
                 "Runs programs on whatever is cheapest and fast enough on a market for "
                 "compute.\n\ncommands:\n",
@@ -138,11 +138,11 @@ void print_help(FILE *to, const struct command *command)
 
 /* ---------------------------------------------------------------- parsing */
 
-int unknown_command(struct invocation *invocation, const char *word)
+int command_unknown(struct invocation *invocation, const char *word)
 {
     const char *names[NAMES_MAX];
     size_t count = 0;
-    const struct command *all = commands(&count);
+    const struct command *all = command_list(&count);
     assert(count <= NAMES_MAX);
     if (word[0] == '-') {
         return complain(invocation, BOURSE_USAGE,
@@ -263,7 +263,7 @@ static bool parse_template(struct invocation *invocation, int *ret_status)
 {
     bool may_be = strcmp(invocation->command->name, "run") == 0 && invocation->word_count > 0 &&
                   strcmp(invocation->words[-1], "--") != 0;
-    const struct command *template = may_be ? template_find(invocation->words[0]) : NULL;
+    const struct command *template = may_be ? command_template_find(invocation->words[0]) : NULL;
     if (template == NULL) {
         return true;
     }
@@ -347,11 +347,11 @@ static bool asks_json(int argc, char **argv)
     return false;
 }
 
-bool invocation_parse(struct invocation *invocation, int argc, char **argv, int *ret_status)
+bool command_parse(struct invocation *invocation, int argc, char **argv, int *ret_status)
 {
     invocation->json = asks_json(argc, argv);
     if (argc < 2) {
-        print_help(stderr, NULL);
+        command_print_help(stderr, NULL);
         *ret_status = BOURSE_USAGE;
         return false;
     }
@@ -363,7 +363,7 @@ bool invocation_parse(struct invocation *invocation, int argc, char **argv, int 
     }
     invocation->command = command_find(word);
     if (invocation->command == NULL) {
-        *ret_status = unknown_command(invocation, word);
+        *ret_status = command_unknown(invocation, word);
         return false;
     }
     if (!parse_options(invocation, argc - 1, argv + 1, ret_status) ||
@@ -371,7 +371,7 @@ bool invocation_parse(struct invocation *invocation, int argc, char **argv, int 
         return false;
     }
     if (option_given(invocation, "help")) {
-        print_help(stdout, invocation->command);
+        command_print_help(stdout, invocation->command);
         *ret_status = BOURSE_OK;
         return false;
     }

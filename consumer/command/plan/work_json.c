@@ -1,6 +1,6 @@
-/* This file writes a plan of work as JSON. The object has all of plan_work_show.c, and what the
+/* This file writes a plan of work as JSON. The object has all of work_show.c, and what the
  * tables leave out. */
-#include "consumer/command/plan/plan_work.h"
+#include "consumer/command/plan/work.h"
 
 #include "consumer/command/output.h"
 #include "planner/layout/queues.h"
@@ -194,7 +194,7 @@ static json_t *json_values(const struct work *work)
     return value;
 }
 
-int show_work_json(const struct work *work)
+int work_show_json(const struct work *work)
 {
     const struct plan *plan = work->plan;
     json_t *forms = json_object();

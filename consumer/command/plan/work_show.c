@@ -1,6 +1,6 @@
 /* This file shows a plan of work with its rows, devices, forms and figures, as tables and a
  * timeline. Nothing has run: every time is an estimate with its source beside it. */
-#include "consumer/command/plan/plan_work.h"
+#include "consumer/command/plan/work.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -280,7 +280,7 @@ static char *draw_pieces(const struct work *work, const struct picture_style *st
     return style != NULL ? picture_timeline(picture, style) : picture_svg(picture);
 }
 
-char *draw_work(const struct work *work, const struct picture_style *style)
+char *work_draw(const struct work *work, const struct picture_style *style)
 {
     const struct plan *plan = work->plan;
     size_t most = plan->row_count + 2 * plan->wait_count + 1;
@@ -800,13 +800,13 @@ static void show_head(const struct work *work)
     (void)printf("\n\n");
 }
 
-void show_work(const struct work *work, unsigned width)
+void work_show(const struct work *work, unsigned width)
 {
     const struct picture_style style = picture_style_of(work->invocation, width);
     show_head(work);
     show_rows(work);
     show_devices(work);
-    print_picture(draw_work(work, &style));
+    picture_print(work_draw(work, &style));
     show_forms(work);
     show_figures(work);
 }

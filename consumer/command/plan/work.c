@@ -1,4 +1,4 @@
-#include "consumer/command/plan/plan_work.h"
+#include "consumer/command/plan/work.h"
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -312,7 +312,7 @@ static int refuse_devices(const struct work *work, enum device_set_status status
                : refuse(work, BOURSE_USAGE, "", device_set_status_name(status), problem->text);
 }
 
-static int add_named(struct work *work)
+static int add_list(struct work *work)
 {
     const struct device_list *list = &work->request.devices;
     for (size_t i = 0; i < list->part_count; i++) {
@@ -374,7 +374,7 @@ static int make_devices(struct work *work)
     if (work->set == NULL) {
         return no_memory(work);
     }
-    if (request->is_market ? !add_market(work, &status) : (status = add_named(work)) != BOURSE_OK) {
+    if (request->is_market ? !work_market(work, &status) : (status = add_list(work)) != BOURSE_OK) {
         return status;
     }
     if (work->set->count == 0) {
@@ -547,7 +547,7 @@ static int make_plan(struct work *work)
                   plan_status_name(status), fault.problem.text);
 }
 
-bool is_work(const struct invocation *invocation)
+bool work_is_requested(const struct invocation *invocation)
 {
     static const char *const of_work[] = {"file", "devices", "templates"};
     if (invocation->word_count == 0 && option_given(invocation, "on-offer")) {
@@ -570,7 +570,7 @@ static int make_work(struct work *work)
     status = status == BOURSE_OK ? make_devices(work) : status;
     status = status == BOURSE_OK ? add_risks(work) : status;
     status = status == BOURSE_OK ? place_steps(work) : status;
-    status = status == BOURSE_OK ? learn_work(work) : status;
+    status = status == BOURSE_OK ? work_learn(work) : status;
     return status == BOURSE_OK ? make_plan(work) : status;
 }
 
@@ -596,14 +596,14 @@ int plan_work(struct invocation *invocation)
         status = make_work(&work);
     }
     if (status == BOURSE_OK && svg != NULL) {
-        (void)write_picture(invocation, svg, draw_work(&work, NULL), &status);
+        (void)picture_write(invocation, svg, work_draw(&work, NULL), &status);
     }
     if (status == BOURSE_OK && invocation->json) {
-        status = show_work_json(&work);
+        status = work_show_json(&work);
     } else if (status == BOURSE_OK && invocation->quiet) {
         (void)printf("%.9g\n", work.plan->total.makespan_s.value);
     } else if (status == BOURSE_OK) {
-        show_work(&work, width);
+        work_show(&work, width);
     }
     work_fini(&work);
     return status;

@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "consumer/client/bourse.h"
-#include "consumer/job/expand.h"
+#include "consumer/job/input_list.h"
 #include "consumer/job/order.h"
 #include "formats/job.h"
 #include "formats/tar.h"

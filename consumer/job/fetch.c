@@ -81,7 +81,7 @@ struct fetch {
     struct bourse *client;
     const Bourse__V1__Manifest *manifest;
     const char *folder;
-    struct places *places; /* NULL until the first output arrives */
+    struct place_folder *places; /* NULL until the first output arrives */
     /* Tree of the written paths, by their hash. Two subtasks must not share a path. */
     void *taken;
     bourse_fetch_progress *progress;
@@ -191,7 +191,7 @@ static bool fetch_output(struct fetch *fetch, uint32_t index, const struct bours
     }
     struct problem problem = {.text = ""};
     if (fetch->places == NULL) {
-        fetch->places = places_open(fetch->folder, &problem);
+        fetch->places = place_folder_open(fetch->folder, &problem);
     }
     if (fetch->places == NULL) {
         return client_fail(fetch->error, BOURSE_LOCAL, "%s", problem.text);
@@ -314,9 +314,9 @@ bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
     tdestroy(fetch.taken, free);
     /* Whole files stay, whatever ended the rest. */
     const bool settled =
-        fetch.places == NULL || places_settle(fetch.places, &problem) == PLACE_WRITTEN;
+        fetch.places == NULL || place_folder_settle(fetch.places, &problem) == PLACE_WRITTEN;
     if (fetch.places != NULL) {
-        places_close(&fetch.places);
+        place_folder_close(&fetch.places);
     }
     if (listed && !fetch.failed && !settled) {
         return client_fail(ret_error, BOURSE_LOCAL, "%s", problem.text);

@@ -159,7 +159,7 @@ static bool expand_files(const char *folder, const struct job_strings *files,
                          struct input_list *list, struct problem *ret_problem)
 {
     for (size_t i = 0; i < files->count; i++) {
-        if (!expand_file(folder, files->items[i], list, ret_problem)) {
+        if (!input_list_add_file(folder, files->items[i], list, ret_problem)) {
             return false;
         }
     }
@@ -193,13 +193,14 @@ static bool find_source(struct bourse_job *job, const char *folder, const char *
     struct problem problem = {.text = ""};
     if (file->source == TEMPLATE_LINES) {
         CLEANUP(input_list_fini) struct input_list lines = {.items = NULL};
-        if (!expand_file(folder, file->lines, &lines, &problem) ||
+        if (!input_list_add_file(folder, file->lines, &lines, &problem) ||
             !input_list_look(&lines, 0, &problem)) {
             return input_failed(file_name, file->source_line, "lines", &problem, error);
         }
     }
     if (file->source == TEMPLATE_EACH &&
-        (!expand_patterns(folder, file->each.items, file->each.count, &job->own, &problem) ||
+        (!input_list_add_patterns(folder, file->each.items, file->each.count, &job->own,
+                                  &problem) ||
          !input_list_look(&job->own, 0, &problem))) {
         return input_failed(file_name, file->source_line, "each", &problem, error);
     }
@@ -218,7 +219,7 @@ static bool find_inputs(struct bourse_job *job, const char *folder, const char *
         !input_list_look(&job->shared, 0, &problem)) {
         return input_failed(file_name, file->files_line, "files", &problem, error);
     }
-    if (file->image != NULL && (!expand_file(folder, file->image, &job->image, &problem) ||
+    if (file->image != NULL && (!input_list_add_file(folder, file->image, &job->image, &problem) ||
                                 !check_image(&job->image.items[0], &job->image_has, &problem))) {
         return input_failed(file_name, file->image_line, "image", &problem, error);
     }

@@ -157,7 +157,7 @@ static bool subtasks_of_lines(struct bourse_job *job, const char *folder, struct
     struct problem problem = {.text = ""};
     CLEANUP(input_list_fini) struct input_list found = {.items = NULL};
     size_t length = 0;
-    if (!expand_file(folder, job->file->lines, &found, &problem) ||
+    if (!input_list_add_file(folder, job->file->lines, &found, &problem) ||
         !file_read(found.items[0].path, LINES_BYTES_MAX, (uint8_t **)&subtasks->text, &length,
                    &problem)) {
         return client_fail(error, BOURSE_LOCAL, "lines: %s", problem.text);

@@ -25,7 +25,7 @@ struct waiting { /* a checked file without its name */
     char path[PLACE_PATH_SIZE]; /* for messages */
 };
 
-struct places {
+struct place_folder {
     int root;
     bool has_new_folder; /* the name of a new folder is not durable yet */
     /* This folder has files that were already there. Their writer may have been killed before they
@@ -109,9 +109,9 @@ static bool make_folder(const char *path)
     return mkdir(path, 0777) == 0;
 }
 
-struct places *places_open(const char *folder, struct problem *ret_problem)
+struct place_folder *place_folder_open(const char *folder, struct problem *ret_problem)
 {
-    struct places *places = calloc(1, sizeof *places);
+    struct place_folder *places = calloc(1, sizeof *places);
     char *path = strdup(folder);
     if (places == NULL || path == NULL) {
         problem_set(ret_problem, "out of memory");
@@ -139,7 +139,7 @@ struct places *places_open(const char *folder, struct problem *ret_problem)
 
 /* Opens the folder for the last component of `path` and returns its descriptor; *ret_name is the
  * component. Returns -1 with the status and the problem on failure. */
-static int open_parent(struct places *places, const char *path, const char **ret_name,
+static int open_parent(struct place_folder *places, const char *path, const char **ret_name,
                        enum place_status *ret_status, struct problem *ret_problem)
 {
     int folder = fcntl(places->root, F_DUPFD_CLOEXEC, 0);
@@ -283,7 +283,7 @@ static void forget(struct waiting *waiting)
     (void)close(waiting->folder);
 }
 
-static bool sync_file_systems(const struct places *places)
+static bool sync_file_systems(const struct place_folder *places)
 {
     dev_t last = 0;
     for (size_t i = 0; i < places->count; i++) {
@@ -299,7 +299,7 @@ static bool sync_file_systems(const struct places *places)
     return true;
 }
 
-static bool sync_bytes(const struct places *places)
+static bool sync_bytes(const struct place_folder *places)
 {
     if (places->count >= SYNC_EACH) {
         return sync_file_systems(places);
@@ -312,7 +312,7 @@ static bool sync_bytes(const struct places *places)
     return true;
 }
 
-static bool sync_names(struct places *places)
+static bool sync_names(struct place_folder *places)
 {
     bool good = true;
     if (places->count >= SYNC_EACH || places->has_new_folder) {
@@ -343,7 +343,7 @@ static enum place_status not_durable(struct problem *ret_problem)
     return PLACE_FAILED;
 }
 
-static bool sync_present(struct places *places)
+static bool sync_present(struct place_folder *places)
 {
     if (places->present < 0) {
         return true;
@@ -355,7 +355,7 @@ static bool sync_present(struct places *places)
 }
 
 /* Takes `folder` over. One folder of each file system is enough. */
-static bool note_present(struct places *places, int folder)
+static bool note_present(struct place_folder *places, int folder)
 {
     struct stat status;
     struct stat before;
@@ -374,7 +374,7 @@ static bool note_present(struct places *places, int folder)
     return true;
 }
 
-static enum place_status settle_batch(struct places *places, struct problem *ret_problem)
+static enum place_status settle_batch(struct place_folder *places, struct problem *ret_problem)
 {
     enum place_status status = PLACE_WRITTEN;
     if (!sync_bytes(places)) {
@@ -404,7 +404,7 @@ static enum place_status settle_batch(struct places *places, struct problem *ret
     return status;
 }
 
-enum place_status places_settle(struct places *places, struct problem *ret_problem)
+enum place_status place_folder_settle(struct place_folder *places, struct problem *ret_problem)
 {
     enum place_status status = settle_batch(places, ret_problem);
     if (!sync_present(places) && status == PLACE_WRITTEN) {
@@ -413,9 +413,9 @@ enum place_status places_settle(struct places *places, struct problem *ret_probl
     return status;
 }
 
-void places_close(struct places **self)
+void place_folder_close(struct place_folder **self)
 {
-    struct places *places = *self;
+    struct place_folder *places = *self;
     if (places == NULL) {
         return;
     }
@@ -457,9 +457,9 @@ static enum place_status fill_file(struct waiting *waiting, const struct hash32 
     return status;
 }
 
-enum place_status place_file(struct places *places, const char *path, const struct hash32 *hash,
-                             uint64_t size, place_fill *fill, void *context,
-                             struct problem *ret_problem)
+enum place_status place_file(struct place_folder *places, const char *path,
+                             const struct hash32 *hash, uint64_t size, place_fill *fill,
+                             void *context, struct problem *ret_problem)
 {
     if (!is_plain_path(path) || strlen(path) >= PLACE_PATH_SIZE) {
         problem_set(ret_problem, "'%s' is not a plain relative path", shown(path).text);

@@ -31,12 +31,12 @@ bool place_path(const char *input, bool single, uint32_t index, const char *outp
 /* Makes the path of a task's output: TASK/output. */
 bool place_path_of_task(const char *task, const char *output, char ret_path[PLACE_PATH_SIZE]);
 
-struct places; /* an output folder, and its files that wait for names */
+struct place_folder; /* an output folder, and its files that wait for names */
 
 /* Opens the output folder and makes it, with its parents, when absent. Returns NULL and the problem
- * on failure. places_close discards unsettled files. */
-struct places *places_open(const char *folder, struct problem *ret_problem);
-void places_close(struct places **self);
+ * on failure. place_folder_close discards unsettled files. */
+struct place_folder *place_folder_open(const char *folder, struct problem *ret_problem);
+void place_folder_close(struct place_folder **self);
 
 /* Writes the content into `fd` from offset 0. Returns false when it cannot; the function reports
  * the reason itself. */
@@ -50,13 +50,13 @@ enum place_status {
     PLACE_WRONG,    /* the hash of the content differs */
     PLACE_FAILED,   /* the file system failed, see the problem */
 };
-/* Writes one file. The caller gives each path once between two calls of places_settle. */
-enum place_status place_file(struct places *places, const char *path, const struct hash32 *hash,
-                             uint64_t size, place_fill *fill, void *context,
-                             struct problem *ret_problem);
+/* Writes one file. The caller gives each path once between two calls of place_folder_settle. */
+enum place_status place_file(struct place_folder *places, const char *path,
+                             const struct hash32 *hash, uint64_t size, place_fill *fill,
+                             void *context, struct problem *ret_problem);
 /* Makes every written file and its name durable, and PRESENT files too. Returns WRITTEN, or the
  * status and problem of the first file that failed, OCCUPIED or FAILED. The other files are in
  * place then. place_file settles by itself when a batch is full. */
-enum place_status places_settle(struct places *places, struct problem *ret_problem);
+enum place_status place_folder_settle(struct place_folder *places, struct problem *ret_problem);
 
 #endif

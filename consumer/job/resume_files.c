@@ -107,8 +107,8 @@ static bool find(const struct search *search, const struct wanted *wanted, struc
         return false;
     }
     const size_t before = found->count;
-    bool good = expand_file(is_image ? "." : search->folder,
-                            is_image ? search->image : wanted->name, found, problem) &&
+    bool good = input_list_add_file(is_image ? "." : search->folder,
+                                    is_image ? search->image : wanted->name, found, problem) &&
                 is_the_one(found, wanted, problem);
     if (!good && found->count > before) {
         free(found->items[--found->count].path);

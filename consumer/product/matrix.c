@@ -1,7 +1,7 @@
 #include "consumer/product/matrix.h"
 
 #include "base/text.h"
-#include "consumer/job/expand.h"
+#include "consumer/job/input_list.h"
 #include "runtime/files.h"
 
 #include <assert.h>

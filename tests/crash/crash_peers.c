@@ -79,16 +79,16 @@ static bool fill(void *context, int fd)
 static enum place_status place(struct problem *problem)
 {
     problem->text[0] = '\0';
-    struct places *places = places_open(root, problem);
+    struct place_folder *places = place_folder_open(root, problem);
     if (places == NULL) {
         return PLACE_FAILED;
     }
     enum place_status status =
         place_file(places, "a/result", &content_hash, SIZE, fill, NULL, problem);
     if (status == PLACE_WRITTEN) {
-        status = places_settle(places, problem);
+        status = place_folder_settle(places, problem);
     }
-    places_close(&places);
+    place_folder_close(&places);
     return status;
 }
 

@@ -19,7 +19,7 @@
 enum { MANY = 70, BATCH = 64 };
 
 static char here[64];
-static struct places *places;
+static struct place_folder *places;
 
 /* What was asked of the disk, in order: b bytes of a file synced, f a folder, S the file system, r
  * a name given. */
@@ -66,7 +66,7 @@ static void setup(void)
     ck_assert_ptr_nonnull(mkdtemp(here));
     ck_assert_int_eq(chdir(here), 0);
     struct problem problem;
-    places = places_open("out", &problem);
+    places = place_folder_open("out", &problem);
     ck_assert_ptr_nonnull(places);
     sync_error = 0;
 }
@@ -81,7 +81,7 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 
 static void teardown(void)
 {
-    places_close(&places);
+    place_folder_close(&places);
     ck_assert_int_eq(chdir("/"), 0);
     ck_assert_int_eq(nftw(here, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
@@ -104,7 +104,7 @@ static enum place_status place(const char *path, const char *text, struct proble
     struct hash32 hash = sha256_of(text, strlen(text));
     enum place_status status = place_file(places, path, &hash, strlen(text), fill_text,
                                           (char *)(uintptr_t)text, ret_problem);
-    return status == PLACE_WRITTEN ? places_settle(places, ret_problem) : status;
+    return status == PLACE_WRITTEN ? place_folder_settle(places, ret_problem) : status;
 }
 
 static void ck_content(const char *path, const char *expected)
@@ -278,11 +278,11 @@ START_TEST(a_name_is_given_to_durable_bytes_and_is_durable_itself)
     ck_assert_str_eq(asked, "brf");
     asked[0] = '\0';
     ck_assert_int_eq(place("b", "second", &problem), PLACE_PRESENT);
-    ck_assert_int_eq(places_settle(places, &problem), PLACE_WRITTEN);
+    ck_assert_int_eq(place_folder_settle(places, &problem), PLACE_WRITTEN);
     ck_assert_str_eq(asked,
                      "S"); /* who gave that name may have been killed before it was durable */
     asked[0] = '\0';
-    ck_assert_int_eq(places_settle(places, &problem), PLACE_WRITTEN);
+    ck_assert_int_eq(place_folder_settle(places, &problem), PLACE_WRITTEN);
     ck_assert_str_eq(asked, ""); /* there was nothing to do */
 }
 END_TEST
@@ -300,7 +300,7 @@ START_TEST(what_is_there_already_costs_one_sync)
     }
     ck_assert_str_eq(asked, "");
     sync_error = EIO;
-    ck_assert_int_eq(places_settle(places, &problem), PLACE_FAILED);
+    ck_assert_int_eq(place_folder_settle(places, &problem), PLACE_FAILED);
     ck_assert_ptr_nonnull(strstr(problem.text, "cannot be made durable"));
     ck_assert_str_eq(asked, "S");
 }
@@ -322,7 +322,7 @@ START_TEST(many_small_files_cost_two_syncs_a_batch)
             place_file(places, path, &hash, 1, fill_text, (char *)(uintptr_t) "x", &problem),
             PLACE_WRITTEN);
     }
-    ck_assert_int_eq(places_settle(places, &problem), PLACE_WRITTEN);
+    ck_assert_int_eq(place_folder_settle(places, &problem), PLACE_WRITTEN);
     ck_assert_str_eq(asked, expected);
     ck_assert_uint_eq(entries("out/0") + entries("out/1") + entries("out/2"), MANY);
 }
@@ -348,7 +348,7 @@ START_TEST(what_was_not_settled_is_gone_after_the_end)
     ck_assert_int_eq(
         place_file(places, "a", &hash, 1, fill_text, (char *)(uintptr_t) "x", &problem),
         PLACE_WRITTEN);
-    places_close(&places);
+    place_folder_close(&places);
     ck_assert_uint_eq(entries("out"), 0);
 }
 END_TEST
@@ -369,7 +369,7 @@ START_TEST(a_name_that_was_taken_meanwhile_is_not_replaced)
     ck_assert_ptr_nonnull(mine);
     ck_assert_int_ge(fputs("mine", mine), 0);
     ck_assert_int_eq(fclose(mine), 0);
-    ck_assert_int_eq(places_settle(places, &problem), PLACE_OCCUPIED);
+    ck_assert_int_eq(place_folder_settle(places, &problem), PLACE_OCCUPIED);
     ck_assert_ptr_nonnull(strstr(problem.text, "b: "));
     ck_content("out/a", "x");
     ck_content("out/b", "mine");

@@ -1,4 +1,4 @@
-/* consumer/job/expand.h turns patterns and names of a job file into files on this machine. The
+/* consumer/job/input_list.h turns patterns and names of a job file into files on this machine. The
  * header is not installed.
  *
  * A pattern is a glob as in the shell (*, ?, [...]); only a dot matches a leading dot. A pattern is
@@ -9,8 +9,8 @@
  * A file's *name* is its name in the job's work folder: the matched path without a leading "/",
  * "./" or "../". A name must be a plain relative UTF-8 path; any other name is refused, not
  * repaired. */
-#ifndef BOURSE_CONSUMER_JOB_EXPAND_H
-#define BOURSE_CONSUMER_JOB_EXPAND_H
+#ifndef BOURSE_CONSUMER_JOB_INPUT_LIST_H
+#define BOURSE_CONSUMER_JOB_INPUT_LIST_H
 
 #include "base/id.h"
 #include "base/problem.h"
@@ -38,11 +38,11 @@ void input_list_fini(struct input_list *list);
 /* Appends the files that `patterns` match, sorted, each once. A pattern without a match is a
  * problem that names the pattern. `folder` is "." or the job file's folder. A failed call may leave
  * files in the list. */
-bool expand_patterns(const char *folder, char *const *patterns, size_t count,
-                     struct input_list *list, struct problem *ret_problem);
+bool input_list_add_patterns(const char *folder, char *const *patterns, size_t count,
+                             struct input_list *list, struct problem *ret_problem);
 /* Appends one file by its name, which is not a pattern. */
-bool expand_file(const char *folder, const char *name, struct input_list *list,
-                 struct problem *ret_problem);
+bool input_list_add_file(const char *folder, const char *name, struct input_list *list,
+                         struct problem *ret_problem);
 
 /* Opens a regular file and returns its descriptor, or -1 with the problem. A symbolic link as last
  * component is refused. */

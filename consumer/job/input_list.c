@@ -1,4 +1,4 @@
-#include "consumer/job/expand.h"
+#include "consumer/job/input_list.h"
 
 #include "base/sha256.h"
 #include "base/text.h"
@@ -201,8 +201,8 @@ static bool sort_unique(struct input_list *list, size_t from, struct problem *re
     return ok;
 }
 
-bool expand_patterns(const char *folder, char *const *patterns, size_t count,
-                     struct input_list *list, struct problem *ret_problem)
+bool input_list_add_patterns(const char *folder, char *const *patterns, size_t count,
+                             struct input_list *list, struct problem *ret_problem)
 {
     size_t from = list->count;
     for (size_t i = 0; i < count; i++) {
@@ -213,8 +213,8 @@ bool expand_patterns(const char *folder, char *const *patterns, size_t count,
     return sort_unique(list, from, ret_problem);
 }
 
-bool expand_file(const char *folder, const char *name, struct input_list *list,
-                 struct problem *ret_problem)
+bool input_list_add_file(const char *folder, const char *name, struct input_list *list,
+                         struct problem *ret_problem)
 {
     char path[PATH_BYTES_MAX];
     char prefix[PATH_BYTES_MAX];

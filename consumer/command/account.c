@@ -1,6 +1,6 @@
 /* This file runs the commands join, key, admin, config, version and help. */
 #include "consumer/client/names.h"
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -55,7 +55,7 @@ int command_join(struct invocation *invocation)
                               "was given then; no invitation is redeemed now\n");
     }
     if (invocation->json) {
-        return print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "account", account.key,
+        return json_print(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "account", account.key,
                                     "name", account.name, "roles", roles, "market", market, "key",
                                     key_path, "log_key", account.verifier, "redeemed",
                                     account.was_known ? 0 : 1),
@@ -67,8 +67,8 @@ int command_join(struct invocation *invocation)
     }
     (void)printf("account  %s %s\nroles    %s\nkey      %s (keep it private, and a copy of it "
                  "safe)\nmarket   %s\n",
-                 account.key, plain_text(account.name), roles, plain_text(key_path),
-                 plain_text(market));
+                 account.key, cell_plain(account.name), roles, cell_plain(key_path),
+                 cell_plain(market));
     return BOURSE_OK;
 }
 
@@ -86,7 +86,7 @@ static bool own_key(const char *path, struct identity **ret_identity, struct pro
         return false;
     }
     (void)fprintf(stderr, "new key in %s; keep it private, and a copy of it safe\n",
-                  plain_text(path));
+                  cell_plain(path));
     return true;
 }
 
@@ -116,7 +116,7 @@ int command_key(struct invocation *invocation)
         text_hex(identity_key(identity)->bytes, sizeof identity_key(identity)->bytes, text);
     }
     if (invocation->json) {
-        return print_json(json_pack("{s:s}", log ? "log_key" : "account", text), BOURSE_OK);
+        return json_print(json_pack("{s:s}", log ? "log_key" : "account", text), BOURSE_OK);
     }
     (void)puts(text);
     return BOURSE_OK;
@@ -170,7 +170,7 @@ static bool find_account(struct invocation *invocation, const char *text,
         *ret_status =
             complain(invocation, BOURSE_USAGE,
                      "'%.64s' is %s accounts; say which by its key, as in `bourse admin accounts`",
-                     text, count_text(search.matches));
+                     text, cell_count(search.matches));
     }
     memcpy(ret_key, search.found, BOURSE_HEX32_SIZE);
     return search.matches == 1;
@@ -181,7 +181,7 @@ static int done(struct invocation *invocation, bool ok, const struct bourse_erro
     if (!ok) {
         return complain_with(invocation, error);
     }
-    return invocation->json ? print_json(json_pack("{s:b}", "accepted", 1), BOURSE_OK) : BOURSE_OK;
+    return invocation->json ? json_print(json_pack("{s:b}", "accepted", 1), BOURSE_OK) : BOURSE_OK;
 }
 
 static int admin_mint(struct invocation *invocation)
@@ -256,7 +256,7 @@ static int admin_invite(struct invocation *invocation)
         return complain_with(invocation, &error);
     }
     if (invocation->json) {
-        return print_json(json_pack("{s:s}", "invitation", text), BOURSE_OK);
+        return json_print(json_pack("{s:s}", "invitation", text), BOURSE_OK);
     }
     (void)puts(text);
     if (!invocation->quiet) {
@@ -290,12 +290,12 @@ static bool add_account(void *context, const struct bourse_account_row *row)
         (void)puts(row->account);
         return true;
     }
-    const char *cells[] = {count_text(row->number),
+    const char *cells[] = {cell_count(row->number),
                            row->account,
                            row->name,
                            roles,
-                           money_text(row->available_micro),
-                           money_text(row->held_micro),
+                           cell_money(row->available_micro),
+                           cell_money(row->held_micro),
                            row->frozen ? "frozen" : "",
                            row->owner};
     grid_add(&accounts->table, cells);
@@ -317,7 +317,7 @@ static int admin_accounts(struct invocation *invocation)
         return complain_with(invocation, &error);
     }
     if (invocation->json) {
-        return print_json(
+        return json_print(
             json_pack("{s:b, s:o}", "halted", halted ? 1 : 0, "accounts", accounts.list),
             BOURSE_OK);
     }
@@ -420,10 +420,10 @@ static int admin_bands(struct invocation *invocation)
         return complain_with(invocation, &error);
     }
     if (invocation->json) {
-        return print_json(bands_as_json(bands), BOURSE_OK);
+        return json_print(json_bands(bands), BOURSE_OK);
     }
     if (!invocation->quiet) {
-        print_bands(stdout, bands);
+        listing_print_bands(stdout, bands);
     }
     return BOURSE_OK;
 }
@@ -513,7 +513,7 @@ int command_config(struct invocation *invocation)
                 value, settings_name((enum setting)i),
                 json_pack("{s:s, s:s}", "value", item->value, "origin", item->origin));
         }
-        return print_json(json_pack("{s:o}", "settings", value), BOURSE_OK);
+        return json_print(json_pack("{s:o}", "settings", value), BOURSE_OK);
     }
     static const char *const titles[] = {"SETTING", "VALUE", "ORIGIN"};
     CLEANUP(grid_fini)
@@ -530,7 +530,7 @@ int command_config(struct invocation *invocation)
 int command_version(struct invocation *invocation)
 {
     if (invocation->json) {
-        return print_json(json_pack("{s:s, s:s}", "program", "bourse", "release", bourse_version()),
+        return json_print(json_pack("{s:s, s:s}", "program", "bourse", "release", bourse_version()),
                           BOURSE_OK);
     }
     (void)printf("bourse %s\n", bourse_version());
@@ -553,7 +553,7 @@ static int help_json(void)
                                                     "arguments", all[i].arguments, "summary",
                                                     all[i].summary, "options", options));
     }
-    return print_json(json_pack("{s:o}", "commands", list), BOURSE_OK);
+    return json_print(json_pack("{s:o}", "commands", list), BOURSE_OK);
 }
 
 int command_help(struct invocation *invocation)

@@ -84,10 +84,6 @@ bool option_given(const struct invocation *invocation, const char *name);
 const char *option_text(const struct invocation *invocation, const char *name,
                         const char *fallback); /* value of the last such option */
 
-/* Prints the error, as JSON on stdout with --json, and returns the exit status. */
-int complain_with(struct invocation *invocation, const struct bourse_error *error);
-__attribute__((format(printf, 3, 4))) int
-complain(struct invocation *invocation, enum bourse_status status, const char *format, ...);
 /* Names the command that may have been meant, and returns the exit status. */
 int command_unknown(struct invocation *invocation, const char *word);
 /* Each function reads an option's value and rounds nothing. Returns false after a message about a

@@ -1,6 +1,7 @@
-/* This file holds the steps that most subcommands share, such as connecting, finding a job and
- * reporting an error. */
-#include "consumer/command/output.h"
+/* This file holds the steps that most subcommands share, such as connecting and finding a
+ * job. */
+#include "consumer/command/command.h"
+#include "consumer/command/complain.h"
 
 #include "formats/units.h"
 
@@ -9,52 +10,9 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-int complain_with(struct invocation *invocation, const struct bourse_error *error)
-{
-    int status = bourse_exit_status(error->status);
-    if (!invocation->json) {
-        (void)fflush(stdout);
-        /* docs/errors.md lists the names of refusals. Names of other failures are for programs. */
-        bool refused =
-            error->reject != 0 ||
-            (error->name[0] != '\0' && strcmp(error->name, bourse_status_name(error->status)) != 0);
-        (void)fprintf(stderr, "bourse: %s%s%s\n", refused ? error->name : "", refused ? ": " : "",
-                      error->text);
-        return status;
-    }
-    json_t *value =
-        json_pack("{s:s, s:s, s:i}", "name", error->name, "text", error->text, "exit", status);
-    if (error->reject != 0) {
-        (void)json_object_set_new(value, "code", json_integer(error->reject));
-    }
-    if (error->field[0] != '\0') {
-        (void)json_object_set_new(value, "field", json_string(error->field));
-    }
-    if (error->value != 0 || error->limit != 0) {
-        (void)json_object_set_new(value, "value", json_integer((json_int_t)error->value));
-        (void)json_object_set_new(value, "limit", json_integer((json_int_t)error->limit));
-    }
-    return print_json(json_pack("{s:o}", "error", value), status);
-}
-
-int complain(struct invocation *invocation, enum bourse_status status, const char *format, ...)
-{
-    struct bourse_error error = {.status = status};
-    (void)snprintf(error.name, sizeof error.name, "%s", bourse_status_name(status));
-    char text[sizeof error.text];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments); /* cut, never overrun */
-    va_end(arguments);
-    bourse_printable(text, error.text, sizeof error.text);
-    return complain_with(invocation, &error);
-}
 
 /* A signal interrupts this connection. */
 static struct bourse *volatile connected;

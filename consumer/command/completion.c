@@ -1,6 +1,6 @@
 #include "consumer/command/completion.h"
 
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 #include "planner/cost/catalogue.h"
 #include "planner/cost/operations.h"
 #include "planner/templates/template_list.h"
@@ -628,7 +628,7 @@ int command_completion(struct invocation *invocation)
         status = complain(invocation, BOURSE_USAGE,
                           "no completion for '%s'; there is one for bash, zsh and fish", shell);
     } else if (invocation->json) {
-        status = print_json(json_pack("{s:s, s:s}", "shell", shell, "script", text), BOURSE_OK);
+        status = json_print(json_pack("{s:s, s:s}", "shell", shell, "script", text), BOURSE_OK);
     } else {
         (void)fputs(text, stdout);
     }

@@ -1,5 +1,6 @@
 /* This file parses argv into an invocation, by the table of commands. */
 #include "consumer/command/command.h"
+#include "consumer/command/complain.h"
 
 #include "base/checked.h"
 #include "base/text.h"

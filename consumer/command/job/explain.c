@@ -1,7 +1,7 @@
 /* This file explains one order of this account, a bid of a job's part or an ask, and one
  * subtask. */
 #include "consumer/command/job/jobs.h"
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -53,7 +53,7 @@ static int explain_ask(struct invocation *invocation, const struct bourse_order 
         return complain_with(invocation, &error);
     }
     if (invocation->json) {
-        return print_json(
+        return json_print(
             json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "order", ask->id,
                       "device", ask->device, "text", why.text, "bids", (json_int_t)why.bids,
                       "fitting", (json_int_t)why.fitting, "lasting", (json_int_t)why.lasting,
@@ -62,7 +62,7 @@ static int explain_ask(struct invocation *invocation, const struct bourse_order 
                       "fills_at_micro", json_micro(why.fills_at_micro)),
             BOURSE_OK);
     }
-    (void)printf("%s\n", plain_text(why.text));
+    (void)printf("%s\n", cell_plain(why.text));
     (void)printf("  %u waiting bid%s, %u fit, %u of those in its term, %u of those at its price\n",
                  why.bids, text_plural(why.bids), why.fitting, why.lasting, why.paying);
     if (why.ahead >= 0) {
@@ -71,7 +71,7 @@ static int explain_ask(struct invocation *invocation, const struct bourse_order 
     }
     if (why.fills_at_micro >= 0) {
         (void)printf("  `bourse order replace %.8s --price %s` fills it now\n", ask->id,
-                     money_text(why.fills_at_micro));
+                     cell_money(why.fills_at_micro));
     }
     return BOURSE_OK;
 }
@@ -87,7 +87,7 @@ static int explain_bid(struct invocation *invocation, const struct bourse_order 
         json_t *value = json_explanation(&explanation);
         (void)json_object_set_new(value, "job", json_string(bid->job));
         (void)json_object_set_new(value, "order", json_string(bid->id));
-        return print_json(value, BOURSE_OK);
+        return json_print(value, BOURSE_OK);
     }
     jobs_print_explanation(stdout, &explanation);
     return BOURSE_OK;
@@ -115,7 +115,7 @@ static int explain_subtask_end(struct invocation *invocation, const char *id, ui
     struct bourse_error error;
     int status = 0;
     uint32_t same = 0;
-    if (!tasks_resolve(invocation, id, NULL, count_text(index), &same, &status)) {
+    if (!tasks_resolve(invocation, id, NULL, cell_count(index), &same, &status)) {
         return status;
     }
     if (!failures_find_end(invocation, id, index, &end, &error)) {
@@ -126,7 +126,7 @@ static int explain_subtask_end(struct invocation *invocation, const char *id, ui
     bourse_printable(end.text, text, sizeof text);
     bourse_printable(end.why, why, sizeof why);
     if (invocation->json) {
-        return print_json(json_pack("{s:s, s:s, s:{s:I, s:s, s:I, s:s}}", "job", id, "text", text,
+        return json_print(json_pack("{s:s, s:s, s:{s:I, s:s, s:I, s:s}}", "job", id, "text", text,
                                     "subtask", "index", (json_int_t)index, "state", end.state,
                                     "tries", (json_int_t)end.tries, "why", why),
                           BOURSE_OK);
@@ -158,12 +158,12 @@ static int explain_index(struct invocation *invocation, const char *job, uint32_
                       "tries", (json_int_t)explanation.tries, "waits_on",
                       (json_int_t)explanation.waits_on, "provider", explanation.provider, "device",
                       explanation.device, "behind", (json_int_t)explanation.behind));
-        return print_json(value, BOURSE_OK);
+        return json_print(value, BOURSE_OK);
     }
     if (strcmp(explanation.subtask_state, "waiting") == 0 && explanation.waits_on == 0) {
         jobs_print_explanation(stdout, &explanation);
     } else {
-        (void)printf("%s\n", plain_text(explanation.text));
+        (void)printf("%s\n", cell_plain(explanation.text));
     }
     return BOURSE_OK;
 }

@@ -1,7 +1,7 @@
 /* This file lists which subtasks of a job without names failed, and why. The table has only the
  * first ones, because there may be a million. */
 #include "consumer/command/job/jobs.h"
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 
 #include "base/cleanup.h"
 
@@ -80,15 +80,15 @@ void failures_print(struct invocation *invocation, const struct bourse_job_row *
     CLEANUP(grid_fini) struct grid table = grid_of(5, titles, "rlrrl");
     for (uint32_t i = 0; i < failures.count; i++) {
         const struct failure *item = &failures.items[i];
-        const char *cells[] = {count_text(item->index), "failed", count_text(item->tries),
-                               duration_text(item->busy_ns / 1000000), item->why};
+        const char *cells[] = {cell_count(item->index), "failed", cell_count(item->tries),
+                               cell_duration(item->busy_ns / 1000000), item->why};
         grid_add(&table, cells);
     }
     (void)putchar('\n');
     grid_print(&table, stdout, invocation->color);
     const uint32_t more = left_out(row, &failures);
     if (more > 0) {
-        (void)printf("%u more failed; `bourse logs %s` says why\n", more, short_id(row->id));
+        (void)printf("%u more failed; `bourse logs %s` says why\n", more, cell_short_id(row->id));
     }
 }
 
@@ -103,7 +103,7 @@ json_t *failures_json(struct invocation *invocation, const struct bourse_job_row
         (void)json_array_append_new(
             list, json_pack("{s:I, s:s, s:I, s:I, s:s}", "index", (json_int_t)item->index, "state",
                             "failed", "tries", (json_int_t)item->tries, "busy_ns",
-                            (json_int_t)item->busy_ns, "why", plain_text(item->why)));
+                            (json_int_t)item->busy_ns, "why", cell_plain(item->why)));
     }
     *ret_more = left_out(row, &failures);
     return list;

@@ -2,7 +2,7 @@
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/stream.h"
 #include "consumer/command/job/watch.h"
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -24,18 +24,18 @@ static void add_job(struct grid *table, const struct bourse_job_row *row)
     char done[64];
     (void)snprintf(done, sizeof done, "%u/%u", row->accepted, row->subtasks);
     bool busy = row->state == BOURSE_OPEN && row->running > 0;
-    const char *cells[] = {short_id(row->id),
+    const char *cells[] = {cell_short_id(row->id),
                            row->name,
                            busy                        ? "running"
                            : row->state != BOURSE_OPEN ? row->state_text
                            : row->checking > 0         ? "checking"
                                                        : "waiting",
                            done,
-                           count_text(row->failed),
-                           count_text(row->running - row->queued),
-                           money_text(row->charged_micro),
-                           money_text(row->budget_micro),
-                           time_text(row->submitted_ms),
+                           cell_count(row->failed),
+                           cell_count(row->running - row->queued),
+                           cell_money(row->charged_micro),
+                           cell_money(row->budget_micro),
+                           cell_time(row->submitted_ms),
                            busy || row->state == BOURSE_DONE ? ""
                            : row->accused > 0
                                ? "a referee rejects what is held; see `bourse explain`"
@@ -69,14 +69,14 @@ void jobs_print_leases(FILE *to, const struct bourse_job_row *row, bool also_end
         (void)snprintf(device, sizeof device, "%s%s", lease->simulated ? "SIM " : "",
                        lease->device);
         (void)snprintf(state, sizeof state, "%s%s", lease->state, lease->taken ? ", taken" : "");
-        const char *cells[] = {count_text(lease->lease),
+        const char *cells[] = {cell_count(lease->lease),
                                lease->provider,
                                device,
                                state,
-                               count_text(lease->slots),
-                               money_text(lease->price_micro),
-                               count_text(lease->accepted),
-                               money_text(lease->charged_micro)};
+                               cell_count(lease->slots),
+                               cell_money(lease->price_micro),
+                               cell_count(lease->accepted),
+                               cell_money(lease->charged_micro)};
         grid_add(&table, cells);
     }
     if (table.rows > 0) {
@@ -122,7 +122,7 @@ static int show_jobs(struct invocation *invocation, const struct bourse_jobs *jo
             add_tasks(invocation, row, json_array_get(list, 0));
             json_set_drifts(json_array_get(list, 0), drift_of(invocation, row) != 0);
         }
-        return print_json(json_pack("{s:o}", "jobs", list), BOURSE_OK);
+        return json_print(json_pack("{s:o}", "jobs", list), BOURSE_OK);
     }
     if (invocation->quiet) {
         for (size_t i = 0; i < count; i++) {
@@ -142,7 +142,7 @@ static int show_jobs(struct invocation *invocation, const struct bourse_jobs *jo
         }
         jobs_print_leases(stdout, row, true, invocation->color);
         char left[CELL_SIZE];
-        job_left(row, drift_of(invocation, row), left);
+        progress_time_remaining(row, drift_of(invocation, row), left);
         if (left[0] != '\0') {
             (void)printf("\n%s\n", left);
         }
@@ -205,7 +205,7 @@ static bool take_cause(const struct bourse_outcome *outcome, struct cause **caus
     *cause = malloc(sizeof **cause);
     if (*cause != NULL) {
         (void)snprintf((*cause)->text, sizeof(*cause)->text, "%s%s%s", outcome->outcome_text,
-                       outcome->detail[0] != '\0' ? ": " : "", plain_text(outcome->detail));
+                       outcome->detail[0] != '\0' ? ": " : "", cell_plain(outcome->detail));
     }
     return *cause != NULL;
 }
@@ -271,7 +271,7 @@ static void print_cause(const struct log_request *request, const struct log_item
 {
     if (item->cause != NULL && !request->invocation->quiet) {
         (void)fflush(stdout); /* the output comes before the reason of its end */
-        (void)fprintf(stderr, "%s: %s\n", subtask_text(request->tasks, item->index),
+        (void)fprintf(stderr, "%s: %s\n", cell_subtask(request->tasks, item->index),
                       item->cause->text);
     }
 }
@@ -283,7 +283,7 @@ static bool print_item(const struct log_request *request, const struct log_item 
     struct bourse_output output = {.size = item->stream.size};
     memcpy(output.hash, item->stream.hash, sizeof output.hash);
     if (request->headed && !request->invocation->quiet) {
-        (void)printf("==> %s <==\n", subtask_text(request->tasks, item->index));
+        (void)printf("==> %s <==\n", cell_subtask(request->tasks, item->index));
     }
     if (!stream_output(request->invocation, &output, false, error)) {
         return false;
@@ -447,7 +447,7 @@ static int logs_json(struct invocation *invocation, const char *id, bool one, ui
         }
         (void)json_object_set_new(value, standard_error ? "stderr" : "stdout", text);
     }
-    return print_json(value, BOURSE_OK);
+    return json_print(value, BOURSE_OK);
 }
 
 int command_logs(struct invocation *invocation)
@@ -485,7 +485,7 @@ int command_logs(struct invocation *invocation)
 static void on_fetched(void *context, const struct bourse_fetched *fetched)
 {
     progress_text(context, false, "fetched %llu file%s, %s", (unsigned long long)fetched->files,
-                  text_plural(fetched->files), bytes_text(fetched->bytes));
+                  text_plural(fetched->files), cell_bytes(fetched->bytes));
 }
 
 bool jobs_fetch_into(struct invocation *invocation, const char *id, const char *folder,
@@ -540,7 +540,7 @@ int command_fetch(struct invocation *invocation)
     }
     status = missing == 0 ? BOURSE_OK : BOURSE_JOB_FAILED;
     if (invocation->json) {
-        return print_json(
+        return json_print(
             json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "job", id, "folder", folder,
                       "subtasks", (json_int_t)fetched.subtasks, "simulated",
                       (json_int_t)fetched.simulated, "files", (json_int_t)fetched.files, "written",
@@ -557,7 +557,7 @@ int command_fetch(struct invocation *invocation)
         (void)fprintf(
             stderr, "%llu file%s of %llu subtask%s in %s (%llu fetched, %llu there already)\n",
             (unsigned long long)fetched.files, text_plural(fetched.files),
-            (unsigned long long)fetched.subtasks, text_plural(fetched.subtasks), plain_text(folder),
+            (unsigned long long)fetched.subtasks, text_plural(fetched.subtasks), cell_plain(folder),
             (unsigned long long)fetched.written, (unsigned long long)fetched.present);
     }
     if (!invocation->quiet && fetched.simulated > 0) {
@@ -591,7 +591,7 @@ int command_judge(struct invocation *invocation)
         return complain_with(invocation, &error);
     }
     if (invocation->json) {
-        return print_json(json_pack("{s:s, s:I, s:I, s:I, s:I}", "job", id, "accepted",
+        return json_print(json_pack("{s:s, s:I, s:I, s:I, s:I}", "job", id, "accepted",
                                     (json_int_t)judged.accepted, "rejected",
                                     (json_int_t)judged.rejected, "unsure",
                                     (json_int_t)judged.unsure, "left", (json_int_t)judged.left),
@@ -617,7 +617,7 @@ static void say_how_ended(struct invocation *invocation, const char *id, struct 
     if (row->state != BOURSE_OPEN) {
         (void)snprintf(error->text, sizeof error->text,
                        "job %.8s has ended: it is %s since %s, %u of %u subtask%s accepted", id,
-                       row->state_text, time_text(row->ended_ms), row->accepted, row->subtasks,
+                       row->state_text, cell_time(row->ended_ms), row->accepted, row->subtasks,
                        text_plural(row->subtasks));
     }
 }
@@ -638,9 +638,9 @@ int command_cancel(struct invocation *invocation)
         return complain_with(invocation, &error);
     }
     if (invocation->json) {
-        return print_json(json_pack("{s:s, s:b}", "job", id, "cancelled", 1), BOURSE_OK);
+        return json_print(json_pack("{s:s, s:b}", "job", id, "cancelled", 1), BOURSE_OK);
     }
-    (void)puts(invocation->quiet ? id : short_id(id));
+    (void)puts(invocation->quiet ? id : cell_short_id(id));
     return BOURSE_OK;
 }
 
@@ -657,11 +657,11 @@ static void print_changes(FILE *to, const struct bourse_explanation *explanation
 {
     for (uint32_t i = 0; i < explanation->change_count; i++) {
         (void)fprintf(to, "  %-14s%s\n", i == 0 ? "it fills now" : "  and",
-                      plain_text(explanation->changes[i].text));
+                      cell_plain(explanation->changes[i].text));
     }
     if (explanation->change_count > 0) {
         (void)fprintf(to, "                at %s credits per slot-hour\n",
-                      money_text(explanation->changed_price_micro));
+                      cell_money(explanation->changed_price_micro));
     }
     if (explanation->changed_needs[0] != '\0') {
         (void)fprintf(to, "  needs         %s\n", explanation->changed_needs);
@@ -683,7 +683,7 @@ void jobs_print_explanation(FILE *to, const struct bourse_explanation *explanati
         if (predicate->failing == 0) {
             continue;
         }
-        (void)fprintf(to, "  %u fail on %s", predicate->failing, plain_text(predicate->text));
+        (void)fprintf(to, "  %u fail on %s", predicate->failing, cell_plain(predicate->text));
         if (predicate->has_best) {
             (void)fprintf(to, " (best on the market: %s)", best_text(predicate));
         }
@@ -699,7 +699,7 @@ void jobs_print_explanation(FILE *to, const struct bourse_explanation *explanati
         bool is_by_value = explanation->rate != NULL && explanation->rate[0] != '\0';
         (void)fprintf(to, "  it would be filled now with a %s of %s%s\n",
                       is_by_value ? "value" : "limit",
-                      limit_text(explanation->fills_at_micro, explanation->rate),
+                      cell_limit(explanation->fills_at_micro, explanation->rate),
                       is_by_value ? "" : " credits per slot-hour");
     }
     print_changes(to, explanation);
@@ -717,7 +717,7 @@ static int explain_file(struct invocation *invocation, const char *path)
     bool fits = quote.explanation.starts_at_micro >= 0;
     int status = fits ? BOURSE_OK : BOURSE_NO_MATCH;
     if (invocation->json) {
-        return print_json(quote.has_explanation
+        return json_print(quote.has_explanation
                               ? json_explanation(&quote.explanation)
                               : json_pack("{s:s}", "text", fits ? "it would start now" : ""),
                           status);
@@ -764,7 +764,7 @@ static int explain_end(struct invocation *invocation, const char *id)
     if (invocation->json) {
         json_t *value = json_pack("{s:s, s:s, s:s, s:s}", "job", id, "state", row->state_text,
                                   "reason", row->reason_text, "text", text);
-        return print_json(value, BOURSE_OK);
+        return json_print(value, BOURSE_OK);
     }
     (void)printf("%s\n", text);
     if (row->accepted > 0) {
@@ -791,7 +791,7 @@ static void print_replace(struct invocation *invocation, FILE *to, const char *i
     if (explanation->has_fills_at && explanation->starts_at_micro < 0 &&
         explanation->change_count == 0 && !is_by_value) {
         used = (size_t)snprintf(options, sizeof options, " --cap %s",
-                                money_text(explanation->fills_at_micro));
+                                cell_money(explanation->fills_at_micro));
     }
     for (uint32_t i = 0; i < explanation->change_count; i++) {
         const struct bourse_change *change = &explanation->changes[i];
@@ -801,7 +801,7 @@ static void print_replace(struct invocation *invocation, FILE *to, const char *i
             return;
         }
         used += (size_t)snprintf(options + used, sizeof options - used, " --%s %s", change->field,
-                                 money_text(change->to));
+                                 cell_money(change->to));
         more_micro = strcmp(change->field, "budget") == 0 ? change->to - change->from : more_micro;
     }
     const bool is_short = more_micro > 0 && bourse_balance(invocation->bourse, &balance, &error) &&
@@ -810,8 +810,8 @@ static void print_replace(struct invocation *invocation, FILE *to, const char *i
         (void)fprintf(to,
                       "  `bourse order replace %.8s%s` does that, once the account has %s credits "
                       "more: it has %s\n",
-                      id, options, money_text(more_micro - balance.available_micro),
-                      money_text(balance.available_micro));
+                      id, options, cell_money(more_micro - balance.available_micro),
+                      cell_money(balance.available_micro));
     } else if (used > 0) {
         (void)fprintf(to, "  `bourse order replace %.8s%s` does that\n", id, options);
     }
@@ -854,7 +854,7 @@ int command_explain(struct invocation *invocation)
     if (invocation->json) {
         json_t *value = json_explanation(&explanation);
         (void)json_object_set_new(value, "job", json_string(id));
-        return print_json(value, BOURSE_OK);
+        return json_print(value, BOURSE_OK);
     }
     jobs_print_explanation(stdout, &explanation);
     print_replace(invocation, stdout, id, &explanation);

@@ -3,7 +3,7 @@
 #include "consumer/command/job/offer.h"
 #include "consumer/command/job/shares.h"
 #include "consumer/command/job/watch.h"
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 #include "consumer/job/submit.h"
 
 #include "base/checked.h"
@@ -60,7 +60,7 @@ static bool read_verify(struct invocation *invocation, struct bourse_product_opt
     options->checks = strcmp(level, "cheap") == 0;
     if (!options->checks && strcmp(level, "none") != 0) {
         (void)complain(invocation, BOURSE_USAGE,
-                       "--verify: '%s' is no level; there are none and cheap", plain_text(level));
+                       "--verify: '%s' is no level; there are none and cheap", cell_plain(level));
         return false;
     }
     return true;
@@ -140,7 +140,7 @@ static void show_product(FILE *to, const struct bourse_product_summary *product)
                       (long long)product->least_mflops);
     }
     (void)fprintf(to, "  by speed      %s; the best single device %s\n",
-                  duration_text(product->predicted_ms), duration_text(product->single_ms));
+                  cell_duration(product->predicted_ms), cell_duration(product->single_ms));
     if (product->checks > 0) {
         (void)fprintf(to, "  checks        one of each tile, by a referee, before it is paid\n");
     }
@@ -212,7 +212,7 @@ static bool until_enough(void *context, const struct bourse_job_row *row)
         return true;
     }
     int64_t percent = 0;
-    (void)job_drifts(row, &percent);
+    (void)progress_drifts(row, &percent);
     progress_job(&collecting->progress, row, percent);
     return row->accepted < collecting->enough;
 }
@@ -269,8 +269,8 @@ static void say_command(const struct matmul *matmul)
 {
     bool named = matmul->options.a != NULL;
     (void)fprintf(stderr, "`bourse run matmul%s%s%s%s -o %s --resume %.8s`", named ? " " : "",
-                  named ? plain_text(matmul->options.a) : "", named ? " " : "",
-                  named ? plain_text(matmul->options.b) : "", plain_text(matmul->options.output),
+                  named ? cell_plain(matmul->options.a) : "", named ? " " : "",
+                  named ? cell_plain(matmul->options.b) : "", cell_plain(matmul->options.output),
                   matmul->id);
 }
 
@@ -397,7 +397,7 @@ static int report_json(const struct matmul *matmul, const struct bourse_job_row 
         (void)json_object_set_new(value, "freivalds", json_check(&matmul->check));
         (void)json_object_set_new(value, "check_seconds", json_real(matmul->check_s));
     }
-    return print_json(value, matmul->was_checked && !matmul->check.is_right ? BOURSE_UNVERIFIED
+    return json_print(value, matmul->was_checked && !matmul->check.is_right ? BOURSE_UNVERIFIED
                                                                             : BOURSE_OK);
 }
 
@@ -409,12 +409,12 @@ static void show_shares(const struct bourse_product *product, const struct bours
     struct device_share *shares = shares_of(product, row, &count);
     for (size_t i = 0; i < count; i++) {
         const struct device_share *share = &shares[i];
-        const char *cells[] = {plain_text(share->provider),
-                               plain_text(share->device),
-                               count_text(share->tiles),
-                               count_text(share->others),
-                               duration_text(share->paid_ns / NS_PER_MS),
-                               money_text(share->charged_micro)};
+        const char *cells[] = {cell_plain(share->provider),
+                               cell_plain(share->device),
+                               cell_count(share->tiles),
+                               cell_count(share->others),
+                               cell_duration(share->paid_ns / NS_PER_MS),
+                               cell_money(share->charged_micro)};
         grid_add(&table, cells);
     }
     grid_print(&table, stderr, false);
@@ -479,15 +479,15 @@ static int report(const struct matmul *matmul, const struct bourse_job_row *row)
     if (matmul->started_ns != 0) {
         (void)fprintf(stderr,
                       "%s: %llu tile%s in %.2f s, %.1f GFLOP/s, %s sent, %s fetched, %s credits\n",
-                      plain_text(matmul->options.output), (unsigned long long)product.tiles,
+                      cell_plain(matmul->options.output), (unsigned long long)product.tiles,
                       text_plural(product.tiles), seconds_of(matmul), gflops_of(matmul, &product),
-                      bytes_text(matmul->sent_bytes), bytes_text(product.collected_bytes),
-                      money_text(row->charged_micro));
+                      cell_bytes(matmul->sent_bytes), cell_bytes(product.collected_bytes),
+                      cell_money(row->charged_micro));
     } else {
         (void)fprintf(stderr, "%s: %llu tile%s, %s fetched, %s credits\n",
-                      plain_text(matmul->options.output), (unsigned long long)product.tiles,
-                      text_plural(product.tiles), bytes_text(product.collected_bytes),
-                      money_text(row->charged_micro));
+                      cell_plain(matmul->options.output), (unsigned long long)product.tiles,
+                      text_plural(product.tiles), cell_bytes(product.collected_bytes),
+                      cell_money(row->charged_micro));
     }
     show_check(matmul);
     return BOURSE_OK;
@@ -526,7 +526,7 @@ static int end_product(struct matmul *matmul, const struct bourse_job_row *last)
             say_what_is_missing(matmul, &product);
             return job_exit_status(last);
         }
-        return print_json(json_job(last), job_exit_status(last));
+        return json_print(json_job(last), job_exit_status(last));
     }
     if (!bourse_jobs(invocation->bourse, matmul->id, &jobs, &error)) {
         return complain_with(invocation, &error);

@@ -1,9 +1,9 @@
 /* This file runs quote and plan, and prints the plan and the price that submit and run show
  * first. */
 #include "consumer/command/job/offer.h"
-#include "consumer/command/output.h"
 #include "consumer/command/plan/plan_dag.h"
 #include "consumer/command/plan/work.h"
+#include "consumer/command/show.h"
 #include "consumer/job/submit.h"
 
 #include "base/cleanup.h"
@@ -17,12 +17,12 @@
 
 static void show_plan(FILE *to, const struct bourse_job_summary *job)
 {
-    (void)fprintf(to, "Plan for %s\n", plain_text(job->name));
+    (void)fprintf(to, "Plan for %s\n", cell_plain(job->name));
     if (job->continues[0] != '\0') {
         (void)fprintf(to, "  continues     job %s, with what is left of it\n",
-                      short_id(job->continues));
+                      cell_short_id(job->continues));
     }
-    (void)fprintf(to, "  program       %s\n", plain_text(job->program));
+    (void)fprintf(to, "  program       %s\n", cell_plain(job->program));
     (void)fprintf(to, "  subtasks      %llu", (unsigned long long)job->subtasks);
     if (job->parts == 1) {
         (void)fprintf(to, ", %u slot%s each", job->slots, text_plural(job->slots));
@@ -40,18 +40,18 @@ static void show_plan(FILE *to, const struct bourse_job_summary *job)
     }
     if (job->way_ms > 0) {
         (void)fprintf(to, "\n  longest way   %s, of tasks that wait for each other",
-                      duration_text(job->way_ms));
+                      cell_duration(job->way_ms));
     }
     (void)fprintf(to, "\n  inputs        %llu file%s, %s", (unsigned long long)job->inputs,
-                  job->inputs == 1 ? "" : "s", bytes_text(job->input_bytes));
+                  job->inputs == 1 ? "" : "s", cell_bytes(job->input_bytes));
     if (job->skipped > 0) {
         (void)fprintf(to, " (%llu matches left out: folders and links)",
                       (unsigned long long)job->skipped);
     }
     (void)fprintf(to, "\n  one subtask   about %s%s, at most %s\n",
-                  duration_ns_text(job->expect_ns),
+                  cell_duration_ns(job->expect_ns),
                   job->expect_is_guess ? " (a guess; `expect:` says better)" : "",
-                  duration_text(job->limit_ms));
+                  cell_duration(job->limit_ms));
     if (job->measured_subtasks > 0) {
         (void)fprintf(to, "  measured      %llu time%s", (unsigned long long)job->measured_samples,
                       text_plural(job->measured_samples > 1 ? 2 : 1));
@@ -63,7 +63,7 @@ static void show_plan(FILE *to, const struct bourse_job_summary *job)
             (void)fputs(", too seldom to say what nine of ten take at most\n", to);
         } else {
             (void)fprintf(to, "; of each size nine of ten took %s at most\n",
-                          duration_ns_text(job->p90_ns));
+                          cell_duration_ns(job->p90_ns));
         }
     }
 }
@@ -137,7 +137,7 @@ void offer_name_part(const struct bourse_job *job, uint32_t part, char ret_text[
     } else if (job->part_count > 1 && job->order != NULL) {
         const char *name = job->file->tasks[job->order[first]].name;
         const uint32_t more = job->parts[part - 1].subtasks - 1;
-        const int used = snprintf(ret_text, PART_TEXT_SIZE, "task %.80s", plain_text(name));
+        const int used = snprintf(ret_text, PART_TEXT_SIZE, "task %.80s", cell_plain(name));
         if (more > 0) {
             (void)snprintf(ret_text + used, PART_TEXT_SIZE - (size_t)used, " and %u more", more);
         }
@@ -180,8 +180,8 @@ static void show_alone(FILE *to, const struct bourse_job_summary *job,
     const bool is_given = job->budget_micro >= 0 || budget_micro != quote->suggested_micro;
     if (alone->place[0] != '\0' && (!is_given || budget_micro >= alone->least_micro)) {
         (void)fprintf(to, "  sooner        on %s alone it takes %s and costs %s: `needs: %s`\n",
-                      plain_text(alone->place), duration_ns_text(alone->makespan_ns),
-                      money_text(alone->cost_micro), alone->needs);
+                      cell_plain(alone->place), cell_duration_ns(alone->makespan_ns),
+                      cell_money(alone->cost_micro), alone->needs);
     }
 }
 
@@ -226,7 +226,7 @@ static void show_quote(FILE *to, const struct offer *offer)
         show_no_gift(to, quote);
     } else if (quote->level_count == 0 && is_dear && job->value_micro < 0 && job->cap_micro < 0) {
         (void)fprintf(to, "  on offer now  nothing within the market's price band, %s to %s\n",
-                      money_text(quote->band_least_micro), money_text(quote->band_most_micro));
+                      cell_money(quote->band_least_micro), cell_money(quote->band_most_micro));
     } else if (quote->level_count == 0) {
         (void)fprintf(to, "  on offer now  nothing %s\n",
                       !is_dear                ? "that fits"
@@ -241,7 +241,7 @@ static void show_quote(FILE *to, const struct offer *offer)
     } else {
         (void)fprintf(to, "  on offer now  %u slot%s, %s to %s credits per slot-hour%s\n",
                       slots_listed(job, quote), text_plural(slots_listed(job, quote)),
-                      money_text(quote->price_low_micro), money_text(quote->price_high_micro),
+                      cell_money(quote->price_low_micro), cell_money(quote->price_high_micro),
                       job->cap_micro >= 0     ? " (within the cap)"
                       : job->value_micro >= 0 ? " (worth it)"
                                               : "");
@@ -249,11 +249,11 @@ static void show_quote(FILE *to, const struct offer *offer)
     for (uint32_t i = 0; i < quote->level_count; i++) {
         const struct bourse_level *level = &quote->levels[i];
         (void)fprintf(to, "                %s x %u slot%s of %u provider%s",
-                      money_text(level->price_micro), level->slots, text_plural(level->slots),
+                      cell_money(level->price_micro), level->slots, text_plural(level->slots),
                       level->providers, text_plural(level->providers));
         if (level->worth_micro >= 0) {
-            (void)fprintf(to, ", %s: worth %s%s", plain_text(level->instrument),
-                          money_text(level->worth_micro),
+            (void)fprintf(to, ", %s: worth %s%s", cell_plain(level->instrument),
+                          cell_money(level->worth_micro),
                           level->worth_micro < level->price_micro ? ", too dear" : "");
         }
         (void)fputc('\n', to);
@@ -263,20 +263,20 @@ static void show_quote(FILE *to, const struct offer *offer)
             to,
             "  to be taken   %u slot%s of leases from their holders, %s to %s credits per "
             "slot-hour\n",
-            quote->slots_taken, text_plural(quote->slots_taken), money_text(quote->taken_low_micro),
-            money_text(quote->taken_high_micro));
+            quote->slots_taken, text_plural(quote->slots_taken), cell_money(quote->taken_low_micro),
+            cell_money(quote->taken_high_micro));
     }
     if (quote->suggested_micro > 0 || (quote->is_of_gifts && offer_is_given_away(quote))) {
-        (void)fprintf(to, "  expected      %s credits, %s\n", money_text(quote->expected_micro),
-                      duration_ns_text(quote->makespan_ns));
+        (void)fprintf(to, "  expected      %s credits, %s\n", cell_money(quote->expected_micro),
+                      cell_duration_ns(quote->makespan_ns));
     }
     if (quote->suggested_micro > 0) {
         (void)fprintf(to, "  least         %s credits, or it cannot start\n",
-                      money_text(quote->minimum_micro));
+                      cell_money(quote->minimum_micro));
     }
     if (budget_micro > 0) {
         (void)fprintf(to, "  budget        %s credits held, what is not used comes back%s\n",
-                      money_text(budget_micro),
+                      cell_money(budget_micro),
                       budget_micro == quote->suggested_micro && job->budget_micro < 0
                           ? budget_reason(quote)
                           : "");
@@ -285,16 +285,16 @@ static void show_quote(FILE *to, const struct offer *offer)
     }
     if (job->value_micro >= 0) {
         (void)fprintf(to, "  value         at most %s\n",
-                      limit_text(job->value_micro, job->value_rate));
+                      cell_limit(job->value_micro, job->value_rate));
     }
     if (quote->limit_micro >= 0) {
         (void)fprintf(to, "  price         at most %s credits per slot-hour%s\n",
-                      money_text(quote->limit_micro),
+                      cell_money(quote->limit_micro),
                       job->cap_micro >= 0 ? "" : limit_reason(quote));
     } else if (quote->rests_at_micro >= 0) {
         (void)fprintf(
             to, "  price         at most %s credits per slot-hour (%s; `cap` sets another)\n",
-            money_text(quote->rests_at_micro),
+            cell_money(quote->rests_at_micro),
             quote->rests_at_micro == quote->band_most_micro
                 ? "the market's price band, as no price is on offer to go by"
             : is_donated(quote) ? "what the budget allows, as all on offer is given away"
@@ -306,7 +306,7 @@ static void show_quote(FILE *to, const struct offer *offer)
             to,
             "  lately        %s credits or less for three of four slots (%u trade%s): a cap "
             "to begin with\n",
-            money_text(quote->suggested_cap_micro), quote->suggested_cap_trades,
+            cell_money(quote->suggested_cap_micro), quote->suggested_cap_trades,
             quote->suggested_cap_trades == 1 ? "" : "s");
     }
     if (quote->has_explanation && quote->explanation.starts_at_micro < 0) {
@@ -433,9 +433,9 @@ int command_quote(struct invocation *invocation)
     if (command_connect(invocation, &status) && offer_make(invocation, offer, &status)) {
         status = offer_status(offer);
         if (invocation->json) {
-            status = print_json(offer_json(offer), status);
+            status = json_print(offer_json(offer), status);
         } else if (invocation->quiet) {
-            (void)printf("%s\n", money_text(offer->quote.expected_micro));
+            (void)printf("%s\n", cell_money(offer->quote.expected_micro));
         } else {
             offer_show_quote(stdout, offer);
         }

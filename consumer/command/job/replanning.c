@@ -1,4 +1,5 @@
 #include "consumer/command/job/replanning.h"
+#include "consumer/command/cell.h"
 
 #include "base/checked.h"
 #include "planner/schedule/online.h"
@@ -41,15 +42,15 @@ static void write_more(const struct replan *replan, const struct bourse_job_row 
         (void)snprintf(slots, sizeof slots, " --at-most %" PRIu32, replan->slots);
     }
     if (replan->budget_micro > 0) {
-        (void)snprintf(budget, sizeof budget, " --budget %s", money_text(replan->budget_micro));
+        (void)snprintf(budget, sizeof budget, " --budget %s", cell_money(replan->budget_micro));
     }
     (void)snprintf(
         ret_text, REPLAN_TEXT,
         "within its budget of %s%s; with more slots at a time it takes %s: `bourse order "
         "replace %.8s%s%s`",
-        money_text(row->budget_micro),
+        cell_money(row->budget_micro),
         replan->budget_micro > 0 ? ", which has no room for another lease" : "",
-        duration_ns_text(replan->sooner_ns), row->id, slots, budget);
+        cell_duration_ns(replan->sooner_ns), row->id, slots, budget);
 }
 
 /* Writes what is in the way, the budget first, and the remedy; or that nothing is in the way. */
@@ -60,19 +61,19 @@ static void write_advice(const struct replan *replan, const struct bourse_job_ro
         (void)snprintf(ret_text, REPLAN_TEXT,
                        "more than its budget of %s, with which it stops short: `bourse order "
                        "replace %.8s --budget %s` raises it",
-                       money_text(row->budget_micro), row->id, money_text(replan->cost_micro));
+                       cell_money(row->budget_micro), row->id, cell_money(replan->cost_micro));
     } else if (replan->takes_ms >= replan->limit_ms) {
         (void)snprintf(
             ret_text, REPLAN_TEXT,
             "within its budget of %s; a subtask takes about %s and is ended at its limit "
             "of %s: `bourse cancel %.8s`, and submit it with a longer `limit`",
-            money_text(row->budget_micro), duration_text(replan->takes_ms),
-            duration_text(replan->limit_ms), row->id);
+            cell_money(row->budget_micro), cell_duration(replan->takes_ms),
+            cell_duration(replan->limit_ms), row->id);
     } else if (replan->sooner_ns > 0) {
         write_more(replan, row, ret_text);
     } else {
         (void)snprintf(ret_text, REPLAN_TEXT, "within its budget of %s",
-                       money_text(row->budget_micro));
+                       cell_money(row->budget_micro));
     }
 }
 
@@ -86,8 +87,8 @@ void replanning_text(const struct replan *replan, const struct bourse_job_row *r
         "subtasks of job %.8s take %" PRId64 "%% %s than planned; planned anew, the rest "
         "takes about %s on %" PRIu32 " lane%s, and all costs about %s credits, %.300s",
         row->id, replan->percent < 0 ? -replan->percent : replan->percent,
-        replan->percent < 0 ? "less" : "longer", duration_ns_text(replan->left_ns), replan->lanes,
-        replan->lanes == 1 ? "" : "s", money_text(replan->cost_micro), advice);
+        replan->percent < 0 ? "less" : "longer", cell_duration_ns(replan->left_ns), replan->lanes,
+        replan->lanes == 1 ? "" : "s", cell_money(replan->cost_micro), advice);
 }
 
 bool replanning_make(struct invocation *invocation, struct replanning *replanning,

@@ -4,7 +4,7 @@
 #ifndef BOURSE_CONSUMER_COMMAND_JOB_REPLANNING_H
 #define BOURSE_CONSUMER_COMMAND_JOB_REPLANNING_H
 
-#include "consumer/command/output.h"
+#include "consumer/command/command.h"
 #include "consumer/job/replan.h"
 
 enum { REPLANS_MOST = 8, REPLAN_TEXT = 512 };

@@ -1,4 +1,5 @@
 #include "consumer/command/job/report_rows.h"
+#include "consumer/command/show.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -101,7 +102,7 @@ const char *report_off(int64_t predicted, int64_t measured, char ret_text[OFF_SI
 
 static const char *known_text(int64_t ns)
 {
-    return ns < 0 ? "-" : duration_ns_text(ns);
+    return ns < 0 ? "-" : cell_duration_ns(ns);
 }
 
 static struct figure energy_of(int64_t energy_uj)
@@ -113,13 +114,13 @@ static struct figure energy_of(int64_t energy_uj)
 const char *report_energy_text(int64_t energy_uj)
 {
     const struct figure energy = energy_of(energy_uj);
-    return joules_text(&energy);
+    return cell_joules(&energy);
 }
 
 /* The text fits in `columns`; a longer text ends in two dots. */
 static void write_short(const char *text, size_t columns, char ret_text[CELL])
 {
-    const char *printable = plain_text(text);
+    const char *printable = cell_plain(text);
     size_t kept = 0; /* bytes of all but the last two columns */
     size_t width = 0;
     for (size_t i = 0; printable[i] != '\0'; i++) {
@@ -173,8 +174,8 @@ static void add_line(struct grid *table, const struct line *line)
                            report_off(line->planned_ns, line->measured_ns, off),
                            line->bytes_in < 0    ? "unknown"
                            : line->bytes_in == 0 ? "-"
-                                                 : bytes_text((uint64_t)line->bytes_in),
-                           line->cost_micro < 0 ? "-" : money_text(line->cost_micro),
+                                                 : cell_bytes((uint64_t)line->bytes_in),
+                           line->cost_micro < 0 ? "-" : cell_money(line->cost_micro),
                            report_energy_text(line->planned_uj),
                            report_energy_text(line->measured_uj)};
     grid_add(table, cells);
@@ -201,7 +202,7 @@ static void add_subtask(const struct rows *rows, struct grid *table, uint32_t in
     const char *name = rows->tasks == NULL ? NULL : bourse_task_name(rows->tasks, index);
     char what[CELL];
     char device[CELL] = "-";
-    write_short(name != NULL ? name : count_text(index), SUBTASK_COLUMNS, what);
+    write_short(name != NULL ? name : cell_count(index), SUBTASK_COLUMNS, what);
     struct line line = {.what = what,
                         .device = device,
                         .planned_start_ns =
@@ -439,14 +440,14 @@ void report_add_bound(struct grid *table, const struct report *report)
     }
     char planned[CELL];
     char measured[CELL];
-    const char *bound[] = {"lower bound", duration_ns_text(plan->bound_ns), "", ""};
+    const char *bound[] = {"lower bound", cell_duration_ns(plan->bound_ns), "", ""};
     grid_add(table, bound);
     const char *gap[] = {
         "gap", gap_text(gap_of(report, plan->makespan_ns), planned),
         is_complete(report) ? gap_text(gap_of(report, report->span_ns), measured) : "-", ""};
     grid_add(table, gap);
     const char *single[] = {"best single",
-                            report->single_ns > 0       ? duration_ns_text(report->single_ns)
+                            report->single_ns > 0       ? cell_duration_ns(report->single_ns)
                             : report->single_is_unknown ? "unknown"
                                                         : "none",
                             "", ""};
@@ -469,7 +470,7 @@ static void add_name(json_t *value, const struct rows *rows, uint32_t index)
 {
     const char *name = rows->tasks == NULL ? NULL : bourse_task_name(rows->tasks, index);
     if (name != NULL) {
-        (void)json_object_set_new(value, "name", json_string(plain_text(name)));
+        (void)json_object_set_new(value, "name", json_string(cell_plain(name)));
     }
 }
 

@@ -4,7 +4,8 @@
 #ifndef BOURSE_CONSUMER_COMMAND_JOB_REPORT_ROWS_H
 #define BOURSE_CONSUMER_COMMAND_JOB_REPORT_ROWS_H
 
-#include "consumer/command/output.h"
+#include "consumer/command/command.h"
+#include "consumer/command/grid.h"
 #include "planner/picture/report.h"
 
 /* Writes the distance of the measured from the predicted time: "+12%", or "-". */

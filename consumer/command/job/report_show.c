@@ -2,8 +2,8 @@
  * has the arithmetic and the pictures. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/report_rows.h"
-#include "consumer/command/output.h"
 #include "consumer/command/plan/picture.h"
+#include "consumer/command/show.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -22,7 +22,7 @@ enum { CELL = 96 };
 
 static const char *ns_text(int64_t ns)
 {
-    return ns < 0 ? "unknown" : duration_ns_text(ns);
+    return ns < 0 ? "unknown" : cell_duration_ns(ns);
 }
 
 /* ---------------------------------------------------------------- table */
@@ -39,8 +39,8 @@ static const char *price_text(const struct report_device *device, char text[CELL
         return "unknown";
     }
     bool same = device->price_low_micro == device->price_high_micro;
-    (void)snprintf(text, CELL, "%.32s%s%.32s", money_text(device->price_low_micro), same ? "" : "-",
-                   same ? "" : money_text(device->price_high_micro));
+    (void)snprintf(text, CELL, "%.32s%s%.32s", cell_money(device->price_low_micro), same ? "" : "-",
+                   same ? "" : cell_money(device->price_high_micro));
     return text;
 }
 
@@ -66,15 +66,15 @@ static void add_line(struct grid *table, const char *provider, const char *devic
     char energy[CELL];
     const char *cells[] = {provider,
                            device,
-                           count_text(sum->lanes),
-                           count_text(sum->accepted),
-                           count_text((uint64_t)sum->failed + sum->late),
+                           cell_count(sum->lanes),
+                           cell_count(sum->accepted),
+                           cell_count((uint64_t)sum->failed + sum->late),
                            ns_text(sum->busy_ns),
                            share_text(sum->share_ppm, share),
-                           sum->bytes_in < 0 ? "unknown" : bytes_text((uint64_t)sum->bytes_in),
-                           bytes_text((uint64_t)sum->bytes_out),
+                           sum->bytes_in < 0 ? "unknown" : cell_bytes((uint64_t)sum->bytes_in),
+                           cell_bytes((uint64_t)sum->bytes_out),
                            price,
-                           money_text(sum->charge_micro),
+                           cell_money(sum->charge_micro),
                            energy_text(sum, energy)};
     grid_add(table, cells);
 }
@@ -104,9 +104,9 @@ static void print_devices(const struct report *report, bool color)
 static void print_head(const struct report *report)
 {
     (void)printf("job %.8s (%s): %s, %u of %u subtask%s accepted\n", report->id,
-                 plain_text(report->name), report->state, report->total.accepted, report->subtasks,
+                 cell_plain(report->name), report->state, report->total.accepted, report->subtasks,
                  text_plural(report->subtasks));
-    (void)printf("submitted %s", time_text(report->submitted_ns / NS_PER_MS));
+    (void)printf("submitted %s", cell_time(report->submitted_ns / NS_PER_MS));
     if (report->first_ns < 0) {
         (void)printf(", nothing has a result yet\n");
         return;
@@ -125,7 +125,7 @@ static void add_use(struct grid *table, const struct report *report, bool is_who
     const char *busy[] = {"work", ns_text(plan->busy_ns), ns_text(report->total.busy_ns),
                           is_whole ? report_off(plan->busy_ns, report->total.busy_ns, off) : "-"};
     grid_add(table, busy);
-    const char *lanes[] = {"lanes", count_text(plan->lanes), count_text(report->total.lanes), ""};
+    const char *lanes[] = {"lanes", cell_count(plan->lanes), cell_count(report->total.lanes), ""};
     grid_add(table, lanes);
     const char *use[] = {"share", share_text(deal_share_ppm(plan), share),
                          share_text(report->total.share_ppm, measured), ""};
@@ -152,7 +152,7 @@ static void print_plan(const struct report *report, bool color)
                                   : "-"};
     grid_add(&table, makespan);
     const char *cost[] = {
-        "cost", money_text(report->planned_micro), money_text(report->total.charge_micro),
+        "cost", cell_money(report->planned_micro), cell_money(report->total.charge_micro),
         is_whole ? report_off(report->planned_micro, report->total.charge_micro, off) : "-"};
     grid_add(&table, cost);
     report_add_energy(&table, report, is_whole);
@@ -161,7 +161,7 @@ static void print_plan(const struct report *report, bool color)
         add_use(&table, report, is_whole);
     }
     const char *slots[] = {
-        "slots", report->planned_slots > 0 ? count_text(report->planned_slots) : "-", "", ""};
+        "slots", report->planned_slots > 0 ? cell_count(report->planned_slots) : "-", "", ""};
     grid_add(&table, slots);
     grid_print(&table, stdout, color);
 }
@@ -215,7 +215,7 @@ static void print_saved(FILE *to, const struct report *report)
 {
     if (report->saved + report->restored > 0) {
         (void)fprintf(to, "\ncheckpoints: %u saved, %s; %u attempt%s went on from one\n",
-                      report->saved, bytes_text(report->saved_bytes), report->restored,
+                      report->saved, cell_bytes(report->saved_bytes), report->restored,
                       text_plural(report->restored));
     }
 }
@@ -228,7 +228,7 @@ static void print_slowest(FILE *to, const struct report *report, const struct bo
     (void)fprintf(to, "\nslowest:");
     for (size_t i = 0; i < report->slowest_count; i++) {
         const struct report_attempt *attempt = &report->attempts[report->slowest[i]];
-        (void)fprintf(to, "%s %s %s", i == 0 ? "" : ",", subtask_text(tasks, attempt->index),
+        (void)fprintf(to, "%s %s %s", i == 0 ? "" : ",", cell_subtask(tasks, attempt->index),
                       ns_text(attempt->busy_ns));
     }
     (void)fputc('\n', to);
@@ -256,14 +256,14 @@ static void print_clock(FILE *to, const struct report_device *device)
                       "\nthe clock of %s/%s and the market's log time differ by at least %s: log "
                       "time stands still while the broker is down, and any clock can be wrong; its "
                       "times were moved to what the market saw.\n",
-                      plain_text(device->provider), plain_text(device->name), ns_text(off_ns));
+                      cell_plain(device->provider), cell_plain(device->name), ns_text(off_ns));
     }
     if (device->cut > 0) {
         (void)fprintf(to,
                       "\n%u attempt%s of %s/%s ran longer than the market saw, and %s cut in the "
                       "timeline.\n",
-                      device->cut, text_plural(device->cut), plain_text(device->provider),
-                      plain_text(device->name), device->cut == 1 ? "is" : "are");
+                      device->cut, text_plural(device->cut), cell_plain(device->provider),
+                      cell_plain(device->name), device->cut == 1 ? "is" : "are");
     }
 }
 
@@ -329,11 +329,11 @@ static void print_before(const struct before *before)
     for (size_t i = 0; i < before->count; i++) {
         const struct bourse_job_row *row = &before->rows[i];
         (void)printf("continues job %.8s: %s, %u of %u accepted, %s credits\n", row->id,
-                     row->state_text, row->accepted, row->subtasks, money_text(row->charged_micro));
+                     row->state_text, row->accepted, row->subtasks, cell_money(row->charged_micro));
     }
     if (before->count > 0) {
         (void)printf("together %s credits; what follows is of this job alone\n",
-                     money_text(before->charged_micro));
+                     cell_money(before->charged_micro));
     }
 }
 
@@ -502,7 +502,7 @@ static json_t *json_report(const struct report *report, const struct bourse_task
                                  (json_int_t)attempt->busy_ns);
         const char *name = tasks == NULL ? NULL : bourse_task_name(tasks, attempt->index);
         if (name != NULL) {
-            (void)json_object_set_new(item, "name", json_string(plain_text(name)));
+            (void)json_object_set_new(item, "name", json_string(cell_plain(name)));
         }
         (void)json_array_append_new(slowest, item);
     }
@@ -628,7 +628,7 @@ int command_report(struct invocation *invocation)
         (void)json_object_set_new(value, "continues", json_before(&before));
         (void)json_object_set_new(value, "together_micro",
                                   json_integer((json_int_t)before.charged_micro));
-        return print_json(value, BOURSE_OK);
+        return json_print(value, BOURSE_OK);
     }
     print_report(invocation, report, tasks, &before, width);
     return BOURSE_OK;

@@ -2,7 +2,7 @@
 #include "consumer/command/job/offer.h"
 #include "consumer/command/job/stream.h"
 #include "consumer/command/job/watch.h"
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 #include "consumer/job/job_build.h"
 #include "consumer/job/submit.h"
 
@@ -29,7 +29,7 @@ static void complain_of_no_gift(struct invocation *invocation, const struct offe
         complain(invocation, BOURSE_USAGE,
                  "a budget of 0 holds nothing, and nothing that fits%s%s is given away now%s%s%s%s",
                  part[0] != '\0' ? " " : "", part, quote->minimum_micro > 0 ? ": it takes " : "",
-                 quote->minimum_micro > 0 ? money_text(quote->minimum_micro) : "",
+                 quote->minimum_micro > 0 ? cell_money(quote->minimum_micro) : "",
                  quote->minimum_micro > 0 ? " credits to start" : "",
                  can_wait ? "; with --anyway the job waits for a donation" : "");
 }
@@ -67,7 +67,7 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
     } else if (offer->budget_micro < quote->minimum_micro && !waits) {
         *ret_status = complain(invocation, BOURSE_REFUSED,
                                "budget: %s credits, a lease takes %s: hold that or more%s",
-                               money_text(offer->budget_micro), money_text(quote->minimum_micro),
+                               cell_money(offer->budget_micro), cell_money(quote->minimum_micro),
                                can_wait ? "; with --anyway the job waits for a lower price" : "");
     } else {
         return true;
@@ -88,13 +88,13 @@ bool offer_agree(struct invocation *invocation, const struct offer *offer, int *
     }
     char question[128];
     (void)snprintf(question, sizeof question, "Hold %s credits and start?",
-                   money_text(offer->budget_micro));
-    int answer = invocation->json ? -1 : ask_yes_no(question);
+                   cell_money(offer->budget_micro));
+    int answer = invocation->json ? -1 : screen_ask_yes_no(question);
     if (answer < 0) {
         *ret_status = complain(
             invocation, BOURSE_USAGE,
             "%s credits would be held, and there is no terminal to ask on; say -y to agree",
-            money_text(offer->budget_micro));
+            cell_money(offer->budget_micro));
         return false;
     }
     if (answer == 0) {
@@ -105,8 +105,8 @@ bool offer_agree(struct invocation *invocation, const struct offer *offer, int *
 
 static void on_put(void *context, uint64_t done_bytes, uint64_t total_bytes)
 {
-    progress_text(context, false, "sending inputs: %s of %s", bytes_text(done_bytes),
-                  bytes_text(total_bytes));
+    progress_text(context, false, "sending inputs: %s of %s", cell_bytes(done_bytes),
+                  cell_bytes(total_bytes));
 }
 
 bool offer_place(struct invocation *invocation, struct offer *offer, char ret_id[BOURSE_ID_SIZE],
@@ -135,10 +135,10 @@ static void say_what_it_waits_for(const struct invocation *invocation, const str
         return;
     }
     (void)fprintf(stderr, "bourse: no ask is at or below the cap of %s credits per slot-hour",
-                  money_text(offer->summary.cap_micro));
+                  cell_money(offer->summary.cap_micro));
     if (why->has_fills_at) {
         (void)fprintf(stderr, ", the lowest that would do is at %s",
-                      money_text(why->fills_at_micro));
+                      cell_money(why->fills_at_micro));
     }
     (void)fprintf(stderr,
                   "; the job waits for one.\n        `bourse order replace %.8s --cap CREDITS` "
@@ -170,16 +170,16 @@ void job_say_ended(const struct bourse_job_row *row)
 {
     (void)fprintf(stderr, "job %.8s %s: %u of %u accepted, %u failed, %s credits%s%s\n", row->id,
                   row->state_text, row->accepted, row->subtasks, row->failed,
-                  money_text(row->charged_micro),
+                  cell_money(row->charged_micro),
                   row->state == BOURSE_DONE || row->reason_text[0] == '\0' ? "" : "; ",
                   row->state == BOURSE_DONE ? "" : row->reason_text);
 }
 
 static void say_outcome(const struct bourse_tasks *tasks, const struct bourse_outcome *outcome)
 {
-    (void)fprintf(stderr, "%s: %s%s%s\n", subtask_text(tasks, outcome->index),
+    (void)fprintf(stderr, "%s: %s%s%s\n", cell_subtask(tasks, outcome->index),
                   outcome->outcome_text, outcome->detail[0] != '\0' ? ": " : "",
-                  plain_text(outcome->detail));
+                  cell_plain(outcome->detail));
 }
 
 static bool say_first_failure(void *context, const struct bourse_outcome *outcome)
@@ -240,16 +240,16 @@ static int submit_and_wait(struct invocation *invocation, struct bourse_job *job
         const bool has_ended = has_ended_at_once(invocation, job, id, &row);
         status = has_ended ? job_exit_status(&row) : BOURSE_OK;
         if (invocation->json) {
-            return print_json(has_ended ? json_job(&row) : json_pack("{s:s}", "job", id), status);
+            return json_print(has_ended ? json_job(&row) : json_pack("{s:s}", "job", id), status);
         }
-        (void)puts(invocation->quiet ? id : short_id(id));
+        (void)puts(invocation->quiet ? id : cell_short_id(id));
         if (has_ended && !invocation->quiet) {
             job_say_ended(&row);
         }
         return status;
     }
     if (!invocation->json) {
-        (void)puts(invocation->quiet ? id : short_id(id));
+        (void)puts(invocation->quiet ? id : cell_short_id(id));
         (void)fflush(stdout);
     }
     struct replanning replanning;
@@ -269,7 +269,7 @@ static int submit_and_wait(struct invocation *invocation, struct bourse_job *job
         (void)(folder != NULL
                    ? json_object_set_new(value, "fetched", json_integer((json_int_t)fetched.files))
                    : 0);
-        return print_json(value, job_exit_status(&row));
+        return json_print(value, job_exit_status(&row));
     }
     if (!invocation->quiet) {
         job_say_why(invocation, &row);
@@ -323,14 +323,14 @@ struct absence {
 static void say_absent(void *context, const struct bourse_absent *absent)
 {
     struct absence *absence = context;
-    const char *kind = absent->is_image ? "the image" : plain_text(absent->name);
+    const char *kind = absent->is_image ? "the image" : cell_plain(absent->name);
     if (absence->count++ == 0) {
-        (void)snprintf(absence->first, sizeof absence->first, "%s", plain_text(absent->why));
+        (void)snprintf(absence->first, sizeof absence->first, "%s", cell_plain(absent->why));
     }
     if (!absence->invocation->json) {
         (void)fprintf(stderr, "bourse: the broker lost %s, and it cannot be sent again: ", kind);
-        (void)fprintf(stderr, "%s\n        (SHA-256 %s, %s)\n", plain_text(absent->why),
-                      absent->hash, bytes_text(absent->size));
+        (void)fprintf(stderr, "%s\n        (SHA-256 %s, %s)\n", cell_plain(absent->why),
+                      absent->hash, cell_bytes(absent->size));
     }
 }
 
@@ -587,7 +587,7 @@ static int finish_run(struct invocation *invocation, const struct bourse_job_row
         (void)json_object_set_new(value, "replans", replanning_json(replanning));
         (void)json_object_set_new(value, "outcomes", run.list);
         (void)json_object_set_new(value, "fetched", json_integer((json_int_t)fetched.files));
-        return print_json(value, status);
+        return json_print(value, status);
     }
     if (!invocation->quiet) {
         job_say_ended(row);

@@ -1,6 +1,6 @@
 /* This file shows jobs that are graphs of programs, by the names of their tasks. */
 #include "consumer/command/job/jobs.h"
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 
 #include "base/cleanup.h"
 #include "formats/limits.h"
@@ -91,7 +91,7 @@ bool tasks_resolve(struct invocation *invocation, const char *id, const struct b
         *ret_status = complain(invocation, is_number ? BOURSE_NOT_FOUND : BOURSE_USAGE,
                                "'%.64s' is no subtask of job %.8s; %s 0%s%s", text, id,
                                last == 0 ? "its only one is" : "their indices are",
-                               last == 0 ? "" : " to ", last == 0 ? "" : count_text(last));
+                               last == 0 ? "" : " to ", last == 0 ? "" : cell_count(last));
         return false;
     }
     *ret_index = (uint32_t)index;
@@ -287,7 +287,7 @@ void tasks_print(struct invocation *invocation, const struct bourse_job_row *row
     static const char *const titles[] = {"TASK", "STATE", "TRIES", "TIME", "WHY"};
     char id[BOURSE_ID_SIZE];
     if (bourse_tasks_continues(tasks, id)) {
-        (void)printf("continues job %s\n", short_id(id));
+        (void)printf("continues job %s\n", cell_short_id(id));
     }
     if (!tasks_are_named(tasks)) {
         return;
@@ -298,9 +298,9 @@ void tasks_print(struct invocation *invocation, const struct bourse_job_row *row
         char text[CELL_SIZE];
         const char *name = bourse_task_name(tasks, i);
         const struct progress_of_task *item = &seen.items[i];
-        const char *cells[] = {name != NULL ? name : subtask_text(tasks, i),
-                               state_of(tasks, &seen, i), count_text(item->tries),
-                               item->has_result ? duration_text(item->busy_ns / 1000000) : "",
+        const char *cells[] = {name != NULL ? name : cell_subtask(tasks, i),
+                               state_of(tasks, &seen, i), cell_count(item->tries),
+                               item->has_result ? cell_duration(item->busy_ns / 1000000) : "",
                                why_of(tasks, &seen, i, text)};
         grid_add(&table, cells);
     }
@@ -325,9 +325,9 @@ json_t *tasks_json(struct invocation *invocation, const struct bourse_job_row *r
         json_t *item = json_pack("{s:i, s:s, s:i, s:I, s:s, s:o}", "index", (int)i, "state",
                                  state_of(tasks, &seen, i), "tries", (int)seen.items[i].tries,
                                  "busy_ns", (json_int_t)seen.items[i].busy_ns, "why",
-                                 plain_text(why_of(tasks, &seen, i, text)), "after", after);
+                                 cell_plain(why_of(tasks, &seen, i, text)), "after", after);
         if (name != NULL) {
-            (void)json_object_set_new(item, "name", json_string(plain_text(name)));
+            (void)json_object_set_new(item, "name", json_string(cell_plain(name)));
         }
         (void)json_array_append_new(list, item);
     }
@@ -360,7 +360,7 @@ static bool may_run(const struct telling *telling, uint32_t index)
 static const char *name_of(const struct telling *telling, uint32_t index)
 {
     const char *name = telling->tasks != NULL ? bourse_task_name(telling->tasks, index) : NULL;
-    return name != NULL ? plain_text(name) : count_text(index);
+    return name != NULL ? cell_plain(name) : cell_count(index);
 }
 
 static uint32_t waits_on(const struct telling *telling, uint32_t index)
@@ -490,7 +490,7 @@ int tasks_explain_parts(struct invocation *invocation, const char *id,
         if (tasks != NULL) {
             (void)json_object_set_new(value, "tasks", tasks_json(invocation, row, tasks));
         }
-        status = print_json(value, BOURSE_OK);
+        status = json_print(value, BOURSE_OK);
     }
     free(telling.seen.items);
     return status;

@@ -1,7 +1,7 @@
 #include "consumer/command/job/watch.h"
 
 #include "base/checked.h"
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 #include "runtime/clock.h"
 
 int job_exit_status(const struct bourse_job_row *row)
@@ -38,7 +38,7 @@ struct watching {
 static void warn_of_budget(struct watching *watching, const struct bourse_job_row *row)
 {
     int64_t micro = 0;
-    if (watching->was_warned || watching->is_quiet || !job_outgrows(row, &micro)) {
+    if (watching->was_warned || watching->is_quiet || !progress_outgrows(row, &micro)) {
         return;
     }
     watching->was_warned = true;
@@ -48,7 +48,7 @@ static void warn_of_budget(struct watching *watching, const struct bourse_job_ro
         "bourse: subtasks take longer than expected: at this pace job %.8s costs about %s "
         "credits, and its budget is %s.\n        `bourse order replace %.8s --budget "
         "CREDITS` raises it.\n",
-        row->id, money_text(micro), money_text(row->budget_micro), row->id);
+        row->id, cell_money(micro), cell_money(row->budget_micro), row->id);
 }
 
 static bool on_row(void *context, const struct bourse_job_row *row)

@@ -3,7 +3,7 @@
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/replanning.h"
 #include "consumer/command/job/watch.h"
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -60,7 +60,7 @@ static void take_rows(struct view *view, const struct bourse_jobs *jobs)
         }
         if (watched != NULL) {
             watched->row = *row;
-            pace_note(&watched->pace, row);
+            progress_note_pace(&watched->pace, row);
         }
     }
 }
@@ -104,16 +104,16 @@ static void add_watched(struct grid *table, const struct watched *watched)
     char done[64];
     char rate[32] = "-";
     int64_t per_hour = 0;
-    bool has_pace = pace_of(&watched->pace, row, &per_hour);
+    bool has_pace = progress_pace(&watched->pace, row, &per_hour);
     (void)snprintf(done, sizeof done, "%u/%u", row->accepted, row->subtasks);
-    const char *cells[] = {short_id(row->id),
+    const char *cells[] = {cell_short_id(row->id),
                            state_of(row),
                            done,
-                           count_text(row->failed),
-                           count_text(row->running - row->queued),
+                           cell_count(row->failed),
+                           cell_count(row->running - row->queued),
                            has_pace ? rate_text(per_hour, rate) : "-",
-                           row->left_ms >= 0 ? duration_text(row->left_ms) : "-",
-                           money_text(row->charged_micro),
+                           row->left_ms >= 0 ? cell_duration(row->left_ms) : "-",
+                           cell_money(row->charged_micro),
                            row->name,
                            row->running > 0 ? "" : row->reason_text};
     grid_add(table, cells);
@@ -179,17 +179,17 @@ static void print_changes(struct view *view)
         struct watched *watched = &view->watched[i];
         bool is_over = watched->row.state != BOURSE_OPEN;
         bool is_first = watched->told_ns == 0;
-        bool is_due =
-            now_ns - watched->told_ns >= LINE_NS && watched->told_done != job_done(&watched->row);
+        bool is_due = now_ns - watched->told_ns >= LINE_NS &&
+                      watched->told_done != progress_done(&watched->row);
         if (watched->is_told || (!is_over && !is_first && !is_due)) {
             continue;
         }
         watched->is_told = is_over;
         watched->told_ns = now_ns;
-        watched->told_done = job_done(&watched->row);
+        watched->told_done = progress_done(&watched->row);
         if (!view->invocation->quiet) {
             char line[JOB_LINE_SIZE];
-            job_line(&watched->row, watched->replanning.percent, line);
+            progress_line(&watched->row, watched->replanning.percent, line);
             (void)printf("%s%s%s\n", line, is_over ? ": " : "",
                          is_over ? watched->row.state_text : "");
         } else if (is_over) {
@@ -296,7 +296,7 @@ static int finish(const struct view *view)
             (void)json_array_append_new(list, value);
         }
         int status = view->id != NULL ? job_exit_status(&view->watched[0].row) : BOURSE_OK;
-        return print_json(json_pack("{s:o}", "jobs", list), status);
+        return json_print(json_pack("{s:o}", "jobs", list), status);
     }
     if (view->count == 0 && !view->invocation->quiet) {
         (void)fputs("bourse: no job of this account is open\n", stderr);

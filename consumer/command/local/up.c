@@ -3,7 +3,7 @@
 #include "consumer/client/client.h"
 #include "consumer/command/local/child.h"
 #include "consumer/command/local/household.h"
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -296,7 +296,7 @@ static void say_ready(const struct embedded *embedded)
     look_at_standing(&embedded->provider, provider);
     path_in(embedded, MARKET_FILE, market);
     if (invocation->json) {
-        (void)print_json(json_pack("{s:s, s:s, s:i, s:s, s:i, s:s, s:i, s:I, s:b}", "folder",
+        (void)json_print(json_pack("{s:s, s:s, s:i, s:s, s:i, s:s, s:i, s:I, s:b}", "folder",
                                    embedded->household.folder, "market", market, "broker_pid",
                                    (int)embedded->broker.pid, "broker_runs_as", broker,
                                    "provider_pid", (int)embedded->provider.pid, "provider_runs_as",
@@ -312,7 +312,7 @@ static void say_ready(const struct embedded *embedded)
         "credits per slot-hour\n",
         embedded->household.folder, (long)embedded->broker.pid, broker,
         (long)embedded->provider.pid, provider, embedded->slots, text_plural(embedded->slots),
-        money_text(embedded->price_micro));
+        cell_money(embedded->price_micro));
     (void)fflush(stdout);
     say_where(embedded, market);
     (void)fprintf(stderr, "Try: bourse run -- true\n%s\n",
@@ -372,7 +372,7 @@ static bool read_wishes(struct invocation *invocation, struct household_wishes *
         (void)complain(
             invocation, BOURSE_USAGE,
             "--price %s: a market takes no price above its band, %s credits per slot-hour",
-            option_text(invocation, "price", ""), money_text(PRICE_BAND_MICRO));
+            option_text(invocation, "price", ""), cell_money(PRICE_BAND_MICRO));
         return false;
     }
     return option_money(invocation, "credits", &wishes->credits_micro) &&
@@ -590,7 +590,7 @@ int command_down(struct invocation *invocation)
         return complain(invocation, BOURSE_TIMED_OUT, "a process of the market does not end");
     }
     return invocation->json
-               ? print_json(json_pack("{s:s, s:b}", "folder", household.folder, "stopped", 1),
+               ? json_print(json_pack("{s:s, s:b}", "folder", household.folder, "stopped", 1),
                             BOURSE_OK)
                : BOURSE_OK;
 }

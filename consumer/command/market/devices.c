@@ -1,7 +1,7 @@
 /* This file runs devices, which shows the devices on the market. Each has one line, or one is shown
  * in full with the source of every figure. */
-#include "consumer/command/output.h"
 #include "consumer/command/plan/catalogue.h"
+#include "consumer/command/show.h"
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -26,7 +26,7 @@ static const struct bourse_attribute *number_named(const struct bourse_device *d
 static const char *size_named(const struct bourse_device *device, const char *name)
 {
     const struct bourse_attribute *found = number_named(device, name);
-    return found == NULL || found->number < 0 ? "-" : bytes_text((uint64_t)found->number);
+    return found == NULL || found->number < 0 ? "-" : cell_bytes((uint64_t)found->number);
 }
 
 #define GIGA INT64_C(1000000000)
@@ -73,7 +73,7 @@ static const char *price_cell(const struct bourse_device *device)
         return "refuted";
     }
     if (device->price_micro >= 0) {
-        return money_text(device->price_micro);
+        return cell_money(device->price_micro);
     }
     return strcmp(device->state, "present") == 0 ? "no ask" : device->state;
 }
@@ -100,7 +100,7 @@ static json_t *json_device(const struct bourse_device *device)
                      "slots", (json_int_t)device->slots, "leased", (json_int_t)device->leased,
                      "free", (json_int_t)device->free, "price_micro", price, "max_term_ms",
                      (json_int_t)device->max_term_ms, "attributes", attributes, "standing",
-                     standing_as_json(&device->standing));
+                     json_standing(&device->standing));
 }
 
 static bool add_device(void *context, const struct bourse_device *device)
@@ -121,8 +121,8 @@ static bool add_device(void *context, const struct bourse_device *device)
                            device->label,
                            device->instrument,
                            kind,
-                           count_text(device->slots),
-                           count_text(device->free),
+                           cell_count(device->slots),
+                           cell_count(device->free),
                            price_cell(device),
                            size_named(device, "memory"),
                            figures};
@@ -186,8 +186,8 @@ static void print_facts(const struct bourse_device *device)
                      goes_on           ? ", "
                      : last[0] != '\0' ? "\n"
                                        : "",
-                     goes_on ? "" : plain_text(fact->name), goes_on ? "" : ": ",
-                     fact->text != NULL ? plain_text(fact->text) : value);
+                     goes_on ? "" : cell_plain(fact->name), goes_on ? "" : ": ",
+                     fact->text != NULL ? cell_plain(fact->text) : value);
         last = fact->name;
     }
     (void)puts("");
@@ -195,12 +195,12 @@ static void print_facts(const struct bourse_device *device)
 
 static void print_device(const struct bourse_device *device, bool color)
 {
-    (void)printf("%s  %s/%s, instrument %s%s\n", short_id(device->id), plain_text(device->provider),
-                 plain_text(device->label), plain_text(device->instrument),
-                 device->simulated ? ", SIMULATED" : "");
+    (void)printf("%s  %s/%s, instrument %s%s\n", cell_short_id(device->id),
+                 cell_plain(device->provider), cell_plain(device->label),
+                 cell_plain(device->instrument), device->simulated ? ", SIMULATED" : "");
     (void)printf("%u slot%s, %u free, price %s\n", device->slots, text_plural(device->slots),
                  device->free, price_cell(device));
-    const char *standing = standing_text(&device->standing);
+    const char *standing = cell_standing(&device->standing);
     (void)printf("%s%s%s\n", standing[0] != '\0' ? "its provider: " : "", standing,
                  standing[0] != '\0' ? "\n" : "");
     print_figures(device, color);
@@ -255,9 +255,9 @@ static int show_one(struct invocation *invocation, const char *word)
         status = complain(invocation, BOURSE_NOT_FOUND,
                           "no device on the market has that label, or an id that begins with "
                           "\"%s\"; `bourse devices` lists them",
-                          plain_text(word));
+                          cell_plain(word));
     } else {
-        status = invocation->json ? print_json(json_pack("{s:O}", "devices", one.list), BOURSE_OK)
+        status = invocation->json ? json_print(json_pack("{s:O}", "devices", one.list), BOURSE_OK)
                                   : BOURSE_OK;
     }
     json_decref(one.list);

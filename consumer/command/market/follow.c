@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "consumer/command/market/instruments.h"
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,9 +84,9 @@ static void print_json_book(const struct book_view *view, const struct bourse_ne
                           (json_int_t)level->timed, "daily", (json_int_t)level->daily));
         }
     }
-    (void)print_json(json_pack("{s:I, s:I, s:o, s:o, s:o}", "index", (json_int_t)news->index,
+    (void)json_print(json_pack("{s:I, s:I, s:o, s:o, s:o}", "index", (json_int_t)news->index,
                                "log_time_ms", (json_int_t)news->log_time_ms, "asks", asks, "bids",
-                               bids, "bands", bands_as_json(news->bands)),
+                               bids, "bands", json_bands(news->bands)),
                      BOURSE_OK);
 }
 
@@ -102,27 +102,27 @@ static void print_grids(const struct book_view *view, const struct bourse_news *
     for (size_t i = 0; i < news->level_count; i++) {
         const struct bourse_depth *level = &news->levels[i];
         if (level->is_bid) {
-            const char *cells[] = {limit_text(level->price_micro, level->rate),
-                                   count_text(level->slots), count_text(level->orders), level->of};
+            const char *cells[] = {cell_limit(level->price_micro, level->rate),
+                                   cell_count(level->slots), cell_count(level->orders), level->of};
             grid_add(&bids, cells);
         } else if (is_wanted(view, level)) {
             char conditions[CELL_SIZE];
             conditions_text(level, conditions);
             const char *cells[] = {level->of,
-                                   ask_text(level->price_micro),
-                                   count_text(level->free),
-                                   count_text(level->slots),
-                                   count_text(level->orders),
+                                   cell_ask_price(level->price_micro),
+                                   cell_count(level->free),
+                                   cell_count(level->slots),
+                                   cell_count(level->orders),
                                    conditions};
             grid_add(&asks, cells);
         }
     }
-    (void)fprintf(to, "%s\n", time_text(news->log_time_ms));
+    (void)fprintf(to, "%s\n", cell_time(news->log_time_ms));
     grid_print(&asks, to, view->invocation->color);
     (void)fputc('\n', to);
     grid_print(&bids, to, view->invocation->color);
     if (news->bands.most_micro > 0) {
-        print_bands(to, news->bands);
+        listing_print_bands(to, news->bands);
     }
 }
 
@@ -146,8 +146,8 @@ static void draw_book(struct book_view *view, const struct bourse_news *news)
 static void print_new_bands(const struct bourse_news *news)
 {
     if (news->has_new_bands) {
-        (void)printf("%s  ", time_text(news->log_time_ms));
-        print_bands(stdout, news->bands);
+        (void)printf("%s  ", cell_time(news->log_time_ms));
+        listing_print_bands(stdout, news->bands);
     }
 }
 
@@ -159,18 +159,18 @@ static void print_changes(const struct book_view *view, const struct bourse_news
         if (!is_wanted(view, level)) {
             continue;
         }
-        (void)printf("%s  %s  %s  %s", time_text(news->log_time_ms), level->is_bid ? "bid" : "ask",
-                     level->is_bid ? limit_text(level->price_micro, level->rate)
-                                   : ask_text(level->price_micro),
-                     plain_text(level->of));
+        (void)printf("%s  %s  %s  %s", cell_time(news->log_time_ms), level->is_bid ? "bid" : "ask",
+                     level->is_bid ? cell_limit(level->price_micro, level->rate)
+                                   : cell_ask_price(level->price_micro),
+                     cell_plain(level->of));
         if (level->orders == 0) {
             (void)puts("  gone");
         } else if (level->is_bid) {
-            (void)printf("  wants %s\n", count_text(level->slots));
+            (void)printf("  wants %s\n", cell_count(level->slots));
         } else {
             char conditions[CELL_SIZE];
             conditions_text(level, conditions);
-            (void)printf("  free %s of %s%s%s\n", count_text(level->free), count_text(level->slots),
+            (void)printf("  free %s of %s%s%s\n", cell_count(level->free), cell_count(level->slots),
                          conditions[0] == '\0' ? "" : "; ", conditions);
         }
     }
@@ -230,18 +230,18 @@ struct trades_view {
 static void print_trade(const struct invocation *invocation, const struct bourse_trade *trade)
 {
     if (invocation->json) {
-        (void)print_json(json_pack("{s:I, s:I, s:I, s:s, s:I, s:I}", "entry",
+        (void)json_print(json_pack("{s:I, s:I, s:I, s:s, s:I, s:I}", "entry",
                                    (json_int_t)trade->entry, "index", (json_int_t)trade->index,
                                    "time_ms", (json_int_t)trade->time_ms, "instrument",
                                    trade->instrument, "slots", (json_int_t)trade->slots,
                                    "price_micro", (json_int_t)trade->price_micro),
                          BOURSE_OK);
     } else if (invocation->quiet) {
-        (void)puts(count_text(trade->index));
+        (void)puts(cell_count(trade->index));
     } else {
-        (void)printf("%s  %-28s %6s  %10s\n", time_text(trade->time_ms),
-                     plain_text(trade->instrument), count_text(trade->slots),
-                     money_text(trade->price_micro));
+        (void)printf("%s  %-28s %6s  %10s\n", cell_time(trade->time_ms),
+                     cell_plain(trade->instrument), cell_count(trade->slots),
+                     cell_money(trade->price_micro));
     }
 }
 
@@ -347,13 +347,13 @@ static bool add_price(void *context, const struct bourse_bar *bar)
                              (json_int_t)bar->close_micro, "slots", (json_int_t)bar->slots,
                              "trades", (json_int_t)bar->trades)) == 0;
     }
-    const char *cells[] = {prices->is_one ? time_text(bar->start_ms) : bar->instrument,
-                           money_text(bar->open_micro),
-                           money_text(bar->high_micro),
-                           money_text(bar->low_micro),
-                           money_text(bar->close_micro),
-                           count_text(bar->slots),
-                           count_text(bar->trades)};
+    const char *cells[] = {prices->is_one ? cell_time(bar->start_ms) : bar->instrument,
+                           cell_money(bar->open_micro),
+                           cell_money(bar->high_micro),
+                           cell_money(bar->low_micro),
+                           cell_money(bar->close_micro),
+                           cell_count(bar->slots),
+                           cell_count(bar->trades)};
     grid_add(&prices->table, cells);
     return true;
 }
@@ -393,7 +393,7 @@ int command_prices(struct invocation *invocation)
                !instrument_is_known(invocation, instrument, &status)) {
         json_decref(prices.list);
     } else if (invocation->json) {
-        status = print_json(json_pack("{s:o}", "prices", prices.list), BOURSE_OK);
+        status = json_print(json_pack("{s:o}", "prices", prices.list), BOURSE_OK);
     } else {
         grid_print(&prices.table, stdout, invocation->color);
     }

@@ -1,4 +1,5 @@
 #include "consumer/command/market/instruments.h"
+#include "consumer/command/complain.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

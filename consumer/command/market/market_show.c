@@ -1,7 +1,7 @@
 /* This file runs providers, book and trades, which show the market. */
 #include "consumer/command/market/follow.h"
 #include "consumer/command/market/instruments.h"
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -24,7 +24,7 @@ static bool add_provider(void *context, const struct bourse_provider *provider)
                              "devices", (json_int_t)provider->devices, "slots",
                              (json_int_t)provider->slots, "leased", (json_int_t)provider->leased,
                              "free", (json_int_t)provider->free, "standing",
-                             standing_as_json(&provider->standing))) == 0;
+                             json_standing(&provider->standing))) == 0;
     }
     if (listing->quiet) {
         (void)puts(provider->account);
@@ -32,11 +32,11 @@ static bool add_provider(void *context, const struct bourse_provider *provider)
     }
     const char *cells[] = {provider->name,
                            provider->state,
-                           count_text(provider->devices),
-                           count_text(provider->slots),
-                           count_text(provider->leased),
-                           count_text(provider->free),
-                           standing_text(&provider->standing)};
+                           cell_count(provider->devices),
+                           cell_count(provider->slots),
+                           cell_count(provider->leased),
+                           cell_count(provider->free),
+                           cell_standing(&provider->standing)};
     grid_add(&listing->table, cells);
     return true;
 }
@@ -91,8 +91,8 @@ static int book_as_json(const struct bourse_book *book)
         json_add_rate(bid, wanted[i].rate);
         (void)json_array_append_new(bids, bid);
     }
-    return print_json(json_pack("{s:o, s:o, s:o}", "asks", asks, "bids", bids, "bands",
-                                bands_as_json(bourse_book_bands(book))),
+    return json_print(json_pack("{s:o, s:o, s:o}", "asks", asks, "bids", bids, "bands",
+                                json_bands(bourse_book_bands(book))),
                       BOURSE_OK);
 }
 
@@ -109,9 +109,9 @@ static void level_conditions(const struct bourse_ask_level *level, char *ret_tex
                                         : ", you among them");
     }
     if (level->daily_ms > 0) {
-        (void)snprintf(daily, sizeof daily, "%s a day", duration_text(level->daily_ms));
+        (void)snprintf(daily, sizeof daily, "%s a day", cell_duration(level->daily_ms));
         (void)snprintf(daily + strlen(daily), sizeof daily - strlen(daily), ", %s left",
-                       left_text(level->left_ms));
+                       cell_time_remaining(level->left_ms));
     }
     const char *const parts[] = {to, level->hours, daily};
     size_t used = 0;
@@ -147,17 +147,17 @@ static void print_book(const struct bourse_book *book, bool color)
         char conditions[CONDITIONS_TEXT];
         level_conditions(&levels[i], conditions, sizeof conditions);
         const char *cells[] = {levels[i].instrument,
-                               ask_text(levels[i].price_micro),
-                               count_text(levels[i].free),
-                               count_text(levels[i].slots),
-                               count_text(levels[i].providers),
+                               cell_ask_price(levels[i].price_micro),
+                               cell_count(levels[i].free),
+                               cell_count(levels[i].slots),
+                               cell_count(levels[i].providers),
                                conditions};
         grid_add(&asks, cells);
     }
     const struct bourse_bid_level *wanted = bourse_book_bids(book, &count);
     for (size_t i = 0; i < count; i++) {
-        const char *cells[] = {limit_text(wanted[i].limit_micro, wanted[i].rate),
-                               count_text(wanted[i].slots), count_text(wanted[i].bids),
+        const char *cells[] = {cell_limit(wanted[i].limit_micro, wanted[i].rate),
+                               cell_count(wanted[i].slots), cell_count(wanted[i].bids),
                                wanted[i].needs};
         grid_add(&bids, cells);
     }
@@ -165,7 +165,7 @@ static void print_book(const struct bourse_book *book, bool color)
     (void)putchar('\n');
     grid_print(&bids, stdout, color);
     (void)putchar('\n');
-    print_bands(stdout, bourse_book_bands(book));
+    listing_print_bands(stdout, bourse_book_bands(book));
 }
 
 /* Joins both into one text, which the caller frees. NULL means that both are absent or memory is
@@ -241,11 +241,11 @@ static bool add_trade(void *context, const struct bourse_trade *trade)
                                                "price_micro", (json_int_t)trade->price_micro)) == 0;
     }
     if (listing->quiet) {
-        (void)puts(count_text(trade->entry));
+        (void)puts(cell_count(trade->entry));
         return true;
     }
-    const char *cells[] = {time_text(trade->time_ms), trade->instrument, count_text(trade->slots),
-                           money_text(trade->price_micro)};
+    const char *cells[] = {cell_time(trade->time_ms), trade->instrument, cell_count(trade->slots),
+                           cell_money(trade->price_micro)};
     grid_add(&listing->table, cells);
     return true;
 }

@@ -1,6 +1,6 @@
 /* This file runs history, which shows the measured times of a job's work on this market. */
 #include "consumer/command/command.h"
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 
 #include "base/cleanup.h"
 
@@ -24,7 +24,7 @@ static const char *devices_text(const struct bourse_measured *measured, char ret
     const char *of_class = measured->device_class[0] != '\0' ? measured->device_class : "-";
     (void)snprintf(ret_text, PLACE_SIZE, measured->device[0] != '\0' ? "%s %.8s" : "%s", of_class,
                    measured->device);
-    return plain_text(ret_text);
+    return cell_plain(ret_text);
 }
 
 static bool add_pace(struct rows *rows, const struct bourse_measured *measured)
@@ -68,14 +68,14 @@ static bool add_row(void *context, const struct bourse_measured *measured)
     } else if (rows->quiet) {
         (void)printf("%lld\n", (long long)measured->median_ns);
     } else {
-        const char *cells[] = {measured->task[0] != '\0' ? plain_text(measured->task)
-                                                         : count_text(measured->index),
-                               bytes_text(measured->bytes),
+        const char *cells[] = {measured->task[0] != '\0' ? cell_plain(measured->task)
+                                                         : cell_count(measured->index),
+                               cell_bytes(measured->bytes),
                                devices_text(measured, devices),
-                               count_text(measured->samples),
-                               count_text(measured->outliers),
-                               duration_ns_text(measured->median_ns),
-                               measured->p90_ns < 0 ? "-" : duration_ns_text(measured->p90_ns)};
+                               cell_count(measured->samples),
+                               cell_count(measured->outliers),
+                               cell_duration_ns(measured->median_ns),
+                               measured->p90_ns < 0 ? "-" : cell_duration_ns(measured->p90_ns)};
         grid_add(&rows->table, cells);
     }
     return true;
@@ -130,7 +130,7 @@ int command_history(struct invocation *invocation)
         json_decref(rows.list);
         json_decref(rows.pace_list);
     } else if (invocation->json) {
-        status = print_json(json_pack("{s:o, s:o}", "rows", rows.list, "paces", rows.pace_list),
+        status = json_print(json_pack("{s:o, s:o}", "rows", rows.list, "paces", rows.pace_list),
                             BOURSE_OK);
     } else if (rows.count == 0 && !rows.quiet) {
         (void)fputs("bourse: nothing of its work was measured on this market yet\n", stderr);

@@ -1,6 +1,6 @@
 /* This file runs balance, ledger, receipt and verify, which show payments and prove them. */
 #include "consumer/command/job/jobs.h"
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -43,13 +43,13 @@ static bool add_entry(void *context, const struct bourse_entry *entry)
         }
         return json_array_append_new(statement->list, value) == 0;
     }
-    const char *cells[] = {count_text(entry->entry),
-                           time_text(entry->time_ms),
+    const char *cells[] = {cell_count(entry->entry),
+                           cell_time(entry->time_ms),
                            entry->kind_text,
-                           money_text(entry->amount_micro),
-                           money_text(entry->held_micro),
-                           entry->job[0] != '\0' ? short_id(entry->job) : "",
-                           entry->has_subtask ? count_text(entry->subtask) : "",
+                           cell_money(entry->amount_micro),
+                           cell_money(entry->held_micro),
+                           entry->job[0] != '\0' ? cell_short_id(entry->job) : "",
+                           entry->has_subtask ? cell_count(entry->subtask) : "",
                            entry->counterparty};
     grid_add(&statement->table, cells);
     return true;
@@ -120,14 +120,14 @@ static int show_account(struct invocation *invocation, bool with_balance, bool w
         }
         (void)(with_entries ? json_object_set(value, "entries", statement.list) : 0);
         json_decref(statement.list);
-        return print_json(value, BOURSE_OK);
+        return json_print(value, BOURSE_OK);
     }
     if (with_balance || invocation->quiet) {
         (void)printf(invocation->quiet ? "%s\n" : "available  %s credits\n",
-                     money_text(balance.available_micro));
+                     cell_money(balance.available_micro));
         if (!invocation->quiet) {
             (void)printf("held       %s credits\naccount    %s %s\n",
-                         money_text(balance.held_micro), balance.account, plain_text(balance.name));
+                         cell_money(balance.held_micro), balance.account, cell_plain(balance.name));
             print_donated(&donated);
         }
     }
@@ -245,14 +245,14 @@ static int deliver_all(const struct receipts *receipts, const struct index_list 
         }
     }
     if (receipts->list != NULL) {
-        return print_json(json_pack("{s:s, s:o, s:I, s:I}", "job", receipts->id, "receipts",
+        return json_print(json_pack("{s:s, s:o, s:I, s:I}", "job", receipts->id, "receipts",
                                     receipts->list, "simulated", (json_int_t)list->simulated,
                                     "not_accepted", (json_int_t)list->not_accepted),
                           BOURSE_OK);
     }
     if (receipts->folder != NULL && !receipts->invocation->quiet) {
         (void)fprintf(stderr, "%zu receipt%s in %s\n", list->count, text_plural(list->count),
-                      plain_text(receipts->folder));
+                      cell_plain(receipts->folder));
     }
     if (list->not_accepted > 0 && !receipts->invocation->quiet) {
         (void)fprintf(stderr, "%zu of %zu results are not accepted; `bourse verify` says which\n",
@@ -335,7 +335,7 @@ static void check_text(const struct bourse_verified *verified, char ret_text[CEL
         (void)snprintf(ret_text, CELL_SIZE, "not checked");
     } else {
         (void)snprintf(ret_text, CELL_SIZE, "%s (Freivalds; %s)", verified->checked,
-                       short_id(verified->check));
+                       cell_short_id(verified->check));
     }
 }
 
@@ -358,7 +358,7 @@ static void note(struct verification *verification, const char *path,
       : is_missing ? &verification->missing
                    : &verification->failed) += 1;
     if (verification->list != NULL) {
-        json_t *item = json_pack("{s:s, s:b}", "file", plain_text(path), "ok", ok ? 1 : 0);
+        json_t *item = json_pack("{s:s, s:b}", "file", cell_plain(path), "ok", ok ? 1 : 0);
         if (ok) {
             json_t *facts = json_pack(
                 "{s:s, s:s, s:i, s:i, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:b, "
@@ -390,12 +390,12 @@ static void note(struct verification *verification, const char *path,
                            : is_missing ? "missing"
                                         : "FAILED",
                            path,
-                           ok ? short_id(verified->job) : "",
-                           ok ? count_text(verified->index) : "",
+                           ok ? cell_short_id(verified->job) : "",
+                           ok ? cell_count(verified->index) : "",
                            ok ? outcome : error->text,
                            checked,
-                           ok ? money_text(verified->charge_micro) : "",
-                           ok ? short_id(verified->provider) : ""};
+                           ok ? cell_money(verified->charge_micro) : "",
+                           ok ? cell_short_id(verified->provider) : ""};
     grid_add(&verification->table, cells);
 }
 
@@ -500,7 +500,7 @@ int command_verify(struct invocation *invocation)
                  : verification.missing > 0 ? BOURSE_NOT_FOUND
                                             : BOURSE_OK;
     if (invocation->json) {
-        status = print_json(
+        status = json_print(
             json_pack("{s:I, s:I, s:I, s:o}", "verified", (json_int_t)verification.verified,
                       "failed", (json_int_t)verification.failed, "missing",
                       (json_int_t)verification.missing, "receipts", verification.list),

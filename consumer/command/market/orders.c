@@ -1,5 +1,5 @@
 /* This file runs order list, place, replace and cancel, for the account's own orders. */
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -61,24 +61,24 @@ static bool add_order(void *context, const struct bourse_order *order)
     char conditions[CONDITIONS_TEXT];
     char daily[CONDITIONS_TEXT] = "";
     if (order->daily_ms > 0) {
-        (void)snprintf(daily, sizeof daily, "%s a day", duration_text(order->daily_ms));
+        (void)snprintf(daily, sizeof daily, "%s a day", cell_duration(order->daily_ms));
         (void)snprintf(daily + strlen(daily), sizeof daily - strlen(daily), ", %s left",
-                       left_text(order->left_ms));
+                       cell_time_remaining(order->left_ms));
     }
     const bool is_after = order->to[0] != '\0' || order->hours[0] != '\0';
     (void)snprintf(conditions, sizeof conditions, "%s%s%s%s%s%s", order->to[0] != '\0' ? "to " : "",
                    order->to, order->to[0] != '\0' && order->hours[0] != '\0' ? "; " : "",
                    order->hours, is_after && daily[0] != '\0' ? "; " : "", daily);
-    const char *cells[] = {short_id(order->id),
+    const char *cells[] = {cell_short_id(order->id),
                            order->is_bid ? "bid" : "ask",
                            order->type,
                            order->name,
-                           limit_text(order->price_micro, order->rate),
-                           count_text(order->slots),
-                           order->is_bid ? "" : count_text(order->free),
-                           count_text(order->place),
-                           order->good_till_ms > 0 ? time_text(order->good_till_ms) : "",
-                           order->max_term_ms > 0 ? duration_text(order->max_term_ms) : "",
+                           cell_limit(order->price_micro, order->rate),
+                           cell_count(order->slots),
+                           order->is_bid ? "" : cell_count(order->free),
+                           cell_count(order->place),
+                           order->good_till_ms > 0 ? cell_time(order->good_till_ms) : "",
+                           order->max_term_ms > 0 ? cell_duration(order->max_term_ms) : "",
                            conditions,
                            order->is_bid          ? ""
                            : order->interruptible ? "interruptible"
@@ -262,7 +262,7 @@ static int order_replace(struct invocation *invocation)
         return complain_with(invocation, &error);
     }
     if (invocation->json) {
-        return print_json(json_pack("{s:s}", "replaced", search.found.id), BOURSE_OK);
+        return json_print(json_pack("{s:s}", "replaced", search.found.id), BOURSE_OK);
     }
     (void)puts(search.found.id);
     if (search.found.is_bid) {
@@ -289,7 +289,7 @@ static int order_cancel(struct invocation *invocation)
         return complain_with(invocation, &error);
     }
     if (invocation->json) {
-        return print_json(json_pack("{s:s}", "cancelled", search.found.id), BOURSE_OK);
+        return json_print(json_pack("{s:s}", "cancelled", search.found.id), BOURSE_OK);
     }
     (void)puts(search.found.id);
     return BOURSE_OK;
@@ -478,7 +478,7 @@ static int order_place(struct invocation *invocation)
         return complain_with(invocation, &error);
     }
     if (invocation->json) {
-        return print_json(json_pack("{s:s, s:s, s:I, s:I}", "order", order, "device", search.id,
+        return json_print(json_pack("{s:s, s:s, s:I, s:I}", "order", order, "device", search.id,
                                     "slots", (json_int_t)ask.slots, "price_micro",
                                     (json_int_t)ask.price_micro),
                           BOURSE_OK);

@@ -3,8 +3,8 @@
 #include "consumer/command/plan/catalogue.h"
 
 #include "base/text.h"
-#include "consumer/command/output.h"
 #include "consumer/command/plan/samples.h"
+#include "consumer/command/show.h"
 #include "planner/cost/catalogue.h"
 #include "planner/cost/cost.h"
 #include "planner/cost/device_set.h"
@@ -134,7 +134,7 @@ static int show_table(struct invocation *invocation)
     }
     int status = BOURSE_OK;
     if (invocation->json) {
-        status = print_json(json_pack("{s:O}", "catalogue", list), BOURSE_OK);
+        status = json_print(json_pack("{s:O}", "catalogue", list), BOURSE_OK);
     } else if (!invocation->quiet) {
         grid_print(&table, stdout, invocation->color);
         (void)fputs("T/s: 10^12 operations a second, dense. \"-\": unknown. \"?\": unverified.\n",
@@ -149,7 +149,7 @@ static int show_device(struct invocation *invocation, const struct catalogue_dev
 {
     static const char *const titles[] = {"FIGURE", "VALUE", "SOURCE"};
     if (invocation->json) {
-        return print_json(json_pack("{s:[o]}", "catalogue", json_device(device)), BOURSE_OK);
+        return json_print(json_pack("{s:[o]}", "catalogue", json_device(device)), BOURSE_OK);
     }
     if (invocation->quiet) {
         (void)puts(device->id);
@@ -401,7 +401,7 @@ static int print_estimates(struct estimates *estimates, const struct operation_s
         if (calibration != NULL) {
             (void)json_object_set_new(value, "calibration", json_calibration(calibration));
         }
-        return print_json(value, status);
+        return json_print(value, status);
     }
     if (invocation->quiet) {
         return status;
@@ -471,7 +471,7 @@ static int show_measured(struct invocation *invocation, const struct operation *
                    samples_calibrate(samples, &device->profile, class, calibration, &problem);
     if (is_good && calibration->samples == 0) {
         (void)snprintf(problem.text, sizeof problem.text,
-                       "%.100s: 0 samples of class %s; %d are needed", plain_text(path),
+                       "%.100s: 0 samples of class %s; %d are needed", cell_plain(path),
                        operation_class_name(class), CALIBRATE_LEAST);
         is_good = false;
     }
@@ -531,7 +531,7 @@ int catalogue_show_operations(struct invocation *invocation)
     }
     int status = BOURSE_OK;
     if (invocation->json) {
-        status = print_json(json_pack("{s:O}", "operations", list), BOURSE_OK);
+        status = json_print(json_pack("{s:O}", "operations", list), BOURSE_OK);
     } else if (!invocation->quiet) {
         grid_print(&table, stdout, invocation->color);
     }
@@ -559,7 +559,7 @@ static int no_such_device(struct invocation *invocation, const char *id)
                         : "no device \"%s\" in the catalogue; `bourse devices --catalogue` lists "
                           "them%s, and `bourse plan TEMPLATE --devices market` estimates by "
                           "devices of the market",
-                    plain_text(id), nearest != NULL ? nearest : "");
+                    cell_plain(id), nearest != NULL ? nearest : "");
 }
 
 int catalogue_show(struct invocation *invocation)

@@ -1,6 +1,6 @@
 #include "consumer/command/plan/picture.h"
 
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 #include "runtime/files.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 bool picture_width(struct invocation *invocation, unsigned *ret_width)
 {
-    int64_t width = terminal_width(STDOUT_FILENO);
+    int64_t width = screen_width(STDOUT_FILENO);
     if (!option_count(invocation, "width", PICTURE_WIDTH_MIN, PICTURE_WIDTH_MAX, &width)) {
         return false;
     }
@@ -22,7 +22,7 @@ bool picture_width(struct invocation *invocation, unsigned *ret_width)
 struct picture_style picture_style_of(const struct invocation *invocation, unsigned width)
 {
     return (struct picture_style){
-        .width = width, .ascii = !locale_is_utf8(), .color = invocation->color};
+        .width = width, .ascii = !screen_is_utf8(), .color = invocation->color};
 }
 
 void picture_print(char *text)

@@ -4,8 +4,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "consumer/command/output.h"
 #include "consumer/command/plan/picture.h"
+#include "consumer/command/show.h"
 #include "formats/dag.h"
 #include "planner/schedule/portfolio.h"
 #include "planner/schedule/usage.h"
@@ -410,7 +410,7 @@ static int show_json(const struct plan *plan)
     (void)json_object_set_new(value, "links", json_links(plan));
     (void)json_object_set_new(value, "transfers", json_integer(plan->usage->transfers));
     (void)json_object_set_new(value, "bytes_moved", json_real(plan->usage->bytes));
-    return print_json(value, BOURSE_OK);
+    return json_print(value, BOURSE_OK);
 }
 
 struct number {
@@ -449,8 +449,8 @@ static void show_tasks(const struct plan *plan)
         uint32_t task = plan->sequence[i];
         struct number start = number_of(schedule->start[task]);
         struct number finish = number_of(schedule->finish[task]);
-        const char *cells[] = {plain_text(plan->file->tasks[task]),
-                               plain_text(plan->file->processors[schedule->processor[task]]),
+        const char *cells[] = {cell_plain(plan->file->tasks[task]),
+                               cell_plain(plan->file->processors[schedule->processor[task]]),
                                start.text, finish.text};
         grid_add(&table, cells);
     }
@@ -471,7 +471,7 @@ static void show_processors(const struct plan *plan)
         struct number busy = number_of(use->busy);
         struct number share = percent_of(plan, use->busy);
         (void)snprintf(tasks, sizeof tasks, "%u", use->tasks);
-        const char *cells[] = {plain_text(plan->file->processors[p]), tasks, busy.text, share.text};
+        const char *cells[] = {cell_plain(plan->file->processors[p]), tasks, busy.text, share.text};
         grid_add(&table, cells);
     }
     (void)putchar('\n');
@@ -498,8 +498,8 @@ static void show_links(const struct plan *plan)
         struct number busy = number_of(use->busy);
         struct number share = percent_of(plan, use->busy);
         (void)snprintf(name, sizeof name, "%.70s -> %.70s",
-                       plain_text(plan->file->processors[use->from]),
-                       plain_text(plan->file->processors[use->to]));
+                       cell_plain(plan->file->processors[use->from]),
+                       cell_plain(plan->file->processors[use->to]));
         (void)snprintf(transfers, sizeof transfers, "%u", use->transfers);
         const char *cells[] = {name, transfers, bytes.text, busy.text, share.text};
         grid_add(&table, cells);
@@ -513,7 +513,7 @@ static void show_links(const struct plan *plan)
 /* Returns the unit of time, e.g. "units" in "73 units". */
 static const char *unit_of(const struct plan *plan)
 {
-    return plain_text(plan->file->time_unit);
+    return cell_plain(plan->file->time_unit);
 }
 
 static void show_figures(const struct plan *plan)
@@ -534,7 +534,7 @@ static void show_figures(const struct plan *plan)
     }
     if (single != WORKLOAD_NONE) {
         (void)printf("best single  %.9g%s%s on %s: %.2f times as long\n", single_makespan, blank,
-                     unit, plain_text(plan->file->processors[single]),
+                     unit, cell_plain(plan->file->processors[single]),
                      single_makespan / plan->schedule->makespan);
     } else {
         (void)printf("best single  none: no processor can run all tasks\n");

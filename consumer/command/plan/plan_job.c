@@ -1,8 +1,8 @@
 /* This file runs `plan FILE|JOB`, which plans a job on the present offers or the rest of one on its
  * leases. The output has the form of a plan of work (work_show.c). Unknown figures stay unknown. */
 #include "consumer/command/job/offer.h"
-#include "consumer/command/output.h"
 #include "consumer/command/plan/picture.h"
+#include "consumer/command/show.h"
 #include "consumer/job/job_plan.h"
 #include "consumer/job/manifest.h"
 #include "consumer/job/submit.h"
@@ -58,11 +58,11 @@ static void write_place(const struct offered_place *place, char ret_text[CELL])
 {
     if (place->label[0] != '\0') {
         (void)snprintf(ret_text, CELL, "%s%.80s", place->is_simulated ? "SIM " : "",
-                       plain_text(place->label));
+                       cell_plain(place->label));
     } else {
         (void)snprintf(ret_text, CELL, "%s %.32s",
                        place->providers == 0 ? "taken at" : "offered at",
-                       money_text(place->slots.price_micro));
+                       cell_money(place->slots.price_micro));
     }
 }
 
@@ -70,7 +70,7 @@ static void write_subtask(const struct planned *planned, uint32_t index, char re
 {
     const char *name = job_plan_name(planned->plan, index);
     if (name != NULL) {
-        (void)snprintf(ret_text, CELL, "%.90s", plain_text(name));
+        (void)snprintf(ret_text, CELL, "%.90s", cell_plain(name));
     } else {
         (void)snprintf(ret_text, CELL, "%" PRIu32, index);
     }
@@ -296,8 +296,8 @@ static bool draw(const struct planned *planned, struct drawing *drawing)
     (void)snprintf(drawing->title, sizeof drawing->title, "%.200s", planned->offer.summary.name);
     (void)snprintf(drawing->line, sizeof drawing->line,
                    "%" PRIu32 " subtasks on %" PRIu32 " lanes: %s, %s credits; none is below %s",
-                   deal->subtasks, deal->lanes, duration_ns_text(deal->makespan_ns),
-                   money_text(deal->cost_micro), duration_ns_text(deal->bound_ns));
+                   deal->subtasks, deal->lanes, cell_duration_ns(deal->makespan_ns),
+                   cell_money(deal->cost_micro), cell_duration_ns(deal->bound_ns));
     return true;
 }
 
@@ -337,13 +337,13 @@ static void add_subtask(const struct planned *planned, struct grid *table, uint3
     write_source(planned, index, source);
     const char *cells[] = {name,
                            place,
-                           duration_ns_text(run->start_ns),
-                           duration_ns_text(run->end_ns - run->start_ns),
+                           cell_duration_ns(run->start_ns),
+                           cell_duration_ns(run->end_ns - run->start_ns),
                            takes       ? "unknown"
-                           : bytes > 0 ? bytes_text((uint64_t)bytes)
+                           : bytes > 0 ? cell_bytes((uint64_t)bytes)
                                        : "-",
-                           joules_text(&energy),
-                           money_text(planned->costs[index]),
+                           cell_joules(&energy),
+                           cell_money(planned->costs[index]),
                            source};
     grid_add(table, cells);
 }
@@ -387,11 +387,11 @@ static void add_share(const struct planned *planned, struct grid *table, size_t 
     const struct figure energy = energy_of(planned, place, share->slot_ns);
     const char *cells[] = {what,
                            on,
-                           duration_ns_text(share->first_ns),
-                           duration_ns_text(share->busy_ns),
-                           share->bytes > 0 ? bytes_text((uint64_t)share->bytes) : "-",
-                           joules_text(&energy),
-                           money_text(share->cost_micro),
+                           cell_duration_ns(share->first_ns),
+                           cell_duration_ns(share->busy_ns),
+                           share->bytes > 0 ? cell_bytes((uint64_t)share->bytes) : "-",
+                           cell_joules(&energy),
+                           cell_money(share->cost_micro),
                            source};
     grid_add(table, cells);
 }
@@ -451,13 +451,13 @@ static void show_places(const struct planned *planned)
         (void)snprintf(share, sizeof share, "%.0f%%",
                        floor(100 * (double)use->busy_ns / possible_ns));
         const char *cells[] = {place,
-                               count_text(use->subtasks),
-                               count_text(use->lanes),
+                               cell_count(use->subtasks),
+                               cell_count(use->lanes),
                                share,
-                               bytes_text(bytes_to(planned, i)),
-                               joules_text(&energy),
-                               money_text(planned->plan->offered->places[i].slots.price_micro),
-                               money_text(use->cost_micro)};
+                               cell_bytes(bytes_to(planned, i)),
+                               cell_joules(&energy),
+                               cell_money(planned->plan->offered->places[i].slots.price_micro),
+                               cell_money(use->cost_micro)};
         grid_add(&table, cells);
     }
     (void)putchar('\n');
@@ -492,7 +492,7 @@ static void show_estimates(const struct planned *planned)
     (void)printf("%s\n", counts[SOURCE_MEASURED] > 0 ? "" : ", alike on all devices");
     if (plan->p90_ns >= 0) {
         (void)printf("nine of ten  %s, if all took what nine of ten took at most\n",
-                     duration_ns_text(plan->p90_ns));
+                     cell_duration_ns(plan->p90_ns));
     } else {
         (void)printf("nine of ten  not known\n");
     }
@@ -501,10 +501,10 @@ static void show_estimates(const struct planned *planned)
 static void show_bound(const struct deal *deal)
 {
     if (deal->makespan_ns == deal->bound_ns) {
-        (void)printf("lower bound  %s: proved, none is better\n", duration_ns_text(deal->bound_ns));
+        (void)printf("lower bound  %s: proved, none is better\n", cell_duration_ns(deal->bound_ns));
     } else {
         (void)printf("lower bound  %s: none is better by more than %.2g%%\n",
-                     duration_ns_text(deal->bound_ns),
+                     cell_duration_ns(deal->bound_ns),
                      100 * (1 - (double)deal->bound_ns / (double)deal->makespan_ns));
     }
 }
@@ -517,7 +517,7 @@ static void show_single(const struct job_plan *plan)
     }
     char place[CELL];
     write_place(&plan->offered->places[plan->single], place);
-    (void)printf("best single  %s on %s: %.2f times as long\n", duration_ns_text(plan->single_ns),
+    (void)printf("best single  %s on %s: %.2f times as long\n", cell_duration_ns(plan->single_ns),
                  place, (double)plan->single_ns / (double)plan->deal->makespan_ns);
 }
 
@@ -530,7 +530,7 @@ static void show_figures(const struct planned *planned)
         bytes += bytes_to(planned, i);
     }
     (void)printf("\nmakespan     %s%s, %" PRIu32 " subtask%s on %" PRIu32 " lane%s\n",
-                 duration_ns_text(deal->makespan_ns),
+                 cell_duration_ns(deal->makespan_ns),
                  planned->plan->is_on_leases       ? " on the leases that it has"
                  : planned->plan->offered->is_busy ? ", once all that fits is free"
                                                    : "",
@@ -539,7 +539,7 @@ static void show_figures(const struct planned *planned)
     show_estimates(planned);
     show_bound(deal);
     show_single(planned->plan);
-    (void)printf("price        %s credits\n", money_text(deal->cost_micro));
+    (void)printf("price        %s credits\n", cell_money(deal->cost_micro));
     if (energy.source == FIGURE_UNKNOWN) {
         (void)printf(
             "energy       -: not known of all devices used; what subtasks use is known once "
@@ -547,9 +547,9 @@ static void show_figures(const struct planned *planned)
     } else {
         (void)printf(
             "energy       %s%s, of slots that are busy, as if at their device's full load\n",
-            joules_text(&energy), energy.unverified ? "?" : "");
+            cell_joules(&energy), energy.unverified ? "?" : "");
     }
-    (void)printf("moved        %s in%s\n\n", bytes_text(bytes),
+    (void)printf("moved        %s in%s\n\n", cell_bytes(bytes),
                  hands_on(planned) ? ", and what subtasks hand on, which is not known" : "");
 }
 
@@ -559,7 +559,7 @@ static void show_left(const struct planned *planned)
     if (row != NULL) {
         (void)printf("job %.8s (%s): %s, %" PRIu32 " of %" PRIu32
                      " accepted; planned is what is left\n",
-                     row->id, plain_text(row->name), row->state_text, row->accepted, row->subtasks);
+                     row->id, cell_plain(row->name), row->state_text, row->accepted, row->subtasks);
     }
 }
 
@@ -634,7 +634,7 @@ static json_t *json_schedule(const struct planned *planned)
             "energy_j", json_energy(&energy), "price_micro", (json_int_t)planned->costs[i],
             "at_pace", (int)figure_of(planned, i).is_at_pace);
         if (name != NULL) {
-            (void)json_object_set_new(value, "name", json_string(plain_text(name)));
+            (void)json_object_set_new(value, "name", json_string(cell_plain(name)));
         }
         (void)json_array_append_new(list, value);
     }
@@ -653,9 +653,9 @@ static json_t *json_places(const struct planned *planned)
         const struct figure energy = energy_of(planned, i, use->slot_ns);
         json_t *value = json_pack(
             "{s:o, s:o, s:b, s:b, s:i, s:I, s:i, s:i, s:f, s:f, s:I, s:o, s:I}", "device",
-            place->label[0] != '\0' ? json_string(plain_text(place->label)) : json_null(),
+            place->label[0] != '\0' ? json_string(cell_plain(place->label)) : json_null(),
             "instrument",
-            place->instrument[0] != '\0' ? json_string(plain_text(place->instrument)) : json_null(),
+            place->instrument[0] != '\0' ? json_string(cell_plain(place->instrument)) : json_null(),
             "simulated", (int)place->is_simulated, "taken", (int)(place->providers == 0), "slots",
             (int)place->slots.slots, "hour_micro", (json_int_t)place->slots.price_micro, "subtasks",
             (int)use->subtasks, "lanes", (int)use->lanes, "busy_s", seconds_of(use->busy_ns),
@@ -698,7 +698,7 @@ static int show_json(const struct planned *planned, int status)
     } else {
         (void)json_object_set_new(value, "makespan_s", json_null());
     }
-    return print_json(value, status);
+    return json_print(value, status);
 }
 
 /* ---------------------------------------------------------------- the command */
@@ -779,7 +779,7 @@ static int show(struct planned *planned, unsigned width, const char *svg)
         return show_json(planned, status);
     }
     if (invocation->quiet) {
-        (void)printf("%s\n", money_text(planned->offer.quote.expected_micro));
+        (void)printf("%s\n", cell_money(planned->offer.quote.expected_micro));
     } else {
         show_all(planned, width);
     }

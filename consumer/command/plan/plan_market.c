@@ -3,7 +3,7 @@
 #include "consumer/command/plan/work.h"
 
 #include "base/checked.h"
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -103,8 +103,8 @@ static bool add_slots(struct work *work, const struct market *market)
     for (size_t i = 0; has_room && i < market->count; i++) {
         const struct offered *row = &market->rows[i];
         char label[BOURSE_NAME_SIZE * 2 + 1];
-        (void)snprintf(label, sizeof label, "%.23s/%.23s", plain_text(row->provider),
-                       plain_text(row->label));
+        (void)snprintf(label, sizeof label, "%.23s/%.23s", cell_plain(row->provider),
+                       cell_plain(row->label));
         hosts[i] = host_of(market, i, hosts, work->set->host_count);
         for (uint32_t k = 0; has_room && k < row->slots; k++) {
             const size_t at = work->set->count;

@@ -4,7 +4,7 @@
  * (planner/cost/history.h). */
 #include "consumer/command/plan/work.h"
 
-#include "consumer/command/output.h"
+#include "consumer/command/complain.h"
 #include "consumer/command/plan/samples.h"
 #include "consumer/market/history.h"
 

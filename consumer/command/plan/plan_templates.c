@@ -2,7 +2,7 @@
  * one. */
 #include "consumer/command/plan/work.h"
 
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 #include "planner/templates/template_list.h"
 
 #include <inttypes.h>
@@ -113,7 +113,7 @@ int plan_templates(struct invocation *invocation)
     if (name != NULL && template == NULL) {
         return complain(invocation, BOURSE_USAGE,
                         "there is no template \"%s\"; `bourse plan --templates` lists them",
-                        plain_text(name));
+                        cell_plain(name));
     }
     if (invocation->json) {
         json_t *list = json_array();
@@ -122,7 +122,7 @@ int plan_templates(struct invocation *invocation)
                 (void)json_array_append_new(list, json_template(template_at(i)));
             }
         }
-        return print_json(json_pack("{s:o}", "templates", list), BOURSE_OK);
+        return json_print(json_pack("{s:o}", "templates", list), BOURSE_OK);
     }
     if (template != NULL) {
         show_parameters(invocation, template);

@@ -2,8 +2,8 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "consumer/command/output.h"
 #include "consumer/command/plan/picture.h"
+#include "consumer/command/show.h"
 #include "planner/templates/template_list.h"
 #include "runtime/files.h"
 
@@ -52,7 +52,7 @@ static const char *said_at(const struct work *work, unsigned line, const char *o
     if (line == 0) {
         (void)snprintf(ret_text, SAID_SIZE, "--%s", option);
     } else {
-        (void)snprintf(ret_text, SAID_SIZE, "%.120s:%u: %s", plain_text(work->path), line, key);
+        (void)snprintf(ret_text, SAID_SIZE, "%.120s:%u: %s", cell_plain(work->path), line, key);
     }
     return ret_text;
 }
@@ -164,7 +164,7 @@ static int read_objective(struct work *work)
     if (text[0] != '\0' && !plan_objective_find(text, &work->objective)) {
         return complain(work->invocation, BOURSE_USAGE,
                         "objective \"%s\" is none of time, price, energy and value",
-                        plain_text(text));
+                        cell_plain(text));
     }
     if (work->objective == PLAN_VALUE && work->request.worth_micro < 1) {
         return complain(work->invocation, BOURSE_USAGE,
@@ -359,7 +359,7 @@ static int add_figures(struct work *work)
                             "%s %s: no such device is among those of the plan, of which the "
                             "first is \"%s\"",
                             said_at(work, given->line, "figure", "figures", said),
-                            plain_text(given->device), work->set->items[0].name);
+                            cell_plain(given->device), work->set->items[0].name);
         }
     }
     return BOURSE_OK;
@@ -438,7 +438,7 @@ static int add_risk(struct work *work, const struct plan_file_risk *given)
                              "%s %s: no such device is among those of the plan, of which the first "
                              "is \"%s\"",
                              said_at(work, given->line, "interruptible", "interruptible", said),
-                             plain_text(given->device), work->set->items[0].name);
+                             cell_plain(given->device), work->set->items[0].name);
 }
 
 /* Risks of all devices come first, then those of named ones. */
@@ -505,7 +505,7 @@ static int place_steps(struct work *work)
             return complain(work->invocation, BOURSE_USAGE,
                             "%s %s=%s: %s; here the first step is \"%s\", the first device \"%s\"",
                             said_at(work, place->line, "place", "place", said),
-                            plain_text(place->name), plain_text(place->value),
+                            cell_plain(place->name), cell_plain(place->value),
                             is_several                ? "several devices are called so"
                             : device == PLAN_ANYWHERE ? "there is no such device"
                                                       : "there is no such step",

@@ -2,7 +2,7 @@
  * tables leave out. */
 #include "consumer/command/plan/work.h"
 
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 #include "planner/layout/queues.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static json_t *json_outcome_of(const struct plan_outcome *outcome)
         is_made ? json_figure(&outcome->energy_j) : json_null(), "price_micro",
         json_price(is_made ? outcome->price_micro : -1), "devices", (int)outcome->device_count);
     if (!is_made) {
-        (void)json_object_set_new(value, "reason", json_string(plain_text(outcome->problem.text)));
+        (void)json_object_set_new(value, "reason", json_string(cell_plain(outcome->problem.text)));
     }
     return value;
 }
@@ -242,5 +242,5 @@ int work_show_json(const struct work *work)
                               json_integer((json_int_t)plan->micro_batches));
     (void)json_object_set_new(value, "micro_batch_items",
                               json_integer((json_int_t)plan->micro_batch_items));
-    return print_json(value, BOURSE_OK);
+    return json_print(value, BOURSE_OK);
 }

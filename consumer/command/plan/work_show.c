@@ -4,8 +4,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "consumer/command/output.h"
 #include "consumer/command/plan/picture.h"
+#include "consumer/command/show.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -64,7 +64,7 @@ static struct cell price_cell(int64_t price_micro)
 {
     struct cell cell = {"-"};
     if (price_micro >= 0) {
-        (void)snprintf(cell.text, sizeof cell.text, "%s", money_text(price_micro));
+        (void)snprintf(cell.text, sizeof cell.text, "%s", cell_money(price_micro));
     }
     return cell;
 }
@@ -197,7 +197,7 @@ static void write_line(const struct work *work, char *ret_text, size_t capacity)
     if (plan->total.price_micro >= 0) {
         size_t used = strlen(ret_text);
         (void)snprintf(ret_text + used, capacity - used, ", %s credits",
-                       money_text(plan->total.price_micro));
+                       cell_money(plan->total.price_micro));
     }
 }
 
@@ -339,12 +339,12 @@ static void show_rows(const struct work *work)
         struct cell cost = price_cell(prices != NULL ? prices[i] : -1);
         struct cell source = source_cell(work, row);
         work_label(work, row, label);
-        const char *cells[] = {plain_text(label),
+        const char *cells[] = {cell_plain(label),
                                work_device(work, row->device),
                                start.text,
                                row->is_left_out ? "-" : time.text,
-                               row->bytes_in > 0 ? bytes_text((uint64_t)row->bytes_in) : "-",
-                               joules_text(&row->energy_j),
+                               row->bytes_in > 0 ? cell_bytes((uint64_t)row->bytes_in) : "-",
+                               cell_joules(&row->energy_j),
                                cost.text,
                                source.text};
         grid_add(&table, cells);
@@ -377,10 +377,10 @@ static void show_devices(const struct work *work)
         const char *cells[] = {work_device(work, (uint32_t)i),
                                rows,
                                share,
-                               bytes_text((uint64_t)use->bytes_in),
-                               bytes_text((uint64_t)use->bytes_out),
-                               bytes_text((uint64_t)use->memory_bytes),
-                               joules_text(&use->energy_j),
+                               cell_bytes((uint64_t)use->bytes_in),
+                               cell_bytes((uint64_t)use->bytes_out),
+                               cell_bytes((uint64_t)use->memory_bytes),
+                               cell_joules(&use->energy_j),
                                price.text};
         grid_add(&table, cells);
     }
@@ -407,11 +407,11 @@ static void add_outcome(struct grid *table, const char *name, const struct plan_
     const char *cells[] = {name,
                            is_known ? time.text : "-",
                            price.text,
-                           joules_text(is_known ? &outcome->energy_j : &unknown),
+                           cell_joules(is_known ? &outcome->energy_j : &unknown),
                            is_known ? devices : "-",
                            is_taken                     ? "taken"
                            : outcome->status == PLAN_OK ? ""
-                                                        : plain_text(outcome->problem.text)};
+                                                        : cell_plain(outcome->problem.text)};
     grid_add(table, cells);
 }
 
@@ -457,7 +457,7 @@ static struct cell merit_cell(const struct work *work, double merit)
     case PLAN_TIME:
         return time_cell(merit);
     case PLAN_ENERGY:
-        (void)snprintf(cell.text, sizeof cell.text, "%s", joules_text(&energy));
+        (void)snprintf(cell.text, sizeof cell.text, "%s", cell_joules(&energy));
         return cell;
     case PLAN_PRICE:
     case PLAN_VALUE:
@@ -556,7 +556,7 @@ static void show_unknown(const struct work *work)
         if (lacks != NULL && is_first) {
             (void)printf("not known    the %s of %s, which so does nothing that needs it; --figure "
                          "says it\n",
-                         lacks, plain_text(item->name));
+                         lacks, cell_plain(item->name));
         }
     }
 }
@@ -567,7 +567,7 @@ static void show_said(const struct work *work)
 {
     for (size_t i = 0; i < work->request.figure_count; i++) {
         const struct plan_file_figure *said = &work->request.figures[i];
-        (void)printf("said         %s: %s %s (--figure)\n", plain_text(said->device), said->name,
+        (void)printf("said         %s: %s %s (--figure)\n", cell_plain(said->device), said->name,
                      said->text);
     }
 }
@@ -585,7 +585,7 @@ static void show_below_bound(const struct work *work)
             (void)printf("below bound  %s on %s was measured to take less than the device needs by "
                          "its figures: it may be that the samples are of something else; the lower "
                          "bound is worked out from them\n",
-                         plain_text(label), work_device(work, row->device));
+                         cell_plain(label), work_device(work, row->device));
             return; /* one row is enough */
         }
     }
@@ -605,7 +605,7 @@ static void show_slack(const struct work *work)
         (void)printf(" %s credits less", price_cell(slack->saved_micro).text);
     }
     if (slack->saved_j != 0) {
-        (void)printf("%s %s %s", slack->saved_micro > 0 ? "," : "", joules_text(&energy),
+        (void)printf("%s %s %s", slack->saved_micro > 0 ? "," : "", cell_joules(&energy),
                      slack->saved_j > 0 ? "less" : "more");
     }
     (void)printf(", and it ends no later\n");
@@ -769,7 +769,7 @@ static void show_figures(const struct work *work)
     show_single(work);
     (void)printf("price        %s%s\n", price_cell(total->price_micro).text,
                  total->price_micro >= 0 ? " credits" : ": not known of all devices used");
-    (void)printf("energy       %s%s\n", joules_text(&total->energy_j),
+    (void)printf("energy       %s%s\n", cell_joules(&total->energy_j),
                  total->energy_j.source == FIGURE_UNKNOWN ? ": not known of all devices used"
                  : total->counts_idle                     ? ""
                                                           : ", without idle time");

@@ -3,7 +3,7 @@
 #include "consumer/command/command.h"
 #include "consumer/command/job/replanning.h"
 #include "consumer/command/job/watch.h"
-#include "consumer/command/output.h"
+#include "consumer/command/show.h"
 #include "protocol/message.h"
 #include "protocol/reject.h"
 #include "tests/support/suite.h"
@@ -197,29 +197,29 @@ START_TEST(a_job_that_takes_longer_than_expected_says_so_and_what_it_would_cost)
                                  .timed = 10,
                                  .foreseen_ms = 10000,
                                  .took_ms = 12000};
-    ck_assert(!job_drifts(&row, &percent)); /* a fifth is as expected */
-    job_line(&row, 0, line);
+    ck_assert(!progress_drifts(&row, &percent)); /* a fifth is as expected */
+    progress_line(&row, 0, line);
     ck_assert_msg(strstr(line, ", about 1m 30s left") != NULL, "%s", line);
     ck_assert_msg(strstr(line, "expected") == NULL, "%s", line);
     row.took_ms = 13500;
-    ck_assert(job_drifts(&row, &percent));
+    ck_assert(progress_drifts(&row, &percent));
     ck_assert_int_eq(percent, 35);
-    job_line(&row, percent, line);
+    progress_line(&row, percent, line);
     ck_assert_msg(strstr(line, "subtasks take 35% longer than expected") != NULL, "%s", line);
-    ck_assert(!job_outgrows(&row, &micro)); /* exactly its budget */
+    ck_assert(!progress_outgrows(&row, &micro)); /* exactly its budget */
     row.charged_micro++;
-    ck_assert(job_outgrows(&row, &micro));
+    ck_assert(progress_outgrows(&row, &micro));
     ck_assert_int_eq(micro, 10000020);
     row.took_ms = 5000;
-    ck_assert(!job_outgrows(&row, &micro)); /* sooner: its price is another matter */
-    job_line(&row, -50, line);
+    ck_assert(!progress_outgrows(&row, &micro)); /* sooner: its price is another matter */
+    progress_line(&row, -50, line);
     ck_assert_msg(strstr(line, "subtasks take 50% less than expected") != NULL, "%s", line);
     row.timed = 3; /* too few to say */
-    ck_assert(!job_drifts(&row, &percent));
+    ck_assert(!progress_drifts(&row, &percent));
     row.timed = 10;
     row.left_ms = -1;
     row.state = BOURSE_DONE;
-    job_line(&row, 35, line);
+    progress_line(&row, 35, line);
     ck_assert_msg(strstr(line, "left") == NULL && strstr(line, "expected") == NULL, "%s", line);
 }
 END_TEST

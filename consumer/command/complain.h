@@ -1,0 +1,12 @@
+/* consumer/command/complain.h ends a command with a message. */
+#ifndef BOURSE_CONSUMER_COMMAND_COMPLAIN_H
+#define BOURSE_CONSUMER_COMMAND_COMPLAIN_H
+
+#include "consumer/command/command.h"
+
+/* Prints the error, as JSON on stdout with --json, and returns the exit status. */
+int complain_with(struct invocation *invocation, const struct bourse_error *error);
+__attribute__((format(printf, 3, 4))) int
+complain(struct invocation *invocation, enum bourse_status status, const char *format, ...);
+
+#endif

@@ -1,0 +1,21 @@
+/* consumer/command/json.h prints one JSON value for programs, and makes the values that several
+ * commands print. */
+#ifndef BOURSE_CONSUMER_COMMAND_JSON_H
+#define BOURSE_CONSUMER_COMMAND_JSON_H
+
+#include "consumer/command/command.h"
+
+/* Takes `value` over, adds "version":1, prints it as one line, and returns `status`. */
+int json_print(json_t *value, int status);
+json_t *json_job(const struct bourse_job_row *row);
+/* Replaces the pace that the row alone shows by the result of the comparison with the plan. */
+void json_set_drifts(json_t *job, bool drifts);
+json_t *json_explanation(const struct bourse_explanation *explanation);
+json_t *json_quote(const struct bourse_quote *quote);
+json_t *json_outcome(const struct bourse_outcome *outcome);
+json_t *json_standing(const struct bourse_standing *standing);
+json_t *json_bands(struct bourse_bands bands);
+/* Adds the rate of a limit by value to an object; adds nothing for a limit per slot-hour. */
+void json_add_rate(json_t *object, const char *rate);
+
+#endif

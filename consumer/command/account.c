@@ -18,6 +18,24 @@
 
 /* ---------------------------------------------------------------- join, key */
 
+static void say_how(enum bourse_joined joined)
+{
+    static const char *const texts[] = {
+        [BOURSE_JOINED_NOW] = NULL,
+        [BOURSE_JOINED_BEFORE] =
+            "this key has redeemed this invitation before: the account has what "
+            "the invitation gave, once",
+        [BOURSE_JOINED_OTHERWISE] =
+            "this key has an account in the market already; this invitation "
+            "was not redeemed for it",
+        [BOURSE_JOINED_UNKNOWN] = "this key has an account in the market already; whether this "
+                                  "invitation was redeemed for it is not known: the broker "
+                                  "remembers a join for a day"};
+    if (texts[joined] != NULL) {
+        (void)fprintf(stderr, "bourse: %s\n", texts[joined]);
+    }
+}
+
 int command_join(struct invocation *invocation)
 {
     char market[SETTING_VALUE_SIZE + 32];
@@ -47,15 +65,14 @@ int command_join(struct invocation *invocation)
     }
     char roles[128];
     names_roles(account.roles, roles, sizeof roles);
-    if (account.was_known) {
-        (void)fprintf(stderr, "bourse: this key has an account in the market already, with what it "
-                              "was given then; no invitation is redeemed now\n");
-    }
+    say_how(account.joined);
     if (invocation->json) {
-        return print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "account", account.key,
+        return print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "account", account.key,
                                     "name", account.name, "roles", roles, "market", market, "key",
                                     key_path, "log_key", account.verifier, "redeemed",
-                                    account.was_known ? 0 : 1),
+                                    account.joined == BOURSE_JOINED_UNKNOWN
+                                        ? json_null()
+                                        : json_boolean(account.joined != BOURSE_JOINED_OTHERWISE)),
                           BOURSE_OK);
     }
     if (invocation->quiet) {

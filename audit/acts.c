@@ -297,6 +297,8 @@ bool audit_acts(struct audit *audit, uint64_t since, audit_on_act *on_act, void 
     }
     bool good = walk_rows(audit, select, &walk, since, on_act, context);
     (void)sqlite3_finalize(select); /* read only */
+    audit->has_acts_key = walk.number > 0;
+    audit->acts_key = walk.key;
     return good && check_mark(audit, &walk) && (walk.number == 0 || check_complete(audit, &walk));
 }
 

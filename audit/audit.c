@@ -175,20 +175,23 @@ bool audit_open_database(struct audit *audit, const char *path)
     return read_version(audit);
 }
 
-static bool run(struct audit *audit, const char *database_path, const char *head_path)
+static bool run(struct audit *audit, const char *folder, const char *database_path,
+                const char *head_path)
 {
     /* HEAD is read first. Beside a running broker it may be behind the database, but never
      * ahead. */
-    return audit_read_head(audit, head_path) && audit_open_database(audit, database_path) &&
-           audit_tree_open(audit) && audit_rows_open(audit) && audit_journal(audit) &&
-           audit_tree_end(audit) && audit_balances(audit) && audit_outcomes(audit) &&
-           audit_acts(audit, 1, NULL, NULL);
+    return audit_read_head(audit, head_path) && audit_folder_look(audit, folder) &&
+           audit_open_database(audit, database_path) && audit_tree_open(audit) &&
+           audit_rows_open(audit) && audit_journal(audit) && audit_tree_end(audit) &&
+           audit_balances(audit) && audit_outcomes(audit) && audit_acts(audit, 1, NULL, NULL) &&
+           audit_folder_check(audit);
 }
 
 static void end(struct audit *audit)
 {
     audit_rows_close(audit);
     audit_tree_close(audit);
+    audit_folder_end(audit);
     (void)sqlite3_close(audit->database); /* read only */
     free(audit->accounts);
     free(audit->owed);
@@ -226,7 +229,7 @@ void audit_run(const char *folder, struct audit_report *ret_report)
     }
     audit->report = ret_report;
     if (audit_paths(audit, folder, database_path, head_path)) {
-        (void)run(audit, database_path, head_path); /* the report has the result */
+        (void)run(audit, folder, database_path, head_path); /* the report has the result */
     }
     end(audit);
     free(audit);

@@ -41,11 +41,17 @@ struct audit_report {
     char origin[64];
     char head[16];         /* "ok", or "missing": a backup has no HEAD */
     uint32_t head_damaged; /* marks in HEAD with a damaged copy, which is no finding */
-    uint64_t acts;         /* records of the audit log, all chained */
+    /* Damaged snapshots of which only the name is newer than the journal, which is no finding, and
+     * the last of them. */
+    uint32_t snapshots_doubtful;
+    char doubtful[40];
+    uint64_t doubtful_command; /* by its name */
+    char key_missing[16];      /* a key that a first start after a restore still needs; "": none */
+    uint64_t acts;             /* records of the audit log, all chained */
 };
 
-/* Audits the market in `folder` (ledger.db, HEAD), read only; a broker may be running. sodium_init
- * must have been called before. */
+/* Audits the market in `folder` (ledger.db, HEAD, and what a start refuses besides), read only; a
+ * broker may be running. sodium_init must have been called before. */
 void audit_run(const char *folder, struct audit_report *ret_report);
 
 /* One record of the audit log, as in docs/ledger.md section 11. */

@@ -13,6 +13,7 @@
 #include "protocol/genesis.h"
 #include "protocol/message.h"
 
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -321,8 +322,24 @@ struct audit_bands {
     int64_t notional_micro; /* 0: no bound */
 };
 
+enum { AUDIT_SNAPSHOT_NAME = 36 }; /* with its NUL */
+/* A snapshot's name and its first bytes say this; the fields of a damaged head are zeros. */
+struct audit_snapshot {
+    char name[AUDIT_SNAPSHOT_NAME];
+    uint64_t name_command;
+    uint64_t command, entry;
+    struct id128 cluster;
+};
+
 struct audit {
     struct audit_report *report;
+    const char *folder;                   /* the caller's */
+    char snapshots_folder[PATH_MAX - 64]; /* leaves room for a name */
+    struct audit_snapshot *snapshots;
+    size_t snapshot_count;
+    bool was_served;   /* a broker led this folder: a backup lacks what shows that */
+    bool has_acts_key; /* the audit log has a record */
+    struct key32 acts_key;
     sqlite3 *database;
     struct audit_rows rows;
     struct audit_tree tree;
@@ -405,6 +422,15 @@ bool audit_read_head(struct audit *audit, const char *path);
 /* Walks the chain and calls audit_command_check for each command. Compares HEAD, which was read
  * before. */
 bool audit_journal(struct audit *audit);
+
+/* ---- folder.c */
+/* Looks at the folder before the database is opened: a snapshot that a running broker writes is
+ * never newer than the journal that is read then. */
+bool audit_folder_look(struct audit *audit, const char *folder);
+/* Checks, at the end of the audit, what a start checks besides the ledger: snapshots, keys, HEAD's
+ * presence and blobs.db. */
+bool audit_folder_check(struct audit *audit);
+void audit_folder_end(struct audit *audit);
 
 /* ---- acts.c */
 /* Records an act that must be in the audit log. */

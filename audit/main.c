@@ -46,6 +46,23 @@ static void warn_of_head(const struct audit_report *report)
     }
 }
 
+/* A start warns likewise, and goes on. */
+static void warn_of_folder(const struct audit_report *report)
+{
+    if (report->snapshots_doubtful > 0 && report->verdict != AUDIT_UNREADABLE) {
+        fprintf(stderr,
+                "audit: warning: %s is damaged, and its name is of command %" PRIu64
+                ", while the journal ends at command %" PRIu64
+                ": if the file is of this market, later entries are lost. Compare ledger.db with "
+                "the newest backup and checkpoint\n",
+                report->doubtful, report->doubtful_command, report->commands);
+    }
+    if (report->key_missing[0] != '\0' && report->verdict == AUDIT_OK) {
+        fprintf(stderr, "audit: warning: %s is missing: put it there before a start\n",
+                report->key_missing);
+    }
+}
+
 static void print_text(const struct audit_report *report)
 {
     if (report->verdict == AUDIT_UNREADABLE) {
@@ -98,6 +115,7 @@ static json_t *verdict_of(const struct audit_report *report)
         return json;
     }
     (void)json_object_set_new(json, "head_damaged", json_integer(report->head_damaged));
+    (void)json_object_set_new(json, "snapshots_doubtful", json_integer(report->snapshots_doubtful));
     if (report->verdict == AUDIT_FINDING) {
         (void)json_object_update_new(
             json, json_pack("{s:s, s:I, s:s, s:s, s:s}", "table", report->table, "entry",
@@ -291,6 +309,7 @@ int main(int argc, char **argv)
         }
     }
     warn_of_head(&report);
+    warn_of_folder(&report);
     if (!printed) {
         fputs("audit: the verdict cannot be written\n", stderr);
         return EXIT_UNREADABLE;

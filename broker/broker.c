@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "broker/answer/reader.h"
 #include "broker/answer/recall.h"
+#include "broker/blob/blob_census.h"
 #include "broker/blob/blobs.h"
-#include "broker/blob/named_blobs.h"
 #include "broker/core/committer.h"
 #include "broker/core/core.h"
 #include "broker/core/logtime.h"
@@ -49,11 +49,6 @@ enum {
     READ_QUEUE = 256,
     SNAPSHOT_QUEUE = 4
 };
-
-/* A market may be founded between these times, in seconds since 1970. An earlier clock was never
- * set; a later one leaves too little log time, whose nanoseconds run out in 2262. */
-#define CLOCK_FIRST_S INT64_C(1577836800) /* 2020-01-01 */
-#define CLOCK_LAST_S INT64_C(7258118400)  /* 2200-01-01 */
 
 struct broker {
     struct broker_config config;
@@ -106,6 +101,7 @@ struct exchange *broker_rebuild(struct storage *store, const struct broker_confi
                                            .limits = &config->limits,
                                            .journal = database,
                                            .last_entry = store->last.index,
+                                           .last_command = store->last.next_command - 1,
                                            .cluster = &store->genesis.cluster,
                                            .adopts = store->head == NULL};
     switch (snapshot_newest(&search, &exchange, &base, ret_problem)) {
@@ -209,26 +205,6 @@ static bool commit_alone(struct broker *broker, const struct entry_command *entr
     return good;
 }
 
-/* Log time begins at the wall clock and then only moves forward, with a lean of 1 %. A market that
- * is founded with a wrong clock keeps the wrong time. */
-static bool clock_is_right(struct problem *ret_problem)
-{
-    const time_t now = time(NULL);
-    struct tm parts;
-    char text[32] = "beyond every calendar";
-    if (now >= CLOCK_FIRST_S && now < CLOCK_LAST_S) {
-        return true;
-    }
-    if (gmtime_r(&now, &parts) != NULL) {
-        (void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    }
-    problem_set(ret_problem,
-                "the clock of this machine is wrong: it says %s, and a market is founded from "
-                "2020-01-01 to 2199-12-31; set the clock, then start again",
-                text);
-    return false;
-}
-
 static bool commit_genesis(struct broker *broker, struct problem *ret_problem)
 {
     uint8_t payload[GENESIS_BYTES_MAX];
@@ -285,15 +261,8 @@ static bool start_exchange(struct broker *broker, bool is_new, struct problem *r
         problem_set(ret_problem, "out of memory for the exchange");
         return false;
     }
-    if (broker->store.genesis.account_count == 0) {
-        problem_set(
-            ret_problem,
-            "a new market needs an operator: set genesis.accounts in %s/%s, or use `bourse up`",
-            broker->folder, MARKET_BROKER_CONFIG);
-        return false;
-    }
-    return clock_is_right(ret_problem) && lead(broker, ret_problem) &&
-           commit_genesis(broker, ret_problem) && commit_limits(broker, ret_problem);
+    return lead(broker, ret_problem) && commit_genesis(broker, ret_problem) &&
+           commit_limits(broker, ret_problem);
 }
 
 /* ---------------------------------------------------------------- the dice */
@@ -386,24 +355,6 @@ static bool restore_again(void *context, uint64_t lease, const struct exchange_g
     return good;
 }
 
-/* Each job has a manifest: a store without any blob has lost all blobs that the ledger names. */
-static void warn_of_lost_blobs(const struct broker *broker)
-{
-    struct named_blobs named;
-    if (!blob_store_is_empty(broker->blob_store) || !named_blobs_count(broker->database, &named) ||
-        named.jobs == 0) {
-        return;
-    }
-    log_warning("blobs/ has no blobs, and the ledger names %s%" PRIu64 ": %" PRIu64
-                " manifest%s of %" PRIu64 " job%s and %" PRIu64
-                " output%s; programs and inputs are gone with them. Balances and receipts are "
-                "whole. Stop the broker, put blobs/ of the newest backup there and start again; "
-                "without it open jobs end with `input missing`, and outputs cannot be fetched",
-                named.is_partial ? "at least " : "", named.manifests + named.outputs,
-                named.manifests, text_plural(named.manifests), named.jobs, text_plural(named.jobs),
-                named.outputs, text_plural(named.outputs));
-}
-
 static bool serve_again(void *context, const struct exchange_standing_lease *lease)
 {
     return outputs_serve(context, &(struct outputs_lease){.lease = lease->lease,
@@ -440,7 +391,7 @@ static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
         !blob_recover(broker->blob_store, broker->database, broker->exchange, ret_problem)) {
         return false;
     }
-    warn_of_lost_blobs(broker);
+    blob_census_warn(broker->blob_store, broker->blobs_folder, broker->database);
     return true;
 }
 
@@ -820,7 +771,8 @@ static bool find_folder(struct broker *broker, const char *folder, struct proble
                        ret_problem) &&
            folder_path(broker->folder, MARKET_SNAPSHOTS, broker->snapshots_folder,
                        sizeof broker->snapshots_folder, ret_problem) &&
-           private_folder(broker->snapshots_folder, true, ret_problem);
+           (access(broker->snapshots_folder, F_OK) != 0 || /* it is made once the start is good */
+            private_folder(broker->snapshots_folder, false, ret_problem));
 }
 
 /* Writes the last record: all refusals until now, and that the broker stopped properly. */
@@ -834,20 +786,19 @@ static void note_stop(struct broker *broker)
     }
 }
 
-static bool start(struct broker *broker, const struct broker_options *options,
+static bool start(struct broker *broker, const struct broker_options *options, bool *ret_moved,
                   struct problem *ret_problem)
 {
     bool is_new = false;
-    if (!find_folder(broker, options->folder, ret_problem) ||
-        !config_load(broker->folder, !options->adopt, &broker->config, ret_problem) ||
+    if (!config_load(broker->folder, !options->adopt, &broker->config, ret_problem) ||
         !rights_reduce(&broker->config, broker->group, ret_problem) ||
         !open_storage(broker, options->adopt, &is_new, ret_problem)) {
         return false;
     }
-    /* The file of a killed broker goes until we are ready, but its disk space is kept. */
-    (void)rename(broker->market_path, broker->room_path);
+    *ret_moved = rename(broker->market_path, broker->room_path) == 0;
     if (!start_exchange(broker, is_new, ret_problem) || !prepare_tables(broker, ret_problem) ||
-        !make_queues(broker, ret_problem) || !open_ports(broker, ret_problem)) {
+        !make_queues(broker, ret_problem) || !open_ports(broker, ret_problem) ||
+        !private_folder(broker->snapshots_folder, true, ret_problem)) {
         return false;
     }
     int64_t last_ns = exchange_log_time_ns(broker->exchange);
@@ -867,7 +818,22 @@ static bool start(struct broker *broker, const struct broker_options *options,
     log_info("%s market %s at command %" PRIu64, is_new ? "new" : "open",
              broker->store.genesis.origin, exchange_index(broker->exchange));
     start_threads(broker);
+    broker->store.made = (struct storage_made){.lock = false}; /* the files stay */
     return true;
+}
+
+/* The file of a killed broker goes until we are ready, but its disk space is kept. A start that is
+ * refused gives the file its name back. */
+static bool start_or_undo(struct broker *broker, const struct broker_options *options,
+                          struct problem *ret_problem)
+{
+    bool is_moved = false;
+    const bool good = find_folder(broker, options->folder, ret_problem) &&
+                      start(broker, options, &is_moved, ret_problem);
+    if (!good && is_moved) {
+        (void)rename(broker->room_path, broker->market_path);
+    }
+    return good;
 }
 
 /* Returns true on a signal that ends the broker, false when `timeout_ms` have passed. */
@@ -923,7 +889,7 @@ bool broker_run(const struct broker_options *options, struct problem *ret_proble
     }
     broker->store.lock = -1;
     broker->file_port = -1;
-    bool started = start(broker, options, ret_problem);
+    bool started = start_or_undo(broker, options, ret_problem);
     if (started) {
         started = serve(broker, options->signals, ret_problem);
         if (started) {

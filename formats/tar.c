@@ -33,8 +33,9 @@ struct scan {
     const struct tar_source *source;
     const struct tar_limits *limits;
     struct problem *problem;
-    uint64_t offset, entries, bytes;
+    uint64_t offset, entries, bytes, files;
     char name[PATH_BYTES], link[PATH_BYTES];
+    bool is_named; /* `name` is of the entry at `offset`, or else of the entry before */
     bool has_name, has_link, has_size; /* set by an extension header for the next entry */
     uint64_t size;                     /* valid with has_size */
 };
@@ -45,8 +46,12 @@ static enum tar_status unfit(struct scan *scan, const char *what)
 {
     char shown[96];
     text_printable(scan->name, strlen(scan->name), shown, sizeof shown);
-    problem_set(scan->problem, "\"%s\" (byte %" PRIu64 " of the archive): %s", shown, scan->offset,
-                what);
+    if (!scan->is_named && scan->entries == 0) {
+        problem_set(scan->problem, "the first entry: %s", what);
+    } else {
+        problem_set(scan->problem, "%s\"%s\" (byte %" PRIu64 " of the archive): %s",
+                    scan->is_named ? "" : "the entry after ", shown, scan->offset, what);
+    }
     return TAR_UNFIT;
 }
 
@@ -264,6 +269,7 @@ static const char *take_record(struct scan *scan, const char *record, size_t len
     }
     if (is_key(record, length, "path=")) {
         scan->has_name = take_value(record + 5, length - 5, scan->name);
+        scan->is_named = scan->is_named || scan->has_name;
         return scan->has_name ? NULL : "its name is empty, has a NUL, or is too long";
     }
     if (is_key(record, length, "linkpath=")) {
@@ -323,6 +329,7 @@ static enum tar_status take_extension(struct scan *scan, uint8_t type, uint64_t 
         const size_t length = end != NULL ? (size_t)(end - bytes) : (size_t)size;
         bool *has = type == 'L' ? &scan->has_name : &scan->has_link;
         *has = take_value((const char *)bytes, length, type == 'L' ? scan->name : scan->link);
+        scan->is_named = scan->is_named || (type == 'L' && *has);
         wrong = *has ? NULL : "its long name is empty or too long";
     }
     free(bytes);
@@ -331,10 +338,27 @@ static enum tar_status take_extension(struct scan *scan, uint8_t type, uint64_t 
 
 /* ---------------------------------------------------------------- entries */
 
+/* Checks a hard link. An implementation of tar may look for an absolute path on its own host, or
+ * below the folder it unpacks into. */
+static const char *check_hard_link(const struct scan *scan)
+{
+    size_t depth = 0;
+    const char *wrong = check_path(scan->link, &depth);
+    if (scan->link[0] == '/') {
+        return "it is a hard link to an absolute path; make the archive with `tar -C ROOT -cf`, "
+               "of the names in ROOT";
+    }
+    if (wrong != NULL || depth == 0) {
+        return "it is a hard link that leads out of the image";
+    }
+    return is_in_dev(scan->link) && !is_in_dev(scan->name)
+               ? "it is a hard link to a file below /dev, which is left out"
+               : NULL;
+}
+
 static const char *check_entry(const struct scan *scan, uint8_t type, uint64_t size)
 {
     size_t depth = 0;
-    size_t link_depth = 0;
     const char *wrong = check_path(scan->name, &depth);
     if (wrong != NULL) {
         return wrong;
@@ -348,9 +372,7 @@ static const char *check_entry(const struct scan *scan, uint8_t type, uint64_t s
     case '7':
         return depth > 0 ? NULL : "a file has no name";
     case '1':
-        wrong = check_path(scan->link, &link_depth);
-        return wrong != NULL || link_depth == 0 ? "it is a hard link that leads out of the image"
-                                                : NULL;
+        return check_hard_link(scan);
     case '2':
         return scan->link[0] == '\0' || depth == 0 || leads_out(scan->link, depth - 1)
                    ? "it is a link that leads out of the image"
@@ -396,8 +418,14 @@ static enum tar_status take_entry(struct scan *scan, const uint8_t *block, uint8
     }
     *size = scan->has_size ? scan->size : *size;
     scan->has_name = scan->has_link = scan->has_size = false;
+    scan->is_named = true;
     const char *wrong = check_entry(scan, type, *size);
-    return wrong != NULL ? unfit(scan, wrong) : count_entry(scan, *size);
+    if (wrong != NULL) {
+        return unfit(scan, wrong);
+    }
+    scan->is_named = false; /* what follows is another entry */
+    scan->files += (type == '0' || type == 0 || type == '7') && !is_in_dev(scan->name);
+    return count_entry(scan, *size);
 }
 
 static enum tar_status take_header(struct scan *scan, const uint8_t *block)
@@ -429,6 +457,11 @@ static enum tar_status take_header(struct scan *scan, const uint8_t *block)
 static enum tar_status take_end(struct scan *scan)
 {
     uint8_t block[BLOCK];
+    if (scan->files == 0) {
+        problem_set(scan->problem, "it has no file, and so no program; make it with `tar -C ROOT "
+                                   "-cf`, where ROOT holds the program and its libraries");
+        return TAR_UNFIT;
+    }
     scan->offset += BLOCK;
     if (scan->offset == scan->source->size) {
         return TAR_OK;

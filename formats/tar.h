@@ -16,7 +16,7 @@
 
 enum tar_status {
     TAR_OK,
-    TAR_UNFIT,      /* no archive, a truncated one, or an entry that a root may not have */
+    TAR_UNFIT,      /* no archive, a truncated one, no file, or an entry that no root may have */
     TAR_TOO_MANY,   /* too many entries */
     TAR_TOO_LARGE,  /* too many bytes in all files together */
     TAR_UNREADABLE, /* the caller's function failed: nothing is known about the archive */
@@ -35,8 +35,9 @@ struct tar_source {
 };
 
 /* Checks every header. For TAR_OK, *ret_has (may be NULL) gets the entries and bytes of the
- * archive. Any other status leaves a problem that names the entry and the reason, and for limits
- * both figures. The call costs one read for each entry, and two blocks of memory. */
+ * archive. Any other status leaves a problem that names the entry and the reason. An entry whose
+ * name is not known yet is named by the one before. The problem of a limit has both figures. The
+ * call costs one read for each entry, and two blocks of memory. */
 enum tar_status tar_check(const struct tar_source *source, const struct tar_limits *limits,
                           struct tar_limits *ret_has, struct problem *ret_problem);
 

@@ -80,6 +80,7 @@ struct joining {
     struct link *link;
     struct id128 request;
     bool asked, accepted, refused;
+    bool was_provider; /* before this process asked */
     enum join_status status;
     bool settled;
 };
@@ -111,12 +112,33 @@ static bool is_provider(const Bourse__V1__Welcome *welcome)
     return welcome->has_account && welcome->has_roles && (welcome->roles & ROLE_PROVIDER) != 0;
 }
 
+static const char not_known[] =
+    "whether this invitation was redeemed for it is not known: the broker "
+    "remembers a join for a day";
+
+static bool is_answer(const struct joining *joining, const struct dialogue_event *event)
+{
+    return (event->type == DIALOGUE_ACCEPTED || event->type == DIALOGUE_REJECTED) &&
+           id128_equal(&event->id, &joining->request);
+}
+
+/* The Join of an earlier process hears the same answer again, and any other is refused. */
+static void settle_known(struct joining *joining, const struct dialogue_event *event,
+                         struct problem *problem)
+{
+    problem_set(problem, "%s",
+                event->type == DIALOGUE_ACCEPTED ? "it has redeemed this invitation before"
+                : event->reject == REJECT_EXISTS ? "this invitation was not redeemed for it"
+                                                 : not_known);
+    settle(joining, JOIN_ALREADY);
+}
+
 static void handle(struct joining *joining, const struct invitation *invitation,
                    const struct identity *identity, const char *name, struct dialogue_event *event,
                    struct problem *problem)
 {
-    if (event->type == DIALOGUE_READY && is_provider(event->welcome)) {
-        settle(joining, joining->accepted ? JOIN_OK : JOIN_ALREADY);
+    if (event->type == DIALOGUE_READY && joining->accepted && is_provider(event->welcome)) {
+        settle(joining, JOIN_OK);
     } else if (event->type == DIALOGUE_READY && joining->accepted) {
         problem_set(problem,
                     "the invitation was for another role: the key in this folder now has an "
@@ -129,8 +151,11 @@ static void handle(struct joining *joining, const struct invitation *invitation,
             problem_set(problem, "the broker there runs another market than the invitation's");
             settle(joining, JOIN_REFUSED);
         } else {
+            joining->was_provider = is_provider(event->welcome);
             ask(joining, invitation, identity, name);
         }
+    } else if (joining->was_provider && is_answer(joining, event)) {
+        settle_known(joining, event, problem);
     } else if (event->type == DIALOGUE_ACCEPTED && id128_equal(&event->id, &joining->request)) {
         joining->accepted = true; /* the next Welcome says the role */
         if (link_reopen(joining->link, problem)) {
@@ -168,6 +193,10 @@ static void converse(struct joining *joining, const struct invitation *invitatio
             dialogue_incoming(joining->dialogue, clock_monotonic_ns(), message, length, &event);
             handle(joining, invitation, identity, name, &event, problem);
         }
+    }
+    if (!joining->settled && joining->was_provider) {
+        problem_set(problem, "%s", not_known);
+        settle(joining, JOIN_ALREADY); /* only the answer about this invitation is missing */
     }
     if (joining->settled) {
         const uint8_t *message;

@@ -482,9 +482,8 @@ static int join(const struct options *options)
     }
     switch (join_market(options->operand, folder, options->name, &problem)) {
     case JOIN_ALREADY:
-        fprintf(stderr,
-                "the key in %s is a provider of this market already: the invitation was not used\n",
-                folder);
+        fprintf(stderr, "the key in %s is a provider of this market already; %s\n", folder,
+                problem.text);
         return EXIT_OK;
     case JOIN_OK:
         fprintf(stderr, "joined; the key and the config are in %s\nnext: bourse-provider run%s%s\n",

@@ -314,6 +314,8 @@ static bool read_mark(const char *folder, struct head *ret_head, struct problem 
     }
     switch (head_read(path, &head, &damage)) {
     case HEAD_OK:
+        head_warn(path, &head);
+        break;
     /* A backup has no HEAD, nor has a restored market before its first start. */
     case HEAD_MISSING:
         break;

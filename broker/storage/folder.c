@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool folder_path(const char *folder, const char *name, char *ret_path, size_t capacity,
@@ -21,9 +22,40 @@ bool folder_path(const char *folder, const char *name, char *ret_path, size_t ca
     return true;
 }
 
-bool folder_lock(const char *folder, int *ret_lock, struct problem *ret_problem)
+static bool failed(const char *path, int *lock, struct problem *ret_problem)
+{
+    problem_set(ret_problem, "%s: %s", path, strerror(errno));
+    if (*lock >= 0) {
+        (void)close(*lock); /* nothing was written */
+        *lock = -1;
+    }
+    return false;
+}
+
+/* Returns true when the path still names the open file: who had the lock may have removed it. */
+static bool is_named(int lock, const char *path)
+{
+    struct stat ours;
+    struct stat there;
+    return fstat(lock, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev &&
+           ours.st_ino == there.st_ino;
+}
+
+/* Opens the file. *ret_made: it was not there. */
+static int open_lock(const char *path, bool *ret_made)
+{
+    const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+    int lock = open(path, flags | O_EXCL, 0600);
+    *ret_made = lock >= 0;
+    return lock < 0 && errno == EEXIST ? open(path, flags, 0600) : lock;
+}
+
+bool folder_lock(const char *folder, int *ret_lock, bool *ret_made, struct problem *ret_problem)
 {
     char path[PATH_MAX];
+    int lock = -1;
+    *ret_lock = -1;
+    *ret_made = false;
     if (access(folder, W_OK | X_OK) != 0) {
         problem_set(ret_problem, "%s: %s: the broker's user must be able to write here", folder,
                     strerror(errno));
@@ -32,14 +64,35 @@ bool folder_lock(const char *folder, int *ret_lock, struct problem *ret_problem)
     if (!folder_path(folder, MARKET_LOCK, path, sizeof path, ret_problem)) {
         return false;
     }
-    *ret_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (*ret_lock < 0) {
-        problem_set(ret_problem, "%s: %s", path, strerror(errno));
-        return false;
-    }
-    if (flock(*ret_lock, LOCK_EX | LOCK_NB) != 0) {
-        problem_set(ret_problem, "LOCKED: another broker is running on %s; stop it first", folder);
-        return false;
-    }
+    do {
+        if (lock >= 0) {
+            (void)close(lock); /* of a start that was refused, and has removed it */
+        }
+        lock = open_lock(path, ret_made);
+        if (lock < 0) {
+            return failed(path, &lock, ret_problem);
+        }
+        if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+            (void)close(lock); /* nothing was written */
+            problem_set(ret_problem, "LOCKED: another broker is running on %s; stop it first",
+                        folder);
+            return false;
+        }
+    } while (!is_named(lock, path));
+    *ret_lock = lock;
     return true;
+}
+
+void folder_unlock(const char *folder, int *lock, bool remove)
+{
+    char path[PATH_MAX];
+    struct problem problem;
+    if (*lock < 0) {
+        return;
+    }
+    if (remove && folder_path(folder, MARKET_LOCK, path, sizeof path, &problem)) {
+        (void)unlink(path); /* an empty file that stays harms nobody */
+    }
+    (void)close(*lock); /* releases the lock */
+    *lock = -1;
 }

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,13 +14,15 @@
 
 #include "base/cursor.h"
 #include "base/sha256.h"
+#include "runtime/log.h"
 
 enum {
     MARKS = 2, /* written in turn */
     SLOTS = 2 * MARKS,
     FILE_BYTES = SLOTS * HEAD_SLOT_BYTES,
     HASHED_BYTES = HEAD_SLOT_BYTES - 32,
-    FIELD_BYTES = 177
+    FIELD_BYTES = 177,
+    READS = 3
 };
 
 static const char magic[8] = "BJHEAD1"; /* with its NUL */
@@ -31,6 +34,7 @@ struct head_file {
     uint64_t counter; /* counter of the newest mark */
     /* The file has two slots: `newest` has no copy yet. */
     bool is_short;
+    unsigned damaged; /* slots that were damaged when the file was opened */
     uint8_t newest[HEAD_SLOT_BYTES];
 };
 
@@ -184,6 +188,7 @@ static enum head_status read_newest(int fd, const char *path, struct head *ret_h
     if (file != NULL) {
         file->counter = marks.counter;
         file->is_short = length <= MARKS * HEAD_SLOT_BYTES;
+        file->damaged = marks.damaged;
         memcpy(file->newest, bytes + marks.slot * HEAD_SLOT_BYTES, HEAD_SLOT_BYTES);
     }
     return HEAD_OK;
@@ -207,13 +212,26 @@ static enum head_status open_file(const char *path, int flags, int *ret_fd,
 enum head_status head_read(const char *path, struct head *ret_head, struct problem *ret_problem)
 {
     int fd;
+    int reads = READS;
     enum head_status status = open_file(path, O_RDONLY, &fd, ret_problem);
     if (status != HEAD_OK) {
         return status;
     }
-    status = read_newest(fd, path, ret_head, NULL, ret_problem);
+    do { /* a running broker may be writing a slot */
+        status = read_newest(fd, path, ret_head, NULL, ret_problem);
+    } while (--reads > 0 && status == HEAD_OK && ret_head->damaged_slots > 0);
     (void)close(fd); /* nothing was written */
     return status;
+}
+
+void head_warn(const char *path, const struct head *head)
+{
+    if (head->damaged_slots > 0) {
+        log_warning("%s: %u of its copies of a mark %s damaged; the newest that is whole is of "
+                    "entry %" PRIu64 ". Look at the disk, unless its power was cut",
+                    path, head->damaged_slots, head->damaged_slots == 1 ? "is" : "are",
+                    head->index);
+    }
 }
 
 static int open_folder_of(const char *path, char ret_name[NAME_MAX + 1])
@@ -312,6 +330,27 @@ enum head_status head_write(struct head_file *file, const struct head *head)
     }
     file->counter = counter;
     file->is_short = false;
+    return HEAD_OK;
+}
+
+/* Each write fills the two slots of one mark, so two writes fill all. */
+enum head_status head_mend(struct head_file *file, unsigned *ret_mended)
+{
+    struct head newest = {.index = 0};
+    uint64_t counter = 0;
+    *ret_mended = 0;
+    if (file->damaged == 0) {
+        return HEAD_OK;
+    }
+    const bool is_whole = read_slot(file->newest, &newest, &counter);
+    assert(is_whole);
+    for (int i = 0; i < MARKS; i++) {
+        if (head_write(file, &newest) != HEAD_OK) {
+            return HEAD_FAILED;
+        }
+    }
+    *ret_mended = file->damaged;
+    file->damaged = 0;
     return HEAD_OK;
 }
 

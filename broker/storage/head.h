@@ -57,8 +57,10 @@ enum head_status {
 
 struct head_file;
 
-/* Reads the file without opening it for writing, for auditors and tests. */
+/* Reads the file without opening it for writing: beside a running broker, too. */
 enum head_status head_read(const char *path, struct head *ret_head, struct problem *ret_problem);
+/* Logs a warning when copies of a mark were damaged in the HEAD that was read from `path`. */
+void head_warn(const char *path, const struct head *head);
 
 /* Opens the file for writing. MISSING leaves *ret_file NULL. Only head_create makes the file,
  * before the first entry of a new journal. So a missing HEAD beside a journal always means that it
@@ -70,6 +72,9 @@ enum head_status head_create(const char *path, const struct head *head, struct h
 /* Writes the two slots of the older mark and calls fdatasync. FAILED is fatal to the caller, like a
  * failed commit. */
 enum head_status head_write(struct head_file *file, const struct head *head);
+/* Writes the newest mark into all slots, if any was damaged at head_open. *ret_mended: how many.
+ * FAILED comes with errno; the newest mark is in the file all the same. */
+enum head_status head_mend(struct head_file *file, unsigned *ret_mended);
 enum head_place {
     HEAD_STANDS,
     HEAD_REMOVED,

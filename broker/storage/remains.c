@@ -220,12 +220,13 @@ static bool move_others(const char *folder, const char *aside, struct problem *r
 bool remains_set_aside(const char *folder, char ret_aside[PATH_MAX], struct problem *ret_problem)
 {
     int lock = -1;
-    bool good =
-        private_folder(folder, false, ret_problem) && folder_lock(folder, &lock, ret_problem) &&
-        has_log(folder, ret_problem) && make_aside(folder, ret_aside, ret_problem) &&
-        replace_key(folder, ret_aside, ret_problem) && move_others(folder, ret_aside, ret_problem);
-    if (lock >= 0) {
-        (void)close(lock); /* releases the lock */
-    }
+    bool has_made = false;
+    const bool may = private_folder(folder, false, ret_problem) &&
+                     folder_lock(folder, &lock, &has_made, ret_problem) &&
+                     has_log(folder, ret_problem);
+    const bool good = may && make_aside(folder, ret_aside, ret_problem) &&
+                      replace_key(folder, ret_aside, ret_problem) &&
+                      move_others(folder, ret_aside, ret_problem);
+    folder_unlock(folder, &lock, has_made && !may);
     return good;
 }

@@ -9,6 +9,7 @@
 #include "broker/storage/agreement.h"
 #include "broker/storage/entry.h"
 #include "broker/storage/head.h"
+#include "broker/storage/journal_sqlite.h"
 #include "broker/storage/snapshot_file.h"
 #include "broker/storage/storage.h"
 #include "ledger/checkpoint.h"
@@ -244,6 +245,7 @@ static bool read_head(struct verification *verification, const char *folder,
     switch (head_read(path, &verification->head, ret_problem)) {
     case HEAD_OK:
         verification->has_head = true;
+        head_warn(path, &verification->head);
         return true;
     case HEAD_MISSING:
         return true;
@@ -393,6 +395,49 @@ static bool verify_all(struct verification *verification, const char *folder,
            verify_tree(verification, ret_problem) && verify_acts(verification, ret_problem);
 }
 
+/* A snapshot of this market that is newer than the journal proves that entries are lost. A running
+ * broker commits the entry before it writes the snapshot, so the journal is looked at once more. */
+static bool verify_snapshots(struct verification *verification, const char *folder,
+                             struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    struct broker_config config;
+    if (sqlite3_exec(verification->database, "COMMIT", NULL, NULL, NULL) != SQLITE_OK) {
+        return unreadable(verification, ret_problem);
+    }
+    if (!folder_path(folder, MARKET_SNAPSHOTS, path, sizeof path, ret_problem) ||
+        !config_load(folder, false, &config, ret_problem)) {
+        return failed(verification);
+    }
+    struct snapshot_search search = {.folder = path,
+                                     .limits = &config.limits,
+                                     .journal = verification->database,
+                                     .last_entry = verification->entry,
+                                     .last_command = exchange_index(verification->exchange),
+                                     .newer_only = true,
+                                     .cluster = &verification->genesis.cluster};
+    for (;;) {
+        struct exchange *exchange = NULL;
+        struct snapshot_mark mark;
+        uint64_t last = search.last_entry;
+        const enum snapshot_found found = snapshot_newest(&search, &exchange, &mark, ret_problem);
+        exchange_destroy(&exchange);
+        if (found == SNAPSHOT_UNREAD) {
+            return failed(verification);
+        }
+        if (found != SNAPSHOT_BEYOND) {
+            return true;
+        }
+        if (!journal_sqlite_last_entry(verification->database, &last)) {
+            return unreadable(verification, ret_problem);
+        }
+        if (last <= search.last_entry) {
+            return false;
+        }
+        search.last_entry = last;
+    }
+}
+
 static struct replay_summary summarise(struct verification *verification)
 {
     return (struct replay_summary){.command = exchange_index(verification->exchange),
@@ -419,7 +464,8 @@ enum replay_status replay_check(const char *folder, struct replay_summary *ret_s
     if (sqlite3_open_v2(path, &verification.database, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
         problem_set(ret_problem, "%s cannot be opened: is this the folder of a market?", path);
     } else {
-        good = verify_all(&verification, folder, ret_problem);
+        good = verify_all(&verification, folder, ret_problem) &&
+               verify_snapshots(&verification, folder, ret_problem);
     }
     if (good) {
         *ret_summary = summarise(&verification);

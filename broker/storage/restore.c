@@ -53,6 +53,7 @@ static bool read_head(struct restore *restore, struct problem *ret_problem)
 {
     switch (head_read(restore->options->head, &restore->head, ret_problem)) {
     case HEAD_OK:
+        head_warn(restore->options->head, &restore->head);
         return true;
     case HEAD_MISSING:
         problem_set(ret_problem, "%s is not there, or empty", restore->options->head);

@@ -16,7 +16,7 @@
 
 static const char magic[4] = {'B', 'S', 'S', '1'};
 
-enum { HEAD_BYTES = 96, TAIL_BYTES = 32, NAME_LENGTH = 35, PATH_SIZE = 4096 };
+enum { HEAD_BYTES = 96, TAIL_BYTES = 32, PREFIX_LENGTH = 6, NAME_LENGTH = 35, PATH_SIZE = 4096 };
 #define SNAPSHOT_BYTES_MAX ((size_t)16 << 30)
 
 /* ---------------------------------------------------------------- bytes */
@@ -103,6 +103,11 @@ static bool is_snapshot(const char *name)
            strspn(name + 6, "0123456789") == 20 && strcmp(name + 26, ".snapshot") == 0;
 }
 
+static uint64_t command_of(const char *name)
+{
+    return strtoull(name + PREFIX_LENGTH, NULL, 10);
+}
+
 enum { LISTED_MAX = 1024 };
 
 /* Lists the names in the folder, newest first; the caller frees each. Returns false with errno. */
@@ -180,32 +185,52 @@ bool snapshot_write(const char *folder, const struct exchange *exchange,
     return written;
 }
 
-/* Reads the mark of a whole file, whatever its state is. */
-static bool read_mark(const uint8_t *bytes, size_t length, struct snapshot_mark *ret_mark)
+/* A file says this of itself, whatever its state is. */
+struct claim {
+    uint64_t name_command;   /* by the file's name */
+    uint64_t command, entry; /* by its head; 0: the head is damaged */
+    bool has_cluster;        /* the bytes of the cluster are there */
+    struct id128 cluster;
+    bool is_whole;
+};
+
+static struct claim read_claim(const char *name, const uint8_t *bytes, size_t length)
 {
+    struct claim claim = {.name_command = command_of(name)};
     if (length < HEAD_BYTES + TAIL_BYTES || memcmp(bytes, magic, sizeof magic) != 0) {
-        return false;
+        return claim;
     }
     const struct hash32 right = sha256_of(bytes, length - TAIL_BYTES);
     struct reader in = reader_over(bytes + 8, HEAD_BYTES - 8); /* after magic and zeros */
-    ret_mark->command = reader_u64(&in);
-    ret_mark->entry = reader_u64(&in);
-    return memcmp(right.bytes, bytes + length - TAIL_BYTES, TAIL_BYTES) == 0;
+    claim.command = reader_u64(&in);
+    claim.entry = reader_u64(&in);
+    claim.is_whole = memcmp(right.bytes, bytes + length - TAIL_BYTES, TAIL_BYTES) == 0;
+    claim.has_cluster = length >= SNAPSHOT_CLUSTER_AT + sizeof claim.cluster.bytes;
+    if (claim.has_cluster) {
+        memcpy(claim.cluster.bytes, bytes + SNAPSHOT_CLUSTER_AT, sizeof claim.cluster.bytes);
+    }
+    return claim;
+}
+
+static bool is_of_market(const struct snapshot_search *search, const struct claim *claim)
+{
+    return search->cluster != NULL && claim->has_cluster &&
+           id128_equal(&claim->cluster, search->cluster);
 }
 
 /* Handles a snapshot of this market, taken after an entry that its journal does not have. */
 static enum snapshot_found meet_newer(const struct snapshot_search *search, const char *path,
-                                      uint64_t entry, struct problem *ret_problem)
+                                      const struct claim *claim, struct problem *ret_problem)
 {
     char aside[PATH_SIZE];
     if (!search->adopts) {
         problem_set(ret_problem,
-                    "%.120s is of entry %" PRIu64 ", the journal ends at entry %" PRIu64
+                    "%.120s is%s of entry %" PRIu64 ", the journal ends at entry %" PRIu64
                     ": entries are lost; nothing was changed. Put the newer ledger.db and HEAD "
                     "back, or restore the newest backup. Where nothing newer is left: "
                     "bourse-broker backup DIR B; bourse-broker restore B NEWDIR; start NEWDIR once "
                     "with --adopt-journal",
-                    path, entry, search->last_entry);
+                    path, claim->is_whole ? "" : " damaged, and", claim->entry, search->last_entry);
         return SNAPSHOT_BEYOND;
     }
     if (snprintf(aside, sizeof aside, "%s.before-adoption", path) >= (int)sizeof aside ||
@@ -216,22 +241,43 @@ static enum snapshot_found meet_newer(const struct snapshot_search *search, cons
     }
     log_warning("%s is of entry %" PRIu64 ", the journal that is adopted ends at entry %" PRIu64
                 ": it is now %s",
-                path, entry, search->last_entry, aside);
+                path, claim->entry, search->last_entry, aside);
+    return SNAPSHOT_NONE;
+}
+
+/* Weighs a damaged file. Its state is of no use, but it may be evidence: damage that leaves name,
+ * head and cluster in agreement has spoilt only the state. */
+static enum snapshot_found weigh_damaged(const struct snapshot_search *search, const char *path,
+                                         const struct claim *claim, struct problem *ret_problem)
+{
+    const bool is_newer =
+        claim->entry > search->last_entry || claim->name_command > search->last_command;
+    if (search->cluster == NULL || !is_newer) {
+        log_warning("passed over a damaged snapshot: %s", path);
+        return SNAPSHOT_NONE;
+    }
+    if (claim->command == claim->name_command && claim->entry > search->last_entry &&
+        is_of_market(search, claim)) {
+        return meet_newer(search, path, claim, ret_problem);
+    }
+    log_error(
+        "%s is damaged, and its name is of command %" PRIu64
+        ", while the journal ends at command %" PRIu64
+        ": if the file is of this market, later entries are lost. Stop the broker, and compare "
+        "ledger.db with the newest backup and checkpoint",
+        path, claim->name_command, search->last_command);
     return SNAPSHOT_NONE;
 }
 
 static enum snapshot_found weigh(const struct snapshot_search *search, const char *path,
                                  struct exchange *exchange, const struct snapshot_mark *mark,
-                                 struct problem *ret_problem)
+                                 const struct claim *claim, struct problem *ret_problem)
 {
-    const bool is_newer = mark->entry > search->last_entry;
-    if (is_newer && search->cluster != NULL) {
-        const struct id128 cluster =
-            exchange == NULL ? *search->cluster : exchange_cluster(exchange);
-        if (memcmp(&cluster, search->cluster, sizeof cluster) == 0) {
-            return meet_newer(search, path, mark->entry, ret_problem);
-        }
-    } else if (is_newer) {
+    const bool is_newer = claim->entry > search->last_entry;
+    if (is_newer && is_of_market(search, claim)) {
+        return meet_newer(search, path, claim, ret_problem);
+    }
+    if (is_newer && search->cluster == NULL) {
         log_warning("passed over a snapshot newer than the journal: %s", path);
         return SNAPSHOT_NONE;
     }
@@ -255,25 +301,26 @@ static enum snapshot_found weigh(const struct snapshot_search *search, const cha
 }
 
 /* Loads one snapshot. NONE: a log line says why the snapshot is skipped. */
-static enum snapshot_found load(const struct snapshot_search *search, const char *path,
+static enum snapshot_found load(const struct snapshot_search *search, const char *name,
                                 struct exchange **ret_exchange, struct snapshot_mark *ret_mark,
                                 struct problem *ret_problem)
 {
+    char path[PATH_SIZE];
     uint8_t *bytes = NULL;
     size_t length = 0;
     struct snapshot_mark mark = {.entry = 0};
+    if (!path_of(search->folder, name, path)) {
+        return SNAPSHOT_NONE; /* the folder itself could not be listed then */
+    }
     if (!file_read(path, SNAPSHOT_BYTES_MAX, &bytes, &length, ret_problem)) {
         return SNAPSHOT_UNREAD;
     }
-    const bool is_whole = read_mark(bytes, length, &mark);
+    const struct claim claim = read_claim(name, bytes, length);
     struct exchange *exchange = snapshot_decode(search->limits, bytes, length, &mark);
     free(bytes);
-    enum snapshot_found found = SNAPSHOT_NONE;
-    if (is_whole) {
-        found = weigh(search, path, exchange, &mark, ret_problem);
-    } else {
-        log_warning("passed over a damaged snapshot: %s", path);
-    }
+    const enum snapshot_found found =
+        claim.is_whole ? weigh(search, path, exchange, &mark, &claim, ret_problem)
+                       : weigh_damaged(search, path, &claim, ret_problem);
     if (found == SNAPSHOT_FOUND) {
         *ret_exchange = exchange;
         *ret_mark = mark;
@@ -295,9 +342,9 @@ enum snapshot_found snapshot_newest(const struct snapshot_search *search,
         found = SNAPSHOT_UNREAD;
     }
     for (size_t i = 0; i < count; i++) {
-        char path[PATH_SIZE];
-        if (found == SNAPSHOT_NONE && path_of(search->folder, names[i], path)) {
-            found = load(search, path, ret_exchange, ret_mark, ret_problem);
+        const bool is_passed = search->newer_only && command_of(names[i]) <= search->last_command;
+        if (found == SNAPSHOT_NONE && !is_passed) {
+            found = load(search, names[i], ret_exchange, ret_mark, ret_problem);
         }
         free(names[i]);
     }

@@ -5,7 +5,9 @@
  *  88  8 length of the state  96  n state            96+n 32 SHA-256 of all before
  *
  * Its name is state-<command index, 20 digits>.snapshot. A snapshot is a cache: a bad one is
- * skipped, and the journal alone is enough. */
+ * skipped, and the journal alone is enough. But one that is newer than the journal, even a damaged
+ * one, is evidence that entries are lost. Bytes 111 to 126 are the id of the market's cluster:
+ * they stay there, since the auditor reads them, too (docs/ledger.md, section 1). */
 #ifndef BOURSE_BROKER_STORAGE_SNAPSHOT_FILE_H
 #define BOURSE_BROKER_STORAGE_SNAPSHOT_FILE_H
 
@@ -18,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SNAPSHOT_KEPT = 2 };
+enum { SNAPSHOT_KEPT = 2, SNAPSHOT_CLUSTER_AT = 111 };
 
 /* A mark is a moment between two entries. */
 struct snapshot_mark {
@@ -39,9 +41,11 @@ struct snapshot_search {
     const struct exchange_limits *limits;
     sqlite3 *journal;
     uint64_t last_entry;         /* last entry of the journal */
+    uint64_t last_command;       /* last command of the journal; read only with a cluster */
     const struct id128 *cluster; /* of the market; NULL: newer snapshots are skipped */
     /* Newer snapshots are set aside: the operator knows what is lost. */
     bool adopts;
+    bool newer_only; /* only files with a name newer than last_command are looked at */
 };
 
 enum snapshot_found {
@@ -52,9 +56,10 @@ enum snapshot_found {
 };
 
 /* Finds the newest whole snapshot that has its state hash and follows an entry of `journal` not
- * after `last_entry`. A snapshot of another history, as beside a restored backup, is skipped.
- * Skipped ones are logged. On FOUND the caller owns *ret_exchange; BEYOND and UNREAD come with a
- * problem. */
+ * after `last_entry`. A damaged snapshot counts as newer only if name, head and cluster agree. A
+ * damaged one of which the name alone is newer is skipped with a louder warning. A snapshot of
+ * another history, as beside a restored backup, is skipped. Skipped ones are logged. On FOUND the
+ * caller owns *ret_exchange; BEYOND and UNREAD come with a problem. */
 enum snapshot_found snapshot_newest(const struct snapshot_search *search,
                                     struct exchange **ret_exchange, struct snapshot_mark *ret_mark,
                                     struct problem *ret_problem);

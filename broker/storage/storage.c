@@ -2,9 +2,9 @@
 
 #include "base/checked.h"
 #include "base/sha256.h"
-#include "base/text.h"
 #include "broker/core/deeds.h"
 #include "broker/fatal.h"
+#include "broker/storage/founding.h"
 #include "broker/storage/remains.h"
 #include "ledger/store/sqlite_code.h"
 #include "ledger/store/sqlite_wal.h"
@@ -21,9 +21,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define LEDGER_LOCK MARKET_DATABASE "-lock" /* ledger/store makes it */
 
 /* ---------------------------------------------------------------- opening */
 
@@ -141,11 +142,8 @@ static bool look_at_head(const struct storage *store, struct prospect *prospect,
         !size_of(store, MARKET_DATABASE, &size, &prospect->has_file, ret_problem)) {
         return false;
     }
-    if (status == HEAD_OK && head.damaged_slots > 0) {
-        log_warning("%s: %u of its copies of a mark are damaged, and are written anew; the newest "
-                    "that is whole is of entry %" PRIu64 ". Look at the disk, unless its power was "
-                    "cut",
-                    path, head.damaged_slots, head.index);
+    if (status == HEAD_OK) {
+        head_warn(path, &head);
     }
     prospect->is_empty = size == 0;
     prospect->has_head = status == HEAD_OK;
@@ -199,10 +197,13 @@ static bool open_ledger(struct storage *store, const struct prospect *prospect,
                         struct problem *ret_problem)
 {
     char path[sizeof store->folder + 16];
+    char lock[sizeof path];
     const bool is_old = prospect->is_old || prospect->remains[0] != '\0';
-    if (!folder_path(store->folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
+    if (!folder_path(store->folder, MARKET_DATABASE, path, sizeof path, ret_problem) ||
+        !folder_path(store->folder, LEDGER_LOCK, lock, sizeof lock, ret_problem)) {
         return false;
     }
+    store->made.ledger_lock = access(lock, F_OK) != 0 && errno == ENOENT;
     enum ledger_store_status status = is_old ? ledger_store_open_old(path, &store->ledger)
                                              : ledger_store_open(path, &store->ledger);
     store->is_full = status == LEDGER_STORE_FULL;
@@ -290,47 +291,6 @@ static bool read_genesis(struct storage *store, struct problem *ret_problem)
     return true;
 }
 
-/* The config's origin may name the log that ended in this folder before; the next log needs
- * another. */
-static bool name_log(struct storage *store, const char *wanted, struct problem *ret_problem)
-{
-    struct genesis *genesis = &store->genesis;
-    char cluster[33];
-    const bool follows = (store->log_notes & KEYFILE_FOLLOWS) != 0;
-    text_hex(genesis->cluster.bytes, sizeof genesis->cluster.bytes, cluster);
-    const int length = wanted[0] != '\0' && !follows
-                           ? snprintf(genesis->origin, sizeof genesis->origin, "%s", wanted)
-                           : snprintf(genesis->origin, sizeof genesis->origin, "%s/%.8s",
-                                      wanted[0] == '\0' ? "bourse.local" : wanted, cluster);
-    if (length < 0 || (size_t)length >= sizeof genesis->origin) {
-        problem_set(ret_problem,
-                    "the log before this one had the origin %s, and a number after it makes it too "
-                    "long: shorten origin in %s",
-                    wanted, MARKET_BROKER_CONFIG);
-        return false;
-    }
-    return true;
-}
-
-static bool make_genesis(struct storage *store, const struct broker_config *config,
-                         struct problem *ret_problem)
-{
-    struct genesis *genesis = &store->genesis;
-    *genesis = config->genesis;
-    genesis->cluster = entropy_id();
-    genesis->log_key = *identity_key(store->log_key);
-    genesis->transport_key = *identity_transport(store->transport_key);
-    if (!name_log(store, config->origin, ret_problem)) {
-        return false;
-    }
-    if (!genesis_valid(genesis)) {
-        problem_set(ret_problem, "the genesis in %s is not valid: check keys, roles and credits",
-                    MARKET_BROKER_CONFIG);
-        return false;
-    }
-    return true;
-}
-
 static enum ledger_store_status append_act(struct storage *store, struct act *act)
 {
     act->wall_ms = clock_wall_ns() / NS_PER_MS;
@@ -389,17 +349,30 @@ static void note_start(struct storage *store, const struct head *head)
     }
 }
 
-static bool open_files(struct storage *store, bool adopt, struct head *ret_head,
-                       struct problem *ret_problem)
+/* Makes the genesis of a market that has none. */
+static bool make_genesis(struct storage *store, const struct broker_config *config,
+                         struct problem *ret_problem)
+{
+    const struct founding_keys keys = {
+        .log = store->log_key, .transport = store->transport_key, .log_notes = store->log_notes};
+    return founding_may(store->folder, config, ret_problem) &&
+           founding_genesis(config, &keys, &store->genesis, ret_problem);
+}
+
+static bool open_files(struct storage *store, const struct broker_config *config, bool adopt,
+                       struct head *ret_head, struct problem *ret_problem)
 {
     struct prospect prospect = {.is_old = false};
     unsigned notes = 0; /* unused: the store keeps only the log key's notes */
-    if (!folder_lock(store->folder, &store->lock, ret_problem) ||
+    if (!folder_lock(store->folder, &store->lock, &store->made.lock, ret_problem) ||
         !look_at_head(store, &prospect, ret_problem) ||
         !look_at_remains(store, &prospect, ret_problem)) {
         return false;
     }
     const bool may_make = !prospect.has_file;
+    if (may_make && !founding_may(store->folder, config, ret_problem)) {
+        return false;
+    }
     if (!open_key(store, MARKET_BROKER_KEY, may_make, &store->transport_key, &notes, ret_problem) ||
         (store->log_key == NULL && !open_key(store, MARKET_LOG_KEY, may_make, &store->log_key,
                                              &store->log_notes, ret_problem)) ||
@@ -445,7 +418,7 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
     struct head head = {.index = 0};
     watermark_init(&store->durable, 0);
     if (!private_folder(folder, true, ret_problem) ||
-        !open_files(store, adopt, &head, ret_problem)) {
+        !open_files(store, config, adopt, &head, ret_problem)) {
         return false;
     }
     *ret_new = store->last.index == 0;
@@ -483,6 +456,20 @@ static bool note_signing(struct storage *store, struct problem *ret_problem)
     return true;
 }
 
+static bool mend_head(const struct storage *store, const char *path, struct problem *ret_problem)
+{
+    unsigned mended = 0;
+    if (head_mend(store->head, &mended) != HEAD_OK) {
+        problem_set(ret_problem, "%s cannot be written: %s", path, strerror(errno));
+        return false;
+    }
+    if (mended > 0) {
+        log_info("%s: its %u damaged cop%s of a mark %s been written anew", path, mended,
+                 mended == 1 ? "y" : "ies", mended == 1 ? "has" : "have");
+    }
+    return true;
+}
+
 bool storage_lead(struct storage *store, int64_t log_ns, struct problem *ret_problem)
 {
     if (store->head == NULL && store->last.index > 0 &&
@@ -497,7 +484,7 @@ bool storage_lead(struct storage *store, int64_t log_ns, struct problem *ret_pro
                          .acts = *acts_mark(store->acts)};
     if (!folder_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem) ||
         (store->head == NULL && head_create(path, &fresh, &store->head, ret_problem) != HEAD_OK) ||
-        !note_signing(store, ret_problem)) {
+        !mend_head(store, path, ret_problem) || !note_signing(store, ret_problem)) {
         return false;
     }
     ledger_store_trust(store->ledger);
@@ -512,12 +499,24 @@ bool storage_lead(struct storage *store, int64_t log_ns, struct problem *ret_pro
     return true;
 }
 
+/* The folder's own lock keeps other brokers away from the file meanwhile. */
+static void remove_ledger_lock(const struct storage *store)
+{
+    char path[sizeof store->folder + 16];
+    struct problem problem;
+    if (store->made.ledger_lock && store->lock >= 0 &&
+        folder_path(store->folder, LEDGER_LOCK, path, sizeof path, &problem)) {
+        (void)unlink(path); /* an empty file that stays harms nobody */
+    }
+}
+
 void storage_close(struct storage *store)
 {
     head_close(&store->head);
     acts_close(&store->acts);
     refusals_destroy(&store->refusals);
     journal_destroy(&store->journal);
+    remove_ledger_lock(store);
     ledger_store_close(&store->ledger);
     identity_destroy(&store->transport_key);
     identity_destroy(&store->log_key);
@@ -527,10 +526,7 @@ void storage_close(struct storage *store)
         free(store->buffer);
         store->buffer = NULL;
     }
-    if (store->lock >= 0) {
-        (void)close(store->lock); /* releases the lock */
-        store->lock = -1;
-    }
+    folder_unlock(store->folder, &store->lock, store->made.lock);
 }
 
 size_t store_genesis(const struct storage *store, uint8_t *ret_bytes, size_t capacity)
@@ -692,9 +688,12 @@ static enum head_status keep_head(struct storage *store, const struct head *head
     case HEAD_STANDS:
         return head_write(store->head, head);
     case HEAD_REMOVED:
-        log_warning("%s/%s was removed while the broker runs: it is written anew", store->folder,
-                    MARKET_HEAD);
-        return head_create_again(store->head, head);
+        if (head_create_again(store->head, head) != HEAD_OK) {
+            break;
+        }
+        log_warning("%s/%s was removed while the broker runs: it has been written anew",
+                    store->folder, MARKET_HEAD);
+        return HEAD_OK;
     case HEAD_REPLACED:
         fatal("%s/%s was replaced by another file while the broker runs; stopped, and that file "
               "was left as it is",

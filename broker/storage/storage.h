@@ -24,8 +24,11 @@ enum { STORE_NOTES_MAX = 8 };
 
 struct storage {
     char folder[4096];
-    int lock;                       /* descriptor that holds the flock */
-    bool is_full;                   /* storage_open or storage_lead met a full disk */
+    int lock; /* descriptor that holds the flock */
+    struct storage_made {
+        bool lock, ledger_lock;
+    } made;       /* storage_close removes these files again, unless they are cleared */
+    bool is_full; /* storage_open or storage_lead met a full disk */
     struct identity *transport_key; /* key of both ports */
     struct identity *log_key;       /* signs checkpoints */
     unsigned log_notes;             /* notes of the log key's file: enum keyfile_note */

@@ -46,8 +46,17 @@ static bool has_account(const struct bourse *client)
     return welcome->has_account && welcome->has_roles && welcome->roles != 0;
 }
 
+/* Asks for a key that has an account. The Join of an earlier call hears the same answer again, and
+ * any other Join is refused. */
+static enum bourse_joined joined_by(bool is_accepted, const struct bourse_error *error)
+{
+    return is_accepted                      ? BOURSE_JOINED_BEFORE
+           : error->reject == REJECT_EXISTS ? BOURSE_JOINED_OTHERWISE
+                                            : BOURSE_JOINED_UNKNOWN;
+}
+
 static bool redeem(struct bourse *client, const struct invitation *invitation, const char *name,
-                   bool *ret_known, struct bourse_error *error)
+                   enum bourse_joined *ret_joined, struct bourse_error *error)
 {
     struct key32 account = *identity_key(client->identity);
     struct id128 token = invitation->token;
@@ -56,10 +65,7 @@ static bool redeem(struct bourse *client, const struct invitation *invitation, c
     if (!client_ready(client, error)) {
         return false;
     }
-    *ret_known = has_account(client);
-    if (*ret_known) {
-        return true; /* the account already has the gifts of its invitation */
-    }
+    const bool is_known = has_account(client);
     client_copy(copy, sizeof copy, name);
     Bourse__V1__Join body = BOURSE__V1__JOIN__INIT;
     body.account = client_bytes(account.bytes, sizeof account.bytes);
@@ -67,7 +73,8 @@ static bool redeem(struct bourse *client, const struct invitation *invitation, c
     body.name = copy[0] != '\0' ? copy : NULL;
     bool ok = client_call_as(client, &id, MESSAGE_JOIN, &body.base, 0, NULL, error);
     sodium_memzero(&token, sizeof token);
-    return ok;
+    *ret_joined = is_known ? joined_by(ok, error) : BOURSE_JOINED_NOW;
+    return ok || is_known;
 }
 
 /* The key and the market's file are on the disk before the broker is asked, so that a redeemed
@@ -94,7 +101,7 @@ bool bourse_join(const char *invitation, const char *key_path, const char *marke
     struct problem problem = {.text = ""};
     struct invitation read;
     struct identity *identity = NULL;
-    bool is_known = false;
+    enum bourse_joined how = BOURSE_JOINED_NOW;
     if (sodium_init() < 0) {
         return client_fail(ret_error, BOURSE_LOCAL, "libsodium does not start");
     }
@@ -107,7 +114,7 @@ bool bourse_join(const char *invitation, const char *key_path, const char *marke
     }
     CLEANUP(bourse_close) struct bourse *client = NULL;
     bool joined = client_open(&read.market, identity, NULL, timeout_ms, &client, ret_error) &&
-                  redeem(client, &read, name, &is_known, ret_error);
+                  redeem(client, &read, name, &how, ret_error);
     sodium_memzero(&read.token, sizeof read.token);
     if (!joined) {
         market_unstage(market_path);
@@ -125,6 +132,6 @@ bool bourse_join(const char *invitation, const char *key_path, const char *marke
         !bourse_whoami(client, ret_account, ret_error)) {
         return false;
     }
-    ret_account->was_known = is_known;
+    ret_account->joined = how;
     return true;
 }

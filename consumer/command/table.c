@@ -202,7 +202,7 @@ static const struct option_spec verify_options[] = {
     {"key", 'k', "VERIFIER", "the log's public key, from `bourse key --log`"},
 };
 static const struct option_spec admin_options[] = {
-    {"note", 0, "TEXT", "mint: why"},
+    {"note", 0, "TEXT", "mint: the same as --reason"},
     {"role", 0, "ROLE",
      "invite: consumer, provider, referee, auditor or risk; may be repeated (consumer)"},
     {"credits", 0, "CREDITS", "invite: minted for who redeems it (0)"},
@@ -211,7 +211,7 @@ static const struct option_spec admin_options[] = {
     {"least", 0, "PRICE", "bands: lowest price per slot-hour of an order, but for 0"},
     {"most", 0, "PRICE", "bands: highest price per slot-hour of an order"},
     {"notional", 0, "CREDITS", "bands: what one order may come to, or none"},
-    {"reason", 0, "TEXT", "freeze, halt, bands, owner: why"},
+    {"reason", 0, "TEXT", "mint, freeze, halt, bands, owner: why; stands in the audit log"},
     {"undo", 0, NULL, "freeze, halt, owner: end it"},
 };
 static const struct option_spec config_options[] = {

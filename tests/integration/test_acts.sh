@@ -73,7 +73,20 @@ done_then_killed() { # WORDS COMMAND...
     shows "$words"
     start || fail "the broker did not start again"
 }
-done_then_killed "mint .* 3 ops  1.500000 credits  key ${mara:0:16}" mint "$mara" 1.5
+done_then_killed "mint .* 3 ops  1.500000 credits  key ${mara:0:16}  for the course" mint "$mara" 1.5 --reason "for the course"
+done_then_killed "mint .* 3 ops  0.500000 credits  key ${mara:0:16}  an older word" mint "$mara" 0.5 --note "an older word"
+# An option that the act would drop without a word is refused.
+refused_option() { # WORDS COMMAND...
+    local words=$1
+    shift
+    "$bin/bourse" admin "$@" >"$work/out" 2>&1
+    [ $? -eq 2 ] || fail "admin $* is not refused"
+    grep -q -- "$words" "$work/out" || fail "admin $* does not say \"$words\""
+}
+refused_option "admin invite has no --reason" invite --reason "she asked"
+refused_option "admin mint has no --undo" mint "$mara" 1 --undo
+refused_option "admin accounts has no --name" accounts --name mara
+refused_option "give one" mint "$mara" 1 --reason a --note b
 done_then_killed "freeze .* 3 ops  key ${mara:0:16}  she floods" freeze "$mara" --reason "she floods"
 done_then_killed "halt .* 3 ops  maintenance" halt --reason maintenance
 done_then_killed "freeze .* key ${mara:0:16}  undone" freeze "$mara" --undo

@@ -71,8 +71,29 @@ is_joined mara
 has_credits mara
 # The same key may ask again, and has what it has; another finds the invitation used.
 mv mara/market.yaml mara/before.yaml
-expect 0 'no invitation is redeemed now' join_as mara "$for_mara"
+expect 0 'this key has redeemed this invitation before' join_as mara "$for_mara"
 cmp mara/market.yaml mara/before.yaml || fail "the second answer differs"
+has_credits mara
+rm mara/market.yaml
+expect 0 '"redeemed":true' "$bourse" join "$for_mara" --json --key "$work/mara/consumer.key" --market "$work/mara/market.yaml"
+# Another invitation is not used by a key that has an account, and it is good for another key.
+unused=$(invite consumer)
+rm mara/market.yaml
+expect 0 'this invitation was not redeemed for it' join_as mara "$unused"
+rm mara/market.yaml
+expect 0 '"redeemed":false' "$bourse" join "$unused" --json --key "$work/mara/consumer.key" --market "$work/mara/market.yaml"
+has_credits mara
+mkdir -m 700 nora
+expect 0 'consumer' join_as nora "$unused"
+has_credits nora
+# One that another key has used: the broker knows it no more, and does not say by whom.
+spent=$(invite consumer)
+mkdir -m 700 otto
+expect 0 'consumer' join_as otto "$spent"
+rm mara/market.yaml
+expect 0 'whether this invitation was redeemed for it is not known' join_as mara "$spent"
+rm mara/market.yaml
+expect 0 '"redeemed":null' "$bourse" join "$spent" --json --key "$work/mara/consumer.key" --market "$work/mara/market.yaml"
 has_credits mara
 mkdir -m 700 thief
 expect 4 'INVITATION' join_as thief "$for_mara"
@@ -85,7 +106,15 @@ chmod 700 lab
 expect 0 '' provider_in lab "$for_lab"
 is_joined lab
 [ -s lab/provider.yaml ] || fail "no provider.yaml"
-expect 0 'not used' provider_in lab "$for_lab"
+expect 0 'has redeemed this invitation before' provider_in lab "$for_lab"
+unused=$(invite provider)
+expect 0 'this invitation was not redeemed for it' provider_in lab "$unused"
+mkdir -m 700 lab2
+expect 0 'joined' provider_in lab2 "$unused"
+spent=$(invite provider)
+mkdir -m 700 lab3
+expect 0 'joined' provider_in lab3 "$spent"
+expect 0 'whether this invitation was redeemed for it is not known' provider_in lab "$spent"
 expect 4 'INVITATION|unknown, used' provider_in thief "$for_lab"
 [ -z "$(find thief -name 'market.yaml*' -o -name 'provider.*')" ] || fail "a refused join left: $(ls -A thief)"
 
@@ -137,7 +166,13 @@ if command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null; then
             fi
             [ ! -e killed/market.yaml ] || fail "$who, rename $when: market.yaml is not the last"
             [ "$(accounts)" -eq "$before" ] || after=$((after + 1))
+            made=$(accounts)
             expect 0 '' "$join" killed "$invitation"
+            if [ "$made" -gt "$before" ]; then
+                grep -q 'has redeemed this invitation before' out err || fail "$who, rename $when: $(cat out err)"
+            else
+                ! grep -q 'not used\|before' out err || fail "$who, rename $when: $(cat out err)"
+            fi
             rm -f killed/.new-* # a write that a kill cut short
             is_joined killed
             [ "$who" = provider ] || has_credits killed

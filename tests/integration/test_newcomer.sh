@@ -177,6 +177,11 @@ sed -i "s/tools.tar/bad.tar/; s/array: 1-2/array: 1-1/" image.yaml
 expect 2 'image.yaml:[0-9]+: image: bad.tar is no image: no plain tar' "$bourse" submit image.yaml -y --wait
 head -c 5000 tools.tar >bad.tar
 expect 2 'image.yaml:[0-9]+: image: bad.tar is no image: cut at byte 5000' "$bourse" submit image.yaml -y --wait
+tar cf bad.tar -T /dev/null
+expect 2 'image.yaml:[0-9]+: image: bad.tar is no image: it has no file' "$bourse" submit image.yaml -y --wait
+mkdir -p hard && echo text >hard/one && ln hard/one hard/two
+tar cPf bad.tar --transform='s,^hard,/hard,' hard
+expect 2 'image: bad.tar is no image: "/hard/[a-z]+" .* hard link to an absolute path' "$bourse" submit image.yaml -y --wait
 # An image of more files than the owner allows is not sent to the owner's device.
 mkdir many && (cd many && seq 200 | xargs touch)
 tar cf bad.tar many

@@ -21,28 +21,40 @@ stop() {
     broker=
     return $status
 }
-state() { # an empty WAL, which SQLite makes to read, is none
-    (cd "$dir" && find ledger.db ledger.db-wal HEAD broker.key log.key -size +0 -exec sha256sum {} + 2>/dev/null | sort -k 2)
+state() { # every name, and every byte; an empty WAL and its index, which SQLite makes to read, are none
+    (cd "$dir" && find . ! -name ledger.db-shm ! \( -name ledger.db-wal -size 0 \) | sort &&
+        find . -type f ! -name ledger.db-shm -size +0 -exec sha256sum {} + | sort -k 2)
 }
 advice='nothing was changed. Restore the newest backup into a new folder: bourse-broker restore'
-# The start of $dir ends with status 1, says each of the texts given, and leaves every byte as it was.
+# The audit of $dir fails, as its start does. Status 3: there is no journal, or no reading it.
+audit_refuses() {
+    "$bin/bourse-audit" "$dir" >"$work/audit.out" 2>&1
+    case $? in
+    1 | 3) ;;
+    *) fail "the audit takes what a start refuses ($*): $(cat "$work/audit.out")" ;;
+    esac
+}
+# The start of $dir ends with status 1, says each of the texts given, and changes no name and no byte. The audit fails, too.
+has_text() { case $1 in *"$2"*) ;; *) return 1 ;; esac; }
+refusal= # what the last refused start said
 refused() {
     local before out status
+    audit_refuses "$@"
     before=$(state)
     out=$(timeout 60 "$bin/bourse-broker" --dir "$dir" 2>&1 </dev/null)
     status=$?
     [ $status -eq 1 ] || fail "expected status 1, got $status: $out"
+    refusal=$out
     for text in "$@"; do
         has "$out" "$text"
     done
     [ "$(state)" = "$before" ] || fail "something was changed: was $before, is $(state); said: $out"
-    [ ! -e "$dir/market.yaml" ] || fail "market.yaml is there"
 }
 # A fresh copy of market `$1` to damage.
 copy() {
     rm -rf "$work/copy"
     cp -a "$1" "$work/copy"
-    rm -f "$work/copy/market.yaml"
+    rm -f "$work/copy/market.yaml" "$work/copy/LOCK"
     dir=$work/copy
 }
 
@@ -129,7 +141,8 @@ for slot in 0 1 2 3; do # with a damaged HEAD, too: the loss of the last frame a
     copy "$wal"
     flip "$dir/HEAD" $((512 * slot + 30))
     truncate -s -4120 "$dir/ledger.db-wal"
-    refused "but HEAD has seen" "1 of its copies of a mark are damaged" "$advice"
+    refused "but HEAD has seen" "1 of its copies of a mark is damaged" "$advice"
+    ! has_text "$refusal" "written anew" || fail "HEAD is said to be written anew by a start that was refused: $refusal"
 done
 copy "$wal"
 start
@@ -139,16 +152,25 @@ flip "$dir/HEAD" 1000
 "$bin/bourse-audit" --json "$dir" >audit.json 2>audit.err || fail "a damaged copy is a finding: $(cat audit.json)"
 has "$(cat audit.err)" "audit: warning: HEAD: 1 of its copies of a mark is damaged"
 [ "$(field head_damaged audit.json)" = 1 ] || fail "the audit does not count the damaged copy: $(cat audit.json)"
+out=$("$bin/bourse-broker" replay --verify "$dir" 2>&1) || fail "a replay beside a damaged copy: $out"
+has "$out" "HEAD: 1 of its copies of a mark is damaged"
+out=$("$bin/bourse-broker" backup "$dir" "$work/of-damaged" 2>&1) || fail "a backup beside a damaged copy: $out"
+has "$out" "HEAD: 1 of its copies of a mark is damaged"
+out=$("$bin/bourse-broker" restore "$work/of-damaged" "$work/of-damaged-back" --head "$dir/HEAD" 2>&1) || fail "a restore: $out"
+has "$out" "HEAD: 1 of its copies of a mark is damaged"
 start
-has "$(cat "$work/broker.log")" "1 of its copies of a mark are damaged, and are written anew"
+has "$(cat "$work/broker.log")" "1 of its copies of a mark is damaged"
+has "$(cat "$work/broker.log")" "its 1 damaged copy of a mark has been written anew"
+"$bin/bourse-audit" --json "$dir" >audit.json 2>audit.err || fail "the audit of a mended HEAD: $(cat audit.json)"
+[ "$(field head_damaged audit.json)" = 0 ] || fail "the damaged copy was not written anew when the start said so: $(cat audit.json)"
 stop || fail "a clean stop with a damaged copy of a mark"
 start
-! grep -q "copies of a mark" "$work/broker.log" || fail "the damaged copy was not written anew"
+! grep -q "of a mark" "$work/broker.log" || fail "the damaged copy was not written anew"
 stop || fail "a clean stop"
 copy "$wal" # a HEAD of before, with two slots
 truncate -s 1024 "$dir/HEAD"
 start
-! grep -q "copies of a mark" "$work/broker.log" || fail "a HEAD of two slots is called damaged"
+! grep -q "of a mark" "$work/broker.log" || fail "a HEAD of two slots is called damaged"
 stop || fail "a clean stop"
 [ "$(stat -c %s "$dir/HEAD")" -eq 2048 ] || fail "the copies were not made"
 
@@ -229,6 +251,57 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1 && command -v setpriv >/dev
     chmod 700 "$dir"
 fi
 
+copy "$whole"
+cp "$dir/broker.key" "$dir/log.key"
+refused "log.key is not the key of this market's log"
+copy "$whole"
+rm "$dir/log.key"
+refused "log.key is missing beside ledger.db"
+copy "$whole"
+cp "$dir/log.key" "$dir/audit.key"
+refused "audit.key is not the key"
+copy "$whole"
+echo nothing >"$dir/audit.key"
+refused "audit.key is not a key file"
+copy "$whole"
+head -c 8192 /dev/urandom >"$dir/blobs/blobs.db"
+rm -f "$dir"/blobs/blobs.db-*
+audit_refuses "blobs.db"
+has "$(cat "$work/audit.out")" "blobs.db"
+
+# ---- a refused start leaves the folder as it was: no LOCK, no snapshots/, the market.yaml of a killed broker under its name
+copy "$whole"
+rm -r "$dir/HEAD" "$dir/snapshots"
+echo 'of a killed broker' >"$dir/market.yaml"
+refused "HEAD is missing beside a journal"
+copy "$whole"
+sql "UPDATE balances SET available = available + 1000000 WHERE account = 4"
+echo 'of a killed broker' >"$dir/market.yaml"
+refused "table balances, account 4"
+mkdir -m 700 "$work/fresh"
+dir=$work/fresh
+touch "$dir/broker.yaml"
+refused "a new market needs an operator"
+out=$("$bin/bourse-broker" new --dir "$dir" --i-know-the-log-ends 2>&1) && fail "a log ended where there is none"
+has "$out" "holds no market whose log could end"
+[ "$(ls -A "$dir")" = broker.yaml ] || fail "left by refused starts: $(ls -A "$dir")"
+
+# ---- files of blobs that are gone while blobs.db names them: the start counts them
+copy "$whole"
+for byte in 0a ff; do
+    hash=$byte$(printf '%062d' 0)
+    sqlite3 "$dir/blobs/blobs.db" "INSERT INTO blob (hash, size, bytes) VALUES (x'$hash', 9, NULL)" || fail "sqlite3: blobs.db"
+    mkdir -m 700 -p "$dir/blobs/$byte"
+    echo 12345678 >"$dir/blobs/$byte/$hash"
+done
+start
+! grep -q "blobs/blobs.db names" "$work/broker.log" || fail "files that are there are said to be gone"
+stop || fail "a clean stop"
+rm -r "$dir/blobs/ff"
+start
+has "$(cat "$work/broker.log")" "blobs/blobs.db names 2 files, and 1 of them is gone (1 of the folders in blobs/ are not there)"
+stop || fail "a clean stop"
+
 # ---- snapshots: a bad one costs time, never truth
 copy "$whole"
 newest=$(ls "$dir"/snapshots/* | tail -n 1)
@@ -267,6 +340,30 @@ cp "$whole/ledger.db" "$whole/HEAD" "$dir/"
 rm -f "$dir"/ledger.db-*
 refused "$newest is of entry " " the journal ends at entry " "entries are lost" "nothing was changed" "--adopt-journal"
 [ -e "$newest" ] || fail "the proof was removed"
+has "$(cat "$work/audit.out")" "table snapshots"
+has "$(cat "$work/audit.out")" "$(basename "$newest") is of entry "
+out=$("$bin/bourse-broker" replay --verify "$dir" 2>&1) && fail "a replay beside a snapshot that is newer: $out"
+has "$out" "$(basename "$newest") is of entry "
+# A damaged one proves the same, as long as its name, its head and its market agree.
+copy_of_old=$dir
+rm -rf "$work/old"
+cp -a "$copy_of_old" "$work/old"
+dir=$work/old
+rm -f "$dir/LOCK"
+newest_old=$dir/snapshots/$(basename "$newest")
+flip "$newest_old" 2000
+refused "$newest_old is damaged, and of entry " "entries are lost" "nothing was changed"
+has "$(cat "$work/audit.out")" "$(basename "$newest") is damaged, and of entry "
+# Of one whose head is damaged, too, only the name is left: start and audit warn, and name it.
+truncate -s 50 "$newest_old"
+"$bin/bourse-audit" --json "$dir" >audit.json 2>audit.err || fail "a name alone is a finding: $(cat audit.json)"
+has "$(cat audit.err)" "audit: warning: $(basename "$newest") is damaged, and its name is of command "
+[ "$(field snapshots_doubtful audit.json)" = 1 ] || fail "the audit does not count the snapshot: $(cat audit.json)"
+start
+has "$(cat "$work/broker.log")" "$newest_old is damaged, and its name is of command "
+has "$(cat "$work/broker.log")" "later entries are lost"
+stop || fail "a clean stop beside a damaged newer snapshot"
+dir=$copy_of_old
 rm "$dir/HEAD" # believed on purpose, as after a restore: the snapshots are no more in the way, whatever ends that start
 refused "--adopt-journal"
 broker_options=(--adopt-journal)

@@ -138,6 +138,9 @@ START_TEST(entries_that_no_root_has_are_refused)
         {'2', "a", "", "link that leads out", 0},
         {'1', "a", "../etc/passwd", "hard link that leads out", 0},
         {'1', "a", "", "hard link that leads out", 0},
+        {'1', "a", "/bin/busybox", "hard link to an absolute path", 0},
+        {'1', "a", "dev/null", "hard link to a file below /dev", 0},
+        {'1', "a", "./dev/null", "hard link to a file below /dev", 0},
         {'3', "disk", "", "a device", 0},
         {'4', "lib/dev/disk", "", "a device", 0},
         {'3', "dev", "", "a device", 0},
@@ -220,6 +223,55 @@ START_TEST(headers_before_an_entry_count_for_it)
 }
 END_TEST
 
+/* The name of an entry is known only after the headers before it. */
+START_TEST(a_damaged_header_before_an_entry_never_names_the_entry_before)
+{
+    static const char *const records[] = {"no equals sign", "size=-1", "GNU.sparse.major=1"};
+    struct problem problem = {""};
+    for (size_t i = 0; i < sizeof records / sizeof records[0]; i++) {
+        struct archive archive = small_root();
+        put_record(&archive, 'x', records[i]);
+        put_entry(&archive, '0', "bad", "", 0);
+        put_end(&archive);
+        ck_assert_int_eq(checked(&archive, 100, 10000, &problem), TAR_UNFIT);
+        ck_assert_msg(
+            strstr(problem.text, "the entry after \"./pipe\" (byte 5632 of the archive)") ==
+                problem.text,
+            "%s", problem.text);
+    }
+    struct archive first = {.length = 0}; /* no entry is before it */
+    put_record(&first, 'x', records[0]);
+    put_entry(&first, '0', "bad", "", 0);
+    put_end(&first);
+    ck_assert_int_eq(checked(&first, 100, 10000, &problem), TAR_UNFIT);
+    ck_assert_msg(strstr(problem.text, "the first entry: ") == problem.text, "%s", problem.text);
+    struct archive named = small_root(); /* its name came before the damage */
+    put_record(&named, 'x', "path=bad");
+    put_record(&named, 'x', records[0]);
+    put_entry(&named, '0', "short", "", 0);
+    put_end(&named);
+    ck_assert_int_eq(checked(&named, 100, 10000, &problem), TAR_UNFIT);
+    ck_assert_msg(strstr(problem.text, "\"bad\" (byte ") == problem.text, "%s", problem.text);
+}
+END_TEST
+
+START_TEST(an_archive_without_a_file_is_refused)
+{
+    struct problem problem = {""};
+    struct archive archive = {.length = 0};
+    put_end(&archive);
+    ck_assert_int_eq(checked(&archive, 100, 10000, &problem), TAR_UNFIT);
+    ck_assert_msg(strstr(problem.text, "no file") != NULL, "%s", problem.text);
+    struct archive folders = {.length = 0};
+    put_entry(&folders, '5', "./", "", 0);
+    put_entry(&folders, '2', "./bin", "usr/bin", 0);
+    put_entry(&folders, '3', "./dev/null", "", 0);
+    put_end(&folders);
+    ck_assert_int_eq(checked(&folders, 100, 10000, &problem), TAR_UNFIT);
+    ck_assert_msg(strstr(problem.text, "no file") != NULL, "%s", problem.text);
+}
+END_TEST
+
 START_TEST(what_is_no_whole_archive_is_refused)
 {
     struct problem problem;
@@ -266,4 +318,6 @@ END_TEST
 
 SUITE("tar", NULL, NULL, TEST(a_root_file_system_is_taken), TEST(limits_hold_with_their_figures),
       TEST(entries_that_no_root_has_are_refused), TEST(headers_before_an_entry_count_for_it),
-      TEST(what_is_no_whole_archive_is_refused), TEST(an_archive_that_cannot_be_read_is_not_unfit))
+      TEST(a_damaged_header_before_an_entry_never_names_the_entry_before),
+      TEST(an_archive_without_a_file_is_refused), TEST(what_is_no_whole_archive_is_refused),
+      TEST(an_archive_that_cannot_be_read_is_not_unfit))

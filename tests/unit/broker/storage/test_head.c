@@ -166,6 +166,27 @@ START_TEST(a_damaged_copy_is_written_anew)
 }
 END_TEST
 
+START_TEST(mending_fills_every_slot_with_the_newest_mark)
+{
+    for (off_t slot = 0; slot < 4; slot++) {
+        struct head_file *file;
+        struct problem problem;
+        struct head head;
+        unsigned mended = 7;
+        write_heads(4);
+        damage(slot * HEAD_SLOT_BYTES + 200);
+        ck_assert_int_eq(head_open(path, &file, &head, &problem), HEAD_OK);
+        ck_assert_int_eq(head_mend(file, &mended), HEAD_OK);
+        ck_assert_uint_eq(mended, 1);
+        ck_assert_uint_eq(damaged_slots(), 0);
+        assert_reads(4);
+        ck_assert_int_eq(head_mend(file, &mended), HEAD_OK);
+        ck_assert_uint_eq(mended, 0); /* nothing is left to do */
+        head_close(&file);
+    }
+}
+END_TEST
+
 START_TEST(a_copied_slot_is_the_same_mark)
 {
     write_heads(4);
@@ -324,7 +345,8 @@ SUITE("head", make_folder, remove_folder, TEST(the_newest_mark_is_read),
       TEST(a_mark_whose_write_was_torn_leaves_the_one_before),
       TEST(no_damaged_byte_and_no_lost_slot_hides_the_newest_mark),
       TEST(a_file_of_two_slots_is_read_and_gets_its_copies), TEST(a_damaged_copy_is_written_anew),
-      TEST(a_copied_slot_is_the_same_mark), TEST(a_file_without_a_whole_slot_is_corrupt),
-      TEST(missing_and_empty_files_are_missing), TEST(writing_goes_on_where_it_stopped),
-      TEST(a_symbolic_link_is_not_followed), TEST(a_removed_file_is_made_anew),
-      TEST(another_file_of_that_name_is_left_alone), TEST(a_moved_folder_keeps_its_head))
+      TEST(mending_fills_every_slot_with_the_newest_mark), TEST(a_copied_slot_is_the_same_mark),
+      TEST(a_file_without_a_whole_slot_is_corrupt), TEST(missing_and_empty_files_are_missing),
+      TEST(writing_goes_on_where_it_stopped), TEST(a_symbolic_link_is_not_followed),
+      TEST(a_removed_file_is_made_anew), TEST(another_file_of_that_name_is_left_alone),
+      TEST(a_moved_folder_keeps_its_head))

@@ -75,5 +75,28 @@ START_TEST(those_of_a_later_time_make_way_for_the_new_one)
 }
 END_TEST
 
+/* The auditor, which shares no code with this room, reads the cluster there. */
+START_TEST(the_cluster_has_its_place_in_the_file)
+{
+    const struct exchange_genesis_account account = {.key = {{1}}, .roles = 32, .name = "op"};
+    struct exchange_command genesis = {
+        .type = EXCHANGE_GENESIS, .account = EXCHANGE_NO_ACCOUNT, .index = 1, .log_time_ns = 1};
+    genesis.genesis = (struct exchange_genesis){
+        .price_band_micro = 1000000, .accounts = &account, .account_count = 1};
+    memset(genesis.genesis.cluster.bytes, 0x5a, sizeof genesis.genesis.cluster.bytes);
+    struct exchange_effects effects = {.count = 0};
+    ck_assert_int_eq(exchange_step(exchange, &genesis, &effects), EXCHANGE_OK);
+    exchange_effects_fini(&effects);
+    write_at(1);
+    uint8_t bytes[SNAPSHOT_CLUSTER_AT + 16];
+    FILE *file = fopen(path_of(1), "rb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fread(bytes, 1, sizeof bytes, file), sizeof bytes);
+    (void)fclose(file);
+    ck_assert_mem_eq(bytes + SNAPSHOT_CLUSTER_AT, genesis.genesis.cluster.bytes, 16);
+}
+END_TEST
+
 SUITE("snapshot file", begin, end, TEST(the_newest_two_are_kept),
-      TEST(those_of_a_later_time_make_way_for_the_new_one))
+      TEST(those_of_a_later_time_make_way_for_the_new_one),
+      TEST(the_cluster_has_its_place_in_the_file))

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/sha256.h"
+#include "exchange/view/disputes.h"
 #include "tests/support/model_limits.h"
 
 #include <stdlib.h>
@@ -612,7 +613,8 @@ static void make_word(struct model *model)
 {
     struct exchange_dispute disputes[4];
     const uint32_t job = model->job_count == 0 ? 0 : draw(model, model->job_count);
-    const size_t count = exchange_disputes(model->exchange, &model->jobs[job], 0, disputes, 4);
+    const size_t count =
+        exchange_disputes(model->exchange, &model->jobs[job], 0, disputes, 4, NULL);
     model->command = blank(model, EXCHANGE_JUDGE,
                            model->job_count == 0 ? FIRST_CONSUMER : model->job_owners[job]);
     model->command.judge.job = model->jobs[job];
@@ -631,7 +633,7 @@ static bool end_dispute(struct model *model)
 {
     struct exchange_dispute dispute;
     for (size_t i = 0; i < model->job_count; i++) {
-        if (exchange_disputes(model->exchange, &model->jobs[i], 0, &dispute, 1) == 1) {
+        if (exchange_disputes(model->exchange, &model->jobs[i], 0, &dispute, 1, NULL) == 1) {
             model->command = blank(model, EXCHANGE_JUDGE, model->job_owners[i]);
             model->command.judge = (struct exchange_judge){.job = model->jobs[i],
                                                            .index = dispute.index,

@@ -107,8 +107,8 @@ void disputes_explain(const struct exchange *exchange, const struct exchange_job
     }
     char held[LIMIT_TEXT_BYTES / 2];
     describe(&counts, job->checking, held, sizeof held);
-    /* Where the client has to compute every check, no device helps: what the explanation says of
-     * devices for the part of the checks, the last one, would be a second reason. */
+    /* The client has to compute every check, so no device helps. The words about devices for the
+     * part of the checks, the last one, would be a second reason. */
     const bool is_all = counts.for_client == job->checking && answer->part + 1 == answer->parts;
     (void)snprintf(text, capacity, "%s%s%s", held, is_all ? "" : "; ",
                    is_all ? "" : answer->explanation->text);

@@ -1,5 +1,6 @@
-/* Disputes are held results that the client of their job may have to judge: the answer to
- * DisputesRequest, and what ExplainReply says of them. */
+/* broker/answer/disputes.h answers which held results of a job its client may have to judge.
+ *
+ * The answers are DisputesReply, and the words about disputes in ExplainReply. */
 #ifndef BOURSE_BROKER_ANSWER_DISPUTES_H
 #define BOURSE_BROKER_ANSWER_DISPUTES_H
 

@@ -1,6 +1,5 @@
-/* A startable market is one that a start of the broker would serve: its ledger can be read, and HEAD
- * agrees with its journal or is missing, as after a restore. The look is short and changes nothing.
- * A start checks every row besides. */
+/* A startable market has a ledger that can be read, and a HEAD that agrees with its journal or is
+ * missing, as after a restore. The look is short and changes nothing; a start checks every row. */
 #ifndef BOURSE_BROKER_STORAGE_STARTABLE_H
 #define BOURSE_BROKER_STORAGE_STARTABLE_H
 

@@ -8,7 +8,7 @@
 
 enum { PLACE_SIZE = 224, NAME_SIZE = 96 };
 
-/* Where a text stands in the job, and the first of its bytes that cannot be sent. */
+/* A fault says where a text stands in the job, and its first byte that cannot be sent. */
 struct fault {
     char place[PLACE_SIZE];
     size_t at;

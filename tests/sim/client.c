@@ -1,6 +1,5 @@
 #include "tests/sim/client.h"
 
-#include "exchange/view/disputes.h"
 #include "protocol/codec.h"
 #include "runtime/clock.h"
 #include "tests/sim/oracle.h"

@@ -547,7 +547,7 @@ static bool report(void *context, const struct bourse_outcome *outcome)
         run->ok = json_array_append_new(run->list, json_outcome(outcome)) == 0;
         return run->ok;
     }
-    /* Where no attempt could run, the last one says why. */
+    /* The last attempt says why, where none could run. */
     if (outcome->outcome != 0 && !run->invocation->quiet && (last_word || run->failed)) {
         say_outcome(NULL, outcome);
     }

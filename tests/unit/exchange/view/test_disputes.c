@@ -41,7 +41,7 @@ static void set_up_crowd(void)
     open_market_of(&limits, 10 * price, accounts, count);
 }
 
-/* Only the device of MAKER makes results, so that referees do nothing but judge. */
+/* MAKER alone has a device that makes results, so that referees do nothing but judge. */
 static const struct attribute made_by = {.name = "maker", .number = 1};
 
 static void offer_maker(void)
@@ -97,7 +97,7 @@ static struct id128 submit_checked(uint32_t results)
     return made.id;
 }
 
-/* What the account has been sent and has not answered, oldest first. */
+/* Dispatches to each account, oldest first; `answered` of them have their answer. */
 static struct {
     struct exchange_work work[RESULTS_MOST];
     uint32_t count, answered;
@@ -200,7 +200,7 @@ START_TEST(what_is_listed_and_counted_is_what_a_slow_walk_finds)
     presence(EXCHANGE_GOODBYE, THIRD);
     struct exchange_command none = command(EXCHANGE_ADVERTISE, THIRD); /* it takes its device off */
     apply(&none);
-    /* What is held waits for the client now, accused or not. */
+    /* The client has to judge all that is held now, accused or not. */
     ck_assert_uint_eq(disputes_model_check(market.exchange, &job), job_row(job).checking);
     ck_assert_uint_gt(job_row(job).checking, job_row(job).accused);
 }
@@ -254,7 +254,7 @@ START_TEST(a_provider_is_looked_at_once_however_many_results_are_held)
     ck_assert_uint_le(alone, RESULTS * ROW + EACH * 2);
     ck_assert_uint_le(steps_of_page(&job) - alone, CROWD_MOST * EACH);
     ck_assert_uint_le(steps_of_counts(&job) - counts_alone, CROWD_MOST * EACH);
-    /* Every provider and every result costs something: none is looked at for nothing. */
+    /* A look is charged for every provider and every result. */
     ck_assert_uint_ge(steps_of_page(&job) - alone, CROWD_MOST);
     ck_assert_uint_ge(steps_of_counts(&job), CROWD_MOST + RESULTS);
 }

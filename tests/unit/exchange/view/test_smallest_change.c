@@ -92,7 +92,7 @@ START_TEST(each_kind_of_change_has_its_words)
     job.submit.slots = 3;
     check_smallest_change(&job, "with slots: 2 instead of 3 it fills now at 7200.00");
 
-    /* What a job with an image asks for by itself is said of the image. */
+    /* A job with an image asks for this by itself; the change is said of the image. */
     job = wanting("kind = gpu and not image_files < 201", &needs);
     job.submit.cap_micro = 2 * price;
     check_smallest_change(

@@ -11,7 +11,6 @@
 
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* In this market both providers are referees. */

@@ -152,18 +152,24 @@ static size_t utf8_length(const uint8_t *text, size_t left, uint32_t *ret_point)
     return length;
 }
 
-bool text_is_utf8(const char *text, size_t length)
+size_t text_utf8_length(const char *text, size_t length)
 {
     const uint8_t *in = (const uint8_t *)text;
-    for (size_t i = 0; i < length;) {
+    size_t i = 0;
+    while (i < length) {
         uint32_t point;
         size_t size = utf8_length(in + i, length - i, &point);
         if (size == 0) {
-            return false;
+            break;
         }
         i += size;
     }
-    return true;
+    return i;
+}
+
+bool text_is_utf8(const char *text, size_t length)
+{
+    return text_utf8_length(text, length) == length;
 }
 
 uint32_t text_code_point(const char *text, size_t length, size_t *ret_size)

@@ -34,6 +34,8 @@ bool text_unbase64(const char *text, size_t text_length, void *ret_bytes, size_t
 /* Returns true when all of the text is well-formed UTF-8 (RFC 3629): no overlong form, no
  * surrogate. */
 bool text_is_utf8(const char *text, size_t length);
+/* Returns how many bytes at the front of the text are well-formed UTF-8; `length` for all. */
+size_t text_utf8_length(const char *text, size_t length);
 /* Returns the code point at the front of well-formed text (length > 0) and the bytes that it
  * takes. */
 uint32_t text_code_point(const char *text, size_t length, size_t *ret_size);

@@ -7,6 +7,7 @@
 #include "broker/storage/backup.h"
 #include "broker/storage/remains.h"
 #include "broker/storage/replay.h"
+#include "broker/usage.h"
 #include "ledger/store/sqlite_code.h"
 #include "runtime/clock.h"
 #include "runtime/completion.h"
@@ -32,56 +33,13 @@
 enum { OPEN_FILES_LEAST = 128, OPEN_FILES_MOST = 16384 };
 enum exit_status { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_WRONG = 7 };
 
-static const char usage[] =
-    "usage: bourse-broker [run] --dir DIR [--check-config] [--adopt-journal] [--log LEVEL] "
-    "[--json-logs]\n"
-    "       bourse-broker audit DIR [--json]\n"
-    "       bourse-broker acts DIR [--since NUMBER] [--json]\n"
-    "       bourse-broker replay --verify DIR [--json]\n"
-    "       bourse-broker backup DIR TARGET [--without-blobs] [--with-keys] [--unchecked] "
-    "[--json]\n"
-    "       bourse-broker restore BACKUP DIR [--head FILE] [--checkpoint FILE] [--without-blobs]\n"
-    "                             [--skip-damaged-blobs] [--json]\n"
-    "       bourse-broker new --dir DIR --i-know-the-log-ends\n"
-    "       bourse-broker completion bash|zsh|fish\n"
-    "       bourse-broker version | --help\n"
-    "\n"
-    "run      opens or makes the market in DIR and serves it until SIGTERM\n"
-    "audit    re-derives every balance and hash of DIR without the exchange's code\n"
-    "acts     prints the audit log: privileged acts and refusals; checks its chain against HEAD\n"
-    "replay   rebuilds DIR from its first command and compares; a broker may be running\n"
-    "         (audit, acts and replay take DIR/ledger.db, which has the journal, for DIR)\n"
-    "backup   copies DIR to the new folder TARGET, whole and of one moment, and checks the copy; a "
-    "broker\n"
-    "         may be running\n"
-    "restore  copies BACKUP to the new folder DIR, if chain, replay, audit and blobs agree\n"
-    "new      ends the log in DIR, whose ledger is lost and has no backup: sets its whole\n"
-    "         market aside, in DIR/ended-1, and makes a new log key; the next start begins\n"
-    "         another market\n"
-    "completion  prints what a shell should know to complete this command line\n"
-    "\n"
-    "--check-config   reads DIR/broker.yaml, says what is wrong with it, and ends\n"
-    "--adopt-journal  believes a journal whose HEAD file is missing: after restoring a backup, "
-    "once\n"
-    "--without-blobs  leaves inputs and outputs of jobs out of the backup, or of what is restored\n"
-    "--skip-damaged-blobs  restores without the blobs that are missing or damaged, and names them\n"
-    "--unchecked      makes the backup without a replay, an audit and the hashes of its blobs\n"
-    "--with-keys      puts the secret keys into the backup: keep it where no one else reads\n"
-    "--head FILE      HEAD of the lost market: refuses a backup that ends short of it\n"
-    "--checkpoint FILE  a signed checkpoint or receipt that anybody holds: refuses an older "
-    "backup\n"
-    "--i-know-the-log-ends  of new: every account, balance and receipt of the old log is at its "
-    "end\n"
-    "--since NUMBER   first record of the audit log to print\n"
-    "--log LEVEL      error, warning, info or debug\n"
-    "--json-logs      one JSON object a line\n";
-
 struct arguments {
     const char *command;
     /* `second` is TARGET of backup, or DIR of restore. For completion `folder` is the shell. */
     const char *folder, *second;
     const char *head, *checkpoint;
-    const char *since; /* NULL: from the first record */
+    const char *since;      /* NULL: from the first record */
+    const char *end_market; /* NULL: only a market that does not start may end */
     bool check_config, adopt, verify, json, json_logs, without_blobs, with_keys, skip_damaged,
         unchecked, log_ends;
     enum log_level level;
@@ -104,6 +62,7 @@ enum option_number {
     OPTION_JSON_LOGS,
     OPTION_LOG,
     OPTION_LOG_ENDS,
+    OPTION_END_MARKET,
     OPTION_HELP,
     OPTION_VERSION,
 };
@@ -124,6 +83,7 @@ static const struct option option_table[] = {
     {"json-logs", no_argument, NULL, OPTION_JSON_LOGS},
     {"log", required_argument, NULL, OPTION_LOG},
     {"i-know-the-log-ends", no_argument, NULL, OPTION_LOG_ENDS},
+    {"end-market", required_argument, NULL, OPTION_END_MARKET},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
     {NULL, 0, NULL, 0},
@@ -159,7 +119,7 @@ static const struct action {
     {"restore", restore,
      BIT(HEAD) | BIT(CHECKPOINT) | BIT(WITHOUT_BLOBS) | BIT(SKIP_DAMAGED) | BIT(JSON), 2,
      COMPLETION_FOLDERS},
-    {"new", end_log, BIT(DIR) | BIT(LOG_ENDS), 0, NULL},
+    {"new", end_log, BIT(DIR) | BIT(LOG_ENDS) | BIT(END_MARKET), 0, NULL},
     {"completion", completion, 0, 1, "bash zsh fish"},
     {"version", version, 0, 0, NULL},
     {"help", help, 0, 0, NULL},
@@ -251,6 +211,9 @@ static bool take_option(int number, struct arguments *ret)
         return true;
     case OPTION_LOG_ENDS:
         ret->log_ends = true;
+        return true;
+    case OPTION_END_MARKET:
+        ret->end_market = optarg;
         return true;
     case OPTION_HELP:
     case OPTION_VERSION:
@@ -572,7 +535,7 @@ static int end_log(const struct arguments *arguments)
                           "receipts have no successor. Where a backup is left, restore it. Where "
                           "none is: bourse-broker new --i-know-the-log-ends --dir DIR");
     }
-    if (!remains_set_aside(arguments->folder, aside, &problem)) {
+    if (!remains_set_aside(arguments->folder, arguments->end_market, aside, &problem)) {
         return fail(&problem, EXIT_FAILED);
     }
     (void)printf("the log in %s has ended: what is left of its market is in %s\n"
@@ -606,7 +569,7 @@ static int version(const struct arguments *arguments)
 static int help(const struct arguments *arguments)
 {
     (void)arguments;
-    (void)fputs(usage, stdout);
+    (void)fputs(usage_text, stdout);
     return EXIT_OK;
 }
 

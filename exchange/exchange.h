@@ -632,21 +632,6 @@ size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
 size_t exchange_subtasks(const struct exchange *exchange, const struct id128 *job,
                          uint8_t *ret_states, uint32_t *ret_tries, size_t limit);
 
-/* A dispute is a held result that its client may have to judge. A referee has accused it, or a
- * referee was overruled and no other can judge it. */
-struct exchange_dispute {
-    uint32_t index, attempt;
-    uint32_t maker, accuser; /* EXCHANGE_NO_ACCOUNT: nobody has accused it */
-    struct hash32 result, seed;
-    const uint8_t *bytes; /* encoded Result, valid until the next step */
-    uint32_t length;
-    bool has_referee; /* a device of an eligible referee fits the check */
-};
-/* Fills in the disputes of an open job from index `from` on, in order. Returns how many, at most
- * `limit`. */
-size_t exchange_disputes(const struct exchange *exchange, const struct id128 *job, uint32_t from,
-                         struct exchange_dispute *ret_rows, size_t limit);
-
 struct exchange_part_row {
     uint32_t first, subtasks; /* index of the first subtask, and their number */
     uint32_t waiting;         /* subtasks that wait for a lane, not for other subtasks */

@@ -336,6 +336,7 @@ struct held {
     uint32_t length; /* size of `bytes`, the encoded Result */
     /* The fields below are not recorded. */
     struct accusation accusation; /* a record of its own */
+    struct list_link of_accused;  /* among the accused results of its job */
     struct check_queue *queue;    /* queue in which its check waits for a lane, or NULL */
     struct list_link waiting;
     uint8_t bytes[];
@@ -369,8 +370,9 @@ struct checks {
     uint32_t accused;            /* held results with an accusation */
     struct list_link all_juries; /* sorted by age */
     /* The fields below are not recorded. */
-    struct list_link looks; /* juries with a look_ns, by that time, then by index */
-    struct list_link *bars; /* struct bar list of each part except the checks */
+    struct list_link looks;       /* juries with a look_ns, by that time, then by index */
+    struct list_link accusations; /* held results with an accusation, oldest accusation first */
+    struct list_link *bars;       /* struct bar list of each part except the checks */
 };
 
 struct job {

@@ -417,8 +417,8 @@ void checks_restore(struct exchange *exchange, struct job *job); /* after a snap
 bool held_link(struct job *job, struct held *held); /* false: no such subtask, or it has one */
 bool part_is_checks(const struct part *part);
 bool job_checks(const struct job *job, uint32_t index); /* its results are held for a check */
-/* Returns how many waiting subtasks of the part the provider may run. The cost is one step for each
- * owner that has judged any, or for each queue of checks. */
+/* Returns how many waiting subtasks of the part the provider may run. The cost is a look at each
+ * owner that judged any; for checks, a step or two for each queue, and for each lease. */
 uint32_t part_choice(const struct exchange *exchange, const struct part *part, uint32_t provider);
 uint32_t checks_next(struct exchange *exchange, struct lease *lease); /* NO_SUBTASK: none for it */
 void check_requeue(struct exchange *exchange, struct job *job, uint32_t index);

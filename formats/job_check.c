@@ -21,10 +21,17 @@ static bool text_fits(const char *field, size_t item, const char *text, size_t m
     if (length > most) {
         return FAULT(fault, field, item, "%zu bytes; at most %zu are taken", length, most);
     }
-    if (!text_is_utf8(text, length)) {
-        return FAULT(fault, field, item, "not UTF-8 text");
+    const size_t good = text_utf8_length(text, length);
+    if (good == length) {
+        return true;
     }
-    return true;
+    const unsigned byte = (uint8_t)text[good];
+    return strcmp(field, "run") == 0 && item > 0
+               ? FAULT(fault, field, item,
+                       "argument %zu has byte %zu, 0x%02x, which is not UTF-8: put the bytes into "
+                       "an input file",
+                       item, good + 1, byte)
+               : FAULT(fault, field, item, "not UTF-8 text: byte %zu is 0x%02x", good + 1, byte);
 }
 
 static bool template_fits(const struct job_file *job, const char *field, size_t item,

@@ -352,8 +352,8 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
         }
     } else if (row->free == 0 && row->own > 0 && row->own == row->affordable) {
         (void)snprintf(ret_text, capacity,
-                       "those in reach made the results that wait to be checked; another referee "
-                       "is needed");
+                       "those in reach made or rejected the results that wait to be checked; "
+                       "another referee is needed");
     } else if (row->free == 0 && row->interruptible > 0 && row->interruptible == row->affordable) {
         (void)snprintf(
             ret_text, capacity,

@@ -1,6 +1,7 @@
 #include "broker/answer/replies.h"
 
 #include "base/checked.h"
+#include "broker/answer/disputes.h"
 #include "broker/answer/explanation.h"
 #include "broker/answer/listings.h"
 #include "broker/answer/why.h"
@@ -453,34 +454,6 @@ static void add_subtask(const struct exchange *exchange, struct one_subtask *one
     answer->explanation->text = one->text;
 }
 
-/* Counts held and disputed results, and names them before the reason why the job waits. */
-static void add_disputes(const struct exchange *exchange, const struct exchange_job_row *job,
-                         char *text, size_t capacity, Bourse__V1__ExplainReply *answer)
-{
-    struct exchange_dispute rows[LIMIT_DISPUTES];
-    const size_t count = job->checking == 0 ? 0
-                                            : exchange_disputes(exchange, &job->job, 0, rows,
-                                                                sizeof rows / sizeof rows[0]);
-    for (size_t i = 0; i < count; i++) {
-        answer->for_client += !rows[i].has_referee;
-    }
-    answer->has_accused = job->accused > 0;
-    answer->accused = job->accused;
-    answer->has_for_client = answer->for_client > 0;
-    if (count == 0) {
-        return;
-    }
-    (void)snprintf(text, capacity, "%u result%s held, rejected by one referee%s: %s; %s",
-                   job->accused, job->accused == 1 ? " is" : "s are",
-                   answer->for_client > 0 ? ", and no referee of another owner is left" : "",
-                   answer->for_client > 0
-                       ? "the client computes the check itself: `bourse judge JOB`, or whoever "
-                         "waits for the job"
-                       : "a referee of another owner decides",
-                   answer->explanation->text);
-    answer->explanation->text = text;
-}
-
 static struct outgoing *explain(const struct exchange *exchange, const struct request *request)
 {
     const Bourse__V1__ExplainRequest *body = (const void *)request->translation.body;
@@ -516,61 +489,20 @@ static struct outgoing *explain(const struct exchange *exchange, const struct re
     if (body->has_subtask && is_open) {
         add_subtask(exchange, &one, &answer);
     }
-    add_disputes(exchange, &row, disputes, sizeof disputes, &answer);
+    disputes_explain(exchange, &row, disputes, sizeof disputes, &answer);
     struct outgoing *outgoing =
         good ? outgoing_reply(request, MESSAGE_EXPLAIN_REPLY, &answer.base) : NULL;
     explanation_free(explanation);
     return outgoing;
 }
 
-struct dispute_page { /* a page with everything that its rows point to */
-    struct exchange_dispute rows[LIMIT_DISPUTES];
-    struct exchange_account_row accusers[LIMIT_DISPUTES];
-    Bourse__V1__DisputeRow wires[LIMIT_DISPUTES];
-    Bourse__V1__DisputeRow *pointers[LIMIT_DISPUTES];
-};
-
-static void dispute_to_wire(const struct exchange *exchange, struct dispute_page *page, size_t i)
-{
-    const struct exchange_dispute *row = &page->rows[i];
-    Bourse__V1__DisputeRow *wire = &page->wires[i];
-    bourse__v1__dispute_row__init(wire);
-    wire->index = row->index;
-    wire->attempt = row->attempt;
-    wire->result = view(row->bytes, row->length);
-    wire->seed = view(&row->seed, sizeof row->seed);
-    wire->has_referee = wire->referee = row->has_referee;
-    if (row->accuser != EXCHANGE_NO_ACCOUNT &&
-        exchange_account(exchange, row->accuser, &page->accusers[i])) {
-        wire->accuser = page->accusers[i].name;
-    }
-    page->pointers[i] = wire;
-}
-
 static struct outgoing *disputes(const struct exchange *exchange, const struct request *request)
 {
     const Bourse__V1__DisputesRequest *body = (const void *)request->translation.body;
     struct exchange_job_row job;
-    if (!own_job(exchange, request, body->job, &job)) {
-        return refuse(request, REJECT_NOT_FOUND, "job");
-    }
-    struct dispute_page *page = calloc(1, sizeof *page);
-    if (page == NULL) {
-        return NULL;
-    }
-    Bourse__V1__DisputesReply answer = BOURSE__V1__DISPUTES_REPLY__INIT;
-    answer.n_rows = exchange_disputes(exchange, &job.job, body->has_from ? body->from : 0,
-                                      page->rows, LIMIT_DISPUTES);
-    for (size_t i = 0; i < answer.n_rows; i++) {
-        dispute_to_wire(exchange, page, i);
-    }
-    answer.rows = page->pointers;
-    answer.has_next = answer.n_rows == LIMIT_DISPUTES;
-    answer.next = answer.has_next ? page->rows[LIMIT_DISPUTES - 1].index + 1 : 0;
-    answer.index = exchange_index(exchange);
-    struct outgoing *outgoing = outgoing_reply(request, MESSAGE_DISPUTES_REPLY, &answer.base);
-    free(page);
-    return outgoing;
+    return own_job(exchange, request, body->job, &job)
+               ? disputes_page(exchange, request, &job.job, body->has_from ? body->from : 0)
+               : refuse(request, REJECT_NOT_FOUND, "job");
 }
 
 /* ---------------------------------------------------------------- money */

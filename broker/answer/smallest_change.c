@@ -81,6 +81,39 @@ static void dropped_text(const struct exchange_smallest_change *smallest_change,
                    is_group ? ")" : "");
 }
 
+/* A job with an image asks by itself for a device that takes so many files, or such a size: `not
+ * image_files < 201`. Its user changes the image. Returns false for any other condition. */
+static bool image_text(const struct exchange_smallest_change *smallest_change,
+                       const struct exchange_bid_change *change, char ret_text[CHANGE_SIZE])
+{
+    if (change->kind != BID_CHANGE_LOOSEN &&
+        (change->kind != BID_CHANGE_DROP || change->nodes != 1)) {
+        return false;
+    }
+    const struct requirement_node *was = change->kind == BID_CHANGE_LOOSEN
+                                             ? &change->before
+                                             : &smallest_change->was.nodes[change->first];
+    const char *name = was->attribute.name;
+    const bool is_files = strcmp(name, "image_files") == 0;
+    const bool is_least =
+        change->is_negated ? was->op == REQUIREMENT_LT : was->op == REQUIREMENT_GE;
+    char before[UNITS_TEXT_SIZE];
+    char after[UNITS_TEXT_SIZE];
+    if ((!is_files && strcmp(name, "image_size") != 0) || !is_least || was->attribute.is_text) {
+        return false;
+    }
+    requirement_figure(name, was->attribute.number, before);
+    if (change->kind == BID_CHANGE_DROP) {
+        (void)snprintf(ret_text, CHANGE_SIZE, "with an image of less than %s%s", before,
+                       is_files ? " files" : "");
+        return true;
+    }
+    requirement_figure(name, change->after.attribute.number, after);
+    (void)snprintf(ret_text, CHANGE_SIZE, "with an image of at most %s%s instead of %s", after,
+                   is_files ? " files" : "", before);
+    return true;
+}
+
 /* Writes "a cap of 1.90 instead of 1.60". */
 static void change_text(const struct exchange_smallest_change *smallest_change,
                         const struct exchange_bid_change *change, char ret_text[CHANGE_SIZE])
@@ -89,6 +122,9 @@ static void change_text(const struct exchange_smallest_change *smallest_change,
     char before[CHANGE_SIZE / 2];
     char after[CHANGE_SIZE / 2];
     const char *no = change->is_negated ? "not " : "";
+    if (image_text(smallest_change, change, ret_text)) {
+        return;
+    }
     switch (change->kind) {
     case BID_CHANGE_CAP:
         if (rate != RATE_NONE) {
@@ -175,12 +211,15 @@ bool smallest_change_to_wire(const struct exchange_smallest_change *smallest_cha
         change_text(smallest_change, change, wire->texts[i]);
         to->text = wire->texts[i];
         bool is_value = change->kind == BID_CHANGE_CAP && smallest_change->rate != RATE_NONE;
-        const char *field = is_value ? "value" : kinds[change->kind].field;
+        char image[CHANGE_SIZE];
+        const bool is_image = image_text(smallest_change, change, image);
+        const char *field = is_value ? "value" : is_image ? "image" : kinds[change->kind].field;
         to->field = (char *)(uintptr_t)field; /* packed, never written */
         to->has_from = to->has_to = has_figures;
         to->from = change->from;
         to->to = change->to;
-        has_needs = has_needs || change->kind >= BID_CHANGE_LOOSEN;
+        /* No `needs` of a job file would help a job whose image is too large. */
+        has_needs = has_needs || (change->kind >= BID_CHANGE_LOOSEN && !is_image);
         wire->pointers[i] = to;
     }
     explanation->n_changes = smallest_change->count;

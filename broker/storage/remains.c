@@ -1,12 +1,14 @@
 #include "broker/storage/remains.h"
 
 #include "broker/storage/folder.h"
+#include "broker/storage/startable.h"
 #include "protocol/identity.h"
 #include "runtime/files.h"
 #include "runtime/market.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -141,6 +143,26 @@ static bool has_log(const char *folder, struct problem *ret_problem)
     return true;
 }
 
+/* A market that starts is not ended by mistake: who ends it gives its name. */
+static bool may_end(const char *folder, const char *end_market, struct problem *ret_problem)
+{
+    struct startable found;
+    if (!startable_find(folder, &found, ret_problem)) {
+        return false;
+    }
+    if (!found.starts || (end_market != NULL && strcmp(end_market, found.origin) == 0)) {
+        return true;
+    }
+    problem_set(ret_problem,
+                "%.100s holds a market that starts%s: %s, with %" PRIu64 " entries and %" PRIu64
+                " account%s. Nothing was changed. To serve it: bourse-broker run --dir DIR%s. To "
+                "end it all the same, add --end-market %s",
+                folder, found.has_head ? "" : ", restored and without HEAD", found.origin,
+                found.entries, found.accounts, found.accounts == 1 ? "" : "s",
+                found.has_head ? "" : " --adopt-journal, once", found.origin);
+    return false;
+}
+
 static bool make_aside(const char *folder, char ret_aside[PATH_MAX], struct problem *ret_problem)
 {
     for (int i = 1; i < ASIDE_MAX; i++) {
@@ -217,13 +239,14 @@ static bool move_others(const char *folder, const char *aside, struct problem *r
     return folder_sync(aside, ret_problem) && folder_sync(folder, ret_problem);
 }
 
-bool remains_set_aside(const char *folder, char ret_aside[PATH_MAX], struct problem *ret_problem)
+bool remains_set_aside(const char *folder, const char *end_market, char ret_aside[PATH_MAX],
+                       struct problem *ret_problem)
 {
     int lock = -1;
     bool has_made = false;
     const bool may = private_folder(folder, false, ret_problem) &&
                      folder_lock(folder, &lock, &has_made, ret_problem) &&
-                     has_log(folder, ret_problem);
+                     has_log(folder, ret_problem) && may_end(folder, end_market, ret_problem);
     const bool good = may && make_aside(folder, ret_aside, ret_problem) &&
                       replace_key(folder, ret_aside, ret_problem) &&
                       move_others(folder, ret_aside, ret_problem);

@@ -25,9 +25,11 @@ void remains_refuse(const char *folder, const char *what_is_missing, const char 
                     struct problem *ret_problem);
 
 /* Ends the log in `folder`: everything of its market moves into the new folder `ret_aside` inside,
- * and a new log key replaces the old one. Keys of members and ports, and the config, stay. After a
+ * and a new log key replaces the old one. Keys of members and ports, and the config, stay. A market
+ * that starts ends only when `end_market` is its origin; NULL ends none that starts. After a
  * failure midway no start uses the old log key, and the call may be repeated. Returns false with a
  * problem, also when a broker runs or there is no log to end. */
-bool remains_set_aside(const char *folder, char ret_aside[PATH_MAX], struct problem *ret_problem);
+bool remains_set_aside(const char *folder, const char *end_market, char ret_aside[PATH_MAX],
+                       struct problem *ret_problem);
 
 #endif

@@ -77,9 +77,9 @@ int screen_ask_yes_no(const char *question)
         return -1;
     }
     (void)fprintf(stderr, "%s [y/N] ", question);
-    (void)fflush(stderr);
     char answer[16] = "";
     if (fgets(answer, sizeof answer, stdin) == NULL) {
+        (void)fputc('\n', stderr); /* an end of input leaves the cursor behind the question */
         return 0;
     }
     return answer[0] == 'y' || answer[0] == 'Y';

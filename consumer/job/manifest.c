@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "consumer/client/client.h"
+#include "consumer/job/manifest_refusal.h"
 #include "consumer/job/result_checks.h"
 #include "protocol/codec.h"
 #include "runtime/files.h"
@@ -479,7 +480,8 @@ static bool encode(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
 }
 
 /* The agents will do this check too; here it comes before anything is paid. */
-static bool check_manifest(const struct bourse_job *job, struct bourse_error *error)
+static bool check_manifest(const struct bourse_job *job, const Bourse__V1__Manifest *manifest,
+                           struct bourse_error *error)
 {
     Bourse__V1__Manifest *decoded = NULL;
     struct codec_error refused = {.field = ""};
@@ -493,11 +495,9 @@ static bool check_manifest(const struct bourse_job *job, struct bourse_error *er
     if (status == CODEC_OUT_OF_MEMORY) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    return client_fail(error, BOURSE_USAGE,
-                       "the job cannot be sent: %s is out of its range (%" PRId64 ", limit %" PRId64
-                       "), or holds control characters or bytes that are not UTF-8",
-                       refused.field[0] != '\0' ? refused.field : "a field", refused.value,
-                       refused.limit);
+    char text[BOURSE_TEXT_SIZE];
+    manifest_refusal_text(manifest, &refused, text, sizeof text);
+    return client_fail(error, BOURSE_USAGE, "%s", text);
 }
 
 /* Every slot has at least this much disk (provider/config.h). Needs are stated in multiples of
@@ -572,7 +572,7 @@ bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,
     }
     bool good = terms_make(job, terms) || client_fail(error, BOURSE_LOCAL, "out of memory");
     manifest->terms = &terms->wire;
-    good = good && encode(job, manifest, error) && check_manifest(job, error);
+    good = good && encode(job, manifest, error) && check_manifest(job, manifest, error);
     manifest->terms = NULL;
     terms_fini(terms);
     free(terms);

@@ -94,6 +94,9 @@ struct explaining {
     struct explained *seen; /* NULL: memory is short, and no smallest change is found */
     struct exchange_explanation *why;
     uint32_t unrated; /* devices without the rate of a need by value */
+    /* The devices of one provider follow each other, so the last answer serves all of them. */
+    uint32_t asked;
+    bool asked_may_run;
 };
 
 /* Keeps the best value of a numeric attribute, from the first of its name on: the largest for > and
@@ -259,6 +262,17 @@ static void count_uncovered(const struct part *part, int64_t escrow,
     }
 }
 
+/* Returns true when work of the part waits that the device's provider may run. */
+static bool may_run(struct explaining *explaining, const struct device *device)
+{
+    if (explaining->asked != device->key.provider) {
+        explaining->asked = device->key.provider;
+        explaining->asked_may_run =
+            part_choice(explaining->exchange, explaining->part, device->key.provider) > 0;
+    }
+    return explaining->asked_may_run;
+}
+
 static void explain_device(struct explaining *explaining, const struct device *device)
 {
     const struct exchange *exchange = explaining->exchange;
@@ -309,7 +323,7 @@ static void explain_device(struct explaining *explaining, const struct device *d
     why->beyond += is_beyond;
     const int64_t avoided_ns = job_avoids_for_ns(exchange, part->job, device->key.provider);
     bool is_avoided = avoided_ns > 0;
-    bool is_own = part->waiting > 0 && part_choice(exchange, part, device->key.provider) == 0;
+    bool is_own = part->waiting > 0 && !may_run(explaining, device);
     const bool is_unsteady =
         device->ask->terms.is_interruptible && part->job->interruptions_left == 0;
     bool is_free = ask->slots >= need->slots && !is_avoided && !is_own && !is_unsteady;
@@ -359,36 +373,6 @@ static size_t count_devices(const struct exchange *exchange)
         }
     }
     return count;
-}
-
-/* Returns true when jobs of the part's account lease all leased slots in reach. */
-static bool are_own_leases(const struct exchange *exchange, const struct part *part)
-{
-    uint64_t leased = 0;
-    uint64_t own = 0;
-    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
-         at = at->next) {
-        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
-        for (struct list_link *link = provider->devices.next; link != &provider->devices;
-             link = link->next) {
-            const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
-            leased += part_is_in_reach(exchange, part, device) ? device->leased : 0;
-        }
-    }
-    const struct member *owner = member_by_number(exchange, part->job->owner);
-    for (const struct list_link *at = owner->jobs.next; at != &owner->jobs; at = at->next) {
-        const struct job *job = LIST_ELEMENT(at, struct job, of_owner);
-        for (const struct list_link *link = job->leases.next; link != &job->leases;
-             link = link->next) {
-            const struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
-            own += lease->device != NULL && lease->state != LEASE_ENDED &&
-                           lease->state != LEASE_PROMISED &&
-                           part_is_in_reach(exchange, part, lease->device)
-                       ? lease->slots
-                       : 0;
-        }
-    }
-    return own > 0 && own == leased;
 }
 
 /* An exposed lease satisfies the same predicates as its device. */
@@ -548,7 +532,7 @@ static void explain_lanes(const struct search *search, struct exchange_explanati
         why->takes_at_micro = -1;
     }
     if (why->free == 0 && why->affordable > 0) {
-        why->is_own_leases = search->is_filed && are_own_leases(search->exchange, part);
+        why->is_own_leases = search->is_filed && search_are_own_leases(search);
     }
     if (why->free == 0 && why->asking > 0) {
         queue_find(search, why);
@@ -565,6 +549,7 @@ static uint32_t count_quiet(const struct exchange *exchange)
     for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
          at = at->next) {
         const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        steps_add(exchange, 1);
         count += provider->state == PROVIDER_PRESENT && list_empty(&provider->devices);
     }
     return count;
@@ -626,6 +611,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
         .negated = requirement_negated(need->needs),
         .seen = seen,
         .why = ret_explanation,
+        .asked = EXCHANGE_NO_ACCOUNT,
     };
     explaining.lists = find_lists(need->needs, explaining.negated, &explaining.items);
     see_devices(&explaining);

@@ -109,16 +109,33 @@ bool part_is_in_reach(const struct exchange *exchange, const struct part *part,
     return nearness(part_reason_at(exchange, part, device)) >= nearness(XREASON_BUSY);
 }
 
+/* The devices of one provider follow each other, so the last answer serves all of them. */
+struct chosen {
+    uint32_t provider; /* EXCHANGE_NO_ACCOUNT: nobody was asked about yet */
+    bool may_run;
+};
+
+static bool chosen_may_run(const struct exchange *exchange, const struct part *part,
+                           uint32_t provider, struct chosen *chosen)
+{
+    if (chosen->provider != provider) {
+        *chosen = (struct chosen){.provider = provider,
+                                  .may_run = part_choice(exchange, part, provider) > 0};
+    }
+    return chosen->may_run;
+}
+
 /* Returns the reason apart from the price. *ret_price_micro is the ask's price, where there is an
  * ask. */
 static uint8_t reason_but_price(const struct exchange *exchange, const struct part *part,
-                                const struct device *device, int64_t *ret_price_micro)
+                                const struct device *device, struct chosen *chosen,
+                                int64_t *ret_price_micro)
 {
     const struct job *job = part->job;
     if (!device->is_advertised || device->key.provider == job->owner ||
         device->slots < part->width ||
         !book_class_accepts(exchange->book, part->class_id, device->cell) ||
-        part_choice(exchange, part, device->key.provider) == 0) {
+        !chosen_may_run(exchange, part, device->key.provider, chosen)) {
         return XREASON_NO_DEVICE;
     }
     struct book_ask resting;
@@ -143,7 +160,8 @@ uint8_t part_reason_at(const struct exchange *exchange, const struct part *part,
                        const struct device *device)
 {
     int64_t price_micro = -1;
-    const uint8_t reason = reason_but_price(exchange, part, device, &price_micro);
+    struct chosen chosen = {.provider = EXCHANGE_NO_ACCOUNT};
+    const uint8_t reason = reason_but_price(exchange, part, device, &chosen, &price_micro);
     return price_micro >= 0 && price_micro > part_limit_in(exchange, part, device->cell)
                ? XREASON_PRICE
                : reason;
@@ -157,6 +175,7 @@ static bool has_only_makers(const struct exchange *exchange, const struct part *
         for (const struct list_link *link = provider->devices.next; link != &provider->devices;
              link = link->next) {
             const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
+            steps_add(exchange, 1);
             if (device->is_advertised && device->key.provider != part->job->owner &&
                 device->slots >= part->width &&
                 book_class_accepts(exchange->book, part->class_id, device->cell)) {
@@ -201,11 +220,12 @@ static struct reach find_reach(const struct exchange *exchange, const struct par
     for (const struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
          at = at->next) {
         const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        struct chosen chosen = {.provider = EXCHANGE_NO_ACCOUNT};
         for (const struct list_link *link = provider->devices.next; link != &provider->devices;
              link = link->next) {
             const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
             int64_t price_micro = -1;
-            const uint8_t reason = reason_but_price(exchange, part, device, &price_micro);
+            const uint8_t reason = reason_but_price(exchange, part, device, &chosen, &price_micro);
             steps_add(exchange, 2);
             ++*devices;
             if (price_micro < 0) {
@@ -420,6 +440,11 @@ size_t exchange_parts(const struct exchange *exchange, const struct id128 *id,
                                                  .queued = job_queued(job, part),
                                                  .checking = part->checking,
                                                  .lanes = part->lanes};
+        uint64_t leases = 0; /* job_queued looks at each */
+        for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+            leases++;
+        }
+        steps_add(exchange, 4 + 2 * leases);
     }
     return job == NULL ? 0 : job->part_count;
 }

@@ -344,3 +344,36 @@ bool search_whole(const struct search *search, struct whole *ret_whole)
     free(choices);
     return true;
 }
+
+bool search_are_own_leases(const struct search *search)
+{
+    const struct exchange *exchange = search->exchange;
+    const struct part *part = search->part;
+    uint64_t leased = 0;
+    uint64_t own = 0;
+    for (struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
+         at = at->next) {
+        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
+        for (struct list_link *link = provider->devices.next; link != &provider->devices;
+             link = link->next) {
+            const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
+            steps_add(exchange, 2);
+            leased += part_is_in_reach(exchange, part, device) ? device->leased : 0;
+        }
+    }
+    const struct member *owner = member_by_number(exchange, part->job->owner);
+    for (const struct list_link *at = owner->jobs.next; at != &owner->jobs; at = at->next) {
+        const struct job *job = LIST_ELEMENT(at, struct job, of_owner);
+        for (const struct list_link *link = job->leases.next; link != &job->leases;
+             link = link->next) {
+            const struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
+            steps_add(exchange, 2);
+            own += lease->device != NULL && lease->state != LEASE_ENDED &&
+                           lease->state != LEASE_PROMISED &&
+                           part_is_in_reach(exchange, part, lease->device)
+                       ? lease->slots
+                       : 0;
+        }
+    }
+    return own > 0 && own == leased;
+}

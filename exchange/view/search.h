@@ -102,4 +102,8 @@ bool search_whole(const struct search *search, struct whole *ret_whole);
  * nothing when memory is short */
 void queue_find(const struct search *search, struct exchange_explanation *why);
 
+/* Returns true when jobs of the part's account lease all leased slots in reach. The cost is a look
+ * at each device and at each lease of that account. */
+bool search_are_own_leases(const struct search *search);
+
 #endif

@@ -12,17 +12,13 @@
  * stand, and the job asks the first referee no more. Nobody judges results of its own owner, so
  * checks wait in queues by maker and accuser. */
 #include "exchange/state.h"
+#include "exchange/work/held.h"
 
 #include "base/cursor.h"
 #include "base/sha256.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static uint32_t first_check(const struct job *job)
-{
-    return job->parts[job->part_count - 1].first;
-}
 
 bool part_is_checks(const struct part *part)
 {
@@ -31,14 +27,14 @@ bool part_is_checks(const struct part *part)
 
 bool job_checks(const struct job *job, uint32_t index)
 {
-    return job->checks != NULL && index < first_check(job);
+    return job->checks != NULL && index < held_first_check(job);
 }
 
 /* Returns the held result that the check judges; NULL for no check, or nothing to check now. */
 static struct held *held_of_check(const struct job *job, uint32_t index)
 {
-    bool is_check = job->checks != NULL && index >= first_check(job);
-    return is_check ? job->checks->held[index - first_check(job)] : NULL;
+    bool is_check = job->checks != NULL && index >= held_first_check(job);
+    return is_check ? job->checks->held[index - held_first_check(job)] : NULL;
 }
 
 /* ---------------------------------------------------------------- what is a job with checks */
@@ -154,12 +150,13 @@ bool checks_create(struct exchange *exchange, struct job *job)
     list_init(&checks->queues);
     list_init(&checks->all_juries);
     list_init(&checks->looks);
+    list_init(&checks->accusations);
     checks->bars = allocate(exchange, job->part_count * sizeof *checks->bars);
     for (uint32_t i = 0; checks->bars != NULL && i < job->part_count; i++) {
         list_init(&checks->bars[i]);
     }
-    checks->held = allocate(exchange, first_check(job) * sizeof(struct held *));
-    checks->juries = allocate(exchange, first_check(job) * sizeof(struct jury *));
+    checks->held = allocate(exchange, held_first_check(job) * sizeof(struct held *));
+    checks->juries = allocate(exchange, held_first_check(job) * sizeof(struct jury *));
     return checks->held != NULL && checks->juries != NULL && checks->bars != NULL;
 }
 
@@ -169,7 +166,7 @@ void checks_destroy(struct job *job)
     if (checks == NULL) {
         return;
     }
-    for (uint32_t i = 0; checks->held != NULL && i < first_check(job); i++) {
+    for (uint32_t i = 0; checks->held != NULL && i < held_first_check(job); i++) {
         free(checks->held[i]);
     }
     while (!list_empty(&checks->queues)) {
@@ -196,16 +193,11 @@ static struct held *first_of(const struct check_queue *queue)
     return LIST_ELEMENT(queue->waiting.next, struct held, waiting);
 }
 
-static uint32_t accuser_of(const struct held *held)
-{
-    return held->accusation.tracked.type == 0 ? EXCHANGE_NO_ACCOUNT : held->accusation.referee;
-}
-
 static struct check_queue *queue_of(struct exchange *exchange, struct checks *checks,
                                     const struct held *held)
 {
     const uint32_t maker = held->lease->provider;
-    const uint32_t accuser = accuser_of(held);
+    const uint32_t accuser = held_accuser(held);
     for (struct list_link *at = checks->queues.next; at != &checks->queues; at = at->next) {
         struct check_queue *queue = LIST_ELEMENT(at, struct check_queue, all);
         if (queue->maker == maker && queue->shy_of == held->shy_of && queue->accuser == accuser) {
@@ -269,18 +261,10 @@ void check_unqueue(const struct job *job, uint32_t index)
     }
 }
 
-/* Nobody judges a result that its own owner made or has accused. */
-static bool is_party(const struct exchange *exchange, uint32_t maker, uint32_t accuser,
-                     uint32_t referee)
-{
-    return have_one_owner(exchange, maker, referee) ||
-           (accuser != EXCHANGE_NO_ACCOUNT && have_one_owner(exchange, accuser, referee));
-}
-
 static bool may_judge(const struct exchange *exchange, const struct job *job,
                       const struct check_queue *queue, uint32_t referee)
 {
-    return !is_party(exchange, queue->maker, queue->accuser, referee) &&
+    return !held_is_party(exchange, queue->maker, queue->accuser, referee) &&
            !job_overruled(exchange, job, referee);
 }
 
@@ -288,7 +272,8 @@ bool check_is_for(const struct exchange *exchange, const struct job *job, uint32
                   uint32_t referee)
 {
     const struct held *held = held_of_check(job, index);
-    return held != NULL && !is_party(exchange, held->lease->provider, accuser_of(held), referee) &&
+    return held != NULL &&
+           !held_is_party(exchange, held->lease->provider, held_accuser(held), referee) &&
            !job_overruled(exchange, job, referee);
 }
 
@@ -299,6 +284,7 @@ static bool has_other_referee(const struct exchange *exchange, const struct part
     const struct job *job = part->job;
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        steps_add(exchange, 1);
         if (lease->part == part && lease->state == LEASE_ACTIVE &&
             lease->provider != queue->shy_of && may_judge(exchange, job, queue, lease->provider)) {
             return true;
@@ -325,6 +311,7 @@ uint32_t part_choice(const struct exchange *exchange, const struct part *part, u
     uint32_t count = 0;
     for (const struct list_link *at = checks->queues.next; at != &checks->queues; at = at->next) {
         const struct check_queue *queue = LIST_ELEMENT(at, struct check_queue, all);
+        steps_add(exchange, 2);
         count += may_take(exchange, part, queue, provider) ? queue->count : 0;
     }
     return count;
@@ -352,7 +339,7 @@ uint32_t checks_next(struct exchange *exchange, struct lease *lease)
     }
     struct held *held = first_of(best);
     dequeue(held);
-    uint32_t index = first_check(job) + held->index;
+    uint32_t index = held_first_check(job) + held->index;
     return job_subtask(exchange, job, index) == NULL ? NO_SUBTASK : index;
 }
 
@@ -378,7 +365,7 @@ static int compare_held(const void *left, const void *right)
 
 void checks_restore(struct exchange *exchange, struct job *job)
 {
-    const uint32_t first = first_check(job);
+    const uint32_t first = held_first_check(job);
     struct held **waiting = allocate(exchange, first * sizeof(struct held *));
     size_t count = 0;
     for (uint32_t i = 0; waiting != NULL && i < first; i++) {
@@ -431,7 +418,7 @@ bool check_counts(const struct exchange *exchange, const struct lease *lease, ui
 {
     const struct held *held = held_of_check(lease->job, index);
     return held != NULL &&
-           !is_party(exchange, held->lease->provider, accuser_of(held), lease->provider);
+           !held_is_party(exchange, held->lease->provider, held_accuser(held), lease->provider);
 }
 
 uint8_t check_outcome(const struct job *job, const struct attempt *attempt,
@@ -500,7 +487,7 @@ void check_begin(struct exchange *exchange, struct job *job, uint32_t index)
 {
     struct held *held = job->checks->held[index];
     struct subtask *subtask = job_subtask(exchange, job, index);
-    if (held == NULL || job_subtask(exchange, job, first_check(job) + index) == NULL) {
+    if (held == NULL || job_subtask(exchange, job, held_first_check(job) + index) == NULL) {
         return; /* memory is short */
     }
     subtask_becomes(exchange, job, index, SUBTASK_CHECKING);
@@ -552,6 +539,7 @@ void accusation_put(struct exchange *exchange, struct held *held,
 {
     held->accusation = *accusation;
     held->accusation.held = held;
+    list_append(&held->lease->job->checks->accusations, &held->of_accused);
     track(exchange, &held->accusation.tracked, RECORD_ACCUSATION);
     held->lease->job->checks->accused++;
 }
@@ -560,6 +548,7 @@ static void drop_accusation(struct exchange *exchange, struct held *held)
 {
     if (held->accusation.tracked.type != 0) {
         untrack(exchange, &held->accusation.tracked);
+        list_remove(&held->of_accused);
         held->accusation.tracked.type = 0;
         held->lease->job->checks->accused--;
     }
@@ -640,9 +629,9 @@ static void redo(struct exchange *exchange, struct job *job, uint32_t index, uin
 {
     const uint32_t provider = job->checks->held[index]->lease->provider;
     struct subtask *subtask = job_subtask(exchange, job, index);
-    const struct subtask *checked_by = job_subtask(exchange, job, first_check(job) + index);
+    const struct subtask *checked_by = job_subtask(exchange, job, held_first_check(job) + index);
     settle_held(exchange, job, index, status, decision);
-    block_check(exchange, job, first_check(job) + index);
+    block_check(exchange, job, held_first_check(job) + index);
     graph_forget_given(exchange, job, index);
     subtask->crashes++;
     if (subtask->crashes > job->crash_limit || subtask->attempts >= ATTEMPTS_MOST ||
@@ -668,18 +657,18 @@ static void check_again(struct exchange *exchange, struct job *job, struct held 
     if (is_waiting) {
         enqueue(exchange, job, held);
     }
-    subtask_try_again(exchange, job, first_check(job) + held->index);
+    subtask_try_again(exchange, job, held_first_check(job) + held->index);
 }
 
 /* Accepting the result overrules its accuser. */
 static void accept(struct exchange *exchange, struct job *job, uint32_t index,
                    const struct decision *decision)
 {
-    const uint32_t accuser = accuser_of(job->checks->held[index]);
+    const uint32_t accuser = held_accuser(job->checks->held[index]);
     if (accuser != EXCHANGE_NO_ACCOUNT) {
         job_overrules(exchange, job, accuser);
     }
-    subtask_decide(exchange, job, first_check(job) + index, SUBTASK_ACCEPTED);
+    subtask_decide(exchange, job, held_first_check(job) + index, SUBTASK_ACCEPTED);
     settle_held(exchange, job, index, XATTEMPT_ACCEPTED, decision);
     subtask_decide(exchange, job, index, SUBTASK_ACCEPTED);
 }
@@ -690,7 +679,7 @@ static void accuse(struct exchange *exchange, struct job *job, struct held *held
                    const struct decision *decision)
 {
     jury_add(exchange, job, held->index, lease->provider);
-    if (accuser_of(held) != EXCHANGE_NO_ACCOUNT) {
+    if (held_accuser(held) != EXCHANGE_NO_ACCOUNT) {
         redo(exchange, job, held->index, XATTEMPT_REFUTED, decision);
         return;
     }
@@ -702,7 +691,7 @@ static void accuse(struct exchange *exchange, struct job *job, struct held *held
     if (is_waiting) {
         enqueue(exchange, job, held);
     }
-    subtask_try_again(exchange, job, first_check(job) + held->index);
+    subtask_try_again(exchange, job, held_first_check(job) + held->index);
 }
 
 /* Nobody is accused: the referee is unsure, or the bytes are missing. They were stored when the
@@ -765,7 +754,7 @@ void check_failed(struct exchange *exchange, struct job *job, uint32_t index)
 
 void checks_give_up(struct exchange *exchange, struct job *job)
 {
-    for (uint32_t i = 0; job->checks != NULL && i < first_check(job); i++) {
+    for (uint32_t i = 0; job->checks != NULL && i < held_first_check(job); i++) {
         if (job->checks->held[i] != NULL) {
             settle_held(exchange, job, i, XATTEMPT_ACCEPTED, NULL);
             subtask_decide(exchange, job, i, SUBTASK_ACCEPTED);
@@ -774,12 +763,6 @@ void checks_give_up(struct exchange *exchange, struct job *job)
 }
 
 /* ---------------------------------------------------------------- the client's own word */
-
-static struct hash32 seed_of_client(const struct job *job, const struct held *held)
-{
-    const uint32_t attempt = held->accusation.tracked.type == 0 ? 0 : held->accusation.attempt;
-    return exchange_check_seed(&held->dice, &held->hash, first_check(job) + held->index, attempt);
-}
 
 /* Returns the held result with those numbers; NULL: the command is refused. */
 static struct held *held_to_judge(struct exchange *exchange, const struct job *job,
@@ -791,7 +774,7 @@ static struct held *held_to_judge(struct exchange *exchange, const struct job *j
         reject(exchange, XREJECT_STATE, "index", judge->index, 0);
         return NULL;
     }
-    const struct hash32 seed = seed_of_client(job, held);
+    const struct hash32 seed = held_seed(job, held);
     if (!hash32_equal(&seed, &judge->seed)) {
         reject(exchange, XREJECT_VERIFY, "seed", judge->attempt, held->accusation.attempt);
         return NULL;
@@ -808,7 +791,7 @@ static struct held *held_to_judge(struct exchange *exchange, const struct job *j
 static uint8_t status_by_client(const struct exchange *exchange, const struct job *job,
                                 const struct held *held, uint8_t verdict)
 {
-    const uint32_t accuser = accuser_of(held);
+    const uint32_t accuser = held_accuser(held);
     const bool is_second =
         accuser != EXCHANGE_NO_ACCOUNT && !have_one_owner(exchange, accuser, job->owner);
     return verdict == XVERDICT_ACCEPT                ? XATTEMPT_ACCEPTED
@@ -834,7 +817,7 @@ void apply_judge(struct exchange *exchange, const struct exchange_judge *judge)
     const struct decision decision = {.level = CHECK_CLIENT, .check = exchange->command->body};
     const uint8_t status = status_by_client(exchange, job, held, judge->verdict);
     if (status == XATTEMPT_ACCEPTED) {
-        const uint32_t check = first_check(job) + judge->index;
+        const uint32_t check = held_first_check(job) + judge->index;
         if (job_subtask(exchange, job, check)->attempts == 1) {
             withdraw_others(exchange, job, check);
         }
@@ -848,54 +831,6 @@ void apply_judge(struct exchange *exchange, const struct exchange_judge *judge)
 
 /* ---------------------------------------------------------------- reads */
 
-/* Returns true when a referee who may judge it has a device for it, at any price. */
-static bool has_referee(const struct exchange *exchange, const struct job *job,
-                        const struct held *held)
-{
-    const struct part *part = &job->parts[job->part_count - 1];
-    for (const struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
-         at = at->next) {
-        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
-        steps_add(exchange, 4);
-        if (provider->number != job->owner &&
-            !is_party(exchange, held->lease->provider, accuser_of(held), provider->number) &&
-            !job_overruled(exchange, job, provider->number) &&
-            provider_fits(exchange, provider, part)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-size_t exchange_disputes(const struct exchange *exchange, const struct id128 *id, uint32_t from,
-                         struct exchange_dispute *ret_rows, size_t limit)
-{
-    const struct job *job = table_find(&exchange->jobs, id);
-    size_t count = 0;
-    for (uint32_t i = from; job != NULL && job_checks(job, i) && count < limit; i++) {
-        const struct held *held = job->checks->held[i];
-        const bool is_accused = held != NULL && held->accusation.tracked.type != 0;
-        steps_add(exchange, 1);
-        if (held == NULL || (!is_accused && !job_has_overruled(job))) {
-            continue; /* a referee may come, as to any job */
-        }
-        const bool may_wait = has_referee(exchange, job, held);
-        if (!is_accused && may_wait) {
-            continue;
-        }
-        ret_rows[count++] = (struct exchange_dispute){.index = i,
-                                                      .attempt = held->attempt,
-                                                      .maker = held->lease->provider,
-                                                      .accuser = accuser_of(held),
-                                                      .result = held->hash,
-                                                      .seed = seed_of_client(job, held),
-                                                      .bytes = held->bytes,
-                                                      .length = held->length,
-                                                      .has_referee = may_wait};
-    }
-    return count;
-}
-
 uint32_t job_accused(const struct job *job)
 {
     return job->checks == NULL ? 0 : job->checks->accused;
@@ -906,7 +841,7 @@ bool exchange_each_held(const struct exchange *exchange, exchange_on_held *visit
     for (const struct list_link *at = exchange->job_list.next; at != &exchange->job_list;
          at = at->next) {
         const struct job *job = LIST_ELEMENT(at, struct job, all);
-        for (uint32_t i = 0; job->checks != NULL && i < first_check(job); i++) {
+        for (uint32_t i = 0; job->checks != NULL && i < held_first_check(job); i++) {
             const struct held *held = job->checks->held[i];
             if (held != NULL &&
                 !visit(context, held->lease->provider, &job->id, held->bytes, held->length)) {

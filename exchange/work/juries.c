@@ -306,6 +306,7 @@ bool provider_fits(const struct exchange *exchange, const struct provider *provi
     for (const struct list_link *at = provider->devices.next; at != &provider->devices;
          at = at->next) {
         const struct device *device = LIST_ELEMENT(at, struct device, of_provider);
+        steps_add(exchange, 1);
         if (device->is_advertised && device->slots >= part->width &&
             book_class_accepts(exchange->book, part->class_id, device->cell)) {
             return true;

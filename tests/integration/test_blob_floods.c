@@ -226,6 +226,7 @@ static void open_flooded(struct flooded *flooded)
     const struct hash32 large = store(client, flooded->bytes, LARGE_BYTES);
     blob_client_close(&client);
     add_all(&flooded->floods, flooded->bytes, &row, &large);
+    floods_check_types(&flooded->floods, true);
     floods_check_answers(&flooded->floods, &flooded->arena, flooded->arena.enemy_key);
 }
 

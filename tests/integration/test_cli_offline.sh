@@ -27,6 +27,9 @@ expect 2 'one word too many' "$bourse" ps a b
 expect 2 'needs a value' "$bourse" run --budget
 expect 2 'budget' "$bourse" run -y --budget 1e5 -- true
 expect 2 'has no unit' "$bourse" run -y --limit 10 -- true
+expect 2 'argument 2 of the command has the control character 0x1b as byte 3; .*printf .\\033' \
+    "$bourse" run -y -- echo fine $'ab\e[1m'
+expect 2 'argument 1 has byte 2, 0xff, which is not UTF-8' "$bourse" run -y -- echo $'a\xff'
 expect 2 'one of --each' "$bourse" run -y --array 1-2 --lines x -- true
 expect 2 'INDEX or name, or --all' "$bourse" receipt last
 expect 2 'one word too many for balance$' "$bourse" balance now

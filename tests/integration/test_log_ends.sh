@@ -117,10 +117,33 @@ done
 start
 [ "$(log_key)" != "$old_key" ] && [ "$(origin)" != "$old_origin" ] || fail "the same key or origin: $(log_key) $(origin)"
 grep -q signed "$market/log.key" || fail "the new key has no mark"
+name=$(origin)
 "$bourse" balance >/dev/null || fail "the new market serves nobody"
 stop
 "$bin/bourse-broker" audit "$market" >/dev/null || fail "audit of the new market"
-out=$(ends --i-know-the-log-ends) || fail "a market at rest could not be ended: $out"
+# A market that starts is ended only by who gives its name.
+[ -n "$name" ] || fail "the market has no name"
+before=$(state)
+out=$(ends --i-know-the-log-ends) && fail "a market that starts was ended without its name"
+entries=$(sqlite3 -readonly "$market/ledger.db" "SELECT max(idx) FROM journal")
+accounts=$(sqlite3 -readonly "$market/ledger.db" "SELECT count(*) FROM accounts")
+for text in "holds a market that starts" "$name" "$entries entries" "$accounts account" "--end-market $name"; do
+    has "$out" "$text"
+done
+out=$(ends --i-know-the-log-ends --end-market bourse.example/other) && fail "a market was ended by another name"
+has "$out" "--end-market $name"
+out=$(ends --end-market "$name")
+[ $? -eq 2 ] || fail "a market was ended by its name alone: $out"
+mv "$market/HEAD" "$work/head" # a restored market, which starts with --adopt-journal
+out=$(ends --i-know-the-log-ends) && fail "a restored market was ended without its name"
+has "$out" "--adopt-journal"
+has "$out" "--end-market $name"
+mv "$work/head" "$market/HEAD"
+[ "$(state)" = "$before" ] || fail "a refusal changed something: was $before, is $(state)"
+start
+[ "$(origin)" = "$name" ] || fail "another market: $(origin)"
+stop
+out=$(ends --i-know-the-log-ends --end-market "$name") || fail "a market at rest could not be ended: $out"
 [ -e "$market/ended-2/ledger.db" ] && [ -e "$market/ended-2/HEAD" ] || fail "the ledger was not set aside"
 # An origin that the config names is not used again.
 printf 'origin: bourse.example/main\n' >>"$market/broker.yaml"
@@ -129,6 +152,10 @@ start
 out=$(ends --i-know-the-log-ends) && fail "the log of a running broker was ended"
 has "$out" LOCKED
 stop
+# A ledger that ends before HEAD starts no more: its market is lost, and needs no name.
+cp "$market/HEAD" "$work/head"
+sqlite3 "$market/ledger.db" "DELETE FROM journal WHERE idx = (SELECT max(idx) FROM journal)" || fail "sqlite3"
+out=$(ends --i-know-the-log-ends) || fail "a lost market could not be ended: $out"
 first_folder
 out=$(ends --i-know-the-log-ends) && fail "a log that never was could be ended"
 [ ! -e "$market/ended-1" ] && [ ! -e "$market/log.key" ] || fail "something was made"

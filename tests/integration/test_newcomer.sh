@@ -150,6 +150,10 @@ expect 3 "'9' is no subtask of job .*; its only one is 0" "$bourse" receipt last
 [ "$(wc -l <ids)" -eq 1 ] || fail "more than one job: $(cat ids)"
 expect 0 "^$(cat ids)$" "$bourse" ps -q "$(cut -c1 ids)"
 
+# What the program printed last may lack an end of line; what `run` says begins a line of its own.
+expect 0 '' "$bourse" run -y --budget 1 -- sh -c 'printf oops >&2'
+grep -qx oops err && grep -qE '^job .* done' err || fail "the last lines are glued: $(cat err)"
+
 # A job in a root file system of its own; and what went wrong in one that is none.
 mkdir -p root/bin root/etc
 cp -L /bin/sh /bin/cat root/bin/
@@ -185,7 +189,9 @@ expect 2 'image: bad.tar is no image: "/hard/[a-z]+" .* hard link to an absolute
 # An image of more files than the owner allows is not sent to the owner's device.
 mkdir many && (cd many && seq 200 | xargs touch)
 tar cf bad.tar many
-expect 5 '1 fail on image_files >= 201 \(best 150\)' "$bourse" submit image.yaml -y --wait
+expect 5 '1 fail on image_files >= 201 \(best 150\).*with an image of at most 150 files instead of 201 it fills' \
+    "$bourse" submit image.yaml -y --wait
+! grep -q 'not image_files' out err || fail "a change that no person would say: $(cat out err)"
 # What only the agent finds is the job's own fault, at its first try, and leaves nothing on the owner's disk.
 own_fault() { # own_fault REASON
     expect 1 "subtask 0: .*$1" "$bourse" submit image.yaml -y --wait

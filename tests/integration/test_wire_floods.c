@@ -240,6 +240,9 @@ static void add_reads_of_ones_own(struct floods *floods, const struct id128 *job
     outcomes.job = id;
     outcomes.limit = LIMIT_ROWS;
     flood_add(floods, "outcomes", MESSAGE_OUTCOMES_REQUEST, &outcomes.base);
+    Bourse__V1__DisputesRequest disputes = BOURSE__V1__DISPUTES_REQUEST__INIT;
+    disputes.job = id;
+    flood_add(floods, "disputes", MESSAGE_DISPUTES_REQUEST, &disputes.base);
     Bourse__V1__ReceiptRequest receipt = BOURSE__V1__RECEIPT_REQUEST__INIT;
     receipt.job = id;
     flood_add(floods, "receipt", MESSAGE_RECEIPT_REQUEST, &receipt.base)->refused =
@@ -321,6 +324,21 @@ static void add_commands(struct floods *floods, const struct id128 *job)
     flood_add(floods, "halt", MESSAGE_HALT, &halt.base)->refused = REJECT_ROLE;
     Bourse__V1__SetBands bands = BOURSE__V1__SET_BANDS__INIT;
     flood_add(floods, "set-bands", MESSAGE_SET_BANDS, &bands.base)->refused = REJECT_ROLE;
+    const ProtobufCBinaryData keys[] = {arena_bytes(key, sizeof key)};
+    Bourse__V1__SetOwner owner = BOURSE__V1__SET_OWNER__INIT;
+    owner.name = (char *)(uintptr_t) "flood";
+    owner.n_accounts = 1;
+    owner.accounts = (ProtobufCBinaryData *)(uintptr_t)keys;
+    flood_add(floods, "set-owner", MESSAGE_SET_OWNER, &owner.base)->refused = REJECT_ROLE;
+    Bourse__V1__JudgeResult judge = BOURSE__V1__JUDGE_RESULT__INIT;
+    judge.job = id;
+    judge.result = judge.seed = arena_bytes(key, sizeof key);
+    judge.verdict = VERDICT_ACCEPT;
+    flood_add(floods, "judge-result", MESSAGE_JUDGE_RESULT, &judge.base)->refused = REJECT_STATE;
+    Bourse__V1__Hello hello = BOURSE__V1__HELLO__INIT;
+    hello.version = ENVELOPE_VERSION;
+    hello.program = (char *)(uintptr_t) "flood";
+    flood_add(floods, "hello", MESSAGE_HELLO, &hello.base);
     Bourse__V1__Goodbye goodbye = BOURSE__V1__GOODBYE__INIT;
     flood_add(floods, "goodbye", MESSAGE_GOODBYE, &goodbye.base);
 }
@@ -360,6 +378,7 @@ START_TEST(no_type_of_message_slows_the_others)
     add_reads_of_the_market(&floods);
     add_reads_of_ones_own(&floods, &job);
     add_commands(&floods, &job);
+    floods_check_types(&floods, false);
     floods_check_answers(&floods, &arena, flooder.key);
     const struct flood_victim victim = flood_commands(&arena);
     floods_run(&floods, &victim, flooder.key);

@@ -2,6 +2,7 @@
  * equals the full walk, budgets hold; and an exchange loaded from a snapshot goes on exactly like
  * the original. */
 #include "tests/support/checks_model.h"
+#include "tests/support/disputes_model.h"
 #include "tests/support/market_model.h"
 
 #include "base/checked.h"
@@ -82,6 +83,16 @@ static void check_jobs(const struct model *model)
         ck_assert_uint_lt(count, ROWS);
         ck_assert_int_eq(account.held_micro, held); /* P2: escrow held = open holds */
     }
+}
+
+/* Returns how many disputes there are in all jobs. */
+static uint64_t check_disputes(const struct model *model)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < model->job_count; i++) {
+        count += disputes_model_check(model->exchange, &model->jobs[i]);
+    }
+    return count;
 }
 
 static bool is_refused(const struct exchange_effects *effects)
@@ -292,6 +303,7 @@ START_TEST(random_markets_come_to_every_verdict)
     static struct model model;
     uint64_t refuted = 0;
     uint64_t unsure = 0;
+    uint64_t disputes = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct checks_model checks = {0};
         model_init(&model, seed);
@@ -299,6 +311,7 @@ START_TEST(random_markets_come_to_every_verdict)
             model_next(&model);
             ck_assert_int_eq(model_apply(&model), EXCHANGE_OK);
             check_checks(&checks, &model);
+            disputes += i % 16 == 0 ? check_disputes(&model) : 0;
         }
         refuted += checks.refuted;
         unsure += checks.unsure;
@@ -307,6 +320,7 @@ START_TEST(random_markets_come_to_every_verdict)
     }
     ck_assert_uint_gt(refuted, 5); /* two have to say so */
     ck_assert_uint_gt(unsure, 0);
+    ck_assert_uint_gt(disputes, 20);
 }
 END_TEST
 

@@ -205,7 +205,7 @@ void client_judges(struct client *client)
     for (size_t i = 0; job == NULL && i < client->request_count; i++) {
         const struct client_request *request = &client->requests[i];
         if (request->type == MESSAGE_SUBMIT_JOB &&
-            exchange_disputes(oracle_exchange(), &request->id, 0, &dispute, 1) == 1) {
+            exchange_disputes(oracle_exchange(), &request->id, 0, &dispute, 1, NULL) == 1) {
             job = request;
         }
     }

@@ -6,7 +6,7 @@
 #define BOURSE_TESTS_SIM_CLIENT_H
 
 #include "consumer/client/session.h"
-#include "exchange/exchange.h"
+#include "exchange/view/disputes.h"
 #include "protocol/identity.h"
 #include "tests/sim/net.h"
 

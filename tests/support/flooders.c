@@ -1,6 +1,7 @@
 #include "tests/support/flooders.h"
 
 #include "base/checked.h"
+#include "protocol/codec_check.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
 
@@ -50,6 +51,23 @@ void floods_free(struct floods *floods)
         free(floods->items[i].bodies[1].bytes);
     }
     floods->count = 0;
+}
+
+void floods_check_types(const struct floods *floods, bool is_of_blobs)
+{
+    char missing[1024] = "";
+    for (int number = 0; number < MESSAGE_TYPE_END; number++) {
+        const enum message_type type = (enum message_type)number;
+        bool has_flood = false;
+        for (size_t i = 0; i < floods->count; i++) {
+            has_flood = has_flood || floods->items[i].type == type;
+        }
+        if (message_roles(type) != 0 && message_is_of_blobs(type) == is_of_blobs && !has_flood) {
+            const size_t length = strlen(missing);
+            (void)snprintf(missing + length, sizeof missing - length, " %s", message_name(type));
+        }
+    }
+    ck_assert_msg(missing[0] == '\0', "no flood is of these types:%s", missing);
 }
 
 /* ---------------------------------------------------------------- a sink, and flooders */

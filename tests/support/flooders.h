@@ -39,6 +39,9 @@ struct flood_body flood_encode(const ProtobufCMessage *message);
 struct flood *flood_add(struct floods *floods, const char *name, enum message_type type,
                         const ProtobufCMessage *message);
 void floods_free(struct floods *floods);
+/* Fails the test with the names of the types that a client may send to that port and that no flood
+ * is of. So a new type of message needs a flood. */
+void floods_check_types(const struct floods *floods, bool is_of_blobs);
 /* Sends each once. Fails the test where one is refused otherwise than it says: no flood is of
  * messages that are thrown away at the door. */
 void floods_check_answers(struct floods *floods, const struct arena *arena,

@@ -610,15 +610,15 @@ static void make_again(struct model *model)
 /* A client judges something that is held of a job of its own, or of nobody's. */
 static void make_word(struct model *model)
 {
-    struct exchange_dispute disputes[4];
+    struct exchange_dispute held[4];
     const uint32_t job = model->job_count == 0 ? 0 : draw(model, model->job_count);
-    const size_t count = exchange_disputes(model->exchange, &model->jobs[job], 0, disputes, 4);
+    const size_t count = exchange_disputes(model->exchange, &model->jobs[job], 0, held, 4, NULL);
     model->command = blank(model, EXCHANGE_JUDGE,
                            model->job_count == 0 ? FIRST_CONSUMER : model->job_owners[job]);
     model->command.judge.job = model->jobs[job];
     model->command.judge.verdict = (uint8_t)(1 + draw(model, 3));
     if (count > 0) {
-        const struct exchange_dispute *dispute = &disputes[draw(model, count)];
+        const struct exchange_dispute *dispute = &held[draw(model, count)];
         model->command.judge.index = dispute->index;
         model->command.judge.attempt = dispute->attempt;
         model->command.judge.result = dispute->result;
@@ -631,7 +631,7 @@ static bool end_dispute(struct model *model)
 {
     struct exchange_dispute dispute;
     for (size_t i = 0; i < model->job_count; i++) {
-        if (exchange_disputes(model->exchange, &model->jobs[i], 0, &dispute, 1) == 1) {
+        if (exchange_disputes(model->exchange, &model->jobs[i], 0, &dispute, 1, NULL) == 1) {
             model->command = blank(model, EXCHANGE_JUDGE, model->job_owners[i]);
             model->command.judge = (struct exchange_judge){.job = model->jobs[i],
                                                            .index = dispute.index,

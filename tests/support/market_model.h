@@ -6,7 +6,7 @@
 #define BOURSE_TESTS_MARKET_MODEL_H
 
 #include "base/random.h"
-#include "exchange/exchange.h"
+#include "exchange/view/disputes.h"
 
 enum {
     MODEL_CONSUMERS = 3,

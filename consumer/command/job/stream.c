@@ -23,6 +23,42 @@ static bool fail(struct bourse_error *ret_error, const char *what)
     return false;
 }
 
+static bool is_line_open; /* what was printed last, and stands before stderr, has no end of line */
+
+/* Looks at the last byte of the file `from`; an empty file leaves the line as it was. */
+static void note_line(int from)
+{
+    char last = '\n';
+    const off_t size = lseek(from, 0, SEEK_END);
+    if (size > 0 && pread(from, &last, 1, size - 1) == 1) {
+        is_line_open = last != '\n';
+    }
+}
+
+void stream_end_line(void)
+{
+    if (is_line_open) {
+        (void)fputc('\n', stderr);
+    }
+    is_line_open = false;
+}
+
+/* Copies the file `from` unchanged. */
+static bool copy(int from, FILE *to, struct bourse_error *ret_error)
+{
+    uint8_t bytes[SHOW_BYTES];
+    off_t done = 0;
+    ssize_t got;
+    while ((got = pread(from, bytes, sizeof bytes, done)) > 0) {
+        if (fwrite(bytes, 1, (size_t)got, to) != (size_t)got) {
+            return fail(ret_error, "writing");
+        }
+        done += got;
+    }
+    return got < 0 ? fail(ret_error, "reading back what was fetched")
+                   : fflush(to) == 0 || fail(ret_error, "writing");
+}
+
 /* Prints the file `from` to a terminal. */
 static bool show(int from, FILE *to, struct bourse_error *ret_error)
 {
@@ -51,7 +87,8 @@ bool stream_output(struct invocation *invocation, const struct bourse_output *ou
     const int fd = to_standard_error ? STDERR_FILENO : STDOUT_FILENO;
     FILE *const to = to_standard_error ? stderr : stdout;
     (void)fflush(to);
-    if (!is_shown(invocation, fd)) {
+    const bool shows = is_shown(invocation, fd);
+    if (!shows && !to_standard_error && isatty(fd) != 1) {
         return bourse_copy_output(invocation->bourse, output, fd, ret_error);
     }
     int memory = memfd_create("bourse-show", MFD_CLOEXEC);
@@ -59,7 +96,8 @@ bool stream_output(struct invocation *invocation, const struct bourse_output *ou
         return fail(ret_error, "memory for what was printed");
     }
     bool ok = bourse_copy_output(invocation->bourse, output, memory, ret_error) &&
-              show(memory, to, ret_error);
+              (shows ? show(memory, to, ret_error) : copy(memory, to, ret_error));
+    note_line(memory);
     (void)close(memory); /* a memory file has nothing to lose */
     return ok;
 }

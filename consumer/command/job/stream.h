@@ -10,6 +10,9 @@
 /* Prints one stream of a result to stdout, or to stderr with `to_standard_error`. */
 bool stream_output(struct invocation *invocation, const struct bourse_output *output,
                    bool to_standard_error, struct bourse_error *ret_error);
+/* Writes an end of line to stderr where the last output of stream_output lacks one and stands
+ * before what the command itself writes to stderr next: on stderr, or on a terminal. */
+void stream_end_line(void);
 /* Prints the output of bourse_log to stdout. */
 bool stream_log(struct invocation *invocation, const char *id, uint32_t index, bool standard_error,
                 struct bourse_error *ret_error);

@@ -168,6 +168,7 @@ static bool offer_and_place(struct invocation *invocation, struct bourse_job *jo
 
 void job_say_ended(const struct bourse_job_row *row)
 {
+    stream_end_line();
     (void)fprintf(stderr, "job %.8s %s: %u of %u accepted, %u failed, %s credits%s%s\n", row->id,
                   row->state_text, row->accepted, row->subtasks, row->failed,
                   cell_money(row->charged_micro),
@@ -177,6 +178,7 @@ void job_say_ended(const struct bourse_job_row *row)
 
 static void say_outcome(const struct bourse_tasks *tasks, const struct bourse_outcome *outcome)
 {
+    stream_end_line();
     (void)fprintf(stderr, "%s: %s%s%s\n", cell_subtask(tasks, outcome->index),
                   outcome->outcome_text, outcome->detail[0] != '\0' ? ": " : "",
                   cell_plain(outcome->detail));
@@ -545,14 +547,12 @@ static bool report(void *context, const struct bourse_outcome *outcome)
         run->ok = json_array_append_new(run->list, json_outcome(outcome)) == 0;
         return run->ok;
     }
-    if (!last_word) {
-        if (run->failed && outcome->outcome != 0 && !run->invocation->quiet) {
-            say_outcome(NULL, outcome); /* no attempt could run; the last one says why */
-        }
-        return true;
-    }
-    if (outcome->outcome != 0 && !run->invocation->quiet) {
+    /* The last attempt says why, where none could run. */
+    if (outcome->outcome != 0 && !run->invocation->quiet && (last_word || run->failed)) {
         say_outcome(NULL, outcome);
+    }
+    if (!last_word) {
+        return true;
     }
     run->ok = (!outcome->has_standard_output ||
                stream_output(run->invocation, &outcome->standard_output, false, &run->error)) &&

@@ -171,6 +171,13 @@ START_TEST(utf8_is_well_formed_or_not)
                                       "a\xff",
                                       "\xc3\x28"};
     ck_assert(text_is_utf8("", 0));
+    ck_assert_uint_eq(text_utf8_length("", 0), 0);
+    ck_assert_uint_eq(text_utf8_length("ab\xff"
+                                       "c",
+                                       4),
+                      2);
+    ck_assert_uint_eq(text_utf8_length("caf\xc3", 4), 3);
+    ck_assert_uint_eq(text_utf8_length("caf\xc3\xa9", 5), 5);
     ck_assert(text_is_utf8("a\0b", 3));
     ck_assert(text_is_utf8(
         "\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", 19));

@@ -26,6 +26,8 @@ static void offer_gpu(uint32_t slots, int64_t at_price)
         {.name = "memory", .number = 24 * GIB + 12345},
         {.name = "program", .is_text = true, .text = "xz"},
         {.name = "region", .is_text = true, .text = "eu"},
+        {.name = "image_files", .number = 150},
+        {.name = "image_size", .number = 2 * GIB},
     };
     struct exchange_device device = {.device = {{PROVIDER}},
                                      .slots = slots,
@@ -89,6 +91,16 @@ START_TEST(each_kind_of_change_has_its_words)
     job.submit.cap_micro = 2 * price;
     job.submit.slots = 3;
     check_smallest_change(&job, "with slots: 2 instead of 3 it fills now at 7200.00");
+
+    /* A job with an image asks for this by itself; the change is said of the image. */
+    job = wanting("kind = gpu and not image_files < 201", &needs);
+    job.submit.cap_micro = 2 * price;
+    check_smallest_change(
+        &job, "with an image of at most 150 files instead of 201 it fills now at 7200.00");
+    job = wanting("kind = gpu and not image_size < 3GiB", &needs);
+    job.submit.cap_micro = 2 * price;
+    check_smallest_change(
+        &job, "with an image of at most 2.0 GiB instead of 3.0 GiB it fills now at 7200.00");
 
     job = wanting("kind = gpu and memory >= 40GiB", &needs);
     job.submit.cap_micro = 2 * price;

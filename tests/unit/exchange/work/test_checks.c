@@ -4,13 +4,13 @@
 #include "base/checked.h"
 #include "base/sha256.h"
 #include "exchange/state.h"
+#include "exchange/view/disputes.h"
 #include "exchange/view/why.h"
 #include "protocol/message.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* In this market both providers are referees. */
@@ -410,12 +410,12 @@ START_TEST(a_hostile_referee_gets_neither_the_maker_refused_nor_the_work)
     ck_assert_uint_eq(exchange_standing(market.exchange, MAKER).refuted, 0);
     ck_assert_uint_eq(job_row(held.job).reason, JOB_REASON_REFEREE);
     struct exchange_dispute dispute;
-    ck_assert_uint_eq(exchange_disputes(market.exchange, &held.job, 0, &dispute, 1), 1);
+    ck_assert_uint_eq(exchange_disputes(market.exchange, &held.job, 0, &dispute, 1, NULL), 1);
     ck_assert_uint_eq(dispute.accuser, REFEREE);
     ck_assert(hash32_equal(&dispute.seed, &held.check.seed));
     ck_assert(!dispute.has_referee);
     offer(NO_REFEREE, 1, price);
-    ck_assert_uint_eq(exchange_disputes(market.exchange, &held.job, 0, &dispute, 1), 1);
+    ck_assert_uint_eq(exchange_disputes(market.exchange, &held.job, 0, &dispute, 1, NULL), 1);
     ck_assert(!dispute.has_referee);
     offer(SECOND, 1, price);
     (void)answer(SECOND, held.job, sent_to(SECOND), OUTCOME_OK, VERDICT_ACCEPT);
@@ -523,7 +523,7 @@ END_TEST
 static struct exchange_command word_of(uint32_t account, struct id128 job, uint8_t verdict)
 {
     struct exchange_dispute dispute = {.index = 0};
-    (void)exchange_disputes(market.exchange, &job, 0, &dispute, 1);
+    (void)exchange_disputes(market.exchange, &job, 0, &dispute, 1, NULL);
     struct exchange_command judge = command(EXCHANGE_JUDGE, account);
     judge.body = (struct hash32){{77, verdict}};
     judge.judge = (struct exchange_judge){.job = job,

@@ -63,7 +63,8 @@ if [ "$(id -u)" -eq 0 ] && "$bin/bourse-provider" probe --dir "$work/look" --jso
     [ -n "$helper" ] || fail "the agent has no helper for its control groups"
     bare "$helper" 0000000000000002 || fail "the helper has rights: $(cat rights)"
     user=$(id -u bourse)
-    grep -qE "^Uid:[[:space:]]+0[[:space:]]+$user[[:space:]]+0[[:space:]]+$user\$" \
+    space="[[:space:]]+"
+    grep -qE "^Uid:${space}0$space${user}${space}0$space$user\$" \
         "/proc/$helper/status" || fail "the helper is $(grep '^Uid:' "/proc/$helper/status")"
     grep -qE '^Gid:[[:space:]]+0[[:space:]]' "/proc/$helper/status" &&
         fail "the helper has the group of root"

@@ -171,6 +171,10 @@ static int unknown_option(struct invocation *invocation, const struct option_set
         names[i] = set->items[i]->name;
     }
     const char *near = strncmp(word, "--", 2) == 0 ? text_nearest(bare, names, set->count) : NULL;
+    if (near != NULL && strcmp(near, bare) == 0) { /* getopt_long refused what follows "=" */
+        return complain(invocation, BOURSE_USAGE, "%s --%s takes no value; leave out %s",
+                        invocation->command->name, bare, word + strcspn(word, "="));
+    }
     if (near != NULL) {
         return complain(invocation, BOURSE_USAGE, "%s has no option '--%s'; did you mean --%s?",
                         invocation->command->name, bare, near);

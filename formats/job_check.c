@@ -219,6 +219,38 @@ static bool name_fits(const char *field, size_t index, const char *text, struct 
                  shown);
 }
 
+/* Returns true when `path` names something in the folder `folder`. */
+static bool is_below(const char *path, const char *folder)
+{
+    size_t length = strlen(folder);
+    return strncmp(path, folder, length) == 0 && path[length] == '/';
+}
+
+/* Compares an output with those before it. */
+static bool check_output_apart(const struct job_file *job, size_t index, struct job_fault *fault)
+{
+    const char *text = job->outputs.items[index];
+    for (size_t k = 0; k < index; k++) {
+        const char *other = job->outputs.items[k];
+        if (strcmp(other, text) == 0) {
+            return FAULT(fault, "outputs", index, "the same output is given twice");
+        }
+        if (is_below(text, other) || is_below(other, text)) {
+            const bool lies_first = is_below(other, text);
+            char inner[80];
+            char outer[80];
+            text_printable(lies_first ? other : text, strlen(lies_first ? other : text), inner,
+                           sizeof inner);
+            text_printable(lies_first ? text : other, strlen(lies_first ? text : other), outer,
+                           sizeof outer);
+            return FAULT(fault, "outputs", index,
+                         "\"%s\" lies below \"%s\", which is an output, too; an output is a file",
+                         inner, outer);
+        }
+    }
+    return true;
+}
+
 /* Checks an output with plain samples in its placeholders. The real values are unknown until the
  * subtasks are known. */
 static bool check_output(const struct job_file *job, size_t index, struct job_fault *fault)
@@ -242,12 +274,7 @@ static bool check_output(const struct job_file *job, size_t index, struct job_fa
                      "\"%s\" must be a path inside the work folder: relative, without \"..\"",
                      shown);
     }
-    for (size_t k = 0; k < index; k++) {
-        if (strcmp(job->outputs.items[k], text) == 0) {
-            return FAULT(fault, "outputs", index, "the same output is given twice");
-        }
-    }
-    return true;
+    return check_output_apart(job, index, fault);
 }
 
 static bool check_outputs(const struct job_file *job, struct job_fault *fault)

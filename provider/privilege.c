@@ -56,6 +56,7 @@ bool privilege_drop(uid_t uid, gid_t gid, struct problem *ret_problem)
         }
         return capability_renounce(0, ret_problem);
     }
+    capability_bound(0);
     /* Groups come first: after setresuid the process has no right to change them. */
     if (setgroups(1, &gid) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0) {
         problem_set(ret_problem, "cannot drop to user %u: %s", (unsigned)uid, strerror(errno));

@@ -46,9 +46,7 @@ static bool keep(uint64_t kept)
     return syscall(SYS_capset, &header, words) == 0;
 }
 
-/* A process needs CAP_SETPCAP to lower its bounding set. Without the capability the set is useless
- * to everybody, because no_new_privs keeps programs from gaining its capabilities. */
-static void bound(uint64_t kept)
+void capability_bound(uint64_t kept)
 {
     for (unsigned i = 0; i < CAPABILITIES_MAX; i++) {
         if ((kept & (UINT64_C(1) << i)) == 0) {
@@ -59,7 +57,7 @@ static void bound(uint64_t kept)
 
 bool capability_renounce(uint64_t kept, struct problem *ret_problem)
 {
-    bound(kept);
+    capability_bound(kept);
     /* Old kernels have no ambient set. */
     (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     if (!keep(kept) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
@@ -71,6 +69,19 @@ bool capability_renounce(uint64_t kept, struct problem *ret_problem)
         return false;
     }
     return true;
+}
+
+bool capability_rest(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct words[WORDS];
+    if (!look(words)) {
+        return false;
+    }
+    for (unsigned i = 0; i < WORDS; i++) {
+        words[i].effective = 0;
+    }
+    return syscall(SYS_capset, &header, words) == 0;
 }
 
 static void name_standing(uid_t user, uint64_t permitted, char *ret_text, size_t size)

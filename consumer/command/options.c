@@ -172,6 +172,10 @@ static int unknown_option(struct invocation *invocation, const struct option_set
         names[i] = set->items[i]->name;
     }
     const char *near = strncmp(word, "--", 2) == 0 ? text_nearest(bare, names, set->count) : NULL;
+    if (near != NULL && strcmp(near, bare) == 0) { /* getopt_long refused what follows "=" */
+        return complain(invocation, BOURSE_USAGE, "%s --%s takes no value; leave out %s",
+                        invocation->command->name, bare, word + strcspn(word, "="));
+    }
     if (near != NULL) {
         return complain(invocation, BOURSE_USAGE, "%s has no option '--%s'; did you mean --%s?",
                         invocation->command->name, bare, near);
@@ -224,6 +228,18 @@ static const struct option_spec *option_of(const struct option_set *set, int val
     return NULL;
 }
 
+/* An empty file name is a shell variable that is not set, most often. */
+static bool is_empty_name(const struct option_spec *option, const char *value)
+{
+    static const char *const files[] = {"DIR", "FILE", "TAR"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (option->argument != NULL && strcmp(option->argument, files[i]) == 0) {
+            return value[0] == '\0';
+        }
+    }
+    return false;
+}
+
 static bool parse_options(struct invocation *invocation, int argc, char **argv, int *ret_status)
 {
     struct option_set set = command_options(invocation->command);
@@ -244,6 +260,11 @@ static bool parse_options(struct invocation *invocation, int argc, char **argv, 
             char letter[] = {'-', (char)optopt, '\0'};
             bool is_letter = optopt != 0 && optopt < FIRST_LONG;
             *ret_status = unknown_option(invocation, &set, is_letter ? letter : argv[optind - 1]);
+            return false;
+        }
+        if (is_empty_name(option, optarg)) {
+            *ret_status = complain(invocation, BOURSE_USAGE, "--%s is empty; it needs %s",
+                                   option->name, option->argument);
             return false;
         }
         if (invocation->given_count == GIVEN_MAX) {

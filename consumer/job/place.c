@@ -111,6 +111,10 @@ static bool make_folder(const char *path)
 
 struct place_folder *place_folder_open(const char *folder, struct problem *ret_problem)
 {
+    if (folder[0] == '\0') {
+        problem_set(ret_problem, "the output folder has an empty name");
+        return NULL;
+    }
     struct place_folder *places = calloc(1, sizeof *places);
     char *path = strdup(folder);
     if (places == NULL || path == NULL) {
@@ -119,8 +123,7 @@ struct place_folder *place_folder_open(const char *folder, struct problem *ret_p
         free(path);
         return NULL;
     }
-    for (char *slash = strchr(path + 1, '/'); path[0] != '\0' && slash != NULL;
-         slash = strchr(slash + 1, '/')) {
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         places->has_new_folder = make_folder(path) || places->has_new_folder;
         *slash = '/';

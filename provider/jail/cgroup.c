@@ -1,5 +1,8 @@
 #include "provider/jail/cgroup.h"
 
+#include "provider/jail/cgroup_text.h"
+#include "provider/jail/keeper.h"
+
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -10,10 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +24,7 @@ struct hierarchy {
     char path[CGROUP_PATH_BYTES]; /* our subtree */
     char home[CGROUP_PATH_BYTES]; /* version 2: the former group of this process */
     bool has[CONTROLLERS];
+    bool enabled[CONTROLLERS]; /* version 2: by this process, in `home` */
 };
 
 struct cgroups {
@@ -34,8 +35,7 @@ struct cgroups {
     int lock;        /* on the first hierarchy's folder, held by us and our keeper */
     int patience_ms; /* time left for a former owner to leave */
     bool taken;      /* a former owner did not leave */
-    int keeper_pipe; /* closing it ends the keeper; -1 without one */
-    pid_t keeper_pid;
+    struct keeper keeper;
 };
 
 struct cgroup {
@@ -106,60 +106,6 @@ static bool write_text(const struct cgroups *cgroups, const char *folder, const 
     return written;
 }
 
-/* Returns true when `word` is one of the words of `text`, separated by spaces, commas or
- * newlines. */
-static bool has_word(const char *text, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word)) {
-        bool begins = at == text || strchr(" ,\n", at[-1]) != NULL;
-        bool ends = at[length] == '\0' || strchr(" ,\n", at[length]) != NULL;
-        if (begins && ends) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Returns the number after `key ` at the start of a line, or 0. */
-static uint64_t value_of(const char *text, const char *key)
-{
-    size_t length = strlen(key);
-    for (const char *line = text; line != NULL && *line != '\0';) {
-        if (strncmp(line, key, length) == 0 && line[length] == ' ') {
-            return strtoull(line + length + 1, NULL, 10);
-        }
-        line = strchr(line, '\n');
-        line = line != NULL ? line + 1 : NULL;
-    }
-    return 0;
-}
-
-/* Reads the path of this process in the hierarchy of `controller` from /proc/self/cgroup; "" is
- * version 2. */
-static bool own_path(const char *table, const char *controller, char ret_path[CGROUP_PATH_BYTES])
-{
-    for (const char *line = table; *line != '\0';) {
-        size_t length = strcspn(line, "\n");
-        const char *first = memchr(line, ':', length);
-        const char *second =
-            first != NULL ? memchr(first + 1, ':', length - (size_t)(first + 1 - line)) : NULL;
-        if (second != NULL) {
-            char list[128];
-            int width = (int)(second - first - 1);
-            (void)snprintf(list, sizeof list, "%.*s", width, first + 1);
-            bool same = controller[0] == '\0' ? width == 0 : has_word(list, controller);
-            int rest = (int)(length - (size_t)(second + 1 - line));
-            if (same) {
-                bool top = rest == 1; /* "/" adds nothing to the mount point */
-                return join(ret_path, "%.*s", top ? 0 : rest, second + 1);
-            }
-        }
-        line += length + (line[length] == '\n');
-    }
-    return false;
-}
-
 static bool make_folder(const char *path)
 {
     return mkdir(path, 0755) == 0 || errno == EEXIST;
@@ -222,16 +168,45 @@ static bool give(const char *folder, const char *name, uid_t owner, gid_t group)
                                   chown(path, owner, group) == 0);
 }
 
-static bool enable(const struct cgroups *cgroups, const char *folder, const bool has[CONTROLLERS])
+/* Writes `sign`, + or -, before the name of each controller in `which`. */
+static bool hand_down(const struct cgroups *cgroups, const char *folder, char sign,
+                      const bool which[CONTROLLERS])
 {
     bool all = true;
     for (size_t i = 0; i < CONTROLLERS; i++) {
         char text[32];
-        (void)snprintf(text, sizeof text, "+%s", controller_names[i]);
-        all = (!has[i] || write_text(cgroups, folder, "cgroup.subtree_control", text)) && all;
+        (void)snprintf(text, sizeof text, "%c%s", sign, controller_names[i]);
+        all = (!which[i] || write_text(cgroups, folder, "cgroup.subtree_control", text)) && all;
     }
     return all;
 }
+
+static void find_enabled(struct hierarchy *ours)
+{
+    char before[CONTROL_TEXT_BYTES] = "";
+    (void)read_text(ours->home, "cgroup.subtree_control", before);
+    for (size_t i = 0; i < CONTROLLERS; i++) {
+        ours->enabled[i] = ours->has[i] && !cgroup_text_has(before, controller_names[i]);
+    }
+}
+
+/* Moves the processes of the leaf back to the former group, where nothing else uses the controllers
+ * there. A group that hands controllers down takes no process (EBUSY). */
+static void go_home(const struct cgroups *cgroups, const struct hierarchy *ours)
+{
+    char leaf[CGROUP_PATH_BYTES];
+    char members[CONTROL_TEXT_BYTES];
+    char *rest = NULL;
+    (void)hand_down(cgroups, ours->home, '-', ours->enabled);
+    if (join(leaf, "%s/agent", ours->path) && read_text(leaf, "cgroup.procs", members)) {
+        for (char *line = strtok_r(members, "\n", &rest); line != NULL;
+             line = strtok_r(NULL, "\n", &rest)) {
+            (void)write_text(cgroups, ours->home, "cgroup.procs", line);
+        }
+    }
+}
+
+static void remove_subtree(const void *subject);
 
 /* A group may not both hold processes and hand controllers down, so this process moves into a leaf.
  * The jails' groups are siblings of that leaf. A move between them needs rights on the subtree
@@ -246,25 +221,28 @@ static bool open_unified(struct cgroups *cgroups, const char *base, const char *
         return false;
     }
     for (size_t i = 0; i < CONTROLLERS; i++) {
-        ours->has[i] = has_word(controllers, controller_names[i]);
+        ours->has[i] = cgroup_text_has(controllers, controller_names[i]);
     }
     if (!(ours->has[0] || ours->has[1]) || !join(ours->home, "%s", base) ||
         !join(ours->path, "%s/bourse-%s", base, name) || !join(leaf, "%s/agent", ours->path) ||
         !claim(cgroups, ours->path)) {
         return false;
     }
+    find_enabled(ours);
     if (make_folder(leaf) && write_text(cgroups, leaf, "cgroup.procs", "0") &&
-        enable(cgroups, base, ours->has) && enable(cgroups, ours->path, ours->has) &&
-        give(ours->path, "", owner, group) && give(ours->path, "cgroup.procs", owner, group) &&
+        hand_down(cgroups, base, '+', ours->has) &&
+        hand_down(cgroups, ours->path, '+', ours->has) && give(ours->path, "", owner, group) &&
+        give(ours->path, "cgroup.procs", owner, group) &&
         give(ours->path, "cgroup.subtree_control", owner, group) && give(leaf, "", owner, group) &&
         give(leaf, "cgroup.procs", owner, group)) {
         cgroups->count = 1;
         cgroups->version = 2;
         return true;
     }
-    (void)write_text(cgroups, base, "cgroup.procs", "0");
-    remove_folder(cgroups, leaf);
-    remove_folder(cgroups, ours->path);
+    cgroups->version = 2;
+    cgroups->count = 1;
+    remove_subtree(cgroups);
+    cgroups->count = 0;
     unclaim(cgroups);
     return false;
 }
@@ -282,7 +260,7 @@ static bool open_version_1(struct cgroups *cgroups, const char *root, const char
         struct hierarchy *next = &cgroups->hierarchies[cgroups->count];
         char own[CGROUP_PATH_BYTES];
         *next = (struct hierarchy){0};
-        if (!own_path(table, controller_names[i], own)) {
+        if (!cgroup_text_path(table, controller_names[i], own, sizeof own)) {
             continue;
         }
         /* The path may be of an outer cgroup namespace, of which only the mount point is
@@ -329,17 +307,17 @@ static void keep_what_works(struct cgroups *cgroups)
 
 static void remove_group(const struct cgroups *cgroups, const char *path);
 
-static void remove_subtree(const struct cgroups *cgroups)
+/* Removes the groups of jails, and ends what runs there. */
+static void empty_subtree(const void *subject)
 {
-    for (size_t i = cgroups->count; i > 0; i--) { /* the locked one goes last */
-        const struct hierarchy *ours = &cgroups->hierarchies[i - 1];
-        if (ours->home[0] != '\0') {
-            (void)write_text(cgroups, ours->home, "cgroup.procs", "0");
-        }
+    const struct cgroups *cgroups = subject;
+    for (size_t i = 0; i < cgroups->count; i++) {
+        const struct hierarchy *ours = &cgroups->hierarchies[i];
         DIR *stream = opendir(ours->path);
         for (struct dirent *entry = NULL; stream != NULL && (entry = readdir(stream)) != NULL;) {
             char path[CGROUP_PATH_BYTES];
             if (entry->d_type == DT_DIR && entry->d_name[0] != '.' &&
+                (ours->home[0] == '\0' || strcmp(entry->d_name, "agent") != 0) &&
                 join(path, "%s/%s", ours->path, entry->d_name)) {
                 remove_group(cgroups, path);
             }
@@ -347,41 +325,35 @@ static void remove_subtree(const struct cgroups *cgroups)
         if (stream != NULL) {
             (void)closedir(stream);
         }
-        remove_folder(cgroups, ours->path);
     }
 }
 
-/* The agent may be killed, and without its rights it cannot remove a group that root made. So a
- * child keeps the rights for the removal. It reads nothing and waits for the agent's end. */
-static bool start_keeper(struct cgroups *cgroups)
+static void remove_subtree(const void *subject)
 {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        return false;
-    }
-    cgroups->keeper_pid = fork();
-    if (cgroups->keeper_pid == 0) {
-        char byte;
-        sigset_t all;
-        (void)sigfillset(&all);
-        (void)sigprocmask(SIG_SETMASK, &all, NULL);
-        (void)setsid();
-        (void)prctl(PR_SET_NAME, "bourse-cgroups", 0, 0, 0);
-        bool kept = dup2(ends[0], 0) == 0 && (cgroups->lock < 0 || dup2(cgroups->lock, 1) == 1);
-        if (kept && syscall(SYS_close_range, 2U, ~0U, 0U) == 0) {
-            while (read(0, &byte, 1) < 0 && errno == EINTR) {
-            }
-            remove_subtree(cgroups);
+    const struct cgroups *cgroups = subject;
+    char leaf[CGROUP_PATH_BYTES];
+    if (cgroups->version == 2 && cgroups->count > 0) {
+        const struct hierarchy *ours = &cgroups->hierarchies[0];
+        (void)hand_down(cgroups, ours->path, '-', ours->has);
+        go_home(cgroups, ours);
+        if (join(leaf, "%s/agent", ours->path)) {
+            remove_folder(cgroups, leaf);
         }
-        _exit(0);
     }
-    (void)close(ends[0]);
-    if (cgroups->keeper_pid < 0) {
-        (void)close(ends[1]);
-        return false;
+    for (size_t i = cgroups->count; i > 0; i--) { /* the locked one goes last */
+        remove_folder(cgroups, cgroups->hierarchies[i - 1].path);
     }
-    cgroups->keeper_pipe = ends[1];
-    return true;
+}
+
+static bool start_keeper(struct cgroups *cgroups, uid_t owner, gid_t group, struct problem *problem)
+{
+    const struct keeper_work work = {.empty = empty_subtree,
+                                     .remove = remove_subtree,
+                                     .subject = cgroups,
+                                     .owner = owner,
+                                     .group = group,
+                                     .lock = cgroups->lock};
+    return keeper_start(&work, &cgroups->keeper, problem);
 }
 
 bool cgroups_open(const struct cgroup_place *place, const char *name, uid_t owner, gid_t group,
@@ -398,13 +370,13 @@ bool cgroups_open(const struct cgroup_place *place, const char *name, uid_t owne
         free(cgroups);
         return false;
     }
-    cgroups->keeper_pipe = -1;
+    cgroups->keeper.socket = -1;
     cgroups->lock = -1;
     cgroups->patience_ms =
         place != NULL && place->patience_ms != 0 ? place->patience_ms : CGROUP_PATIENCE_MS;
     cgroups->plain_files = place != NULL && place->plain_files;
     bool opened = false;
-    if (own_path(table, "", own)) {
+    if (cgroup_text_path(table, "", own, sizeof own)) {
         /* If other processes share our group, root can still use the top of the tree. */
         opened = (join(base, "%.200s%.300s", root, own) &&
                   open_unified(cgroups, base, name, owner, group)) ||
@@ -417,9 +389,8 @@ bool cgroups_open(const struct cgroup_place *place, const char *name, uid_t owne
         keep_what_works(cgroups);
         opened = cgroups_memory(cgroups) || cgroups_processes(cgroups) || cgroups_cpu(cgroups);
     }
-    if (opened && owner != (uid_t)-1 && owner != geteuid() && !start_keeper(cgroups)) {
-        problem_set(ret_problem, "cannot start the keeper of the control groups: %s",
-                    strerror(errno));
+    if (opened && owner != (uid_t)-1 && owner != geteuid() &&
+        !start_keeper(cgroups, owner, group, ret_problem)) {
         cgroups_close(&cgroups);
         return false;
     }
@@ -446,11 +417,10 @@ void cgroups_close(struct cgroups **self)
     if (cgroups == NULL) {
         return;
     }
-    if (cgroups->keeper_pipe >= 0) {
-        (void)close(cgroups->keeper_pipe);
-        while (waitpid(cgroups->keeper_pid, NULL, 0) < 0 && errno == EINTR) {
-        }
+    if (cgroups->keeper.socket >= 0) {
+        keeper_finish(&cgroups->keeper);
     } else {
+        empty_subtree(cgroups);
         remove_subtree(cgroups);
     }
     unclaim(cgroups);
@@ -600,7 +570,7 @@ static uint64_t count_of(int file, const char *key)
     char text[1024];
     ssize_t length = file >= 0 ? pread(file, text, sizeof text - 1, 0) : 0;
     text[length > 0 ? length : 0] = '\0';
-    return value_of(text, key);
+    return cgroup_text_value(text, key);
 }
 
 struct cgroup_events cgroup_events(const struct cgroup *group)

@@ -34,11 +34,12 @@ struct cgroup_place {
  * reason when no hierarchy is usable.
  *
  * On version 2 this process moves into a leaf of the subtree. If `owner` is another user, the call
- * forks a keeper, which removes the subtree when this process ends. So call cgroups_open before
- * threads exist. */
+ * forks a keeper (keeper.h), which removes the subtree when this process ends. So call cgroups_open
+ * before threads exist. */
 bool cgroups_open(const struct cgroup_place *place, const char *name, uid_t owner, gid_t group,
                   struct cgroups **ret_cgroups, struct problem *ret_problem);
-/* Removes the subtree and frees. */
+/* Removes the subtree and frees. On version 2 this process goes back to its former group, unless
+ * other programs use the controllers there: the subtree stays then, for the next owner. */
 void cgroups_close(struct cgroups **self);
 
 /* The driver can enforce the limits for which these functions return true. */

@@ -41,4 +41,13 @@ for mode in 666 620; do
     [[ $out == *"others may write the file"*"chmod go-w"* ]] || fail "mode $mode names a user: $out"
     [ "$(cat "$work/owner")" = root ] || fail "mode $mode: the folder was given away before the refusal"
 done
+
+# An empty name is no folder: the current one keeps its owner.
+mkdir -m 700 "$work/here"
+for command in run probe drain; do
+    out=$(cd "$work/here" && timeout 60 "$bin/bourse-provider" "$command" --dir '' 2>&1) &&
+        fail "$command takes an empty name"
+    [[ $out == *"is empty: look at --dir"* ]] || fail "$command of an empty name says: $out"
+done
+[ "$(stat -c %U "$work/here")" = root ] || fail "the folder here was given away"
 echo ok

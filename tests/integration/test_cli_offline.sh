@@ -22,6 +22,12 @@ expect 2 'did you mean `bourse submit`' "$bourse" sumbit
 expect 2 'did you mean `bourse submit`' "$bourse" help sumbit
 expect 2 'did you mean --json' "$bourse" ps --jsno
 expect 2 "has no option '-z'" "$bourse" ps -z
+for option in output lines file image; do
+    expect 2 "--$option is empty; it needs [A-Z]+" "$bourse" run -y "--$option" '' -- true
+done
+expect 2 'output is empty; it needs DIR' "$bourse" fetch last -o ''
+expect 2 'run --yes takes no value' "$bourse" run --yes=no -- true
+expect 2 'at-most: 0 is outside 1 to' "$bourse" run -y --at-most 0 -- true
 expect 2 'needs FILE' "$bourse" submit
 expect 2 'one word too many' "$bourse" ps a b
 expect 2 'needs a value' "$bourse" run --budget

@@ -29,6 +29,8 @@ cd "$work"
 fail() { echo "FAILED: $*" >&2; exit 1; }
 # shellcheck source=tests/support/expect.sh
 . "$(dirname "$(realpath "$0")")/../support/expect.sh"
+# shellcheck source=tests/support/rights.sh
+. "$(dirname "$(realpath "$0")")/../support/rights.sh"
 
 # The operator: a key made on first use, a broker on TCP ports, invitations.
 mkdir operator mara
@@ -61,13 +63,6 @@ for port in $((20000 + $$ % 10000)) $((30000 + $$ % 10000)) $((40000 + $$ % 1000
 done
 [ -n "$broker" ] || { cat broker.log; echo "skipped: no free port"; exit 77; }
 # Also as root the broker keeps no right that it does not use, in none of its threads.
-bare() { # bare PID: every thread of it is without capabilities, and gets none
-    for status in /proc/"$1"/task/*/status; do
-        grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb):' "$status" >rights
-        grep -vE '0000000000000000$' rights | grep -q . && [ "$(id -u)" -eq 0 ] && return 1
-        grep -qE '^NoNewPrivs:[[:space:]]*1$' "$status" || return 1
-    done
-}
 bare "$broker" || fail "the broker has rights: $(cat rights)"
 if [ "$(id -u)" -eq 0 ]; then
     grep -q 'running as root, with no capability' broker.log || fail "the broker's log: $(cat broker.log)"

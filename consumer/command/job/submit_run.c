@@ -468,7 +468,7 @@ static bool set_numbers(struct invocation *invocation, struct job_file *file)
     int64_t retries = file->retries;
     bool ok =
         option_count(invocation, "slots", 1, FORMAT_SLOTS, &slots) &&
-        option_count(invocation, "at-most", 0, FORMAT_SUBTASKS, &at_most) &&
+        option_count(invocation, "at-most", 1, FORMAT_SUBTASKS, &at_most) &&
         option_count(invocation, "retries", 0, FORMAT_RETRIES, &retries) &&
         option_count(invocation, "crash-limit", 0, FORMAT_RETRIES, &file->crash_limit) &&
         option_count(invocation, "interruptions", 0, FORMAT_INTERRUPTIONS, &file->interruptions) &&

@@ -358,6 +358,12 @@ START_TEST(keys_that_contradict_each_other_are_refused)
                   "relative, without \"..\"");
     check_refused("run: [a]\noutputs:\n- x\n- x\n",
                   "job.yaml:4: outputs: the same output is given twice");
+    check_refused("run: [a]\noutputs:\n- x\n- x/y\n",
+                  "job.yaml:4: outputs: \"x/y\" lies below \"x\", which is an output, too; an "
+                  "output is a file");
+    check_refused("run: [a]\noutputs:\n- x/y/z\n- xy\n- x\n",
+                  "job.yaml:5: outputs: \"x/y/z\" lies below \"x\", which is an output, too; an "
+                  "output is a file");
     check_refused(
         "run: [a]\nslots: 4\nat_most: 6\n",
         "job.yaml:3: at_most: 6 is not a multiple of slots, 4: every subtask takes that many");

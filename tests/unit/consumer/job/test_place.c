@@ -66,6 +66,8 @@ static void setup(void)
     ck_assert_ptr_nonnull(mkdtemp(here));
     ck_assert_int_eq(chdir(here), 0);
     struct problem problem;
+    ck_assert_ptr_null(place_folder_open("", &problem));
+    ck_assert_str_eq(problem.text, "the output folder has an empty name");
     places = place_folder_open("out", &problem);
     ck_assert_ptr_nonnull(places);
     sync_error = 0;

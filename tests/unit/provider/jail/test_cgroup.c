@@ -78,6 +78,7 @@ START_TEST(version_2_hands_limits_to_a_group_per_jail)
     make(&tree, "agent.service");
     (void)snprintf(base, sizeof base, "%s/agent.service", tree.root);
     put(base, "cgroup.controllers", "cpuset cpu io memory hugetlb pids\n");
+    put(base, "cgroup.subtree_control", "cpu\n"); /* another program's word */
 
     ck_assert_msg(cgroups_open(&place, "x", (uid_t)-1, (gid_t)-1, &cgroups, &problem), "%s",
                   problem.text);
@@ -105,6 +106,8 @@ START_TEST(version_2_hands_limits_to_a_group_per_jail)
     cgroups_close(&cgroups);
     (void)snprintf(path, sizeof path, "%s/bourse-x", base);
     ck_assert_int_ne(access(path, F_OK), 0);
+    /* A group that hands controllers down takes no process: those of this agent are off again. */
+    ck_assert_str_eq(get(base, "cgroup.subtree_control", text), "-pids");
     ck_assert_str_eq(get(base, "cgroup.procs", text), "0"); /* and went back */
     tree_close(&tree);
 }

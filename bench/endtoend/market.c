@@ -233,7 +233,8 @@ static bool start_agent(struct private_market *market, const struct market_wishe
     char folder[AGENT_FOLDER_SIZE];
     agent_folder(market, number, folder);
     const char *words[] = {"bourse-provider", "run", "--dir", folder, "--log", "warning", NULL};
-    market->agents[number] = spawn(wishes, "bourse-provider", words);
+    market->agents[number] =
+        spawn(wishes, wishes->signs_each ? "signs-each-provider" : "bourse-provider", words);
     market->agent_count = number + 1;
     return market->agents[number] > 0 || failed(problem, "an agent");
 }

@@ -14,11 +14,20 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 
-add_library(bourse_flags INTERFACE)
-target_compile_definitions(bourse_flags INTERFACE _GNU_SOURCE BOURSE_VERSION="${PROJECT_VERSION}")
-target_compile_options(bourse_flags INTERFACE
+# What every program of ours is compiled with, those that run in jails without sanitizers too.
+add_library(bourse_strict INTERFACE)
+target_compile_definitions(bourse_strict INTERFACE _GNU_SOURCE)
+target_compile_options(bourse_strict INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
   -fno-omit-frame-pointer -fstack-protector-strong)
+if(BOURSE_WERROR)
+  target_compile_options(bourse_strict INTERFACE -Werror)
+endif()
+target_link_options(bourse_strict INTERFACE -Wl,-z,relro,-z,now)
+
+add_library(bourse_flags INTERFACE)
+target_link_libraries(bourse_flags INTERFACE bourse_strict)
+target_compile_definitions(bourse_flags INTERFACE BOURSE_VERSION="${PROJECT_VERSION}")
 target_include_directories(bourse_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
 # Structs of a few hundred bytes are cleared and copied by the library, which knows the processor, and not by an instruction
 # that takes longer to begin than to end.
@@ -30,9 +39,6 @@ foreach(what memset memcpy)
     target_compile_options(bourse_flags INTERFACE $<$<NOT:$<CONFIG:Debug>>:${strategy}>)
   endif()
 endforeach()
-if(BOURSE_WERROR)
-  target_compile_options(bourse_flags INTERFACE -Werror)
-endif()
 if(BOURSE_SANITIZE)
   target_compile_options(bourse_flags INTERFACE -fsanitize=${BOURSE_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(bourse_flags INTERFACE -fsanitize=${BOURSE_SANITIZE})
@@ -43,7 +49,6 @@ if(BOURSE_FUZZ)
   # The rooms are instrumented too: libFuzzer is guided by the coverage of the decoders, not of its target.
   target_compile_options(bourse_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
-target_link_options(bourse_flags INTERFACE -Wl,-z,relro,-z,now)
 
 # assert stays on in every build: it states what the code relies on.
 foreach(config RELEASE RELWITHDEBINFO MINSIZEREL)

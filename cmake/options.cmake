@@ -2,6 +2,7 @@
 
 option(BOURSE_TESTS "build the tests" ON)
 option(BOURSE_FUZZ "build the libFuzzer targets (clang)" OFF)
+option(BOURSE_COVERAGE "count which lines run (gcov)" OFF)
 option(BOURSE_WERROR "warnings are errors" OFF)
 set(BOURSE_SANITIZE "" CACHE STRING "sanitizers, as -fsanitize takes them")
 
@@ -44,6 +45,11 @@ if(BOURSE_SANITIZE)
   target_link_options(bourse_flags INTERFACE -fsanitize=${BOURSE_SANITIZE})
 else()
   target_compile_options(bourse_flags INTERFACE $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
+endif()
+if(BOURSE_COVERAGE)
+  # Threads count together; -fprofile-abs-path, as gcov looks for sources from anywhere.
+  target_compile_options(bourse_flags INTERFACE --coverage -fprofile-update=atomic -fprofile-abs-path)
+  target_link_options(bourse_flags INTERFACE --coverage)
 endif()
 if(BOURSE_FUZZ)
   # The rooms are instrumented too: libFuzzer is guided by the coverage of the decoders, not of its target.

@@ -492,8 +492,8 @@ START_TEST(names_hold_no_surprises)
                                         "bell\a",
                                         "\x7f",
                                         "\xc2\x85" /* next line */,
-                                        "\xe2\x80\xae"
-                                        "evil" /* right-to-left override */,
+                                        ("\xe2\x80\xae"
+                                         "evil") /* right-to-left override */,
                                         "\xe2\x81\xa6" /* isolate */,
                                         "\xe2\x80\xa8" /* line separator */,
                                         "\xc0\xaf" /* overlong */,

@@ -718,8 +718,8 @@ START_TEST(a_start_holds_outcomes_and_results_against_each_other)
         "UPDATE outcomes SET idx = 7 WHERE idx = 0",
         /* of subtask 1 the second attempt was accepted, the first had failed */
         "UPDATE outcomes SET entry = (SELECT min(entry) FROM results WHERE idx = 1) WHERE idx = 1",
-        "UPDATE outcomes SET rank = 1, entry = (SELECT min(entry) FROM results WHERE idx = 1)"
-        " WHERE idx = 1",
+        ("UPDATE outcomes SET rank = 1, entry = (SELECT min(entry) FROM results WHERE idx = 1)"
+         " WHERE idx = 1"),
         "INSERT INTO outcomes SELECT job, 9, entry, rank FROM outcomes WHERE idx = 0",
     };
     char error[LEDGER_CHECK_TEXT];

@@ -176,6 +176,8 @@ START_TEST(a_file_that_others_may_write_is_refused)
     put(project, "color: never\n");
     ck_assert_int_eq(chmod(project, 0666), 0);
     ck_assert_ptr_nonnull(strstr(refused(&from).text, "changed by others"));
+    ck_assert_int_eq(chmod(project, 0660), 0); /* the group are others, too */
+    ck_assert_ptr_nonnull(strstr(refused(&from).text, "changed by others"));
 }
 END_TEST
 

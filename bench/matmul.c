@@ -47,7 +47,7 @@ struct bench {
     const char *tiles; /* of both slots, such as 4x1; NULL: as planned */
 };
 
-/* Who multiplies: */
+/* The ways say who multiplies. */
 enum way {
     WAY_ONE_CORE, /* the market on one core */
     WAY_ONE_SLOT, /* one slot of the other: its client and broker have the second core */
@@ -64,7 +64,7 @@ static const struct {
     [WAY_TWO_CORES] = {"two_cores", "2", 1, 2, ANY_CPU},
 };
 
-/* Where a split begins to gain: what the plan chooses is measured against a single slot. */
+/* A split begins to gain at these sizes: what the plan chooses is measured against one slot. */
 static const uint64_t small_sides[] = {256, 512, 1024, 2048};
 enum { SMALL_SIDES = sizeof small_sides / sizeof small_sides[0] };
 
@@ -199,7 +199,7 @@ static void use_market(const struct bench *bench, int market)
     (void)setenv("BOURSE_MARKET", bench->markets[market], 1);
 }
 
-/* With one agent of one slot, all of it held to the first core. Returns the broker's process. */
+/* The market has one agent of one slot, all on the first core. Returns the broker's process. */
 static pid_t open_market(const struct bench *bench, int market)
 {
     char output[OUTPUT_BYTES];
@@ -300,8 +300,8 @@ static void write_matrix(const struct bench *bench, const char *path, struct ran
 
 /* ---------------------------------------------------------------- measurements */
 
-/* In a process of its own, so that OMP_NUM_THREADS counts: seconds of the second product, the first
- * makes the code. */
+/* Runs in a process of its own, so that OMP_NUM_THREADS counts. Prints the seconds of the second
+ * product; the first makes the code. */
 static int direct(uint64_t side)
 {
     size_t count = (size_t)(side * side);
@@ -345,8 +345,8 @@ static double direct_s(const struct bench *bench, int cores)
     return strtod(output, NULL);
 }
 
-/* What memory costs now that nobody has used for a while, ms a MiB: a virtual machine may have to
- * wait for its host to give it back. Much of a product's time is that. */
+/* Measures what memory costs that nobody has used for a while, in ms a MiB. A virtual machine may
+ * have to wait until its host gives the memory back. Much of a product's time is that wait. */
 static double memory_ms(const struct bench *bench)
 {
     enum { MEMORY_MIB = 64 };
@@ -482,7 +482,7 @@ static void make_factors(const struct bench *bench, struct random *random)
     write_matrix(bench, "B.npy", random);
 }
 
-/* What the plan chooses with two agents on offer, against one slot of them. */
+/* Measures what the plan chooses with two agents on offer, against one slot. */
 static json_t *small_products(const struct bench *bench, struct random *random)
 {
     json_t *rows = json_array();
@@ -512,7 +512,7 @@ static double quotient(struct result *slower, struct result *faster, int rounds)
     return median(slower->seconds, rounds) / median(faster->seconds, rounds);
 }
 
-/* Of the least times, which have least of what others do to the machine. They are in order. */
+/* The least times contain least of what others do to the machine. The times are sorted. */
 static double quotient_at_best(const struct result *slower, const struct result *faster)
 {
     return slower->seconds[0] / faster->seconds[0];

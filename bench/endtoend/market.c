@@ -86,7 +86,7 @@ static void key_path(const struct private_market *market, uint32_t number,
     (void)snprintf(ret_path, ENDTOEND_PATH_SIZE, "%s/" MARKET_PROVIDER_KEY, folder);
 }
 
-/* As many agents as fit are accounts of the genesis; the others join. */
+/* The genesis has accounts for as many agents as fit; the others join. */
 static uint32_t founders(const struct market_wishes *wishes)
 {
     return wishes->agents < GENESIS_ACCOUNTS_MAX ? wishes->agents : GENESIS_ACCOUNTS_MAX - 1;
@@ -172,7 +172,8 @@ static bool make_folder(struct private_market *market, struct problem *problem)
     if (geteuid() != 0) {
         return true;
     }
-    /* As `bourse up` does: the agents' group passes, and what is made inside is the group's. */
+    /* `bourse up` does the same: the agents' group passes, and what is made inside belongs to the
+     * group. */
     if (!privilege_user(AGENT_USER, &uid, &gid, problem)) {
         return false;
     }

@@ -50,7 +50,8 @@ struct usage {
     struct stage stages[STAGES_MAX];
     size_t count;
 };
-/* Of the broker, the agents with all their descendants, and this process ("client"). */
+/* Takes the usage of the broker, of the agents with all their descendants, and of this process
+ * ("client"). */
 void usage_take(const struct private_market *market, struct usage *ret_usage);
 uint64_t usage_of(const struct usage *usage, const char *name);
 

@@ -131,7 +131,7 @@ START_TEST(a_welcome_to_a_session_or_number_not_asked_for_is_refused)
         lose_connection(&play, &hello);
         struct dialogue_event event = resume(&play, &hello, wrong[i].session, wrong[i].sequence, 0);
         ck_assert_int_eq(event.type, DIALOGUE_BROKEN);
-        /* What broke it once is not asked for again. */
+        /* The request that broke the connection once is not asked for again. */
         dialogue_connected(play.dialogue, play.now_ns, 10);
         ck_assert(hear(&play, &hello));
         ck_assert_uint_eq(resuming_of(&hello).session, 0);

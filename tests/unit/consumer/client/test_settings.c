@@ -1,4 +1,5 @@
-/* Who wins: flag, environment, project, user, system, default; and that the winner is named. */
+/* The tests ask who wins: flag, environment, project, user, system, default; and whether the winner
+ * is named. */
 #include "consumer/client/settings.h"
 #include "tests/support/suite.h"
 

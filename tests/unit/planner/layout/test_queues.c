@@ -1,4 +1,4 @@
-/* What the rows of plans wait for, of plans made by hand. */
+/* The tests ask what the rows of plans wait for, by plans made by hand. */
 #include "planner/layout/queues.h"
 
 #include "base/cleanup.h"

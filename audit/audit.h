@@ -1,5 +1,5 @@
-/* audit/audit.h re-derives a market's ledger from its journal, and shares no code with the programs
- * that wrote it.
+/* audit/audit.h re-derives a market's ledger from its journal, and shares no code with the exchange
+ * and the ledger that wrote it. It shares base/ and protocol/, which read bytes and compute hashes.
  *
  * The audit walks the journal and the ledger's rows side by side. It verifies each command's
  * signature. The rows with the command's index must then follow from it and from all before.

@@ -6,8 +6,8 @@
 #define BOURSE_AUDIT_AUDIT_INTERNAL_H
 
 #include "audit/audit.h"
+#include "audit/worth.h"
 #include "base/id.h"
-#include "base/rate.h"
 #include "protocol/codec.h"
 #include "protocol/envelope.h"
 #include "protocol/genesis.h"
@@ -158,7 +158,7 @@ struct audit_invitation {
 
 struct audit_device {
     struct hash32 cell;           /* attributes as last advertised */
-    int64_t rates[RATES];         /* rates in the attributes; 0: none */
+    int64_t rates[AUDIT_RATES];   /* rates in the attributes; 0: none */
     bool was_filled;              /* under any ask: leases outlive their ask */
     uint32_t slots, owner_number; /* as last advertised, and the account that did */
     struct audit_lease *last_lease;
@@ -188,7 +188,7 @@ struct audit_bid { /* the bid of one part of a job */
     uint64_t entry; /* its place in time; a replaced bid may have a later one */
     uint32_t number, width, slots, subtasks;
     int64_t cap, limit, term_ms; /* cap -1: none */
-    uint32_t rate; /* cap and limit are values at this rate; RATE_NONE: per slot-hour */
+    uint32_t rate; /* cap and limit are values at this rate; AUDIT_RATE_NONE: per slot-hour */
     bool is_cancelled;
 };
 

@@ -205,13 +205,13 @@ static bool cell_of(const Bourse__V1__Device *device, uint32_t roles, struct has
 }
 
 /* Keeps the least of several figures of a rate. */
-static void rates_of(const Bourse__V1__Device *device, int64_t ret_rates[RATES])
+static void rates_of(const Bourse__V1__Device *device, int64_t ret_rates[AUDIT_RATES])
 {
-    memset(ret_rates, 0, RATES * sizeof *ret_rates);
+    memset(ret_rates, 0, AUDIT_RATES * sizeof *ret_rates);
     for (size_t i = 0; i < device->n_attributes; i++) {
         const Bourse__V1__Attribute *has = device->attributes[i];
-        enum rate rate = rate_named(has->name);
-        if (rate != RATE_NONE && has->has_number && has->number > 0 &&
+        const uint32_t rate = audit_worth_rate(has->name);
+        if (rate != AUDIT_RATE_NONE && has->has_number && has->number > 0 &&
             (ret_rates[rate] == 0 || has->number < ret_rates[rate])) {
             ret_rates[rate] = has->number;
         }

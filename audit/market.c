@@ -17,7 +17,7 @@ static int64_t cap_of(bool has_cap, int64_t cap_micro, const Bourse__V1__Value *
 
 static uint32_t rate_in(const Bourse__V1__Value *value)
 {
-    return value != NULL ? value->rate : RATE_NONE;
+    return value != NULL ? value->rate : AUDIT_RATE_NONE;
 }
 
 /* Returns true when an order may name the price. */
@@ -29,7 +29,7 @@ static bool may_name(const struct audit *audit, int64_t price)
 /* Returns true when the limit may stand in a bid's row; `cap` is the bid's cap (-1: none). */
 static bool in_band(const struct audit *audit, uint32_t rate, int64_t cap, int64_t limit)
 {
-    return limit >= 0 && (rate != RATE_NONE ||
+    return limit >= 0 && (rate != AUDIT_RATE_NONE ||
                           (limit <= audit->bands.most_micro && (cap < 0 || may_name(audit, cap))));
 }
 
@@ -55,7 +55,7 @@ static bool ask_in_bounds(struct audit *audit, int64_t price, uint32_t slots, in
 static bool bid_in_notional(const struct audit *audit, const struct audit_bid *bid, uint32_t slots,
                             int64_t limit, int64_t budget)
 {
-    const int64_t price = bid->rate == RATE_NONE ? limit : audit->bands.most_micro;
+    const int64_t price = bid->rate == AUDIT_RATE_NONE ? limit : audit->bands.most_micro;
     const uint32_t most = slots == UINT32_MAX || bid->width == 0 ? slots : slots / bid->width;
     const int64_t lanes = bid->subtasks < most ? bid->subtasks : most;
     return in_notional(audit, price, lanes * bid->width, bid->term_ms, budget);
@@ -341,7 +341,7 @@ bool audit_bid_row(struct audit *audit, struct audit_command *command)
         !audit_expect_i64(audit, "its width is the one that was signed", bid.width, row->width) ||
         !audit_expect_i64(audit, "its slots are those that were signed",
                           bid.slots == 0 ? UINT32_MAX : bid.slots, row->slots) ||
-        !audit_expect(audit, bid.rate < RATES, "its value is of a rate that there is") ||
+        !audit_expect(audit, bid.rate < AUDIT_RATES, "its value is of a rate that there is") ||
         !audit_expect(audit, in_band(audit, bid.rate, cap, row->price),
                       "its limit is within the market's price band") ||
         !audit_expect(audit,
@@ -397,14 +397,14 @@ bool audit_cancel_row(struct audit *audit, struct audit_command *command)
 static int64_t limit_of(const struct audit *audit, const struct audit_ask *ask,
                         const struct audit_bid *bid)
 {
-    if (bid->rate == RATE_NONE) {
+    if (bid->rate == AUDIT_RATE_NONE) {
         return bid->limit;
     }
     struct hash32 name = audit_id(&ask->device);
     const struct audit_device *device = audit_map_find(&audit->devices, &name);
-    const int64_t band = audit->bands.most_micro;
-    const int64_t limit = device == NULL ? 0 : rate_limit(bid->limit, device->rates[bid->rate]);
-    return limit < band ? limit : band;
+    const int64_t rate = device == NULL ? 0 : device->rates[bid->rate];
+    const int64_t limit = audit_worth_limit(bid->limit, rate);
+    return limit < audit->bands.most_micro ? limit : audit->bands.most_micro;
 }
 
 /* Returns the price of the maker, the order that rested first; a donation always fills at 0. */

@@ -4,7 +4,7 @@
  * docs/bench.md says what each figure means.
  *
  *     endtoend [--json] [--agents 1,8,64] [--rounds 5] [--subtasks 100000] [--trues 2000] [--slots N]
- *              [--seconds 1] [--logs]
+ *              [--seconds 1] [--sign-each] [--logs]
  *
  * It takes the programs from ../bin beside its own folder. As root its agents become nobody. */
 #include "bench/endtoend/parts.h"
@@ -34,7 +34,7 @@ struct parameters {
     size_t agent_counts;
     uint32_t rounds, subtasks, trues, slots;
     double seconds; /* of each anchor */
-    bool keeps_logs;
+    bool keeps_logs, signs_each;
     char programs[ENDTOEND_PATH_SIZE];
 };
 
@@ -207,7 +207,8 @@ static bool run_row(const struct parameters *parameters, uint32_t agents, uint32
     struct market_wishes wishes = {.agents = agents,
                                    .slots = slots,
                                    .programs = parameters->programs,
-                                   .keeps_logs = parameters->keeps_logs};
+                                   .keeps_logs = parameters->keeps_logs,
+                                   .signs_each = parameters->signs_each};
     bool good = market_open(&wishes, &market, &problem);
     if (good && !run_rounds(parameters, &market, agents * slots, is_noop, row, &error)) {
         problem_set(&problem, "%u agents: %s", agents, error.text);
@@ -298,6 +299,11 @@ static void print_usage(const struct row *row)
     (void)printf("}");
 }
 
+static double per(size_t results, uint64_t count)
+{
+    return count == 0 ? 0 : (double)results / (double)count;
+}
+
 static void print_row(const struct row *row, uint32_t agents, uint32_t slots, const char *figure)
 {
     struct spread rate = spread_of(row, figure_per_s);
@@ -309,6 +315,9 @@ static void print_row(const struct row *row, uint32_t agents, uint32_t slots, co
                  spread_of(row, figure_echoes).median, spread_of(row, figure_per_echo).median);
     (void)printf(",\"sqlite_rows_per_s\":%.0f,\"per_sqlite_row\":%.4f",
                  spread_of(row, figure_rows).median, spread_of(row, figure_per_row).median);
+    (void)printf(",\"results_per_signature\":%.2f,\"results_per_commit\":%.2f",
+                 per(row->latency.count, row->latency.signatures),
+                 per(row->latency.count, row->latency.commits));
     print_usage(row);
     (void)printf("}");
 }
@@ -372,8 +381,10 @@ static int measure(const struct parameters *parameters)
     print_machine();
     print_versions();
     (void)printf(",\"parameters\":{\"rounds\":%u,\"subtasks\":%u,\"trues\":%u,\"transport\":\"ipc, "
-                 "CURVE\",\"synchronous\":\"FULL\",\"ed25519_verifies_per_s\":%.0f},\"rows\":[",
+                 "CURVE\",\"synchronous\":\"FULL\",\"sign_each\":%s,\"ed25519_verifies_per_s\":%."
+                 "0f},\"rows\":[",
                  parameters->rounds, parameters->subtasks, parameters->trues,
+                 parameters->signs_each ? "true" : "false",
                  anchor_verifies_per_s(parameters->seconds));
     if (!print_rows(parameters, true)) {
         return 1;
@@ -414,7 +425,7 @@ static bool read_agents(char *text, struct parameters *parameters)
 
 static bool read_options(int argc, char **argv, struct parameters *parameters)
 {
-    enum { JSON = 1, AGENTS, ROUNDS, SUBTASKS, TRUES, SLOTS, SECONDS, LOGS };
+    enum { JSON = 1, AGENTS, ROUNDS, SUBTASKS, TRUES, SLOTS, SECONDS, SIGN_EACH, LOGS };
     static const struct option table[] = {
         {"json", no_argument, NULL, JSON},
         {"agents", required_argument, NULL, AGENTS},
@@ -423,6 +434,7 @@ static bool read_options(int argc, char **argv, struct parameters *parameters)
         {"trues", required_argument, NULL, TRUES},
         {"slots", required_argument, NULL, SLOTS},
         {"seconds", required_argument, NULL, SECONDS},
+        {"sign-each", no_argument, NULL, SIGN_EACH},
         {"logs", no_argument, NULL, LOGS},
         {NULL, 0, NULL, 0},
     };
@@ -450,6 +462,9 @@ static bool read_options(int argc, char **argv, struct parameters *parameters)
             parameters->seconds = strtod(optarg, NULL);
             good = parameters->seconds > 0 && parameters->seconds <= 60;
             break;
+        case SIGN_EACH:
+            parameters->signs_each = true;
+            break;
         case LOGS:
             parameters->keeps_logs = true;
             break;
@@ -476,7 +491,7 @@ int main(int argc, char **argv)
     (void)snprintf(parameters.programs, sizeof parameters.programs, "%s/../bin", folder);
     if (!read_options(argc, argv, &parameters)) {
         (void)fail("--agents 1,8,64 --rounds 5 --subtasks 100000 --trues 2000 --slots N "
-                   "--seconds 1 --logs");
+                   "--seconds 1 --sign-each --logs");
         return 2;
     }
     return measure(&parameters);

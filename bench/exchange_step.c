@@ -198,7 +198,7 @@ static uint32_t below(struct market *market, uint32_t bound)
     return (uint32_t)random_below(&market->dice, bound);
 }
 
-/* From `from` to `to` hundredths of a credit. */
+/* Draws a price from `from` to `to` hundredths of a credit. */
 static int64_t price_between(struct market *market, uint32_t from, uint32_t to)
 {
     return (int64_t)(from + below(market, to - from)) * MICRO_PER_CREDIT / 100;
@@ -278,7 +278,7 @@ static enum kind draw(struct market *market)
     return kind == JOB_CANCEL && market->resting_count == WAIT_LONG ? JOB_REST : kind;
 }
 
-/* Of an ask that does not stand it becomes its placing. */
+/* A message about an ask that does not stand becomes the placing of the ask. */
 static void make(struct market *market, struct coming *next)
 {
     static const struct id128 none;
@@ -338,7 +338,7 @@ static void make_last(struct market *market)
     make(market, last);
 }
 
-/* What came of one: subtasks that are out now. */
+/* Takes what a command led to: the subtasks that are out now. */
 static void take_effects(struct market *market, size_t first)
 {
     struct running *next = &market->running[market->running_count];
@@ -498,7 +498,7 @@ static int compare_samples(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* What one reading of the clock takes: what is timed has one of them in it. */
+/* Returns the time of one reading of the clock; each timed span has one reading in it. */
 static double clock_ns(void)
 {
     enum { READINGS = 100000 };
@@ -509,7 +509,7 @@ static double clock_ns(void)
     return (double)(wall_ns() - before_ns) / READINGS;
 }
 
-/* Where the time goes, in a round of its own. */
+/* A round of its own shows where the time goes. */
 static json_t *profile(uint64_t orders)
 {
     struct samples samples = {0};
@@ -563,9 +563,9 @@ static void ask_for_huge_pages(char **argv)
     }
 }
 
-/* What a round gave back the next one takes: a machine that gives memory it never gave before takes
- * longer for that than the exchange for the orders, and how much longer changes from one minute to
- * the next. Only the first round pays it, as a broker that runs for days does once. */
+/* Each round takes the memory that the round before gave back. A machine that hands out new memory
+ * takes longer for that than the exchange takes for the orders, and the time changes from minute to
+ * minute. Only the first round pays for new memory, as a broker that runs for days does once. */
 static void keep_memory(void)
 {
     (void)mallopt(M_MMAP_MAX, 0);

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-/* As the broker answers a QuoteRequest. */
+/* The broker answers a QuoteRequest in the same way. */
 static int64_t time_quote(const struct requirement *needs, int64_t cap_micro, uint32_t subtasks)
 {
     static struct exchange_explanation explanation;

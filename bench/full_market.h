@@ -61,7 +61,7 @@ static size_t count_of(enum exchange_effect_type type)
     return count;
 }
 
-/* How many effects of that type it has. */
+/* Returns how many effects of that type the command has. */
 static size_t apply(const struct exchange_command *made, enum exchange_effect_type type)
 {
     exchange_effects_clear(&effects);
@@ -108,7 +108,7 @@ static void fact(struct attribute *ret, const char *name, const char *text, int6
     (void)snprintf(ret->text, sizeof ret->text, "%s", text != NULL ? text : "");
 }
 
-/* As many attributes as a real one has. */
+/* Gives the device as many attributes as a real one has. */
 static void describe(struct attribute facts[FACTS], uint32_t number)
 {
     static const char *const regions[] = {"eu", "us", "asia"};
@@ -209,7 +209,7 @@ static struct id128 submit(const struct requirement *needs, int64_t cap_micro, u
     return job.id;
 }
 
-/* Those that no ask is for now. */
+/* Adds jobs that no ask fits now. */
 static void wait_for_asks(struct waiting *waiting, uint32_t jobs)
 {
     uint32_t count = 0;

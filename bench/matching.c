@@ -28,9 +28,9 @@
 
 enum { OP_LIMIT = 0, OP_CANCEL = 1, OP_IMMEDIATE = 2, SIDE_BUY = 0, SIDE_SELL = 1 };
 enum { ROUNDS_MOST = 99, OWNER_SELLS = 1 }; /* who buys is the next */
-/* Of the messages that wait, by how many they are behind: whose id is looked for, whose order, and
- * whom will it meet. Fewer orders than MANY lie in the processor's own cache, and nothing has to be
- * made known. */
+/* A waiting message is looked at so many messages before its turn: LAST for its id, MIDDLE for its
+ * order, FIRST for the order that it will meet. Fewer orders than MANY lie in the processor's own
+ * cache, and need no prefetch. */
 enum { LAST = 12, MIDDLE = 6, FIRST = 3, MANY = 8192 };
 static const int64_t term_ns[] = {INT64_C(86400000000000),
                                   INT64_C(3600000000000)}; /* most, bid's */
@@ -149,7 +149,7 @@ static bool skip_own(void *context, uint32_t handle)
     return book_owner(newcomer->book, handle) == newcomer->owner;
 }
 
-/* As much as was filled is no longer offered. */
+/* The filled size is no longer offered. */
 static void fill(struct replay *replay, const struct book_match *match)
 {
     const uint32_t left = book_slots(replay->book, match->handle) - match->slots;
@@ -200,8 +200,8 @@ static void cancel(struct replay *replay, uint64_t id)
     }
 }
 
-/* As the broker's core does with ids and what they lead to, here with the book's orders. Whether a
- * message cancels or not, for no branch could tell. */
+/* The broker's core does the same with ids and what they lead to; here the book's orders stand for
+ * them. The function does not look whether a message cancels: no branch could be predicted. */
 static inline void expect(const struct replay *replay, const struct flow_record *next)
 {
     const struct flow_record *first = next + FIRST;
@@ -252,8 +252,8 @@ struct flow {
 static const char cut_short[] = "the flow is cut short: its head counts more records";
 static const char too_long[] = "the flow has bytes behind the last record that its head counts";
 
-/* What is wrong with the numbers of the head; NULL: nothing. `file_bytes` 0: it is a pipe, which
- * says nothing of its length. */
+/* Returns what is wrong with the numbers of the head, or NULL. `file_bytes` is 0 for a pipe, which
+ * has no length. */
 static const char *head_wrong(const struct flow_head *head, uint64_t file_bytes)
 {
     const uint64_t record_bytes = file_bytes - sizeof *head;

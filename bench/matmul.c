@@ -1,16 +1,21 @@
-/* bench/matmul.c - the product of two square matrices through a market on one core, and through one
- * on two cores with an agent for each, against oneDNN called directly. Prints one JSON value.
+/* bench/matmul.c multiplies two square matrices through a market on one core, and through one on
+ * two cores with an agent for each, against oneDNN called directly. It prints one JSON value.
  *
- *     matmul [--json] [--size N] [--rounds R] [--tiles RxC]      4096, 3, and for two cores as planned; the programs are
- *                                                                those of ../bin
+ *     matmul [--json] [--size N] [--rounds R] [--tiles RxC]
  *
- * A core is all that there is: client, broker, agent and jail of the market on one core are held to
- * it, and none of the other market has another than those two. Each round makes new matrices, so
- * that nothing is stored or cached from the one before, and begins with another way: in a virtual
- * machine memory is sooner to be had shortly after somebody else has had it, so that what came
- * before counts. oneDNN by itself is measured afterwards, for the same reason. Times through the
- * market are those of `bourse run matmul`: from the agreement to the last tile, transfers included,
- * Freivalds' check not. */
+ * The defaults are 4096, 3 and, for two cores, the tiles that are planned. The programs are those
+ * of ../bin.
+ *
+ * The market on one core holds client, broker, agent and jail to that core. Those of the other
+ * market have the same two cores. Each round makes new matrices, so that nothing is stored or
+ * cached from the round before, and begins with another way. A virtual machine hands out memory
+ * sooner shortly after somebody else has had it, so the order counts. oneDNN by itself is measured
+ * afterwards, for the same reason.
+ *
+ * Each way has two times. `seconds` is what `bourse run matmul --no-check` prints: from the
+ * agreement to the last tile, transfers included. `waited_s` is what a user waits for: from the
+ * start of `bourse run matmul` to its end, with plan, quote, Freivalds' check and C.npy under its
+ * name. */
 #include "base/random.h"
 #include "consumer/product/matrix.h"
 #include "provider/tensor/gemm.h"
@@ -42,7 +47,7 @@ struct bench {
     const char *tiles; /* of both slots, such as 4x1; NULL: as planned */
 };
 
-/* Who multiplies: */
+/* The ways say who multiplies. */
 enum way {
     WAY_ONE_CORE, /* the market on one core */
     WAY_ONE_SLOT, /* one slot of the other: its client and broker have the second core */
@@ -59,7 +64,7 @@ static const struct {
     [WAY_TWO_CORES] = {"two_cores", "2", 1, 2, ANY_CPU},
 };
 
-/* Where a split begins to gain: what the plan chooses is measured against a single slot. */
+/* A split begins to gain at these sizes: what the plan chooses is measured against one slot. */
 static const uint64_t small_sides[] = {256, 512, 1024, 2048};
 enum { SMALL_SIDES = sizeof small_sides / sizeof small_sides[0] };
 
@@ -194,7 +199,7 @@ static void use_market(const struct bench *bench, int market)
     (void)setenv("BOURSE_MARKET", bench->markets[market], 1);
 }
 
-/* With one agent of one slot, all of it held to the first core. Returns the broker's process. */
+/* The market has one agent of one slot, all on the first core. Returns the broker's process. */
 static pid_t open_market(const struct bench *bench, int market)
 {
     char output[OUTPUT_BYTES];
@@ -295,8 +300,8 @@ static void write_matrix(const struct bench *bench, const char *path, struct ran
 
 /* ---------------------------------------------------------------- measurements */
 
-/* In a process of its own, so that OMP_NUM_THREADS counts: seconds of the second product, the first
- * makes the code. */
+/* Runs in a process of its own, so that OMP_NUM_THREADS counts. Prints the seconds of the second
+ * product; the first makes the code. */
 static int direct(uint64_t side)
 {
     size_t count = (size_t)(side * side);
@@ -340,8 +345,8 @@ static double direct_s(const struct bench *bench, int cores)
     return strtod(output, NULL);
 }
 
-/* What memory costs now that nobody has used for a while, ms a MiB: a virtual machine may have to
- * wait for its host to give it back. Much of a product's time is that. */
+/* Measures what memory costs that nobody has used for a while, in ms a MiB. A virtual machine may
+ * have to wait until its host gives the memory back. Much of a product's time is that wait. */
 static double memory_ms(const struct bench *bench)
 {
     enum { MEMORY_MIB = 64 };
@@ -363,7 +368,8 @@ static double memory_ms(const struct bench *bench)
 
 struct result {
     double seconds[ROUNDS_MAX];
-    double busy_s; /* of all tiles of the last round */
+    double waited_s[ROUNDS_MAX]; /* for the whole command, with its check */
+    double busy_s;               /* of all tiles of the last round */
     int64_t tiles, providers, sent, fetched, predicted_ms;
     bool is_split;
 };
@@ -410,6 +416,30 @@ static void through_market(const struct bench *bench, enum way way, int round,
     json_decref(value);
 }
 
+/* Runs the command as a user types it, and measures it from outside. */
+static void wait_for_file(const struct bench *bench, enum way way, int round, struct result *result)
+{
+    char output[OUTPUT_BYTES];
+    const bool has_tiles = way == WAY_TWO_CORES && bench->tiles != NULL;
+    const char *const words[] = {"bourse",     "run",
+                                 "-y",         "matmul",
+                                 "A.npy",      "B.npy",
+                                 "-o",         "C.npy",
+                                 "--at-most",  ways[way].at_most,
+                                 "--json",     has_tiles ? "--tiles" : NULL,
+                                 bench->tiles, NULL};
+    (void)unlink("C.npy");
+    use_market(bench, ways[way].market);
+    const int64_t began_ns = clock_monotonic_ns();
+    if (!run_on(bench, ways[way].cpu, words, output) || access("C.npy", R_OK) != 0) {
+        fatal(bench, "bourse run matmul", output);
+    }
+    result->waited_s[round] = (double)(clock_monotonic_ns() - began_ns) / 1e9;
+    if (strstr(output, "\"check_seconds\"") == NULL) {
+        fatal(bench, "bourse run matmul", "it did not check the product");
+    }
+}
+
 static int by_value(const void *a, const void *b)
 {
     double left = *(const double *)a;
@@ -430,17 +460,20 @@ static json_t *figures(const struct bench *bench, struct result *market, double 
     double flop = 2.0 * (double)bench->side * (double)bench->side * (double)bench->side;
     double market_s = median(market->seconds, bench->rounds);
     double alone_s = median(direct_seconds, bench->rounds);
+    double waited_s = median(market->waited_s, bench->rounds);
     double overhead_s = (market_s - alone_s) * cores / (double)market->tiles;
-    return json_pack(
-        "{s:s, s:i, s:f, s:[f,f], s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:I}", "way",
-        ways[way].name, "slots", cores, "seconds", market_s, "range", market->seconds[0],
-        market->seconds[bench->rounds - 1], "gflops", flop / market_s / 1e9, "direct_seconds",
-        alone_s, "direct_gflops", flop / alone_s / 1e9, "ratio", alone_s / market_s, "tiles",
-        (json_int_t)market->tiles, "providers", (json_int_t)market->providers, "bytes_sent",
-        (json_int_t)market->sent, "bytes_fetched", (json_int_t)market->fetched,
-        "overhead_ms_per_tile", overhead_s * 1e3, "busy_ms_per_tile",
-        market->busy_s / (double)market->tiles * 1e3, "predicted_ms",
-        (json_int_t)market->predicted_ms);
+    return json_pack("{s:s, s:i, s:f, s:[f,f], s:f, s:[f,f], s:f, s:f, s:f, s:f, s:I, s:I, s:I, "
+                     "s:I, s:f, s:f, s:I}",
+                     "way", ways[way].name, "slots", cores, "seconds", market_s, "range",
+                     market->seconds[0], market->seconds[bench->rounds - 1], "waited_s", waited_s,
+                     "waited_range", market->waited_s[0], market->waited_s[bench->rounds - 1],
+                     "gflops", flop / market_s / 1e9, "direct_seconds", alone_s, "direct_gflops",
+                     flop / alone_s / 1e9, "ratio", alone_s / market_s, "tiles",
+                     (json_int_t)market->tiles, "providers", (json_int_t)market->providers,
+                     "bytes_sent", (json_int_t)market->sent, "bytes_fetched",
+                     (json_int_t)market->fetched, "overhead_ms_per_tile", overhead_s * 1e3,
+                     "busy_ms_per_tile", market->busy_s / (double)market->tiles * 1e3,
+                     "predicted_ms", (json_int_t)market->predicted_ms);
 }
 
 static void make_factors(const struct bench *bench, struct random *random)
@@ -449,7 +482,7 @@ static void make_factors(const struct bench *bench, struct random *random)
     write_matrix(bench, "B.npy", random);
 }
 
-/* What the plan chooses with two agents on offer, against one slot of them. */
+/* Measures what the plan chooses with two agents on offer, against one slot. */
 static json_t *small_products(const struct bench *bench, struct random *random)
 {
     json_t *rows = json_array();
@@ -479,7 +512,7 @@ static double quotient(struct result *slower, struct result *faster, int rounds)
     return median(slower->seconds, rounds) / median(faster->seconds, rounds);
 }
 
-/* Of the least times, which have least of what others do to the machine. They are in order. */
+/* The least times contain least of what others do to the machine. The times are sorted. */
 static double quotient_at_best(const struct result *slower, const struct result *faster)
 {
     return slower->seconds[0] / faster->seconds[0];
@@ -533,6 +566,11 @@ int main(int argc, char **argv)
             through_market(&bench, (enum way)way, at, &market[way]);
         }
         memory[at] = memory_ms(&bench);
+    }
+    for (int at = 0; at < bench.rounds * WAYS; at++) {
+        int way = (at + at / WAYS) % WAYS;
+        make_factors(&bench, &random);
+        wait_for_file(&bench, (enum way)way, at / WAYS, &market[way]);
     }
     for (int at = 0; at < bench.rounds * WAYS; at++) {
         alone[at % WAYS][at / WAYS] = direct_s(&bench, ways[at % WAYS].cores);

@@ -131,7 +131,7 @@ static struct run *alone(const struct plan *plan, uint32_t core, uint32_t **ret_
     return run_create(&single);
 }
 
-/* Both ways, in turns; what is predicted is there already. */
+/* The two ways are measured in turns; the prediction is there already. */
 static json_t *compare_with_one(struct bench *bench, const struct plan *plan, uint32_t core,
                                 double predicted_s, double single_s)
 {
@@ -191,7 +191,7 @@ static size_t draw_edges(struct random *dice, uint32_t tasks, struct workload_ed
     return count;
 }
 
-/* Of each task on each core: its work, what it takes in, and the longest that it sends. */
+/* Predicts each task on each core: its work, its inputs, and the longest message that it sends. */
 static void predict(const struct bench *bench, const struct piece *pieces,
                     const struct workload_edge *edges, size_t edge_count, double *ret_costs)
 {
@@ -231,7 +231,7 @@ static struct workload *draw_graph(const struct bench *bench, struct piece *piec
     return graph;
 }
 
-/* Of each kind and of all: median and nine of ten, over all tasks and runs. */
+/* Gives the median and the 90th percentile of each kind and of all, over all tasks and runs. */
 static json_t *task_errors(double *const *errors, const size_t *counts)
 {
     json_t *all = json_object();

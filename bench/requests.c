@@ -44,7 +44,8 @@ static void time_request(json_t *all, const char *name, enum message_type type, 
     size_t bytes = 0;
     uint64_t steps = 0;
     struct codec_error error;
-    struct request request = {.account = account, .session = 1, .envelope = {.type = type}};
+    struct request request = {
+        .account = account, .session = 1, .envelope = {.type = (uint16_t)type}};
     uint8_t *encoded = codec_encode(body, &length);
     if (encoded == NULL ||
         codec_decode(type, encoded, length, &request.translation.body, &error) != CODEC_OK) {

@@ -335,7 +335,7 @@ static const char *market_of(const char *path, char ret_folder[PATH_MAX])
     return ret_folder;
 }
 
-/* The auditor is a program of its own, so that it shares none of our code. */
+/* The auditor is a program of its own, so that it shares no code with the exchange. */
 static bool find_audit(char ret_path[PATH_MAX])
 {
     if (!process_folder(ret_path, PATH_MAX - sizeof "/bourse-audit")) {

@@ -9,6 +9,12 @@ foreach(source ${bench_sources})
   target_link_libraries(bench_${name} PRIVATE bourse_flags consumer broker provider provider_session tensor)
 endforeach()
 
+# bourse-provider that signs every result apart, for endtoend --sign-each; never installed.
+add_executable(signs-each-provider EXCLUDE_FROM_ALL provider/main.c bench/agents/signs_each.c)
+target_link_libraries(signs-each-provider PRIVATE bourse_flags owner provider)
+target_link_options(signs-each-provider PRIVATE -Wl,--wrap=agent_session_create)
+add_dependencies(bench_endtoend signs-each-provider)
+
 # The book behind the interface of a public harness, where FLASH1_DIR (variable or environment) names a checkout of it:
 # docs/bench.md. Sources of the book are compiled again, as they have to be for a shared object.
 if(NOT FLASH1_DIR AND DEFINED ENV{FLASH1_DIR})

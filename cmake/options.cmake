@@ -2,6 +2,7 @@
 
 option(BOURSE_TESTS "build the tests" ON)
 option(BOURSE_FUZZ "build the libFuzzer targets (clang)" OFF)
+option(BOURSE_COVERAGE "count which lines run (gcov)" OFF)
 option(BOURSE_WERROR "warnings are errors" OFF)
 set(BOURSE_SANITIZE "" CACHE STRING "sanitizers, as -fsanitize takes them")
 
@@ -14,11 +15,20 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 
-add_library(bourse_flags INTERFACE)
-target_compile_definitions(bourse_flags INTERFACE _GNU_SOURCE BOURSE_VERSION="${PROJECT_VERSION}")
-target_compile_options(bourse_flags INTERFACE
+# What every program of ours is compiled with, those that run in jails without sanitizers too.
+add_library(bourse_strict INTERFACE)
+target_compile_definitions(bourse_strict INTERFACE _GNU_SOURCE)
+target_compile_options(bourse_strict INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
   -fno-omit-frame-pointer -fstack-protector-strong)
+if(BOURSE_WERROR)
+  target_compile_options(bourse_strict INTERFACE -Werror)
+endif()
+target_link_options(bourse_strict INTERFACE -Wl,-z,relro,-z,now)
+
+add_library(bourse_flags INTERFACE)
+target_link_libraries(bourse_flags INTERFACE bourse_strict)
+target_compile_definitions(bourse_flags INTERFACE BOURSE_VERSION="${PROJECT_VERSION}")
 target_include_directories(bourse_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
 # Structs of a few hundred bytes are cleared and copied by the library, which knows the processor, and not by an instruction
 # that takes longer to begin than to end.
@@ -30,20 +40,21 @@ foreach(what memset memcpy)
     target_compile_options(bourse_flags INTERFACE $<$<NOT:$<CONFIG:Debug>>:${strategy}>)
   endif()
 endforeach()
-if(BOURSE_WERROR)
-  target_compile_options(bourse_flags INTERFACE -Werror)
-endif()
 if(BOURSE_SANITIZE)
   target_compile_options(bourse_flags INTERFACE -fsanitize=${BOURSE_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(bourse_flags INTERFACE -fsanitize=${BOURSE_SANITIZE})
 else()
   target_compile_options(bourse_flags INTERFACE $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
 endif()
+if(BOURSE_COVERAGE)
+  # Threads count together; -fprofile-abs-path, as gcov looks for sources from anywhere.
+  target_compile_options(bourse_flags INTERFACE --coverage -fprofile-update=atomic -fprofile-abs-path)
+  target_link_options(bourse_flags INTERFACE --coverage)
+endif()
 if(BOURSE_FUZZ)
   # The rooms are instrumented too: libFuzzer is guided by the coverage of the decoders, not of its target.
   target_compile_options(bourse_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
-target_link_options(bourse_flags INTERFACE -Wl,-z,relro,-z,now)
 
 # assert stays on in every build: it states what the code relies on.
 foreach(config RELEASE RELWITHDEBINFO MINSIZEREL)

@@ -1,4 +1,5 @@
-/* What bounds a market here and now: an encrypted echo, a durable row, a verified signature. */
+/* The anchors say what bounds a market here and now: an encrypted echo, a durable row, a verified
+ * signature. */
 #include "bench/endtoend/parts.h"
 
 #include "protocol/identity.h"

@@ -3,6 +3,7 @@
 #include "bench/endtoend/parts.h"
 
 #include "base/checked.h"
+#include "broker/core/translate.h"
 #include "broker/storage/replay.h"
 #include "exchange/exchange.h"
 #include "runtime/market.h"
@@ -10,8 +11,6 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { ATTEMPT_ACCEPTED = 0 };
 
 struct tracing {
     struct exchange *exchange;
@@ -23,6 +22,7 @@ struct tracing {
     size_t lease_count, lease_capacity;
     int64_t *taken_ns;
     size_t count, capacity;
+    uint64_t signatures, commits; /* that brought the `count` results */
     bool out_of_memory;
 };
 
@@ -94,8 +94,8 @@ static void note_result(struct tracing *tracing, const struct ledger_record *rec
 static bool note_effects(void *context, const struct translation *said,
                          const struct exchange_effects *effects)
 {
-    (void)said; /* only what came of it */
     struct tracing *tracing = context;
+    const size_t before = tracing->count;
     for (size_t i = 0; i < effects->count && !tracing->out_of_memory; i++) {
         const struct exchange_effect *effect = &effects->items[i];
         if (effect->type == EFFECT_LEASE_GRANT) {
@@ -109,11 +109,14 @@ static bool note_effects(void *context, const struct translation *said,
             note_result(tracing, &effect->ledger);
         }
     }
+    if (tracing->count > before && said->results_count > 0) {
+        tracing->signatures++; /* one Results message, which has one signature */
+    }
     return !tracing->out_of_memory;
 }
 
-static bool walk(struct tracing *tracing, const char *folder, uint64_t *ret_entries,
-                 struct problem *problem)
+/* An entry of the journal is one commit. */
+static bool walk(struct tracing *tracing, const char *folder, struct problem *problem)
 {
     char path[ENDTOEND_PATH_SIZE + 32];
     sqlite3 *database = NULL;
@@ -125,12 +128,12 @@ static bool walk(struct tracing *tracing, const char *folder, uint64_t *ret_entr
     if (!good) {
         problem_set(problem, "%s cannot be read", path);
     }
-    *ret_entries = 0;
     while (good && sqlite3_step(rows) == SQLITE_ROW) {
+        const size_t before = tracing->count;
         good = replay_entry(tracing->exchange, sqlite3_column_blob(rows, 0),
                             (size_t)sqlite3_column_bytes(rows, 0), note_effects, tracing,
                             problem) == REPLAY_OK;
-        *ret_entries += 1;
+        tracing->commits += tracing->count > before;
     }
     (void)sqlite3_finalize(rows);
     (void)sqlite3_close(database); /* read only */
@@ -160,11 +163,13 @@ bool latency_of(const char *folder, const struct id128 *jobs, size_t job_count,
                               .job_count = job_count,
                               .sent_ns = calloc(job_count, sizeof(int64_t *))};
     problem_set(ret_problem, "out of memory");
-    bool good = tracing.exchange != NULL && tracing.sent_ns != NULL &&
-                walk(&tracing, folder, &ret_latency->entries, ret_problem);
+    bool good =
+        tracing.exchange != NULL && tracing.sent_ns != NULL && walk(&tracing, folder, ret_problem);
     if (good) {
         qsort(tracing.taken_ns, tracing.count, sizeof *tracing.taken_ns, compare);
         ret_latency->count = tracing.count;
+        ret_latency->signatures = tracing.signatures;
+        ret_latency->commits = tracing.commits;
         ret_latency->p50_ms = percentile_ms(&tracing, 50);
         ret_latency->p99_ms = percentile_ms(&tracing, 99);
     }

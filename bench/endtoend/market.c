@@ -86,7 +86,7 @@ static void key_path(const struct private_market *market, uint32_t number,
     (void)snprintf(ret_path, ENDTOEND_PATH_SIZE, "%s/" MARKET_PROVIDER_KEY, folder);
 }
 
-/* As many agents as fit are accounts of the genesis; the others join. */
+/* The genesis has accounts for as many agents as fit; the others join. */
 static uint32_t founders(const struct market_wishes *wishes)
 {
     return wishes->agents < GENESIS_ACCOUNTS_MAX ? wishes->agents : GENESIS_ACCOUNTS_MAX - 1;
@@ -172,7 +172,8 @@ static bool make_folder(struct private_market *market, struct problem *problem)
     if (geteuid() != 0) {
         return true;
     }
-    /* As `bourse up` does: the agents' group passes, and what is made inside is the group's. */
+    /* `bourse up` does the same: the agents' group passes, and what is made inside belongs to the
+     * group. */
     if (!privilege_user(AGENT_USER, &uid, &gid, problem)) {
         return false;
     }
@@ -233,7 +234,8 @@ static bool start_agent(struct private_market *market, const struct market_wishe
     char folder[AGENT_FOLDER_SIZE];
     agent_folder(market, number, folder);
     const char *words[] = {"bourse-provider", "run", "--dir", folder, "--log", "warning", NULL};
-    market->agents[number] = spawn(wishes, "bourse-provider", words);
+    market->agents[number] =
+        spawn(wishes, wishes->signs_each ? "signs-each-provider" : "bourse-provider", words);
     market->agent_count = number + 1;
     return market->agents[number] > 0 || failed(problem, "an agent");
 }

@@ -19,6 +19,7 @@ struct market_wishes {
     uint32_t agents, slots; /* slots of each agent */
     const char *programs;   /* folder of bourse-broker and bourse-provider */
     bool keeps_logs;        /* else what the processes say is dropped */
+    bool signs_each;        /* agents sign each result apart */
 };
 
 struct private_market {
@@ -49,7 +50,8 @@ struct usage {
     struct stage stages[STAGES_MAX];
     size_t count;
 };
-/* Of the broker, the agents with all their descendants, and this process ("client"). */
+/* Takes the usage of the broker, of the agents with all their descendants, and of this process
+ * ("client"). */
 void usage_take(const struct private_market *market, struct usage *ret_usage);
 uint64_t usage_of(const struct usage *usage, const char *name);
 
@@ -60,7 +62,8 @@ uint64_t usage_of(const struct usage *usage, const char *name);
 struct latency {
     size_t count;
     double p50_ms, p99_ms;
-    uint64_t entries; /* of the journal: one commit each */
+    /* Signed messages of results, and commits, that brought the accepted results counted. */
+    uint64_t signatures, commits;
 };
 bool latency_of(const char *folder, const struct id128 *jobs, size_t job_count,
                 struct latency *ret_latency, struct problem *ret_problem);

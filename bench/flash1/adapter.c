@@ -243,7 +243,7 @@ void engine_on_modify(const modify_t *said)
 
 /* ---------------------------------------------------------------- what rests */
 
-/* Who would take anything finds the best of the other side. */
+/* An order that takes any price finds the best of the other side. */
 static bool best_for(uint8_t side, int64_t price_micro, int64_t *ret_ticks)
 {
     struct book_order anybody = order_of(side, 0, UINT32_MAX);

@@ -158,16 +158,16 @@ struct spread {
     size_t bytes;
 };
 
-/* From 0 to less than the bound, without a division: that would take longer than some of what is
+/* Draws a number below the bound without a division, which would take longer than some of what is
  * timed. */
 static uint32_t below(struct random *random, uint32_t bound)
 {
     return (uint32_t)((random_u64(random) >> 32) * bound >> 32);
 }
 
-/* As many rest all the time, at any of the prices, which are evenly spread over the span; each step
- * one goes and another comes. Nanoseconds of both; and of one step through as much memory as the
- * orders made resident. */
+/* The same number of orders rests all the time, at any of the prices, which are spread evenly; each
+ * step removes one and adds one. The figures are nanoseconds of both, and of one step through as
+ * much memory as the orders made resident. */
 static struct spread wide(uint32_t ticks, uint32_t prices, uint32_t orders)
 {
     int64_t apart = ticks / prices;

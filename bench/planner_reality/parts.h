@@ -30,7 +30,7 @@ struct piece {
 const char *kind_name(enum kind kind);
 uint32_t kind_least(enum kind kind);
 uint32_t kind_most(enum kind kind);
-/* What its time is about proportional to. */
+/* Returns a figure that the time of the piece is roughly proportional to. */
 double piece_units(struct piece piece);
 
 /* Memory and files of one worker, in use from the start: pages that are new to the machine would be
@@ -41,7 +41,8 @@ void scratch_destroy(struct scratch **self);
 
 /* The hash of what comes out; `size` is at most kind_most. Its operands are made from `seed`. */
 struct hash32 piece_run(struct scratch *scratch, struct piece piece, const struct hash32 *seed);
-/* What a task sends: bytes that `seed` says. There is room for 7 more than `length`. */
+/* Makes what a task sends: bytes that follow from `seed`. The buffer has room for 7 more than
+ * `length`. */
 void payload_make(uint8_t *ret_bytes, size_t length, const struct hash32 *seed);
 
 /* ---------------------------------------------------------------- calibration.c */
@@ -116,7 +117,8 @@ struct run { /* times in seconds from its beginning */
     uint32_t *in_of_out; /* which arc of graph->in each of graph->out is */
 };
 
-/* What is where and in what order is looked at now, so that memory is there when it runs. */
+/* Works out now what lies where and in what order, so that the memory is there when the plan runs.
+ * */
 struct run *run_create(const struct plan *plan);
 void run_destroy(struct run **self);
 
@@ -124,8 +126,9 @@ void run_destroy(struct run **self);
 void run_once(struct run *run, const int *cores, struct scratch *const *scratch,
               struct wire_speed speed);
 
-/* Whether it was the plan that ran: each core its tasks in their order and one at a time, none
- * before its inputs, each link one transfer at a time and none faster than it is. */
+/* Returns true when the run kept to the plan. Each core ran its tasks in their order, one at a
+ * time, none before its inputs. Each link carried one transfer at a time, none faster than the link
+ * is. */
 bool run_kept(const struct run *run, struct wire_speed speed);
 struct hash32 run_output(const struct run *run); /* of all tasks */
 

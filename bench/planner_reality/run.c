@@ -9,7 +9,7 @@
 
 enum { BEGIN_NS = 5000000 }; /* until all threads wait for it */
 
-/* What one core has to do, and who waits there. */
+/* A worker is what one core has to do, and who waits there. */
 struct worker {
     struct run *run;
     struct scratch *scratch;
@@ -122,7 +122,7 @@ static void arrive(void *context, const struct transfer *transfer)
     (void)pthread_mutex_unlock(&to->mutex);
 }
 
-/* What comes from this core itself is there: it is earlier in the sequence. */
+/* An input from this core itself is there: its task is earlier in the sequence. */
 static void await_inputs(struct worker *self, uint32_t task)
 {
     const struct workload *graph = self->run->plan.graph;
@@ -234,7 +234,7 @@ void run_once(struct run *run, const int *cores, struct scratch *const *scratch,
     }
 }
 
-/* Of the tasks of one core, by the sequence: in their places, one at a time, after their inputs. */
+/* Checks the tasks of one core: their places in the sequence, one at a time, after their inputs. */
 static bool core_kept(const struct run *run, uint32_t core)
 {
     const struct workload *graph = run->plan.graph;
@@ -262,7 +262,7 @@ static bool core_kept(const struct run *run, uint32_t core)
     return true;
 }
 
-/* Of the link that leaves one core, in the order in which transfers were given to it. */
+/* Checks the link that leaves one core, in the order in which transfers were given to it. */
 static bool wire_kept(const struct run *run, uint32_t core, struct wire_speed speed)
 {
     const struct workload *graph = run->plan.graph;

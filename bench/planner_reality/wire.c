@@ -89,8 +89,8 @@ static void *send_all(void *context)
     struct transfer *transfer;
     begin_thread(wire->cores[SENDER]);
     for (uint32_t at = 0; (transfer = queued(wire, at)) != NULL; at++) {
-        /* From when it could begin, not from when this thread was woken: the link is what is
-         * modelled. */
+        /* The transfer begins when it could, and not when this thread was woken: the link is what
+         * is modelled. */
         transfer->begin_ns = transfer->ready_ns > free_ns ? transfer->ready_ns : free_ns;
         int64_t data_ns = transfer->begin_ns + (int64_t)(wire->speed.latency_s * 1e9);
         uint32_t sent = 0;

@@ -109,7 +109,8 @@ static void write_text(struct scratch *scratch, struct random *dice, size_t leng
     }
 }
 
-/* What xz makes of the first `length` bytes of the room, in their place: how long it is. */
+/* Compresses the first `length` bytes of the scratch space in place with xz, and returns their new
+ * length. */
 static size_t squeeze(struct scratch *scratch, size_t length)
 {
     char *const arguments[] = {(char *)"xz", (char *)"-0", (char *)"-T1", (char *)"-c", NULL};

@@ -12,8 +12,8 @@ static const char *const statement_texts[STATEMENT_COUNT] = {
     [ADD] = "INSERT INTO pending (provider, job, hash, account, size) VALUES (?1, ?2, ?3, ?4, ?5)",
     [TAKE] = "DELETE FROM pending WHERE provider = ?1 AND job = ?2 AND hash = ?3",
     [ANY] = "SELECT hash FROM pending WHERE provider = ?1 AND job = ?2 LIMIT 1",
-    [SUMS] = "SELECT provider, job, min(account), count(*), sum(size) FROM pending "
-             "GROUP BY provider, job",
+    [SUMS] = ("SELECT provider, job, min(account), count(*), sum(size) FROM pending "
+              "GROUP BY provider, job"),
 };
 
 struct blob_pending {

@@ -94,6 +94,10 @@ struct agent_session *agent_session_create(const struct agent_session_config *co
         return NULL;
     }
     session->config = *config;
+    assert(config->results_per_signature <= AGENT_BATCH_MAX);
+    if (config->results_per_signature == 0) {
+        session->config.results_per_signature = AGENT_BATCH_MAX;
+    }
     list_init(&session->leases);
     list_init(&session->ready);
     list_init(&session->sent);

@@ -55,6 +55,9 @@ struct agent_session_config {
     struct hash32 dice;              /* 32 random bytes from which request ids are drawn */
     /* The shell keeps the files of a result until AGENT_SETTLED and can store them again. */
     bool can_store_again;
+    /* Most results under one signature, 1 to AGENT_BATCH_MAX; 0 means AGENT_BATCH_MAX. Only tests
+     * and bench/endtoend set it: no agent's settings can. */
+    uint32_t results_per_signature;
 };
 
 struct agent_device {

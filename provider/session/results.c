@@ -1,10 +1,10 @@
 /* provider/session/results.c keeps encoded results until they are accepted, and sends them
  * in groups under one signature.
  *
- * A batch leaves when AGENT_BATCH_MAX results wait, when nothing runs that could join them, or
- * BATCH_WAIT_NS after the first result. A signature, a message and the broker's commit cost as much
- * as many results. Yet a lone result should not wait long. The exchange keeps 20 ms of work in each
- * lane, so no lane runs dry meanwhile. */
+ * A batch leaves when results_per_signature results wait, when nothing runs that could join them,
+ * or BATCH_WAIT_NS after the first result. A signature, a message and the broker's commit cost as
+ * much as many results. Yet a lone result should not wait long. The exchange keeps 20 ms of work in
+ * each lane, so no lane runs dry meanwhile. */
 #include "provider/session/agent_session_internal.h"
 
 #include "base/checked.h"
@@ -97,7 +97,8 @@ static size_t batch_size(const struct agent_session *session)
          link = link->next) {
         const struct work *work = LIST_ELEMENT(link, struct work, result_link);
         bytes += work->result_length;
-        if (count == AGENT_BATCH_MAX || (count > 0 && (work->alone || bytes > AGENT_BATCH_BYTES))) {
+        if (count == session->config.results_per_signature ||
+            (count > 0 && (work->alone || bytes > AGENT_BATCH_BYTES))) {
             break;
         }
         count++;
@@ -162,8 +163,9 @@ static bool nothing_runs(const struct agent_session *session)
 
 static bool due(const struct agent_session *session, int64_t now_ns)
 {
-    return session->work_in[WORK_READY] >= AGENT_BATCH_MAX || session->draining ||
-           nothing_runs(session) || now_ns - session->ready_since_ns >= BATCH_WAIT_NS;
+    return session->work_in[WORK_READY] >= session->config.results_per_signature ||
+           session->draining || nothing_runs(session) ||
+           now_ns - session->ready_since_ns >= BATCH_WAIT_NS;
 }
 
 void results_flush(struct agent_session *session, int64_t now_ns)

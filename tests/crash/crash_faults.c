@@ -61,8 +61,8 @@ static bool is_of_a_snapshot(uint32_t node)
            strcmp(name, "snapshots") == 0;
 }
 
-/* Until when nothing may be acknowledged: a file's bytes may be lost for good. Names are not, so a
- * folder is well again with the next fsync of it (SQLite makes one of its own and does not look at
+/* Nothing may be acknowledged until then, because a file's bytes may be lost for good. Names are
+ * not lost, so a folder is well again with its next fsync (SQLite makes one of its own and ignores
  * the answer). */
 static size_t end_of_failure(size_t at)
 {
@@ -75,7 +75,7 @@ static size_t end_of_failure(size_t at)
     return SIZE_MAX;
 }
 
-/* Whether a name in `folder` was changed since the last fsync of it before `at`. */
+/* Returns true when a name in `folder` was changed since its last fsync before `at`. */
 static bool had_names_to_keep(uint32_t folder, size_t at)
 {
     for (size_t i = at; i-- > 0;) {

@@ -23,7 +23,7 @@
 
 enum whose { NOBODYS, OURS, SQLITES };
 
-/* In shared memory: it counts on from one process of a day to the next. */
+/* The counters are in shared memory, so they count on from one process of a day to the next. */
 static struct shortage {
     enum whose whose;
     uint64_t left; /* allocations until one fails; 0: it did */

@@ -102,7 +102,7 @@ static void close_all(struct day *day)
     identity_destroy(&day->provider);
 }
 
-/* What the broker does when its start fails: it says why and closes what is open. */
+/* The broker does the same when its start fails: it says why and closes what is open. */
 static _Noreturn void stop(struct day *day, const struct problem *problem)
 {
     MUST(problem->text[0] != '\0', "a failure without a word");
@@ -156,7 +156,7 @@ static void note_commit(struct day *day)
     diary->commit_count++;
 }
 
-/* As the committer: a full disk is waited out. */
+/* The committer does the same: a full disk is waited out. */
 static void commit(struct day *day)
 {
     int tries = 0;
@@ -212,7 +212,7 @@ static void apply_own(struct day *day, enum entry_command_kind kind,
     apply(day, &command, &entry);
 }
 
-/* As it would have come over a socket. */
+/* Makes the request as it would have come over a socket. */
 static struct request *make_request(struct day *day, enum message_type type,
                                     const struct identity *signer, const ProtobufCMessage *body)
 {
@@ -545,7 +545,7 @@ static void go_silent(struct day *day)
     commit(day);
 }
 
-/* As broker/storage/snapshots.c writes one; a failure costs the next start some time, and no more. */
+/* Writes one as broker/storage/snapshots.c does; a failure costs the next start only time. */
 static void snapshot(struct day *day)
 {
     struct problem problem = {.text = ""};
@@ -630,7 +630,7 @@ static struct hash32 put(struct day *day, uint32_t account, uint32_t number, siz
     return hash;
 }
 
-/* What is acknowledged is whole, and its owner's. */
+/* Everything acknowledged is whole, and belongs to its owner. */
 static void check_blob(struct day *day, const struct diary_blob *blob)
 {
     static uint8_t expected[BLOB_LARGE];

@@ -36,14 +36,14 @@ struct diary {
     struct diary_blob blobs[DIARY_BLOBS_MAX];
 };
 
-/* In shared memory, empty. */
+/* Returns an empty diary in shared memory. */
 struct diary *diary_create(void);
 
-/* From the first start in the folder `market`, which need not be there, to a stop. Ends the process
- * with DAY_STOPPED when something failed and was said, with DAY_WRONG when something is not as it
- * must be. */
+/* Runs from the first start in the folder `market`, which need not exist, to a stop. The process
+ * ends with DAY_STOPPED when something failed and was said, and with DAY_WRONG when something is
+ * not as it must be. */
 void day_morning(const char *market, struct diary *diary);
-/* From the next start to the end. */
+/* Runs from the next start to the end. */
 void day_evening(const char *market, struct diary *diary);
 /* A broker's start on what a cut left in `market`, with everything checked: what the diary
  * acknowledged up to the disk's change `changes` is there, the rest wholly or not at all, HEAD,

@@ -166,7 +166,7 @@ static bool find_place(int at, const char *path, struct place *ret_place)
 
 /* ---- faults */
 
-/* Whether this call fails instead; errno is set then. */
+/* Returns true, with errno set, when this call shall fail. */
 static bool fails(enum disk_call call)
 {
     if ((record->calls & (unsigned)call) == 0 || (record->left == 0 && !record->lasts)) {

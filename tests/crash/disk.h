@@ -64,7 +64,7 @@ bool disk_is_folder(uint32_t node);
 /* The `nth` call (1, 2, ...) from now on of the kinds in `calls` fails with `error`, and every
  * later one too when `lasts`. 0: none does. */
 void disk_fail(unsigned calls, uint64_t nth, int error, bool lasts);
-/* Whether a call was made to fail, or disk_note_fault was called, since disk_fail. */
+/* Returns true when a call was made to fail, or disk_note_fault was called, since disk_fail. */
 bool disk_has_failed(void);
 void disk_note_fault(void); /* of another kind */
 

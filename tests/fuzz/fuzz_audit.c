@@ -1,8 +1,9 @@
-/* What the audit reads with code of its own: a journal entry, records of the audit log, HEAD. Whoever made the folder may
- * have put anything there; the audit ends with a verdict, and with words when that is not "ok".
+/* The target feeds what the audit reads with code of its own: a journal entry, records of the audit
+ * log, HEAD. The maker of the folder may have put anything there. The audit ends with a verdict,
+ * and with words when the verdict is not "ok".
  *
- * The input: u16 length and the entry, then up to ACTS_MOST times u16 length and a record, then HEAD. Hashes are
- * set right, so that what lies behind them is reached. */
+ * The input is u16 length and the entry, then up to ACTS_MOST times u16 length and a record, then
+ * HEAD. Hashes are set right, so that the code behind their check is reached. */
 #include "tests/fuzz/as_file.h"
 
 #include "audit/audit.h"

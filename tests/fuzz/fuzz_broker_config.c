@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(config.workers >= 1 && config.heartbeat_ms >= 100);
     assert(config.limits.asks + config.limits.jobs <= BOOK_ORDERS_MAX); /* the book asserts it */
     assert(config.limits.cells_per_account >= 1 && config.limits.subtasks >= 1);
-    /* What the file does not say, the start puts in; then it is a genesis, unless it says why
+    /* The start fills in what the file leaves out; then the config is a genesis, unless it says why
      * not. */
     uint8_t bytes[GENESIS_BYTES_MAX];
     (void)snprintf(config.genesis.origin, sizeof config.genesis.origin, "fuzz/origin");

@@ -1,6 +1,6 @@
-/* What a broker says to a client, message by message (u16 length each): a false broker may say
- * anything, and the client must neither fall nor believe what does not fit. An id that begins with
- * 1 stands for that of the client's Hello, one that begins with 2 for that of its request. */
+/* The target plays a broker to a client, message by message (u16 length each). A false broker may
+ * say anything. The client must neither crash nor believe what does not fit. An id that begins with
+ * 1 stands for the id of the client's Hello, one that begins with 2 for that of its request. */
 #include "base/checked.h"
 #include "base/cursor.h"
 #include "protocol/dialogue.h"

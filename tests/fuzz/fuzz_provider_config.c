@@ -10,7 +10,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What the config says is offered, or it is said why not; the market takes every word of it. */
+/* The config's devices are offered, or the reason against is said; the market takes every word of
+ * the offer. */
 static void offer(const struct config *config)
 {
     static struct offers offers;

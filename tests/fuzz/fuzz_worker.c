@@ -1,5 +1,5 @@
-/* What a worker says to its agent: a worker that a job has taken over may say anything. The first
- * byte is the number of descriptors that come with it. */
+/* The target plays a worker to its agent: a worker that a job has taken over may say anything. The
+ * first byte is the number of descriptors that come with the message. */
 #include "provider/jail/jail_internal.h"
 
 #include <assert.h>

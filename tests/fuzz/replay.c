@@ -108,8 +108,8 @@ static const char *const shapes[] = {
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0], VALUES_MOST = 400 };
 
-/* Where the value ends that begins at `from`: at the end of its line, or at the first mark of a
- * list or map. */
+/* Returns where the value that begins at `from` ends: at the end of its line, or at the first mark
+ * of a list or map. */
 static size_t end_of_value(const uint8_t *bytes, size_t size, size_t from, bool is_line)
 {
     size_t at = from;

@@ -1,7 +1,7 @@
-/* What a report looks like, byte for byte, in a terminal and as a picture.
+/* The test compares a report byte for byte, in a terminal and as a picture.
  *
- * `golden_report --print` writes what tests/golden/report.txt holds; without an argument the program
- * makes it anew and compares. */
+ * `golden_report --print` writes what tests/golden/report.txt holds. Without an argument the
+ * program makes the report anew and compares. */
 #include "tests/support/sample_report.h"
 
 #include <stdio.h>

@@ -122,7 +122,7 @@ static int64_t money(const char *text)
     return micro;
 }
 
-/* What follows a word of the line, or what is said otherwise. */
+/* Returns the number that follows a word of the line, or `otherwise`. */
 static uint32_t option(const char *line, const char *word, uint32_t otherwise)
 {
     const char *at = strstr(line, word);

@@ -640,7 +640,7 @@ static void put_book(struct text *text, struct cast *cast)
     put_vector(text, cast, MESSAGE_BOOK_REPLY, NULL, &reply.base);
 }
 
-/* From the beginning; then what came after. */
+/* Puts the market from the beginning, then what came after. */
 static void put_market(struct text *text, struct cast *cast)
 {
     Bourse__V1__MarketRequest request = BOURSE__V1__MARKET_REQUEST__INIT;

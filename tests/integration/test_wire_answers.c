@@ -51,7 +51,8 @@ static void check_code(struct broker_client *client, const struct said *said,
 
 /* ---------------------------------------------------------------- every type from every role */
 
-/* What the head alone decides, of an unsigned message without a body; REJECT_NONE: nothing. */
+/* Returns what the head alone decides for an unsigned message without a body. REJECT_NONE: nothing.
+ * */
 static enum reject_code expected_of_head(uint32_t type, unsigned roles)
 {
     unsigned needed = message_roles((enum message_type)type);
@@ -133,7 +134,7 @@ static size_t check_refused_types(const struct arena *arena, struct member *memb
     return out_of_role;
 }
 
-/* Where the role may, something else is wrong with an empty message, or nothing. */
+/* An empty message that the role may send is wrong for another reason, or not at all. */
 static size_t check_allowed_types(const struct arena *arena, struct member *member)
 {
     static uint8_t bytes[LIMIT_MESSAGE_BYTES];
@@ -195,7 +196,8 @@ START_TEST(every_type_out_of_role_has_its_code_and_changes_nothing)
         {.role = "operator", .roles = ROLE_OPERATOR},
         {.role = NULL},
     };
-    /* Of the 34 types on the control port that need a role; join and checkpoint are anyone's. */
+    /* The counts are of the 34 types on the control port that need a role; join and checkpoint are
+     * anyone's. */
     static const size_t may[MEMBERS] = {21, 18, 7, 7, 10, 14, 0};
     void *zmq = zmq_ctx_new();
     open_members(&arena, zmq, members);

@@ -395,8 +395,8 @@ static double broker_cpu_s(const struct arena *arena)
     return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
 
-/* What is left of the honest client's pace. In turns, so that what else the machine does meets
- * both. */
+/* Measures what is left of the honest client's pace, in turns, so that other work of the machine
+ * meets both. */
 static struct honest_ratios measure_under(const char *name, attack *run,
                                           struct attack_context *context, struct arena *arena)
 {
@@ -466,7 +466,7 @@ START_TEST(honest_clients_are_served_under_attack)
 }
 END_TEST
 
-/* What the owner's Hello is answered on a connection of its own. */
+/* Returns the answer to the owner's Hello on a connection of its own. */
 static uint16_t answer_to_hello(const struct arena *arena)
 {
     void *zmq = zmq_ctx_new();
@@ -546,7 +546,7 @@ int main(void)
     TCase *tests = tcase_create("pace");
     tcase_set_timeout(noise, 240);
     tcase_set_timeout(tests, 240);
-    /* What the broker's sanitizer keeps back of freed memory is none of its growth. */
+    /* Freed memory that the broker's sanitizer keeps back is no growth of the broker. */
     if (sodium_init() < 0 || setenv("ASAN_OPTIONS", "quarantine_size_mb=8", 1) != 0) {
         return EXIT_FAILURE;
     }

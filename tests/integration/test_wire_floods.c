@@ -23,7 +23,7 @@
 
 enum { CROWD_EACH = 500 }; /* devices of one provider, each of a kind of its own: below its limit */
 
-/* With sanitizers a step takes many times as long, so that there are fewer in a second. */
+/* Sanitizers make a step many times as long, so fewer fit into a second. */
 #ifdef __SANITIZE_ADDRESS__
 #define STEPS "limits: {steps: 600000}\n"
 #else
@@ -307,7 +307,7 @@ static void add_commands(struct floods *floods, const struct id128 *job)
     flood_add(floods, "results", MESSAGE_RESULTS, &results.base)->refused = REJECT_MALFORMED;
     flood_add(floods, "submit-job, immediate", MESSAGE_SUBMIT_JOB, &submission(0, ORDER_IOC)->base);
     flood_add(floods, "submit-job", MESSAGE_SUBMIT_JOB, &submission(1, ORDER_LIMIT)->base);
-    /* Of the operator's: the sender is none. */
+    /* The operator's request: the sender is none. */
     Bourse__V1__AccountsRequest accounts = BOURSE__V1__ACCOUNTS_REQUEST__INIT;
     flood_add(floods, "accounts", MESSAGE_ACCOUNTS_REQUEST, &accounts.base)->refused = REJECT_ROLE;
     Bourse__V1__Mint mint = BOURSE__V1__MINT__INIT;

@@ -66,7 +66,7 @@ static inline bool fixture_prepare(struct fixture *fixture, enum way way, struct
         return false;
     }
     if (way == WAY_SERVICE) {
-        /* Where no hierarchy may be written (a container), the tests run on rlimits. */
+        /* The tests run on rlimits where no hierarchy may be written (a container). */
         (void)cgroups_open(NULL, fixture->mark, uid, gid, &fixture->cgroups, problem);
     }
     (void)snprintf(fixture->tensor, sizeof fixture->tensor, "%s/tensor", fixture->folder);

@@ -345,7 +345,7 @@ START_TEST(a_task_is_a_program_of_its_own)
 }
 END_TEST
 
-/* What is left of a job keeps its numbers. */
+/* An output that is left of a job keeps its number. */
 START_TEST(a_number_that_was_kept_names_the_output)
 {
     struct fixture fixture;

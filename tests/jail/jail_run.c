@@ -1,4 +1,5 @@
-/* What the agent may expect of a jail: files in and out, streams, causes of failure, cancelling. */
+/* The tests say what the agent may expect of a jail: files in and out, streams, causes of failure,
+ * cancelling. */
 #include "fixture.h"
 
 #include "base/sha256.h"

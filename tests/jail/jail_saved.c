@@ -18,7 +18,7 @@ static void *tell(void *context)
     return NULL;
 }
 
-/* What a program leaves that runs `script` and is then told to end. */
+/* Returns what a program leaves that runs `script` and is then told to end. */
 static void leave(struct fixture *fixture, struct jail_request request, const char *script,
                   struct jail_reply *ret_reply)
 {

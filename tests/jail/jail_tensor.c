@@ -373,8 +373,8 @@ START_TEST(memory_that_the_kernel_counts_is_the_memory_limit)
 {
     struct fixture fixture = fixture_open(_i);
     static const char *const alike[] = {"freivalds", "a.npy", "b.npy", "b.npy", SEED, "64", NULL};
-    /* What the check allocates is allowed to the last byte: the program's own memory is too
-     * much. */
+    /* The check may allocate its own arrays to the last byte, but the program's memory is too much.
+     * */
     enum { COLUMNS = 100000, PAGES_BYTES = 65536 };
     uint64_t file_bytes = NPY_MATRIX_BYTES + sizeof(float) * COLUMNS;
     struct jail_limits tight = {.memory_bytes = seeded_check_bytes(1, 1, COLUMNS),
@@ -394,7 +394,7 @@ END_TEST
 
 #define ON_DISK "/tmp/bourse-jail-lent-XXXXXX"
 
-/* As the broker's store has it, to be read only. Takes the other over. */
+/* Makes the file as the broker's store has it, to be read only. Takes the other file over. */
 static struct file on_disk_named(struct file file, uid_t owner, mode_t mode, char name[])
 {
     char path[64];
@@ -584,7 +584,7 @@ START_TEST(what_is_mapped_counts_as_if_it_lay_in_the_folder)
 }
 END_TEST
 
-/* Until the process has mapped a file of on_disk. */
+/* Waits until the process has mapped a file of on_disk. */
 static void await_mapping(long pid)
 {
     char path[64];

@@ -343,7 +343,7 @@ static void self(void)
     must_fail("controlling terminal", open("/dev/tty", O_RDWR), 0);
 }
 
-/* What a former run left: in folders, in their attributes. */
+/* Removes what a former run left: in folders, in their attributes. */
 static void clean(char **own)
 {
     static const char *const folders[] = {"/work", "/tmp", "/dev/shm"};

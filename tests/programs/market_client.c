@@ -71,7 +71,7 @@ static struct bourse *connect_to(const char *market, const char *key, int timeou
     return bourse;
 }
 
-/* Whether a call that failed may have been heard by a broker that was killed. */
+/* Returns true when a call that failed may have been heard by a broker that was killed. */
 static bool is_silence(const struct bourse_error *error)
 {
     bool for_now = error->reject == REJECT_UNAVAILABLE || error->reject == REJECT_BUSY ||
@@ -79,7 +79,7 @@ static bool is_silence(const struct bourse_error *error)
     return error->status == BOURSE_UNREACHABLE || error->status == BOURSE_TIMED_OUT || for_now;
 }
 
-/* What subtask `index` of the job prints. */
+/* Writes the line that subtask `index` of the job prints. */
 static void expected_line(const struct record_job *job, uint32_t index, char *text, size_t capacity)
 {
     (void)snprintf(text, capacity, "%s %" PRIu32 "\n", job->name, index);
@@ -503,7 +503,7 @@ static void judge_end(const struct judge *judge, const struct record_job *job,
               job->subtasks_cancelled, job->charged_micro, (int)row->state, row->accepted,
               row->failed, row->cancelled, row->charged_micro);
     }
-    /* What runs is still answered for: until then the job is open, and says why it ends. */
+    /* A running subtask is answered for: until then the job is open, and says why it ends. */
     bool is_ending = !judge->final && row->state == BOURSE_OPEN && row->reason == REASON_CANCELLED;
     if (job->cancelled && row->state != BOURSE_WAS_CANCELLED && !is_ending) {
         wrong("the cancel of %s was acknowledged, and it is %s", job->id, row->state_text);
@@ -641,7 +641,7 @@ static void judge_mints(struct judge *judge)
     free(amounts.items);
 }
 
-/* What was acknowledged before the last sitting is still open: its end is awaited. */
+/* Awaits the end of jobs that were acknowledged before the last sitting and are still open. */
 static void await_all(struct judge *judge)
 {
     for (size_t i = 0; i < judge->record.job_count; i++) {

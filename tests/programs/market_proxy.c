@@ -243,7 +243,7 @@ static void hear(struct proxy *proxy)
 
 /* ---------------------------------------------------------------- the loop */
 
-/* Which of its events a direction waits for; the poll ends at the latest when a chunk is due. */
+/* A direction waits for these events; the poll ends at the latest when a chunk is due. */
 static void watch(const struct proxy *proxy, const struct pair *pair, int way, struct pollfd *polls,
                   int64_t *wake_ns)
 {

@@ -89,7 +89,7 @@ static bool has_rate(const struct slow *slow, uint32_t cell, enum rate rate)
     return rate == RATE_NONE || operations(slow, cell, rate) > 0;
 }
 
-/* What a resting bid pays: worth, rounded down, in two steps that each fit. */
+/* Returns what a resting bid pays: its worth, rounded down, in two steps that each fit. */
 static int64_t pays(const struct slow *slow, const struct book_bid *bid, uint32_t cell)
 {
     enum rate rate = slow->rates[bid->class_id];
@@ -246,7 +246,7 @@ static uint32_t used(const bool *is_used, uint32_t count)
     return sum;
 }
 
-/* What rests in it goes first, then the last reference to it. */
+/* The orders that rest in the cell go first, then the last reference to the cell. */
 static void remove_cell(struct slow *slow, struct book *book, uint32_t cell)
 {
     for (uint32_t i = 0; i < slow->shape.orders; i++) {
@@ -340,8 +340,8 @@ static struct book_order order_of(const struct slow_order *order)
     return order->is_ask ? asking : bidding;
 }
 
-/* What an order would meet that came now, whether or not it rests meanwhile; orders of its own
- * owner too, or without them. True: something. */
+/* Compares what an order would meet that came now, whether or not it rests meanwhile, with orders
+ * of its own owner and without. Returns true when it meets something. */
 static bool compare_match(const struct slow *slow, const struct book *book, uint32_t handle,
                           bool is_own_too)
 {
@@ -382,7 +382,7 @@ static bool skip_every_seventh(void *context, uint32_t handle)
     return handle % 7 == 0;
 }
 
-/* Whom an ask at 0 goes to when it goes by ranks: each time other ones. */
+/* Compares who gets an ask at 0 that goes by ranks; the ranks differ each time. */
 static void compare_ranks(const struct slow *slow, const struct book *book, struct random *random,
                           const struct book_ask *ask)
 {

@@ -196,7 +196,7 @@ static struct exchange *reload(const struct model *model)
     return loaded;
 }
 
-/* But for where they lie, what both carry is the same. */
+/* Two effects are the same when all that they carry is, wherever it lies. */
 static bool same_effect(const struct exchange_effect *ours, const struct exchange_effect *theirs)
 {
     struct exchange_effect left = *ours;
@@ -297,7 +297,7 @@ START_TEST(a_random_market_keeps_its_promises)
 }
 END_TEST
 
-/* Else the markets above would watch over nothing. */
+/* The markets above would watch over nothing if no verdict came up. */
 START_TEST(random_markets_come_to_every_verdict)
 {
     static struct model model;

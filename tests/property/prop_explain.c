@@ -1,9 +1,8 @@
-/* What explain suggests is true: in random books, a job that waits is submitted anew with the
- * change, and fills at the price that was said. No smaller number of changes would have done; and
- * as many bids come before it as were counted. An ask is replaced to ask what was said, and is
- * filled at that; at no higher price would it be. Where bands come and go, what is suggested is
- * within them. And of bids of all types, where leases may be taken and asks of one's own stand:
- * what is foretold of one that is not there yet comes true when it comes. */
+/* The suggestions of explain are true. In random books a waiting job is submitted anew with the
+ * change and fills at the price that was said. No smaller number of changes would have done, and as
+ * many bids come before it as were counted. An ask is replaced to ask what was said, and is filled
+ * at that; at no higher price would it be. Bands that come and go hold the suggestion within them.
+ * A forecast of a bid of any type comes true when the bid comes, where leases may be taken, too. */
 #include "base/random.h"
 #include "exchange/lifecycle.h"
 #include "exchange/view/listings.h"
@@ -115,7 +114,7 @@ static void any_device(struct random *random, struct known_device *device)
     device->max_term_ns = random_below(random, 2) == 0 ? 0 : terms_ns[random_below(random, TERMS)];
 }
 
-/* Of one account, all at once; most of them are then asked for. */
+/* Places offers of one account, all at once; most of them are then asked for. */
 static void any_offers(struct random *random, uint32_t owner, uint32_t count)
 {
     struct exchange_device devices[DEVICES_MOST];
@@ -323,7 +322,7 @@ static bool would_fill(struct id128 instead, const struct wish *wish,
     return fills;
 }
 
-/* Whether some change of one thing would have done, found by trying all there are. */
+/* Returns true when some change of one thing would have done, found by trying all of them. */
 static bool one_change_fills(struct id128 job, const struct wish *wish)
 {
     struct requirement needs;
@@ -369,7 +368,7 @@ static bool device_fits(const struct known_device *device, const struct known_jo
            (job->rate == RATE_NONE || rate_of(job->rate, device->attributes, device->count) > 0);
 }
 
-/* What its limit comes to on a device, in parts of RATE_UNIT of a micro-credit. */
+/* Returns what the limit comes to on a device, in parts of RATE_UNIT of a micro-credit. */
 static int128 worth_on(const struct known_device *device, const struct known_job *job)
 {
     return job->rate == RATE_NONE
@@ -378,7 +377,7 @@ static int128 worth_on(const struct known_device *device, const struct known_job
                             rate_of(job->rate, device->attributes, device->count));
 }
 
-/* Whether it wants more lanes than it has. */
+/* Returns true when the job wants more lanes than it has. */
 static bool wants_more(const struct known_job *job)
 {
     struct exchange_job_row row = job_row(job->id);
@@ -439,8 +438,8 @@ static void check_waiting(struct id128 id, const struct wish *wish)
     }
     const struct exchange_smallest_change *smallest_change = &why.smallest_change;
     keep();
-    /* What the limit of an order without a cap becomes depends on more than is kept of it: it is
-     * told a cap. */
+    /* The limit of an order without a cap depends on more than is kept of the order, so the order
+     * gets a cap. */
     bool one_fills = wish->cap_micro >= 0 && one_change_fills(id, wish);
     ck_assert_msg(!one_fills || smallest_change->count == 1 || known.has_own, "%u changes",
                   smallest_change->count);
@@ -533,8 +532,8 @@ static bool has_leases(struct id128 job)
     return exchange_leases(market.exchange, &job, &row, 1) > 0;
 }
 
-/* As it is, it would be taken by bands that came after it: else its change would be refused for
- * what did not change. */
+/* Returns true when the bands in force would take the job as it is. Otherwise its change would be
+ * refused for what did not change. */
 static bool would_be_taken(struct id128 instead, const struct wish *wish,
                            const struct requirement *needs)
 {
@@ -634,7 +633,8 @@ static bool is_same_kind(const struct known_device *a, const struct known_device
            memcmp(a->attributes, b->attributes, a->count * sizeof a->attributes[0]) == 0;
 }
 
-/* Of equals the earlier one: known devices stand in the order of their asks. */
+/* Returns true when `a` comes first. The earlier of equals does: known devices stand in the order
+ * of their asks. */
 static bool is_first(const struct known_device *a, const struct known_device *b, enum rate rate)
 {
     int128 here =
@@ -669,7 +669,7 @@ static uint32_t slow_asks_ahead(uint32_t at)
     return ahead;
 }
 
-/* What the ask is filled at when it is replaced to ask that; -1: it is not. */
+/* Returns the price at which the ask is filled when it is replaced to ask that, or -1. */
 static int64_t fill_at(uint32_t at, struct id128 order, int64_t price_micro)
 {
     int64_t filled_at = -1;
@@ -880,7 +880,7 @@ START_TEST(what_is_foretold_comes_true)
     struct random random = random_seeded(1000 + (uint64_t)_i);
     suggested = alone = 0;
     started = taken = refused_own = refused_trade = whole_started = left_waiting = changed_type = 0;
-    /* In some seeds it takes more books until something is taken. */
+    /* Some seeds need more books until something is taken. */
     for (int i = 0; i < 2 * BOOKS || (taken == 0 && i < 6 * BOOKS); i++) {
         open_market();
         known.has_spot = true;

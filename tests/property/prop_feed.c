@@ -1,6 +1,6 @@
-/* Who follows the feed of a random market has its book: several readers, with pages of different
- * sizes and some lazier than others, put together what they are told, and it is what the exchange
- * lists; every fill is told once, in order, and bars add them up. */
+/* A follower of a random market's feed has its book. Several readers, with pages of different sizes
+ * and some lazier than others, put together what they are told, and the result is what the exchange
+ * lists. Every fill is told once, in order, and the bars add the fills up. */
 #include "exchange/view/feed.h"
 #include "tests/support/market_model.h"
 #include "tests/support/suite.h"

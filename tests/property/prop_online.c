@@ -43,7 +43,7 @@ static int128 finish_of(const struct online_lane *lane)
     return (int128)lane->load_ns + lane->takes_ns;
 }
 
-/* In fifths of the mean times the number of lanes: 6 is 20 % above, 4 below. */
+/* Returns the time in fifths of the mean times the number of lanes: 6 is 20 % above, 4 below. */
 static int fifths(const struct online_lane *lanes, size_t count, size_t lane)
 {
     int128 sum = 0;
@@ -239,7 +239,7 @@ static int take_all(struct run *run)
     return moves;
 }
 
-/* When all is done. Each time a lane falls idle others may take. */
+/* Returns when all is done. Each time a lane falls idle others may take its work. */
 static int64_t run_to_the_end(struct run run, bool takes, int *ret_moves)
 {
     for (;;) {

@@ -272,8 +272,8 @@ static void take_fills(struct pair *pair, const char *what)
     }
 }
 
-/* What rests can trade with nothing that rests, and what waits for all of it cannot have all of
- * it. */
+/* Resting orders cannot trade with each other, and an order that waits for all of its size cannot
+ * have all of it. */
 static void check_rest(struct pair *pair)
 {
     struct slow_market *slow = &pair->slow;
@@ -611,7 +611,7 @@ static void place(struct pair *pair)
     check_fills(pair, "an ask");
 }
 
-/* What the fills of the last command are, when the slow market has come to where it settles. */
+/* Compares the fills of the last command when the slow market has settled. */
 static void settle(struct pair *pair, const char *what)
 {
     if (goes_by_turns(pair)) {

@@ -40,8 +40,8 @@ static void work_fini(struct work *work)
 
 /* ---------------------------------------------------------------- random work */
 
-/* Of a seed, `values[1]`: the same shape for each batch, in which some costs grow with the batch
- * and some do not. */
+/* Makes work from a seed, `values[1]`: the same shape for each batch, in which some costs grow with
+ * the batch and some do not. */
 static enum steps_status make_random(const int64_t *values, struct steps **ret_steps,
                                      struct problem *ret_problem)
 {
@@ -333,7 +333,7 @@ static double kept_of(const struct work *work, uint32_t step)
     return fmax(kept, 0);
 }
 
-/* What a device has between one event and the next. */
+/* Returns what a device holds between one event and the next. */
 static double held_at(const struct work *work, const struct plan *plan, uint32_t device,
                       double at_s)
 {
@@ -481,8 +481,8 @@ static void check_singles(const struct work *work, const struct plan *plan)
     }
 }
 
-/* Of stages of a line: what a row does not work it waits, each device does one, and all of it
- * fits. */
+/* Checks the stages of a line: a row waits when it does not work, each device does one stage, and
+ * all of them fit. */
 static void check_line(const struct work *work, const struct plan *plan)
 {
     for (uint32_t i = 0; i < plan->row_count; i++) {
@@ -598,7 +598,7 @@ START_TEST(limits_are_kept_or_refused)
 }
 END_TEST
 
-/* What objectives are about, of a plan; below 0: not known. */
+/* Returns the figure that the objective is about; below 0: unknown. */
 static double measure_of(const struct plan *plan, const struct plan_input *input,
                          enum plan_objective objective)
 {
@@ -668,8 +668,8 @@ START_TEST(no_objective_is_beaten_by_the_plan_of_another)
 }
 END_TEST
 
-/* What the plan of some objective meets can be met for each of which the figures are known, and
- * within it none is worse than that plan: it has been found. */
+/* The plan of some objective meets figures that each objective of known figures can meet. Within
+ * these figures no plan is worse than that one, because that one was found. */
 static unsigned hold_to(struct work *work, const struct plan *free_plan, uint64_t seed,
                         enum plan_objective of)
 {
@@ -722,7 +722,7 @@ START_TEST(what_a_plan_meets_is_not_refused_and_makes_none_worse_than_it)
 }
 END_TEST
 
-/* Without each device in turn: what is left is no better for any objective. */
+/* One device less in turn: the rest is no better for any objective. */
 START_TEST(a_device_more_makes_no_plan_worse)
 {
     unsigned helped = 0;
@@ -780,7 +780,7 @@ static void catalogued_fini(struct catalogued *work)
     device_set_destroy(&work->set);
 }
 
-/* What is usual, or less, of a preset where there are some. */
+/* Draws the usual values of a preset, or fewer, where there are presets. */
 static void draw_values(struct catalogued *work, struct random *dice)
 {
     const struct template *template = work->template;

@@ -117,7 +117,7 @@ static void add_machine(struct device_set *set, uint32_t host, const struct mach
     }
 }
 
-/* Of the forms single and split: without effort for others. */
+/* Returns the answer of the forms single and split, without effort for others. */
 static struct answer answer_of(const struct work *work)
 {
     CLEANUP(device_set_destroy) struct device_set *set = device_set_create();
@@ -156,7 +156,7 @@ static struct answer answer_of(const struct work *work)
     return answer;
 }
 
-/* What a row does not work it waits, and what goes into it comes over the transfers. */
+/* A row waits when it does not work, and its inputs come over the transfers. */
 static void check_rows(const struct plan *plan)
 {
     ck_assert(plan->bound <= plan->total.merit * (1 + near));

@@ -141,7 +141,7 @@ static void check_team(const struct work *work, const struct plan *plan, uint32_
     }
 }
 
-/* How many teams there are. */
+/* Returns how many teams there are. */
 static unsigned check_plan(const struct work *work, const struct plan *plan)
 {
     unsigned teams = 0;

@@ -108,7 +108,8 @@ static double fastest(const struct device_profile *profile)
     return most;
 }
 
-/* Of a row whose steps are whole: all that it moves and computes, by known figures. */
+/* Returns what a row of whole steps takes at least: all that it moves and computes, by known
+ * figures. */
 static double least_of(const struct work *work, const struct plan_row *row)
 {
     const struct device_profile *profile = work->devices[row->device].cost->profile;

@@ -76,7 +76,7 @@ static void write_entry(struct recording *recording)
     head->count = 0;
 }
 
-/* What a signature worker says of the message in `entry`. */
+/* Returns what a signature worker says of the message in `entry`. */
 static bool passes(struct recording *recording, const struct entry_command *entry)
 {
     if (!entry_is_message(entry)) {
@@ -110,7 +110,7 @@ static void write_corpus(const struct recording *recording, const char *target, 
     assert(write_file(path, bytes, length));
 }
 
-/* Of each type of message the longest body of those that are short: it says most. */
+/* Keeps the longest body of each type among those that are short: it covers most. */
 static void keep_body(const struct recording *recording, const struct entry_command *entry)
 {
     enum { BODY_MOST = 400 };

@@ -204,7 +204,8 @@ static bool is_group(enum requirement_op op)
     return op == REQUIREMENT_AND || op == REQUIREMENT_OR;
 }
 
-/* Of any length, but such that a device may have more, and less: what none ever has is refused. */
+/* Draws a number of any length such that a device may have more, and less: a value that no device
+ * ever has is refused. */
 static int64_t any_number(struct random *random, const char *field)
 {
     if (strcmp(field, "isolation") == 0 || strcmp(field, "trust") == 0) {
@@ -216,7 +217,7 @@ static int64_t any_number(struct random *random, const char *field)
     return (int64_t)(1 + drawn % largest);
 }
 
-/* Of any field and a value of its type, as a reader makes it. */
+/* Makes a predicate of any field and a value of its type, as a reader makes it. */
 static struct requirement_node any_predicate(struct random *random)
 {
     static const char *const texts[] = {"eu west", "a\"b\\", "x86_64", "and", "\xc3\xa4", "not"};

@@ -95,7 +95,7 @@ static uint32_t free_slots(void)
     return count;
 }
 
-/* For a slot-hour of that device, which are numbered from 1. */
+/* Returns the limit for a slot-hour of that device; devices are numbered from 1. */
 static int64_t limit_on(const struct seen_job *job, uint32_t device)
 {
     const int64_t band = 10 * price;
@@ -149,7 +149,7 @@ static void check_given(const struct seen_job *job, const struct exchange_work *
     }
 }
 
-/* What becomes of the checkpoint by that result, and whether it is paid. */
+/* Follows what the result does to the checkpoint, and returns true when the result is paid. */
 static bool is_paid(struct seen_job *job, const struct exchange_work *work, uint8_t outcome,
                     uint32_t bytes)
 {
@@ -345,7 +345,8 @@ static struct id128 asked_with(const struct seen_job *job, int64_t limit_micro)
     return job->id;
 }
 
-/* Whether the job takes a lease when it is replaced to bid that; all is then as it was. */
+/* Returns true when the job takes a lease once it is replaced to bid that; everything is then as
+ * before. */
 static bool takes_with(const struct seen_job *job, int64_t limit_micro)
 {
     const struct exchange_limits limits = exchange_limits_now(market.exchange);
@@ -370,9 +371,9 @@ static bool takes_with(const struct seen_job *job, int64_t limit_micro)
     return takes;
 }
 
-/* Of every job that is told a limit with which it takes a lease: the limit is above its own, the
- * job that is replaced to bid it gets a lease at once, and bidding one less it gets none. Each is
- * tried on a copy, and all is then as it was. */
+/* Checks every job that is told a limit with which it takes a lease. The limit is above its own.
+ * The job that is replaced to bid the limit gets a lease at once, and one that bids one less gets
+ * none. Each is tried on a copy, and everything is then as before. */
 static void check_named(void)
 {
     for (uint32_t i = 0; i < job_count; i++) {

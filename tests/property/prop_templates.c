@@ -27,7 +27,7 @@ static const struct template *template_of_round(int round)
     return template_at((size_t)round % template_count());
 }
 
-/* As often of any size as of another; the ends, too. */
+/* Draws any size as often as any other; the ends, too. */
 static int64_t any_value(struct random *random, const struct template_parameter *parameter)
 {
     uint64_t span = (uint64_t)parameter->most - (uint64_t)parameter->least;
@@ -180,9 +180,9 @@ START_TEST(any_values_give_steps_or_a_refusal)
 }
 END_TEST
 
-/* What is no size of the work: how it is cut, how seldom something is done, into how many frames
- * bits go. Of an encoder whose heads share its width more heads are smaller ones, and cosines and
- * sines are read for each element of one. */
+/* Returns false for a parameter that is no size of the work: how it is cut, how seldom something is
+ * done, into how many frames bits go. More heads of an encoder whose heads share its width are
+ * smaller heads, and cosines and sines are read for each element of one. */
 static bool is_size(const struct template_parameter *parameter)
 {
     static const char *const others[] = {"stages",     "checkpoint",  "patch",

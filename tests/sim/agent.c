@@ -103,7 +103,7 @@ static uint8_t draw_outcome(const struct agent *agent)
     return fails ? failures[draw(DICE_WORK, sizeof failures)] : OUTCOME_OK;
 }
 
-/* What it was sent with came through whole: an output of each that its subtask waited for. */
+/* Every input came through whole: an output of each subtask that this one waited for. */
 static void check_given(const struct agent *agent, const struct agent_work *work)
 {
     const Bourse__V1__Work *given = agent_session_inputs(agent->session, work);

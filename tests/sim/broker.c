@@ -200,7 +200,7 @@ void broker_forget(struct broker *broker)
 
 /* ---------------------------------------------------------------- the commit */
 
-/* As broker/storage/storage.c writes it. */
+/* Writes the entry as broker/storage/storage.c does. */
 static size_t write_entry(struct inner *inner, const struct group *group)
 {
     struct entry_head head = {.count = group->command_count,
@@ -222,7 +222,7 @@ static size_t write_entry(struct inner *inner, const struct group *group)
     return length;
 }
 
-/* As broker/storage/storage.c has it: in the transaction of the entry. */
+/* Offers acts in the transaction of the entry, as broker/storage/storage.c does. */
 static void offer_acts(const struct group *group, const struct hash32 *chain)
 {
     struct act *acts = calloc(group->effects.count + 1, sizeof *acts);
@@ -356,7 +356,7 @@ static void follow(struct inner *inner)
     }
 }
 
-/* From the snapshot on its disk, if there is one, or from nothing. */
+/* Loads the snapshot on the broker's disk, if there is one; otherwise it begins with nothing. */
 static void load(struct inner *inner)
 {
     const struct broker *broker = inner->broker;
@@ -380,8 +380,8 @@ static void load(struct inner *inner)
 
 /* ---------------------------------------------------------------- snapshots */
 
-/* As broker/storage/snapshots.c: a second exchange from the last snapshot and the entries after it,
- * compared. */
+/* Makes a snapshot as broker/storage/snapshots.c does: a second exchange, from the last snapshot
+ * and the entries after it, is compared. */
 static void make_snapshot(struct broker *broker, const struct snapshot_mark *mark)
 {
     struct problem problem = {.text = ""};
@@ -597,7 +597,7 @@ static bool keep_secrets(void *context, const struct epoch_secrets *secrets)
     return true;
 }
 
-/* Of an epoch that another broker began, only that one knows the secret. */
+/* No other broker than the one that began an epoch knows its secret. */
 static void recall_secrets(struct broker *broker)
 {
     struct inner *inner = broker->inner;
@@ -624,7 +624,7 @@ static void *run_look(void *argument)
     return NULL;
 }
 
-/* Whether the log has had no leader worth the name for long enough. */
+/* Returns true when the log has had no leader worth the name for long enough. */
 static bool should_lead(const struct broker *broker, int64_t *silent_since_ns)
 {
     if (broker->wants_to_lead || net_leader_is_gone()) {

@@ -45,8 +45,9 @@ void broker_crash(struct broker *broker);
 /* A message of a connection arrived at its port. */
 void broker_hears(struct broker *broker, uint32_t route, const struct key32 *client,
                   const uint8_t *bytes, size_t length);
-/* Where it stands, and its state there; false while it starts, or has applied what is not
- * committed: while it was stopped another may have taken over, and written something else there. */
+/* Says where the broker stands, and its state there. Returns false while the broker starts, or has
+ * applied commands that are not committed. Another may have taken over while it was stopped, and
+ * written something else there. */
 bool broker_state(struct broker *broker, uint64_t *ret_command, struct hash32 *ret_state);
 /* Its disk is gone too. */
 void broker_forget(struct broker *broker);

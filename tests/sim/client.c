@@ -52,7 +52,7 @@ static void send_request(struct client *client, struct client_request *request)
     process_leave(before);
 }
 
-/* What is without an answer and not on its way: again. */
+/* Sends requests again that have no answer and are not on their way. */
 static void ask_again(struct client *client)
 {
     for (size_t i = 0; i < client->request_count; i++) {
@@ -309,9 +309,9 @@ void client_repeats(struct client *client)
 /* The exchange remembers the last 256 refusals of an account, and not each is heard. */
 enum { REFUSALS_REMEMBERED = 128 };
 
-/* Whether no other copy of what was so refused may be accepted: the exchange judged it, and
- * remembers. The codes before NOT_FOUND are of the door: they concern the bytes of one copy, or the
- * sender and the moment. */
+/* Returns true when no other copy of the refused request may be accepted: the exchange judged the
+ * request, and remembers. Codes before NOT_FOUND come from the gateway: they concern the bytes of
+ * one copy, or the sender and the moment. */
 static bool is_final(const struct client *client, const struct client_request *request)
 {
     return request->reject >= REJECT_NOT_FOUND && request->type != MESSAGE_JOIN &&
@@ -363,7 +363,7 @@ static void on_rejected(struct client *client, const struct consumer_event *even
     }
     request->is_pending = false;
     uint64_t index;
-    /* Of an early one a copy may have been refused, which nobody remembers, before another was
+    /* A copy of an early request may have been refused, which nobody remembers, before another was
      * accepted. */
     if (request->type == MESSAGE_JOIN && !request->is_early && request->fate == FATE_OPEN &&
         !may_try_again(event->reject) &&
@@ -459,7 +459,7 @@ static void send_all(struct client *client)
     }
 }
 
-/* As consumer/client/join.c: a session that began without an account stays without one. */
+/* Does as consumer/client/join.c: a session that began without an account stays without one. */
 static bool renew_session(struct client *client)
 {
     consumer_session_destroy(&client->session);

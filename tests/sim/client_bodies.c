@@ -1,5 +1,5 @@
-/* What clients ask for: bodies of requests, drawn from the seed of each, so that they are the same
- * in every life. */
+/* The bodies of clients' requests are drawn from the seed of each request, so they are the same in
+ * every life. */
 #include "base/rate.h"
 #include "base/sha256.h"
 #include "exchange/exchange.h"
@@ -157,8 +157,8 @@ static bool put_checks(struct random *dice, struct more *more, Bourse__V1__Submi
     return true;
 }
 
-/* How its bids are filled: mostly what such a job may have. And how often its leases may be taken
- * from it. */
+/* Draws how the job's bids are filled, mostly in a way that such a job may have, and how often its
+ * leases may be taken. */
 static void put_terms(struct random *dice, Bourse__V1__SubmitJob *body)
 {
     const bool is_plain = body->graph == NULL && body->n_parts < 2;

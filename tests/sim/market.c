@@ -173,7 +173,7 @@ static void name_client(char *ret_name, size_t size, unsigned i)
                    i);
 }
 
-/* For one or two members, at hours that are near. */
+/* Draws one or two members, at hours that are near. */
 static void draw_conditions(struct agent_conditions *conditions)
 {
     const uint32_t now_min = (uint32_t)(clock_wall_ns() / SIM_S / 60 % HOURS_DAY_MIN);
@@ -563,7 +563,7 @@ static void reopen_market(void)
     }
 }
 
-/* What is not right yet; 0: all is. */
+/* Returns how much is not right yet; 0: everything is. */
 static size_t unfinished(bool tells)
 {
     size_t count = 0;

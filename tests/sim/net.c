@@ -128,7 +128,7 @@ static void arrive_there(void *context, uint64_t a, uint64_t b)
     if (stands(connection)) {
         broker_hears(connection->broker, parcel->connection, &connection->peer->transport,
                      parcel->bytes, parcel->length);
-        /* What it was is lost, and as on any stream its connection goes with it. */
+        /* The parcel's content is lost, and its connection goes with it, as on any stream. */
         connection->is_open = !parcel->is_garbled;
     }
     sim_free(parcel);
@@ -158,7 +158,7 @@ static void arrive_here(void *context, uint64_t a, uint64_t b)
     sim_free(parcel);
 }
 
-/* When a message sent now arrives; INT64_MAX: never. */
+/* Returns when a message sent now arrives; INT64_MAX: never. */
 static int64_t arrival(int64_t *latest_ns, int64_t cut_until_ns, bool cut_holds)
 {
     int64_t at =

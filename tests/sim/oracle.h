@@ -15,7 +15,7 @@
 struct broker;
 
 void oracle_start(struct journal_log *log, const struct exchange_limits *limits);
-/* Who connects as `account`. */
+/* The key `transport` connects as `account`. */
 void oracle_knows(uint32_t account, const struct key32 *transport);
 /* Somebody who has no account yet and may be invited. */
 void oracle_expects(const struct key32 *key, const struct key32 *transport);
@@ -31,9 +31,10 @@ void oracle_sends(const struct peer *peer, const uint8_t *bytes, size_t length);
 void oracle_answers(const struct broker *broker, const uint8_t *bytes, size_t length);
 /* A broker starts to serve: it opens the audit log. */
 void oracle_serves(void);
-/* What a broker writes into the audit log in the transaction of the entry with this chain hash. */
+/* A broker writes these acts into the audit log in the transaction of the entry with this chain
+ * hash. */
 void oracle_offers_acts(const struct hash32 *chain, const struct act *acts, size_t count);
-/* What a broker writes there of refusals. */
+/* A broker writes these counts of refusals there. */
 void oracle_refuses(const struct refusal_count *refused, size_t count, int64_t log_ns);
 /* A broker's state after `command`; must be the reference's when it was there. */
 void oracle_compare(uint64_t command, const struct hash32 *state, const char *what);

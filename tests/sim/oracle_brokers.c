@@ -1,5 +1,5 @@
-/* What brokers say and are: nothing leaves one before the log has it (D2), and its state is the
- * reference's. */
+/* The oracle watches what brokers say and are: nothing leaves one before the log has it (D2), and
+ * its state is the reference's. */
 #include "tests/sim/oracle_models.h"
 
 #include "protocol/codec.h"

@@ -72,7 +72,7 @@ int64_t oracle_price_between(const struct seen_bid *bid, const struct seen_ask *
                : oracle_limit_in(bid, &oracle.devices.items[ask->device]);
 }
 
-/* By price, and where the bid is by value, by price for a unit of work; then by time. */
+/* The better ask has the better price (by value: for a unit of work), then the earlier time. */
 static bool is_better_ask(const struct seen_bid *bid, const struct seen_ask *ask,
                           const struct seen_ask *than)
 {
@@ -81,7 +81,8 @@ static bool is_better_ask(const struct seen_bid *bid, const struct seen_ask *ask
     return price < other || (price == other && ask->sequence < than->sequence);
 }
 
-/* By what a slot-hour of the device is worth to them, before that is rounded; then by time. */
+/* The better bid gives more for a slot-hour of the device, before rounding; then the earlier one is
+ * better. */
 static bool is_better_bid(const struct seen_device *device, const struct seen_bid *bid,
                           const struct seen_bid *than)
 {
@@ -102,8 +103,7 @@ static void check_priority(const struct seen_bid *bid, const struct seen_ask *ch
             continue;
         }
         const struct seen_ask *other = &oracle.asks.items[oracle.devices.items[i].ask - 1];
-        /* What the job could pay for the chosen one, it could pay for another at no higher
-         * price. */
+        /* A job that could pay for the chosen ask could pay for another at no higher price. */
         bool is_payable = oracle_price_between(bid, other) <= oracle_price_between(bid, chosen);
         if (other != chosen && is_payable && oracle_could_fill(bid, other) &&
             is_better_ask(bid, other, chosen) &&
@@ -124,7 +124,7 @@ static int64_t term_costs(const struct seen_bid *bid, int64_t price)
     return (int64_t)(((wide)price * bid->width * bid->term_ns + HOUR_NS - 1) / HOUR_NS);
 }
 
-/* Whether the part would take one more lane at this price, beyond doubt. */
+/* Returns true when the part would take one more lane at this price, beyond doubt. */
 static bool surely_wants(const struct seen_bid *bid, const struct exchange_job_row *row,
                          const struct exchange_part_row *part, uint32_t lanes, int64_t price)
 {
@@ -162,7 +162,7 @@ void oracle_look_at_jobs(void)
     }
 }
 
-/* Whether it could buy at all, and lane by lane. */
+/* Returns true when the part could buy at all, lane by lane. */
 static bool is_buying(const struct seen_bid *bid)
 {
     const struct seen_job *job = &oracle.jobs.items[bid->job];
@@ -184,8 +184,8 @@ static bool wanted_before(const struct seen_bid *bid, int64_t price)
     return surely_wants(bid, &job->row_before, &bid->row_before, bid->lanes_before, price);
 }
 
-/* Whether checks had their turn in this command and gave it back: when its lanes came to choose,
- * others had taken all that this referee may judge. */
+/* Returns true when checks had their turn in this command and gave it back: when their lanes came
+ * to choose, others had taken all that this referee may judge. */
 static bool gave_back(const struct seen_bid *bid)
 {
     for (uint32_t i = oracle.first_new_lease; bid->is_checks && i < oracle.leases.count; i++) {

@@ -49,7 +49,8 @@ struct seen_subtask *oracle_subtask_of(const struct ledger_record *record)
     return job->graph == NULL ? NULL : &job->graph->subtasks[record->index];
 }
 
-/* What was never started before: what comes back goes first of all. */
+/* Checks the rank of a subtask that was never started before: one that comes back goes first of
+ * all. */
 static void check_rank(const struct seen_graph *graph, const struct seen_bid *bid, uint32_t index)
 {
     const struct seen_subtask *chosen = &graph->subtasks[index];

@@ -1,6 +1,6 @@
-/* Who may become a member: an account is opened by the genesis or by a JOIN that brings the token
- * of an invitation that stands, with its roles and its credits, and an invitation is spent by the
- * first of them. */
+/* The oracle watches who becomes a member. An account is opened by the genesis, or by a JOIN with
+ * the token of an invitation that stands, with its roles and its credits. The first such JOIN
+ * spends the invitation. */
 #include "tests/sim/oracle_models.h"
 
 #include "base/sha256.h"
@@ -76,7 +76,7 @@ void oracle_on_invite(const struct exchange_command *command)
     oracle.invitations.items[place].invite = command->invite;
 }
 
-/* What the records of this command give to `account`. */
+/* Returns what the records of this command give to `account`. */
 static int64_t given_to(uint32_t account)
 {
     int64_t given = 0;

@@ -235,7 +235,7 @@ void oracle_on_ask(const struct exchange_command *command, const struct ledger_r
 void oracle_on_cancel(const struct ledger_record *record);
 void oracle_on_advertise(const struct exchange_command *command);
 
-/* What it gives for a slot-hour of the device; 0 where that has no such rate. */
+/* Returns what the bid gives for a slot-hour of the device; 0 where the device has no such rate. */
 int64_t oracle_limit_in(const struct seen_bid *bid, const struct seen_device *device);
 bool oracle_is_for(const struct seen_ask *ask, uint32_t account);
 bool oracle_is_open(const struct seen_ask *ask); /* at its hours */
@@ -296,7 +296,7 @@ void oracle_on_held(const struct exchange_command *command, const struct ledger_
 void oracle_check_verdict(const struct ledger_record *record); /* of a result that was held */
 /* Nothing counts whose output is not stored. */
 void oracle_check_stored(const struct ledger_record *record);
-/* Whether all that waits for a check in the job is of that provider's making, or may be. */
+/* Returns true when all that waits for a check in the job is, or may be, that provider's work. */
 bool oracle_is_referee(uint32_t account);
 bool oracle_made_all(const struct seen_bid *bid, uint32_t provider);
 bool oracle_may_not_check(const struct seen_bid *bid, uint32_t provider);
@@ -313,7 +313,7 @@ void oracle_check_money(void);
 void oracle_check_charge(struct seen_lease *lease, const struct ledger_record *record);
 
 /* oracle_members.c */
-/* Whose connection a command came by; NULL: nobody's that we know. */
+/* Returns the key whose connection a command came by, or NULL when the oracle knows none. */
 const struct key32 *oracle_sender(const struct exchange_command *command);
 void oracle_on_invite(const struct exchange_command *command);
 void oracle_on_account(const struct exchange_command *command, const struct ledger_record *record);

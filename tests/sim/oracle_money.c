@@ -1,4 +1,4 @@
-/* What the ledger records say of money: balances of our own from them, and charges to the last
+/* The oracle keeps balances of its own from the ledger records, and checks charges to the last
  * micro-credit (P1, P2). */
 #include "tests/sim/oracle_models.h"
 

@@ -1,4 +1,4 @@
-/* What was asked of the market, as the commands said it: jobs and their bids, devices, asks. */
+/* The oracle keeps what the commands asked of the market: jobs and their bids, devices, asks. */
 #include "tests/sim/oracle_models.h"
 
 #include <inttypes.h>
@@ -63,7 +63,7 @@ static void check_notional(int64_t price, uint64_t slots, int64_t term_ns, int64
     }
 }
 
-/* Of one that comes or gets another place; by value it counts with the highest price. */
+/* Checks a bid that comes or gets another place; by value it counts with the highest price. */
 static void check_bid(const struct seen_bid *bid)
 {
     const uint32_t subtasks = bid->end - bid->first;

@@ -1,11 +1,11 @@
-/* Whether what the exchange gives as the reason of an open job is true by our own books. */
+/* The oracle checks by its own books whether the exchange gives a true reason for an open job. */
 #include "tests/sim/oracle_models.h"
 
 #include "matching/book.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
 
-/* Whether the reason that the exchange gives for an open job is true of this part, by our own
+/* Returns true when the exchange's reason for an open job is true of this part, by the oracle's own
  * books. */
 static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
 {
@@ -111,8 +111,8 @@ static bool has_maker(const struct seen_bid *bid, uint32_t index)
     return has;
 }
 
-/* Whether a subtask that was judged waits, and all who could make it are among its judges. The job
- * has a minute to notice; one that lasts does not end, and has to. */
+/* Returns true when a judged subtask waits and all who could make it are among its judges. The job
+ * has a minute to notice. One that lasts does not end, and has to. */
 static bool lacks_maker(const struct seen_job *job)
 {
     static uint8_t states[LIMIT_GRAPH_SUBTASKS];

@@ -10,7 +10,7 @@
 
 enum { ROWS = 4096, PROMISED = 4 }; /* state of a lease, as the exchange's rows say it */
 
-/* What is not told that it begins follows another lease, which the next effect is about. */
+/* A lease whose begin is not told follows another lease, which the next effect is about. */
 struct seen_lease *oracle_taken_by(const struct ledger_record *record,
                                    const struct exchange_effect *next)
 {
@@ -139,8 +139,8 @@ void oracle_on_withdraw(const struct exchange_effect *effect)
     }
 }
 
-/* Of what was taken, before its notice is over: only when no work of it is left that its agent has
- * as far as anybody knows. */
+/* Checks a lease that was taken, before its notice is over. It ends only when its agent has no work
+ * of it left, as far as anybody knows. */
 void oracle_check_notice(const struct seen_lease *lease, uint32_t reason)
 {
     if (reason != LEASE_END_PREEMPTED || lease->has_ended) {
@@ -165,8 +165,8 @@ void oracle_check_notice(const struct seen_lease *lease, uint32_t reason)
     }
 }
 
-/* By the exchange's own word, since nobody is told: of who was promised slots and bids no more, or
- * whose provider went. */
+/* Returns true when the lease still stands by the exchange's own word. Nobody is told when a holder
+ * that was promised slots bids no more, or when a provider went. */
 static bool still_stands(const struct seen_lease *lease)
 {
     const struct id128 *job = &oracle.jobs.items[oracle.bids.items[lease->bid].job].id;

@@ -191,7 +191,7 @@ static uint64_t run_all(const struct options *options, struct tally *tally)
     return failed;
 }
 
-/* What was seen; false when many seeds did not show some of it. */
+/* Prints what was seen; returns false when many seeds did not show some of it. */
 static bool tell_seen(const struct tally *tally, uint64_t seeds)
 {
     bool good = true;

@@ -51,7 +51,8 @@ static inline ProtobufCBinaryData view(const void *bytes, size_t length)
     return (ProtobufCBinaryData){length, (uint8_t *)(uintptr_t)bytes};
 }
 
-static inline void play_start(struct play *play)
+/* `most` is results_per_signature of the session. */
+static inline void play_start_signing(struct play *play, uint32_t most)
 {
     static const uint8_t seed[32] = {5};
     ck_assert_int_ge(sodium_init(), 0);
@@ -60,7 +61,8 @@ static inline void play_start(struct play *play)
                                           .program = "test 1",
                                           .cluster = cluster,
                                           .dice = {{9}},
-                                          .can_store_again = true};
+                                          .can_store_again = true,
+                                          .results_per_signature = most};
     play->session = agent_session_create(&config);
     static const struct attribute attributes[] = {{.name = "kind", .is_text = true, .text = "cpu"},
                                                   {.name = "memory", .number = 1 << 30}};
@@ -72,6 +74,11 @@ static inline void play_start(struct play *play)
     struct agent_ask ask = {.device = device, .slots = 4, .price_micro = 100000};
     ck_assert_int_eq(agent_session_offer(play->session, play->now_ns, &offered, 1, &ask, 1),
                      AGENT_OK);
+}
+
+static inline void play_start(struct play *play)
+{
+    play_start_signing(play, 0);
 }
 
 static inline void forget_seen(struct play *play)

@@ -30,7 +30,7 @@ void arena_join(struct arena *arena, struct broker_client *client, const struct 
                 const char *name, uint32_t roles);
 long arena_resident_kib(const struct arena *arena);
 
-/* What the owner has, and how long the log is: both stay as they were. */
+/* The state holds the owner's money and the log's length: both stay as they were. */
 struct arena_state {
     int64_t available_micro;
     uint64_t tree_size;

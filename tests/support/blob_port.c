@@ -158,7 +158,7 @@ static void end_stream(struct port *port, const struct router_message *message,
     answer_stored(port, message, request, put, blob, NULL);
 }
 
-/* For the ticket of a stream, its end, which goes away here. */
+/* Ends a stream for its ticket; the end goes away here. */
 static void hand_end(struct port *port, int file_port, const struct descriptor_asker *asker,
                      uint8_t number)
 {

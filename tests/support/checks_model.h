@@ -44,13 +44,13 @@ struct checks_model {
 /* Reads one effect of `command`; NULL, or what is wrong. Out of memory aborts. */
 const char *checks_model_read(struct checks_model *model, const struct exchange_command *command,
                               const struct exchange_effect *effect);
-/* Whether the account has judged that subtask of the job, and so is never sent it. */
+/* Returns true when the account has judged that subtask of the job, and so is never sent it. */
 bool checks_model_bars(const struct checks_model *model, const struct id128 *job, uint32_t index,
                        uint32_t account);
 bool checks_model_was_judged(const struct checks_model *model, const struct id128 *job,
                              uint32_t index); /* by anybody */
-/* Whether the account has judged a subtask of the job, so that it may have nothing to make there;
- * and whether it may judge something that is held of the job. */
+/* Two questions about an account: whether it has judged a subtask of the job, so that it may have
+ * nothing to make there, and whether it may judge something that is held of the job. */
 bool checks_model_judged(const struct checks_model *model, const struct id128 *job,
                          uint32_t account);
 bool checks_model_may_judge(const struct checks_model *model, const struct id128 *job,

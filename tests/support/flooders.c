@@ -306,7 +306,7 @@ static void run_flood(const struct attack_context *context)
     }
 }
 
-/* What one of them is answered. */
+/* Returns the type of the answer to one of them. */
 static enum message_type answer_to(const struct arena *arena, const struct flood *flood,
                                    const struct identity *key, enum reject_code *ret_code)
 {
@@ -379,8 +379,9 @@ void flood_pace_alone(struct flood_victim *victim)
         (int64_t)(4 * HONEST_WINDOW_MS * NS_PER_MS / honest_median(counts, HONEST_WINDOWS));
 }
 
-/* What the flood left in the broker's queues is none of the sink's: the next window begins when the
- * victim is served at once again, or the broker has had its time for that. */
+/* Waits until the flood's messages have left the broker's queues, so that they do not count for the
+ * sink. The next window begins when the victim is served at once again, or the broker has had its
+ * time. */
 static void wait_for_quiet(const struct flood_victim *victim)
 {
     enum { ANSWERS = 5, ANSWERS_MOST = 100, QUICK_MS = 10 };

@@ -32,10 +32,11 @@ void expect_refused(struct broker_client *client, enum message_type type,
 ProtobufCMessage *read_of(struct broker_client *client, enum message_type type,
                           const ProtobufCMessage *body);
 
-/* So many devices of two slots, each of the same `attributes` and the instrument cpu.test. */
+/* Advertises `count` devices of two slots, each with the same `attributes` and the instrument
+ * cpu.test. */
 void advertise(struct member *provider, uint32_t count, Bourse__V1__Attribute **attributes,
                size_t attribute_count);
-/* Both slots of one of them. */
+/* Asks for both slots of one of them. */
 void ask(struct member *provider, uint32_t device, int64_t price_micro, const struct id128 *order);
 /* A job of three subtasks that pays 1000 micro-credits a slot-hour for anything. */
 void bid(struct broker_client *client, const struct id128 *job);

@@ -62,7 +62,7 @@ struct exchange_command submit_of(uint32_t subtasks, int64_t budget_credits);
 struct id128 submit(uint32_t subtasks, int64_t budget_credits);
 void result_on(uint32_t provider, struct id128 device, struct id128 job, struct exchange_work work,
                uint8_t outcome, int64_t busy_ns);
-/* On the device of `offer`. */
+/* Sends a result of the device of `offer`. */
 void result(uint32_t provider, struct id128 job, struct exchange_work work, uint8_t outcome,
             int64_t busy_ns);
 /* SUSPECT, RETURNED or GOODBYE. */

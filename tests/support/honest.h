@@ -39,7 +39,7 @@ struct honest_ratios { /* under attack to without it */
      * attack's. */
     double wait;
 };
-/* Those of promise P24 are for --long; a build with sanitizers on a loaded machine keeps the
+/* Promise P24's bounds are for --long; a build with sanitizers on a loaded machine keeps the
  * others. */
 struct honest_ratios honest_bounds(void);
 bool honest_is_within(struct honest_ratios found, struct honest_ratios bounds);
@@ -63,11 +63,11 @@ typedef void attack(const struct attack_context *context);
 /* Runs the attack in a process of its own, and returns once it has begun. */
 pid_t attack_start(attack *run, struct attack_context *context);
 void attack_stop(pid_t pid);
-/* In the attack: it is under way. */
+/* The attack calls this function when it is under way. */
 void attack_begun(const struct attack_context *context);
-/* In the attack: a millisecond of its own clock. */
+/* The attack calls this function for a millisecond of its own clock. */
 void attack_pace(void);
-/* In the attack: reads what has come. */
+/* The attack calls this function to read what has come. */
 void attack_read(struct link *link);
 
 #endif

@@ -146,8 +146,8 @@ static void advertise(struct model *model, uint32_t provider, uint32_t count)
         (struct exchange_advertise){.devices = model->devices, .count = count};
 }
 
-/* For one or two consumers, now and then for nobody that there is; from a minute that is near on;
- * or for so long a day. */
+/* Adds conditions for one or two consumers, now and then for nobody that exists; from a near minute
+ * on, or for a time a day. */
 static void add_conditions(struct model *model, struct exchange_ask *made)
 {
     if (draw(model, 5) == 0) {
@@ -281,7 +281,7 @@ static void add_graph(struct model *model, struct exchange_submit *submit)
     submit->graph = &model->graph;
 }
 
-/* As many checks as there are subtasks, each of one. Now and then of another. */
+/* Adds a check of one subtask for each subtask, and now and then one of another. */
 static void add_checks(struct model *model, struct exchange_submit *submit)
 {
     const uint32_t first = submit->subtasks;
@@ -392,7 +392,7 @@ static uint8_t draw_outcome(struct model *model)
     return model->is_calm || dice >= 20 || dice < 14 ? 0 : rare[dice - 14];
 }
 
-/* Of a check: mostly right, sometimes wrong, now and then not a verdict at all. */
+/* Puts a check's verdict: mostly right, sometimes wrong, now and then no verdict at all. */
 static void put_verdict(struct model *model, const struct model_work *work,
                         struct exchange_result *result)
 {
@@ -494,7 +494,7 @@ static void make_coming_and_going(struct model *model)
     model->command.provider = FIRST_PROVIDER + draw(model, MODEL_PROVIDERS);
 }
 
-/* Of a broker that lost the secret now and then, or shows another, which begins nothing. */
+/* The broker now and then lost the secret, or shows another one, which begins nothing. */
 static void make_epoch(struct model *model)
 {
     static const struct hash32 lost;
@@ -599,7 +599,7 @@ static void make_replace(struct model *model)
     replace->budget_micro = or_extreme(model, 1 + (int64_t)draw(model, 400000));
 }
 
-/* What was sent before, once more: the same, or under its id something else. */
+/* Sends an earlier command once more: the same one, or another under its id. */
 static void make_again(struct model *model)
 {
     model->command.index = model->index + 1;

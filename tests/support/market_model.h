@@ -67,9 +67,9 @@ void model_init(struct model *model, uint64_t seed);
 void model_fini(struct model *model);
 /* Makes the next random command in model->command without applying it. */
 void model_next(struct model *model);
-/* From here on model_next makes the faults stop: the market is open, nobody is frozen, every
- * provider offers all it has for nothing and answers everything it holds. Whatever stands must come
- * to its end. */
+/* Makes model_next stop the faults from here on. The market is open, nobody is frozen, every
+ * provider offers all it has for nothing and answers everything it holds. Everything that stands
+ * must come to its end. */
 void model_calm(struct model *model);
 /* Applies model->command to the exchange and reads the effects. */
 enum exchange_status model_apply(struct model *model);

@@ -201,7 +201,7 @@ static struct body of_cancel_order(const struct exchange_command *command)
     return encode(MESSAGE_ORDER_CANCEL, &body.base);
 }
 
-/* Of a rate that there is none of, too. */
+/* Encodes a value, also one of a rate that does not exist. */
 static Bourse__V1__Value *value_to_wire(int64_t micro, uint32_t rate, Bourse__V1__Value *value)
 {
     bourse__v1__value__init(value);

@@ -12,7 +12,7 @@ void slow_must(bool holds, const char *what)
     }
 }
 
-/* What it gives for a slot of that device, in parts of RATE_UNIT. */
+/* Returns what the part gives for a slot of that device, in parts of RATE_UNIT. */
 static int128 worth(const struct slow_part *part, const struct slow_ask *ask)
 {
     return (int128)part->limit * (part->is_valued ? ask->operations : RATE_UNIT);
@@ -59,7 +59,7 @@ static uint32_t tradable(const struct slow_part *part, const struct slow_ask *as
     return meets ? in_widths(most, part) : 0;
 }
 
-/* By its conditions; its own owner is no other. */
+/* Returns true when the ask's conditions admit the job; the ask's own owner is no other. */
 static bool is_for(const struct slow_ask *ask, const struct slow_job *job)
 {
     return (ask->to == 0 || (ask->to >> job->owner & 1) != 0) &&
@@ -86,8 +86,8 @@ static uint32_t payable(const struct slow_job *job, const struct slow_part *part
     return (uint32_t)(most < lanes ? most : lanes) * part->width;
 }
 
-/* At market price: what the budget gives for an hour of all that the job is expected to take, or of
- * one lease at least. */
+/* Returns the limit at market price: the budget over an hour of all that the job is expected to
+ * take, or over one lease at least. */
 static int64_t market_limit(const struct slow_market *slow, const struct slow_job *job,
                             const struct slow_part *part)
 {
@@ -100,7 +100,7 @@ static int64_t market_limit(const struct slow_market *slow, const struct slow_jo
     return limit < slow->band ? limit : slow->band;
 }
 
-/* What the budget covers a term of all of it at, if each lease were rounded up. */
+/* Returns the price at which the budget covers a term of all slots, with each lease rounded up. */
 static int64_t whole_limit(const struct slow_job *job)
 {
     int64_t halves = 0;
@@ -139,8 +139,8 @@ bool slow_may_name(const struct slow_market *slow, int64_t price)
     return price == 0 || (price >= slow->least && price <= slow->band);
 }
 
-/* What keeps such an order out: of a price, and so much slot-time that it comes to, in half
- * hours. */
+/* Returns the code that keeps an order out: by its price, and by the slot-time that it comes to, in
+ * half hours. */
 static uint32_t bands_against(const struct slow_market *slow, int64_t price, uint64_t halves,
                               int64_t budget)
 {
@@ -203,7 +203,7 @@ static bool is_before_on(const struct slow_ask *ask, const struct slow_part *a,
     return of_a > of_b || (of_a == of_b && a->sequence < b->sequence);
 }
 
-/* Whether a better bid, which need not be filled whole, takes the ask. */
+/* Returns true when a better bid, which need not be filled whole, takes the ask. */
 static bool is_spoken_for(const struct slow_market *slow, const struct slow_job *whole,
                           const struct slow_part *part, const struct slow_ask *ask)
 {
@@ -292,7 +292,7 @@ static uint32_t supply_of(struct slow_market *slow, const struct slow_job *job,
     return supply;
 }
 
-/* What the day of each device has promised, counted anew. */
+/* Counts anew what the day of each device has promised. */
 static void count_promises(struct slow_market *slow)
 {
     for (uint32_t i = 0; i < SLOW_DEVICES; i++) {
@@ -546,7 +546,7 @@ static uint32_t rank_of(const struct slow_market *slow, uint32_t owner)
     return given;
 }
 
-/* Which of the two bids the ask takes first. */
+/* Returns which of the two bids the ask takes first. */
 static bool goes_first(const struct slow_market *slow, const struct slow_ask *ask, struct place one,
                        struct place other)
 {

@@ -82,34 +82,35 @@ struct slow_market {
     uint32_t fill_count;
 };
 
-/* As ck_assert, which writes to a file every time. */
+/* Fails as ck_assert does, which writes to a file every time. */
 void slow_must(bool holds, const char *what);
 
 uint32_t slow_free(const struct slow_ask *ask);
-/* What does not stand as it is: -1, 0, as it was. */
+/* Gives the terms of a bid that change; -1, 0 or the former value stands for one that stays. */
 struct slow_terms {
     uint32_t part; /* SLOW_PARTS: of each */
     int64_t cap;
     uint32_t at_most; /* slots at a time, with what it holds */
     int64_t budget;
 };
-/* From here on. What stands stays; what is by value follows. Nothing is filled yet. */
+/* Sets the bands from here on. Orders that stand stay, and limits by value follow the bands.
+ * Nothing is filled yet. */
 void slow_set_bands(struct slow_market *slow, int64_t least, int64_t most, int64_t notional);
-/* Whether an order may name that price. */
+/* Returns true when an order may name that price. */
 bool slow_may_name(const struct slow_market *slow, int64_t price);
 /* Before it arrives: limits from caps and budget. */
 void slow_set_limits(const struct slow_market *slow, struct slow_job *job);
 /* The ask is open, or not, at that time. */
 void slow_look_at_hours(struct slow_ask *ask, int64_t now_ns);
 
-/* What becomes of a job, and of an ask for that device, that arrives: the fills are those of the
- * last command. 0, or the code that refuses it. */
+/* Takes a job that arrives, or an ask for that device. The fills are those of the last command.
+ * Returns 0, or the code that refuses it. */
 uint32_t slow_submit(struct slow_market *slow, struct slow_job *job);
 uint32_t slow_place(struct slow_market *slow, uint32_t device, const struct slow_ask *given);
 /* A bid of other terms. Fewer slots at the same limit keep its place. Refused, all stays as it was;
  * nothing is filled yet. */
 uint32_t slow_rebid(struct slow_market *slow, struct slow_job *job, const struct slow_terms *terms);
-/* What has not started does not. */
+/* Ends a job's subtasks that have not started. */
 void slow_expire(struct slow_market *slow, struct slow_job *job);
 /* The same up to the fills, which slow_take is told one by one, as somebody else made them; then
  * slow_stand_down. */
@@ -127,7 +128,7 @@ void slow_settle(struct slow_market *slow);
  * done here too. */
 const char *slow_take(struct slow_market *slow, struct slow_job *job, struct slow_part *part,
                       struct slow_ask *ask, uint32_t slots, int64_t price);
-/* What does not rest is gone. */
+/* Removes what does not rest of the job. */
 void slow_stand_down(struct slow_market *slow, struct slow_job *job);
 /* The best ask that the part could have now; NULL: none. */
 struct slow_ask *slow_best_ask(struct slow_market *slow, const struct slow_job *job,

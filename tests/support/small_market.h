@@ -43,8 +43,8 @@ void small_market_create_on(struct small_market *self, const char *instrument,
 struct hash32 small_market_manifest(uint8_t **ret_bytes, size_t *ret_length);
 /* Removes the folder. */
 void small_market_destroy(struct small_market *self);
-/* As a broker that started anew: one entry more, of the next epoch, with `count` commands. The
- * number of the last command. */
+/* Goes on as a broker that started anew: one entry more, of the next epoch, with `count` commands.
+ * Returns the number of the last command. */
 uint64_t small_market_go_on(const struct small_market *self, const struct entry_command *commands,
                             uint32_t count);
 /* Runs SQL on the finished database. */

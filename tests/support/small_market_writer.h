@@ -14,7 +14,7 @@
 
 enum { COMMANDS_MAX = 4, RECORDS_MAX = 16, BATCH_MAX = 4, FEE_PPM = 10000 };
 
-/* What is written together: one journal entry and the records of its commands. */
+/* A group is written together: one journal entry and the records of its commands. */
 struct group {
     uint32_t command_count;
     struct entry_command commands[COMMANDS_MAX];
@@ -64,7 +64,7 @@ ProtobufCBinaryData writer_data(const void *bytes, size_t length);
 struct ledger_record *writer_add_record(struct writer_state *state, enum ledger_kind kind);
 void writer_add_account(struct writer_state *state, uint32_t number,
                         const struct identity *identity, uint32_t roles, const char *name);
-/* What was added since the last: one entry and its records, in one transaction. */
+/* Writes what was added since the last commit: one entry and its records, in one transaction. */
 void writer_commit(struct writer_state *state);
 struct identity *writer_identity(uint8_t seed_byte);
 

@@ -4,8 +4,8 @@
 
 #include "planner/templates/template.h"
 
-/* Of a template with "name=value" settings, in order, NULL at the end. The test fails where they
- * are refused. */
+/* Makes steps of a template with "name=value" settings, in order, NULL at the end. The test fails
+ * where they are refused. */
 struct steps *template_steps(const char *name, const char *const *settings);
 /* The same of its line, and of what one of `ways` devices does of that, if above 1. */
 struct steps *template_line(const char *name, const char *const *settings, int64_t ways);
@@ -22,7 +22,7 @@ double template_bytes(const struct steps *steps, const struct step *step, enum o
 
 /* The edge between two steps; -1: there is none. */
 int64_t template_flow(const struct steps *steps, const char *from, const char *to);
-/* How many edges come to the step, or go from it. */
+/* Two counts: edges that come to the step, and edges that go from it. */
 size_t template_edges_to(const struct steps *steps, const char *name);
 size_t template_edges_from(const struct steps *steps, const char *name);
 

@@ -223,7 +223,7 @@ static void add_rival(struct writer_state *state)
     writer_commit(state);
 }
 
-/* In the place of the one that stands for that device. */
+/* Places an ask that takes the place of the one that stands for that device. */
 static void ask_interruptibly(struct writer_state *state, int64_t minimum_run_ms)
 {
     struct small_market *market = state->market;
@@ -259,8 +259,8 @@ static void submit_and_fill(struct writer_state *state, struct story_job *job, u
     writer_commit(state);
 }
 
-/* Who holds it would give the market's price, and pays what was asked; who takes it pays that price
- * and the increment. Its former is done with its work after it was taken. */
+/* The holder gives the market's price and pays what was asked. The taker pays that price and the
+ * increment. The former holder is done with its work after the lease was taken. */
 static void tell_of_taking(struct writer_state *state, void *context)
 {
     enum { INCREMENT = 1000 };

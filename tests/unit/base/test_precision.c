@@ -1,4 +1,4 @@
-/* Whether a product shows that its factors had been rounded to fewer bits. */
+/* The tests ask whether a product shows that its factors had been rounded to fewer bits. */
 #include "base/precision.h"
 
 #include "base/random.h"

@@ -1,4 +1,4 @@
-/* What a residual says of a row of a product: right, doubtful, wrong. */
+/* The tests ask what a residual says of a row of a product: right, doubtful, wrong. */
 #include "base/residual.h"
 #include "tests/support/suite.h"
 
@@ -129,7 +129,7 @@ static void add_up(struct terms *terms)
     }
 }
 
-/* Of one scale, of many, or so that most of it cancels. */
+/* Draws terms of one scale, of many, or such that most of them cancel. */
 static void draw_terms(struct terms *terms, unsigned kind)
 {
     for (size_t k = 0; k < TERMS; k++) {
@@ -144,7 +144,7 @@ static void draw_terms(struct terms *terms, unsigned kind)
     add_up(terms);
 }
 
-/* In another order each time, with and without fused multiplication, and by parts. */
+/* Sums in another order each time, with and without fused multiplication, and by parts. */
 static float summed(const struct terms *terms)
 {
     size_t order[TERMS];

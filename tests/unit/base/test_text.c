@@ -35,8 +35,8 @@ START_TEST(wrong_hex_is_refused_and_changes_nothing)
                                         "00000",
                                         " 0000",
                                         "+000",
-                                        "\xff"
-                                        "000"};
+                                        ("\xff"
+                                         "000")};
     uint8_t bytes[2] = {7, 7};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         ck_assert_msg(!text_unhex(texts[i], bytes, 2), "%s", texts[i]);

@@ -1,5 +1,5 @@
-/* How the market gets over those who vanish, restart or are cut off: what goes elsewhere, how soon,
- * and how both sides settle what they hold (docs/protocol.md section 7, Reconciliation). */
+/* The market gets over those who vanish, restart or are cut off: what goes elsewhere, how soon, and
+ * how both sides settle what they hold (docs/protocol.md section 7, Reconciliation). */
 #include "tests/support/hand_market.h"
 
 #include "protocol/message.h"
@@ -29,7 +29,7 @@ static struct exchange_held held_of(struct exchange_work work)
     return (struct exchange_held){work.lease, work.index, work.attempt};
 }
 
-/* How far a subtask is, as its owner is told. */
+/* Returns how far a subtask is, as its owner is told. */
 static int told_state(struct id128 job, uint32_t index)
 {
     uint8_t states[16] = {0};
@@ -145,8 +145,8 @@ static uint32_t lane_that_gets_the_lost(uint8_t outcome, uint32_t *ret_early, ui
     return nth(EFFECT_DISPATCH, 0)->work.lane;
 }
 
-/* What the late one runs takes three seconds at least, and another there as long; the early one has
- * run its next for one. */
+/* The late lane's work and its next take three seconds at least; the early lane has run its next
+ * for one second. */
 START_TEST(while_nothing_is_known_what_runs_has_taken_at_least_so_long)
 {
     uint32_t early;

@@ -488,7 +488,7 @@ START_TEST(a_result_that_hides_its_simulation_is_not_accepted)
     ck_assert_uint_eq(status_of_result(), ATTEMPT_FAILED_UNPAID);
     ck_assert_uint_eq(job_row(made.id).accepted, 0);
     ck_assert_int_eq(balance(PROVIDER).available_micro, 0);
-    /* What the device was when it was bought counts, not what it is called since. */
+    /* The device counts as it was when it was bought, not as it is called since. */
     attributes[0] = (struct attribute){.name = "kind", .is_text = true, .text = "cpu"};
     struct exchange_command anew = command(EXCHANGE_ADVERTISE, PROVIDER);
     anew.advertise = advertise.advertise;
@@ -517,8 +517,8 @@ START_TEST(a_real_device_has_no_simulated_results)
 }
 END_TEST
 
-/* Which session of the account placed or cancelled it, the exchange does not know: the agent sorts
- * its own out. */
+/* The exchange does not know which session of the account placed or cancelled an ask: the agent
+ * sorts its own out. */
 START_TEST(an_agent_hears_what_becomes_of_its_devices_asks)
 {
     advertise_kinds(PROVIDER, 1, 1);

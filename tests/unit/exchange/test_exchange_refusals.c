@@ -356,7 +356,7 @@ START_TEST(price_times_slots_times_term_is_more_than_there_is)
     dear = again(&dear);
     dear.replace = (struct exchange_replace){.order = job.id, .has_slots = true, .slots = 2 * 4096};
     check_refused("more slots at that cap", &dear, REJECT_PRICE, "price_micro");
-    /* Of one part only, where fewer slots are than the other's subtasks have. */
+    /* The job now has one part, with fewer slots than the other's subtasks need. */
     job = again(&job);
     job.submit.parts = &more;
     job.submit.part_count = 1;
@@ -374,7 +374,7 @@ START_TEST(price_times_slots_times_term_is_more_than_there_is)
 }
 END_TEST
 
-/* At market price the budget says how much is paid, so it fits. */
+/* The budget says how much is paid at market price, so the job fits. */
 START_TEST(at_market_price_there_is_always_as_much)
 {
     set_up_rich();

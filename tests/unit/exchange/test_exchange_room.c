@@ -1,5 +1,5 @@
-/* What is kept about jobs and makes room for others: counted as it comes and goes, and again from a
- * snapshot. */
+/* The tests follow what is kept about jobs and makes room for others, counted as it comes and goes,
+ * and again from a snapshot. */
 #include "base/random.h"
 #include "protocol/message.h"
 #include "tests/support/hand_market.h"
@@ -174,8 +174,8 @@ static struct exchange_command about(enum exchange_command_type type, struct id1
     return coming;
 }
 
-/* What is said to come is looked for in all that there is, and in an exchange that has nothing yet:
- * a bid and an ask that rest, a bid that was filled, a device with an ask and one without, and what
+/* The announced commands are looked up in a full exchange and in one that has nothing yet: a bid
+ * and an ask that rest, a bid that was filled, a device with an ask and one without, and ids that
  * nobody knows. */
 START_TEST(what_is_expected_changes_nothing)
 {

@@ -14,8 +14,8 @@ struct element {
 
 static const uint64_t no_key[2];
 
-/* Of the bytes 0, 1, 2 ... under the key 00 01 .. 0f, as other implementations of SipHash-1-3 have
- * them. */
+/* The hashes are of the bytes 0, 1, 2 ... under the key 00 01 .. 0f, as other implementations of
+ * SipHash-1-3 have them. */
 START_TEST(the_hash_is_siphash)
 {
     static const struct {

@@ -71,6 +71,29 @@ START_TEST(the_examples_are_taken)
 }
 END_TEST
 
+/* The job of the README stands in a script, which writes it with `cat`. */
+START_TEST(the_jobs_of_the_other_pages_are_taken)
+{
+    char block[BLOCK_SIZE];
+    char job[BLOCK_SIZE];
+    size_t length = 0;
+    read_page("docs/consumer.md");
+    ck_assert_uint_ge(take_all("```yaml", "```"), 1);
+    read_page("README.md");
+    ck_assert_ptr_nonnull(next_block(page, "    cat > job.yaml <<END", "    END", block));
+    for (const char *line = block; *line != '\0'; line = strchr(line, '\n') + 1) {
+        const size_t size = strcspn(line, "\n") + 1;
+        ck_assert_msg(strncmp(line, "    ", 4) == 0, "%s", line);
+        memcpy(job + length, line + 4, size - 4);
+        length += size - 4;
+    }
+    struct problem problem;
+    CLEANUP(job_file_destroy)
+    struct job_file *taken = job_file_parse(job, length, "job.yaml", &problem);
+    ck_assert_msg(taken != NULL, "%s", problem.text);
+}
+END_TEST
+
 START_TEST(the_mistakes_are_refused_in_the_words_shown)
 {
     char block[BLOCK_SIZE];
@@ -117,4 +140,5 @@ START_TEST(every_field_and_key_is_described)
 END_TEST
 
 SUITE("jobfile", NULL, NULL, TEST(the_examples_are_taken),
+      TEST(the_jobs_of_the_other_pages_are_taken),
       TEST(the_mistakes_are_refused_in_the_words_shown), TEST(every_field_and_key_is_described))

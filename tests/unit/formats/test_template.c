@@ -135,8 +135,8 @@ START_TEST(paths_stay_inside)
                                          "a\nb",
                                          "a\x7f",
                                          "a\x01",
-                                         "a\xe2\x80\xae"
-                                         "b",
+                                         ("a\xe2\x80\xae"
+                                          "b"),
                                          "a\xff",
                                          "\xc2\x9b"};
     for (size_t i = 0; i < sizeof safe / sizeof safe[0]; i++) {

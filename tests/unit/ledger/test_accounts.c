@@ -154,7 +154,7 @@ START_TEST(a_restored_balance_that_does_not_sum_is_noticed)
 }
 END_TEST
 
-/* Who takes only what is given away. */
+/* A consumer who takes only gifts holds nothing. */
 START_TEST(a_hold_may_be_of_nothing)
 {
     CLEANUP(accounts_destroy) struct accounts *accounts = accounts_create();

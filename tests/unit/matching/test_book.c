@@ -82,8 +82,8 @@ static bool skip_own(void *context, uint32_t handle)
     return book_ask(book, handle, &ask) && ask.owner == 1;
 }
 
-/* What an order would meet that came now and is like one that rests, which its own side does not
- * show it. */
+/* Returns what an order would meet that came now and is like one that rests, which its own side
+ * does not show it. */
 static struct book_match meet(struct book *book, uint32_t handle, book_skip *skip)
 {
     struct book_match match = {.handle = BOOK_NONE};

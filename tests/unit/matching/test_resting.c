@@ -1,4 +1,4 @@
-/* Which handles have an order, against a plain array. */
+/* The tests compare which handles have an order with a plain array. */
 #include "matching/resting.h"
 
 #include "base/random.h"

@@ -1,4 +1,4 @@
-/* Which products Freivalds' check believes. */
+/* The tests ask which products Freivalds' check believes. */
 #include "numeric/seeded_check.h"
 #include "tests/support/matrices.h"
 #include "tests/support/suite.h"
@@ -144,7 +144,7 @@ static uint64_t pick(uint64_t below)
     return (uint64_t)random() % below;
 }
 
-/* Of any sizes, scales and cancellation, and with NaN, infinities and what overflows in between. */
+/* Products have any size, scale and cancellation, with NaN, infinities and overflows in between. */
 START_TEST(no_honest_product_is_ever_refuted)
 {
     static const float strange[] = {INFINITY, -INFINITY, NAN, 3e38F, -3e38F, 1e-40F, -0.0F};
@@ -181,7 +181,7 @@ START_TEST(no_honest_product_is_ever_refuted)
 }
 END_TEST
 
-/* What the engine makes of the factors as they are now. */
+/* Computes what the engine makes of the factors as they are now. */
 static void compute(struct claim *claim, bool by_reference)
 {
     struct gemm gemm = {claim->rows, claim->inner, claim->columns, 1,
@@ -300,7 +300,7 @@ static float with_bits(float value, unsigned dropped, bool is_nearest)
     return value;
 }
 
-/* With positive factors honest sums, term by term, are as far off as factors of 8 bits. */
+/* Positive factors make honest sums, term by term, as far off as factors of 8 bits do. */
 START_TEST(a_lower_precision_shows_however_long_the_sums_are)
 {
     static const struct {

@@ -91,7 +91,7 @@ static bool is_signed_type(ProtobufCType type)
     return type == PROTOBUF_C_TYPE_SINT32 || type == PROTOBUF_C_TYPE_SINT64;
 }
 
-/* What the valid message leaves out: the second half of a one-of, and what an `and` node may not
+/* The valid message leaves these out: the second half of a one-of, and what an `and` node may not
  * have. */
 static bool left_out(const struct shape *shape, unsigned index)
 {
@@ -209,7 +209,7 @@ static void build(struct bytes *bytes, const struct shape *shape, const struct t
     }
 }
 
-/* Whether the field can be wrong in this way at all. */
+/* Returns true when the field can be wrong in this way at all. */
 static bool applies(const struct target *target)
 {
     const struct rule *rule = &target->shape->rules[target->index];
@@ -492,8 +492,8 @@ START_TEST(names_hold_no_surprises)
                                         "bell\a",
                                         "\x7f",
                                         "\xc2\x85" /* next line */,
-                                        "\xe2\x80\xae"
-                                        "evil" /* right-to-left override */,
+                                        ("\xe2\x80\xae"
+                                         "evil") /* right-to-left override */,
                                         "\xe2\x81\xa6" /* isolate */,
                                         "\xe2\x80\xa8" /* line separator */,
                                         "\xc0\xaf" /* overlong */,

@@ -131,7 +131,7 @@ START_TEST(a_welcome_to_a_session_or_number_not_asked_for_is_refused)
         lose_connection(&play, &hello);
         struct dialogue_event event = resume(&play, &hello, wrong[i].session, wrong[i].sequence, 0);
         ck_assert_int_eq(event.type, DIALOGUE_BROKEN);
-        /* What broke it once is not asked for again. */
+        /* The request that broke the connection once is not asked for again. */
         dialogue_connected(play.dialogue, play.now_ns, 10);
         ck_assert(hear(&play, &hello));
         ck_assert_uint_eq(resuming_of(&hello).session, 0);
@@ -209,7 +209,26 @@ START_TEST(without_a_broker_the_waits_grow_and_stay_within_their_bound)
 }
 END_TEST
 
-SUITE("dialogue resume", NULL, NULL,
+START_TEST(a_message_that_comes_twice_counts_once)
+{
+    struct play play = setup();
+    static const struct id128 none;
+    Bourse__V1__LeaseEnd end = BOURSE__V1__LEASE_END__INIT;
+    end.lease = 1;
+    connect(&play, 100);
+    struct dialogue_event event = say_raw(&play, 100, 2, MESSAGE_LEASE_END, &none, &end.base);
+    ck_assert_int_eq(event.type, DIALOGUE_PUSH);
+    codec_free(&event.body);
+    event = say_raw(&play, 100, 2, MESSAGE_LEASE_END, &none, &end.base);
+    ck_assert_int_eq(event.type, DIALOGUE_NOTHING);
+    event = say_raw(&play, 100, 3, MESSAGE_LEASE_END, &none, &end.base);
+    ck_assert_int_eq(event.type, DIALOGUE_PUSH);
+    codec_free(&event.body);
+    teardown(&play);
+}
+END_TEST
+
+SUITE("dialogue resume", NULL, NULL, TEST(a_message_that_comes_twice_counts_once),
       TEST(a_new_connection_asks_to_go_on_after_the_last_number_seen),
       TEST(what_was_missed_comes_first_and_requests_wait_for_it),
       TEST(a_session_that_cannot_go_on_is_a_new_one),

@@ -81,7 +81,8 @@ static int code_of_line(const char *line, char ret_name[64])
     return sscanf(line, "| %d | `%63[A-Z_]` |", &code, ret_name) == 2 ? code : 0;
 }
 
-/* Both documents have one line for each code, with its name, in order; and no other such line. */
+/* Each of both documents has one line for each code, with its name, in order; and no other such
+ * line. */
 static void check_document(const char *name)
 {
     char *text = read_document(name);

@@ -1,4 +1,4 @@
-/* What holds for one subtask of a manifest. */
+/* The tests ask what holds for one subtask of a manifest. */
 #include "protocol/subtask.h"
 #include "tests/support/suite.h"
 

@@ -149,7 +149,8 @@ static bool next(struct desk *desk, uint64_t *ret_client)
     return control_next(desk->control, desk->now_ns, ret_client, &request);
 }
 
-/* What has been answered, "" when nothing; "gone" once the other end has hung up without a word. */
+/* Returns what has been answered, "" when nothing was, and "gone" once the other end has hung up
+ * without a word. */
 static const char *heard(int fd)
 {
     static char text[CONTROL_LINE_MAX];

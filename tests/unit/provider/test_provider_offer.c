@@ -1,4 +1,4 @@
-/* From the machine and the config to the offer: discover, probe, config, policy. */
+/* The tests go from the machine and the config to the offer: discover, probe, config, policy. */
 #include "provider/config.h"
 #include "provider/device/discover.h"
 #include "provider/device/probe.h"

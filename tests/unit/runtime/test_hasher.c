@@ -28,7 +28,7 @@ static void teardown(void)
     free(bytes);
 }
 
-/* Of all bytes, in pieces of `step`. */
+/* Hashes all bytes, in pieces of `step`. */
 static struct hash32 in_pieces(struct hasher *hasher, size_t step)
 {
     struct sha256 sum;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What log_line wrote to stderr, which the test puts into a pipe. */
+/* The test puts into a pipe what log_line writes to stderr, and keeps it here. */
 static char written[16384];
 
 static void catch_stderr(int ret_pipe[2])

@@ -187,7 +187,7 @@ static void *run_other(void *argument)
     return NULL;
 }
 
-/* Until it is under way. */
+/* Waits until the other relay is under way. */
 static void begin_other(void)
 {
     other = (struct other){.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -223,7 +223,7 @@ static bool read_until_helped(void *context, uint64_t offset, uint8_t *ret_bytes
     return !self->has_helper;
 }
 
-/* To two of the processors. False: there are not so many. */
+/* Holds the process to two of the processors. Returns false when there are fewer. */
 static bool hold_to_two(const cpu_set_t *all)
 {
     cpu_set_t two;
@@ -272,7 +272,7 @@ static unsigned threads(void)
 
 static unsigned threads_before; /* the relay */
 
-/* Until somebody else reads, when another relay begins; then until he is gone. */
+/* Reads until somebody else reads, when another relay begins, and then until the other is gone. */
 static bool read_until_left_alone(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
 {
     struct place *self = context;
@@ -285,7 +285,7 @@ static bool read_until_left_alone(void *context, uint64_t offset, uint8_t *ret_b
     return !self->has_helper || threads() > threads_before + 1;
 }
 
-/* So long that whoever waits to read has his turn. */
+/* Writes so slowly that whoever waits to read has his turn. */
 static bool write_slowly(void *context, uint64_t offset, const uint8_t *bytes, size_t length)
 {
     const struct timespec moment = {.tv_nsec = 1000000};

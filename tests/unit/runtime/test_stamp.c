@@ -1,4 +1,4 @@
-/* What a file's stamp tells. */
+/* The tests ask what a file's stamp tells. */
 #include "runtime/stamp.h"
 #include "tests/support/suite.h"
 

@@ -1,4 +1,5 @@
-/* What explain says in its one line, of bids that wait and of jobs that wait for nothing. */
+/* The tests ask what explain says in its one line, for bids that wait and for jobs that wait for
+ * nothing. */
 #include "broker/answer/explanation.h"
 #include "formats/requirement.h"
 #include "formats/units.h"

@@ -1,4 +1,5 @@
-/* Who waits for the market: one place a session, answers when they are due, and a bound. */
+/* The tests follow who waits for the market: one place a session, answers when they are due, and a
+ * bound. */
 #include "broker/answer/follow.h"
 
 #include "exchange/view/feed.h"
@@ -34,7 +35,7 @@ static void close_market(void)
     tear_down();
 }
 
-/* What comes of `body` at once; NULL: it waits. */
+/* Returns the answer to `body` at once, or NULL when it waits. */
 static struct outgoing *ask_for(uint64_t session, uint8_t id, int64_t now_ns,
                                 struct outgoing **ret_former)
 {
@@ -287,7 +288,7 @@ static void ask_all(bool slow_too, int64_t now_ns)
     }
 }
 
-/* As the market stands: one ask of each provider. */
+/* Checks the views of the market as it stands: one ask of each provider. */
 static void check_views(const uint64_t slots[PRICES])
 {
     for (size_t i = 0; i < FOLLOWERS; i++) {

@@ -1,4 +1,4 @@
-/* What work took: by name, size and class; where it is kept; and how it is read out of a ledger. */
+/* The tests follow what work took: by name, size and class, as kept, and as read from a ledger. */
 #include "broker/answer/measuring.h"
 #include "planner/cost/pace.h"
 #include "planner/schedule/deal.h"
@@ -148,7 +148,7 @@ START_TEST(tiles_of_other_shapes_are_other_work)
             subtasks[i] = &tiles[i];
             works[i] = work_of(&manifest, i);
         }
-        /* Of a program a value is text, and every subtask's is its own. */
+        /* A program's value is text, and every subtask has its own. */
         ck_assert(hash32_equal(&works[3].name, &works[4].name));
         ck_assert_int_eq(hash32_equal(&works[0].name, &works[4].name), pass == 0);
         ck_assert_int_eq(hash32_equal(&works[0].name, &works[2].name), pass == 0);
@@ -205,7 +205,7 @@ static bool copy_row(void *context, const struct measured_row *row)
     return true;
 }
 
-/* Of one name, of which there is one row; count 0: there is none. */
+/* Returns the one row of a name; its count is 0 when there is none. */
 static struct measured_row row_of(const struct measured *measured, const struct work *work)
 {
     struct measured_row row = {.at_ns = 0};
@@ -265,8 +265,8 @@ static struct measured_device device_number(uint32_t number)
     return device;
 }
 
-/* Of devices of one class, where the first takes SUBTASK_NS, the second twice, the third three
- * times that. */
+/* Deals work to devices of one class; the first takes SUBTASK_NS, the second twice and the third
+ * three times as long. */
 static struct deal *dealt(const int64_t takes_ns[DEVICES])
 {
     static int64_t all_take_ns[DEVICES * SUBTASKS];
@@ -289,7 +289,7 @@ static struct deal *dealt(const int64_t takes_ns[DEVICES])
     return deal;
 }
 
-/* As it really runs, in the order in which results come; where it ran is in both tables then. */
+/* Runs the work as results really come; the device where it ran is in both tables then. */
 static int64_t run_once(const struct work *work)
 {
     const int64_t takes_ns[DEVICES] = {SUBTASK_NS, 2 * SUBTASK_NS, 3 * SUBTASK_NS};
@@ -312,7 +312,7 @@ static int64_t run_once(const struct work *work)
 
 static struct paces *paces;
 
-/* What a device takes by its class, at its pace. */
+/* Takes a row for a device by its class, at its pace. */
 static bool take_paced(void *context, const struct measured_row *row)
 {
     int64_t *takes_ns = context;
@@ -322,7 +322,7 @@ static bool take_paced(void *context, const struct measured_row *row)
     return true;
 }
 
-/* What is told of it beside its class goes before that. */
+/* Takes a row that is told beside the class and goes before it. */
 static bool take_told(void *context, const struct measured_row *row,
                       const struct history_summary *took)
 {
@@ -413,8 +413,8 @@ START_TEST(one_sample_on_a_slow_device_says_what_its_class_takes)
 }
 END_TEST
 
-/* What took twice as long on its device as ever is an outlier, whatever other devices take: they
- * are no mode of their own. */
+/* A work that took twice as long on its device as ever is an outlier. Other devices' times do not
+ * matter: they are no mode of their own. */
 START_TEST(outliers_are_looked_for_at_one_pace)
 {
     const struct work work = work_number(1);
@@ -443,7 +443,7 @@ START_TEST(a_device_is_unlike_its_class_by_more_than_a_fifth_in_four_samples)
     ck_assert(!measured_is_unlike(&all, PACE_ONE, &(struct history_summary){3, 0, 1201, 0}));
     ck_assert(measured_is_unlike(&all, PACE_ONE, &(struct history_summary){4, 0, 1201, 0}));
     ck_assert(!measured_is_unlike(&all, PACE_ONE, &(struct history_summary){4, 0, 1200, 0}));
-    /* As slow as its class, for once. */
+    /* The device is as slow as its class, for once. */
     ck_assert(measured_is_unlike(&all, 2 * PACE_ONE, &(struct history_summary){4, 0, 1200, 0}));
 }
 END_TEST
@@ -654,7 +654,7 @@ START_TEST(a_damaged_file_is_made_anew_from_the_ledger)
 }
 END_TEST
 
-/* As after a restore of an older ledger. */
+/* A restore of an older ledger looks like this. */
 START_TEST(a_file_of_a_later_time_is_made_anew_from_the_ledger)
 {
     struct measuring *measuring = measuring_open(history, blobs);

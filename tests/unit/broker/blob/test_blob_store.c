@@ -224,7 +224,7 @@ START_TEST(two_owners_of_one_blob_pay_each_and_idle_uploads_end)
 }
 END_TEST
 
-/* How many more files may be opened: the lowest free number and so many above it. */
+/* Leaves so many more files to open: the lowest free number and as many above it. */
 static void leave_descriptors(rlim_t left)
 {
     struct rlimit limit;
@@ -555,7 +555,7 @@ START_TEST(a_lease_stores_no_more_than_its_subtasks_declare)
 }
 END_TEST
 
-/* What goes with one lease stays where another, or an owner, has it. */
+/* A blob that goes with one lease stays where another lease, or an owner, has it. */
 START_TEST(what_somebody_else_has_stored_stays)
 {
     struct hash32 both, own_too;
@@ -713,7 +713,7 @@ START_TEST(what_is_lent_counts_like_any_upload)
 }
 END_TEST
 
-/* What cannot be read is not what is not there: nobody is told that a blob is missing. */
+/* An unreadable table is not an empty one: nobody is told that a blob is missing. */
 START_TEST(a_damaged_table_of_owners_is_a_failure)
 {
     char path[128];

@@ -82,7 +82,7 @@ static void *ask(void *argument)
     return NULL;
 }
 
-/* What somebody gets who brings `token` at `now_ns`. */
+/* Returns what a caller gets who brings `token` at `now_ns`. */
 static int brought(const struct id128 *token, int64_t now_ns)
 {
     struct asking asking = {.token = *token};
@@ -125,7 +125,8 @@ END_TEST
 
 enum told { TOLD_HASHED, TOLD_NOTHING, NOBODY_TOLD };
 
-/* What somebody with the user `uid` tells at a port of his; NOBODY_TOLD: one may not become him. */
+/* Returns what a caller with the user `uid` tells at a port of his; NOBODY_TOLD: this process may
+ * not become him. */
 static enum told told_by(uid_t uid, const struct hash32 *says)
 {
     char path[100];
@@ -340,7 +341,7 @@ START_TEST(a_file_that_cannot_be_opened_is_not_handed_over)
 }
 END_TEST
 
-/* Whether everybody who had the other end has closed it. */
+/* Returns true when everybody who had the other end has closed it. */
 static bool is_closed(int end)
 {
     char byte;

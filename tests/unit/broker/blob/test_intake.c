@@ -60,7 +60,7 @@ static int begun(const struct intake_facts *facts)
     return end;
 }
 
-/* As much as the intake takes. */
+/* Sends as much as the intake takes. */
 static size_t sent(int end, const uint8_t *from, size_t length)
 {
     size_t done = 0;

@@ -1,5 +1,5 @@
-/* What a job declares for each subtask, and whether it is stored for the job's owner with that
- * hash and size. */
+/* The tests ask what a job declares for each subtask, and whether an output is stored for the job's
+ * owner with that hash and size. */
 #include "base/sha256.h"
 #include "base/text.h"
 #include "broker/blob/blob_store.h"

@@ -1,5 +1,5 @@
-/* Whose message is next: shares of steps, in order for each account, and no more than the caps
- * say. */
+/* The tests ask whose message is next: shares of steps, in order for each account, and no more than
+ * the caps say. */
 #include "broker/blob/turns.h"
 
 #include "base/checked.h"

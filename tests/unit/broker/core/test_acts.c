@@ -254,8 +254,7 @@ static enum acts_reach hold_against(const struct acts_mark *mark, struct acts_ma
     return acts_hold_against(database, mark, &market.cluster, ret_mark, ret_lost, &problem);
 }
 
-/* What a restore asks of a log that came back beside a mark that did not; audit.key may be
- * elsewhere. */
+/* A restore checks a log that came back beside a mark that did not; audit.key may be elsewhere. */
 START_TEST(a_log_is_held_against_a_mark_that_was_kept_elsewhere)
 {
     const struct acts_mark before = *acts_mark(acts);

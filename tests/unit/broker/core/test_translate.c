@@ -492,7 +492,7 @@ START_TEST(results_count_when_their_own_provider_signed_them_for_this_market)
 }
 END_TEST
 
-/* Else the same files under the same names would be another checkpoint. */
+/* The same files under the same names in another order would be another checkpoint. */
 START_TEST(the_files_of_a_checkpoint_are_in_order)
 {
     static const struct {

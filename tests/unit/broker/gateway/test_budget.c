@@ -1,5 +1,5 @@
-/* What a session and an account may cost: what a dear answer takes has to be earned before the
- * next. */
+/* The tests ask what a session and an account may cost: the price of a dear answer must be earned
+ * before the next. */
 #include "broker/gateway/budget.h"
 
 #include "base/checked.h"

@@ -35,7 +35,7 @@ static int call(void)
     return caller;
 }
 
-/* How many descriptors there may be: no more than there are, or as many as before. */
+/* Bounds the descriptors: no more than there are, or as many as before. */
 static void crowd(bool on)
 {
     static struct rlimit before;

@@ -103,7 +103,8 @@ START_TEST(what_another_signed_or_for_another_market_is_refused)
         write_mint(&arena, &arena.loud, arena.broker.owner, 5000000, cluster, mint, sizeof mint);
     arena_put(arena.enemy.link, mint, length);
     ck_assert(!arena_drain(arena.enemy.link, ARENA_WAIT_MS));
-    /* On the owner's session, but signed by the enemy, or for another market. */
+    /* The message comes on the owner's session, but is signed by the enemy, or for another market.
+     * */
     length = write_mint(&arena, &arena.loud, arena.enemy_key, 5000000, cluster, mint, sizeof mint);
     arena_put(arena.loud.link, mint, length);
     ck_assert(!arena_drain(arena.loud.link, ARENA_WAIT_MS));
@@ -287,7 +288,7 @@ START_TEST(blobs_of_others_are_not_found_and_false_ones_not_stored)
     ck_assert_int_eq(put_refused(link, &missing, 7, 4, "ing", 3, NULL), REJECT_BLOB_OFFSET);
     ck_assert_int_eq(put_refused(link, &missing, 7, 0, "nothing!", 8, NULL), REJECT_MALFORMED);
     ck_assert_int_eq(put_refused(link, &missing, 7, 0, "", 0, NULL), REJECT_MALFORMED);
-    /* To the end with the wrong bytes: nothing stays. */
+    /* The blob is sent to the end with the wrong bytes: nothing stays. */
     ck_assert_int_eq(put_refused(link, &missing, 2 * sizeof chunk, 0, chunk, sizeof chunk, NULL),
                      REJECT_NONE);
     ck_assert_int_eq(

@@ -1,4 +1,5 @@
-/* What is kept for those who come back: the newest messages, within caps, by number. */
+/* The tests follow what is kept for sessions that come back: the newest messages, within caps, by
+ * number. */
 #include "broker/gateway/kept.h"
 #include "tests/support/suite.h"
 

@@ -27,7 +27,7 @@ static bool keep(void *context, const struct epoch_secrets *secrets)
     return !disk->is_full;
 }
 
-/* As a broker starts: what is on the disk is what it knows. */
+/* Starts as a broker does: it knows what is on the disk. */
 static struct epoch start(struct disk *disk)
 {
     return (struct epoch){.secrets = disk->kept, .length_ns = 10, .keep = keep, .context = disk};

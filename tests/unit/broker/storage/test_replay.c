@@ -1,4 +1,4 @@
-/* What a verification says of a journal that it cannot replay. */
+/* The tests ask what a verification says of a journal that it cannot replay. */
 #include "broker/storage/replay.h"
 
 #include "broker/core/translate.h"
@@ -28,7 +28,7 @@ static void end(void)
     small_market_destroy(&market);
 }
 
-/* As a broker of another release would go on: limits under its rules, then a command of its own. */
+/* Goes on as a broker of another release: limits under its rules, then a command of its own. */
 static void go_on_under(uint32_t rules)
 {
     uint8_t payload[TRANSLATE_LIMITS_BYTES];

@@ -1,6 +1,7 @@
-/* What a replay says of a ledger whose tables are not what its journal leads to. The journals are
- * the recorded ones of tests/golden, under a key that can sign; they are replayed into a ledger as
- * a broker stores one, and then a row is changed. */
+/* The tests ask what a replay says of a ledger whose tables are not what its journal leads to.
+ *
+ * The journals are the recorded ones of tests/golden, under a key that can sign. They are replayed
+ * into a ledger as a broker stores one, and then a row is changed. */
 #include "broker/core/acts.h"
 #include "broker/core/translate.h"
 #include "broker/storage/entry.h"
@@ -469,8 +470,8 @@ START_TEST(the_audit_log_is_a_chain)
 }
 END_TEST
 
-/* As a broker of another release would go on: limits under its rules, then a command of its own.
- * Neither a difference nor a failure of the machine: the line says both numbers, and what to do. */
+/* Another release goes on here: limits under its rules, then a command of its own. The verdict is
+ * neither a difference nor a failure of the machine: the line says both numbers, and what to do. */
 START_TEST(a_journal_that_spans_other_rules_is_told_as_that)
 {
     struct replay_summary summary;

@@ -1,4 +1,4 @@
-/* Which snapshots a new one leaves in the folder. */
+/* The tests ask which snapshots a new one leaves in the folder. */
 #include "broker/storage/snapshot_file.h"
 #include "tests/support/suite.h"
 
@@ -62,7 +62,7 @@ START_TEST(the_newest_two_are_kept)
 }
 END_TEST
 
-/* As beside an older journal that was put back: they are of a time that did not come to pass. */
+/* Snapshots beside an older journal that was put back are of a time that did not come to pass. */
 START_TEST(those_of_a_later_time_make_way_for_the_new_one)
 {
     write_at(80);

@@ -1,4 +1,5 @@
-/* Who wins: flag, environment, project, user, system, default; and that the winner is named. */
+/* The tests ask who wins: flag, environment, project, user, system, default; and whether the winner
+ * is named. */
 #include "consumer/client/settings.h"
 #include "tests/support/suite.h"
 
@@ -175,6 +176,8 @@ START_TEST(a_file_that_others_may_write_is_refused)
     struct settings_sources from = sources();
     put(project, "color: never\n");
     ck_assert_int_eq(chmod(project, 0666), 0);
+    ck_assert_ptr_nonnull(strstr(refused(&from).text, "changed by others"));
+    ck_assert_int_eq(chmod(project, 0660), 0); /* the group are others, too */
     ck_assert_ptr_nonnull(strstr(refused(&from).text, "changed by others"));
 }
 END_TEST

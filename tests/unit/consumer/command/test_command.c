@@ -266,7 +266,7 @@ START_TEST(a_job_is_planned_anew_when_it_is_a_fifth_off_its_last_plan)
     replanning.tries = REPLANS_MOST;
     ck_assert(!replanning_is_due(&replanning, &row));
     replanning.tries = 0;
-    /* What was found to go as planned is not looked at with every result. */
+    /* A job found to go as planned is not looked at with every result. */
     ck_assert(replanning_is_due(&replanning, &row));
     replanning.looked_at = 6;
     ck_assert(!replanning_is_due(&replanning, &row));
@@ -388,7 +388,7 @@ START_TEST(options_are_read_with_their_units)
     ck_assert(option_duration_ms(&invocation, "limit", &value));
     ck_assert_int_eq(value, 90000);
     ck_assert(option_given(&invocation, "yes"));
-    /* What follows the program is the program's. */
+    /* Words behind the program are the program's. */
     ck_assert_int_eq(invocation.word_count, 3);
     ck_assert_str_eq(invocation.words[1], "-y");
 }

@@ -1,4 +1,4 @@
-/* From a job file and the files around it to a manifest. */
+/* The tests go from a job file and the files around it to a manifest. */
 #include "consumer/job/bourse_job.h"
 
 #include "base/cleanup.h"
@@ -68,7 +68,7 @@ static void put_matrix(const char *name, uint32_t rows, uint32_t columns)
     ck_assert_int_eq(fclose(file), 0);
 }
 
-/* As large as it says, and nearly all of it a hole. */
+/* Makes a file as large as it says, nearly all of it a hole. */
 static void put_hole(const char *name, uint32_t rows, uint32_t columns)
 {
     uint8_t head[NPY_MATRIX_BYTES];
@@ -602,7 +602,7 @@ START_TEST(what_an_operation_reads_is_looked_at_before_it_is_sent)
         ck_assert_msg(strstr(error.text, wrong[i].says) != NULL, "%zu: %s", i, error.text);
     }
     static const char *const right[] = {
-        /* What is not read may be anything, what is made or filled in later is not known. */
+        /* An unread file may be anything; one that is made or filled in later is unknown. */
         "executor: tensor\nfiles: [a.npy, b.npy, none.npy]\noutputs: c.npy\n"
         "run: [gemm, --beta, \"0\", a.npy, b.npy, none.npy, c.npy]\n",
         "executor: tensor\nfiles: [a.npy, b.npy]\ntasks:\n"
@@ -617,7 +617,7 @@ START_TEST(what_an_operation_reads_is_looked_at_before_it_is_sent)
 }
 END_TEST
 
-/* To hash a terabyte takes longer than the test may. */
+/* The test could not wait until a terabyte is hashed. */
 START_TEST(shapes_are_compared_before_anything_is_hashed)
 {
     put_hole("huge.npy", 1U << 20, 1U << 18);
@@ -856,7 +856,7 @@ START_TEST(an_image_brings_its_own_programs)
 }
 END_TEST
 
-/* By a device that says so much, where it is not 0. */
+/* Returns true when a device that says so much, where it is not 0, takes the job. */
 static bool is_taken_by(const struct bourse_job *job, int64_t files, int64_t bytes)
 {
     struct attribute says[3];
@@ -910,7 +910,7 @@ START_TEST(an_image_above_the_default_needs_a_device_that_says_so)
 }
 END_TEST
 
-/* What no provider would unpack is found before anything is bought. */
+/* An image that no provider would unpack is found before anything is bought. */
 START_TEST(an_unfit_image_is_refused_with_its_line)
 {
     static const struct {

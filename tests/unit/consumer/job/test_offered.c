@@ -1,4 +1,5 @@
-/* What is on offer for the parts of a job, of quotes made by hand, and how it would run there. */
+/* The tests ask what is on offer for the parts of a job, by quotes made by hand, and how the job
+ * would run there. */
 #include "consumer/job/offered.h"
 
 #include "base/cleanup.h"
@@ -120,7 +121,7 @@ START_TEST(leases_that_it_would_take_are_a_place_without_an_owner)
 }
 END_TEST
 
-/* What is known of each subtask is not known of its check, which is as its part says. */
+/* A check has the time of its part, and not the time known of its subtask. */
 START_TEST(checks_take_what_their_part_does)
 {
     CLEANUP(asked_destroy) struct asked *asked = asked_create();
@@ -160,8 +161,7 @@ START_TEST(all_may_be_said_to_take_as_long)
 }
 END_TEST
 
-/* On two makes, of which one was measured to be twice as fast as the job says, and of the other
- * nothing is known. */
+/* One make was measured to be twice as fast as the job says, and of the other nothing is known. */
 /* One fast, which nobody tells apart, and of two speeds more devices than there are numbers. */
 START_TEST(devices_beyond_the_numbers_count_as_one_that_is_about_as_fast)
 {

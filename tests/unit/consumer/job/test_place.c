@@ -21,8 +21,8 @@ enum { MANY = 70, BATCH = 64 };
 static char here[64];
 static struct place_folder *places;
 
-/* What was asked of the disk, in order: b bytes of a file synced, f a folder, S the file system, r
- * a name given. */
+/* The disk was asked for these, in order: b bytes of a file synced, f a folder, S the file system,
+ * r a name given. */
 static char asked[4 * MANY];
 static int sync_error;
 

@@ -120,6 +120,22 @@ START_TEST(the_book_comes_in_pages_and_in_order)
 }
 END_TEST
 
+START_TEST(the_dearest_bid_of_a_need_comes_first)
+{
+    Bourse__V1__MarketBids low = bids;
+    Bourse__V1__MarketBids *both[] = {&low, &bids};
+    low.limit_micro = 20;
+    reply.bids = both;
+    reply.n_bids = 2;
+    reply.n_needs = 1;
+    expect(FOLLOWING_WHOLE);
+    struct bourse_news told = news();
+    ck_assert_uint_eq(told.level_count, 2);
+    ck_assert_int_eq(told.levels[0].price_micro, 50);
+    ck_assert_int_eq(told.levels[1].price_micro, 20);
+}
+END_TEST
+
 START_TEST(bands_are_those_of_the_last_reply)
 {
     expect(FOLLOWING_WHOLE);
@@ -236,6 +252,7 @@ START_TEST(bids_without_needs_are_not_taken)
 END_TEST
 
 SUITE("following", open_following, close_following, TEST(the_book_comes_in_pages_and_in_order),
-      TEST(bands_are_those_of_the_last_reply), TEST(a_level_changes_and_goes),
-      TEST(news_of_several_replies_are_told_together), TEST(beginning_anew_forgets_the_book),
-      TEST(a_gap_is_not_taken), TEST(bids_without_needs_are_not_taken))
+      TEST(the_dearest_bid_of_a_need_comes_first), TEST(bands_are_those_of_the_last_reply),
+      TEST(a_level_changes_and_goes), TEST(news_of_several_replies_are_told_together),
+      TEST(beginning_anew_forgets_the_book), TEST(a_gap_is_not_taken),
+      TEST(bids_without_needs_are_not_taken))

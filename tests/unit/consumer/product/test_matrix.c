@@ -111,7 +111,7 @@ START_TEST(a_block_is_the_part_of_the_file_that_it_names)
         ck_assert_mem_eq(bytes + begin + i * 5 * sizeof(float), elements + (i + 2) * 11 + 3,
                          5 * sizeof(float));
     }
-    /* In pieces of any size the same, where the header ends and where rows do. */
+    /* Pieces of any size give the same, where the header ends and where rows do. */
     for (size_t piece = 1; piece <= sizeof bytes; piece += 6) {
         uint8_t again[sizeof bytes];
         for (size_t at = 0; at < sizeof bytes; at += piece) {
@@ -235,7 +235,7 @@ enum { M = 60, K = 70, N = 50, LONG = 3000, LONG_SIDE = 64 };
 static float *a, *b, c[M * N];
 static const struct freivalds_grid grid = {3, 2}; /* tiles of 20 x 25 */
 
-/* As an honest float32 program does it. */
+/* Multiplies as an honest float32 program does. */
 static void multiply(void)
 {
     for (int i = 0; i < M; i++) {
@@ -405,7 +405,7 @@ START_TEST(nan_and_infinities_travel_and_are_looked_at)
 }
 END_TEST
 
-/* To the nearest with 11 bits. */
+/* Rounds to the nearest with 11 bits. */
 static float as_tf32(float number)
 {
     uint32_t bits;

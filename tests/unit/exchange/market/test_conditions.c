@@ -243,7 +243,7 @@ START_TEST(over_midnight_and_over_the_weekend)
 }
 END_TEST
 
-/* What runs at the end of a window ends with its term: the lease is not renewed, and not cut
+/* A lease that runs at the end of a window ends with its term: it is not renewed, and not cut
  * short. */
 START_TEST(a_lease_is_not_renewed_outside_the_hours)
 {

@@ -228,7 +228,7 @@ START_TEST(a_price_makes_no_difference)
 }
 END_TEST
 
-/* What leases use that stood before there was a bound counts from then on. */
+/* Leases that stood before there was a bound count from then on. */
 START_TEST(a_bound_counts_the_leases_that_stand)
 {
     struct exchange_command made = ask_of(0);
@@ -245,7 +245,7 @@ START_TEST(a_bound_counts_the_leases_that_stand)
 }
 END_TEST
 
-/* Of three terms a day all are let when the bound comes: the fourth slot is not free, and meets
+/* All three terms of a day are let when the bound comes: the fourth slot is not free, and meets
  * nobody. */
 START_TEST(a_bound_counts_them_before_it_stands)
 {

@@ -141,8 +141,8 @@ START_TEST(who_had_less_goes_first_whatever_the_other_would_pay)
 }
 END_TEST
 
-/* Of 8 s there are 4 left after a week, 2 after two, 1 after three: the queue turns over without
- * anybody using anything. */
+/* A use of 8 s is 4 after a week, 2 after two, 1 after three: the queue turns over without anybody
+ * using anything. */
 START_TEST(who_had_more_long_ago_goes_before_who_had_less_of_late)
 {
     use(CONSUMER, 8 * NS_PER_S);
@@ -191,7 +191,8 @@ START_TEST(paid_use_is_none)
 }
 END_TEST
 
-/* Else the first in the queue would have all that comes free before anything of it is counted. */
+/* The first in the queue would otherwise have all that comes free before anything of it is counted.
+ * */
 START_TEST(what_a_lease_may_use_counts_until_it_ends)
 {
     (void)submit_by(CONSUMER, 8, 0);

@@ -1,4 +1,5 @@
-/* Who may do what, the same id again, invitations, and a market that is halted. */
+/* The tests ask who may do what, and try the same id again, invitations, and a market that is
+ * halted. */
 #include "tests/support/hand_market.h"
 
 #include "base/checked.h"
@@ -68,7 +69,7 @@ static void apply_again(struct exchange_command *given)
     apply(given);
 }
 
-/* What its client was told stays true when a copy, sent over the connection before, comes late. */
+/* A refusal stays true when a copy, sent over the connection before, comes late. */
 START_TEST(what_was_refused_stays_refused_when_it_comes_again)
 {
     struct exchange_command bid = submit_of(1, 10000000);

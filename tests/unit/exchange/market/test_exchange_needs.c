@@ -1,6 +1,6 @@
-/* What a job needs of its provider and of its lease beside the device: trust, isolation, region,
- * notice and minimum run. Each can be said in a text and in a map, and only devices that have it
- * are leased. */
+/* A job needs more of its provider and lease than the device: trust, isolation, region, notice and
+ * minimum run. Each can be said in a text and in a map, and only devices that have it are leased.
+ * */
 #include "base/cleanup.h"
 #include "formats/requirement.h"
 #include "protocol/message.h"
@@ -49,7 +49,7 @@ static void sell(uint32_t provider, uint8_t device_number, const struct attribut
     ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
 }
 
-/* Whose device a job with these needs gets; 0: nobody's. */
+/* Returns the account whose device a job with these needs gets; 0: nobody's. */
 static uint32_t leased_of(const struct requirement *needs)
 {
     struct exchange_command job = submit_of(1, 1000);

@@ -500,7 +500,7 @@ START_TEST(nobody_comes_to_trade_with_himself_by_a_new_price)
     down.replace.has_price = true;
     down.replace.price_micro = price;
     check_refused(&down, REJECT_SELF_MATCH, "price_micro", price, 0);
-    /* Both stand as before, at their prices. */
+    /* The two stand as before, at their prices. */
     offer(OTHER_PROVIDER, 1, price);
     ck_assert_uint_eq(granted_to(made.id), 1);
     struct id128 other = submit_at(2 * price, 2);

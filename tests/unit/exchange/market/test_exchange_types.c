@@ -1,5 +1,5 @@
-/* What becomes of orders that do not simply rest: immediate or cancel, fill or kill, post-only, all
- * or none. */
+/* The tests follow orders that do not simply rest: immediate or cancel, fill or kill, post-only,
+ * all or none. */
 #include "exchange/view/listings.h"
 #include "tests/support/hand_market.h"
 

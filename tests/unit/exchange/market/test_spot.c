@@ -311,7 +311,7 @@ START_TEST(who_raises_his_limit_is_safe_and_who_lowers_it_is_not)
 }
 END_TEST
 
-/* What it is asked for with has no part in its rank, only what it would pay. */
+/* The rank is what the holder would pay; the slots that are asked for do not count. */
 START_TEST(the_rank_is_the_holders_limit_whatever_it_needs)
 {
     static struct requirement cpu = {.count = 1, .nodes = {{.op = REQUIREMENT_EQ}}};

@@ -1,4 +1,4 @@
-/* What a job would cost, and why one waits. */
+/* The tests ask what a job would cost, and why one waits. */
 #include "tests/support/hand_market.h"
 
 #include "base/checked.h"
@@ -201,7 +201,7 @@ START_TEST(explain_knows_of_agents_that_offer_nothing)
 }
 END_TEST
 
-/* What must not hold is said the other way round, and counted so. */
+/* A condition that must not hold is said the other way round, and counted so. */
 START_TEST(explain_counts_what_fails_under_not)
 {
     offer(PROVIDER, 1, price);

@@ -210,7 +210,7 @@ START_TEST(who_is_too_far_back_begins_anew)
     }
     ck_assert(!exchange_feed_reaches(market.exchange, number() - FEED_CHANGES - 1));
     ck_assert(exchange_feed_reaches(market.exchange, number() - FEED_CHANGES));
-    /* From the oldest that can be told on, nearly all of it is levels that went: none may be
+    /* Nearly all changes from the oldest number that can be told are levels that went: none may be
      * missing. */
     uint64_t after = number() - FEED_CHANGES;
     size_t gone = 0;

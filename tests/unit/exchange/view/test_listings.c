@@ -1,4 +1,4 @@
-/* What the market looks like, page by page: everything once, in one order, and a bounded step at a
+/* The tests read the market page by page: everything once, in one order, and a bounded step at a
  * time. */
 #include "exchange/view/listings.h"
 
@@ -180,7 +180,7 @@ START_TEST(a_row_says_what_is_asked_and_what_is_left)
 }
 END_TEST
 
-/* What changes between two pages takes nothing else with it. */
+/* A change between two pages takes nothing else with it. */
 START_TEST(devices_that_come_and_go_hide_none_that_stay)
 {
     advertise(PROVIDER, 0, 10);

@@ -1,5 +1,5 @@
-/* What explain suggests, in the words that people read; that it is true is
- * tests/property/prop_explain.c's. */
+/* The tests read what explain suggests, in the words that people read;
+ * tests/property/prop_explain.c shows that it is true. */
 #include "broker/answer/smallest_change.h"
 #include "formats/requirement.h"
 #include "tests/support/hand_market.h"

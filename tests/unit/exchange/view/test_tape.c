@@ -1,4 +1,4 @@
-/* What was paid lately: bars, the usual price, and that what is oldest goes. */
+/* The tests ask what was paid lately: bars, the usual price, and that the oldest fills go. */
 #include "exchange/view/tape.h"
 #include "tests/support/suite.h"
 

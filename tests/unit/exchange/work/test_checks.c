@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In this market both providers are referees. */
+/* Each of the two providers of this market is a referee. */
 enum { MAKER = PROVIDER, REFEREE = OTHER_PROVIDER, SECOND = 7, NO_REFEREE = 8, THIRD = 9 };
 static const struct hash32 dice = {{5, 7}};
 static const struct hash32 manifest = {{9}};
@@ -1180,7 +1180,7 @@ START_TEST(what_two_do_not_find_is_paid_and_made_again_without_a_word_against_an
 }
 END_TEST
 
-/* What a check lacks besides the product says nothing of the product: the check is tried again. */
+/* A check that lacks something else says nothing of the product: it is tried again. */
 START_TEST(a_lost_factor_of_a_check_is_nobodys_fault_and_the_check_is_tried_again)
 {
     struct held_case held = hold_one();
@@ -1357,7 +1357,7 @@ START_TEST(a_referee_is_required_once)
     ck_assert(checks_require(&once, &twice));
     ck_assert_uint_eq(twice.count, 1);
 
-    /* What either of two may hold is no demand for it. */
+    /* A need that either of two branches may hold is no demand for it. */
     once.nodes[1] = needs.nodes[0];
     once.nodes[2] = (struct requirement_node){.op = REQUIREMENT_OR, .arity = 2};
     once.count = 3;

@@ -1,5 +1,5 @@
-/* How jobs go on three agents of unlike speed, in log time: who runs what is ready, and when all is
- * done. */
+/* The tests follow jobs on three agents of unlike speed, in log time: who runs what is ready, and
+ * when all is done. */
 #include "tests/support/hand_market.h"
 
 #include "base/checked.h"
@@ -122,7 +122,7 @@ static void give_back(struct agent *agent, size_t at)
     answer(agent, at, OUTCOME_CANCELLED, 0);
 }
 
-/* What the last command sent, and then what comes of it: an agent gives back at once what is taken
+/* Takes what the last command sent and what comes of it: an agent gives back at once what is taken
  * back and has not begun. */
 static void listen(void)
 {
@@ -168,8 +168,8 @@ static void begin_job(const struct exchange_command *submit)
     listen();
 }
 
-/* What is done next, of equals by the agent of the lower number, until the job is done; how long
- * that took, in milliseconds. */
+/* Runs what is done next (of equals, by the agent of the lower number) until the job is done.
+ * Returns how long that took, in milliseconds. */
 static int64_t run_job(void)
 {
     while (job_row(course.job).state != JOB_DONE) {
@@ -338,8 +338,8 @@ START_TEST(what_was_taken_back_and_has_not_ended_yet_holds_up_nothing)
 }
 END_TEST
 
-/* At 0.6 s the slowest ends what the longest waited for, and five short ones; the fastest is busy
- * until 0.7 s. */
+/* The slowest ends at 0.6 s the task that the longest and five short ones waited for; the fastest
+ * is busy until 0.7 s. */
 START_TEST(the_longest_that_becomes_ready_waits_for_the_fastest)
 {
     enum { LAST_ROOT = 5, LONGEST = 6, ALL = 12 };

@@ -203,7 +203,7 @@ START_TEST(what_is_sent_again_is_given_again)
 }
 END_TEST
 
-/* On one lane: what runs first, second and so on, also after a snapshot. */
+/* Runs the graph on one lane: what runs first, second and so on, also after a snapshot. */
 static void expect_order(const struct exchange_graph *graph, const uint32_t *order, size_t count)
 {
     static struct flight flight;

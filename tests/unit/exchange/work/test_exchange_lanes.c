@@ -125,8 +125,8 @@ START_TEST(lanes_that_can_no_longer_be_renewed_are_bought_elsewhere)
 }
 END_TEST
 
-/* Of twice as many as there are slots none waits behind another: the job goes on asking, and what
- * comes takes them. */
+/* Twice as many subtasks as slots do not wait behind one another: the job goes on asking, and takes
+ * what comes. */
 START_TEST(what_could_run_beside_is_not_queued_behind)
 {
     for (uint32_t slots = 1; slots <= 8; slots *= 2) {
@@ -169,7 +169,7 @@ START_TEST(what_is_next_in_a_lane_does_not_run_yet)
 }
 END_TEST
 
-/* Of the first `count` subtasks, a letter each. */
+/* Returns the states of the first `count` subtasks, a letter each. */
 static const char *states_of(struct id128 job, uint32_t count)
 {
     static const char letters[] = "-r+*xcq";

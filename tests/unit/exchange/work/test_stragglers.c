@@ -13,10 +13,10 @@
 
 enum { WORKS_MAX = 64 };
 
-/* What each provider was sent and has not answered, oldest first. */
+/* Works that each provider was sent and has not answered, oldest first. */
 static struct exchange_work held[2][WORKS_MAX];
 static size_t held_count[2];
-/* What was taken back, so often, the last of it. */
+/* Counts works that were taken back, and keeps the last of them. */
 static struct exchange_work withdrawn;
 static size_t withdrawn_count;
 
@@ -120,8 +120,8 @@ START_TEST(what_waits_in_a_slow_lane_is_moved_to_a_busy_one)
 }
 END_TEST
 
-/* Both do a subtask a second; the second lane runs one and has one more to do when the first has
- * nothing left. */
+/* The two lanes do a subtask a second; the second runs one and has one more to do when the first
+ * has nothing left. */
 START_TEST(what_waits_behind_another_is_moved_where_it_is_done_sooner)
 {
     offer(PROVIDER, 1, price);
@@ -463,7 +463,7 @@ START_TEST(what_was_foreseen_of_unlike_ones_is_what_was_said_of_those_done)
 }
 END_TEST
 
-/* As much work as four mean ones at half of the time: so is the rest. */
+/* The rest goes at the pace of what was done: as much as four mean ones in half of the time. */
 START_TEST(what_is_left_of_unlike_ones_goes_at_the_pace_of_those_done)
 {
     static const uint32_t expect_ms[] = {3000, 600, 600, 600, 600, 600};
@@ -601,7 +601,7 @@ START_TEST(what_is_late_by_few_is_not_started_once_more_on_its_own_device)
 }
 END_TEST
 
-/* Both may: what keeps it is perhaps its device. */
+/* The device perhaps holds up the work, so each of both may take it. */
 START_TEST(what_is_late_goes_to_another_device_where_one_is_idle)
 {
     static const uint32_t expect_ms[] = {3000, 200, 200, 200, 200, 200, 200};

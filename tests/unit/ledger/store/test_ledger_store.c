@@ -288,7 +288,7 @@ START_TEST(a_quota_that_is_used_up_is_a_full_disk)
 }
 END_TEST
 
-/* What is in the log is durable; that it cannot be copied yet must not have it written twice. */
+/* An entry in the log is durable; a failed copy must not have the entry written twice. */
 START_TEST(a_full_disk_after_the_commit_does_not_undo_it)
 {
     static const int codes[] = {SQLITE_FULL, SQLITE_IOERR_SHMSIZE};
@@ -592,7 +592,7 @@ START_TEST(a_statement_adds_up_to_the_balance)
     ck_assert_uint_eq(count, 1 + 4);
     ck_assert_uint_eq(rows[0].counterparty, SMALL_MARKET_OWNER);
     ck_assert_int_gt(rows[0].amount_micro, 0);
-    /* What each capture left to the market is beside it, and which device earned it. */
+    /* Each capture says what it left to the market, and which device earned it. */
     for (size_t i = 0; i < count; i++) {
         bool is_capture = rows[i].kind == LEDGER_CAPTURE;
         fees -= rows[i].fee_micro;
@@ -630,7 +630,7 @@ START_TEST(accepted_results_are_found_page_by_page)
         ck_assert(i == 0 || rows[i].entry < rows[i - 1].entry);
         entries[i] = rows[i].entry;
     }
-    /* In steps of any length, empty ones among them, the same. */
+    /* Steps of any length, empty ones among them, give the same. */
     for (uint64_t walk = 1; walk < 40; walk += 2) {
         size_t found = 0;
         next = 0;
@@ -654,7 +654,7 @@ START_TEST(accepted_results_are_found_page_by_page)
 }
 END_TEST
 
-/* What a program took before it failed was given as well. */
+/* A program that failed was given what it took before. */
 START_TEST(results_at_price_0_say_what_was_given)
 {
     struct small_market market;
@@ -718,8 +718,8 @@ START_TEST(a_start_holds_outcomes_and_results_against_each_other)
         "UPDATE outcomes SET idx = 7 WHERE idx = 0",
         /* of subtask 1 the second attempt was accepted, the first had failed */
         "UPDATE outcomes SET entry = (SELECT min(entry) FROM results WHERE idx = 1) WHERE idx = 1",
-        "UPDATE outcomes SET rank = 1, entry = (SELECT min(entry) FROM results WHERE idx = 1)"
-        " WHERE idx = 1",
+        ("UPDATE outcomes SET rank = 1, entry = (SELECT min(entry) FROM results WHERE idx = 1)"
+         " WHERE idx = 1"),
         "INSERT INTO outcomes SELECT job, 9, entry, rank FROM outcomes WHERE idx = 0",
     };
     char error[LEDGER_CHECK_TEXT];

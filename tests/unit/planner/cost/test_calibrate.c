@@ -62,7 +62,7 @@ static int by_size(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* How far nine of ten shapes that it has not seen are off at most. */
+/* Returns how far nine of ten shapes that the calibration has not seen are off at most. */
 static double error_of(const struct cost_calibration *found)
 {
     enum { SHAPES = 200 };
@@ -120,7 +120,7 @@ START_TEST(noise_of_a_tenth_leaves_predictions_within_a_tenth)
 }
 END_TEST
 
-/* What a probe has: one after the other twice as large, all cubes. */
+/* A probe has these: one after the other twice as large, all cubes. */
 START_TEST(five_cubes_are_enough_for_cubes)
 {
     struct calibrate_sample samples[5];

@@ -212,7 +212,8 @@ START_TEST(devices_without_a_fabric_are_linked_by_pcie_alone)
 }
 END_TEST
 
-/* Which may is not in the catalogue: it is said. PCIe of both is held, and bounds it. */
+/* The catalogue does not say which devices may, so it is said here. PCIe of both is held, and
+ * bounds it. */
 START_TEST(devices_of_a_machine_reach_one_another_over_pcie_where_that_is_given)
 {
     CLEANUP(device_set_destroy) struct device_set *set = device_set_create();

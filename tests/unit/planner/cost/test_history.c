@@ -1,4 +1,4 @@
-/* What measurements say, and how much against a model. */
+/* The tests ask what measurements say, and how much they count against a model. */
 #include "planner/cost/history.h"
 
 #include "base/random.h"

@@ -1,4 +1,5 @@
-/* What operations need, each against figures worked out by hand: the working is beside them. */
+/* The tests compare what operations need with figures worked out by hand; the working is beside
+ * them. */
 #include "planner/cost/operations.h"
 #include "tests/support/suite.h"
 
@@ -24,7 +25,7 @@ static const struct expected rows[] = {
     /* A 3 x 5 = 15 nibbles, so 8 bytes; B 5 x 1 = 5 nibbles, so 3. C 3 sums of 4 bytes. 2 x 3 x 1 x
      * 5 = 30. */
     {"matmul:3x1x5:int4", 30, 11, 12, 0, 23, 3, 0, 0},
-    /* Of B's 4 x 3 elements six are kept, each 16 + 2 bits: 108 bits, 14 bytes. Operations as if
+    /* Six of B's 4 x 3 elements are kept, each 16 + 2 bits: 108 bits, 14 bytes. Operations as if
      * dense. */
     {"matmul:2x3x4,sparse:bf16", 48, 30, 12, 0, 42, 14, 0, 0},
     /* C, 24 bytes of fp32, comes and goes, and is there once. A 32, B 48. */
@@ -114,12 +115,12 @@ static const struct expected rows[] = {
     {"tokenise:100,piece=1,per-token=5:-", 0, 100, 80, 0, 180, 0, 0, 0},
     /* 4 x 3 x 10 + 3 = 123. 60 bytes of logits, 3 targets of 4; one float32. */
     {"cross-entropy:3x10:bf16", 123, 72, 4, 0, 76, 0, 0, 0},
-    /* And 3 (2 x 10 + 1) = 63 for 60 bytes of gradient. */
+    /* The count is 3 (2 x 10 + 1) = 63 for 60 bytes of gradient. */
     {"cross-entropy:3x10,gradient:bf16", 186, 72, 64, 0, 136, 0, 0, 0},
     /* 4 parts of 2: 6 elements are sent and 6 received, twice: 24 x 4 bytes. 6 sums. The array 32,
      * a part 8. */
     {"all-reduce:8x4:fp32", 6, 72, 48, 8, 40, 0, 96, 0},
-    /* Who is alone has nothing to do. */
+    /* A single device has nothing to do. */
     {"all-reduce:8x1:fp32", 0, 0, 0, 0, 32, 0, 0, 0},
     /* 9 over 4: parts of 3, 2, 2, 2; all but the smallest are 7. The largest part is 3. */
     {"all-reduce:9x4:fp32", 7, 84, 56, 12, 48, 0, 112, 0},
@@ -128,7 +129,7 @@ static const struct expected rows[] = {
     {"sgd:100,momentum:bf16", 400, 800, 600, 0, 800, 0, 0, 0},
     /* Weights 2, gradients 2, two moments of 4: 12 bytes a parameter. */
     {"adam:100:bf16", 1400, 1200, 1000, 0, 1200, 0, 0, 0},
-    /* With float32 weights 16 bytes a parameter (Rajbhandari 2020); the copies are only written. */
+    /* Float32 weights take 16 bytes a parameter (Rajbhandari 2020); the copies are only written. */
     {"adam:100,master:bf16", 1400, 1400, 1400, 0, 1600, 0, 0, 0},
     /* Weights 2, two moments of 4: 1000 bytes. */
     {"checkpoint:100:bf16", 0, 1000, 0, 0, 1000, 0, 0, 1000},

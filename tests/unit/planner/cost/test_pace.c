@@ -1,4 +1,4 @@
-/* How fast devices are beside others, by what was measured on both. */
+/* The tests ask how fast devices are beside others, by what was measured on both. */
 #include "planner/cost/pace.h"
 
 #include "base/random.h"
@@ -43,7 +43,8 @@ START_TEST(what_takes_three_times_as_long_has_pace_three)
 }
 END_TEST
 
-/* What they did alone says nothing, however often, nor which of them did more of it. */
+/* Works that a device did alone say nothing, however often, nor does it matter which did more of
+ * them. */
 START_TEST(paces_are_those_beside_the_fastest)
 {
     uint32_t paces[3];
@@ -83,7 +84,7 @@ START_TEST(a_device_that_changes_is_known_by_as_many_new_works)
 }
 END_TEST
 
-/* Of hundreds of programs that hardly more than start, nothing is known of what takes long. */
+/* Hundreds of programs that hardly more than start say nothing of what takes long. */
 START_TEST(many_short_works_are_not_many)
 {
     uint32_t paces[2];
@@ -163,8 +164,8 @@ START_TEST(work_weighs_as_long_as_it_takes)
 }
 END_TEST
 
-/* Of devices of random speeds, which did random parts of the work in times up to a tenth longer: to
- * about that, and to the fifth that is no other pace. */
+/* Devices of random speeds did random parts of the work in times up to a tenth longer. Their paces
+ * are found to about that, and to the fifth that counts as no other pace. */
 START_TEST(paces_are_found_to_the_noise)
 {
     enum { WORKS = 60, DEVICES = 6 };

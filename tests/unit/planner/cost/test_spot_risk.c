@@ -36,7 +36,7 @@ START_TEST(interruptions_make_it_longer)
     ck_assert_double_eq_tol(expected(risk, 3600), 3600 * (exp(1) - 1), 1e-6);
     risk.restart_s = 100;
     ck_assert_double_eq_tol(expected(risk, 3600), 3700 * (exp(1) - 1), 1e-6);
-    /* In ten parts, each 360 s and 10 s to write: 10 (3600 + 100) (e^(370 / 3600) - 1). */
+    /* Ten parts, each 360 s and 10 s to write, take 10 (3600 + 100) (e^(370 / 3600) - 1). */
     risk.interval_s = 360;
     risk.checkpoint_s = 10;
     ck_assert_double_eq_tol(expected(risk, 3600), 10 * 3700 * (exp(370.0 / 3600) - 1), 1e-6);

@@ -204,6 +204,8 @@ START_TEST(wrong_links_are_named)
     } wrong[] = {
         {{9, 1, TOPOLOGY_PEER, 0, 1, {0}, 1}, TOPOLOGY_BAD_LINK},
         {{0, 9, TOPOLOGY_PEER, 0, 1, {0}, 1}, TOPOLOGY_BAD_LINK},
+        {{2, 1, TOPOLOGY_PEER, 0, 1, {0}, 1}, TOPOLOGY_BAD_LINK}, /* memories are 0 and 1 */
+        {{0, 2, TOPOLOGY_PEER, 0, 1, {0}, 1}, TOPOLOGY_BAD_LINK},
         {{1, 1, TOPOLOGY_PEER, 0, 1, {0}, 1}, TOPOLOGY_BAD_LINK},
         {{0, 1, TOPOLOGY_HERE, 0, 1, {0}, 1}, TOPOLOGY_BAD_LINK},
         {{0, 1, TOPOLOGY_PEER, 0, 1, {9}, 1}, TOPOLOGY_BAD_LINK},

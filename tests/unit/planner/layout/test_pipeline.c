@@ -207,8 +207,8 @@ struct stage {
     size_t first, end, device;
 };
 
-/* When the last micro-batch leaves the last stage: each goes on when it is there and the stage or
- * link is free. */
+/* Returns when the last micro-batch leaves the last stage: each goes on when it is there and the
+ * stage or link is free. */
 static double play(const struct pipeline_input *input, const struct stage *stages, size_t count,
                    uint64_t micro_batches)
 {

@@ -547,7 +547,7 @@ END_TEST
 
 /* ---------------------------------------------------------------- a batch */
 
-/* For each item a unit of fp32 and then a unit of bf16, with 100 bytes between them. */
+/* Makes for each item a unit of fp32 and then a unit of bf16, with 100 bytes between them. */
 static enum steps_status make_batch(const int64_t *values, struct steps **ret_steps,
                                     struct problem *ret_problem)
 {
@@ -666,7 +666,7 @@ START_TEST(a_batch_that_fits_nowhere_at_once_is_divided)
 }
 END_TEST
 
-/* As make_batch, and where there are parts, 2 units more that all do together. */
+/* Makes make_batch's steps, and where there are parts, 2 units more that all do together. */
 static enum steps_status make_parts(const int64_t *values, struct steps **ret_steps,
                                     struct problem *ret_problem)
 {
@@ -775,7 +775,7 @@ START_TEST(rows_of_several_steps_say_the_fewest_samples)
 }
 END_TEST
 
-/* For each item a unit of fp32, then twice a unit of bf16 by the same weights. */
+/* Makes for each item a unit of fp32, then twice a unit of bf16 by the same weights. */
 static enum steps_status make_tied(const int64_t *values, struct steps **ret_steps,
                                    struct problem *ret_problem)
 {

@@ -192,7 +192,7 @@ START_TEST(what_is_gone_around_may_be_apart)
         bool is_there = strncmp(plan->rows[i].what, "prefill", 7) == 0;
         ck_assert(is_there == (plan->rows[i].device >= 2));
     }
-    /* What the other kind of stages would have given: all on the two that can do all, a micro-batch
+    /* The other kind of stages would have put all on the two that can do all, one micro-batch
      * behind the other. */
     const struct plan_variant *taken = variant_of(plan, "prefill and decode apart");
     const struct plan_variant *around = variant_of(plan, "stages around");

@@ -1,5 +1,5 @@
-/* Which devices are taken together when some of them are planned for alone. Inside of the planner:
- * what a wrong kind does to a plan depends on how far a search gets. */
+/* The tests ask which devices are taken together when some of them are planned for alone. They look
+ * inside the planner: the effect of a wrong kind on a plan depends on how far a search gets. */
 #include "planner/layout/plan_internal.h"
 
 #include "base/cleanup.h"
@@ -90,7 +90,7 @@ START_TEST(links_and_idle_power_make_a_kind)
 }
 END_TEST
 
-/* What was measured is kept by class of device, so devices of one class have one history. */
+/* The class of a device keeps what was measured, so devices of one class have one history. */
 START_TEST(a_history_makes_a_kind_where_it_differs)
 {
     CLEANUP(steps_destroy) struct steps *steps = sample_steps(1);

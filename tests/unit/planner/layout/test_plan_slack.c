@@ -75,7 +75,7 @@ START_TEST(what_nobody_waits_for_goes_where_it_takes_less_energy)
 }
 END_TEST
 
-/* By energy all of it would be on the slow one, and take 12. */
+/* The least energy would put all of it on the slow one, and take 12. */
 START_TEST(what_others_wait_for_stays)
 {
     CLEANUP(steps_destroy) struct steps *steps = loose_steps();
@@ -95,7 +95,7 @@ START_TEST(what_others_wait_for_stays)
 }
 END_TEST
 
-/* What costs more is not taken to save energy. */
+/* A dearer plan is not taken to save energy. */
 START_TEST(money_comes_before_energy)
 {
     CLEANUP(steps_destroy) struct steps *steps = loose_steps();

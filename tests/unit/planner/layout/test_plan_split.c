@@ -328,8 +328,8 @@ START_TEST(sums_of_machines_go_once_over_the_network)
     CLEANUP(room_fini) struct room room;
     furnish(&room, &together_template, values, 4, topology);
     CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
-    /* In one ring 1.5 s. Here: half of 800 MB to the neighbour and gathered, twice 0.05 s; 2 rounds
-     * of 400 MB, 1 s; and back. */
+    /* One ring would take 1.5 s. Here: half of 800 MB to the neighbour and gathered, twice 0.05 s;
+     * 2 rounds of 400 MB, 1 s; and back. */
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
     ck_assert_uint_eq(plan->row_count, 4);
     assert_near(plan->total.makespan_s.value, 4 + 1.2 + 1);

@@ -131,8 +131,8 @@ static const struct plan_variant *variant_of(const struct plan *plan, const char
     return NULL;
 }
 
-/* Of 16 s on g devices 16 / g, and four sums of 2 (g - 1) rounds of 0.1 s: 8.8 on two, 6.4 on four,
- * 7.6 on eight. */
+/* Work of 16 s takes 16 / g on g devices, and four sums of 2 (g - 1) rounds of 0.1 s: 8.8 on two,
+ * 6.4 on four, 7.6 on eight. */
 START_TEST(a_stage_takes_a_part_of_its_work_and_the_rounds_of_its_sums)
 {
     const int64_t values[] = {1};
@@ -255,8 +255,8 @@ START_TEST(stages_may_be_held_by_two_each)
         told_to |= is_told ? 1u << transfer->to : 0;
     }
     ck_assert_uint_eq(told_to, 1u << 2 | 1u << 3);
-    /* Of two micro-batches 1,000 bytes each: out of the first, into both of the second, of which
-     * one hands them on. */
+    /* Each of two micro-batches has 1,000 bytes: out of the first, into both of the second, of
+     * which one hands them on. */
     double told = 2.0 * 4 * 2 * 2000;
     assert_near(plan->uses[0].bytes_out, 2000);
     assert_near(plan->uses[1].bytes_out, 0);
@@ -337,7 +337,7 @@ START_TEST(why_layers_are_not_divided_is_said)
 }
 END_TEST
 
-/* Where one goes all have to begin again: two are taken away twice as often as one. */
+/* All have to begin again where one goes: two are taken away twice as often as one. */
 START_TEST(a_team_is_taken_away_as_often_as_all_of_its_devices)
 {
     const int64_t values[] = {1};

@@ -1,5 +1,5 @@
-/* What is not known of a device is never taken for large or fast: it does what is known, or
- * measured, or said; and nothing else. */
+/* The planner never takes an unknown figure of a device for large or fast. The device does what is
+ * known, or measured, or said, and nothing else. */
 #include "base/cleanup.h"
 #include "planner/cost/calibrate.h"
 #include "planner/cost/device_set.h"
@@ -213,7 +213,7 @@ START_TEST(a_history_alone_says_what_a_step_takes)
 }
 END_TEST
 
-/* What an agent measured of its device stands where the catalogue says nothing. */
+/* A figure that an agent measured of its device stands where the catalogue says nothing. */
 START_TEST(what_is_measured_on_the_market_is_known)
 {
     const struct catalogue_device *known = catalogue_find("huawei-ascend-910b");

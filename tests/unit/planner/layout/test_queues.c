@@ -1,4 +1,4 @@
-/* What the rows of plans wait for, of plans made by hand. */
+/* The tests ask what the rows of plans wait for, by plans made by hand. */
 #include "planner/layout/queues.h"
 
 #include "base/cleanup.h"
@@ -74,7 +74,8 @@ START_TEST(what_begins_as_soon_as_it_can_waits_for_nothing)
                               .row_count = 2,
                               .transfers = transfers,
                               .transfer_count = 1};
-    CLEANUP(queues_free) struct queue *queues = queues_in(&plan, steps, 0);
+    struct queue *queues = queues_in(&plan, steps, 0);
+    queues_free(&queues);
 }
 END_TEST
 

@@ -36,7 +36,7 @@ END_TEST
 
 START_TEST(a_fixed_cost_is_made_up_for_by_less_work)
 {
-    /* Both end after 6 s: 6 units at once, or 5 s of preparing and 1 unit. */
+    /* The two end after 6 s: 6 units at once, or 5 s of preparing and 1 unit. */
     const struct split_device devices[] = {device(1e9, 0), device(1e9, 5)};
     const struct split_work work = {.units = 7, .flop = 1e9};
     ck_assert_int_eq(split_make(&work, devices, 2, shares, &split), SPLIT_OK);

@@ -74,8 +74,8 @@ START_TEST(columns_are_cut_where_the_longest_stage_is_shortest)
 }
 END_TEST
 
-/* With one forward, one backward in turn, the first of two stages holds two micro-batches and the
- * last one. */
+/* The first of two stages holds two micro-batches and the last holds one, with one forward, one
+ * backward in turn. */
 START_TEST(a_stage_holds_what_is_under_way)
 {
     struct figures figures;

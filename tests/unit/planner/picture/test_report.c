@@ -506,7 +506,7 @@ START_TEST(what_was_planned_stands_above_what_was)
 }
 END_TEST
 
-/* Beside it what became of the job would be a speck. */
+/* The course of the job would be a speck beside the plan. */
 START_TEST(a_plan_of_many_times_what_it_took_is_not_drawn)
 {
     CLEANUP(report_destroy) struct report *report = sample_planned();

@@ -1,5 +1,5 @@
-/* How subtasks would run on what is on offer: small jobs by hand, and that random ones keep to what
- * there is. */
+/* The tests ask how subtasks would run on what is on offer: small jobs by hand, and random ones
+ * that keep to what there is. */
 #include "planner/schedule/deal.h"
 
 #include "base/checked.h"
@@ -155,7 +155,7 @@ START_TEST(the_highest_rank_goes_first)
 }
 END_TEST
 
-/* What a part cannot have does not keep others from what they can. */
+/* A slot that one part cannot have is left to the others that can. */
 START_TEST(parts_share_devices)
 {
     struct job job;
@@ -262,7 +262,7 @@ START_TEST(an_idle_lane_that_is_done_first_goes_first)
 }
 END_TEST
 
-/* What a class takes that is too narrow for a part, or not for it, is no bound. */
+/* A class that is too narrow for a part, or not for it, is no bound for the part. */
 START_TEST(classes_that_do_not_fit_bound_nothing)
 {
     struct job job;

@@ -1,4 +1,4 @@
-/* How work goes on while it runs: order, lanes, moves, stragglers, drift. */
+/* The tests follow work while it runs: order, lanes, moves, stragglers, drift. */
 #include "planner/schedule/online.h"
 
 #include "base/checked.h"
@@ -132,7 +132,7 @@ START_TEST(patience_is_twice_the_mean_and_a_second_at_least)
 }
 END_TEST
 
-/* In milliseconds; ONLINE_NEVER stays what it is. */
+/* Converts to milliseconds; ONLINE_NEVER stays what it is. */
 static int64_t late_ms(int64_t said, int64_t usual, int64_t there)
 {
     const struct online_late late = {said * NS_PER_MS, usual * NS_PER_MS, there * NS_PER_MS};
@@ -191,12 +191,12 @@ static int64_t own_late_ms(int64_t said, int64_t all, uint64_t samples, int64_t 
 
 START_TEST(one_that_is_not_like_the_others_is_late_by_what_was_said_of_it)
 {
-    /* With four results, twice as long at the pace of all; however short the others were. */
+    /* Four results give twice as long at the pace of all, however short the others were. */
     ck_assert_int_eq(own_late_ms(8000, 100, ONLINE_SAMPLES, 100, 100), 16000);
     ck_assert_int_eq(own_late_ms(8000, 150, ONLINE_SAMPLES, 100, 100), 24000);
     ck_assert_int_eq(own_late_ms(8000, 25, ONLINE_SAMPLES, 25, 25), 16000);
     ck_assert_int_eq(own_late_ms(100, 100, ONLINE_SAMPLES, 100, 100), 1000);
-    /* With fewer, a fifth longer: than here, and than there. */
+    /* Fewer results give a fifth longer: than here, and than there. */
     ck_assert_int_eq(own_late_ms(8000, 100, ONLINE_SAMPLES - 1, 0, 100), 9600);
     ck_assert_int_eq(own_late_ms(8000, 100, ONLINE_SAMPLES - 1, 200, 100), 19200);
     ck_assert_int_eq(own_late_ms(8000, 100, ONLINE_SAMPLES - 1, 100, 150), 14400);
@@ -239,10 +239,10 @@ static struct online_pace pace_ms(int64_t said, int64_t took, uint64_t samples, 
 
 START_TEST(results_tell_the_pace_of_the_rest_where_they_are_many_and_weigh_something)
 {
-    /* Of ten alike of 100, as much work as four of them. */
+    /* Four of ten alike of 100 are as much work as 400. */
     ck_assert_int_eq(pace_ms(400, 800, 4, 1000, 10).took_ns, 800);
     ck_assert_int_eq(pace_ms(300, 600, 3, 1000, 10).took_ns, 1); /* as was said */
-    /* Of six, of which five are short: only where they take a fifth of all more. */
+    /* Five of six are short: the pace counts only where they take a fifth of all more. */
     ck_assert_int_eq(pace_ms(250, 500, 5, 4250, 6).took_ns, 1);
     ck_assert_int_eq(pace_ms(250, 1100, 5, 4250, 6).took_ns, 1);
     ck_assert_int_eq(pace_ms(250, 1101, 5, 4250, 6).took_ns, 1101);

@@ -26,8 +26,8 @@ START_TEST(steps_are_as_drawn)
     for (size_t i = 0; i < 5; i++) {
         ck_assert_str_eq(all->steps[i].name, names[i]);
     }
-    /* With guidance, six texts of 120 tokens; latent images of 128 x 128 x 4, images of 1024 x 1024
-     * x 3. */
+    /* Guidance makes it six texts of 120 tokens; latent images are 128 x 128 x 4, images 1024 x
+     * 1024 x 3. */
     ck_assert_int_eq(template_flow(all, "tokenise", "encode text"), 6 * 120 * 4);
     ck_assert_int_eq(template_flow(all, "encode text", "denoise"), 6 * 120 * 4096 * 2);
     ck_assert_int_eq(template_flow(all, "denoise", "decode"), 3 * 128 * 128 * 4 * 2);

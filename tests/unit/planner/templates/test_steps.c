@@ -1,5 +1,5 @@
-/* What reads take in steps: the same for the same state, in proportion to what there is to look
- * at, and nothing for handles that nobody has. */
+/* The tests count the steps of reads: the same for the same state, in proportion to what there is
+ * to look at, and none for handles that nobody has. */
 #include "exchange/view/listings.h"
 #include "exchange/view/why.h"
 
@@ -18,7 +18,7 @@ static struct id128 device_id(uint32_t number)
     return id;
 }
 
-/* So many devices, each with an ask of its own price. */
+/* Offers so many devices, each with an ask of its own price. */
 static void offer_many(uint32_t provider, uint32_t count)
 {
     static struct exchange_device devices[64];

@@ -71,8 +71,8 @@ START_TEST(what_flows_is_states_gradients_and_weights)
         template_steps("train", SETTINGS(TINY, "stages=2", "replicas=4", "checkpoint=1"));
     const int64_t state = 6 * 8 * 2; /* of 6 rows */
     const int64_t weights = 464 * 2; /* of a stage, and its gradients */
-    /* In a layer, of each row: 4 x 8 beside norms, (2 + 2) x 4 queries, keys and values, 2 x 4 out
-     * of attention, 2 x 16 in the feed-forward part: 88 elements; and 2 float32 sums. */
+    /* Each row keeps in a layer: 4 x 8 beside norms, (2 + 2) x 4 queries, keys and values, 2 x 4
+     * out of attention, 2 x 16 in the feed-forward part: 88 elements; and 2 float32 sums. */
     const int64_t kept = 6 * (88 * 2 + 2 * 4);
     ck_assert_int_eq(template_flow(all, "load", "preprocess"), 6 * 4);
     ck_assert_int_eq(template_flow(all, "embed", "forward 1"), state);
@@ -87,7 +87,7 @@ START_TEST(what_flows_is_states_gradients_and_weights)
     ck_assert_int_eq(template_flow(all, "loss", "all-reduce head"), 2 * 264 * 2);
     /* Weights of 2 bytes, two moments and the weights in float32. */
     ck_assert_int_eq(template_flow(all, "snapshot 1", "checkpoint 1"), 464 * 14);
-    /* What was changed goes back to where the next iteration begins with it. */
+    /* A changed part goes back to where the next iteration begins with it. */
     const char *const changed[][2] = {{"forward 1", "optimiser 1"},
                                       {"forward 2", "optimiser 2"},
                                       {"embed", "optimiser embed"},
@@ -124,7 +124,7 @@ START_TEST(a_divided_layer_has_two_sums_there_and_two_back)
     /* Kept: of each row 4 x 8 beside norms whole; (2 + 2) x 4 of one head, 2 x 8 of the
      * feed-forward part, a sum. */
     ck_assert_int_eq(there->held_bytes, 6 * ((4 * 8 + 4 * 4 + 2 * 8) * 2 + 4));
-    /* Of the loss three figures of each row, and the gradient of what came in. */
+    /* The loss tells three figures of each row, and the gradient of what came in. */
     ck_assert_uint_eq(loss->told_count, 2);
     ck_assert_int_eq(loss->told[0].times, 3);
     ck_assert_int_eq(loss->told[0].operation.shape.all_reduce.elements, 6);
@@ -157,7 +157,7 @@ START_TEST(a_token_takes_six_operations_for_each_parameter)
         template_steps("train", SETTINGS("model=gpt-3-175b", "sequence=2048", "recompute=yes"));
     ck_assert(template_flops(again, NULL, OPERATION_MATMUL) ==
               (8 * parameters - 2 * 12288.0 * 50257) * 2048);
-    /* Of attention two products there and five back. */
+    /* Attention has two products there and five back. */
     double there = template_flops(all, template_step(all, "forward 1"), OPERATION_ATTENTION);
     double back = template_flops(all, template_step(all, "backward 1"), OPERATION_ATTENTION);
     ck_assert(there == 96.0 * 4 * 96 * 128 * (2048.0 * 2049 / 2));
@@ -228,7 +228,7 @@ START_TEST(nothing_waits_for_a_checkpoint)
 }
 END_TEST
 
-/* In a ring each replica sends all but one of four parts twice and gets as much: 464 - 116 = 348
+/* Each replica of a ring sends all but one of four parts twice and gets as much: 464 - 116 = 348
  * elements of 2 bytes, four times. */
 START_TEST(replicas_add_up_their_gradients)
 {

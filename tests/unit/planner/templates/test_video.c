@@ -72,7 +72,8 @@ START_TEST(boxes_are_found_and_told_apart)
     CLEANUP(steps_destroy) struct steps *all = template_steps("video", SETTINGS("streams=2"));
     CLEANUP(steps_destroy)
     struct steps *pixels = template_steps("video", SETTINGS("streams=2", "task=segment"));
-    /* At 20 x 20 places 3 x 3 x 2048 x 256, and 256 x 9 x 84; a class of each: 2048 x 80. */
+    /* The heads at 20 x 20 places take 3 x 3 x 2048 x 256, and 256 x 9 x 84; a class of each: 2048
+     * x 80. */
     double heads = 2.0 * 2 * 400 * (9 * 2048 * 256 + 256 * 9 * 84 - 2048 * 80);
     ck_assert(template_flops(all, NULL, OPERATION_CONV) -
                   template_flops(pixels, NULL, OPERATION_CONV) ==

@@ -1,5 +1,5 @@
-/* Which checks a referee runs: those of what the subtask was asked to compute, and no others,
- * whoever wrote them. */
+/* The tests ask which checks a referee runs: those of what the subtask was asked to compute, and no
+ * others, whoever wrote them. */
 #include "provider/executors/check.h"
 #include "tests/support/suite.h"
 
@@ -111,7 +111,7 @@ START_TEST(a_check_of_the_very_product_is_run)
     job.checks[0][3] = WORD("product.npy");
     job.from[0].name = WORD("product.npy");
     good(&job, 2, 0);
-    /* As gemm, where it adds nothing. */
+    /* The product is gemm's, where gemm adds nothing. */
     char *gemm[] = {WORD("gemm"),  WORD("--alpha"), WORD("1.0"),   WORD("--beta"), WORD("0"),
                     WORD("a.npy"), WORD("b.npy"),   WORD("a.npy"), WORD("c.npy")};
     job.tasks[0].n_arguments = sizeof gemm / sizeof gemm[0];

@@ -1,4 +1,4 @@
-/* Which subtask is the last of its job to read an input. */
+/* The tests ask which subtask is the last of its job to read an input. */
 #include "provider/executors/program.h"
 #include "tests/support/suite.h"
 

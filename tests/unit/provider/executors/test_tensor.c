@@ -145,7 +145,7 @@ END_TEST
 
 /* ---------------------------------------------------------------- products */
 
-/* By the definition, in double. */
+/* Computes an entry by the definition, in double. */
 static double entry(const struct gemm *gemm, uint64_t i, uint64_t j, double *ret_magnitude)
 {
     double sum = 0;

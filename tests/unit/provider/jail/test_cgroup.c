@@ -182,7 +182,7 @@ START_TEST(a_subtree_has_one_owner_at_a_time)
     ck_assert(cgroups_open(&place, "x", (uid_t)-1, (gid_t)-1, &first, &problem));
     ck_assert(cgroup_create(first, "lane-1", &limits, &group, &problem));
 
-    /* Who comes second gets nothing, and takes nothing away. */
+    /* The second to come gets nothing, and takes nothing away. */
     ck_assert(!cgroups_open(&place, "x", (uid_t)-1, (gid_t)-1, &second, &problem));
     ck_assert_ptr_nonnull(strstr(problem.text, "another agent"));
     (void)snprintf(path, sizeof path, "%s/memory/bourse-x/lane-1/memory.limit_in_bytes", tree.root);

@@ -1,5 +1,5 @@
-/* What an agent has on offer: its asks over reconnects, refusals and rests, and those that somebody
- * places by hand. */
+/* The tests follow what an agent has on offer: its asks over reconnects, refusals and rests, and
+ * those that somebody places by hand. */
 #include "tests/support/agent_play.h"
 #include "tests/support/suite.h"
 
@@ -370,7 +370,7 @@ START_TEST(a_refused_statement_is_made_anew_though_the_ask_went_out_again_meanwh
 }
 END_TEST
 
-/* As many cancels as the session keeps without an answer. */
+/* Fills the session with as many cancels as it keeps without an answer. */
 static void fill_requests(struct play *play)
 {
     for (size_t i = 0; i < SEEN_MAX / 4; i++) {

@@ -1,5 +1,5 @@
 /* The session of an agent: its work, the terms of its leases, reconnects, and leaving. Its asks are
- * in test_provider_asks.c. */
+ * in test_provider_asks.c, its batches of results in test_provider_batches.c. */
 #include "tests/support/agent_play.h"
 #include "tests/support/suite.h"
 
@@ -245,23 +245,6 @@ START_TEST(a_lane_takes_several_once_its_executor_does)
     withdraw(&play, 1, 3);
     ck_assert_str_eq(actions(&play), "cancel 1/3");
     ck_assert_int_eq(agent_session_pipeline(play.session, 77, 2), AGENT_UNKNOWN);
-}
-END_TEST
-
-START_TEST(a_full_batch_does_not_wait)
-{
-    CLEANUP(play_end) struct play play;
-    play_start(&play);
-    settle(&play);
-    grant(&play, 1, 1, 60000);
-    for (uint32_t i = 0; i < AGENT_BATCH_MAX; i++) {
-        dispatch(&play, 1, i, 0);
-    }
-    for (uint32_t i = 0; i < AGENT_BATCH_MAX; i++) {
-        ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 0);
-        ck_assert_int_eq(finish(&play, 1, i, OUTCOME_OK), AGENT_OK);
-    }
-    ck_assert_uint_eq(count_seen(&play, MESSAGE_RESULTS), 1);
 }
 END_TEST
 
@@ -868,7 +851,7 @@ SUITE("provider session", NULL, NULL, TEST(a_lane_runs_one_at_a_time_and_hears_o
       TEST(results_leave_together_and_are_owed_until_accepted),
       TEST(every_result_of_a_simulated_device_says_so),
       TEST(results_do_not_wait_for_company_that_cannot_come),
-      TEST(a_lane_takes_several_once_its_executor_does), TEST(a_full_batch_does_not_wait),
+      TEST(a_lane_takes_several_once_its_executor_does),
       TEST(a_dispatch_that_comes_twice_runs_once),
       TEST(work_of_an_unknown_lease_is_counted_and_not_run),
       TEST(a_lane_or_device_that_is_not_ours_is_refused),

@@ -405,7 +405,7 @@ START_TEST(what_was_announced_is_lent_too_and_given_back)
 }
 END_TEST
 
-/* Of what is lent. */
+/* Counts the open files of what is lent. */
 static size_t open_files(void)
 {
     char path[64], target[128];
@@ -561,7 +561,7 @@ START_TEST(a_blob_whose_size_is_known_costs_no_more_than_it_needs)
     for (size_t i = 0; i < 4; i++) {
         take_and_release(&play, i);
     }
-    /* What it needs, with what is spared for others, is there once two of the four are gone. */
+    /* The needed room, with what is spared for others, is there once two of the four are gone. */
     atomic_store(&disk_bytes, 2 * BLOB_BYTES + BLOB_BYTES + BLOB_BYTES / 64 + FREE_SPACE_LEAST);
     make_full_for(&play.source, 1, BLOB_BYTES);
     take_and_release(&play, 4);

@@ -1,4 +1,5 @@
-/* What an agent holds until its results are accepted, and what goes when there is too much. */
+/* The tests follow what an agent holds until its results are accepted, and what goes when there is
+ * too much. */
 #include "base/cleanup.h"
 #include "provider/work/unaccepted.h"
 #include "tests/support/suite.h"

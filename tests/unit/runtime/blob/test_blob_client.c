@@ -34,7 +34,7 @@ START_TEST(what_is_put_can_be_got)
 }
 END_TEST
 
-/* What is made as it is sent: the first `ends` bytes of it. */
+/* The maker makes a blob as it is sent: the first `ends` bytes of it. */
 struct maker {
     const uint8_t *bytes[2];
     uint64_t ends;
@@ -69,7 +69,7 @@ START_TEST(what_is_made_as_it_is_sent_arrives)
     ck_assert(put_blobs(port, sources, 1, &reject));
     sources[0].bytes = maker.bytes[0];
     check_get(port, &sources[0]);
-    /* What cannot be made is said, and the connection can be used again. */
+    /* A blob that cannot be made is said, and the connection can be used again. */
     struct problem problem = {""};
     maker.ends = SIZE - 1;
     ck_assert(

@@ -281,8 +281,8 @@ START_TEST(large_blobs_go_through_streams)
 }
 END_TEST
 
-/* Of a blob that is made, the first bytes lie in no file, the others in stretches, some too short
- * to be sent by themselves. */
+/* The first bytes of a made blob lie in no file, the others in stretches, some too short to be sent
+ * by themselves. */
 enum { LIES_FROM = 100, LIES_AT = 7, STRETCH_BYTES = 700000, SHORT_BYTES = 1000 };
 struct lying {
     const uint8_t *bytes;

@@ -1,4 +1,4 @@
-/* What each device did of a product. */
+/* The tests ask what each device did of a product. */
 #include "consumer/command/job/shares.h"
 #include "tests/support/suite.h"
 

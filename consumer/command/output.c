@@ -117,7 +117,7 @@ unsigned terminal_width(int fd)
     return terminal_size(fd).ws_col;
 }
 
-unsigned terminal_height(int fd)
+static unsigned terminal_height(int fd)
 {
     return terminal_size(fd).ws_row;
 }

@@ -21,9 +21,8 @@ void grid_add(struct grid *table, const char *const *cells);
 void grid_print(const struct grid *table, FILE *to, bool color);
 void grid_fini(struct grid *table);
 
-/* Each function returns the columns or the lines of the terminal behind `fd`, or 80 and 24. */
+/* Returns the columns of the terminal behind `fd`, or 80. */
 unsigned terminal_width(int fd);
-unsigned terminal_height(int fd);
 /* Returns true when the locale's characters are UTF-8. */
 bool locale_is_utf8(void);
 

@@ -658,11 +658,9 @@ static bool settle_plan(struct bourse *bourse, struct bourse_job *job, const str
         return true; /* the plan may not know all offers */
     }
     quote->makespan_ns = larger(quote->makespan_ns, order_longest_ms(&job->graph) * NS_PER_MS);
-    const enum list_schedule_status status =
-        supply_schedule(job, supply, 0, &schedule, &single, &single_ns);
-    if (status != LIST_SCHEDULE_OK) {
-        return status != LIST_SCHEDULE_NO_MEMORY ||
-               client_fail(error, BOURSE_LOCAL, "out of memory");
+    enum list_schedule_status got = supply_schedule(job, supply, 0, &schedule, &single, &single_ns);
+    if (got != LIST_SCHEDULE_OK) {
+        return got != LIST_SCHEDULE_NO_MEMORY || client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     quote->makespan_ns = schedule->makespan_ns;
     settle_cost(quote, schedule->cost_micro);

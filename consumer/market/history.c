@@ -176,9 +176,8 @@ static struct slowest *slowest_of(struct table *table, const char *device_class)
             return &table->slowest[i];
         }
     }
-    return table->slowest_count == LIST_SCHEDULE_CLASSES
-               ? &table->slowest[LIST_SCHEDULE_CLASSES - 1]
-               : NULL;
+    const size_t count = table->slowest_count;
+    return count == LIST_SCHEDULE_CLASSES ? &table->slowest[count - 1] : NULL;
 }
 
 static bool add_to(struct table *table, size_t name, size_t of_class,

@@ -275,9 +275,9 @@ void llm_add_chain(struct making *making, const struct transformer *model,
     }
 }
 
-enum steps_status llm_create_chain(const struct transformer *model,
-                                   const struct llm_request *request, struct steps **ret_steps,
-                                   struct problem *ret_problem)
+static enum steps_status create_as_chain(const struct transformer *model,
+                                         const struct llm_request *request,
+                                         struct steps **ret_steps, struct problem *ret_problem)
 {
     struct making making;
     if (making_begin(&making, ret_problem)) {
@@ -334,7 +334,7 @@ static enum steps_status create_chain(const int64_t *values, struct steps **ret_
     struct transformer model;
     struct llm_request request;
     read(values, &model, &request);
-    return llm_create_chain(&model, &request, ret_steps, ret_problem);
+    return create_as_chain(&model, &request, ret_steps, ret_problem);
 }
 
 static enum steps_status create_divided(const int64_t *values, int64_t ways, bool is_chain,
@@ -344,7 +344,7 @@ static enum steps_status create_divided(const int64_t *values, int64_t ways, boo
     struct llm_request request;
     read(values, &model, &request);
     model.ways = ways;
-    return is_chain ? llm_create_chain(&model, &request, ret_steps, ret_problem)
+    return is_chain ? create_as_chain(&model, &request, ret_steps, ret_problem)
                     : llm_create(&model, &request, ret_steps, ret_problem);
 }
 

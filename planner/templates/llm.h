@@ -36,20 +36,16 @@ struct llm_request {
 enum steps_status llm_create(const struct transformer *model, const struct llm_request *request,
                              struct steps **ret_steps, struct problem *ret_problem);
 
-/* Creates the same work as a chain (steps.h). Columns are the embedding, the layers and everything
- * after them. There are at most TRANSFORMER_STAGES parts, whatever `stages` says. The prompt goes
- * forward, and each token in a round of decode. The first round stands for the first token, which
- * needs the last product alone. So all rounds together take what decoding takes. */
-enum steps_status llm_create_chain(const struct transformer *model,
-                                   const struct llm_request *request, struct steps **ret_steps,
-                                   struct problem *ret_problem);
-
 /* Adds embed to detokenise to a larger graph. `tokens` is a step whose tokens flow into embed.
  * Figures outside their ranges are refused. */
 void llm_add(struct making *making, const struct transformer *model,
              const struct llm_request *request, const struct step *tokens);
 
-/* Adds the same as a chain. The steps before embed belong to the first column, too. */
+/* Adds the same as a chain (steps.h). Columns are the embedding, the layers and everything after
+ * them. There are at most TRANSFORMER_STAGES parts, whatever `stages` says. The prompt goes
+ * forward, and each token in a round of decode. The first round stands for the first token, which
+ * needs the last product alone. So all rounds together take what decoding takes. The steps before
+ * embed belong to the first column, too. */
 void llm_add_chain(struct making *making, const struct transformer *model,
                    const struct llm_request *request, struct step *tokens);
 

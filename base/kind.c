@@ -1,7 +1,5 @@
 #include "base/kind.h"
 
-#include <string.h>
-
 static const struct device_kind kinds[] = {
     {"cpu", "processor cores", "cpu.ARCH.LEVEL", {"cpu-x86", "cpu-arm", "cpu-riscv"}},
     {"gpu", "graphics processor", "gpu.VENDOR.MODEL", {"gpu-integrated"}},
@@ -20,23 +18,4 @@ const struct device_kind *device_kinds(size_t *ret_count)
 {
     *ret_count = KINDS;
     return kinds;
-}
-
-static int is_of(const struct device_kind *kind, const char *name)
-{
-    int found = strcmp(kind->name, name) == 0;
-    for (size_t i = 0; i < KIND_VARIANTS_MAX && kind->variants[i] != NULL; i++) {
-        found = found || strcmp(kind->variants[i], name) == 0;
-    }
-    return found;
-}
-
-const struct device_kind *device_kind_find(const char *name)
-{
-    for (size_t i = 0; i < KINDS; i++) {
-        if (is_of(&kinds[i], name)) {
-            return &kinds[i];
-        }
-    }
-    return NULL;
 }

@@ -18,7 +18,5 @@ struct device_kind {
 };
 
 const struct device_kind *device_kinds(size_t *ret_count);
-/* Returns the kind that has `name`, or a variant called `name`. Returns NULL when there is none. */
-const struct device_kind *device_kind_find(const char *name);
 
 #endif

@@ -109,8 +109,9 @@ static size_t first_named(const char *name, const struct attribute *attributes, 
     return from;
 }
 
-bool requirement_values_hold(const struct requirement_node *node, const struct attribute *values,
-                             size_t count)
+/* `values` are exactly the attributes that have the predicate's name. */
+static bool values_hold(const struct requirement_node *node, const struct attribute *values,
+                        size_t count)
 {
     bool any = false;
     for (size_t i = 0; i < count; i++) {
@@ -128,7 +129,7 @@ bool requirement_predicate_holds(const struct requirement_node *node,
     while (end < count && compare_names(attributes[end].name, name) == 0) {
         end++;
     }
-    return requirement_values_hold(node, &attributes[first], end - first);
+    return values_hold(node, &attributes[first], end - first);
 }
 
 /* ---------------------------------------------------------------- simulated devices */

@@ -77,10 +77,6 @@ bool requirement_holds(const struct requirement *requirement, uint64_t truth);
 /* Returns true when the one predicate `node` holds for the device. */
 bool requirement_predicate_holds(const struct requirement_node *node,
                                  const struct attribute *attributes, size_t count);
-/* Does the same as requirement_predicate_holds(). `values` are exactly the attributes that have
- * the predicate's name. */
-bool requirement_values_hold(const struct requirement_node *node, const struct attribute *values,
-                             size_t count);
 /* Compares two numbers. NE compares like EQ: the caller inverts it over all values of a name. */
 bool requirement_number_holds(enum requirement_op op, int64_t number, int64_t wanted);
 /* Returns the set of predicates that stand under an odd number of nots: they must not hold. */

@@ -1,6 +1,7 @@
 /* bench/planner.c - how long a task graph takes to plan. Prints one JSON object.
  *
  *     planner [--tasks N,N,...] [--processors N] [--json]
+ *     planner --forms N [--seed N]
  *
  * Random layered graphs of N tasks [1000,10000,20000,100000] on 16 processors, of two kinds: in
  * `light` ones an edge takes a tenth of a task's time, in `heavy` ones four times as long. For each
@@ -9,9 +10,13 @@
  * 10 tasks on 4 processors. `online` is one decision of planner/schedule/online.h over 64 lanes as
  * they are while a job runs: which would be done first with one task more, and whom it would take
  * work from. `work` is a language model's answer of 80 layers, in 64 stages, on 16 devices of two
- * kinds: planned by time and by price (planner/layout/plan.h). */
+ * kinds: planned by time and by price (planner/layout/plan.h).
+ *
+ * `--forms` leaves out each form of a plan in turn. It says how much worse the best other plan is,
+ * for five workloads and for N random cases (bench/planner/forms.h). */
 #include "base/random.h"
 #include "bench/give_up.h"
+#include "bench/planner/forms.h"
 #include "planner/cost/device_set.h"
 #include "planner/layout/plan.h"
 #include "planner/schedule/online.h"
@@ -296,10 +301,19 @@ static size_t read_sizes(const char *text, size_t *sizes)
     return count;
 }
 
+static void print(json_t *all)
+{
+    (void)json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+    (void)putchar('\n');
+    json_decref(all);
+}
+
 int main(int argc, char **argv)
 {
     const char *tasks = "1000,10000,20000,100000";
     size_t processors = 16;
+    size_t forms = 0;
+    uint64_t seed = 1;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0) {
             continue;
@@ -308,9 +322,17 @@ int main(int argc, char **argv)
             tasks = argv[++i];
         } else if (i + 1 < argc && strcmp(argv[i], "--processors") == 0) {
             processors = strtoul(argv[++i], NULL, 10);
+        } else if (i + 1 < argc && strcmp(argv[i], "--forms") == 0) {
+            forms = strtoul(argv[++i], NULL, 10);
+        } else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) {
+            seed = strtoull(argv[++i], NULL, 10);
         } else {
-            die("planner [--tasks N,N,...] [--processors N] [--json]");
+            die("planner [--tasks N,N,...] [--processors N] [--json] [--forms N [--seed N]]");
         }
+    }
+    if (forms > 0) {
+        print(forms_measure(forms, seed));
+        return 0;
     }
     if (processors < 1 || processors > WORKLOAD_PROCESSORS) {
         die("--processors: 1 to 1024");
@@ -324,8 +346,6 @@ int main(int argc, char **argv)
     }
     json_t *all = json_pack("{s:o, s:o, s:o, s:o}", "graphs", rows, "exact", measure_exact(),
                             "online", measure_online(), "work", measure_work());
-    (void)json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
-    (void)putchar('\n');
-    json_decref(all);
+    print(all);
     return 0;
 }

@@ -21,3 +21,5 @@ foreach(source ${fuzz_sources})
     ${CMAKE_BINARY_DIR}/fuzz/corpus-${subject} ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${subject})
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz/corpus-${subject})
 endforeach()
+
+target_sources(fuzz_dag PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/schedule_verify.c) # it judges the schedules

@@ -30,7 +30,8 @@ set(test_environment TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.su
 # The unit tests of the planner run with sanitizers.
 set(searching prop_plan prop_plan_split prop_plan_stages prop_plan_team prop_plan_unknown prop_schedulers)
 function(add_optimised_test name source)
-  add_executable(${name} ${source} tests/support/sample_work.c tests/support/template_steps.c tests/support/sample_graph.c)
+  add_executable(${name} ${source} tests/support/sample_work.c tests/support/template_steps.c tests/support/sample_graph.c
+    tests/support/schedule_verify.c)
   target_link_libraries(${name} PRIVATE fast_planner fast_base PkgConfig::CHECK m)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(${name} PRIVATE _GNU_SOURCE BOURSE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")

@@ -106,11 +106,6 @@ const struct requirement *job_task_needs(const struct job_file *job, const struc
     return task->needs != NULL ? task->needs : &job->needs;
 }
 
-const char *job_task_checkpoint(const struct job_file *job, const struct job_task *task)
-{
-    return task->checkpoint != NULL ? task->checkpoint : job->checkpoint;
-}
-
 bool job_file_has_checkpoints(const struct job_file *job)
 {
     return job->checkpoint != NULL || (job->task_count > 0 && job->tasks[0].checkpoint != NULL);

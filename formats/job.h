@@ -64,7 +64,7 @@ struct job_task {
     bool has_outputs;     /* false: the job's (job_task_outputs) */
     struct job_strings outputs;
     struct job_strings files; /* in addition to the job's */
-    char *checkpoint;         /* NULL: the job's (job_task_checkpoint) */
+    char *checkpoint;         /* NULL: the job's */
     struct job_wait *waits;
     size_t wait_count;
     struct requirement *needs; /* NULL: the job's (job_task_needs) */
@@ -156,7 +156,6 @@ void job_file_destroy(struct job_file **self);
 const struct job_strings *job_task_run(const struct job_file *job, const struct job_task *task);
 const struct job_strings *job_task_outputs(const struct job_file *job, const struct job_task *task);
 const struct requirement *job_task_needs(const struct job_file *job, const struct job_task *task);
-const char *job_task_checkpoint(const struct job_file *job, const struct job_task *task);
 /* Returns true when the job's programs save their state: all of them do, or none. */
 bool job_file_has_checkpoints(const struct job_file *job);
 

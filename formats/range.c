@@ -81,13 +81,3 @@ int64_t range_at(const struct range *range, int64_t index)
     assert(index >= 0 && index < range_count(range));
     return range->first + index * range->step;
 }
-
-bool range_index(const struct range *range, int64_t number, int64_t *ret_index)
-{
-    if (number < range->first || number > range->last ||
-        (number - range->first) % range->step != 0) {
-        return false;
-    }
-    *ret_index = (number - range->first) / range->step;
-    return true;
-}

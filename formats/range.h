@@ -23,7 +23,5 @@ bool range_parse(const char *text, struct range *ret_range, struct problem *ret_
 int64_t range_count(const struct range *range);
 /* Returns the number at `index` (0 .. count - 1), which the caller has checked. */
 int64_t range_at(const struct range *range, int64_t index);
-/* Returns false when `number` is not in the range. */
-bool range_index(const struct range *range, int64_t number, int64_t *ret_index);
 
 #endif

@@ -137,47 +137,6 @@ bool merkle_inclusion(uint64_t size, uint64_t leaf, merkle_read_node *read, void
     return true;
 }
 
-bool merkle_consistency(uint64_t first, uint64_t second, merkle_read_node *read, void *context,
-                        struct hash32 ret_path[2 * MERKLE_LEVELS_MAX], size_t *ret_length)
-{
-    assert(first > 0 && first <= second);
-    assert(second < UINT64_C(1) << MERKLE_LEVELS_MAX);
-    uint64_t begin = 0; /* first leaf of the current subtree */
-    uint64_t count = second;
-    uint64_t kept = first; /* leaves of the subtree that the older tree has */
-    /* True while the subtree is the older tree itself, whose root the verifier knows. */
-    bool is_whole = true;
-    size_t length = 0;
-    while (kept < count) {
-        uint64_t split = split_of(count);
-        bool is_left = kept <= split;
-        bool found =
-            is_left ? range_root(begin + split, count - split, read, context, &ret_path[length])
-                    : range_root(begin, split, read, context, &ret_path[length]);
-        if (!found) {
-            return false;
-        }
-        length++;
-        if (is_left) {
-            count = split;
-        } else {
-            begin += split;
-            count -= split;
-            kept -= split;
-            is_whole = false;
-        }
-    }
-    if (!is_whole) {
-        if (!range_root(begin, count, read, context, &ret_path[length])) {
-            return false;
-        }
-        length++;
-    }
-    reverse(ret_path, length);
-    *ret_length = length;
-    return true;
-}
-
 /* A position on the walk from a leaf to the root: the number of the node on its level, and of the
  * level's last node. A last node without a right sibling rises until it is one (RFC 9162 section
  * 2.1.3.2). */
@@ -220,46 +179,4 @@ bool merkle_verify_inclusion(uint64_t size, uint64_t leaf, const struct hash32 *
         climb_up(&climb);
     }
     return climb.last == 0 && hash32_equal(&hash, root);
-}
-
-static bool is_power_of_two(uint64_t number)
-{
-    return (number & (number - 1)) == 0;
-}
-
-bool merkle_verify_consistency(uint64_t first, uint64_t second, const struct hash32 *first_root,
-                               const struct hash32 *second_root, const struct hash32 *path,
-                               size_t length)
-{
-    if (first == 0 || first > second) {
-        return false;
-    }
-    if (first == second) {
-        return length == 0 && hash32_equal(first_root, second_root);
-    }
-    struct climb climb = {.node = first - 1, .last = second - 1};
-    while (has_bit(climb.node, 0)) {
-        climb.node >>= 1;
-        climb.last >>= 1;
-    }
-    /* A complete older tree is itself the first node of the path, which then omits it. */
-    size_t next = is_power_of_two(first) ? 0 : 1;
-    if (next > length) {
-        return false;
-    }
-    struct hash32 older = next == 0 ? *first_root : path[0];
-    struct hash32 newer = older;
-    for (size_t i = next; i < length; i++) {
-        if (climb.last == 0) {
-            return false;
-        }
-        if (sibling_is_left(&climb)) {
-            older = merkle_node_hash(&path[i], &older);
-            newer = merkle_node_hash(&path[i], &newer);
-        } else {
-            newer = merkle_node_hash(&newer, &path[i]);
-        }
-        climb_up(&climb);
-    }
-    return climb.last == 0 && hash32_equal(&older, first_root) && hash32_equal(&newer, second_root);
 }

@@ -39,15 +39,8 @@ typedef bool merkle_read_node(void *context, unsigned level, uint64_t index,
  * Returns false when a node cannot be read. */
 bool merkle_inclusion(uint64_t size, uint64_t leaf, merkle_read_node *read, void *context,
                       struct hash32 ret_path[MERKLE_LEVELS_MAX], size_t *ret_length);
-/* Makes the consistency proof between sizes first <= second (first > 0). Returns false when a node
- * cannot be read. */
-bool merkle_consistency(uint64_t first, uint64_t second, merkle_read_node *read, void *context,
-                        struct hash32 ret_path[2 * MERKLE_LEVELS_MAX], size_t *ret_length);
 
 bool merkle_verify_inclusion(uint64_t size, uint64_t leaf, const struct hash32 *leaf_hash,
                              const struct hash32 *path, size_t length, const struct hash32 *root);
-bool merkle_verify_consistency(uint64_t first, uint64_t second, const struct hash32 *first_root,
-                               const struct hash32 *second_root, const struct hash32 *path,
-                               size_t length);
 
 #endif

@@ -213,9 +213,4 @@ typedef bool book_visit(void *context, uint32_t handle, const struct book_ask *a
 void book_walk_asks(const struct book *book, const struct requirement *requirement, enum rate rate,
                     book_visit *visit, void *context);
 
-/* Checks every invariant of the book by a full walk, for tests. Each order is where its price,
- * sequence and slots belong, no level is empty, and the stored best of each cell and class is
- * right. */
-bool book_is_sound(const struct book *book);
-
 #endif

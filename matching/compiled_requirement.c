@@ -38,9 +38,10 @@ struct attribute_digest compiled_digest(const struct attribute *attribute)
                                      .is_text = attribute->is_text};
 }
 
-bool compiled_digests_hold(const struct requirement_node *node,
-                           const struct attribute_digest *wanted, const struct attribute *values,
-                           const struct attribute_digest *digests, size_t count)
+/* Returns true when the predicate holds for the values of its name, by their digests. */
+static bool digests_hold(const struct requirement_node *node, const struct attribute_digest *wanted,
+                         const struct attribute *values, const struct attribute_digest *digests,
+                         size_t count)
 {
     bool any = false;
     for (size_t i = 0; i < count && !any; i++) {
@@ -120,8 +121,7 @@ uint64_t compiled_truth(const struct compiled_requirement *compiled,
                 end++;
             }
         }
-        bool holds =
-            compiled_digests_hold(node, wanted, &attributes[first], &digests[first], end - first);
+        bool holds = digests_hold(node, wanted, &attributes[first], &digests[first], end - first);
         truth |= (uint64_t)holds << compiled->order[i];
         if (ret_first != NULL) {
             ret_first[compiled->order[i]] = first < end ? first : count;

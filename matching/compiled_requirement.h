@@ -16,10 +16,6 @@ struct attribute_digest {
     bool is_text;
 };
 struct attribute_digest compiled_digest(const struct attribute *attribute);
-/* Does the same as requirement_values_hold, using the digests of the node and of the values. */
-bool compiled_digests_hold(const struct requirement_node *node,
-                           const struct attribute_digest *wanted, const struct attribute *values,
-                           const struct attribute_digest *digests, size_t count);
 
 struct compiled_requirement {
     const struct requirement *needs; /* borrowed, and well formed */

@@ -634,12 +634,3 @@ bool ladder_is_sound(const struct ladder_pool *pool, const struct ladder *ladder
     return again.first == ladder->first && again.best == ladder->best &&
            again.best_key == ladder->best_key && tree_is_sound(pool, ladder->root);
 }
-
-struct ladder_use ladder_pool_use(const struct ladder_pool *pool)
-{
-    return (struct ladder_use){.blocks = pool->blocks_used,
-                               .nodes = pool->nodes_used,
-                               .block_bytes = sizeof(struct ladder_block) +
-                                              PLACES * sizeof(struct ladder_list),
-                               .node_bytes = sizeof(struct ladder_node)};
-}

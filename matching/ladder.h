@@ -109,12 +109,5 @@ uint32_t ladder_previous(const struct ladder_pool *pool, const struct ladder *la
 
 /* Checks every invariant of a ladder by a full walk, for tests. */
 bool ladder_is_sound(const struct ladder_pool *pool, const struct ladder *ladder);
-/* Counts blocks and nodes in use over all ladders, and gives the bytes of one each. It is for
- * tests. */
-struct ladder_use {
-    uint32_t blocks, nodes;
-    size_t block_bytes, node_bytes;
-};
-struct ladder_use ladder_pool_use(const struct ladder_pool *pool);
 
 #endif

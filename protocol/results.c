@@ -7,8 +7,6 @@
 
 static const char domain[] = "bourse/results/v1"; /* signed with its NUL */
 
-static_assert(LIMIT_RESULTS <= 1 << RESULTS_PATH_MAX, "a path is as long as the tree is deep");
-
 enum { SIGNED_BYTES = sizeof domain + 16 + 32 };
 
 struct hash32 results_leaf(const void *result, size_t length)
@@ -50,55 +48,6 @@ struct hash32 results_root(const struct hash32 *leaves, size_t count)
     struct hash32 left = results_root(leaves, split);
     struct hash32 right = results_root(leaves + split, count - split);
     return parent_of(&left, &right);
-}
-
-size_t results_path(const struct hash32 *leaves, size_t count, size_t index,
-                    struct hash32 ret_path[RESULTS_PATH_MAX])
-{
-    assert(count >= 1 && count <= LIMIT_RESULTS);
-    assert(index < count);
-    if (count == 1) {
-        return 0;
-    }
-    size_t split = split_of(count);
-    size_t length;
-    if (index < split) {
-        length = results_path(leaves, split, index, ret_path);
-        ret_path[length] = results_root(leaves + split, count - split);
-    } else {
-        length = results_path(leaves + split, count - split, index - split, ret_path);
-        ret_path[length] = results_root(leaves, split);
-    }
-    return length + 1;
-}
-
-bool results_root_from_path(const struct hash32 *leaf, size_t count, size_t index,
-                            const struct hash32 *path, size_t path_length, struct hash32 *ret_root)
-{
-    if (count < 1 || count > LIMIT_RESULTS || index >= count || path_length > RESULTS_PATH_MAX) {
-        return false;
-    }
-    /* The first loop goes down from the root and notes at each split whether the leaf is on the
-     * right; the second goes up again. */
-    bool on_right[RESULTS_PATH_MAX];
-    size_t depth = 0;
-    while (count > 1) {
-        size_t split = split_of(count);
-        on_right[depth] = index >= split;
-        index -= on_right[depth] ? split : 0;
-        count = on_right[depth] ? count - split : split;
-        depth++;
-    }
-    if (depth != path_length) {
-        return false;
-    }
-    struct hash32 hash = *leaf;
-    for (size_t level = 0; level < depth; level++) {
-        const struct hash32 *sibling = &path[level];
-        hash = on_right[depth - 1 - level] ? parent_of(sibling, &hash) : parent_of(&hash, sibling);
-    }
-    *ret_root = hash;
-    return true;
 }
 
 static void signed_bytes(const struct id128 *cluster, const struct hash32 *root,

@@ -11,17 +11,9 @@
 #include "protocol/identity.h"
 #include "protocol/limits.h"
 
-enum { RESULTS_PATH_MAX = 8 }; /* log2(LIMIT_RESULTS) */
-
 struct hash32 results_leaf(const void *result, size_t length);
 /* Returns the root of `count` (1 .. LIMIT_RESULTS) leaves. */
 struct hash32 results_root(const struct hash32 *leaves, size_t count);
-/* Writes the path of leaf `index`, from the leaf's sibling up, and returns its length. */
-size_t results_path(const struct hash32 *leaves, size_t count, size_t index,
-                    struct hash32 ret_path[RESULTS_PATH_MAX]);
-/* Computes the root from a leaf and its path. Returns false if the path's length does not fit. */
-bool results_root_from_path(const struct hash32 *leaf, size_t count, size_t index,
-                            const struct hash32 *path, size_t path_length, struct hash32 *ret_root);
 
 /* results_blobs() collects the hashes of the blobs that an encoded Result names, up to
  * RESULTS_BLOBS_MAX, and returns their number. A Result that does not decode gives the hashes

@@ -171,11 +171,6 @@ void consumer_session_unwatch(struct consumer_session *session, const struct id1
     }
 }
 
-size_t consumer_session_watches(const struct consumer_session *session)
-{
-    return session->watch_count;
-}
-
 /* ---------------------------------------------------------------- what the broker says */
 
 /* A row of a watched job becomes the event, unless a newer row came before. */

@@ -80,7 +80,6 @@ void consumer_session_forget(struct consumer_session *session, const struct id12
 enum consumer_status consumer_session_watch(struct consumer_session *session, int64_t now_ns,
                                             const struct id128 *id, const struct id128 *job);
 void consumer_session_unwatch(struct consumer_session *session, const struct id128 *job);
-size_t consumer_session_watches(const struct consumer_session *session);
 
 /* Tells the broker that the session ends, so that the broker need not wait for silence. */
 void consumer_session_goodbye(struct consumer_session *session, int64_t now_ns);

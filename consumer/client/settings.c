@@ -33,11 +33,6 @@ const char *settings_name(enum setting setting)
     return known[setting].name;
 }
 
-const char *settings_meaning(enum setting setting)
-{
-    return known[setting].meaning;
-}
-
 /* A text that would be cut is refused. */
 static __attribute__((format(printf, 4, 5))) bool
 put(char *ret_text, size_t capacity, struct problem *ret_problem, const char *format, ...)

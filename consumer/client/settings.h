@@ -39,7 +39,6 @@ struct settings_sources {
 };
 
 const char *settings_name(enum setting setting);
-const char *settings_meaning(enum setting setting);
 
 /* Reads all settings. Returns false when a file is wrong or writable by others, or when a value has
  * the wrong kind. The market becomes the path of a market.yaml, even when a folder was given. */

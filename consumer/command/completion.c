@@ -1,4 +1,5 @@
-#include "consumer/command/completion.h"
+/* This file writes shell completions from the table of commands. */
+#include "consumer/command/command.h"
 
 #include "consumer/command/show.h"
 #include "planner/cost/catalogue.h"
@@ -597,7 +598,7 @@ static void write_fish(FILE *to)
 
 /* ---------------------------------------------------------------- the command */
 
-bool completion_write(FILE *to, const char *shell)
+static bool write_script(FILE *to, const char *shell)
 {
     static const struct {
         const char *shell;
@@ -618,7 +619,7 @@ int command_completion(struct invocation *invocation)
     char *text = NULL;
     size_t length = 0;
     FILE *to = open_memstream(&text, &length);
-    bool known = to != NULL && completion_write(to, shell);
+    bool known = to != NULL && write_script(to, shell);
     if (to == NULL || fclose(to) != 0) {
         free(text);
         return complain(invocation, BOURSE_LOCAL, "out of memory");

@@ -23,7 +23,7 @@ unsigned screen_width(int fd)
     return terminal_size(fd).ws_col;
 }
 
-unsigned screen_height(int fd)
+static unsigned screen_height(int fd)
 {
     return terminal_size(fd).ws_row;
 }

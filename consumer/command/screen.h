@@ -6,9 +6,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Each function returns the columns or the lines of the terminal behind `fd`, or 80 and 24. */
+/* Returns the columns of the terminal behind `fd`, or 80. */
 unsigned screen_width(int fd);
-unsigned screen_height(int fd);
 /* Returns true when the locale's characters are UTF-8. */
 bool screen_is_utf8(void);
 

@@ -1,18 +1,18 @@
 /* consumer/job/job_plan.h plans a job on the present offers, or the rest of a job on its leases.
- * planner/schedule/deal.h has the rules. The header is not installed. */
+ * planner/schedule/list_schedule.h has the rules. The header is not installed. */
 #ifndef BOURSE_CONSUMER_JOB_JOB_PLAN_H
 #define BOURSE_CONSUMER_JOB_JOB_PLAN_H
 
-#include "consumer/job/offered.h"
+#include "consumer/job/supply.h"
 #include "protocol/codec.h"
 
 struct job_plan {
-    struct offered *offered;
+    struct supply *supply;
     /* The schedule on the offered places. NULL: the job is too large, a part fits no place, or the
      * job takes longer than can be told. */
-    struct deal *deal;
-    bool is_too_large; /* more than DEAL_SUBTASKS subtasks */
-    /* The place that would be done first alone; offered->count: no place can do everything. */
+    struct list_schedule *schedule;
+    bool is_too_large; /* more than LIST_SCHEDULE_SUBTASKS subtasks */
+    /* The place that would be done first on its own; supply->count: no place can do everything. */
     size_t single;
     int64_t single_ns;
     /* Makespan if every subtask takes its p90; -1: some p90 is unknown. */

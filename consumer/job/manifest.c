@@ -1,7 +1,7 @@
 /* This file makes the manifest of a prepared job. */
 #include "consumer/job/manifest.h"
 
-#include "consumer/job/offered.h"
+#include "consumer/job/supply.h"
 
 #include "base/cleanup.h"
 #include "base/sha256.h"
@@ -594,12 +594,12 @@ static void write_plan(Bourse__V1__ManifestTerms *terms, const struct bourse_quo
 struct planned {
     Bourse__V1__ManifestPlace *items;
     Bourse__V1__ManifestPlace **pointers;
-    Bourse__V1__ManifestClass classes[DEAL_CLASSES];
-    Bourse__V1__ManifestClass *class_pointers[DEAL_CLASSES];
+    Bourse__V1__ManifestClass classes[LIST_SCHEDULE_CLASSES];
+    Bourse__V1__ManifestClass *class_pointers[LIST_SCHEDULE_CLASSES];
     Bourse__V1__ManifestTime *times; /* times of all classes */
     Bourse__V1__ManifestTime **time_pointers;
 };
-static_assert((int)DEAL_CLASSES <= (int)LIMIT_CLASSES, "a manifest keeps all of them");
+static_assert((int)LIST_SCHEDULE_CLASSES <= (int)LIMIT_CLASSES, "a manifest keeps all of them");
 
 static void planned_fini(struct planned *planned)
 {
@@ -610,12 +610,12 @@ static void planned_fini(struct planned *planned)
 }
 
 /* Writes the time of each unit of the job on each class, when places have unlike speeds. */
-static bool write_classes(const struct bourse_job *job, const struct offered *offered,
+static bool write_classes(const struct bourse_job *job, const struct supply *supply,
                           Bourse__V1__ManifestTerms *terms, struct planned *planned)
 {
     const size_t units = history_units(job);
-    const size_t count = offered->class_count * units;
-    if (terms->n_planned == 0 || offered->figures == NULL) {
+    const size_t count = supply->class_count * units;
+    if (terms->n_planned == 0 || supply->figures == NULL) {
         return true;
     }
     planned->times = calloc(count, sizeof *planned->times);
@@ -625,41 +625,41 @@ static bool write_classes(const struct bourse_job *job, const struct offered *of
     }
     for (size_t i = 0; i < count; i++) {
         bourse__v1__manifest_time__init(&planned->times[i]);
-        planned->times[i].takes_ns = offered->figures[i].takes_ns;
+        planned->times[i].takes_ns = supply->figures[i].takes_ns;
         planned->time_pointers[i] = &planned->times[i];
     }
-    for (size_t i = 0; i < offered->class_count; i++) {
+    for (size_t i = 0; i < supply->class_count; i++) {
         bourse__v1__manifest_class__init(&planned->classes[i]);
         planned->classes[i].n_times = units;
         planned->classes[i].times = &planned->time_pointers[i * units];
         planned->class_pointers[i] = &planned->classes[i];
     }
-    terms->n_classes = offered->class_count;
+    terms->n_classes = supply->class_count;
     terms->classes = planned->class_pointers;
     return true;
 }
 
-static bool write_places(Bourse__V1__ManifestTerms *terms, const struct offered *offered,
+static bool write_places(Bourse__V1__ManifestTerms *terms, const struct supply *supply,
                          struct planned *planned)
 {
-    planned->items = calloc(offered->count + 1, sizeof *planned->items);
-    planned->pointers = calloc(offered->count + 1, sizeof(void *));
+    planned->items = calloc(supply->count + 1, sizeof *planned->items);
+    planned->pointers = calloc(supply->count + 1, sizeof(void *));
     if (planned->items == NULL || planned->pointers == NULL) {
         return false;
     }
-    for (size_t i = 0; i < offered->count; i++) {
+    for (size_t i = 0; i < supply->count; i++) {
         bourse__v1__manifest_place__init(&planned->items[i]);
-        planned->items[i].slots = offered->places[i].slots.slots;
-        planned->items[i].parts = offered->places[i].slots.parts;
-        planned->items[i].has_slot_uw = offered->places[i].slot_uw > 0;
-        planned->items[i].slot_uw = (uint64_t)offered->places[i].slot_uw;
-        planned->items[i].has_device_slots = offered->places[i].widest > 0;
-        planned->items[i].device_slots = offered->places[i].widest;
-        planned->items[i].has_of_class = offered->places[i].slots.of_class > 0;
-        planned->items[i].of_class = offered->places[i].slots.of_class;
+        planned->items[i].slots = supply->places[i].slots.slots;
+        planned->items[i].parts = supply->places[i].slots.parts;
+        planned->items[i].has_slot_uw = supply->places[i].slot_uw > 0;
+        planned->items[i].slot_uw = (uint64_t)supply->places[i].slot_uw;
+        planned->items[i].has_device_slots = supply->places[i].widest > 0;
+        planned->items[i].device_slots = supply->places[i].widest;
+        planned->items[i].has_of_class = supply->places[i].slots.of_class > 0;
+        planned->items[i].of_class = supply->places[i].slots.of_class;
         planned->pointers[i] = &planned->items[i];
     }
-    terms->n_planned = terms->has_planned_ns ? offered->count : 0;
+    terms->n_planned = terms->has_planned_ns ? supply->count : 0;
     terms->planned = planned->pointers;
     return true;
 }
@@ -671,7 +671,7 @@ static void write_subtasks(const struct bourse_job *job, Bourse__V1__Manifest *m
     uint32_t index = 0;
     for (size_t i = 0; i < job->part_count; i++) {
         for (uint32_t k = 0; k < job->parts[i].subtasks; k++, index++) {
-            const int64_t takes_ns = offered_takes_ns(job, i, index);
+            const int64_t takes_ns = supply_takes_ns(job, i, index);
             const bool is_own = takes_ns != job->parts[i].expect_ns;
             if (index >= manifest->n_subtasks) {
                 return; /* all are alike */
@@ -683,7 +683,7 @@ static void write_subtasks(const struct bourse_job *job, Bourse__V1__Manifest *m
 }
 
 bool manifest_expect(struct bourse_job *job, const struct bourse_quote *quote,
-                     const struct offered *offered, struct bourse_error *error)
+                     const struct supply *supply, struct bourse_error *error)
 {
     struct planned planned = {.items = NULL};
     CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
@@ -703,8 +703,8 @@ bool manifest_expect(struct bourse_job *job, const struct bourse_quote *quote,
     }
     uint8_t *before = job->manifest;
     const size_t length = job->manifest_length;
-    const bool has_room = terms == NULL || (write_places(terms, offered, &planned) &&
-                                            write_classes(job, offered, terms, &planned));
+    const bool has_room = terms == NULL || (write_places(terms, supply, &planned) &&
+                                            write_classes(job, supply, terms, &planned));
     const bool good =
         has_room ? encode(job, manifest, error) : client_fail(error, BOURSE_LOCAL, "out of memory");
     if (terms != NULL) { /* the manifest does not own these */

@@ -17,9 +17,9 @@ bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,
 
 /* Writes the expected time of each part and task, the quote's figures, and the offered slots into
  * the manifest. A job that may have been submitted keeps its manifest, so the first call counts. */
-struct offered;
+struct supply;
 bool manifest_expect(struct bourse_job *job, const struct bourse_quote *quote,
-                     const struct offered *offered, struct bourse_error *error);
+                     const struct supply *supply, struct bourse_error *error);
 
 /* Returns the bytes that each device fetches once for all subtasks: the image and the shared files.
  * The result is INT64_MAX at most. */

@@ -74,7 +74,9 @@ bool order_add_least(struct requirement *needs, const char *name, int64_t least)
     return add_predicate(needs, false, node, name);
 }
 
-bool order_add_not_less(struct requirement *needs, const char *name, int64_t least)
+/* Adds "and not NAME < least", which also holds for a device without NAME. Returns false when the
+ * requirement is full. */
+static bool add_not_less(struct requirement *needs, const char *name, int64_t least)
 {
     const struct requirement_node node = {.op = REQUIREMENT_LT, .attribute = {.number = least}};
     return add_predicate(needs, true, node, name);
@@ -84,14 +86,14 @@ bool order_add_image(struct requirement *needs, uint64_t entries, uint64_t bytes
 {
     const uint64_t mib = 1 << 20; /* every owner accepts this much */
     const int64_t least = bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX;
-    if (entries > 0 && !order_add_not_less(needs, "image_files", (int64_t)entries)) {
+    if (entries > 0 && !add_not_less(needs, "image_files", (int64_t)entries)) {
         return false;
     }
     if (entries == 0 || bytes <= mib) {
         return true;
     }
     return bytes > LIMIT_IMAGE_MIB * mib ? order_add_least(needs, "image_size", least)
-                                         : order_add_not_less(needs, "image_size", least);
+                                         : add_not_less(needs, "image_size", least);
 }
 
 const char *order_program(const struct job_file *job, const struct job_strings *run)

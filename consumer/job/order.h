@@ -68,9 +68,6 @@ int64_t order_longest_ms(const struct order_graph *graph);
 bool order_add_need(struct requirement *needs, const char *name, const char *text);
 /* Adds "and NAME >= least". Returns false when the requirement is full. */
 bool order_add_least(struct requirement *needs, const char *name, int64_t least);
-/* Adds "and not NAME < least", which also holds for a device without NAME. Returns false when the
- * requirement is full. */
-bool order_add_not_less(struct requirement *needs, const char *name, int64_t least);
 /* Adds the room that an image of so many entries and bytes needs on a device; 0 entries: no image.
  * A device without a stated bound has the default one. */
 bool order_add_image(struct requirement *needs, uint64_t entries, uint64_t bytes);

@@ -2,12 +2,12 @@
  * suggests limits and a budget from them. */
 #include "consumer/client/client.h"
 #include "consumer/client/rows.h"
-#include "consumer/job/alone.h"
 #include "consumer/job/bourse_job.h"
 #include "consumer/job/manifest.h"
-#include "consumer/job/offered.h"
 #include "consumer/job/result_checks.h"
+#include "consumer/job/single_device.h"
 #include "consumer/job/submit.h"
+#include "consumer/job/supply.h"
 #include "consumer/market/history.h"
 
 #include "base/checked.h"
@@ -630,14 +630,14 @@ static void settle_cost(struct bourse_quote *quote, int64_t cost_micro)
 
 /* A part's expected time becomes the average of the plan when devices have unlike speeds. The
  * results are later compared with it. */
-static void expect_planned(struct bourse_job *job, const struct deal *deal)
+static void expect_planned(struct bourse_job *job, const struct list_schedule *schedule)
 {
     uint32_t index = 0;
     for (size_t i = 0; i < job->part_count && job->expect_ns == NULL; i++) {
         struct order_part *part = &job->parts[i];
         int128 sum_ns = 0;
-        for (uint32_t k = 0; k < part->subtasks && index < deal->subtasks; k++, index++) {
-            sum_ns += deal->runs[index].end_ns - deal->runs[index].start_ns;
+        for (uint32_t k = 0; k < part->subtasks && index < schedule->subtasks; k++, index++) {
+            sum_ns += schedule->runs[index].end_ns - schedule->runs[index].start_ns;
         }
         part->expect_ns = part->subtasks > 0 && job->learned.subtasks > 0
                               ? (int64_t)((sum_ns + part->subtasks - 1) / part->subtasks)
@@ -647,11 +647,10 @@ static void expect_planned(struct bourse_job *job, const struct deal *deal)
 
 /* The quotes spread equal work over each part's offers. Parts take each other's devices, and tasks
  * differ and wait, so the plan decides time and cost. */
-static bool settle_plan(struct bourse *bourse, struct bourse_job *job,
-                        const struct offered *offered, struct bourse_quote *quote,
-                        struct bourse_error *error)
+static bool settle_plan(struct bourse *bourse, struct bourse_job *job, const struct supply *supply,
+                        struct bourse_quote *quote, struct bourse_error *error)
 {
-    CLEANUP(deal_destroy) struct deal *deal = NULL;
+    CLEANUP(list_schedule_destroy) struct list_schedule *schedule = NULL;
     size_t single = 0;
     int64_t single_ns = 0;
     const bool is_array = job->part_count == 1 && job->graph.after_count == NULL;
@@ -659,31 +658,31 @@ static bool settle_plan(struct bourse *bourse, struct bourse_job *job,
         return true; /* the plan may not know all offers */
     }
     quote->makespan_ns = larger(quote->makespan_ns, order_longest_ms(&job->graph) * NS_PER_MS);
-    const enum deal_status status = offered_deal(job, offered, 0, &deal, &single, &single_ns);
-    if (status != DEAL_OK) {
-        return status != DEAL_NO_MEMORY || client_fail(error, BOURSE_LOCAL, "out of memory");
+    enum list_schedule_status got = supply_schedule(job, supply, 0, &schedule, &single, &single_ns);
+    if (got != LIST_SCHEDULE_OK) {
+        return got != LIST_SCHEDULE_NO_MEMORY || client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    quote->makespan_ns = deal->makespan_ns;
-    settle_cost(quote, deal->cost_micro);
-    if (!alone_find(bourse, job, offered, deal->makespan_ns, single, single_ns, &quote->alone,
-                    error)) {
+    quote->makespan_ns = schedule->makespan_ns;
+    settle_cost(quote, schedule->cost_micro);
+    if (!single_device_find(bourse, job, supply, schedule->makespan_ns, single, single_ns,
+                            &quote->alone, error)) {
         return false;
     }
-    expect_planned(job, deal);
+    expect_planned(job, schedule);
     return true;
 }
 
 /* Names the places. Work that the market measured gets its time on each instrument. */
 static bool find_named(struct bourse *bourse, const struct bourse_job *job,
-                       const struct bourse_quote *parts, struct offered **ret_named,
+                       const struct bourse_quote *parts, struct supply **ret_named,
                        struct bourse_error *error)
 {
-    CLEANUP(offered_destroy) struct offered *named = offered_create(job, parts);
+    CLEANUP(supply_destroy) struct supply *named = supply_create(job, parts);
     if (named == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    if (!offered_name(bourse, job, named, error) ||
-        (job->learned.subtasks > 0 && !offered_learn(bourse, job, named, error))) {
+    if (!supply_name(bourse, job, named, error) ||
+        (job->learned.subtasks > 0 && !supply_learn(bourse, job, named, error))) {
         return false;
     }
     *ret_named = named;
@@ -692,11 +691,11 @@ static bool find_named(struct bourse *bourse, const struct bourse_job *job,
 }
 
 /* Returns true when the plan uses the named places, and the manifest has room for their figures. */
-static bool keeps_named(const struct bourse_job *job, const struct offered *named)
+static bool keeps_named(const struct bourse_job *job, const struct supply *named)
 {
     return named->count <= LIMIT_PLACES &&
            named->class_count * history_units(job) <= LIMIT_CLASS_TIMES &&
-           offered_is_unlike(job, named);
+           supply_is_unlike(job, named);
 }
 
 bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
@@ -709,25 +708,25 @@ bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
                            error)) {
         return false;
     }
-    CLEANUP(offered_destroy) struct offered *offered = offered_create(job, ret_parts);
-    CLEANUP(offered_destroy) struct offered *named = NULL;
+    CLEANUP(supply_destroy) struct supply *supply = supply_create(job, ret_parts);
+    CLEANUP(supply_destroy) struct supply *named = NULL;
     if (!find_named(bourse, job, ret_parts, &named, error)) {
         return false;
     }
-    if (offered == NULL) {
+    if (supply == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    if (!settle_plan(bourse, job, job->learned.subtasks > 0 ? named : offered, ret_quote, error)) {
+    if (!settle_plan(bourse, job, job->learned.subtasks > 0 ? named : supply, ret_quote, error)) {
         return false;
     }
     if (!fit_to_account(bourse, job, available_micro, ret_quote, ret_limits, error)) {
         return false;
     }
-    offered_set_power(offered, named);
+    supply_set_power(supply, named);
     find_rest(job, ret_quote);
-    offered_set_widest(offered, named);
-    offered_know(named);
-    return manifest_expect(job, ret_quote, keeps_named(job, named) ? named : offered, error);
+    supply_set_widest(supply, named);
+    supply_know(named);
+    return manifest_expect(job, ret_quote, keeps_named(job, named) ? named : supply, error);
 }
 
 bool submit_quote(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *ret_quote,

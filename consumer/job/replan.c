@@ -32,7 +32,7 @@ struct pace { /* expected and measured times of results */
     uint64_t results;
 };
 
-static bool is_weighty(const struct pace *pace, const struct deal *plan, uint64_t subtasks)
+static bool is_weighty(const struct pace *pace, const struct list_schedule *plan, uint64_t subtasks)
 {
     int64_t all_ns = 0;
     for (uint64_t i = 0; i < subtasks && i < plan->subtasks; i++) {
@@ -58,7 +58,7 @@ static bool find_pace(struct bourse *bourse, const struct bourse_job_row *row,
         if (attempt->fate == REPORT_ACCEPTED &&
             attempt->index < report->subtasks - report->checks &&
             attempt->index < report->plan->subtasks) {
-            const struct deal_run *run = &report->plan->runs[attempt->index];
+            const struct list_schedule_run *run = &report->plan->runs[attempt->index];
             pace.planned_ns = sum_of(pace.planned_ns, run->end_ns - run->start_ns);
             pace.took_ns = sum_of(pace.took_ns, attempt->busy_ns);
             pace.results++;
@@ -113,7 +113,7 @@ static void find_limit(const struct bourse_job *job, struct replan *replan)
     uint32_t index = 0;
     for (size_t i = 0; i < job->part_count; i++) {
         for (uint32_t k = 0; k < job->parts[i].subtasks; k++, index++) {
-            const int64_t takes_ms = offered_takes_ns(job, i, index) / NS_PER_MS;
+            const int64_t takes_ms = supply_takes_ns(job, i, index) / NS_PER_MS;
             if (takes_ms > replan->takes_ms) {
                 replan->takes_ms = takes_ms;
                 replan->limit_ms = job->parts[i].limit_ms;
@@ -127,8 +127,8 @@ static void find_limit(const struct bourse_job *job, struct replan *replan)
 static int64_t dearest(const struct job_plan *plan)
 {
     int64_t price_micro = plan->is_on_leases ? 0 : INT64_MAX; /* no lease: no known price */
-    for (size_t i = 0; plan->is_on_leases && i < plan->offered->count; i++) {
-        const int64_t price = plan->offered->places[i].slots.price_micro;
+    for (size_t i = 0; plan->is_on_leases && i < plan->supply->count; i++) {
+        const int64_t price = plan->supply->places[i].slots.price_micro;
         price_micro = price > price_micro ? price : price_micro;
     }
     return price_micro;
@@ -136,21 +136,21 @@ static int64_t dearest(const struct job_plan *plan)
 
 /* Returns the job's leases and the free slots at prices that it pays, in the order of price.
  * Returns NULL when memory is short. */
-static struct offered *places_with_more(const struct bourse_job *job,
-                                        const struct bourse_quote *quotes,
-                                        const struct job_plan *plan)
+static struct supply *places_with_more(const struct bourse_job *job,
+                                       const struct bourse_quote *quotes,
+                                       const struct job_plan *plan)
 {
-    CLEANUP(offered_destroy) struct offered *offered = offered_create(job, quotes);
-    const size_t held = plan->is_on_leases ? plan->offered->count : 0;
-    struct offered_place *places =
-        offered == NULL ? NULL : calloc(held + offered->count + 1, sizeof *places);
+    CLEANUP(supply_destroy) struct supply *supply = supply_create(job, quotes);
+    const size_t held = plan->is_on_leases ? plan->supply->count : 0;
+    struct supply_place *places =
+        supply == NULL ? NULL : calloc(held + supply->count + 1, sizeof *places);
     size_t count = held;
     if (places == NULL) {
         return NULL;
     }
-    memcpy(places, plan->offered->places, held * sizeof *places);
-    for (size_t i = 0; i < offered->count && !offered->is_busy; i++) {
-        const struct offered_place *place = &offered->places[i];
+    memcpy(places, plan->supply->places, held * sizeof *places);
+    for (size_t i = 0; i < supply->count && !supply->is_busy; i++) {
+        const struct supply_place *place = &supply->places[i];
         if (place->providers > 0 && place->slots.price_micro <= dearest(plan)) {
             places[count++] = *place;
         }
@@ -158,19 +158,19 @@ static struct offered *places_with_more(const struct bourse_job *job,
     for (size_t i = 0; i < count; i++) {
         places[i].slots.of_class = 0; /* the job's own pace holds everywhere */
     }
-    free(offered->places);
-    offered->places = places;
-    offered->count = count;
-    struct offered *made = offered;
-    offered = NULL;
+    free(supply->places);
+    supply->places = places;
+    supply->count = count;
+    struct supply *made = supply;
+    supply = NULL;
     return made;
 }
 
 static uint32_t slots_held(const struct job_plan *plan)
 {
     uint32_t slots = 0;
-    for (size_t i = 0; plan->is_on_leases && i < plan->offered->count; i++) {
-        slots += plan->offered->places[i].slots.slots;
+    for (size_t i = 0; plan->is_on_leases && i < plan->supply->count; i++) {
+        slots += plan->supply->places[i].slots.slots;
     }
     return slots;
 }
@@ -218,20 +218,21 @@ static bool find_more(struct bourse *bourse, struct bourse_job *job,
     if (job->part_count != 1 || (at_most == 0 && held == 0)) {
         return true;
     }
-    CLEANUP(offered_destroy) struct offered *offered = places_with_more(job, quotes, plan);
-    CLEANUP(deal_destroy) struct deal *deal = NULL;
-    if (offered == NULL) {
+    CLEANUP(supply_destroy) struct supply *supply = places_with_more(job, quotes, plan);
+    CLEANUP(list_schedule_destroy) struct list_schedule *schedule = NULL;
+    if (supply == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     part->at_most = 0;
-    const enum deal_status status = offered_deal(job, offered, 0, &deal, NULL, NULL);
+    const enum list_schedule_status status = supply_schedule(job, supply, 0, &schedule, NULL, NULL);
     part->at_most = at_most;
-    if (status != DEAL_OK) {
-        return status != DEAL_NO_MEMORY || client_fail(error, BOURSE_LOCAL, "out of memory");
+    if (status != LIST_SCHEDULE_OK) {
+        return status != LIST_SCHEDULE_NO_MEMORY ||
+               client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    const uint32_t slots = deal->lanes * part->slots;
+    const uint32_t slots = schedule->lanes * part->slots;
     if (slots <= (at_most > 0 ? at_most : held) ||
-        deal->makespan_ns >= replan->left_ns / 100 * (100 - ONLINE_SLACK_PERCENT)) {
+        schedule->makespan_ns >= replan->left_ns / 100 * (100 - ONLINE_SLACK_PERCENT)) {
         return true;
     }
     struct bid bid = {.job = row->id};
@@ -247,7 +248,7 @@ static bool find_more(struct bourse *bourse, struct bourse_job *job,
                                ? larger(needs_micro, replan->cost_micro)
                                : 0;
     replan->slots = at_most > 0 ? slots : 0;
-    replan->sooner_ns = replan->slots > 0 || replan->budget_micro > 0 ? deal->makespan_ns : 0;
+    replan->sooner_ns = replan->slots > 0 || replan->budget_micro > 0 ? schedule->makespan_ns : 0;
     return true;
 }
 
@@ -268,13 +269,13 @@ static bool make(struct bourse *bourse, const struct bourse_job_row *row, const 
         !job_plan_make(bourse, job, quotes, row, &plan, error)) {
         return false;
     }
-    if (plan->deal == NULL) {
+    if (plan->schedule == NULL) {
         return client_fail(error, BOURSE_NOT_FOUND, "nothing that fits is there for what is left");
     }
     replan->was_guess = replan->was_guess && !plan->manifest->has_expect_ns;
-    replan->left_ns = plan->deal->makespan_ns;
-    replan->cost_micro = sum_of(row->charged_micro, plan->deal->cost_micro);
-    replan->lanes = plan->deal->lanes;
+    replan->left_ns = plan->schedule->makespan_ns;
+    replan->cost_micro = sum_of(row->charged_micro, plan->schedule->cost_micro);
+    replan->lanes = plan->schedule->lanes;
     return find_more(bourse, job, quotes, row, plan, replan, error);
 }
 

@@ -412,10 +412,10 @@ static void read_plan(const Bourse__V1__Manifest *manifest, struct report *repor
 
 /* A planning holds all memory of one plan. */
 struct planning {
-    struct deal_part parts[ORDER_PARTS_MAX];
+    struct list_schedule_part parts[ORDER_PARTS_MAX];
     int64_t *expect_ns; /* by subtask, as the job expects */
     int64_t *takes_ns;  /* by class and subtask */
-    struct deal_device *devices;
+    struct list_schedule_device *devices;
     struct order_graph graph;
 };
 
@@ -485,7 +485,8 @@ static bool plan_parts(struct planning *planning, const Bourse__V1__Manifest *ma
         if (part->subtasks > manifest->subtask_count - index) {
             return false;
         }
-        planning->parts[i] = (struct deal_part){part->subtasks, part->slots, part->at_most};
+        planning->parts[i] =
+            (struct list_schedule_part){part->subtasks, part->slots, part->at_most};
         for (uint32_t k = 0; k < part->subtasks; k++) {
             plan_subtask(planning, manifest, part, index++);
         }
@@ -527,7 +528,7 @@ static int64_t energy_uj(const Bourse__V1__ManifestPlace *place, int64_t slot_ns
 static bool read_energy(const struct planning *planning, const Bourse__V1__ManifestTerms *terms,
                         struct report *report)
 {
-    const struct deal *plan = report->plan;
+    const struct list_schedule *plan = report->plan;
     bool is_any = false;
     for (size_t i = 0; i < terms->n_planned; i++) {
         is_any = is_any || terms->planned[i]->has_slot_uw;
@@ -542,7 +543,7 @@ static bool read_energy(const struct planning *planning, const Bourse__V1__Manif
     uint32_t index = 0;
     for (size_t part = 0; part < terms->n_parts; part++) {
         for (uint32_t k = 0; k < planning->parts[part].subtasks; k++, index++) {
-            const struct deal_run *run = &plan->runs[index];
+            const struct list_schedule_run *run = &plan->runs[index];
             report->planned_uj[index] =
                 energy_uj(terms->planned[run->device],
                           (run->end_ns - run->start_ns) * planning->parts[part].slots);
@@ -553,27 +554,28 @@ static bool read_energy(const struct planning *planning, const Bourse__V1__Manif
 
 /* The best single device is one device of a place, not all devices at the price. The function
  * changes `devices`, which belong to the input. */
-static void find_single(const Bourse__V1__ManifestTerms *terms, const struct deal_input *input,
-                        struct deal_device *devices, struct report *report)
+static void find_single(const Bourse__V1__ManifestTerms *terms,
+                        const struct list_schedule_input *input,
+                        struct list_schedule_device *devices, struct report *report)
 {
     for (size_t i = 0; i < terms->n_planned; i++) {
         const Bourse__V1__ManifestPlace *place = terms->planned[i];
         devices[i].slots = place->has_device_slots ? place->device_slots : 0;
         report->single_is_unknown = report->single_is_unknown || !place->has_device_slots;
     }
-    if (!deal_best_single(input, &report->single, &report->single_ns)) {
+    if (!list_schedule_best_single(input, &report->single, &report->single_ns)) {
         report->single_ns = 0;
     }
 }
 
 /* Lays the job out on the offers that the manifest lists. A manifest that contradicts itself gives
  * no plan. Returns false when memory is short. */
-static bool read_deal(const Bourse__V1__Manifest *manifest, struct report *report)
+static bool read_schedule(const Bourse__V1__Manifest *manifest, struct report *report)
 {
     const Bourse__V1__ManifestTerms *terms = manifest == NULL ? NULL : manifest->terms;
     CLEANUP(planning_fini) struct planning planning = {.takes_ns = NULL};
     if (report->planned_ns == 0 || terms == NULL || terms->n_planned == 0 ||
-        terms->n_parts > ORDER_PARTS_MAX || manifest->subtask_count > DEAL_SUBTASKS ||
+        terms->n_parts > ORDER_PARTS_MAX || manifest->subtask_count > LIST_SCHEDULE_SUBTASKS ||
         !tasks_well_formed(manifest)) {
         return true;
     }
@@ -584,25 +586,27 @@ static bool read_deal(const Bourse__V1__Manifest *manifest, struct report *repor
         return true;
     }
     for (size_t i = 0; i < terms->n_planned; i++) {
-        planning.devices[i] = (struct deal_device){.slots = terms->planned[i]->slots,
-                                                   .parts = terms->planned[i]->parts,
-                                                   .of_class = terms->planned[i]->of_class};
+        planning.devices[i] =
+            (struct list_schedule_device){.slots = terms->planned[i]->slots,
+                                          .parts = terms->planned[i]->parts,
+                                          .of_class = terms->planned[i]->of_class};
     }
     order_rank(&planning.graph, planning.expect_ns);
-    const struct deal_input input = {.parts = planning.parts,
-                                     .part_count = terms->n_parts,
-                                     .takes_ns = planning.takes_ns,
-                                     .class_count = (uint32_t)terms->n_classes,
-                                     .rank = planning.graph.rank,
-                                     .after_count = planning.graph.after_count,
-                                     .after = planning.graph.after,
-                                     .devices = planning.devices,
-                                     .device_count = terms->n_planned};
-    const enum deal_status status = deal_make(&input, &report->plan);
-    if (status == DEAL_OK) {
+    const struct list_schedule_input input = {.parts = planning.parts,
+                                              .part_count = terms->n_parts,
+                                              .takes_ns = planning.takes_ns,
+                                              .class_count = (uint32_t)terms->n_classes,
+                                              .rank = planning.graph.rank,
+                                              .after_count = planning.graph.after_count,
+                                              .after = planning.graph.after,
+                                              .devices = planning.devices,
+                                              .device_count = terms->n_planned};
+    const enum list_schedule_status status = list_schedule_make(&input, &report->plan);
+    if (status == LIST_SCHEDULE_OK) {
         find_single(terms, &input, planning.devices, report);
     }
-    return status == DEAL_OK ? read_energy(&planning, terms, report) : status != DEAL_NO_MEMORY;
+    return status == LIST_SCHEDULE_OK ? read_energy(&planning, terms, report)
+                                      : status != LIST_SCHEDULE_NO_MEMORY;
 }
 
 bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_report,
@@ -635,7 +639,7 @@ bool consumer_report(struct bourse *bourse, const char *id, struct report **ret_
     read_groups(manifest, report);
     report->expect_ns = expected_of(manifest, report);
     read_plan(manifest, report);
-    if (!read_deal(manifest, report)) {
+    if (!read_schedule(manifest, report)) {
         return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
     }
     struct reading reading = {

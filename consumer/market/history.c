@@ -9,7 +9,7 @@
 #include "consumer/product/tile.h"
 #include "planner/cost/history.h"
 #include "planner/cost/pace.h"
-#include "planner/schedule/deal.h"
+#include "planner/schedule/list_schedule.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "protocol/work.h"
@@ -128,8 +128,8 @@ struct slowest { /* slowest device of a class */
 struct table {
     const struct history_kind *kinds; /* separate kinds, from 1 on */
     size_t kind_count;
-    uint32_t paces[DEAL_CLASSES];         /* by kind; 0: its class's pace */
-    struct slowest slowest[DEAL_CLASSES]; /* when full, the last stands for all others */
+    uint32_t paces[LIST_SCHEDULE_CLASSES];         /* by kind; 0: its class's pace */
+    struct slowest slowest[LIST_SCHEDULE_CLASSES]; /* when full, the last stands for all others */
     size_t slowest_count;
     struct known *items;
     size_t count, capacity;
@@ -176,7 +176,8 @@ static struct slowest *slowest_of(struct table *table, const char *device_class)
             return &table->slowest[i];
         }
     }
-    return table->slowest_count == DEAL_CLASSES ? &table->slowest[DEAL_CLASSES - 1] : NULL;
+    const size_t count = table->slowest_count;
+    return count == LIST_SCHEDULE_CLASSES ? &table->slowest[count - 1] : NULL;
 }
 
 static bool add_to(struct table *table, size_t name, size_t of_class,
@@ -639,7 +640,7 @@ bool history_by_class(struct bourse *bourse, const struct bourse_job *job,
     }
     learning->figures = figures;
     learning->table.kinds = kinds;
-    assert(kind_count <= DEAL_CLASSES);
+    assert(kind_count <= LIST_SCHEDULE_CLASSES);
     learning->table.kind_count = kind_count;
     struct bourse_error refused = {.status = BOURSE_OK};
     const bool told = ask_all(bourse, &learning->names, add_known, &learning->table, &refused);
@@ -664,25 +665,25 @@ struct told { /* a class whose paces were told, with the first name */
 struct telling {
     const Bourse__V1__Manifest *manifest;
     const struct names *names;
-    struct told told[DEAL_CLASSES];
+    struct told told[LIST_SCHEDULE_CLASSES];
     size_t told_count;
     bourse_measured_visitor *visitor;
     void *context;
 };
 
-/* Each request repeats the paces. Beyond DEAL_CLASSES classes they are told repeatedly. */
+/* Each request repeats the paces. Beyond LIST_SCHEDULE_CLASSES classes they are told repeatedly. */
 static bool was_told(struct telling *telling, size_t name, const char *device_class)
 {
     size_t at = 0;
     while (at < telling->told_count && strcmp(telling->told[at].device_class, device_class) != 0) {
         at++;
     }
-    if (at == telling->told_count && at < DEAL_CLASSES) {
+    if (at == telling->told_count && at < LIST_SCHEDULE_CLASSES) {
         struct told *told = &telling->told[telling->told_count++];
         client_copy(told->device_class, sizeof told->device_class, device_class);
         told->name = name;
     }
-    return at < DEAL_CLASSES && telling->told[at].name != name;
+    return at < LIST_SCHEDULE_CLASSES && telling->told[at].name != name;
 }
 
 static bool tell_pace(struct telling *telling, size_t name, const Bourse__V1__HistoryRow *row)

@@ -15,7 +15,7 @@ enum {
     PROVIDERS_LET_IN = MAKERS_LET_IN + JUDGES,
 };
 
-struct offered {
+struct supply {
     int64_t speed; /* gemm_fp32: Mflop/s of one slot */
     int64_t memory_bytes;
     int64_t price_micro;
@@ -30,7 +30,7 @@ struct market_view {
     int64_t least_speed;  /* slower devices do not count; 0: none */
     int64_t memory_bytes; /* least memory of a slot */
     int64_t most_bytes;   /* largest memory of a slot for sale; 0: none */
-    struct offered *items;
+    struct supply *items;
     size_t count, capacity;
     size_t kept; /* number of first items to plan with */
     bool is_out_of_memory;
@@ -52,7 +52,7 @@ static bool grow(struct market_view *view)
         return true;
     }
     size_t capacity = view->capacity == 0 ? 16 : 2 * view->capacity;
-    struct offered *items = reallocarray(view->items, capacity, sizeof *items);
+    struct supply *items = reallocarray(view->items, capacity, sizeof *items);
     if (items == NULL) {
         view->is_out_of_memory = true;
         return false;
@@ -87,21 +87,21 @@ static bool take_device(void *context, const struct bourse_device *device)
     if (!grow(view)) {
         return false;
     }
-    struct offered *offered = &view->items[view->count++];
-    *offered = (struct offered){.speed = speed,
-                                .memory_bytes = memory_bytes,
-                                .price_micro = device->price_micro,
-                                .slots = device->slots,
-                                .is_referee = number_of(device, "referee") != 0};
-    client_copy(offered->account, sizeof offered->account, device->account);
-    client_copy(offered->label, sizeof offered->label, device->label);
+    struct supply *supply = &view->items[view->count++];
+    *supply = (struct supply){.speed = speed,
+                              .memory_bytes = memory_bytes,
+                              .price_micro = device->price_micro,
+                              .slots = device->slots,
+                              .is_referee = number_of(device, "referee") != 0};
+    client_copy(supply->account, sizeof supply->account, device->account);
+    client_copy(supply->label, sizeof supply->label, device->label);
     return true;
 }
 
 static int fastest_first(const void *a, const void *b)
 {
-    const struct offered *left = a;
-    const struct offered *right = b;
+    const struct supply *left = a;
+    const struct supply *right = b;
     if (left->speed != right->speed) {
         return left->speed > right->speed ? -1 : 1;
     }
@@ -120,9 +120,9 @@ static void keep_fastest(struct market_view *view)
     }
     view->kept = 0;
     while (view->kept < view->count && view->kept < SPLIT_DEVICES && left > 0) {
-        struct offered *offered = &view->items[view->kept++];
-        offered->slots = offered->slots < left ? offered->slots : left;
-        left -= offered->slots;
+        struct supply *supply = &view->items[view->kept++];
+        supply->slots = supply->slots < left ? supply->slots : left;
+        left -= supply->slots;
     }
 }
 
@@ -130,10 +130,10 @@ static void keep_fastest(struct market_view *view)
  * so it is not planned with. */
 static void leave_sole_referee(struct market_view *view)
 {
-    const struct offered *referee = NULL;
+    const struct supply *referee = NULL;
     size_t others = 0;
     for (size_t i = 0; i < view->count; i++) {
-        const struct offered *at = &view->items[i];
+        const struct supply *at = &view->items[i];
         if (!at->is_referee) {
             others++;
         } else if (referee != NULL && strcmp(at->account, referee->account) != 0) {
@@ -153,7 +153,7 @@ static void leave_sole_referee(struct market_view *view)
     view->count = others;
 }
 
-static bool is_among(const struct offered *const *providers, size_t count, const char *account)
+static bool is_among(const struct supply *const *providers, size_t count, const char *account)
 {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(providers[i]->account, account) == 0) {
@@ -169,11 +169,11 @@ static bool is_among(const struct offered *const *providers, size_t count, const
  * referee. Returns the speed of the last admitted provider, or 0 when there is only one. */
 static int64_t spare_speed(const struct market_view *view, int64_t memory_bytes)
 {
-    const struct offered *providers[PROVIDERS_LET_IN];
+    const struct supply *providers[PROVIDERS_LET_IN];
     size_t count = 0;
     size_t referees = 0;
     for (size_t i = 0; i < view->count && count < PROVIDERS_LET_IN; i++) {
-        const struct offered *at = &view->items[i];
+        const struct supply *at = &view->items[i];
         if (at->memory_bytes < memory_bytes || is_among(providers, count, at->account)) {
             continue;
         }
@@ -204,14 +204,14 @@ static void to_planner(const struct market_view *view, double drift,
                        struct split_device ret_devices[SPLIT_DEVICES])
 {
     for (size_t i = 0; i < view->kept; i++) {
-        const struct offered *offered = &view->items[i];
+        const struct supply *supply = &view->items[i];
         ret_devices[i] = (struct split_device){
-            .flops = (double)offered->speed * 1e6 / drift,
+            .flops = (double)supply->speed * 1e6 / drift,
             .fixed_s = PRODUCT_START_S,
             .link = PRODUCT_LINK,
-            .slots = offered->slots,
-            .price_micro = offered->price_micro,
-            .tile_bytes = (uint64_t)(offered->memory_bytes / PRODUCT_MEMORY_PARTS)};
+            .slots = supply->slots,
+            .price_micro = supply->price_micro,
+            .tile_bytes = (uint64_t)(supply->memory_bytes / PRODUCT_MEMORY_PARTS)};
     }
 }
 

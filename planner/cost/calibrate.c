@@ -129,9 +129,9 @@ static bool try_all(const struct fit *fit, double figures[FIGURES], double *best
             if (!leads(fit, first) || !leads(fit, second)) {
                 continue;
             }
-            for (int way = 0; way < 4; way++) {
-                double first_factor = (way & 1) != 0 ? step : 1 / step;
-                double second_factor = (way & 2) != 0 ? step : 1 / step;
+            for (int direction = 0; direction < 4; direction++) {
+                double first_factor = (direction & 1) != 0 ? step : 1 / step;
+                double second_factor = (direction & 2) != 0 ? step : 1 / step;
                 has_helped |=
                     try_move(fit, figures, best, first, first_factor, second, second_factor);
             }

@@ -42,8 +42,8 @@ static uint64_t take_lanes(const struct estimate_job *job, const struct estimate
 }
 
 /* Every lane gets `subtasks / lanes`; the first `subtasks % lanes` lanes get one more. */
-static bool deal_subtasks(const struct estimate_job *job, const struct estimate_level *levels,
-                          size_t count, struct estimate_row *rows, struct estimate *total)
+static bool assign_subtasks(const struct estimate_job *job, const struct estimate_level *levels,
+                            size_t count, struct estimate_row *rows, struct estimate *total)
 {
     uint64_t each = job->subtasks / total->lanes;
     uint64_t extra = job->subtasks % total->lanes;
@@ -79,7 +79,7 @@ enum estimate_status estimate_make(const struct estimate_job *job,
     if (!checked_mul((int64_t)total.rounds, job->expect_ns, &total.makespan_ns) ||
         !checked_muldiv_ceil((int64_t)job->subtasks, job->expect_ns, (int64_t)total.lanes,
                              &total.lower_bound_ns) ||
-        !deal_subtasks(job, levels, level_count, ret_rows, &total)) {
+        !assign_subtasks(job, levels, level_count, ret_rows, &total)) {
         return ESTIMATE_OVERFLOW;
     }
     if (total.lower_bound_ns < job->expect_ns) {

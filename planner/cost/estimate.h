@@ -2,7 +2,7 @@
  *
  * The market offers levels: a number of slots at a price. A lane is `width` slots of one level, and
  * runs one subtask at a time. The cheapest lanes are taken first, as many as the job may use.
- * Subtasks are dealt out round by round, cheapest lane first, so lanes differ by one subtask at
+ * Subtasks are assigned round by round, cheapest lane first, so lanes differ by one subtask at
  * most.
  *
  *     level 0.02   lane 1 |####|####|####|        7 subtasks, 3 lanes: 3 rounds

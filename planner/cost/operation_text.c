@@ -16,7 +16,7 @@ struct line {
     size_t length;
 };
 
-__attribute__((format(printf, 2, 3))) static void append(struct line *line, const char *format, ...)
+static __attribute__((format(printf, 2, 3))) void append(struct line *line, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

@@ -306,10 +306,3 @@ enum topology_status topology_pair(const struct topology *topology, uint32_t fro
     *ret_pair = pair;
     return TOPOLOGY_OK;
 }
-
-double topology_pair_s(const struct topology_pair *pair, double bytes)
-{
-    const double chunk = bytes < TOPOLOGY_CHUNK ? bytes : TOPOLOGY_CHUNK;
-    return pair->bandwidth > 0 ? pair->latency_s + bytes / pair->bandwidth + pair->staging_s * chunk
-                               : 0;
-}

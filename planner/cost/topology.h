@@ -118,7 +118,8 @@ enum topology_status topology_find(const struct topology *topology,
 void topology_reserve(const struct topology *topology, struct topology_traffic *traffic,
                       const struct topology_transfer *transfer);
 
-/* Figures of one path, for planners that know no paths. All are 0 where from = to. */
+/* Figures of one path, for planners that know no paths. The path takes latency + bytes / bandwidth
+ * + staging x min(bytes, TOPOLOGY_CHUNK). All are 0 where from = to. */
 struct topology_pair {
     double latency_s;
     double bandwidth; /* bandwidth of the slowest link */
@@ -130,9 +131,6 @@ struct topology_pair {
 /* Computes the figures of the path that brings `bytes` first. */
 enum topology_status topology_pair(const struct topology *topology, uint32_t from, uint32_t to,
                                    int64_t bytes, struct topology_pair *ret_pair);
-/* Returns latency + bytes / bandwidth + staging x min(bytes, chunk): the time of that path for any
- * number of bytes. Returns 0 for a pair without a path, whose bandwidth is 0. */
-double topology_pair_s(const struct topology_pair *pair, double bytes);
 
 const char *topology_kind_name(enum topology_kind kind); /* "fabric" */
 

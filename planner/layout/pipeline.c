@@ -8,7 +8,7 @@
 /* Least sum of all stages and links from a layer on, with `set` as the devices used from there. If
  * `device` is in `set`, the stage at this layer is on it. Otherwise `device` has the stage before,
  * and the link from it counts, too. */
-struct way {
+struct route {
     double sum;      /* infinite: impossible */
     uint32_t layers; /* layers of the stage that begins here, if the device is in the set */
     uint32_t next;   /* device of that stage, if the device is not in the set */
@@ -17,15 +17,16 @@ struct way {
 struct search {
     const struct pipeline_input *input;
     uint64_t micro_batches;
-    double items;     /* items of a micro-batch */
-    double limit;     /* stages and links take less than this */
-    struct way *ways; /* see way_at */
+    double items;         /* items of a micro-batch */
+    double limit;         /* stages and links take less than this */
+    struct route *routes; /* see route_at */
 };
 
-static struct way *way_at(const struct search *search, size_t layer, unsigned set, size_t device)
+static struct route *route_at(const struct search *search, size_t layer, unsigned set,
+                              size_t device)
 {
     size_t devices = search->input->device_count;
-    return &search->ways[((layer << devices) + set) * devices + device];
+    return &search->routes[((layer << devices) + set) * devices + device];
 }
 
 /* ---------------------------------------------------------------- input */
@@ -104,10 +105,11 @@ static double link_time(const struct search *search, size_t layer, size_t from, 
 }
 
 /* Returns the best stage that begins at `layer` on `device`. */
-static struct way best_stage(const struct search *search, size_t layer, unsigned set, size_t device)
+static struct route best_stage(const struct search *search, size_t layer, unsigned set,
+                               size_t device)
 {
     const struct pipeline_input *input = search->input;
-    struct way best = {.sum = INFINITY};
+    struct route best = {.sum = INFINITY};
     double held_items = (double)in_flight_of(search, set) * search->items;
     double time = 0;
     double memory = 0;
@@ -117,24 +119,25 @@ static struct way best_stage(const struct search *search, size_t layer, unsigned
         if (!(time < search->limit) || memory > input->memory_bytes[device]) {
             break; /* more layers take more of both */
         }
-        double sum = time + way_at(search, end, set & ~(1u << device), device)->sum;
+        double sum = time + route_at(search, end, set & ~(1u << device), device)->sum;
         if (sum < best.sum) {
-            best = (struct way){.sum = sum, .layers = (uint32_t)(end - layer)};
+            best = (struct route){.sum = sum, .layers = (uint32_t)(end - layer)};
         }
     }
     return best;
 }
 
 /* Returns the best next device, when the layer before is on `device`, which is not in the set. */
-static struct way best_link(const struct search *search, size_t layer, unsigned set, size_t device)
+static struct route best_link(const struct search *search, size_t layer, unsigned set,
+                              size_t device)
 {
-    struct way best = {.sum = INFINITY};
+    struct route best = {.sum = INFINITY};
     for (uint32_t next = 0; next < search->input->device_count; next++) {
         if ((set >> next & 1) != 0) {
             double link = link_time(search, layer - 1, device, next);
-            double sum = link + way_at(search, layer, set, next)->sum;
+            double sum = link + route_at(search, layer, set, next)->sum;
             if (link < search->limit && sum < best.sum) {
-                best = (struct way){.sum = sum, .next = next};
+                best = (struct route){.sum = sum, .next = next};
             }
         }
     }
@@ -142,7 +145,7 @@ static struct way best_link(const struct search *search, size_t layer, unsigned 
 }
 
 /* Sets go in rising order, so a set without one of its devices comes earlier. */
-static void find_ways(struct search *search)
+static void find_routes(struct search *search)
 {
     const struct pipeline_input *input = search->input;
     size_t layers = input->layer_count;
@@ -150,16 +153,16 @@ static void find_ways(struct search *search)
         for (size_t layer = 0; layer <= layers; layer++) {
             for (size_t device = 0; device < input->device_count; device++) {
                 bool is_end = layer == layers;
-                struct way way = {.sum = is_end && set == 0 ? 0 : INFINITY};
+                struct route route = {.sum = is_end && set == 0 ? 0 : INFINITY};
                 if (!is_end && (set >> device & 1) != 0) {
-                    way = best_stage(search, layer, set, device);
+                    route = best_stage(search, layer, set, device);
                 }
-                *way_at(search, layer, set, device) = way;
+                *route_at(search, layer, set, device) = route;
             }
             for (size_t device = 0; layer > 0 && layer < layers && device < input->device_count;
                  device++) {
                 if ((set >> device & 1) == 0) {
-                    *way_at(search, layer, set, device) = best_link(search, layer, set, device);
+                    *route_at(search, layer, set, device) = best_link(search, layer, set, device);
                 }
             }
         }
@@ -176,19 +179,19 @@ static void read_stages(const struct search *search, unsigned set, size_t device
     ret_pipeline->stage_count = 0;
     ret_pipeline->slowest_s = 0;
     while (layer < input->layer_count) {
-        const struct way *way = way_at(search, layer, set, device);
+        const struct route *route = route_at(search, layer, set, device);
         struct pipeline_stage stage = {.first_layer = (uint32_t)layer,
-                                       .layer_count = way->layers,
+                                       .layer_count = route->layers,
                                        .device = (uint32_t)device,
                                        .in_flight = in_flight_of(search, set)};
-        for (size_t end = layer + way->layers; layer < end; layer++) {
+        for (size_t end = layer + route->layers; layer < end; layer++) {
             stage.time_s += layer_time(search, layer, device);
             stage.memory_bytes += layer_bytes(input, stage.first_layer, layer,
                                               (double)stage.in_flight * search->items);
         }
         set &= ~(1u << device);
         if (layer < input->layer_count) {
-            uint32_t next = way_at(search, layer, set, device)->next;
+            uint32_t next = route_at(search, layer, set, device)->next;
             stage.transfer_s = link_time(search, layer - 1, device, next);
             device = next;
         }
@@ -205,10 +208,10 @@ static bool solve(struct search *search, struct pipeline *ret_pipeline, double *
     unsigned best_set = 0;
     size_t best_device = 0;
     double least = INFINITY;
-    find_ways(search);
+    find_routes(search);
     for (unsigned set = 1; set < 1u << search->input->device_count; set++) {
         for (size_t device = 0; device < search->input->device_count; device++) {
-            double sum = way_at(search, 0, set, device)->sum;
+            double sum = route_at(search, 0, set, device)->sum;
             if ((set >> device & 1) != 0 && sum < least) {
                 least = sum;
                 best_set = set;
@@ -299,8 +302,8 @@ enum pipeline_status pipeline_make(const struct pipeline_input *input,
     struct search search = {.input = input};
     struct pipeline best = {.time_s = INFINITY, .single_s = INFINITY};
     size_t count = ((input->layer_count + 1) << input->device_count) * input->device_count;
-    search.ways = calloc(count, sizeof *search.ways);
-    if (search.ways == NULL) {
+    search.routes = calloc(count, sizeof *search.routes);
+    if (search.routes == NULL) {
         return PIPELINE_NO_MEMORY;
     }
     uint64_t most =
@@ -315,7 +318,7 @@ enum pipeline_status pipeline_make(const struct pipeline_input *input,
             break;
         }
     }
-    free(search.ways);
+    free(search.routes);
     if (!(best.time_s < INFINITY)) {
         return PIPELINE_NOWHERE;
     }

@@ -67,7 +67,7 @@ static bool check(const struct plan_input *input, struct plan_fault *fault)
 /* ---------------------------------------------------------------- all forms */
 
 enum {
-    /* More devices than this need no line for a set, since the search on all has seen all sets. */
+    /* More devices than this need no chain for a set, since the search on all has seen all sets. */
     LINE_DEVICES = 4,
 };
 enum { EFFORT_DEVICES = 16 }; /* the whole effort is for this many devices */
@@ -75,7 +75,7 @@ enum { EFFORT_DEVICES = 16 }; /* the whole effort is for this many devices */
 struct making {
     const struct plan_input *input;
     struct plan_case *whole;
-    struct plan_found forms[PLAN_FORMS];
+    struct layout_found forms[PLAN_FORMS];
     struct plan_variants variants; /* variants of all sets of devices */
     struct plan_soonest soonest;
     uint32_t single;
@@ -140,7 +140,7 @@ static bool is_missed(const struct plan_outcome *outcome)
 /* Returns true when `found` answers better: a plan, one near the limits, or the result for the same
  * objective. */
 static bool is_preferred(const struct plan_input *input, const struct plan_input *aim,
-                         const struct plan_found *found, const struct plan_found *best)
+                         const struct layout_found *found, const struct layout_found *best)
 {
     if ((found->plan != NULL) != (best->plan != NULL)) {
         return found->plan != NULL;
@@ -154,13 +154,13 @@ static bool is_preferred(const struct plan_input *input, const struct plan_input
 
 /* Searches by each aim, and takes the best result by the given input. */
 static bool search_shares(struct plan_case *whole, const struct plan_input *input,
-                          struct plan_found *best)
+                          struct layout_found *best)
 {
     struct plan_input aims[PLAN_AIMS];
     size_t count = plan_aims(input, aims);
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
-        struct plan_found found = {.plan = NULL};
+        struct layout_found found = {.plan = NULL};
         whole->input = &aims[i];
         ok = plan_split(whole, input, &found);
         if (found.plan != NULL && found.outcome.status != PLAN_OK) {
@@ -177,31 +177,31 @@ static bool search_shares(struct plan_case *whole, const struct plan_input *inpu
     return ok;
 }
 
-/* Plans shares for groups of `ways` devices, and keeps the result if it is better. */
-static bool split_groups(struct making *making, uint32_t ways, struct plan_variants *variants)
+/* Plans shares for groups of `width` devices, and keeps the result if it is better. */
+static bool split_groups(struct making *making, uint32_t width, struct plan_variants *variants)
 {
     static const char *const found_by[] = {[2] = "shares for groups of 2 devices",
                                            [4] = "shares for groups of 4 devices",
                                            [8] = "shares for groups of 8 devices"};
     const struct plan_input *input = making->input;
-    struct plan_found *best = &making->forms[PLAN_SPLIT];
-    struct plan_found found;
-    if (!plan_team_split(making->whole, ways, search_shares, &found)) {
+    struct layout_found *best = &making->forms[PLAN_SPLIT];
+    struct layout_found found;
+    if (!plan_team_split(making->whole, width, search_shares, &found)) {
         plan_destroy(&found.plan);
         return false;
     }
     if (found.outcome.makespan_s.source == FIGURE_UNKNOWN || found.outcome.status == PLAN_NO_GAIN) {
         return true;
     }
-    plan_note(variants, input, &(struct plan_variant){PLAN_SPLIT, found_by[ways], found.outcome});
+    plan_note(variants, input, &(struct plan_variant){PLAN_SPLIT, found_by[width], found.outcome});
     if (is_preferred(input, input, &found, best)) {
         plan_destroy(&best->plan);
         *best = found;
     } else {
         plan_destroy(&found.plan);
     }
-    if (best->plan != NULL && best->plan->rows[0].team_size == ways) {
-        best->plan->found_by = found_by[ways];
+    if (best->plan != NULL && best->plan->rows[0].team_size == width) {
+        best->plan->found_by = found_by[width];
     }
     return true;
 }
@@ -209,7 +209,7 @@ static bool split_groups(struct making *making, uint32_t ways, struct plan_varia
 static bool make_split(struct making *making)
 {
     const struct plan_input *input = making->input;
-    struct plan_found *best = &making->forms[PLAN_SPLIT];
+    struct layout_found *best = &making->forms[PLAN_SPLIT];
     struct plan_variants variants = {.count = 0};
     if (input->device_count < 2) { /* make_in_parts covers one device */
         (void)plan_is_divisible(making->whole, &best->outcome);
@@ -220,8 +220,8 @@ static bool make_split(struct making *making)
         plan_note(&variants, input,
                   &(struct plan_variant){PLAN_SPLIT, "water-filling", best->outcome});
     }
-    for (uint32_t ways = 2; ok && ways <= TEAM_MOST; ways *= 2) {
-        ok = split_groups(making, ways, &variants);
+    for (uint32_t width = 2; ok && width <= TEAM_MOST; width *= 2) {
+        ok = split_groups(making, width, &variants);
     }
     best->variants = variants;
     return ok;
@@ -270,8 +270,8 @@ static bool merge(struct making *making, struct making *part, const struct plan_
         }
     }
     for (int i = 0; i < PLAN_FORMS; i++) {
-        struct plan_found *ours = &making->forms[i];
-        struct plan_found *theirs = &part->forms[i];
+        struct layout_found *ours = &making->forms[i];
+        struct layout_found *theirs = &part->forms[i];
         bool is_done = theirs->plan != NULL;
         bool is_nearer = is_missed(&theirs->outcome) && ours->plan == NULL;
         bool has_none = ours->plan == NULL && ours->outcome.status != PLAN_NO_GAIN;
@@ -326,8 +326,8 @@ static bool make_part(struct making *making, const struct plan_set *set, uint64_
         enum plan_status status = plan_case_create(&part->input, &of_part.whole, &fault);
         ok = status != PLAN_NO_MEMORY;
         if (status == PLAN_OK && of_part.whole->left_out == making->whole->left_out) {
-            of_part.whole->has_no_line =
-                making->input->device_count > LINE_DEVICES && plan_line_sees_all(making->whole);
+            of_part.whole->has_no_chain = making->input->device_count > LINE_DEVICES &&
+                                          plan_stage_chain_sees_all(making->whole);
             ok = make_forms(&of_part, effort, &bound_s) && merge(making, &of_part, set) &&
                  merge_soonest(making, &of_part, set);
         }
@@ -345,8 +345,8 @@ static bool try_in_parts(struct making *making, uint32_t device)
 {
     const struct plan_set set = {.count = 1, .devices = {device}};
     struct plan_part *part = calloc(1, sizeof *part);
-    struct plan_found *single = &making->forms[PLAN_SINGLE];
-    struct plan_found found = {.plan = NULL};
+    struct layout_found *single = &making->forms[PLAN_SINGLE];
+    struct layout_found found = {.plan = NULL};
     struct plan_case *whole = NULL;
     struct plan_fault fault;
     bool ok = part != NULL && plan_part_init(part, making->input, &set);
@@ -410,7 +410,7 @@ static bool make_in_parts(struct making *making)
 static bool fold_soonest(struct making *making)
 {
     struct plan_input aims[PLAN_SOONEST];
-    struct plan_found *graph = &making->forms[PLAN_GRAPH];
+    struct layout_found *graph = &making->forms[PLAN_GRAPH];
     bool ok = true;
     plan_soonest_aims(making->input, aims);
     for (int i = 0; ok && i < PLAN_SOONEST; i++) {
@@ -463,7 +463,7 @@ static int best_form(const struct making *making)
 {
     int best = PLAN_FORMS;
     for (int i = 0; i < PLAN_FORMS; i++) {
-        const struct plan_found *found = &making->forms[i];
+        const struct layout_found *found = &making->forms[i];
         if (found->plan != NULL &&
             (best == PLAN_FORMS || plan_outcome_is_better(making->input, &found->outcome,
                                                           &making->forms[best].outcome))) {
@@ -561,7 +561,7 @@ enum plan_status plan_make(const struct plan_input *input, struct plan **ret_pla
         if (form == PLAN_FORMS) {
             status = refuse(&making, ret_fault);
             bool is_room = status == PLAN_NOWHERE || status == PLAN_NO_ROOM;
-            if (is_room && !plan_line_explain(making.whole, &ret_fault->problem)) {
+            if (is_room && !plan_stage_chain_explain(making.whole, &ret_fault->problem)) {
                 status = PLAN_NO_MEMORY;
             }
             bool is_unknown = status == PLAN_NOWHERE && plan_lacks_figure(making.whole);

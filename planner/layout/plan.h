@@ -14,8 +14,9 @@
  *     pipeline   each device some steps that follow  h100 1  |0|1|2|3|
  *                one another, of all micro-batches   tpu 1     ~|0|1|2|3|
  *
- * Work with a line (templates/steps.h) has more pipelines. Stages may consist of its columns, with
- * micro-batches that go around again and again, or there and back (plan_line.h). Several devices
+ * Work with a chain (templates/steps.h) has more pipelines. Stages may consist of its columns, with
+ * micro-batches that go forward and then decode in rounds, or forward and backward
+ * (stage_chain.h). Several devices
  * may hold one stage together (plan_team.h).
  *
  * A device may hold parts of the batch at once, but not the whole batch. Then a single device does
@@ -192,7 +193,7 @@ struct plan_row {
     /* Weights are stored in a type that the device does not multiply in; it multiplies in the
      * model's type. */
     bool is_widened;
-    char what[PLAN_WHAT_SIZE]; /* "layers 1-10" of a line; empty: the steps name the row */
+    char what[PLAN_WHAT_SIZE]; /* "layers 1-10" of a chain; empty: the steps name the row */
 };
 
 /* Data from one row to another. A pipeline lists the transfers of the first micro-batch. A sum over

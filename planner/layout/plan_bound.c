@@ -9,7 +9,7 @@
  * expected time in the smallest parts, one item each. A longer part repeats more work. The bounds
  * of price and energy take each step where it is least; a lease is never shorter than its work.
  *
- * Work with a line (steps.h) may be planned in its steps, or in columns of the line on devices of
+ * Work with a chain (steps.h) may be planned in its steps, or in columns of the chain on devices of
  * their own. Each kind has its own bound, and the lower one holds for both. Columns do not sum up
  * to steps, since each column is rounded up. */
 #include "planner/layout/plan_team.h"
@@ -109,18 +109,18 @@ static void lower_costs(struct plan_case *to, const struct plan_case *other)
 /* Bounds the path of an item whose layers may be divided. Each step takes its least time over all
  * team widths, on the team's first device. Data between devices counts as for the widest team. A
  * team's work is no less than that of one device alone, so the division changes the path only. */
-static bool divide(const struct plan_case *of, bool is_line, struct plan_case **one)
+static bool divide(const struct plan_case *of, bool is_chain, struct plan_case **one)
 {
     struct plan_teams *teams = calloc(1, sizeof *teams);
     struct plan_case whole = *of;
     const bool is_divided = of->input->template->make_divided != NULL;
     bool ok = teams != NULL;
     whole.teams = teams;
-    for (uint32_t ways = 2; ok && is_divided && ways <= TEAM_MOST; ways *= 2) {
+    for (uint32_t width = 2; ok && is_divided && width <= TEAM_MOST; width *= 2) {
         struct plan_case *divided = NULL;
-        plan_teams_find(of, ways, teams);
-        if (teams->count > 0 && is_line) {
-            ok = plan_case_line(of, 1, teams, PLAN_AT_LEAST, &divided, NULL);
+        plan_teams_find(of, width, teams);
+        if (teams->count > 0 && is_chain) {
+            ok = plan_case_chain(of, 1, teams, PLAN_AT_LEAST, &divided, NULL);
         } else if (teams->count > 0) {
             ok = plan_case_share(&whole, 1, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &divided);
         }
@@ -156,18 +156,18 @@ static bool bound_steps(const struct plan_case *of, double graph_bound_s, struct
 }
 
 /* Lowers the bounds to those of plans in columns. */
-static bool lower_to_line(const struct plan_case *of, struct least *least)
+static bool lower_to_chain(const struct plan_case *of, struct least *least)
 {
-    struct least line;
+    struct least chain;
     struct plan_case *all = NULL;
     struct plan_case *one = NULL;
-    bool ok = plan_case_line(of, of->items, NULL, PLAN_AT_LEAST, &all, NULL) &&
-              plan_case_line(of, 1, NULL, PLAN_AT_LEAST, &one, NULL) &&
-              (all == NULL || (divide(of, true, &one) && bound_case(all, one, false, &line)));
+    bool ok = plan_case_chain(of, of->items, NULL, PLAN_AT_LEAST, &all, NULL) &&
+              plan_case_chain(of, 1, NULL, PLAN_AT_LEAST, &one, NULL) &&
+              (all == NULL || (divide(of, true, &one) && bound_case(all, one, false, &chain)));
     if (ok && all != NULL) {
-        least->time_s = fmin(least->time_s, line.time_s);
-        least->price_micro = fmin(least->price_micro, line.price_micro);
-        least->energy_j = fmin(least->energy_j, line.energy_j);
+        least->time_s = fmin(least->time_s, chain.time_s);
+        least->price_micro = fmin(least->price_micro, chain.price_micro);
+        least->energy_j = fmin(least->energy_j, chain.energy_j);
     }
     plan_case_destroy(&all);
     plan_case_destroy(&one);
@@ -178,7 +178,7 @@ bool plan_bound(const struct plan_case *of, double graph_bound_s, struct plan_bo
 {
     struct least least;
     if (!bound_steps(of, graph_bound_s, &least) ||
-        (plan_can_line(of) && !lower_to_line(of, &least))) {
+        (plan_can_chain(of) && !lower_to_chain(of, &least))) {
         return false;
     }
     const double by_objective[] = {

@@ -14,12 +14,12 @@ static bool alloc_case(struct plan_case *of)
 {
     size_t steps = of->steps->step_count;
     of->costs = calloc(steps * of->input->device_count, sizeof *of->costs);
-    of->kept = calloc(steps, sizeof *of->kept);
+    of->own_bytes = calloc(steps, sizeof *of->own_bytes);
     of->out_first = calloc(steps + 1, sizeof *of->out_first);
     of->out = calloc(of->steps->edge_count + steps + 1, sizeof *of->out);
     of->in_count = calloc(steps, sizeof *of->in_count);
     of->lean = calloc(steps, sizeof *of->lean);
-    return of->costs != NULL && of->kept != NULL && of->out_first != NULL && of->out != NULL &&
+    return of->costs != NULL && of->own_bytes != NULL && of->out_first != NULL && of->out != NULL &&
            of->in_count != NULL && of->lean != NULL;
 }
 
@@ -29,7 +29,7 @@ void plan_case_destroy(struct plan_case **self)
     if (of != NULL) {
         steps_destroy(&of->owned);
         free(of->costs);
-        free(of->kept);
+        free(of->own_bytes);
         free(of->out_first);
         free(of->out);
         free(of->in_count);
@@ -51,15 +51,15 @@ static void connect(struct plan_case *of)
 {
     const struct steps *steps = of->steps;
     for (size_t s = 0; s < steps->step_count; s++) {
-        of->kept[s] = (double)steps->steps[s].held_bytes;
+        of->own_bytes[s] = (double)steps->steps[s].held_bytes;
     }
     for (size_t i = 0; i < steps->edge_count; i++) {
         const struct step_edge *edge = &steps->edges[i];
         assert(edge->from < edge->to && edge->to < steps->step_count);
         of->out_first[edge->from + 1]++;
         of->in_count[edge->to]++;
-        of->kept[edge->from] -= (double)(edge->bytes - edge->set_bytes);
-        of->kept[edge->to] -= (double)(edge->bytes - edge->set_bytes);
+        of->own_bytes[edge->from] -= (double)(edge->bytes - edge->set_bytes);
+        of->own_bytes[edge->to] -= (double)(edge->bytes - edge->set_bytes);
     }
     for (size_t s = 0; s < steps->step_count; s++) {
         assert(steps->steps[s].renewed_by == 0 || steps->steps[s].renewed_by > s);
@@ -67,7 +67,7 @@ static void connect(struct plan_case *of)
     }
     for (size_t s = 0; s < steps->step_count; s++) {
         of->out_first[s + 1] += of->out_first[s];
-        of->kept[s] = fmax(of->kept[s], 0);
+        of->own_bytes[s] = fmax(of->own_bytes[s], 0);
     }
     for (size_t i = steps->edge_count; i-- > 0;) { /* each row is filled from its end */
         const struct step_edge *edge = &steps->edges[i];
@@ -149,43 +149,43 @@ static bool shape(struct plan_case *of)
 
 #define LINKS_FREE 1e300 /* bytes per second: link times are counted elsewhere */
 
-static void lengthen(struct plan_way *way, double time_s)
+static void lengthen(struct plan_figures *figures, double time_s)
 {
-    if (way->energy_j.source != FIGURE_UNKNOWN && way->time_s.value > 0) {
-        way->energy_j.value *= time_s / way->time_s.value;
+    if (figures->energy_j.source != FIGURE_UNKNOWN && figures->time_s.value > 0) {
+        figures->energy_j.value *= time_s / figures->time_s.value;
     }
-    way->time_s.value = time_s;
+    figures->time_s.value = time_s;
 }
 
 /* Makes times expected ones if the device may be taken away. Returns false if they never end. */
-static bool interrupt(const struct spot_risk *risk, struct plan_way *way)
+static bool interrupt(const struct spot_risk *risk, struct plan_figures *figures)
 {
     double expected_s = 0;
     if (!(risk->per_hour > 0)) {
         return true;
     }
-    if (spot_expect(risk, way->time_s.value, &expected_s) != SPOT_OK) {
+    if (spot_expect(risk, figures->time_s.value, &expected_s) != SPOT_OK) {
         return false;
     }
-    lengthen(way, expected_s);
-    way->p90_s = 0;
+    lengthen(figures, expected_s);
+    figures->p90_s = 0;
     return true;
 }
 
-static struct plan_way stream(const struct cost_device *device, const struct step *step,
-                              const struct plan_way *here)
+static struct plan_figures stream(const struct cost_device *device, const struct step *step,
+                                  const struct plan_figures *here)
 {
-    struct plan_way way = *here;
+    struct plan_figures figures = *here;
     double stream_s = (double)step->weight_bytes * (double)step->passes / device->stream.value;
-    if (stream_s > way.time_s.value) {
-        lengthen(&way, stream_s);
+    if (stream_s > figures.time_s.value) {
+        lengthen(&figures, stream_s);
     }
-    if (device->stream.source < way.time_s.source) {
-        way.time_s.source = device->stream.source;
+    if (device->stream.source < figures.time_s.source) {
+        figures.time_s.source = device->stream.source;
     }
-    way.time_s.unverified |= device->stream.unverified;
-    way.p90_s = way.p90_s > 0 ? fmax(way.p90_s, way.time_s.value) : 0;
-    return way;
+    figures.time_s.unverified |= device->stream.unverified;
+    figures.p90_s = figures.p90_s > 0 ? fmax(figures.p90_s, figures.time_s.value) : 0;
+    return figures;
 }
 
 static void learn(const struct history_summary *history, const struct step_cost *from,
@@ -198,7 +198,7 @@ static void learn(const struct history_summary *history, const struct step_cost 
                           .lacks = from->lacks};
     if (history != NULL && history->count > 0) {
         cost_learn(history, &learnt);
-        cost->here = (struct plan_way){learnt.time_s, learnt.p90_s, learnt.energy_j};
+        cost->here = (struct plan_figures){learnt.time_s, learnt.p90_s, learnt.energy_j};
         cost->samples = learnt.samples;
     }
 }
@@ -225,14 +225,14 @@ static const struct history_summary *history_of(const struct plan_input *input, 
 
 /* The links of a team are those between its devices, not the catalogue's figure of one. */
 static enum cost_status tell(const struct plan_case *of, const struct step *step, uint32_t device,
-                             const struct cost_device *on, struct plan_way *way)
+                             const struct cost_device *on, struct plan_figures *figures)
 {
     struct device_profile profile = *on->profile;
     struct cost_device free_links = *on;
     profile.figures[FIGURE_INTERCONNECT] =
         (struct figure){.value = LINKS_FREE, .source = FIGURE_MEASURED};
     free_links.profile = &profile;
-    return plan_team_add(of->teams, of, &free_links, step, device, way);
+    return plan_team_add(of->teams, of, &free_links, step, device, figures);
 }
 
 static void set_cost(struct plan_case *of, size_t s, size_t d, enum plan_terms terms,
@@ -264,14 +264,14 @@ static void set_cost(struct plan_case *of, size_t s, size_t d, enum plan_terms t
     if (!check_known(history, &found, cost)) {
         return;
     }
-    cost->here = (struct plan_way){found.time_s, found.p90_s, found.energy_j};
+    cost->here = (struct plan_figures){found.time_s, found.p90_s, found.energy_j};
     cost->must_stream = found.is_streamed;
     cost->is_widened = found.is_widened;
     learn(history, &found, cost);
     if (of->teams != NULL) {
         cost->status = tell(of, step, (uint32_t)d, &on, &cost->here);
-        risk.per_hour *= of->teams->ways;
-        cost->here.energy_j.value *= of->teams->is_whole ? of->teams->ways : 1;
+        risk.per_hour *= of->teams->width;
+        cost->here.energy_j.value *= of->teams->is_whole ? of->teams->width : 1;
     }
     if (terms == PLAN_AT_LEAST || cost->status != COST_OK) {
         return;
@@ -337,7 +337,7 @@ static void leave_out(struct plan_cost *cost)
 {
     cost->status = COST_OK;
     cost->is_left_out = true;
-    cost->here = cost->streamed = (struct plan_way){.time_s = {.source = FIGURE_UNKNOWN}};
+    cost->here = cost->streamed = (struct plan_figures){.time_s = {.source = FIGURE_UNKNOWN}};
     cost->can_stream = true;
 }
 
@@ -475,8 +475,8 @@ bool plan_has_replicas(const struct plan_input *input)
     return input->template != NULL && template_replicas(input->template) != TEMPLATE_NO_PARAMETER;
 }
 
-static enum steps_status make_line(const struct plan_input *input, int64_t items,
-                                   struct plan_case *of, struct problem *ret_why)
+static enum steps_status make_chain(const struct plan_input *input, int64_t items,
+                                    struct plan_case *of, struct problem *ret_why)
 {
     int64_t values[TEMPLATE_PARAMETERS];
     size_t batch = template_batch(input->template);
@@ -487,10 +487,10 @@ static enum steps_status make_line(const struct plan_input *input, int64_t items
         values[batch] = items;
     }
     if (of->teams == NULL) {
-        status = template_create_line(input->template, values, &of->owned, ret_why);
+        status = template_create_chain(input->template, values, &of->owned, ret_why);
     } else {
-        status = template_create_divided(input->template, values, of->teams->ways, true, &of->owned,
-                                         ret_why);
+        status = template_create_divided(input->template, values, of->teams->width, true,
+                                         &of->owned, ret_why);
     }
     of->steps = of->owned;
     return status;
@@ -530,7 +530,7 @@ static size_t stem_of(const char *name)
     return length > 0 && name[length - 1] == ' ' ? length - 1 : strlen(name);
 }
 
-/* Returns the first step with the same name but for its number, for a line. */
+/* Returns the first step with the same name but for its number, for a chain. */
 static size_t step_of_stem(const struct plan_case *whole, const char *name)
 {
     size_t length = stem_of(name);
@@ -610,27 +610,28 @@ void plan_case_interrupt(struct plan_case *least, const struct plan_case *one)
     for (size_t s = 0; s < least->steps->step_count; s++) {
         size_t same = steps_find(one->steps, least->steps->steps[s].name);
         for (size_t d = 0; d < devices; d++) {
-            struct plan_way *way = &least->costs[s * devices + d].here;
+            struct plan_figures *figures = &least->costs[s * devices + d].here;
             bool is_there = same < one->steps->step_count && plan_can_run(one, same, d);
             double part_s = is_there ? plan_cost_at(one, same, d)->here.time_s.value : 0;
-            lengthen(way, spot_least(&least->input->devices[d].risk, way->time_s.value, part_s));
+            lengthen(figures,
+                     spot_least(&least->input->devices[d].risk, figures->time_s.value, part_s));
         }
     }
 }
 
-bool plan_can_line(const struct plan_case *of)
+bool plan_can_chain(const struct plan_case *of)
 {
     const struct plan_input *input = of->input;
-    return input->template != NULL && input->template->make_line != NULL && input->placed == NULL &&
-           input->device_count > 1;
+    return input->template != NULL && input->template->make_chain != NULL &&
+           input->placed == NULL && input->device_count > 1;
 }
 
-bool plan_case_line(const struct plan_case *whole, int64_t items, struct plan_teams *teams,
-                    enum plan_terms terms, struct plan_case **ret_case, struct problem *ret_why)
+bool plan_case_chain(const struct plan_case *whole, int64_t items, struct plan_teams *teams,
+                     enum plan_terms terms, struct plan_case **ret_case, struct problem *ret_why)
 {
     const struct template *template = whole->input->template;
     *ret_case = NULL;
-    if (template == NULL || template->make_line == NULL ||
+    if (template == NULL || template->make_chain == NULL ||
         (teams != NULL && template->make_divided == NULL)) {
         return true;
     }
@@ -643,7 +644,7 @@ bool plan_case_line(const struct plan_case *whole, int64_t items, struct plan_te
     of->nowhere = PLAN_ANYWHERE;
     memcpy(of->like, whole->like, sizeof of->like);
     of->teams = teams;
-    enum steps_status status = make_line(whole->input, items, of, ret_why);
+    enum steps_status status = make_chain(whole->input, items, of, ret_why);
     if (status != STEPS_OK || !shape(of)) {
         plan_case_destroy(&of);
         return status != STEPS_OK && status != STEPS_NO_MEMORY;

@@ -30,7 +30,7 @@ static void *grow(struct plan_course *course, void *list, size_t count, size_t s
 }
 
 static void keep_transfer(struct plan_course *course, uint32_t from, uint32_t to, double bytes,
-                          double start_s, double finish_s, const struct topology_transfer *way)
+                          double start_s, double finish_s, const struct topology_transfer *route)
 {
     struct plan_transfer *list =
         grow(course, course->transfers, course->transfer_count, sizeof *list);
@@ -42,16 +42,16 @@ static void keep_transfer(struct plan_course *course, uint32_t from, uint32_t to
     *transfer = (struct plan_transfer){.from = from,
                                        .to = to,
                                        .bytes = bytes,
-                                       .kind = way->kind,
+                                       .kind = route->kind,
                                        .start_s = start_s,
                                        .finish_s = finish_s,
-                                       .link_count = way->link_count};
-    memcpy(transfer->links, way->links, sizeof transfer->links);
+                                       .link_count = route->link_count};
+    memcpy(transfer->links, route->links, sizeof transfer->links);
 }
 
 static void keep_wait(struct plan_course *course, uint32_t device, double from_s, double until_s)
 {
-    if (!course->is_kept || !(until_s > from_s)) {
+    if (!course->is_recorded || !(until_s > from_s)) {
         return;
     }
     struct plan_wait *list = grow(course, course->waits, course->wait_count, sizeof *list);
@@ -84,16 +84,16 @@ static bool find(const struct plan_input *input, const struct topology_traffic *
                          ret_way) == TOPOLOGY_OK;
 }
 
-bool plan_course_alone(const struct plan_input *input, uint32_t from, uint32_t to, double bytes,
-                       double *ret_s, enum topology_kind *ret_kind)
+bool plan_course_idle(const struct plan_input *input, uint32_t from, uint32_t to, double bytes,
+                      double *ret_s, enum topology_kind *ret_kind)
 {
-    struct topology_transfer way;
-    if (!find(input, NULL, from, to, bytes, 0, &way)) {
+    struct topology_transfer route;
+    if (!find(input, NULL, from, to, bytes, 0, &route)) {
         return false;
     }
-    *ret_s = way.finish_s;
+    *ret_s = route.finish_s;
     if (ret_kind != NULL) {
-        *ret_kind = way.kind;
+        *ret_kind = route.kind;
     }
     return true;
 }
@@ -128,9 +128,9 @@ struct circle {
 /* Returns the time of `rounds` in which each passes `bytes` on to the next, or INFINITY when a link
  * is missing. It is recorded as one transfer for each two neighbours. */
 static double ring(struct plan_course *course, struct circle circle, double bytes, double rounds,
-                   double start_s, bool is_kept)
+                   double start_s, bool is_recorded)
 {
-    struct topology_transfer ways[PLAN_DEVICES];
+    struct topology_transfer routes[PLAN_DEVICES];
     double round_s = 0;
     if (circle.count < 2 || !(rounds > 0)) {
         return 0;
@@ -138,16 +138,16 @@ static double ring(struct plan_course *course, struct circle circle, double byte
     clear_traffic(course);
     for (size_t i = 0; i < circle.count; i++) {
         uint32_t next = circle.members[(i + 1) % circle.count];
-        if (!carry(course, circle.members[i], next, bytes, 0, &ways[i])) {
+        if (!carry(course, circle.members[i], next, bytes, 0, &routes[i])) {
             return INFINITY;
         }
-        round_s = fmax(round_s, ways[i].finish_s);
+        round_s = fmax(round_s, routes[i].finish_s);
     }
-    for (size_t i = 0; i < circle.count && is_kept; i++) {
+    for (size_t i = 0; i < circle.count && is_recorded; i++) {
         uint32_t next = circle.members[(i + 1) % circle.count];
-        if (ways[i].link_count > 0) {
+        if (routes[i].link_count > 0) {
             keep_transfer(course, circle.members[i], next, bytes * rounds, start_s,
-                          start_s + rounds * round_s, &ways[i]);
+                          start_s + rounds * round_s, &routes[i]);
         }
     }
     return rounds * round_s;
@@ -167,21 +167,21 @@ double plan_course_ring_s(const struct plan_input *input, const uint32_t *member
 
 /* Returns the time to bring `bytes` of each to the first one, or from the first one. */
 static double star(struct plan_course *course, struct circle circle, double bytes, bool is_inwards,
-                   double start_s, bool is_kept)
+                   double start_s, bool is_recorded)
 {
     double all_s = 0;
     clear_traffic(course);
     for (size_t i = 1; i < circle.count; i++) {
-        struct topology_transfer way;
+        struct topology_transfer route;
         uint32_t from = circle.members[is_inwards ? i : 0];
         uint32_t to = circle.members[is_inwards ? 0 : i];
-        if (!carry(course, from, to, bytes, 0, &way)) {
+        if (!carry(course, from, to, bytes, 0, &route)) {
             return INFINITY;
         }
-        all_s = fmax(all_s, way.finish_s);
-        if (is_kept && way.link_count > 0) {
-            keep_transfer(course, from, to, bytes, start_s + way.start_s, start_s + way.finish_s,
-                          &way);
+        all_s = fmax(all_s, route.finish_s);
+        if (is_recorded && route.link_count > 0) {
+            keep_transfer(course, from, to, bytes, start_s + route.start_s,
+                          start_s + route.finish_s, &route);
         }
     }
     return all_s;
@@ -196,8 +196,8 @@ static size_t machines_of(const struct plan_course *course, struct circle circle
         enum topology_kind kind = TOPOLOGY_NETWORK;
         double unused_s = 0;
         bool is_near = i > 0 &&
-                       plan_course_alone(course->input, circle.members[i - 1], circle.members[i], 1,
-                                         &unused_s, &kind) &&
+                       plan_course_idle(course->input, circle.members[i - 1], circle.members[i], 1,
+                                        &unused_s, &kind) &&
                        kind < TOPOLOGY_NETWORK;
         if (!is_near) {
             ret_machines[count++] = (struct circle){.members = &circle.members[i]};
@@ -209,7 +209,7 @@ static size_t machines_of(const struct plan_course *course, struct circle circle
 
 /* Sums within each machine and between machines. */
 static double sum_in_two(struct plan_course *course, struct circle circle, double bytes,
-                         double start_s, bool is_kept)
+                         double start_s, bool is_recorded)
 {
     struct circle machines[PLAN_DEVICES];
     uint32_t leaders[PLAN_DEVICES];
@@ -223,19 +223,19 @@ static double sum_in_two(struct plan_course *course, struct circle circle, doubl
         double size = (double)machines[i].count;
         double part = bytes / size;
         leaders[i] = machines[i].members[0];
-        double ring_s = ring(course, machines[i], part, size - 1, start_s, is_kept);
-        double star_s = star(course, machines[i], part, true, start_s + ring_s, is_kept);
+        double ring_s = ring(course, machines[i], part, size - 1, start_s, is_recorded);
+        double star_s = star(course, machines[i], part, true, start_s + ring_s, is_recorded);
         in_s = fmax(in_s, ring_s + star_s);
     }
     struct circle between = {leaders, count};
     double between_s = ring(course, between, bytes / (double)count, 2 * ((double)count - 1),
-                            start_s + in_s, is_kept);
+                            start_s + in_s, is_recorded);
     for (size_t i = 0; i < count; i++) {
         double size = (double)machines[i].count;
         double part = bytes / size;
         double begin_s = start_s + in_s + between_s;
-        double star_s = star(course, machines[i], part, false, begin_s, is_kept);
-        double ring_s = ring(course, machines[i], part, size - 1, begin_s + star_s, is_kept);
+        double star_s = star(course, machines[i], part, false, begin_s, is_recorded);
+        double ring_s = ring(course, machines[i], part, size - 1, begin_s + star_s, is_recorded);
         out_s = fmax(out_s, star_s + ring_s);
     }
     return in_s + between_s + out_s;
@@ -252,9 +252,9 @@ static double sum_up(struct plan_course *course, struct circle circle, double by
     if (flat_s < INFINITY && parts == (int64_t)circle.count) {
         two_s = sum_in_two(course, circle, bytes, start_s, false);
     }
-    if (course->is_kept && two_s < flat_s) {
+    if (course->is_recorded && two_s < flat_s) {
         (void)sum_in_two(course, circle, bytes, start_s, true);
-    } else if (course->is_kept) {
+    } else if (course->is_recorded) {
         (void)ring(course, circle, bytes / n, 2 * (n - 1), start_s, true);
     }
     return fmin(flat_s, two_s);
@@ -275,7 +275,7 @@ static double sum_s(struct plan_course *course, struct circle circle, size_t mee
     if (!(bytes > 0) || circle.count < 2) {
         return 0;
     }
-    if (course->is_kept || course->sum_bytes[meeting] != bytes) {
+    if (course->is_recorded || course->sum_bytes[meeting] != bytes) {
         course->sum_s[meeting] = sum_up(course, circle, bytes, parts, start_s);
         course->sum_bytes[meeting] = bytes;
     }
@@ -293,16 +293,16 @@ static void lease(struct plan_course *course, uint32_t device, double first_s, d
 static bool send(struct plan_course *course, uint32_t from, uint32_t to, double bytes,
                  double ready_s, double *ret_there_s)
 {
-    struct topology_transfer way;
-    if (!carry(course, from, to, bytes, ready_s, &way)) {
+    struct topology_transfer route;
+    if (!carry(course, from, to, bytes, ready_s, &route)) {
         return false;
     }
-    *ret_there_s = way.finish_s;
-    if (way.link_count > 0) {
-        lease(course, from, way.start_s, way.finish_s);
-        lease(course, to, way.start_s, way.finish_s);
-        if (course->is_kept) {
-            keep_transfer(course, from, to, bytes, way.start_s, way.finish_s, &way);
+    *ret_there_s = route.finish_s;
+    if (route.link_count > 0) {
+        lease(course, from, route.start_s, route.finish_s);
+        lease(course, to, route.start_s, route.finish_s);
+        if (course->is_recorded) {
+            keep_transfer(course, from, to, bytes, route.start_s, route.finish_s, &route);
         }
     }
     return true;

@@ -59,12 +59,18 @@ struct plan_shard { /* share of one device */
     struct plan_meeting meetings[PLAN_MEETINGS];
 };
 
+/* Measures `items` of the batch on the device, at once or in parts; shares that exchange data are
+ * not made in parts. `parts` is the number of shares in all. The time is unknown when the share is
+ * impossible. Returns false when memory is short. */
+bool plan_shard_cut(const struct plan_case *whole, uint32_t device, int64_t items, int64_t parts,
+                    struct plan_shard *ret_shard);
+
 struct plan_course {
     const struct plan_input *input;
     /* Work takes its p90 time; only for shares that do not meet. */
     bool is_slow;
     /* Transfers and waits are recorded. Their ends, and the row of a wait, are devices. */
-    bool is_kept;
+    bool is_recorded;
     /* Outputs: */
     uint32_t home;
     double begin_s[PLAN_DEVICES], end_s[PLAN_DEVICES]; /* begin and end of each share */
@@ -94,8 +100,8 @@ bool plan_course_run(struct plan_course *course, const struct plan_shard *shards
 
 /* Computes how long `bytes` take from one device to another while nothing else moves. Returns false
  * when there is no path. `ret_kind` (may be NULL) is the kind of the path. */
-bool plan_course_alone(const struct plan_input *input, uint32_t from, uint32_t to, double bytes,
-                       double *ret_s, enum topology_kind *ret_kind);
+bool plan_course_idle(const struct plan_input *input, uint32_t from, uint32_t to, double bytes,
+                      double *ret_s, enum topology_kind *ret_kind);
 
 /* Returns how long all members take to pass `bytes` on to the next, the last to the first, all at
  * once and with no other traffic. Returns INFINITY when a link is missing or memory is short. */

@@ -22,16 +22,16 @@ struct sketch {
     double carried_s;               /* all edges, each over the slowest pair */
 };
 
-static bool alone_s(const struct plan_case *of, uint32_t from, uint32_t to, double bytes,
-                    double *ret_s)
+static bool idle_s(const struct plan_case *of, uint32_t from, uint32_t to, double bytes,
+                   double *ret_s)
 {
-    struct topology_transfer way;
+    struct topology_transfer route;
     if (of->input->topology == NULL ||
         topology_find(of->input->topology, NULL, UINT64_C(1) << of->input->devices[from].memory,
-                      of->input->devices[to].memory, (int64_t)bytes, 0, &way) != TOPOLOGY_OK) {
+                      of->input->devices[to].memory, (int64_t)bytes, 0, &route) != TOPOLOGY_OK) {
         return false;
     }
-    *ret_s = way.finish_s;
+    *ret_s = route.finish_s;
     return true;
 }
 
@@ -45,8 +45,8 @@ static void add_link(struct sketch *sketch, uint32_t from, uint32_t to)
     double least_s = 0;
     double most_s = 0;
     if (devices[from].memory != devices[to].memory) {
-        if (!alone_s(sketch->of, from, to, fewest, &least_s) ||
-            !alone_s(sketch->of, from, to, sketch->most_bytes, &most_s)) {
+        if (!idle_s(sketch->of, from, to, fewest, &least_s) ||
+            !idle_s(sketch->of, from, to, sketch->most_bytes, &most_s)) {
             return;
         }
         double slope =
@@ -142,7 +142,7 @@ static bool try_orders(struct plan_trial *trial)
     return true;
 }
 
-bool plan_try_alone(struct plan_trial *trial, uint32_t device)
+bool plan_try_single_device(struct plan_trial *trial, uint32_t device)
 {
     for (uint32_t s = 0; s < trial->of->steps->step_count; s++) {
         trial->on[s] = device;
@@ -179,8 +179,8 @@ static void explain_room(const struct plan_trial *trial, struct problem *ret_pro
 }
 
 /* Makes the plan if its outcome is OK. */
-static bool found(struct plan_trial *trial, enum plan_form form, const char *found_by,
-                  struct plan_found *ret_found)
+static bool take_best(struct plan_trial *trial, enum plan_form form, const char *found_by,
+                      struct layout_found *ret_found)
 {
     ret_found->plan = NULL;
     ret_found->outcome = trial->outcome;
@@ -200,7 +200,8 @@ static uint32_t best_single(struct plan_trial *now, struct plan_trial *best)
 {
     uint32_t single = PLAN_ANYWHERE;
     for (uint32_t d = 0; d < now->of->input->device_count; d++) {
-        if (plan_try_alone(now, d) && (single == PLAN_ANYWHERE || plan_is_better(now, best))) {
+        if (plan_try_single_device(now, d) &&
+            (single == PLAN_ANYWHERE || plan_is_better(now, best))) {
             plan_trial_copy(best, now);
             single = d;
         }
@@ -208,16 +209,16 @@ static uint32_t best_single(struct plan_trial *now, struct plan_trial *best)
     return single;
 }
 
-bool plan_single(const struct plan_case *of, struct plan_found *ret_found, uint32_t *ret_device)
+bool plan_single(const struct plan_case *of, struct layout_found *ret_found, uint32_t *ret_device)
 {
     struct plan_trial *now = plan_trial_create(of);
     struct plan_trial *best = plan_trial_create(of);
     bool ok = now != NULL && best != NULL;
-    *ret_found = (struct plan_found){.plan = NULL};
+    *ret_found = (struct layout_found){.plan = NULL};
     if (ok) {
         *ret_device = best_single(now, best);
         if (*ret_device != PLAN_ANYWHERE) {
-            ok = found(best, PLAN_SINGLE, "single", ret_found);
+            ok = take_best(best, PLAN_SINGLE, "single", ret_found);
             *ret_device = best->outcome.status == PLAN_NO_ROOM ? PLAN_ANYWHERE : *ret_device;
         } else {
             ret_found->outcome.status = PLAN_NOWHERE;
@@ -270,20 +271,20 @@ struct search {
 static double merit_of(const struct plan_case *of, const struct plan_input *aim, size_t step,
                        size_t device)
 {
-    const struct plan_way *way = &plan_cost_at(of, step, device)->here;
+    const struct plan_figures *figures = &plan_cost_at(of, step, device)->here;
     double price = (double)of->input->devices[device].price_micro;
     switch (aim->objective) {
     case PLAN_PRICE:
-        return price < 0 ? INFINITY : price * way->time_s.value;
+        return price < 0 ? INFINITY : price * figures->time_s.value;
     case PLAN_ENERGY:
-        return way->energy_j.source == FIGURE_UNKNOWN ? INFINITY : way->energy_j.value;
+        return figures->energy_j.source == FIGURE_UNKNOWN ? INFINITY : figures->energy_j.value;
     case PLAN_VALUE:
-        return price < 0 ? INFINITY : (price + (double)aim->worth_micro) * way->time_s.value;
+        return price < 0 ? INFINITY : (price + (double)aim->worth_micro) * figures->time_s.value;
     case PLAN_TIME:
     case PLAN_OBJECTIVES:
         break;
     }
-    return way->time_s.value;
+    return figures->time_s.value;
 }
 
 /* Puts each step where it alone adds least. */
@@ -675,14 +676,14 @@ static bool take_soonest(struct search *search, struct plan_soonest *ret_soonest
     return ok;
 }
 
-bool plan_graph(const struct plan_case *of, uint64_t *effort, struct plan_found *ret_found,
+bool plan_graph(const struct plan_case *of, uint64_t *effort, struct layout_found *ret_found,
                 struct plan_soonest *ret_soonest, double *ret_bound_s)
 {
     struct search search;
     struct workload_fault fault;
     double slack_s = 0;
     double bound_s = 0;
-    *ret_found = (struct plan_found){
+    *ret_found = (struct layout_found){
         .outcome = {.status = PLAN_UNREACHED, .price_micro = PLAN_UNPRICED, .merit = INFINITY}};
     *ret_bound_s = 0;
     *ret_soonest = (struct plan_soonest){.plans = {NULL}};
@@ -701,7 +702,7 @@ bool plan_graph(const struct plan_case *of, uint64_t *effort, struct plan_found 
             ok = search_all(&search, &bound_s);
             *ret_bound_s = fmax(bound_s * (1 - PLAN_ROUNDING) - slack_s, 0);
             if (ok && search.best->outcome.makespan_s.source != FIGURE_UNKNOWN) {
-                ok = found(search.best, PLAN_GRAPH, search.found_by, ret_found) &&
+                ok = take_best(search.best, PLAN_GRAPH, search.found_by, ret_found) &&
                      take_soonest(&search, ret_soonest);
             }
         } else if (status == WORKLOAD_NO_LINK) {

@@ -10,7 +10,7 @@
 #define PLAN_ROUNDING 1e-9 /* relative error that rounding may cause */
 #define PLAN_DIGITS 30     /* bits of a merit that count in a comparison */
 
-struct plan_way {
+struct plan_figures {
     struct figure time_s; /* expected time where it may be interrupted; at least the floor */
     double p90_s;         /* 0: unknown */
     struct figure energy_j;
@@ -27,9 +27,9 @@ struct plan_cost {
     bool can_stream;
     uint32_t samples;
     /* The weights are in the device's memory, or streamed if they alone do not fit. */
-    struct plan_way here;
-    struct plan_way streamed; /* if it can be streamed */
-    bool must_stream;         /* both ways are the same */
+    struct plan_figures here;
+    struct plan_figures streamed; /* if it can be streamed */
+    bool must_stream;             /* both figures are the same */
 };
 
 struct plan_arc {
@@ -48,7 +48,7 @@ struct plan_case {
     int64_t items;
     uint32_t like[PLAN_DEVICES]; /* first device with the same cost of every step */
     struct plan_cost *costs;     /* [step * device_count + device] */
-    double *kept;                /* indexed by step: held bytes that use no edge */
+    double *own_bytes;           /* indexed by step: held bytes that use no edge */
     /* Arcs out[out_first[s]] .. leave step s, sorted by the step they lead to. An arc to an earlier
      * step carries what that step needs before all begins anew. */
     uint32_t *out_first;
@@ -60,10 +60,10 @@ struct plan_case {
     /* The communicating parts are on the planned devices. The cost of their links is then no part
      * of the costs. */
     bool has_own_links;
-    /* Teams that hold each layer of a divided line (plan_team.h); borrowed. NULL means that one
+    /* Teams that hold each layer of a divided chain (plan_team.h); borrowed. NULL means that one
      * device does. */
     struct plan_teams *teams;
-    bool has_no_line; /* the line of the whole work was searched already */
+    bool has_no_chain; /* the chain of the whole work was searched already */
     uint32_t left_out, fallen_back;
     /* A step that can run on no device with the whole batch at once; PLAN_ANYWHERE means none. */
     uint32_t nowhere;
@@ -101,14 +101,14 @@ bool plan_case_share(const struct plan_case *whole, int64_t items, int64_t parts
 /* Adds interruptions to a case of PLAN_AT_LEAST. Its parts are at least as large as `one`, a case
  * of one item with the same steps. */
 void plan_case_interrupt(struct plan_case *least, const struct plan_case *one);
-/* Returns true when the work has a line, which may be cut into stages on several devices. */
-bool plan_can_line(const struct plan_case *of);
-/* Creates the case of the work's line (steps.h). `ret_case` is NULL when the template has no line,
- * or none for these values. With `teams`, which live as long as the case, it is the share of one
- * team member. `ret_why` (may be NULL) says why the line is not divided. Returns false when memory
- * is short. */
-bool plan_case_line(const struct plan_case *whole, int64_t items, struct plan_teams *teams,
-                    enum plan_terms terms, struct plan_case **ret_case, struct problem *ret_why);
+/* Returns true when the work has a chain, which may be cut into stages on several devices. */
+bool plan_can_chain(const struct plan_case *of);
+/* Creates the case of the work's chain (steps.h). `ret_case` is NULL when the template has no
+ * chain, or none for these values. With `teams`, which live as long as the case, it is the share of
+ * one team member. `ret_why` (may be NULL) says why the chain is not divided. Returns false when
+ * memory is short. */
+bool plan_case_chain(const struct plan_case *whole, int64_t items, struct plan_teams *teams,
+                     enum plan_terms terms, struct plan_case **ret_case, struct problem *ret_why);
 void plan_case_destroy(struct plan_case **self);
 
 /* Returns true when every step costs the same on both devices. */
@@ -189,11 +189,12 @@ void plan_trial_copy(struct plan_trial *to, const struct plan_trial *from);
  * step that does not fit is timed as if it did, and counts as overflow. */
 bool plan_try(struct plan_trial *trial);
 /* Tries all steps on one device, in an order that fits, if one of two orders does. */
-bool plan_try_alone(struct plan_trial *trial, uint32_t device);
+bool plan_try_single_device(struct plan_trial *trial, uint32_t device);
 /* Returns the makespan with is_slow, or 0 when it is unknown. */
 double plan_try_p90(struct plan_trial *trial);
 
-static inline const struct plan_way *plan_way_of(const struct plan_trial *trial, size_t step)
+static inline const struct plan_figures *plan_figures_of(const struct plan_trial *trial,
+                                                         size_t step)
 {
     uint32_t on = trial->on[step];
     const struct plan_cost *cost = plan_cost_at(trial->of, step, on);
@@ -242,7 +243,7 @@ void plan_note(struct plan_variants *variants, const struct plan_input *input,
 
 /* The result of a form. Without a plan, the outcome says why. It may still have figures, those of
  * the nearest plan. */
-struct plan_found {
+struct layout_found {
     struct plan *plan;
     struct plan_outcome outcome;
     struct plan_variants variants; /* variants of pipelines, and of shares on groups of devices */
@@ -251,7 +252,7 @@ struct plan_found {
 /* Plans all steps on one device, the best one. `ret_device` is PLAN_ANYWHERE when no device can do
  * it. This and the functions below return false only when memory is short; the caller owns what was
  * found then, too. */
-bool plan_single(const struct plan_case *of, struct plan_found *ret_found, uint32_t *ret_device);
+bool plan_single(const struct plan_case *of, struct layout_found *ret_found, uint32_t *ret_device);
 /* The soonest of all placements of steps, as plans by time. Index 0 is the soonest of the searches
  * without limits. Index 1 is the soonest of all that keep to the limits. plan_reclaim makes these
  * plans cheaper, in ways that no other search has tried. NULL means that there is none. */
@@ -267,22 +268,22 @@ void plan_soonest_aims(const struct plan_input *input, struct plan_input aims[PL
  * each objective, and with limits these and more. So no objective misses a plan that another would
  * find. `ret_bound_s` is a lower bound for placements of whole steps; 0 means unknown. `effort`
  * (see PLAN_EFFORT) is reduced by what the searches without limits use. */
-bool plan_graph(const struct plan_case *of, uint64_t *effort, struct plan_found *ret_found,
+bool plan_graph(const struct plan_case *of, uint64_t *effort, struct layout_found *ret_found,
                 struct plan_soonest *ret_soonest, double *ret_bound_s);
 
 /* Plans shares of the batch, each on a device of its own. The search follows the objective of the
  * case; the best plan by `asked` is taken. */
 bool plan_split(const struct plan_case *of, const struct plan_input *asked,
-                struct plan_found *ret_found);
+                struct layout_found *ret_found);
 /* Plans stages of steps, each on a device of its own, for micro-batches of the batch. */
-bool plan_pipeline(const struct plan_case *of, struct plan_found *ret_found);
-/* Plans stages of the columns of a line, for work with a line. */
-bool plan_line(const struct plan_case *of, struct plan_found *ret_found);
+bool plan_pipeline(const struct plan_case *of, struct layout_found *ret_found);
+/* Plans stages of the columns of a chain, for work with a chain. */
+bool plan_stage_chain(const struct plan_case *of, struct layout_found *ret_found);
 /* Explains, for work that fits nowhere, how many of the largest device its stages would take at
- * least. Leaves the text alone if there is no line. Returns false when memory is short. */
-bool plan_line_explain(const struct plan_case *of, struct problem *ret_why);
+ * least. Leaves the text alone if there is no chain. Returns false when memory is short. */
+bool plan_stage_chain_explain(const struct plan_case *of, struct problem *ret_why);
 /* Returns true when there are few enough kinds of devices to search all of them at once. */
-bool plan_line_sees_all(const struct plan_case *of);
+bool plan_stage_chain_sees_all(const struct plan_case *of);
 
 /* ---------------------------------------------------------------- some of the devices */
 

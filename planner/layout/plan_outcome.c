@@ -378,7 +378,7 @@ void plan_sort_transfers(struct plan *plan)
 static struct plan_row row_of(const struct plan_trial *trial, uint32_t step)
 {
     const struct plan_cost *cost = plan_cost_at(trial->of, step, trial->on[step]);
-    const struct plan_way *way = plan_way_of(trial, step);
+    const struct plan_figures *figures = plan_figures_of(trial, step);
     return (struct plan_row){.device = trial->on[step],
                              .first_step = step,
                              .step_count = 1,
@@ -386,10 +386,10 @@ static struct plan_row row_of(const struct plan_trial *trial, uint32_t step)
                              .start_s = trial->start[step],
                              .finish_s = trial->finish[step],
                              .busy_s = trial->finish[step] - trial->start[step],
-                             .time_s = way->time_s,
-                             .p90_s = way->p90_s,
+                             .time_s = figures->time_s,
+                             .p90_s = figures->p90_s,
                              .samples = cost->samples,
-                             .energy_j = way->energy_j,
+                             .energy_j = figures->energy_j,
                              .is_streamed = cost->must_stream || trial->streams[trial->on[step]],
                              .is_left_out = cost->is_left_out,
                              .is_widened = cost->is_widened};

@@ -26,7 +26,7 @@ struct stage {
     uint32_t samples;
 };
 
-struct line {
+struct pipe {
     const struct plan_case *whole;
     uint32_t devices[PIPELINE_DEVICES]; /* device of each device number of pipeline.h */
     size_t device_count;
@@ -54,7 +54,7 @@ static double merit_of(const struct plan_case *of, uint32_t device)
 }
 
 /* Chooses the best devices, as many as the search can handle. */
-static void choose_devices(struct line *line, const struct plan_case *one)
+static void choose_devices(struct pipe *pipe, const struct plan_case *one)
 {
     size_t layers = one->steps->step_count;
     double merits[PLAN_DEVICES];
@@ -62,7 +62,7 @@ static void choose_devices(struct line *line, const struct plan_case *one)
     for (uint32_t d = 0; d < one->input->device_count; d++) {
         merits[d] = merit_of(one, d);
     }
-    line->device_count = 0;
+    pipe->device_count = 0;
     for (size_t count = 1; count <= PIPELINE_DEVICES && count <= one->input->device_count;
          count++) {
         uint32_t best = 0;
@@ -76,7 +76,7 @@ static void choose_devices(struct line *line, const struct plan_case *one)
             best = !is_taken[d] && merits[d] > merits[best] ? d : best;
         }
         is_taken[best] = true;
-        line->devices[line->device_count++] = best;
+        pipe->devices[pipe->device_count++] = best;
     }
 }
 
@@ -93,13 +93,13 @@ static double cut_bytes(const struct plan_case *of, size_t step)
 
 /* Computes lines through the times of one item and of `few`. If more do not fit, one item counts
  * alone. */
-static void fill_times(const struct line *line, const struct plan_case *one,
+static void fill_times(const struct pipe *pipe, const struct plan_case *one,
                        const struct plan_case *few, double *fixed_s, double *item_s)
 {
     for (size_t s = 0; s < one->steps->step_count; s++) {
-        for (size_t i = 0; i < line->device_count; i++) {
-            uint32_t d = line->devices[i];
-            size_t at = s * line->device_count + i;
+        for (size_t i = 0; i < pipe->device_count; i++) {
+            uint32_t d = pipe->devices[i];
+            size_t at = s * pipe->device_count + i;
             bool can = plan_can_run(one, s, d) && plan_can_run(few, s, d);
             double one_s = plan_cost_at(one, s, d)->here.time_s.value;
             double few_s = plan_cost_at(few, s, d)->here.time_s.value;
@@ -109,14 +109,14 @@ static void fill_times(const struct line *line, const struct plan_case *one,
     }
 }
 
-static void fill_links(const struct line *line, const struct plan_input *input, int64_t bytes,
+static void fill_links(const struct pipe *pipe, const struct plan_input *input, int64_t bytes,
                        double *latency_s, double *bandwidth, double *staging_s)
 {
-    for (size_t i = 0; i < line->device_count; i++) {
-        for (size_t j = 0; j < line->device_count; j++) {
-            size_t at = i * line->device_count + j;
-            uint32_t from = input->devices[line->devices[i]].memory;
-            uint32_t to = input->devices[line->devices[j]].memory;
+    for (size_t i = 0; i < pipe->device_count; i++) {
+        for (size_t j = 0; j < pipe->device_count; j++) {
+            size_t at = i * pipe->device_count + j;
+            uint32_t from = input->devices[pipe->devices[i]].memory;
+            uint32_t to = input->devices[pipe->devices[j]].memory;
             latency_s[at] = from == to ? 0 : INFINITY;
             bandwidth[at] = INFINITY;
             struct topology_pair pair;
@@ -146,10 +146,10 @@ static void fill_shared(const struct steps *steps, bool *has_set, double *shared
 }
 
 /* Returns false when memory is short. No stages means that none were found. */
-static bool cut_stages(struct line *line, const struct plan_case *one, const struct plan_case *few)
+static bool cut_stages(struct pipe *pipe, const struct plan_case *one, const struct plan_case *few)
 {
     size_t layers = one->steps->step_count;
-    size_t devices = line->device_count;
+    size_t devices = pipe->device_count;
     const struct plan_input *input = one->input;
     struct pipeline found;
     double memory[PIPELINE_DEVICES];
@@ -174,16 +174,16 @@ static bool cut_stages(struct line *line, const struct plan_case *one, const str
     double *shared = staging_s + devices * devices;
     fill_shared(one->steps, has_set, shared);
     free(has_set);
-    fill_times(line, one, few, fixed_s, item_s);
+    fill_times(pipe, one, few, fixed_s, item_s);
     for (size_t s = 0; s < layers; s++) {
-        weights[s] = (double)one->steps->steps[s].weight_bytes + one->kept[s];
+        weights[s] = (double)one->steps->steps[s].weight_bytes + one->own_bytes[s];
         out[s] = cut_bytes(one, s + 1);
         most_bytes = fmax(most_bytes, cut_bytes(few, s + 1));
     }
-    fill_links(line, input, (int64_t)most_bytes, latency_s, bandwidth, staging_s);
+    fill_links(pipe, input, (int64_t)most_bytes, latency_s, bandwidth, staging_s);
     for (size_t i = 0; i < devices; i++) {
         const struct figure *room =
-            &input->devices[line->devices[i]].cost->profile->figures[FIGURE_MEMORY];
+            &input->devices[pipe->devices[i]].cost->profile->figures[FIGURE_MEMORY];
         memory[i] = room->source == FIGURE_UNKNOWN ? INFINITY : room->value;
     }
     const struct pipeline_input work = {.layer_count = layers,
@@ -199,13 +199,13 @@ static bool cut_stages(struct line *line, const struct plan_case *one, const str
                                         .bandwidth = bandwidth,
                                         .staging_s = staging_s,
                                         .staging_bytes = TOPOLOGY_CHUNK,
-                                        .items = (uint64_t)line->whole->items,
+                                        .items = (uint64_t)pipe->whole->items,
                                         .micro_batches_most = MICRO_BATCHES};
     enum pipeline_status status = pipeline_make(&work, &found);
     free(figures);
-    line->stage_count = status == PIPELINE_OK ? found.stage_count : 0;
-    for (size_t i = 0; i < line->stage_count; i++) {
-        line->stages[i] = (struct stage){.device = line->devices[found.stages[i].device],
+    pipe->stage_count = status == PIPELINE_OK ? found.stage_count : 0;
+    for (size_t i = 0; i < pipe->stage_count; i++) {
+        pipe->stages[i] = (struct stage){.device = pipe->devices[found.stages[i].device],
                                          .first = found.stages[i].first_layer,
                                          .count = found.stages[i].layer_count};
     }
@@ -239,12 +239,13 @@ static bool cost_stage(const struct plan_case *one, struct stage *stage, bool *h
             has_p90 = has_p90 && cost->here.p90_s > 0;
         }
         stage->is_streamed = stage->is_streamed || cost->must_stream;
-        stage->fixed_bytes += one->kept[s];
+        stage->fixed_bytes += one->own_bytes[s];
         for (uint32_t i = step->first_set; i < step->first_set + step->set_count; i++) {
             stage->fixed_bytes += has_set[i] || cost->must_stream ? 0 : (double)steps->sets[i];
             has_set[i] = true;
         }
-        most = fmax(most, (double)step->held_bytes - one->kept[s] + (double)step->working_bytes);
+        most =
+            fmax(most, (double)step->held_bytes - one->own_bytes[s] + (double)step->working_bytes);
     }
     stage->samples = plan_samples(one, stage->first, stage->count, stage->device);
     stage->one_bytes = most;
@@ -263,7 +264,7 @@ static bool cost_stage(const struct plan_case *one, struct stage *stage, bool *h
 /* ---------------------------------------------------------------- all micro-batches */
 
 struct belt {
-    struct line *line;
+    struct pipe *pipe;
     const struct plan_input *input;
     struct topology_traffic traffic;
     double *there_s; /* arrival at a stage: [stage * micro_batches + which] */
@@ -279,7 +280,7 @@ struct belt {
 
 static double *there_at(const struct belt *belt, size_t stage, int64_t which)
 {
-    return &belt->there_s[stage * (size_t)belt->line->micro_batches + (size_t)which];
+    return &belt->there_s[stage * (size_t)belt->pipe->micro_batches + (size_t)which];
 }
 
 static double duration(const struct stage *stage, bool is_slow)
@@ -290,46 +291,46 @@ static double duration(const struct stage *stage, bool is_slow)
 static void begin_next(struct belt *belt, size_t stage, double free_s, bool is_slow)
 {
     int64_t which = belt->begun[stage];
-    if (which == belt->line->micro_batches || which > belt->ended[stage] ||
+    if (which == belt->pipe->micro_batches || which > belt->ended[stage] ||
         *there_at(belt, stage, which) < 0) {
         return;
     }
     double start_s = fmax(*there_at(belt, stage, which), free_s);
-    belt->finish_s[stage] = start_s + duration(&belt->line->stages[stage], is_slow);
+    belt->finish_s[stage] = start_s + duration(&belt->pipe->stages[stage], is_slow);
     belt->start_s[stage] = which == 0 ? start_s : belt->start_s[stage];
     belt->begun[stage]++;
 }
 
 static void hand_on(struct belt *belt, size_t stage, int64_t which, double now)
 {
-    struct stage *stages = belt->line->stages;
+    struct stage *stages = belt->pipe->stages;
     uint32_t from = belt->input->devices[stages[stage].device].memory;
     uint32_t to = belt->input->devices[stages[stage + 1].device].memory;
     double bytes = stages[stage + 1].in_bytes;
-    struct topology_transfer way;
+    struct topology_transfer route;
     *there_at(belt, stage + 1, which) = now;
     if (from == to) {
         return;
     }
     if (belt->input->topology == NULL ||
         topology_find(belt->input->topology, &belt->traffic, UINT64_C(1) << from, to,
-                      (int64_t)bytes, now, &way) != TOPOLOGY_OK) {
+                      (int64_t)bytes, now, &route) != TOPOLOGY_OK) {
         belt->is_stuck = true;
         return;
     }
-    topology_reserve(belt->input->topology, &belt->traffic, &way);
-    *there_at(belt, stage + 1, which) = way.finish_s;
-    belt->last_use_s[stage] = fmax(belt->last_use_s[stage], way.finish_s);
+    topology_reserve(belt->input->topology, &belt->traffic, &route);
+    *there_at(belt, stage + 1, which) = route.finish_s;
+    belt->last_use_s[stage] = fmax(belt->last_use_s[stage], route.finish_s);
     if (which == 0) {
-        belt->first_use_s[stage + 1] = way.start_s;
+        belt->first_use_s[stage + 1] = route.start_s;
         belt->transfers[stage] = (struct plan_transfer){.from = (uint32_t)stage,
                                                         .to = (uint32_t)stage + 1,
                                                         .bytes = bytes,
-                                                        .kind = way.kind,
-                                                        .start_s = way.start_s,
-                                                        .finish_s = way.finish_s,
-                                                        .link_count = way.link_count};
-        memcpy(belt->transfers[stage].links, way.links, sizeof way.links);
+                                                        .kind = route.kind,
+                                                        .start_s = route.start_s,
+                                                        .finish_s = route.finish_s,
+                                                        .link_count = route.link_count};
+        memcpy(belt->transfers[stage].links, route.links, sizeof route.links);
     }
 }
 
@@ -339,7 +340,7 @@ static void end_one(struct belt *belt, size_t stage, bool is_slow)
     int64_t which = belt->ended[stage]++;
     belt->last_s[stage] = now;
     belt->last_use_s[stage] = fmax(belt->last_use_s[stage], now);
-    if (stage + 1 < belt->line->stage_count) {
+    if (stage + 1 < belt->pipe->stage_count) {
         hand_on(belt, stage, which, now);
         belt->waiting[stage + 1] =
             fmax(belt->waiting[stage + 1], (double)(which + 1 - belt->ended[stage + 1]));
@@ -351,13 +352,13 @@ static void end_one(struct belt *belt, size_t stage, bool is_slow)
 /* Always ends the micro-batch that finishes first, among equals the furthest one. */
 static bool run_belt(struct belt *belt, bool is_slow)
 {
-    size_t stages = belt->line->stage_count;
+    size_t stages = belt->pipe->stage_count;
     memset(belt->traffic.free_s, 0, plan_ports(belt->input) * sizeof *belt->traffic.free_s);
     for (size_t k = 0; k < stages; k++) {
         belt->begun[k] = belt->ended[k] = 0;
         belt->start_s[k] = belt->last_s[k] = belt->last_use_s[k] = belt->first_use_s[k] = 0;
         belt->waiting[k] = 1;
-        for (int64_t i = 0; i < belt->line->micro_batches; i++) {
+        for (int64_t i = 0; i < belt->pipe->micro_batches; i++) {
             *there_at(belt, k, i) = k == 0 ? 0 : -1;
         }
     }
@@ -382,17 +383,17 @@ static bool run_belt(struct belt *belt, bool is_slow)
 static bool fill_uses(const struct belt *belt, struct plan_use uses[PLAN_DEVICES],
                       struct figure *makespan_s)
 {
-    const struct line *line = belt->line;
-    double count = (double)line->micro_batches;
+    const struct pipe *pipe = belt->pipe;
+    double count = (double)pipe->micro_batches;
     bool fits = true;
     memset(uses, 0, PLAN_DEVICES * sizeof *uses);
     *makespan_s = (struct figure){.source = FIGURE_MEASURED};
-    for (size_t k = 0; k < line->stage_count; k++) {
-        const struct stage *stage = &line->stages[k];
+    for (size_t k = 0; k < pipe->stage_count; k++) {
+        const struct stage *stage = &pipe->stages[k];
         const struct plan_device *device = &belt->input->devices[stage->device];
         const struct figure *memory = &device->cost->profile->figures[FIGURE_MEMORY];
-        bool is_last = k + 1 == line->stage_count;
-        double out_bytes = is_last ? 0 : line->stages[k + 1].in_bytes;
+        bool is_last = k + 1 == pipe->stage_count;
+        double out_bytes = is_last ? 0 : pipe->stages[k + 1].in_bytes;
         double leaving = is_last ? 0 : belt->waiting[k + 1];
         struct plan_use *use = &uses[stage->device];
         struct figure rests_on = stage->rests_on;
@@ -419,9 +420,9 @@ static bool fill_uses(const struct belt *belt, struct plan_use uses[PLAN_DEVICES
 static size_t list_waits(const struct belt *belt, struct plan_wait *waits)
 {
     size_t count = 0;
-    for (size_t k = 0; k < belt->line->stage_count; k++) {
+    for (size_t k = 0; k < belt->pipe->stage_count; k++) {
         double free_s = belt->start_s[k];
-        for (int64_t i = 0; i < belt->line->micro_batches; i++) {
+        for (int64_t i = 0; i < belt->pipe->micro_batches; i++) {
             double there_s = *there_at(belt, k, i);
             if (i > 0 && there_s > free_s) {
                 if (waits != NULL) {
@@ -430,7 +431,7 @@ static size_t list_waits(const struct belt *belt, struct plan_wait *waits)
                 count++;
                 free_s = there_s;
             }
-            free_s += duration(&belt->line->stages[k], false);
+            free_s += duration(&belt->pipe->stages[k], false);
         }
     }
     return count;
@@ -439,12 +440,12 @@ static size_t list_waits(const struct belt *belt, struct plan_wait *waits)
 static struct plan *plan_of_belt(const struct belt *belt, const struct plan_use *uses,
                                  const struct plan_outcome *outcome)
 {
-    const struct line *line = belt->line;
+    const struct pipe *pipe = belt->pipe;
     size_t transfers = 0;
-    for (size_t k = 0; k + 1 < line->stage_count; k++) {
+    for (size_t k = 0; k + 1 < pipe->stage_count; k++) {
         transfers += belt->transfers[k].link_count > 0;
     }
-    struct plan *plan = plan_alloc(belt->input, line->stage_count, transfers);
+    struct plan *plan = plan_alloc(belt->input, pipe->stage_count, transfers);
     if (plan == NULL) {
         return NULL;
     }
@@ -458,18 +459,18 @@ static struct plan *plan_of_belt(const struct belt *belt, const struct plan_use 
     plan->form = PLAN_PIPELINE;
     plan->found_by = FOUND_BY;
     plan->total = *outcome;
-    plan->left_out = line->whole->left_out;
-    plan->micro_batches = line->micro_batches;
-    plan->micro_batch_items = line->items;
+    plan->left_out = pipe->whole->left_out;
+    plan->micro_batches = pipe->micro_batches;
+    plan->micro_batch_items = pipe->items;
     memcpy(plan->uses, uses, belt->input->device_count * sizeof *uses);
-    for (size_t k = 0; k < line->stage_count; k++) {
-        const struct stage *stage = &line->stages[k];
+    for (size_t k = 0; k < pipe->stage_count; k++) {
+        const struct stage *stage = &pipe->stages[k];
         const struct plan_use *use = &uses[stage->device];
-        double count = (double)line->micro_batches;
+        double count = (double)pipe->micro_batches;
         plan->rows[k] = (struct plan_row){.device = stage->device,
                                           .first_step = stage->first,
                                           .step_count = stage->count,
-                                          .items = line->whole->items,
+                                          .items = pipe->whole->items,
                                           .start_s = belt->start_s[k],
                                           .finish_s = belt->last_s[k],
                                           .busy_s = use->busy_s,
@@ -482,7 +483,7 @@ static struct plan *plan_of_belt(const struct belt *belt, const struct plan_use 
         plan->rows[k].time_s.value = use->busy_s;
     }
     size_t count = 0;
-    for (size_t k = 0; k + 1 < line->stage_count; k++) {
+    for (size_t k = 0; k + 1 < pipe->stage_count; k++) {
         if (belt->transfers[k].link_count > 0) {
             plan->transfers[count++] = belt->transfers[k];
         }
@@ -490,11 +491,11 @@ static struct plan *plan_of_belt(const struct belt *belt, const struct plan_use 
     return plan;
 }
 
-static bool has_p90(const struct line *line)
+static bool has_p90(const struct pipe *pipe)
 {
     bool has = true;
-    for (size_t k = 0; k < line->stage_count; k++) {
-        has = has && line->stages[k].p90_s > 0;
+    for (size_t k = 0; k < pipe->stage_count; k++) {
+        has = has && pipe->stages[k].p90_s > 0;
     }
     return has;
 }
@@ -502,20 +503,20 @@ static bool has_p90(const struct line *line)
 static double end_of(const struct belt *belt)
 {
     double end_s = 0;
-    for (size_t k = 0; k < belt->line->stage_count; k++) {
+    for (size_t k = 0; k < belt->pipe->stage_count; k++) {
         end_s = fmax(end_s, belt->last_s[k]);
     }
     return end_s;
 }
 
-/* Keeps the line in `found` if it is better. */
-static bool weigh(struct belt *belt, struct plan_found *found)
+/* Keeps the pipeline in `found` if it is better. */
+static bool weigh(struct belt *belt, struct layout_found *found)
 {
     struct plan_use uses[PLAN_DEVICES];
     struct plan_outcome outcome;
     struct figure makespan_s;
     double p90_s = 0;
-    if (has_p90(belt->line)) {
+    if (has_p90(belt->pipe)) {
         p90_s = run_belt(belt, true) ? end_of(belt) : 0;
     }
     if (!run_belt(belt, false)) {
@@ -539,17 +540,17 @@ static bool weigh(struct belt *belt, struct plan_found *found)
     return true;
 }
 
-static bool try_micro_batches(struct line *line, struct belt *belt, bool *has_set,
-                              struct plan_found *found)
+static bool try_micro_batches(struct pipe *pipe, struct belt *belt, bool *has_set,
+                              struct layout_found *found)
 {
     struct plan_case *one = NULL;
-    if (!plan_case_share(line->whole, line->items, 1, PLAN_ANYWHERE, PLAN_AS_IT_IS, &one)) {
+    if (!plan_case_share(pipe->whole, pipe->items, 1, PLAN_ANYWHERE, PLAN_AS_IT_IS, &one)) {
         return false;
     }
     bool ok = true;
     bool can = one != NULL;
-    for (size_t k = 0; can && k < line->stage_count; k++) {
-        can = cost_stage(one, &line->stages[k], has_set);
+    for (size_t k = 0; can && k < pipe->stage_count; k++) {
+        can = cost_stage(one, &pipe->stages[k], has_set);
     }
     if (can) {
         ok = weigh(belt, found);
@@ -559,20 +560,20 @@ static bool try_micro_batches(struct line *line, struct belt *belt, bool *has_se
 }
 
 /* Tries 1, 2, 4 ... micro-batches. */
-static bool try_all(struct line *line, struct plan_found *found)
+static bool try_all(struct pipe *pipe, struct layout_found *found)
 {
-    int64_t items = line->whole->items;
-    struct belt belt = {.line = line, .input = line->whole->input};
-    bool *has_set = calloc(line->whole->steps->set_count + 1, sizeof *has_set);
+    int64_t items = pipe->whole->items;
+    struct belt belt = {.pipe = pipe, .input = pipe->whole->input};
+    bool *has_set = calloc(pipe->whole->steps->set_count + 1, sizeof *has_set);
     belt.traffic.free_s = calloc(plan_ports(belt.input), sizeof *belt.traffic.free_s);
     belt.there_s = calloc(PIPELINE_DEVICES * (size_t)MICRO_BATCHES, sizeof *belt.there_s);
     bool ok = has_set != NULL && belt.traffic.free_s != NULL && belt.there_s != NULL;
     for (int64_t count = 1; ok && count <= MICRO_BATCHES && count <= items; count *= 2) {
-        line->items = items / count + (items % count != 0);
-        line->micro_batches = items / line->items + (items % line->items != 0);
+        pipe->items = items / count + (items % count != 0);
+        pipe->micro_batches = items / pipe->items + (items % pipe->items != 0);
         belt.is_stuck = false;
         memset(belt.transfers, 0, sizeof belt.transfers);
-        ok = try_micro_batches(line, &belt, has_set, found);
+        ok = try_micro_batches(pipe, &belt, has_set, found);
     }
     free(has_set);
     free(belt.traffic.free_s);
@@ -580,30 +581,30 @@ static bool try_all(struct line *line, struct plan_found *found)
     return ok;
 }
 
-static bool search(struct line *line, struct plan_found *found)
+static bool search(struct pipe *pipe, struct layout_found *found)
 {
-    int64_t items = line->whole->items;
+    int64_t items = pipe->whole->items;
     int64_t some = items / 8 < 2 ? 2 : items / 8;
     struct plan_case *one = NULL;
     struct plan_case *few = NULL;
-    bool ok = plan_case_share(line->whole, 1, 1, PLAN_ANYWHERE, PLAN_AS_IT_IS, &one) &&
-              plan_case_share(line->whole, some, 1, PLAN_ANYWHERE, PLAN_AS_IT_IS, &few);
+    bool ok = plan_case_share(pipe->whole, 1, 1, PLAN_ANYWHERE, PLAN_AS_IT_IS, &one) &&
+              plan_case_share(pipe->whole, some, 1, PLAN_ANYWHERE, PLAN_AS_IT_IS, &few);
     if (ok && one != NULL && few != NULL) {
-        choose_devices(line, one);
-        ok = cut_stages(line, one, few);
+        choose_devices(pipe, one);
+        ok = cut_stages(pipe, one, few);
     }
     plan_case_destroy(&one);
     plan_case_destroy(&few);
-    if (ok && line->stage_count > 1) {
-        ok = try_all(line, found);
+    if (ok && pipe->stage_count > 1) {
+        ok = try_all(pipe, found);
     }
     return ok;
 }
 
 /* Cuts the steps as they are. */
-static bool cut_steps(const struct plan_case *of, struct plan_found *ret_found)
+static bool cut_steps(const struct plan_case *of, struct layout_found *ret_found)
 {
-    *ret_found = (struct plan_found){.plan = NULL};
+    *ret_found = (struct layout_found){.plan = NULL};
     struct plan_outcome *outcome = &ret_found->outcome;
     if (!plan_is_divisible(of, outcome)) {
         return true;
@@ -620,54 +621,54 @@ static bool cut_steps(const struct plan_case *of, struct plan_found *ret_found)
                     of->steps->step_count, PIPELINE_LAYERS);
         return true;
     }
-    struct line *line = calloc(1, sizeof *line);
-    if (line == NULL) {
+    struct pipe *pipe = calloc(1, sizeof *pipe);
+    if (pipe == NULL) {
         return false;
     }
-    line->whole = of;
-    bool ok = search(line, ret_found);
+    pipe->whole = of;
+    bool ok = search(pipe, ret_found);
     if (ok && outcome->makespan_s.source != FIGURE_UNKNOWN) {
         plan_note(&ret_found->variants, of->input,
                   &(struct plan_variant){PLAN_PIPELINE, FOUND_BY, *outcome});
     } else if (ok) {
-        outcome->status = line->stage_count == 1 ? PLAN_NO_GAIN : PLAN_NO_ROOM;
-        problem_set(&outcome->problem, line->stage_count == 1
+        outcome->status = pipe->stage_count == 1 ? PLAN_NO_GAIN : PLAN_NO_ROOM;
+        problem_set(&outcome->problem, pipe->stage_count == 1
                                            ? "cut into stages, it is not sooner than on one device"
                                            : "no stages were found that run, fit and are linked");
     }
-    free(line);
+    free(pipe);
     return ok;
 }
 
-bool plan_pipeline(const struct plan_case *of, struct plan_found *ret_found)
+bool plan_pipeline(const struct plan_case *of, struct layout_found *ret_found)
 {
-    struct plan_found line;
+    struct layout_found chain;
     if (!cut_steps(of, ret_found)) {
         return false;
     }
-    if (!plan_can_line(of) || of->has_no_line) {
+    if (!plan_can_chain(of) || of->has_no_chain) {
         return true;
     }
-    bool ok = plan_line(of, &line);
-    if (ret_found->variants.count == 0) { /* the reason is shown beside the line's variants */
+    bool ok = plan_stage_chain(of, &chain);
+    if (ret_found->variants.count == 0) { /* the reason is shown beside the chain's variants */
         plan_note(&ret_found->variants, of->input,
                   &(struct plan_variant){PLAN_PIPELINE, FOUND_BY, ret_found->outcome});
     }
     for (size_t i = 0; i < ret_found->variants.count; i++) {
-        plan_note(&line.variants, of->input, &ret_found->variants.list[i]);
+        plan_note(&chain.variants, of->input, &ret_found->variants.list[i]);
     }
-    ret_found->variants = line.variants;
+    ret_found->variants = chain.variants;
     bool is_better =
-        line.plan != NULL
+        chain.plan != NULL
             ? ret_found->plan == NULL ||
-                  plan_outcome_is_better(of->input, &line.outcome, &ret_found->outcome)
-            : ret_found->plan == NULL && (line.outcome.makespan_s.source != FIGURE_UNKNOWN ||
+                  plan_outcome_is_better(of->input, &chain.outcome, &ret_found->outcome)
+            : ret_found->plan == NULL && (chain.outcome.makespan_s.source != FIGURE_UNKNOWN ||
                                           ret_found->outcome.status == PLAN_INDIVISIBLE);
     if (is_better) {
         plan_destroy(&ret_found->plan);
-        *ret_found = line;
+        *ret_found = chain;
     } else {
-        plan_destroy(&line.plan);
+        plan_destroy(&chain.plan);
     }
     return ok;
 }

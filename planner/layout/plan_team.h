@@ -1,7 +1,7 @@
 /* A team of devices holds each layer of a stage together. This is tensor parallelism (M. Shoeybi et
  * al., Megatron-LM, arXiv 1909.08053).
  *
- * A team is `ways` equal devices of one machine, all connected by a fabric. Each does a part of
+ * A team is `width` equal devices of one machine, all connected by a fabric. Each does a part of
  * every matrix, and has a part of the keys and values (templates/transformer.h). Data from the
  * others goes round in a ring:
  *
@@ -27,9 +27,9 @@ enum {
 
 struct plan_teams {
     const struct plan_input *input;
-    uint32_t ways;
+    uint32_t width;
     uint32_t count;
-    uint32_t members[PLAN_DEVICES]; /* team t begins at t * ways */
+    uint32_t members[PLAN_DEVICES]; /* team t begins at t * width */
     /* Device of the case that stands for a team: its first member, or one that is the whole
      * team. */
     uint32_t device[PLAN_DEVICES];
@@ -46,31 +46,31 @@ struct plan_teams {
 /* Returns true when both devices take and cost the same, even in different machines. */
 bool plan_are_alike(const struct plan_case *of, uint32_t a, uint32_t b);
 
-/* Finds all teams of `ways` (2 or more) devices, the first devices first. `why` holds the reason
+/* Finds all teams of `width` (2 or more) devices, the first devices first. `why` holds the reason
  * when there are none. */
-void plan_teams_find(const struct plan_case *of, uint32_t ways, struct plan_teams *ret_teams);
+void plan_teams_find(const struct plan_case *of, uint32_t width, struct plan_teams *ret_teams);
 
 /* Creates the steps of one team member, for the part of the batch in `values`, without columns.
  * Each member gets the input of the work. */
 enum steps_status plan_team_steps(const struct plan_input *input, const int64_t *values,
                                   const struct plan_teams *teams, struct steps **ret_steps);
 
-/* Plans shares of the batch for teams of `ways`, each team as one device (plan_split). It takes the
- * best result of `search`, as a plan of all their devices. No plan and no outcome with figures
+/* Plans shares of the batch for teams of `width`, each team as one device (plan_split). It takes
+ * the best result of `search`, as a plan of all their devices. No plan and no outcome with figures
  * means that there is none. */
 typedef bool plan_share_search(struct plan_case *whole, const struct plan_input *input,
-                               struct plan_found *best);
-bool plan_team_split(const struct plan_case *of, uint32_t ways, plan_share_search *search,
-                     struct plan_found *ret_found);
+                               struct layout_found *best);
+bool plan_team_split(const struct plan_case *of, uint32_t width, plan_share_search *search,
+                     struct layout_found *ret_found);
 
 /* Adds the exchanges of the device's team in a step. `free_links` is the device as if links took no
  * time. */
 enum cost_status plan_team_add(struct plan_teams *teams, const struct plan_case *of,
                                const struct cost_device *free_links, const struct step *step,
-                               uint32_t device, struct plan_way *way);
+                               uint32_t device, struct plan_figures *figures);
 
 /* Returns the bytes that each team member gets, and sends, for the exchanges of a step. */
-double plan_team_bytes(const struct step *step, uint32_t ways);
+double plan_team_bytes(const struct step *step, uint32_t width);
 
 /* Writes these bytes as transfers, one for each device of the team, whose rows begin at `first`.
  * Each goes from a device to the next, with all bytes between them, for the whole time of the
@@ -80,9 +80,9 @@ void plan_team_transfers(const struct plan_input *input, const struct plan_row *
 
 /* Returns the time to hand on data from the team's first device to all others; devices that have it
  * send it to devices that do not. A single device takes 0. */
-double plan_team_spread_s(const struct plan_input *input, const uint32_t *members, uint32_t ways,
+double plan_team_spread_s(const struct plan_input *input, const uint32_t *members, uint32_t width,
                           double bytes);
 /* Returns the number of devices to which the device with this number hands data on. */
-uint32_t plan_team_receivers(uint32_t number, uint32_t ways);
+uint32_t plan_team_receivers(uint32_t number, uint32_t width);
 
 #endif

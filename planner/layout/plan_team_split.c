@@ -19,9 +19,9 @@ enum steps_status plan_team_steps(const struct plan_input *input, const int64_t 
 {
     struct steps *steps = NULL;
     enum steps_status status =
-        template_create_divided(input->template, values, teams->ways, false, &steps, NULL);
+        template_create_divided(input->template, values, teams->width, false, &steps, NULL);
     for (size_t s = 0; status == STEPS_OK && s < steps->step_count; s++) {
-        if (!checked_mul(steps->steps[s].brought_bytes, teams->ways,
+        if (!checked_mul(steps->steps[s].brought_bytes, teams->width,
                          &steps->steps[s].brought_bytes)) {
             status = STEPS_OVERFLOW;
         }
@@ -51,7 +51,7 @@ static void groups_fini(struct groups *groups)
 
 /* Checks that there are at least two groups, with the same left-out steps as on single devices.
  * Returns false when memory is short. */
-static bool groups_init(struct groups *groups, const struct plan_case *of, uint32_t ways,
+static bool groups_init(struct groups *groups, const struct plan_case *of, uint32_t width,
                         bool *ret_can)
 {
     const struct plan_input *input = of->input;
@@ -60,12 +60,12 @@ static bool groups_init(struct groups *groups, const struct plan_case *of, uint3
     struct plan_fault fault;
     *groups = (struct groups){.whole = NULL};
     *ret_can = false;
-    plan_teams_find(of, ways, teams);
+    plan_teams_find(of, width, teams);
     if (teams->count < 2) {
         return true;
     }
     for (uint32_t t = 0; t < teams->count; t++) {
-        set.devices[set.count++] = teams->members[t * ways];
+        set.devices[set.count++] = teams->members[t * width];
         teams->device[t] = t;
     }
     teams->is_whole = true;
@@ -78,9 +78,9 @@ static bool groups_init(struct groups *groups, const struct plan_case *of, uint3
     }
     for (uint32_t t = 0; t < teams->count; t++) {
         struct plan_device *device = &groups->part.devices[t];
-        device->idle_w.value *= ways;
+        device->idle_w.value *= width;
         if (device->price_micro > 0 &&
-            !checked_mul(device->price_micro, ways, &device->price_micro)) {
+            !checked_mul(device->price_micro, width, &device->price_micro)) {
             device->price_micro = PLAN_UNPRICED;
         }
     }
@@ -98,7 +98,7 @@ static double told_of_item(const struct groups *groups)
 {
     double sum = 0;
     for (size_t s = 0; s < groups->steps->step_count; s++) {
-        sum += plan_team_bytes(&groups->steps->steps[s], groups->teams.ways);
+        sum += plan_team_bytes(&groups->steps->steps[s], groups->teams.width);
     }
     return sum / (double)groups->whole->items;
 }
@@ -111,39 +111,40 @@ static uint32_t home_of(const struct plan *plan)
 }
 
 /* Results come to the first device; input comes to each device. */
-static double part_in(const struct plan_row *from, bool is_home, uint32_t number, uint32_t ways)
+static double part_in(const struct plan_row *from, bool is_home, uint32_t number, uint32_t width)
 {
-    return !is_home ? from->bytes_in / ways : number == 0 ? from->bytes_in : 0;
+    return !is_home ? from->bytes_in / width : number == 0 ? from->bytes_in : 0;
 }
 
 static void fill_row(const struct groups *groups, const struct plan_row *from, uint32_t number,
                      struct plan_row *row)
 {
-    const uint32_t ways = groups->teams.ways;
+    const uint32_t width = groups->teams.width;
     char parts[32] = "";
     *row = *from;
-    row->device = groups->teams.members[from->device * ways + number];
-    row->team_size = ways;
+    row->device = groups->teams.members[from->device * width + number];
+    row->team_size = width;
     row->team_number = number;
-    row->energy_j.value /= ways;
+    row->energy_j.value /= width;
     if (from->rounds > 1) {
         (void)snprintf(parts, sizeof parts, ", in %" PRId64 " parts", from->rounds);
     }
     (void)snprintf(row->what, sizeof row->what, "all of %" PRId64 "%s (%" PRIu32 " of %" PRIu32 ")",
-                   from->items, parts, number + 1, ways);
+                   from->items, parts, number + 1, width);
 }
 
 static void fill_rows(const struct groups *groups, const struct plan *from, struct plan *all)
 {
-    const uint32_t ways = groups->teams.ways;
+    const uint32_t width = groups->teams.width;
     const double told = told_of_item(groups);
     for (uint32_t r = 0; r < from->row_count; r++) {
         const struct plan_row *whole = &from->rows[r];
         const struct plan_use *lease = &from->uses[whole->device];
-        for (uint32_t i = 0; i < ways; i++) {
-            struct plan_row *row = &all->rows[r * ways + i];
+        for (uint32_t i = 0; i < width; i++) {
+            struct plan_row *row = &all->rows[r * width + i];
             fill_row(groups, whole, i, row);
-            row->bytes_in = part_in(whole, r == home_of(from), i, ways) + told * (double)row->items;
+            row->bytes_in =
+                part_in(whole, r == home_of(from), i, width) + told * (double)row->items;
             struct plan_use *use = &all->uses[row->device];
             *use = *lease;
             use->energy_j = row->energy_j;
@@ -156,35 +157,35 @@ static void fill_rows(const struct groups *groups, const struct plan *from, stru
 static void fill_transfers(const struct groups *groups, const struct plan_input *input,
                            const struct plan *from, struct plan *all)
 {
-    const uint32_t ways = groups->teams.ways;
+    const uint32_t width = groups->teams.width;
     const double told = told_of_item(groups);
     struct plan_transfer *next = all->transfers;
     for (size_t i = 0; i < from->transfer_count; i++) {
         const struct plan_transfer *whole = &from->transfers[i];
-        const uint32_t parts = whole->from == home_of(from) ? ways : 1;
+        const uint32_t parts = whole->from == home_of(from) ? width : 1;
         for (uint32_t k = 0; k < parts; k++) {
             *next = *whole;
             next->bytes /= parts;
-            next->from *= ways;
-            next->to = whole->to * ways + k;
+            next->from *= width;
+            next->to = whole->to * width + k;
             next++;
         }
     }
     for (uint32_t r = 0; r < from->row_count; r++) {
-        plan_team_transfers(input, all->rows, r * ways, told * (double)from->rows[r].items, next);
-        next += ways;
+        plan_team_transfers(input, all->rows, r * width, told * (double)from->rows[r].items, next);
+        next += width;
     }
     all->transfer_count = (size_t)(next - all->transfers);
     plan_sort_transfers(all);
 }
 
-static void fill_waits(const struct plan *from, uint32_t ways, struct plan *all)
+static void fill_waits(const struct plan *from, uint32_t width, struct plan *all)
 {
-    for (size_t i = 0; i < from->wait_count * ways; i++) {
-        all->waits[i] = from->waits[i / ways];
-        all->waits[i].row = from->waits[i / ways].row * ways + (uint32_t)(i % ways);
+    for (size_t i = 0; i < from->wait_count * width; i++) {
+        all->waits[i] = from->waits[i / width];
+        all->waits[i].row = from->waits[i / width].row * width + (uint32_t)(i % width);
     }
-    all->wait_count = from->wait_count * ways;
+    all->wait_count = from->wait_count * width;
 }
 
 /* Turns a plan of groups into one of all devices. Returns false when memory is short; then the plan
@@ -192,14 +193,14 @@ static void fill_waits(const struct plan *from, uint32_t ways, struct plan *all)
 static bool expand(const struct groups *groups, const struct plan_input *input, struct plan **plan)
 {
     const struct plan *from = *plan;
-    const uint32_t ways = groups->teams.ways;
+    const uint32_t width = groups->teams.width;
     const struct figure makespan_s = from->total.makespan_s;
-    struct plan *all =
-        plan_alloc(input, from->row_count * ways, (from->transfer_count + from->row_count) * ways);
+    struct plan *all = plan_alloc(input, from->row_count * width,
+                                  (from->transfer_count + from->row_count) * width);
     if (all == NULL) {
         return false;
     }
-    all->waits = calloc(from->wait_count * ways + 1, sizeof *all->waits);
+    all->waits = calloc(from->wait_count * width + 1, sizeof *all->waits);
     if (all->waits == NULL) {
         plan_destroy(&all);
         return false;
@@ -209,7 +210,7 @@ static bool expand(const struct groups *groups, const struct plan_input *input, 
     all->left_out = from->left_out;
     fill_rows(groups, from, all);
     fill_transfers(groups, input, from, all);
-    fill_waits(from, ways, all);
+    fill_waits(from, width, all);
     plan_sum_up(input, all->uses, &makespan_s, &all->total);
     all->total.p90_s = from->total.p90_s;
     plan_destroy(plan);
@@ -217,17 +218,17 @@ static bool expand(const struct groups *groups, const struct plan_input *input, 
     return true;
 }
 
-bool plan_team_split(const struct plan_case *of, uint32_t ways, plan_share_search *search,
-                     struct plan_found *ret_found)
+bool plan_team_split(const struct plan_case *of, uint32_t width, plan_share_search *search,
+                     struct layout_found *ret_found)
 {
     const struct plan_input *input = of->input;
     struct groups *groups = calloc(1, sizeof *groups);
     bool can = groups != NULL && plan_items(input) > 1 && input->template->make_divided != NULL &&
                !plan_has_replicas(input);
     bool ok = groups != NULL;
-    *ret_found = (struct plan_found){.outcome = {.status = PLAN_NO_GAIN, .merit = INFINITY}};
+    *ret_found = (struct layout_found){.outcome = {.status = PLAN_NO_GAIN, .merit = INFINITY}};
     if (can) {
-        ok = groups_init(groups, of, ways, &can);
+        ok = groups_init(groups, of, width, &can);
     }
     if (ok && can) {
         ok = search(groups->whole, &groups->part.input, ret_found);
@@ -239,7 +240,7 @@ bool plan_team_split(const struct plan_case *of, uint32_t ways, plan_share_searc
             plan_destroy(&ret_found->plan);
         }
     } else if (ok) {
-        ret_found->outcome.device_count *= ways;
+        ret_found->outcome.device_count *= width;
     }
     if (groups != NULL) {
         groups_fini(groups);

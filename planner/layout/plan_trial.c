@@ -91,8 +91,8 @@ struct run {
 
 static double duration(const struct plan_trial *trial, uint32_t step)
 {
-    const struct plan_way *way = plan_way_of(trial, step);
-    return trial->is_slow ? way->p90_s : way->time_s.value;
+    const struct plan_figures *figures = plan_figures_of(trial, step);
+    return trial->is_slow ? figures->p90_s : figures->time_s.value;
 }
 
 /* Starts the next step of the device, once the arrival of all its inputs is known. */
@@ -119,26 +119,26 @@ static double carry(struct run *run, uint32_t from, uint32_t to, double bytes)
     uint32_t source = input->devices[trial->on[from]].memory;
     uint32_t target = input->devices[trial->on[to]].memory;
     double now = trial->finish[from];
-    struct topology_transfer way;
+    struct topology_transfer route;
     if (source == target) {
         return now;
     }
     if (topology == NULL || topology_find(topology, &trial->traffic, UINT64_C(1) << source, target,
-                                          (int64_t)bytes, now, &way) != TOPOLOGY_OK) {
+                                          (int64_t)bytes, now, &route) != TOPOLOGY_OK) {
         run->is_stuck = true;
         return now;
     }
-    topology_reserve(topology, &trial->traffic, &way);
+    topology_reserve(topology, &trial->traffic, &route);
     struct plan_transfer *transfer = &trial->transfers[trial->transfer_count++];
     *transfer = (struct plan_transfer){.from = from,
                                        .to = to,
                                        .bytes = bytes,
-                                       .kind = way.kind,
-                                       .start_s = way.start_s,
-                                       .finish_s = way.finish_s,
-                                       .link_count = way.link_count};
-    memcpy(transfer->links, way.links, sizeof transfer->links);
-    return way.finish_s;
+                                       .kind = route.kind,
+                                       .start_s = route.start_s,
+                                       .finish_s = route.finish_s,
+                                       .link_count = route.link_count};
+    memcpy(transfer->links, route.links, sizeof transfer->links);
+    return route.finish_s;
 }
 
 static void end_step(struct run *run, uint32_t step)
@@ -287,7 +287,7 @@ static double resident_bytes(struct plan_trial *trial, uint32_t device, bool wit
         if (trial->on[s] != device) {
             continue;
         }
-        sum += trial->of->kept[s];
+        sum += trial->of->own_bytes[s];
         for (uint32_t i = step->first_set; with_weights && i < step->first_set + step->set_count;
              i++) {
             sum += trial->has_set[i] ? 0 : (double)steps->sets[i];
@@ -332,7 +332,7 @@ static void find_peaks(struct plan_trial *trial, double peaks[PLAN_DEVICES])
     for (uint32_t s = 0; s < of->steps->step_count; s++) {
         const struct step *step = &of->steps->steps[s];
         hold(trial, trial->on[s], trial->start[s], trial->finish[s],
-             (double)step->held_bytes - of->kept[s] + (double)step->working_bytes);
+             (double)step->held_bytes - of->own_bytes[s] + (double)step->working_bytes);
     }
     if (!trial->is_exact) {
         leave_tight(trial, peaks);
@@ -397,13 +397,14 @@ static struct figure fill_uses(struct plan_trial *trial)
     }
     for (uint32_t s = 0; s < of->steps->step_count; s++) {
         struct plan_use *use = &trial->uses[trial->on[s]];
-        const struct plan_way *way = plan_way_of(trial, s);
-        struct figure ends_s = {.source = way->time_s.source, .unverified = way->time_s.unverified};
+        const struct plan_figures *figures = plan_figures_of(trial, s);
+        struct figure ends_s = {.source = figures->time_s.source,
+                                .unverified = figures->time_s.unverified};
         use->row_count++;
         use->busy_s += trial->finish[s] - trial->start[s];
         lease(use, trial->start[s], trial->finish[s]);
         if (!plan_cost_at(of, s, trial->on[s])->is_left_out) {
-            plan_add(&use->energy_j, &way->energy_j);
+            plan_add(&use->energy_j, &figures->energy_j);
             plan_add(&makespan_s, &ends_s);
         }
         makespan_s.value = fmax(makespan_s.value, trial->finish[s]);
@@ -449,7 +450,7 @@ double plan_try_p90(struct plan_trial *trial)
     double makespan_s = 0;
     for (size_t s = 0; s < trial->of->steps->step_count; s++) {
         if (!plan_cost_at(trial->of, s, trial->on[s])->is_left_out &&
-            !(plan_way_of(trial, s)->p90_s > 0)) {
+            !(plan_figures_of(trial, s)->p90_s > 0)) {
             return 0;
         }
     }

@@ -113,8 +113,8 @@ static size_t next_to_finish(const struct split_work *work, const struct split_d
     return first;
 }
 
-static void deal(const struct split_work *work, const struct split_device *devices, size_t count,
-                 struct split_share *shares)
+static void share_out(const struct split_work *work, const struct split_device *devices,
+                      size_t count, struct split_share *shares)
 {
     uint64_t left = work->units;
     double level = find_level(work, devices, count);
@@ -199,7 +199,7 @@ enum split_status split_make(const struct split_work *work, const struct split_d
     memset(ret_shares, 0, count * sizeof *ret_shares);
     struct split split = {.single = best_single(work, devices, count)};
     split.single_s = finish_s(work, &devices[split.single], work->units);
-    deal(work, devices, count, ret_shares);
+    share_out(work, devices, count, ret_shares);
     sum_up(work, devices, count, ret_shares, &split);
     split.is_split =
         split.device_count > 1 && gains(split.finish_s, split.single_s, work->margin_s);
@@ -458,13 +458,13 @@ static bool plan_by_time(const struct split_product *product, const struct marke
         return false;
     }
     /* The best single device plans as if it were alone, since there is no gain. */
-    const size_t alone = single->single;
-    const struct market only = market_of(&market->devices[alone], 1);
+    const size_t single_device = single->single;
+    const struct market only = market_of(&market->devices[single_device], 1);
     struct split_share share;
     (void)plan_by_time(product, &only, NULL, ret_plan, &share); /* the grid was good just now */
     memset(ret_shares, 0, market->count * sizeof *ret_shares);
-    ret_shares[alone] = share;
-    ret_plan->split.single = alone;
+    ret_shares[single_device] = share;
+    ret_plan->split.single = single_device;
     return true;
 }
 

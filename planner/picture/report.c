@@ -137,7 +137,8 @@ static void set_clock(const struct report *report, struct report_device *device,
 
 /* Deals attempts, by start, to the free lane that became free last, or to a new lane. An attempt
  * without a free lane waits for the first one that ends. */
-static bool deal_lanes(struct report_device *device, struct report_attempt *attempts, size_t count)
+static bool assign_lanes(struct report_device *device, struct report_attempt *attempts,
+                         size_t count)
 {
     size_t most =
         device->slots == 0 || device->slots > REPORT_LANES_MAX ? REPORT_LANES_MAX : device->slots;
@@ -234,7 +235,7 @@ static bool sum_device(struct report *report, struct report_device *device, cons
         report->first_ns = is_first ? attempt->started_ns : report->first_ns;
         report->last_ns = attempt->end_ns > report->last_ns ? attempt->end_ns : report->last_ns;
     }
-    return deal_lanes(device, attempts, count);
+    return assign_lanes(device, attempts, count);
 }
 
 /* ---------------------------------------------------------------- medians, extremes and causes */
@@ -471,7 +472,7 @@ void report_destroy(struct report **self)
         free((*self)->devices);
         free((*self)->attempts);
         free((*self)->planned_uj);
-        deal_destroy(&(*self)->plan);
+        list_schedule_destroy(&(*self)->plan);
         free(*self);
         *self = NULL;
     }

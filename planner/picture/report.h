@@ -7,7 +7,7 @@
  * clock is off. Otherwise the attempts of each device move by one shift of their own. What still
  * sticks out is cut; `moved_ns` and `cut` say so.
  *
- * A lane runs one attempt at a time. Results do not name their lane. So attempts are dealt to as
+ * A lane runs one attempt at a time. Results do not name their lane. So attempts are assigned to as
  * few lanes as their times allow, and never to more than the slots of the device's leases:
  *
  *     submitted   first start                      ended
@@ -20,7 +20,7 @@
 #define BOURSE_PLANNER_PICTURE_REPORT_H
 
 #include "planner/picture/picture.h"
-#include "planner/schedule/deal.h"
+#include "planner/schedule/list_schedule.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -114,7 +114,7 @@ struct report {
     uint32_t planned_slots; /* planned slots at once; 0: none was free then */
     bool planned_is_guess;  /* the times of subtasks were only guessed */
     /* The plan on the devices that were offered then. The report owns it; NULL means unknown. */
-    struct deal *plan;
+    struct list_schedule *plan;
     /* Energy of each planned subtask at its device's full load, -1 where unknown. The report owns
      * it; NULL means that all are unknown. */
     int64_t *planned_uj;

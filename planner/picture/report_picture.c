@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "planner/picture/picture_deal.h"
+#include "planner/picture/picture_list_schedule.h"
 #include "planner/picture/picture_text.h"
 
 #include <stdio.h>
@@ -56,7 +56,7 @@ static size_t plan_groups(const struct report *report)
 
 static void set_plan_groups(const struct report *report, struct picture *picture)
 {
-    const struct deal *plan = report->plan;
+    const struct list_schedule *plan = report->plan;
     size_t used = 0;
     size_t number = 0;
     for (size_t i = 0; i < plan->device_count; i++) {
@@ -107,7 +107,7 @@ static bool fill(const struct report *report, struct picture *picture)
         const int64_t end_ns = sum_of(plan_begin_ns(report), report->plan->makespan_ns);
         picture->until = end_ns > picture->until ? end_ns : picture->until;
         set_plan_groups(report, picture);
-        picture_deal(report->plan, 0, plan_begin_ns(report), picture->bars);
+        picture_list_schedule(report->plan, 0, plan_begin_ns(report), picture->bars);
     }
     for (size_t i = 0; i < report->device_count; i++) {
         set_group(&report->devices[i], &picture->groups[planned + i]);

@@ -6,8 +6,6 @@
 
 struct contention {
     const struct workload *graph;
-    uint32_t *arc_in;  /* index in `in` of each arc of `out` */
-    double *begins;    /* indexed by arc of `in` */
     double *link_free; /* link from p to q: [p * processor_count + q] */
     /* The task that runs next on the same processor, and the first task of each processor. */
     uint32_t *after, *first;
@@ -21,35 +19,20 @@ struct contention *contention_create(const struct workload *graph)
 {
     size_t pairs = (size_t)graph->processor_count * graph->processor_count;
     struct contention *contention = calloc(1, sizeof *contention);
-    uint32_t *next = calloc(graph->task_count, sizeof *next);
-    if (contention == NULL || next == NULL) {
-        free(contention);
-        free(next);
+    if (contention == NULL) {
         return NULL;
     }
     contention->graph = graph;
-    contention->arc_in = calloc(graph->edge_count + (size_t)1, sizeof *contention->arc_in);
-    contention->begins = calloc(graph->edge_count + (size_t)1, sizeof *contention->begins);
     contention->link_free = calloc(pairs, sizeof *contention->link_free);
     contention->after = calloc(graph->task_count, sizeof *contention->after);
     contention->first = calloc(graph->processor_count, sizeof *contention->first);
     contention->missing = calloc(graph->task_count, sizeof *contention->missing);
     contention->heap = calloc(graph->task_count, sizeof *contention->heap);
-    if (contention->arc_in == NULL || contention->begins == NULL || contention->link_free == NULL ||
-        contention->after == NULL || contention->first == NULL || contention->missing == NULL ||
-        contention->heap == NULL) {
+    if (contention->link_free == NULL || contention->after == NULL || contention->first == NULL ||
+        contention->missing == NULL || contention->heap == NULL) {
         contention_destroy(&contention);
-        free(next);
         return NULL;
     }
-    for (uint32_t i = 0; i < graph->task_count; i++) { /* the rows of `in` are in this order */
-        uint32_t task = graph->order[i];
-        for (uint32_t j = graph->out_first[task]; j < graph->out_first[task + 1]; j++) {
-            uint32_t to = graph->out[j].task;
-            contention->arc_in[j] = graph->in_first[to] + next[to]++;
-        }
-    }
-    free(next);
     return contention;
 }
 
@@ -57,8 +40,6 @@ void contention_destroy(struct contention **self)
 {
     struct contention *contention = *self;
     if (contention != NULL) {
-        free(contention->arc_in);
-        free(contention->begins);
         free(contention->link_free);
         free(contention->after);
         free(contention->first);
@@ -67,12 +48,6 @@ void contention_destroy(struct contention **self)
         free(contention);
         *self = NULL;
     }
-}
-
-double contention_begin(const struct contention *contention, uint32_t arc)
-{
-    assert(arc < contention->graph->edge_count);
-    return contention->begins[arc];
 }
 
 /* ---------------------------------------------------------------- running tasks */
@@ -148,7 +123,6 @@ static void end_task(struct contention *contention, struct schedule *schedule, u
             double *link_free = &contention->link_free[(size_t)on * graph->processor_count + to];
             double begin = *link_free > now ? *link_free : now;
             arrival = begin + workload_transfer(graph, arc->bytes, on, to);
-            contention->begins[contention->arc_in[i]] = begin;
             *link_free = arrival;
         }
         arrive(contention, schedule, arc->task, arrival);

@@ -29,8 +29,4 @@ void contention_destroy(struct contention **self);
 bool contention_time(struct contention *contention, const uint32_t *sequence,
                      const uint32_t *processor, struct schedule *ret_schedule);
 
-/* Returns when the transfer of `graph->in[arc]` begins, for the last times computed. The result has
- * no meaning for an arc that stays on one processor. */
-double contention_begin(const struct contention *contention, uint32_t arc);
-
 #endif

@@ -62,7 +62,7 @@ static uint32_t choose_processor(const struct workload *graph, const bool *is_cr
     return best;
 }
 
-static enum scheduler_status put_all(struct place *place, struct ready *ready,
+static enum scheduler_status put_all(struct place *place, struct rank_ready *ready,
                                      const bool *is_critical, struct schedule *schedule)
 {
     const struct workload *graph = ready->graph;
@@ -70,7 +70,8 @@ static enum scheduler_status put_all(struct place *place, struct ready *ready,
     if (!place_begin(place, schedule)) {
         return SCHEDULER_NOWHERE;
     }
-    for (uint32_t task = ready_next(ready); task != WORKLOAD_NONE; task = ready_next(ready)) {
+    for (uint32_t task = rank_ready_next(ready); task != WORKLOAD_NONE;
+         task = rank_ready_next(ready)) {
         double *finishes = place_finishes(place, task);
         if (is_critical[task] && finishes[chosen] < INFINITY) {
             finishes[chosen] = -1; /* preferred; the others serve if it may not go there */
@@ -88,7 +89,7 @@ enum scheduler_status cpop_schedule(const struct workload *graph, struct schedul
     double *upward = malloc(graph->task_count * sizeof *upward);
     double *sums = malloc(graph->task_count * sizeof *sums);
     bool *is_critical = calloc(graph->task_count, sizeof *is_critical);
-    struct ready ready = {.count = 0};
+    struct rank_ready ready = {.count = 0};
     enum scheduler_status status = SCHEDULER_NO_MEMORY;
     if (place == NULL || upward == NULL || sums == NULL || is_critical == NULL) {
         goto end;
@@ -99,11 +100,11 @@ enum scheduler_status cpop_schedule(const struct workload *graph, struct schedul
         sums[t] += upward[t];
     }
     mark_path(graph, upward, is_critical);
-    if (ready_init(&ready, graph, sums)) {
+    if (rank_ready_init(&ready, graph, sums)) {
         status = put_all(place, &ready, is_critical, schedule);
     }
 end:
-    ready_fini(&ready);
+    rank_ready_fini(&ready);
     place_destroy(&place);
     free(upward);
     free(sums);

@@ -57,14 +57,15 @@ static void make_ranks(const struct workload *graph, const double *table, double
     }
 }
 
-static enum scheduler_status put_all(struct place *place, struct ready *ready, const double *table,
-                                     struct schedule *schedule)
+static enum scheduler_status put_all(struct place *place, struct rank_ready *ready,
+                                     const double *table, struct schedule *schedule)
 {
     uint32_t count = ready->graph->processor_count;
     if (!place_begin(place, schedule)) {
         return SCHEDULER_NOWHERE;
     }
-    for (uint32_t task = ready_next(ready); task != WORKLOAD_NONE; task = ready_next(ready)) {
+    for (uint32_t task = rank_ready_next(ready); task != WORKLOAD_NONE;
+         task = rank_ready_next(ready)) {
         double *scores = place_finishes(place, task);
         for (uint32_t p = 0; p < count; p++) {
             scores[p] += table[(size_t)task * count + p];
@@ -81,16 +82,16 @@ enum scheduler_status peft_schedule(const struct workload *graph, struct schedul
     struct place *place = place_create(graph);
     double *table = malloc((size_t)graph->task_count * graph->processor_count * sizeof *table);
     double *ranks = malloc(graph->task_count * sizeof *ranks);
-    struct ready ready = {.count = 0};
+    struct rank_ready ready = {.count = 0};
     enum scheduler_status status = SCHEDULER_NO_MEMORY;
     if (place != NULL && table != NULL && ranks != NULL) {
         make_table(graph, table);
         make_ranks(graph, table, ranks);
-        if (ready_init(&ready, graph, ranks)) {
+        if (rank_ready_init(&ready, graph, ranks)) {
             status = put_all(place, &ready, table, schedule);
         }
     }
-    ready_fini(&ready);
+    rank_ready_fini(&ready);
     place_destroy(&place);
     free(table);
     free(ranks);

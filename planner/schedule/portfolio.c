@@ -50,7 +50,7 @@ static int by_time(const void *left, const void *right)
 
 /* Returns the time of all tasks on one processor. A task that it cannot run counts with its slowest
  * time elsewhere. */
-static double time_alone(const struct workload *graph, uint32_t processor)
+static double time_on_single(const struct workload *graph, uint32_t processor)
 {
     double sum = 0;
     for (uint32_t t = 0; t < graph->task_count; t++) {
@@ -74,7 +74,7 @@ static enum scheduler_status heft_few(const struct workload *graph, struct sched
     if (speeds != NULL && may_use != NULL && now != NULL) {
         status = SCHEDULER_NOWHERE;
         for (uint32_t p = 0; p < count; p++) {
-            speeds[p] = (struct speed){time_alone(graph, p), p};
+            speeds[p] = (struct speed){time_on_single(graph, p), p};
         }
         qsort(speeds, count, sizeof *speeds, by_time);
         uint32_t used = 0;

@@ -76,14 +76,14 @@ bool rank_sequence(const struct workload *graph, const double *ranks, uint32_t *
 
 /* ---------------------------------------------------------------- ready */
 
-static bool is_before(const struct ready *ready, uint32_t a, uint32_t b)
+static bool is_before(const struct rank_ready *ready, uint32_t a, uint32_t b)
 {
     double left = ready->ranks[a];
     double right = ready->ranks[b];
     return left > right || (left == right && ready->graph->position[a] < ready->graph->position[b]);
 }
 
-static void push(struct ready *ready, uint32_t task)
+static void push(struct rank_ready *ready, uint32_t task)
 {
     uint32_t at = ready->count++;
     while (at > 0 && is_before(ready, task, ready->heap[(at - 1) / 2])) {
@@ -93,7 +93,7 @@ static void push(struct ready *ready, uint32_t task)
     ready->heap[at] = task;
 }
 
-static uint32_t pop(struct ready *ready)
+static uint32_t pop(struct rank_ready *ready)
 {
     uint32_t top = ready->heap[0];
     uint32_t last = ready->heap[--ready->count];
@@ -114,13 +114,13 @@ static uint32_t pop(struct ready *ready)
     return top;
 }
 
-bool ready_init(struct ready *ready, const struct workload *graph, const double *ranks)
+bool rank_ready_init(struct rank_ready *ready, const struct workload *graph, const double *ranks)
 {
-    *ready = (struct ready){.graph = graph, .ranks = ranks};
+    *ready = (struct rank_ready){.graph = graph, .ranks = ranks};
     ready->heap = malloc(graph->task_count * sizeof *ready->heap);
     ready->missing = malloc(graph->task_count * sizeof *ready->missing);
     if (ready->heap == NULL || ready->missing == NULL) {
-        ready_fini(ready);
+        rank_ready_fini(ready);
         return false;
     }
     for (uint32_t t = 0; t < graph->task_count; t++) {
@@ -132,14 +132,14 @@ bool ready_init(struct ready *ready, const struct workload *graph, const double 
     return true;
 }
 
-void ready_fini(struct ready *ready)
+void rank_ready_fini(struct rank_ready *ready)
 {
     free(ready->heap);
     free(ready->missing);
-    *ready = (struct ready){.count = 0};
+    *ready = (struct rank_ready){.count = 0};
 }
 
-uint32_t ready_next(struct ready *ready)
+uint32_t rank_ready_next(struct rank_ready *ready)
 {
     const struct workload *graph = ready->graph;
     if (ready->count == 0) {

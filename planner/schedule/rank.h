@@ -23,17 +23,17 @@ void rank_downward(const struct workload *graph, double *ret_ranks);
 bool rank_sequence(const struct workload *graph, const double *ranks, uint32_t *ret_sequence);
 
 /* A heap of the tasks that may be placed next, the highest rank first. */
-struct ready {
+struct rank_ready {
     const struct workload *graph;
     const double *ranks;
     uint32_t *heap;
     uint32_t count;
     uint32_t *missing; /* unplaced predecessors of each task */
 };
-bool ready_init(struct ready *ready, const struct workload *graph, const double *ranks);
-void ready_fini(struct ready *ready);
+bool rank_ready_init(struct rank_ready *ready, const struct workload *graph, const double *ranks);
+void rank_ready_fini(struct rank_ready *ready);
 /* Removes and returns the first task; its successors without other predecessors become ready.
  * Returns WORKLOAD_NONE when there is none. */
-uint32_t ready_next(struct ready *ready);
+uint32_t rank_ready_next(struct rank_ready *ready);
 
 #endif

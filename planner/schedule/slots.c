@@ -75,12 +75,6 @@ void slots_clear(struct slots *slots)
     }
 }
 
-double slots_end(const struct slots *slots, uint32_t processor)
-{
-    assert(processor < slots->processor_count);
-    return slots->ends[processor];
-}
-
 static bool fits(const struct gap *gap, double ready, double length)
 {
     return fmax(gap->start, ready) + length <= gap->end;

@@ -24,7 +24,5 @@ void slots_clear(struct slots *slots); /* Makes all processors idle again. */
 double slots_find(const struct slots *slots, uint32_t processor, double ready, double length);
 /* Takes the time from `start` to `start + length`, which slots_find has just returned. */
 void slots_take(struct slots *slots, uint32_t processor, double start, double length);
-/* Returns when the last work on the processor ends, or 0 without any. */
-double slots_end(const struct slots *slots, uint32_t processor);
 
 #endif

@@ -190,24 +190,24 @@ enum steps_status llm_create(const struct transformer *model, const struct llm_r
     return making_end(&making, ret_steps);
 }
 
-/* ---------------------------------------------------------------- as a line
+/* ---------------------------------------------------------------- as a chain
  *
  * Columns are the table of the embedding, the layers, and the work after the last layer. */
 
-static void add_line_prefill(const struct llm *llm, struct step *before, struct step **ret_parts)
+static void add_chain_prefill(const struct llm *llm, struct step *before, struct step **ret_parts)
 {
     uint128 state = transformer_state(llm->model, llm->request->batch * llm->request->prompt);
     for (int64_t i = 0; i < llm->request->stages; i++) {
         ret_parts[i] = add_prefill(llm, i);
-        making_place(llm->making, ret_parts[i], i + 1, STEP_THERE);
+        making_place(llm->making, ret_parts[i], i + 1, STEP_FORWARD);
         making_edge(llm->making, before, ret_parts[i], state);
         before = ret_parts[i];
     }
 }
 
 /* Adds the layers that each token goes through again, from its row of the table on. */
-static const struct step *add_line_decode(const struct llm *llm, uint32_t table,
-                                          struct step *const *parts)
+static const struct step *add_chain_decode(const struct llm *llm, uint32_t table,
+                                           struct step *const *parts)
 {
     struct making *making = llm->making;
     const struct llm_request *request = llm->request;
@@ -217,7 +217,7 @@ static const struct step *add_line_decode(const struct llm *llm, uint32_t table,
     struct step *step = making_step(making, "embed again");
     making_part(making, step, &row, again, 1, 0);
     transformer_tell_states(making, step, llm->model, request->batch, again);
-    making_place(making, step, 0, STEP_AROUND);
+    making_place(making, step, 0, STEP_DECODE);
     making_need(making, step, table, 1);
     making_edge(making, parts[request->stages - 1], step,
                 making_times((uint128)request->batch, TOKEN_BYTES));
@@ -225,7 +225,7 @@ static const struct step *add_line_decode(const struct llm *llm, uint32_t table,
     for (int64_t i = 0; i < request->stages; i++) {
         step = making_numbered_step(making, "decode", i + 1);
         add_rounds(llm, step, transformer_layers_of(llm->model, request->stages, i));
-        making_place(making, step, i + 1, STEP_AROUND);
+        making_place(making, step, i + 1, STEP_DECODE);
         making_need(making, step, parts[i]->first_set, 1);
         making_edge(making, parts[i], step, (uint128)parts[i]->held_bytes);
         making_edge(making, before, step, state);
@@ -234,7 +234,7 @@ static const struct step *add_line_decode(const struct llm *llm, uint32_t table,
     return before;
 }
 
-static void add_line(const struct llm *llm, struct step *tokenise)
+static void add_chain(const struct llm *llm, struct step *tokenise)
 {
     struct making *making = llm->making;
     const struct llm_request *request = llm->request;
@@ -243,10 +243,10 @@ static void add_line(const struct llm *llm, struct step *tokenise)
     uint128 state = transformer_state(llm->model, request->batch);
     struct step *parts[TRANSFORMER_STAGES];
     struct step *embed = add_embed(llm, tokenise);
-    add_line_prefill(llm, embed, parts);
+    add_chain_prefill(llm, embed, parts);
     uint32_t table = (uint32_t)making->steps->set_count;
     making_own(making, embed, table, 0);
-    const struct step *decoded = request->answer > 1 ? add_line_decode(llm, table, parts) : NULL;
+    const struct step *decoded = request->answer > 1 ? add_chain_decode(llm, table, parts) : NULL;
     struct step *head = making_step(making, "head");
     making_edge(making, parts[request->stages - 1], head, state);
     if (decoded != NULL) {
@@ -254,36 +254,36 @@ static void add_line(const struct llm *llm, struct step *tokenise)
     }
     add_last(llm, head);
     making_own(making, head, llm->model->is_tied ? table : table + 1, llm->model->is_tied ? 1 : 0);
-    making_place(making, tokenise, 0, STEP_THERE);
-    making_place(making, embed, 0, STEP_THERE);
-    making_place(making, head, last, STEP_AROUND);
-    making_place(making, add_detokenise(llm, head), last, STEP_AROUND);
+    making_place(making, tokenise, 0, STEP_FORWARD);
+    making_place(making, embed, 0, STEP_FORWARD);
+    making_place(making, head, last, STEP_DECODE);
+    making_place(making, add_detokenise(llm, head), last, STEP_DECODE);
     making->steps->rounds = request->answer;
     making->steps->round_bytes =
         making_narrow(making, making_times(answers, TOKEN_BYTES), "tokens") / request->answer;
 }
 
-void llm_add_line(struct making *making, const struct transformer *model,
-                  const struct llm_request *request, struct step *tokens)
+void llm_add_chain(struct making *making, const struct transformer *model,
+                   const struct llm_request *request, struct step *tokens)
 {
     struct llm_request finest = *request;
     finest.stages = model->layers < TRANSFORMER_STAGES ? model->layers : TRANSFORMER_STAGES;
     const struct llm llm = {.making = making, .model = model, .request = &finest};
     check(making, model, request);
     if (making->status == STEPS_OK) {
-        add_line(&llm, tokens);
+        add_chain(&llm, tokens);
     }
 }
 
-enum steps_status llm_create_line(const struct transformer *model,
-                                  const struct llm_request *request, struct steps **ret_steps,
-                                  struct problem *ret_problem)
+static enum steps_status create_as_chain(const struct transformer *model,
+                                         const struct llm_request *request,
+                                         struct steps **ret_steps, struct problem *ret_problem)
 {
     struct making making;
     if (making_begin(&making, ret_problem)) {
         check(&making, model, request);
         struct step *tokenise = add_tokenise(&making, request);
-        llm_add_line(&making, model, request, tokenise);
+        llm_add_chain(&making, model, request, tokenise);
     }
     return making_end(&making, ret_steps);
 }
@@ -328,24 +328,24 @@ static enum steps_status create(const int64_t *values, struct steps **ret_steps,
     return llm_create(&model, &request, ret_steps, ret_problem);
 }
 
-static enum steps_status create_line(const int64_t *values, struct steps **ret_steps,
-                                     struct problem *ret_problem)
+static enum steps_status create_chain(const int64_t *values, struct steps **ret_steps,
+                                      struct problem *ret_problem)
 {
     struct transformer model;
     struct llm_request request;
     read(values, &model, &request);
-    return llm_create_line(&model, &request, ret_steps, ret_problem);
+    return create_as_chain(&model, &request, ret_steps, ret_problem);
 }
 
-static enum steps_status create_divided(const int64_t *values, int64_t ways, bool is_line,
+static enum steps_status create_divided(const int64_t *values, int64_t ways, bool is_chain,
                                         struct steps **ret_steps, struct problem *ret_problem)
 {
     struct transformer model;
     struct llm_request request;
     read(values, &model, &request);
     model.ways = ways;
-    return is_line ? llm_create_line(&model, &request, ret_steps, ret_problem)
-                   : llm_create(&model, &request, ret_steps, ret_problem);
+    return is_chain ? create_as_chain(&model, &request, ret_steps, ret_problem)
+                    : llm_create(&model, &request, ret_steps, ret_problem);
 }
 
 const struct template llm_template = {
@@ -354,6 +354,6 @@ const struct template llm_template = {
     .parameters = parameters,
     .presets = transformer_presets,
     .make = create,
-    .make_line = create_line,
+    .make_chain = create_chain,
     .make_divided = create_divided,
 };

@@ -14,7 +14,7 @@
  * The hidden state flows between the steps. Keys and values of each prefill layer flow to decoding;
  * a split over devices has to carry them. docs/templates.md has the arithmetic.
  *
- * For a divided model (transformer.h), the line is the work of one of its devices. It has the keys
+ * For a divided model (transformer.h), the chain is the work of one of its devices. It has the keys
  * and values of its heads, and a part of the last product, whose figures all devices get. The
  * template does not cover continuous batching or speculation. Pure. */
 #ifndef BOURSE_PLANNER_TEMPLATES_LLM_H
@@ -36,22 +36,18 @@ struct llm_request {
 enum steps_status llm_create(const struct transformer *model, const struct llm_request *request,
                              struct steps **ret_steps, struct problem *ret_problem);
 
-/* Creates the same work as a line (steps.h). Columns are the embedding, the layers and everything
- * after them. There are at most TRANSFORMER_STAGES parts, whatever `stages` says. The prompt goes
- * there, and each token around. The first round stands for the first token, which needs the last
- * product alone. So all rounds together take what decoding takes. */
-enum steps_status llm_create_line(const struct transformer *model,
-                                  const struct llm_request *request, struct steps **ret_steps,
-                                  struct problem *ret_problem);
-
 /* Adds embed to detokenise to a larger graph. `tokens` is a step whose tokens flow into embed.
  * Figures outside their ranges are refused. */
 void llm_add(struct making *making, const struct transformer *model,
              const struct llm_request *request, const struct step *tokens);
 
-/* Adds the same as a line. The steps before embed belong to the first column, too. */
-void llm_add_line(struct making *making, const struct transformer *model,
-                  const struct llm_request *request, struct step *tokens);
+/* Adds the same as a chain (steps.h). Columns are the embedding, the layers and everything after
+ * them. There are at most TRANSFORMER_STAGES parts, whatever `stages` says. The prompt goes
+ * forward, and each token in a round of decode. The first round stands for the first token, which
+ * needs the last product alone. So all rounds together take what decoding takes. The steps before
+ * embed belong to the first column, too. */
+void llm_add_chain(struct making *making, const struct transformer *model,
+                   const struct llm_request *request, struct step *tokens);
 
 extern const struct template llm_template;
 

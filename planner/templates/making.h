@@ -71,7 +71,7 @@ void making_need(struct making *making, struct step *step, uint32_t first, uint3
 /* Marks `step` as having weights that the later step `by` changes. */
 void making_renew(struct making *making, struct step *step, const struct step *by, uint128 bytes);
 
-/* Sets the column and the phase of a step of a line. */
+/* Sets the column and the phase of a step of a chain. */
 void making_place(struct making *making, struct step *step, int64_t column, enum step_phase phase);
 
 /* Adds the parameters of a model that is part of the work. */

@@ -157,10 +157,10 @@ static struct step *add_rerank(const struct rag *rag, const struct step *queries
     return step;
 }
 
-/* The language model alone is divided: each device retrieves and ranks everything. In a line, all
+/* The language model alone is divided: each device retrieves and ranks everything. In a chain, all
  * retrieval belongs to the first column. Little data flows between its steps, and it is much less
  * work than the model. */
-static void make(const struct rag *rag, bool is_line, int64_t ways)
+static void make(const struct rag *rag, bool is_chain, int64_t ways)
 {
     struct making *making = rag->making;
     const int64_t *values = rag->values;
@@ -191,15 +191,15 @@ static void make(const struct rag *rag, bool is_line, int64_t ways)
                 making_times(making_times((uint128)values[BATCH], chosen), TOKEN_TEXT_BYTES));
     making_edge(making, rerank, prompt,
                 making_times(making_times((uint128)values[BATCH], values[PASSAGES]), TOKEN_BYTES));
-    if (!is_line) {
+    if (!is_chain) {
         llm_add(making, &model, &request, prompt);
         return;
     }
     for (size_t i = 0; making->status == STEPS_OK && i < making->steps->step_count; i++) {
-        making_place(making, &making->steps->steps[i], 0, STEP_THERE);
+        making_place(making, &making->steps->steps[i], 0, STEP_FORWARD);
     }
     making->steps->first_column = "retrieval";
-    llm_add_line(making, &model, &request, prompt);
+    llm_add_chain(making, &model, &request, prompt);
 }
 
 static void check(struct making *making, const int64_t *values)
@@ -220,7 +220,7 @@ static void check(struct making *making, const int64_t *values)
     }
 }
 
-static enum steps_status make_either(const int64_t *values, bool is_line, int64_t ways,
+static enum steps_status make_either(const int64_t *values, bool is_chain, int64_t ways,
                                      struct steps **ret_steps, struct problem *ret_problem)
 {
     struct making making;
@@ -236,7 +236,7 @@ static enum steps_status make_either(const int64_t *values, bool is_line, int64_
                           "queries and passages have more than 2^40 tokens");
         }
         if (making.status == STEPS_OK) {
-            make(&rag, is_line, ways);
+            make(&rag, is_chain, ways);
         }
     }
     return making_end(&making, ret_steps);
@@ -248,16 +248,16 @@ static enum steps_status create(const int64_t *values, struct steps **ret_steps,
     return make_either(values, false, 1, ret_steps, ret_problem);
 }
 
-static enum steps_status create_line(const int64_t *values, struct steps **ret_steps,
-                                     struct problem *ret_problem)
+static enum steps_status create_chain(const int64_t *values, struct steps **ret_steps,
+                                      struct problem *ret_problem)
 {
     return make_either(values, true, 1, ret_steps, ret_problem);
 }
 
-static enum steps_status create_divided(const int64_t *values, int64_t ways, bool is_line,
+static enum steps_status create_divided(const int64_t *values, int64_t ways, bool is_chain,
                                         struct steps **ret_steps, struct problem *ret_problem)
 {
-    return make_either(values, is_line, ways, ret_steps, ret_problem);
+    return make_either(values, is_chain, ways, ret_steps, ret_problem);
 }
 
 const struct template rag_template = {
@@ -266,6 +266,6 @@ const struct template rag_template = {
     .parameters = parameters,
     .presets = transformer_presets,
     .make = create,
-    .make_line = create_line,
+    .make_chain = create_chain,
     .make_divided = create_divided,
 };

@@ -19,21 +19,21 @@
  *
  * and its weight_bytes are their sum.
  *
- * A line is the same work cut as finely as stages of a pipeline can be. Each step belongs to a
+ * A chain is the same work cut as finely as stages of a pipeline can be. Each step belongs to a
  * column, and consecutive columns on one device are a stage. The data of a column (weights, keys
  * and values, activations) stays with it.
  *
  *    columns        0        1          2             3
- *    there        embed  prefill 1  prefill 2              once for each micro-batch, from left to
+ *    forward      embed  prefill 1  prefill 2              once for each micro-batch, from left to
  *                                                          right; column 0 may have more steps,
  *                                                          such as the look-ups before a prompt
- *    around       embed  decode 1   decode 2   head        `rounds` times, from head to embed; or
- *    back         embed  backward 1 backward 2 loss        once, from right to left
+ *    decode       embed  decode 1   decode 2   head        `rounds` times, from head to embed; or
+ *    backward     embed  backward 1 backward 2 loss        once, from right to left
  *    once         optimiser ...                            when all micro-batches are through
  *
- * A line may be divided. Then each step is the part of one of `ways` equal devices, which hold each
- * layer together. Steps, columns and edges are those of the whole line. The data from column to
- * column is complete at each of the devices. Pure. */
+ * A chain may be divided. Then each step is the part of one of `ways` equal devices, which hold
+ * each layer together. Steps, columns and edges are those of the whole chain. The data from column
+ * to column is complete at each of the devices. Pure. */
 #ifndef BOURSE_PLANNER_TEMPLATES_STEPS_H
 #define BOURSE_PLANNER_TEMPLATES_STEPS_H
 
@@ -57,15 +57,15 @@ struct step_part {
 
 enum { STEP_TOLD = 2 }; /* kinds of exchanges between the devices of a divided step */
 
-/* The phase says when a step of a line runs for each micro-batch. THERE is the first pass through
- * all columns. AROUND repeats the pass, and BACK is the way back. ONCE comes after all
- * micro-batches are back. */
-enum step_phase { STEP_THERE, STEP_AROUND, STEP_BACK, STEP_ONCE, STEP_PHASES };
+/* The phase says when a step of a chain runs for each micro-batch. FORWARD is the first pass
+ * through all columns. DECODE repeats the pass, and BACKWARD goes through the columns in reverse.
+ * ONCE comes after all micro-batches are back. */
+enum step_phase { STEP_FORWARD, STEP_DECODE, STEP_BACKWARD, STEP_ONCE, STEP_PHASES };
 
 struct step {
     char name[STEP_NAME_SIZE]; /* "prefill 2"; unique in the graph */
-    uint16_t column;           /* column in a line */
-    uint8_t phase;             /* enum step_phase, in a line */
+    uint16_t column;           /* column in a chain */
+    uint8_t phase;             /* enum step_phase, in a chain */
     struct step_part *parts;
     size_t part_count;
     int64_t weight_bytes; /* weights that all its operations need */
@@ -79,8 +79,9 @@ struct step {
      * Storage counts as neither. */
     int64_t brought_bytes, fetched_bytes;
     uint32_t first_set, set_count;
-    /* Exchanges between the devices of a layer, in a divided line, each repeated a number of times.
-     * An exchange is an all-reduce, or an all-gather to which each device brings its part. */
+    /* Exchanges between the devices of a layer, in a divided chain, each repeated a number of
+     * times. An exchange is an all-reduce, or an all-gather to which each device brings its
+     * part. */
     struct step_part told[STEP_TOLD];
     size_t told_count;
     uint32_t renewed_by; /* a later step that changes this step's weights; 0: none */
@@ -111,10 +112,10 @@ struct steps {
     /* Sums over parts of the batch go over links while later steps run, until a step needs the
      * sum. */
     bool sums_behind;
-    uint32_t column_count; /* columns of a line; 0: it is no line */
-    /* Name of the first column of a line; lives for ever. NULL means "embed". */
+    uint32_t column_count; /* columns of a chain; 0: it is no chain */
+    /* Name of the first column of a chain; lives for ever. NULL means "embed". */
     const char *first_column;
-    /* Rounds of the AROUND phase of a line. The steps of that phase stand for all rounds together;
+    /* Rounds of the DECODE phase of a chain. The steps of that phase stand for all rounds together;
      * 0 means that there is none. */
     int64_t rounds;
     int64_t round_bytes; /* bytes from the last column to the first, before each round */

@@ -200,19 +200,19 @@ enum steps_status template_create(const struct template *template, const int64_t
     return status != STEPS_OK ? status : template->make(values, ret_steps, ret_problem);
 }
 
-enum steps_status template_create_line(const struct template *template, const int64_t *values,
-                                       struct steps **ret_steps, struct problem *ret_problem)
+enum steps_status template_create_chain(const struct template *template, const int64_t *values,
+                                        struct steps **ret_steps, struct problem *ret_problem)
 {
     enum steps_status status = check_values(template, values, ret_problem);
-    return status != STEPS_OK ? status : template->make_line(values, ret_steps, ret_problem);
+    return status != STEPS_OK ? status : template->make_chain(values, ret_steps, ret_problem);
 }
 
 enum steps_status template_create_divided(const struct template *template, const int64_t *values,
-                                          int64_t ways, bool is_line, struct steps **ret_steps,
+                                          int64_t ways, bool is_chain, struct steps **ret_steps,
                                           struct problem *ret_problem)
 {
     enum steps_status status = check_values(template, values, ret_problem);
     return status != STEPS_OK
                ? status
-               : template->make_divided(values, ways, is_line, ret_steps, ret_problem);
+               : template->make_divided(values, ways, is_chain, ret_steps, ret_problem);
 }

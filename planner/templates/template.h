@@ -57,14 +57,14 @@ struct template
     /* Makes the steps from values in their ranges. */
     enum steps_status (*make)(const int64_t *values, struct steps **ret_steps,
                               struct problem *ret_problem);
-    /* Makes the same work as a line (steps.h). If the batch is a part of the work, the line is one
-     * micro-batch. NULL means that there is none. */
-    enum steps_status (*make_line)(const int64_t *values, struct steps **ret_steps,
-                                   struct problem *ret_problem);
+    /* Makes the same work as a chain (steps.h). If the batch is a part of the work, the chain is
+     * one micro-batch. NULL means that there is none. */
+    enum steps_status (*make_chain)(const int64_t *values, struct steps **ret_steps,
+                                    struct problem *ret_problem);
     /* Makes the share of one of `ways` devices (2 or more) that hold each layer together, for all
-     * of the work or for its line. CONFLICT means that the values do not allow this division. NULL
+     * of the work or for its chain. CONFLICT means that the values do not allow this division. NULL
      * means that the template is not divided. */
-    enum steps_status (*make_divided)(const int64_t *values, int64_t ways, bool is_line,
+    enum steps_status (*make_divided)(const int64_t *values, int64_t ways, bool is_chain,
                                       struct steps **ret_steps, struct problem *ret_problem);
 };
 
@@ -98,12 +98,12 @@ void template_write(const struct template *template, size_t index, int64_t value
  * (may be NULL) what is wrong. */
 enum steps_status template_create(const struct template *template, const int64_t *values,
                                   struct steps **ret_steps, struct problem *ret_problem);
-/* Creates the steps of its line; the template must have one. */
-enum steps_status template_create_line(const struct template *template, const int64_t *values,
-                                       struct steps **ret_steps, struct problem *ret_problem);
+/* Creates the steps of its chain; the template must have one. */
+enum steps_status template_create_chain(const struct template *template, const int64_t *values,
+                                        struct steps **ret_steps, struct problem *ret_problem);
 /* Creates the steps of one of `ways` devices; the template must allow division. */
 enum steps_status template_create_divided(const struct template *template, const int64_t *values,
-                                          int64_t ways, bool is_line, struct steps **ret_steps,
+                                          int64_t ways, bool is_chain, struct steps **ret_steps,
                                           struct problem *ret_problem);
 
 #endif

@@ -90,7 +90,7 @@ static uint128 weights_of(const struct train *train, const struct group *group)
 }
 
 /* Returns the bytes that the optimiser keeps beside the weights. */
-static uint128 kept_of(const struct train *train, const struct group *group)
+static uint128 held_of(const struct train *train, const struct group *group)
 {
     int64_t kept = train->states + (train->has_master ? 1 : 0);
     return making_times(making_bytes(group->parameters, DTYPE_FP32), kept);
@@ -102,7 +102,7 @@ static void add_group(struct train *train, const char *name, int64_t number, uin
     *group = (struct group){.name = name, .number = number, .parameters = size};
     group->first_set = making_set(train->making, weights_of(train, group)); /* gradients */
     (void)making_set(train->making, weights_of(train, group));
-    (void)making_set(train->making, kept_of(train, group));
+    (void)making_set(train->making, held_of(train, group));
 }
 
 static void add_groups(struct train *train)
@@ -137,7 +137,7 @@ static void reads(struct group *group, struct step *step)
     group->reads[group->reader_count++] = step;
 }
 
-/* Returns the column of a group in the line: that of its stage, the first, or the last. */
+/* Returns the column of a group in the chain: that of its stage, the first, or the last. */
 static int64_t column_of(const struct train *train, const struct group *group)
 {
     bool is_embed = group == &train->groups[train->stages];
@@ -187,7 +187,7 @@ static struct step *add_data(struct train *train)
     making_edge(making, last, embed, making_times((uint128)train->rows, TOKEN_BYTES));
     gives(embed_group(train), embed, weights_of(train, embed_group(train)));
     for (struct step *it = step; it <= embed; it++) {
-        making_place(making, it, 0, STEP_THERE);
+        making_place(making, it, 0, STEP_FORWARD);
     }
     return embed;
 }
@@ -201,7 +201,7 @@ static uint128 state_of(const struct train *train)
 
 /* Returns the bytes that a stage keeps for the backward pass: everything in its layers, or the
  * input of each layer. */
-static uint128 kept_for_back(const struct train *train, int64_t layers)
+static uint128 held_for_backward(const struct train *train, int64_t layers)
 {
     bool is_recomputed = train->values[RECOMPUTE] == MAKING_YES;
     return making_times(is_recomputed ? state_of(train)
@@ -218,9 +218,9 @@ static const struct step *add_forward(struct train *train, const struct step *be
         transformer_forward(making, step, &train->model, &train->span, layers, layers);
         need(train, step, &train->groups[i], 1, 1);
         reads(&train->groups[i], step);
-        step->held_bytes = making_narrow(making, kept_for_back(train, layers), "what is kept");
+        step->held_bytes = making_narrow(making, held_for_backward(train, layers), "what is kept");
         making_edge(making, before, step, state_of(train));
-        making_place(making, step, i + 1, STEP_THERE);
+        making_place(making, step, i + 1, STEP_FORWARD);
         train->forward[i] = step;
         before = step;
     }
@@ -258,7 +258,7 @@ static const struct step *add_loss(struct train *train, const struct step *befor
     need(train, step, group, 0, 2);
     reads(group, step);
     making_edge(making, before, step, state_of(train));
-    making_place(making, step, train->stages + 1, STEP_THERE);
+    making_place(making, step, train->stages + 1, STEP_FORWARD);
     /* The group of a tied table gets its weights from embed. */
     gives(group, step, making_times(weights_of(train, group), model->is_tied ? 1 : 2));
     return step;
@@ -305,9 +305,9 @@ static void add_backward(struct train *train, const struct step *before, const s
         step->working_bytes =
             making_narrow(making, (uint128)step->working_bytes + working, "working memory");
         need(train, step, group, 0, 2);
-        making_set_edge(making, train->forward[i], step, kept_for_back(train, layers), weights);
+        making_set_edge(making, train->forward[i], step, held_for_backward(train, layers), weights);
         making_edge(making, before, step, state_of(train));
-        making_place(making, step, i + 1, STEP_BACK);
+        making_place(making, step, i + 1, STEP_BACKWARD);
         gives(group, step, making_times(weights, 2));
         if (train->sums_behind) {
             add_all_reduce(train, group);
@@ -320,7 +320,7 @@ static void add_backward(struct train *train, const struct step *before, const s
     need(train, step, embed_group(train), 0, 1);
     making_edge(making, embed, step, making_times((uint128)train->rows, TOKEN_BYTES));
     making_edge(making, before, step, state_of(train));
-    making_place(making, step, 0, STEP_BACK);
+    making_place(making, step, 0, STEP_BACKWARD);
     gives(embed_group(train), step, weights_of(train, embed_group(train)));
     if (train->sums_behind) {
         add_all_reduce(train, embed_group(train));
@@ -368,13 +368,13 @@ static void add_optimiser(const struct train *train, struct group *group)
     update.shape.optimiser.master = is_adam && train->has_master ? 1 : 0;
     struct step *step = group_step(train, "optimiser", group);
     making_part(making, step, &update, 1, 0,
-                making_times(weights_of(train, group), 2) + kept_of(train, group));
+                making_times(weights_of(train, group), 2) + held_of(train, group));
     need(train, step, group, 0, 3);
     for (size_t i = 0; i < group->giver_count; i++) {
         making_set_edge(making, group->gives[i], step, 0, group->given[i]);
     }
     if (snapshot != NULL) {
-        making_set_edge(making, snapshot, step, 0, kept_of(train, group));
+        making_set_edge(making, snapshot, step, 0, held_of(train, group));
     }
     for (size_t i = 0; i < group->reader_count; i++) {
         making_renew(making, group->reads[i], step, weights_of(train, group));
@@ -427,16 +427,16 @@ static enum steps_status create_in(const int64_t *values, int64_t stages, bool s
     return making_end(&making, ret_steps);
 }
 
-/* A line has the most stages possible. Its sums run once, after all micro-batches. */
-static enum steps_status create_divided(const int64_t *values, int64_t ways, bool is_line,
+/* A chain has the most stages possible. Its sums run once, after all micro-batches. */
+static enum steps_status create_divided(const int64_t *values, int64_t ways, bool is_chain,
                                         struct steps **ret_steps, struct problem *ret_problem)
 {
     int64_t layers = values[TRANSFORMER_LAYERS];
     int64_t most = layers < TRANSFORMER_STAGES ? layers : TRANSFORMER_STAGES;
-    bool sums_behind = !is_line && values[OVERLAP] == MAKING_YES;
-    enum steps_status status = create_in(values, is_line ? most : values[STAGES], sums_behind, ways,
-                                         ret_steps, ret_problem);
-    if (status == STEPS_OK && !is_line) {
+    bool sums_behind = !is_chain && values[OVERLAP] == MAKING_YES;
+    enum steps_status status = create_in(values, is_chain ? most : values[STAGES], sums_behind,
+                                         ways, ret_steps, ret_problem);
+    if (status == STEPS_OK && !is_chain) {
         (*ret_steps)->column_count = 0;
     }
     return status;
@@ -448,8 +448,8 @@ static enum steps_status create(const int64_t *values, struct steps **ret_steps,
     return create_divided(values, 1, false, ret_steps, ret_problem);
 }
 
-static enum steps_status create_line(const int64_t *values, struct steps **ret_steps,
-                                     struct problem *ret_problem)
+static enum steps_status create_chain(const int64_t *values, struct steps **ret_steps,
+                                      struct problem *ret_problem)
 {
     return create_divided(values, 1, true, ret_steps, ret_problem);
 }
@@ -460,6 +460,6 @@ const struct template train_template = {
     .parameters = parameters,
     .presets = transformer_presets,
     .make = create,
-    .make_line = create_line,
+    .make_chain = create_chain,
     .make_divided = create_divided,
 };

@@ -109,8 +109,9 @@ struct operation transformer_embedding(const struct transformer *model, int64_t 
     return operation;
 }
 
-struct operation transformer_product(const struct transformer *model, int64_t m, int64_t n,
-                                     int64_t k)
+/* Returns a product with one of the model's matrices. */
+static struct operation model_product(const struct transformer *model, int64_t m, int64_t n,
+                                      int64_t k)
 {
     struct operation operation = making_product(model->dtype, m, n, k);
     operation.shape.product.weights = model->narrow;
@@ -121,7 +122,7 @@ struct operation transformer_last(const struct transformer *model, int64_t rows)
 {
     int64_t tokens = transformer_vocabulary(model);
     return model->is_tied ? making_product(model->dtype, rows, tokens, model->width)
-                          : transformer_product(model, rows, tokens, model->width);
+                          : model_product(model, rows, tokens, model->width);
 }
 
 struct operation transformer_tokenising(int64_t tokens)
@@ -148,16 +149,15 @@ static struct layer layer_of(const struct transformer *model, const struct trans
     int64_t up_wide = model->is_gated ? 2 * bent : bent;
     struct layer layer = {
         .norm = making_rows(OPERATION_RMSNORM, dtype, rows, model->width),
-        .inputs =
-            transformer_product(model, rows, heads_wide + 2 * kv * model->head_size, model->width),
+        .inputs = model_product(model, rows, heads_wide + 2 * kv * model->head_size, model->width),
         .rotary = operation_of(OPERATION_ROTARY, dtype),
         .append = operation_of(OPERATION_KV_APPEND, dtype),
         .attention = operation_of(OPERATION_ATTENTION, dtype),
-        .output = transformer_product(model, rows, model->width, heads_wide),
+        .output = model_product(model, rows, model->width, heads_wide),
         .residual = making_each(OPERATION_ADD, dtype, rows, model->width),
-        .up = transformer_product(model, rows, up_wide, model->width),
+        .up = model_product(model, rows, up_wide, model->width),
         .bend = making_each(model->is_gated ? OPERATION_SWIGLU : OPERATION_GELU, dtype, rows, bent),
-        .down = transformer_product(model, rows, model->width, bent),
+        .down = model_product(model, rows, model->width, bent),
     };
     layer.rotary.shape.rotary =
         (struct rotary_shape){.tokens = rows, .heads = heads + kv, .size = model->head_size};

@@ -70,10 +70,7 @@ uint128 transformer_activations(const struct transformer *model,
 int64_t transformer_layers_of(const struct transformer *model, int64_t parts, int64_t index);
 
 struct operation transformer_embedding(const struct transformer *model, int64_t tokens);
-/* Return a product with one of the model's matrices, and the last product, which gives a figure for
- * each token of the vocabulary. */
-struct operation transformer_product(const struct transformer *model, int64_t m, int64_t n,
-                                     int64_t k);
+/* Returns the last product, which gives a figure for each token of the vocabulary. */
 struct operation transformer_last(const struct transformer *model, int64_t rows);
 struct operation transformer_tokenising(int64_t tokens);
 

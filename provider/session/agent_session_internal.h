@@ -158,7 +158,6 @@ __attribute__((format(printf, 2, 3))) void session_note(struct agent_session *se
 
 /* Places the asks that do not stand yet. */
 void offers_place(struct agent_session *session, int64_t now_ns);
-void offers_cancel(struct agent_session *session, int64_t now_ns);
 /* Resumes the offers after a Welcome. An ask of the former connection keeps its place in the book
  * if it still stands. All other asks are placed anew. */
 void offers_resume(struct agent_session *session, int64_t now_ns);
@@ -207,11 +206,8 @@ int64_t work_next_deadline_ns(const struct agent_session *session);
 void work_act(struct agent_session *session, enum agent_action_type type, const struct work *work);
 /* Changes the state of a work; no other function does. */
 void work_move(struct agent_session *session, struct work *work, enum work_state to);
-void work_destroy(struct agent_session *session, struct work *work);
 /* Forgets a work whose result is accepted, and remembers its attempt against late duplicates. */
 void work_done(struct agent_session *session, struct work *work);
-/* Sends AGENT_LEASE_END when nothing runs, and frees the lease when every result is accepted. */
-void work_settle(struct agent_session *session, struct lease *lease);
 void work_lease_destroy(struct agent_session *session, struct lease *lease);
 
 /* results.c sends results in batches. */

@@ -97,7 +97,7 @@ static void cancel_order(struct agent_session *session, int64_t now_ns, struct o
     send_cancel(session, now_ns, ask);
 }
 
-void offers_cancel(struct agent_session *session, int64_t now_ns)
+static void cancel_orders(struct agent_session *session, int64_t now_ns)
 {
     for (size_t i = 0; i < session->ask_count; i++) {
         cancel_order(session, now_ns, &session->asks[i]);
@@ -381,7 +381,7 @@ void offers_resume(struct agent_session *session, int64_t now_ns)
 
 void offers_renew(struct agent_session *session, int64_t now_ns)
 {
-    offers_cancel(session, now_ns);
+    cancel_orders(session, now_ns);
     forget(session, &session->advertise);
     session->advertised = false;
     if (session_ready(session)) { /* otherwise the next Welcome does it */
@@ -454,7 +454,7 @@ enum agent_status agent_session_offer(struct agent_session *session, int64_t now
     for (size_t i = 0; i < ask_count; i++) {
         ask_copies[i].terms = asks[i];
     }
-    offers_cancel(session, now_ns);
+    cancel_orders(session, now_ns);
     offers_drop(session);
     session->devices = device_copies;
     session->device_count = device_count;

@@ -311,13 +311,64 @@ void work_give_back(struct agent_session *session, int64_t now_ns, struct lease 
     stop_work(session, now_ns, lease, OUTCOME_CANCELLED, cancel);
 }
 
+static void destroy_work(struct agent_session *session, struct work *work)
+{
+    if (session->config.can_store_again && work->names_files) {
+        work_act(session, AGENT_SETTLED, work);
+    }
+    session->work_in[work->state]--;
+    work->lease->active -= is_active(work->state);
+    take_work(work->lease, work);
+    list_remove(&work->link);
+    list_remove(&work->lane_link);
+    list_remove(&work->result_link);
+    work->lease->work_count--;
+    session->work_total--;
+    if (work->dispatch != NULL) {
+        bourse__v1__work__free_unpacked(work->dispatch, NULL);
+    }
+    free(work->result);
+    free(work);
+}
+
+void work_lease_destroy(struct agent_session *session, struct lease *lease)
+{
+    while (!list_empty(&lease->works)) {
+        destroy_work(session, LIST_ELEMENT(lease->works.next, struct work, link));
+    }
+    list_remove(&lease->link);
+    session->counts.leases--;
+    free(lease->buckets);
+    free(lease->lanes);
+    free(lease);
+}
+
+/* Sends AGENT_LEASE_END when nothing runs, and frees the lease when every result is accepted. */
+static void settle_lease(struct agent_session *session, struct lease *lease)
+{
+    if (!lease->over) {
+        return;
+    }
+    if (lease->active == 0 && !lease->ended) {
+        lease->ended = true;
+        if (!lease->refused) {
+            struct agent_action action = {.type = AGENT_LEASE_END,
+                                          .work = {.lease = lease->grant.lease}};
+            session_act(session, &action);
+        }
+    }
+    if (list_empty(&lease->works)) {
+        work_lease_destroy(session, lease);
+    }
+}
+
 void work_lease_over(struct agent_session *session, int64_t now_ns, struct lease *lease,
                      uint32_t outcome, bool cancel)
 {
     lease->over = true;
     lease->over_outcome = outcome;
     stop_work(session, now_ns, lease, outcome, cancel);
-    work_settle(session, lease);
+    settle_lease(session, lease);
 }
 
 static void tell_programs(struct agent_session *session, const struct lease *lease)
@@ -370,36 +421,6 @@ void work_lease_ended(struct agent_session *session, int64_t now_ns,
                        : end->reason == LEASE_END_PREEMPTED ? OUTCOME_PREEMPTED
                                                             : OUTCOME_CANCELLED;
     work_lease_over(session, now_ns, lease, outcome, true);
-}
-
-void work_lease_destroy(struct agent_session *session, struct lease *lease)
-{
-    while (!list_empty(&lease->works)) {
-        work_destroy(session, LIST_ELEMENT(lease->works.next, struct work, link));
-    }
-    list_remove(&lease->link);
-    session->counts.leases--;
-    free(lease->buckets);
-    free(lease->lanes);
-    free(lease);
-}
-
-void work_settle(struct agent_session *session, struct lease *lease)
-{
-    if (!lease->over) {
-        return;
-    }
-    if (lease->active == 0 && !lease->ended) {
-        lease->ended = true;
-        if (!lease->refused) {
-            struct agent_action action = {.type = AGENT_LEASE_END,
-                                          .work = {.lease = lease->grant.lease}};
-            session_act(session, &action);
-        }
-    }
-    if (list_empty(&lease->works)) {
-        work_lease_destroy(session, lease);
-    }
 }
 
 /* ---------------------------------------------------------------- dispatch and withdraw */
@@ -564,7 +585,7 @@ enum agent_status agent_session_finished(struct agent_session *session, int64_t 
     enum agent_status status = results_owe(session, now_ns, work, &result);
     if (status == AGENT_OK) {
         advance_lane(session, lease, lane);
-        work_settle(session, lease);
+        settle_lease(session, lease);
         results_flush(session, now_ns);
     }
     return status;
@@ -581,7 +602,7 @@ enum agent_status agent_session_stored(struct agent_session *session, int64_t no
     struct lease *lease = work->lease;
     enum agent_status status = results_stored(session, now_ns, work, is_stored, detail);
     if (status == AGENT_OK) {
-        work_settle(session, lease);
+        settle_lease(session, lease);
         results_flush(session, now_ns);
     }
     return status;
@@ -592,28 +613,8 @@ void work_done(struct agent_session *session, struct work *work)
     struct lease *lease = work->lease;
     lease->done[place_of(work->index, AGENT_REMEMBERED)] =
         (struct remembered){.index = work->index, .attempt = work->attempt};
-    work_destroy(session, work);
-    work_settle(session, lease);
-}
-
-void work_destroy(struct agent_session *session, struct work *work)
-{
-    if (session->config.can_store_again && work->names_files) {
-        work_act(session, AGENT_SETTLED, work);
-    }
-    session->work_in[work->state]--;
-    work->lease->active -= is_active(work->state);
-    take_work(work->lease, work);
-    list_remove(&work->link);
-    list_remove(&work->lane_link);
-    list_remove(&work->result_link);
-    work->lease->work_count--;
-    session->work_total--;
-    if (work->dispatch != NULL) {
-        bourse__v1__work__free_unpacked(work->dispatch, NULL);
-    }
-    free(work->result);
-    free(work);
+    destroy_work(session, work);
+    settle_lease(session, lease);
 }
 
 /* ---------------------------------------------------------------- time */

@@ -860,11 +860,3 @@ bool store_has_space(struct store *store, uint64_t bytes)
     pthread_mutex_unlock(&store->mutex);
     return has_space;
 }
-
-uint64_t store_size(struct store *store)
-{
-    pthread_mutex_lock(&store->mutex);
-    uint64_t bytes = store->bytes;
-    pthread_mutex_unlock(&store->mutex);
-    return bytes;
-}

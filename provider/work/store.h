@@ -119,7 +119,5 @@ void store_forget_lent(struct store *store);
 /* Returns true when `bytes` are free on the disk, if need be after removing files that nobody uses.
  * No file is removed in vain. */
 bool store_has_space(struct store *store, uint64_t bytes);
-/* Returns the bytes of files at hand. */
-uint64_t store_size(struct store *store);
 
 #endif

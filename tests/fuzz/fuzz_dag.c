@@ -2,6 +2,7 @@
  * resources and without, soundly, and no bound is beaten. */
 #include "formats/dag.h"
 #include "planner/schedule/portfolio.h"
+#include "tests/support/schedule_verify.h"
 
 #include <assert.h>
 #include <stddef.h>

@@ -79,8 +79,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         bool is_made = steps != NULL;
         steps_destroy(&steps);
-        if (is_made && template->make_line != NULL &&
-            template_create_line(template, values, &steps, &problem) == STEPS_OK) {
+        if (is_made && template->make_chain != NULL &&
+            template_create_chain(template, values, &steps, &problem) == STEPS_OK) {
             take(steps);
             steps_destroy(&steps);
         }

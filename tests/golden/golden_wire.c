@@ -14,6 +14,7 @@
 #include "protocol/results.h"
 #include "runtime/files.h"
 #include "runtime/market.h"
+#include "tests/support/results_path.h"
 
 #include <inttypes.h>
 #include <sodium.h>

@@ -118,9 +118,8 @@ START_TEST(orders_come_by_key_and_sequence)
         }
     }
     compare(pool, ladders, orders);
-    struct ladder_use use = ladder_pool_use(pool);
-    ck_assert_uint_eq(use.blocks, 0);
-    ck_assert_uint_eq(use.nodes, 0);
+    ck_assert_uint_eq(pool->blocks_used, 0);
+    ck_assert_uint_eq(pool->nodes_used, 0);
     ladder_pool_fini(pool);
 }
 END_TEST
@@ -137,7 +136,7 @@ START_TEST(as_many_blocks_as_orders)
             pool->orders[i].sequence = i;
             ladder_insert(pool, &ladder, i, (uint64_t)i * UINT64_C(0x9e3779b97f4a7c15));
         }
-        ck_assert_uint_eq(ladder_pool_use(pool).blocks, ORDERS);
+        ck_assert_uint_eq(pool->blocks_used, ORDERS);
         ck_assert(ladder_is_sound(pool, &ladder));
         for (uint32_t i = 0; i < ORDERS; i++) {
             ladder_remove(pool, &ladder, i);

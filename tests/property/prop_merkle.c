@@ -1,5 +1,5 @@
 /* The tree against RFC 6962 section 2.1 written down as it stands there: recursive, over all
- * leaves. Every inclusion and consistency proof of every tree up to MAX_SIZE leaves is the RFC's
+ * leaves. Every inclusion proof of every tree up to MAX_SIZE leaves is the RFC's
  * and verifies; changed ones do not. */
 #include <check.h>
 #include <stdint.h>
@@ -65,27 +65,6 @@ static size_t naive_path(size_t leaf, const struct hash32 *first, size_t count, 
         path[length] = naive_root(first + split, count - split);
     } else {
         length = naive_path(leaf - split, first + split, count - split, path);
-        path[length] = naive_root(first, split);
-    }
-    return length + 1;
-}
-
-static size_t naive_consistency(size_t older, const struct hash32 *first, size_t count, bool whole,
-                                struct hash32 *path)
-{
-    if (older == count) {
-        if (!whole) {
-            path[0] = naive_root(first, count);
-        }
-        return whole ? 0 : 1;
-    }
-    size_t split = largest_power_below(count);
-    size_t length;
-    if (older <= split) {
-        length = naive_consistency(older, first, split, whole, path);
-        path[length] = naive_root(first + split, count - split);
-    } else {
-        length = naive_consistency(older - split, first + split, count - split, false, path);
         path[length] = naive_root(first, split);
     }
     return length + 1;
@@ -160,45 +139,6 @@ START_TEST(inclusion_proofs_are_the_rfcs)
 }
 END_TEST
 
-static void check_consistency(struct merkle *tree, size_t older, struct random *dice)
-{
-    struct hash32 path[PATH_MAX_LENGTH + 1];
-    struct hash32 expected[PATH_MAX_LENGTH];
-    size_t length;
-    struct hash32 root = merkle_root(tree);
-    struct hash32 older_root = naive_root(leaves, older);
-    ck_assert(merkle_consistency(older, tree->size, read_node, tree, path, &length));
-    assert_same_path(path, length, expected,
-                     naive_consistency(older, leaves, tree->size, true, expected));
-    ck_assert(merkle_verify_consistency(older, tree->size, &older_root, &root, path, length));
-
-    struct hash32 wrong = older_root;
-    wrong.bytes[0] ^= 1;
-    ck_assert(!merkle_verify_consistency(older, tree->size, &wrong, &root, path, length));
-    ck_assert(!merkle_verify_consistency(older, tree->size, &older_root, &wrong, path, length));
-    path[length] = root;
-    ck_assert(!merkle_verify_consistency(older, tree->size, &older_root, &root, path, length + 1));
-    if (length > 0) {
-        ck_assert(
-            !merkle_verify_consistency(older, tree->size, &older_root, &root, path, length - 1));
-        path[random_below(dice, length)].bytes[random_below(dice, 32)] ^=
-            (uint8_t)(1 + random_below(dice, 255));
-        ck_assert(!merkle_verify_consistency(older, tree->size, &older_root, &root, path, length));
-    }
-}
-
-START_TEST(consistency_proofs_are_the_rfcs)
-{
-    struct random dice = random_seeded(9162);
-    for (size_t size = 1; size <= MAX_SIZE; size = size < 70 ? size + 1 : size + 23) {
-        struct merkle tree = tree_of(size);
-        for (size_t older = 1; older <= size; older++) {
-            check_consistency(&tree, older, &dice);
-        }
-    }
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("merkle");
@@ -206,7 +146,6 @@ int main(void)
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, roots_are_the_rfcs);
     tcase_add_test(tests, inclusion_proofs_are_the_rfcs);
-    tcase_add_test(tests, consistency_proofs_are_the_rfcs);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
 }

@@ -48,12 +48,12 @@ static enum steps_status make_random(const int64_t *values, struct steps **ret_s
     struct random dice = random_seeded((uint64_t)values[1]);
     int64_t batch = values[0];
     size_t count = 1 + (size_t)random_below(&dice, STEPS);
-    bool is_line = random_below(&dice, 2) == 0; /* which is what pipelines are good at */
+    bool is_chain = random_below(&dice, 2) == 0; /* which is what pipelines are good at */
     struct steps *steps = sample_steps(count);
     (void)ret_problem;
     for (uint32_t s = 0; s < count; s++) {
-        int64_t of_item = is_line + (int64_t)random_below(&dice, 4);
-        int64_t fixed = is_line ? 0 : 1 + (int64_t)random_below(&dice, 3);
+        int64_t of_item = is_chain + (int64_t)random_below(&dice, 4);
+        int64_t fixed = is_chain ? 0 : 1 + (int64_t)random_below(&dice, 3);
         bool is_bf16 = random_below(&dice, 3) == 0;
         int64_t units = fixed + batch * of_item;
         sample_units(steps, s, is_bf16 ? 0 : units, is_bf16 ? units : 0);
@@ -63,7 +63,7 @@ static enum steps_status make_random(const int64_t *values, struct steps **ret_s
         steps->steps[s].working_bytes = 20000000;
         steps->steps[s].passes = 1 + (int64_t)random_below(&dice, 3);
         for (uint32_t from = 0; from < s; from++) {
-            if (is_line ? from + 1 == s : random_below(&dice, 3) == 0) {
+            if (is_chain ? from + 1 == s : random_below(&dice, 3) == 0) {
                 sample_edge(steps, from, s, batch * 10000000 * (int64_t)random_below(&dice, 5));
                 struct step_edge *edge = &steps->edges[steps->edge_count - 1];
                 edge->set_bytes = random_below(&dice, 2) == 0 ? edge->bytes / 2 : 0;
@@ -76,7 +76,8 @@ static enum steps_status make_random(const int64_t *values, struct steps **ret_s
 
 /* A line of a few columns: there, and around some rounds or back, and once. Work grows with the
  * batch, but for what is done once. */
-static enum steps_status make_line_as(const int64_t *values, bool is_line, struct steps **ret_steps)
+static enum steps_status make_line_as(const int64_t *values, bool is_chain,
+                                      struct steps **ret_steps)
 {
     struct random dice = random_seeded((uint64_t)values[1]);
     int64_t batch = values[0];
@@ -97,10 +98,10 @@ static enum steps_status make_line_as(const int64_t *values, bool is_line, struc
         steps->steps[s].held_bytes = phase == 0 ? batch * 10000000 : 0;
         steps->steps[s].working_bytes = 1000000;
         steps->steps[s].column = (uint16_t)column;
-        steps->steps[s].phase = (uint8_t)(phase == 0   ? STEP_THERE
+        steps->steps[s].phase = (uint8_t)(phase == 0   ? STEP_FORWARD
                                           : phase == 2 ? STEP_ONCE
-                                          : is_ring    ? STEP_AROUND
-                                                       : STEP_BACK);
+                                          : is_ring    ? STEP_DECODE
+                                                       : STEP_BACKWARD);
     }
     for (uint32_t c = 0; c < columns; c++) {
         uint32_t second = is_ring ? columns + c : 2 * columns - 1 - c; /* of the same column */
@@ -118,7 +119,7 @@ static enum steps_status make_line_as(const int64_t *values, bool is_line, struc
             sample_edge(steps, second, 2 * columns + c, 0);
         }
     }
-    steps->column_count = is_line ? columns : 0;
+    steps->column_count = is_chain ? columns : 0;
     steps->rounds = is_ring ? rounds : 0;
     steps->round_bytes = is_ring ? batch * 4 : 0;
     *ret_steps = steps;
@@ -151,7 +152,7 @@ static const struct template line_template = {.name = "line",
                                               .meaning = "a random line",
                                               .parameters = parameters,
                                               .make = make_coarse,
-                                              .make_line = make_fine};
+                                              .make_chain = make_fine};
 
 static double one_of(struct random *dice, const double *values, size_t count)
 {

@@ -62,8 +62,8 @@ static enum steps_status make(const int64_t *values, struct steps **ret_steps,
         sample_units(steps, c, batch * drawn.units[c], 0);
         sample_units(steps, second, times * batch * drawn.units[c], 0);
         steps->steps[c].held_bytes = batch * drawn.held[c];
-        place(steps, c, c, STEP_THERE);
-        place(steps, second, c, drawn.has_back ? STEP_BACK : STEP_AROUND);
+        place(steps, c, c, STEP_FORWARD);
+        place(steps, second, c, drawn.has_back ? STEP_BACKWARD : STEP_DECODE);
         if (drawn.has_back || c + 1 < count) {
             sample_edge(steps, c, second, batch * drawn.held[c]);
         }
@@ -79,8 +79,8 @@ static enum steps_status make(const int64_t *values, struct steps **ret_steps,
     return STEPS_OK;
 }
 
-static enum steps_status make_line(const int64_t *values, struct steps **ret_steps,
-                                   struct problem *ret_problem)
+static enum steps_status make_chain(const int64_t *values, struct steps **ret_steps,
+                                    struct problem *ret_problem)
 {
     enum steps_status status = make(values, ret_steps, ret_problem);
     (*ret_steps)->column_count = drawn.columns;
@@ -90,7 +90,7 @@ static enum steps_status make_line(const int64_t *values, struct steps **ret_ste
 }
 
 static const struct template sample = {
-    .name = "sample", .parameters = parameters, .make = make, .make_line = make_line};
+    .name = "sample", .parameters = parameters, .make = make, .make_chain = make_chain};
 
 static void draw(struct random *dice)
 {

@@ -81,7 +81,7 @@ static void check_line(const struct template *template, const int64_t *values,
 {
     struct steps *made = NULL;
     struct problem problem = {""};
-    enum steps_status status = template_create_line(template, values, &made, &problem);
+    enum steps_status status = template_create_chain(template, values, &made, &problem);
     if (status != STEPS_OK) { /* parts that round up do not fit where the whole just did */
         ck_assert_int_eq(status, STEPS_OVERFLOW);
         return;
@@ -93,7 +93,7 @@ static void check_line(const struct template *template, const int64_t *values,
     for (size_t i = 0; i < line->step_count; i++) {
         ck_assert_uint_lt(line->steps[i].column, line->column_count);
         ck_assert_uint_lt(line->steps[i].phase, STEP_PHASES);
-        ck_assert(line->steps[i].phase != STEP_AROUND || line->rounds >= 1);
+        ck_assert(line->steps[i].phase != STEP_DECODE || line->rounds >= 1);
     }
     ck_assert_double_eq_tol(template_flops(line, NULL, OPERATION_KINDS),
                             template_flops(steps, NULL, OPERATION_KINDS),
@@ -102,12 +102,12 @@ static void check_line(const struct template *template, const int64_t *values,
 
 /* All parts together do no less than the whole, and hold no less of it; or it is refused, where
  * something is no multiple. */
-static void check_divided(const struct template *template, const int64_t *values, bool is_line)
+static void check_divided(const struct template *template, const int64_t *values, bool is_chain)
 {
     struct problem problem = {""};
     struct steps *made = NULL;
-    enum steps_status whole_status = is_line
-                                         ? template_create_line(template, values, &made, &problem)
+    enum steps_status whole_status = is_chain
+                                         ? template_create_chain(template, values, &made, &problem)
                                          : template_create(template, values, &made, &problem);
     if (whole_status != STEPS_OK) {
         return;
@@ -116,7 +116,7 @@ static void check_divided(const struct template *template, const int64_t *values
     for (int64_t ways = 2; ways <= 8; ways *= 2) {
         struct steps *part = NULL;
         enum steps_status status =
-            template_create_divided(template, values, ways, is_line, &part, &problem);
+            template_create_divided(template, values, ways, is_chain, &part, &problem);
         if (status != STEPS_OK) {
             ck_assert(status == STEPS_CONFLICT || status == STEPS_OVERFLOW);
             continue;
@@ -167,7 +167,7 @@ START_TEST(any_values_give_steps_or_a_refusal)
         }
         made++;
         check_steps(steps);
-        if (template->make_line != NULL) {
+        if (template->make_chain != NULL) {
             check_line(template, values, steps);
         }
         if (template->make_divided != NULL) {

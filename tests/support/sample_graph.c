@@ -1,5 +1,7 @@
 #include "tests/support/sample_graph.h"
 
+#include "tests/support/schedule_verify.h"
+
 #include <check.h>
 #include <stdlib.h>
 

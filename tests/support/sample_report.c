@@ -64,19 +64,19 @@ struct report *sample_small(void)
 struct report *sample_planned(void)
 {
     struct report *report = sample_small();
-    static const struct deal_part part = {.subtasks = 4, .slots = 1};
-    static const struct deal_device devices[] = {{.slots = 1, .parts = 1},
-                                                 {.slots = 2, .parts = 1}};
+    static const struct list_schedule_part part = {.subtasks = 4, .slots = 1};
+    static const struct list_schedule_device devices[] = {{.slots = 1, .parts = 1},
+                                                          {.slots = 2, .parts = 1}};
     int64_t takes_ns[4];
     for (size_t i = 0; i < 4; i++) {
         takes_ns[i] = report->expect_ns;
     }
-    const struct deal_input input = {.parts = &part,
-                                     .part_count = 1,
-                                     .takes_ns = takes_ns,
-                                     .devices = devices,
-                                     .device_count = 2};
-    const bool is_made = deal_make(&input, &report->plan) == DEAL_OK;
+    const struct list_schedule_input input = {.parts = &part,
+                                              .part_count = 1,
+                                              .takes_ns = takes_ns,
+                                              .devices = devices,
+                                              .device_count = 2};
+    const bool is_made = list_schedule_make(&input, &report->plan) == LIST_SCHEDULE_OK;
     assert(is_made);
     report->planned_ns = report->plan->makespan_ns;
     return report;

@@ -32,7 +32,7 @@ struct steps *template_steps(const char *name, const char *const *settings)
     return steps;
 }
 
-struct steps *template_line(const char *name, const char *const *settings, int64_t ways)
+struct steps *template_chain(const char *name, const char *const *settings, int64_t ways)
 {
     const struct template *template = template_named(name);
     int64_t values[TEMPLATE_PARAMETERS];
@@ -42,7 +42,7 @@ struct steps *template_line(const char *name, const char *const *settings, int64
     set_all(template, settings, values);
     enum steps_status status =
         ways > 1 ? template_create_divided(template, values, ways, true, &steps, &problem)
-                 : template_create_line(template, values, &steps, &problem);
+                 : template_create_chain(template, values, &steps, &problem);
     ck_assert_msg(status == STEPS_OK, "%s", problem.text);
     return steps;
 }

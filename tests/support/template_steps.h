@@ -8,7 +8,7 @@
  * where they are refused. */
 struct steps *template_steps(const char *name, const char *const *settings);
 /* The same of its line, and of what one of `ways` devices does of that, if above 1. */
-struct steps *template_line(const char *name, const char *const *settings, int64_t ways);
+struct steps *template_chain(const char *name, const char *const *settings, int64_t ways);
 /* The same, refused: what is said is written into `ret_problem`. */
 enum steps_status template_refusal(const char *name, const char *const *settings,
                                    struct problem *ret_problem);

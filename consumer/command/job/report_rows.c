@@ -434,7 +434,7 @@ static const char *gap_text(double gap, char ret_text[CELL])
 
 void report_add_bound(struct grid *table, const struct report *report)
 {
-    const struct deal *plan = report->plan;
+    const struct list_schedule *plan = report->plan;
     if (plan == NULL) {
         return;
     }
@@ -513,7 +513,7 @@ static json_t *json_measured(const struct rows *rows, uint32_t index)
 
 static json_t *json_planned_row(const struct rows *rows, uint32_t index)
 {
-    const struct deal_run *run = &rows->report->plan->runs[index];
+    const struct list_schedule_run *run = &rows->report->plan->runs[index];
     json_t *value =
         json_pack("{s:i, s:i, s:i, s:f, s:f, s:b, s:o}", "subtask", (int)index, "device",
                   (int)run->device, "lane", (int)run->lane, "start_s", seconds_of(run->start_ns),
@@ -524,11 +524,11 @@ static json_t *json_planned_row(const struct rows *rows, uint32_t index)
 }
 
 /* The offered places have no names, because the manifest does not name them. */
-static json_t *json_places(const struct deal *plan)
+static json_t *json_places(const struct list_schedule *plan)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < plan->device_count; i++) {
-        const struct deal_use *use = &plan->uses[i];
+        const struct list_schedule_use *use = &plan->uses[i];
         const double possible_ns = (double)plan->makespan_ns * use->lanes;
         (void)json_array_append_new(
             list, json_pack("{s:i, s:i, s:f, s:f}", "subtasks", (int)use->subtasks, "lanes",
@@ -541,7 +541,7 @@ static json_t *json_places(const struct deal *plan)
 static void add_planned(json_t *planned, const struct rows *rows)
 {
     const struct report *report = rows->report;
-    const struct deal *plan = report->plan;
+    const struct list_schedule *plan = report->plan;
     json_t *schedule = json_array();
     for (uint32_t i = 0; i < rows->count && i < plan->subtasks && i < SCHEDULE_MOST; i++) {
         (void)json_array_append_new(schedule, json_planned_row(rows, i));
@@ -565,7 +565,7 @@ void report_add_json(json_t *value, json_t *planned, const struct report *report
     if (!rows_init(report, tasks, &rows)) {
         return;
     }
-    const struct deal *plan = report->plan;
+    const struct list_schedule *plan = report->plan;
     json_t *schedule = json_array();
     for (uint32_t i = 0; i < rows.count && i < SCHEDULE_MOST; i++) {
         (void)json_array_append_new(schedule, json_measured(&rows, i));

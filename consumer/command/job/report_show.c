@@ -118,7 +118,7 @@ static void print_head(const struct report *report)
 /* Adds the planned and the real use of lanes. */
 static void add_use(struct grid *table, const struct report *report, bool is_whole)
 {
-    const struct deal *plan = report->plan;
+    const struct list_schedule *plan = report->plan;
     char off[OFF_SIZE];
     char share[CELL];
     char measured[CELL];
@@ -127,7 +127,7 @@ static void add_use(struct grid *table, const struct report *report, bool is_who
     grid_add(table, busy);
     const char *lanes[] = {"lanes", cell_count(plan->lanes), cell_count(report->total.lanes), ""};
     grid_add(table, lanes);
-    const char *use[] = {"share", share_text(deal_share_ppm(plan), share),
+    const char *use[] = {"share", share_text(list_schedule_share_ppm(plan), share),
                          share_text(report->total.share_ppm, measured), ""};
     grid_add(table, use);
 }
@@ -428,11 +428,11 @@ static json_t *json_timeline(const struct report *report)
  * place, the cheapest first. */
 static json_t *json_plan_timeline(const struct report *report)
 {
-    const struct deal *plan = report->plan;
+    const struct list_schedule *plan = report->plan;
     const int64_t begin_ns = report->wait_ns > 0 ? report->wait_ns : 0;
     json_t *list = json_array();
     for (uint32_t i = 0; i < plan->subtasks && i < TIMELINE_MOST; i++) {
-        const struct deal_run *run = &plan->runs[i];
+        const struct list_schedule_run *run = &plan->runs[i];
         (void)json_array_append_new(
             list,
             json_bar(i, run->device, run->lane, begin_ns + run->start_ns, begin_ns + run->end_ns));
@@ -442,13 +442,13 @@ static json_t *json_plan_timeline(const struct report *report)
 
 static void add_plan(json_t *value, const struct report *report)
 {
-    const struct deal *plan = report->plan;
+    const struct list_schedule *plan = report->plan;
     const struct report_sum *total = &report->total;
     (void)json_object_update_new(
         value, json_pack("{s:i, s:i, s:I, s:I, s:I, s:o, s:I, s:o}", "lanes", (int)plan->lanes,
                          "measured_lanes", (int)total->lanes, "busy_ns", (json_int_t)plan->busy_ns,
                          "measured_busy_ns", (json_int_t)total->busy_ns, "share_ppm",
-                         (json_int_t)deal_share_ppm(plan), "measured_share_ppm",
+                         (json_int_t)list_schedule_share_ppm(plan), "measured_share_ppm",
                          json_known(total->share_ppm), "lower_bound_ns", (json_int_t)plan->bound_ns,
                          "timeline", json_plan_timeline(report)));
 }

@@ -125,23 +125,25 @@ struct child child_self(void)
 
 /* ---------------------------------------------------------------- watching, stopping */
 
-bool child_open(const char *name, pid_t pid, uint64_t started, struct child *ret_child)
+static bool is_running(const struct child *child)
+{
+    struct pollfd wait = {.fd = child->fd, .events = POLLIN};
+    return child->fd >= 0 && poll(&wait, 1, 0) == 0;
+}
+
+/* Opens a running process with that number and start time. Returns false when the process is
+ * gone. */
+static bool open_child(const char *name, pid_t pid, uint64_t started, struct child *ret_child)
 {
     *ret_child = (struct child){.pid = pid, .started = started, .fd = -1};
     (void)snprintf(ret_child->name, sizeof ret_child->name, "%s", name);
     ret_child->fd = pid > 1 ? open_pid(pid) : -1;
     /* The descriptor is opened before the time is read: if both fit, it is the right process. */
-    if (ret_child->fd < 0 || start_time(pid) != started || !child_running(ret_child)) {
+    if (ret_child->fd < 0 || start_time(pid) != started || !is_running(ret_child)) {
         child_close(ret_child);
         return false;
     }
     return true;
-}
-
-bool child_running(const struct child *child)
-{
-    struct pollfd wait = {.fd = child->fd, .events = POLLIN};
-    return child->fd >= 0 && poll(&wait, 1, 0) == 0;
 }
 
 static bool wait_gone(const struct child *child, int timeout_ms)
@@ -158,7 +160,7 @@ bool child_stop(struct child *child, int timeout_ms)
     if (child->fd < 0) {
         return true;
     }
-    bool gone = !child_running(child);
+    bool gone = !is_running(child);
     if (!gone) {
         (void)syscall(SYS_pidfd_send_signal, child->fd, SIGTERM, NULL, 0);
         gone = wait_gone(child, timeout_ms);
@@ -235,7 +237,7 @@ bool child_list_read(const char *folder, struct child ret_children[CHILDREN_MAX]
         long pid = 0;
         uint64_t started = 0;
         if (sscanf(line, "%15s %ld %" SCNu64, name, &pid, &started) == 3 &&
-            child_open(name, (pid_t)pid, started, &ret_children[*ret_count])) {
+            open_child(name, (pid_t)pid, started, &ret_children[*ret_count])) {
             (*ret_count)++;
         }
     }

@@ -25,10 +25,6 @@ struct child {
  * program is told to end when this process dies. */
 bool child_start(const char *name, const char *program, char *const *arguments, const char *log,
                  bool tied, struct child *ret_child, struct problem *ret_problem);
-/* Opens a running process with that number and start time. Returns false when the process is
- * gone. */
-bool child_open(const char *name, pid_t pid, uint64_t started, struct child *ret_child);
-bool child_running(const struct child *child);
 /* Asks the process to end, waits at most `timeout_ms`, then kills it. Returns true when it is
  * gone. */
 bool child_stop(struct child *child, int timeout_ms);

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "planner/picture/picture_deal.h"
+#include "planner/picture/picture_list_schedule.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -54,7 +54,7 @@ static size_t part_of(const struct bourse_job *job, uint32_t index)
 /* ---------------------------------------------------------------- names and figures */
 
 /* Writes "box/cpu", or the price of a place without a name. */
-static void write_place(const struct offered_place *place, char ret_text[CELL])
+static void write_place(const struct supply_place *place, char ret_text[CELL])
 {
     if (place->label[0] != '\0') {
         (void)snprintf(ret_text, CELL, "%s%.80s", place->is_simulated ? "SIM " : "",
@@ -88,19 +88,19 @@ static enum source said_source(const struct planned *planned, uint32_t index)
 
 static struct history_figure figure_of(const struct planned *planned, uint32_t index)
 {
-    const struct offered *offered = planned->plan->offered;
-    const uint32_t device = planned->plan->deal->runs[index].device;
-    return offered_figure(planned->job, offered, offered->places[device].slots.of_class,
-                          part_of(planned->job, index), index);
+    const struct supply *supply = planned->plan->supply;
+    const uint32_t device = planned->plan->schedule->runs[index].device;
+    return supply_figure(planned->job, supply, supply->places[device].slots.of_class,
+                         part_of(planned->job, index), index);
 }
 
 /* `ret_samples` counts the measured samples. */
 static enum source source_of(const struct planned *planned, uint32_t index, uint64_t *ret_samples)
 {
-    const struct offered *offered = planned->plan->offered;
+    const struct supply *supply = planned->plan->supply;
     const size_t part = part_of(planned->job, index);
     const uint64_t here = figure_of(planned, index).samples;
-    const uint64_t all = offered_figure(planned->job, offered, 0, part, index).samples;
+    const uint64_t all = supply_figure(planned->job, supply, 0, part, index).samples;
     *ret_samples = here > 0 ? here : all;
     return here > 0 ? SOURCE_MEASURED : all > 0 ? SOURCE_ELSEWHERE : said_source(planned, index);
 }
@@ -125,7 +125,7 @@ static void write_source(const struct planned *planned, uint32_t index, char ret
 static void count_sources(const struct planned *planned, uint32_t ret_counts[SOURCES])
 {
     memset(ret_counts, 0, SOURCES * sizeof *ret_counts);
-    for (uint32_t i = 0; i < planned->plan->deal->subtasks; i++) {
+    for (uint32_t i = 0; i < planned->plan->schedule->subtasks; i++) {
         uint64_t samples = 0;
         ret_counts[source_of(planned, i, &samples)]++;
     }
@@ -147,25 +147,25 @@ static const char *whole_source(const struct planned *planned)
  * from the catalogue. */
 static struct figure energy_of(const struct planned *planned, size_t number, int64_t slot_ns)
 {
-    struct figure energy = offered_power(&planned->plan->offered->places[number]);
+    struct figure energy = supply_power(&planned->plan->supply->places[number]);
     energy.value *= (double)slot_ns / NS_PER_S;
     return energy;
 }
 
 static int64_t slot_ns_of(const struct planned *planned, uint32_t index)
 {
-    const struct deal_run *run = &planned->plan->deal->runs[index];
+    const struct list_schedule_run *run = &planned->plan->schedule->runs[index];
     return (run->end_ns - run->start_ns) * planned->job->parts[part_of(planned->job, index)].slots;
 }
 
 /* The sum is unknown when any used place is unknown. */
 static struct figure whole_energy(const struct planned *planned)
 {
-    const struct deal *deal = planned->plan->deal;
+    const struct list_schedule *schedule = planned->plan->schedule;
     struct figure sum = {.source = FIGURE_DECLARED};
-    for (size_t i = 0; i < deal->device_count; i++) {
-        const struct figure energy = energy_of(planned, i, deal->uses[i].slot_ns);
-        if (deal->uses[i].subtasks > 0) {
+    for (size_t i = 0; i < schedule->device_count; i++) {
+        const struct figure energy = energy_of(planned, i, schedule->uses[i].slot_ns);
+        if (schedule->uses[i].subtasks > 0) {
             sum.source = energy.source == FIGURE_UNKNOWN ? FIGURE_UNKNOWN : sum.source;
             sum.value += energy.value;
             sum.unverified = sum.unverified || energy.unverified;
@@ -182,14 +182,14 @@ static json_t *json_energy(const struct figure *energy)
 /* Divides each place's cost among its subtasks exactly. Returns false when memory is short. */
 static bool share_costs(struct planned *planned)
 {
-    const struct deal *deal = planned->plan->deal;
-    int64_t *slot_ns = calloc(deal->device_count, sizeof *slot_ns); /* of earlier subtasks */
-    int64_t *shared = calloc(deal->device_count, sizeof *shared);
-    planned->costs = calloc(deal->subtasks, sizeof *planned->costs);
+    const struct list_schedule *schedule = planned->plan->schedule;
+    int64_t *slot_ns = calloc(schedule->device_count, sizeof *slot_ns); /* of earlier subtasks */
+    int64_t *shared = calloc(schedule->device_count, sizeof *shared);
+    planned->costs = calloc(schedule->subtasks, sizeof *planned->costs);
     const bool has_room = slot_ns != NULL && shared != NULL && planned->costs != NULL;
-    for (uint32_t i = 0; has_room && i < deal->subtasks; i++) {
-        const struct deal_run *run = &deal->runs[i];
-        const struct offered_place *place = &planned->plan->offered->places[run->device];
+    for (uint32_t i = 0; has_room && i < schedule->subtasks; i++) {
+        const struct list_schedule_run *run = &schedule->runs[i];
+        const struct supply_place *place = &planned->plan->supply->places[run->device];
         int64_t cost_micro = 0;
         slot_ns[run->device] += slot_ns_of(planned, i);
         const bool fits = checked_muldiv_ceil(slot_ns[run->device], place->slots.price_micro,
@@ -207,14 +207,14 @@ static bool share_costs(struct planned *planned)
  * Files between subtasks have no known size. */
 static uint64_t bytes_to(const struct planned *planned, size_t place)
 {
-    const struct deal *deal = planned->plan->deal;
+    const struct list_schedule *schedule = planned->plan->schedule;
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < deal->subtasks; i++) {
-        if (deal->runs[i].device == place) {
+    for (uint32_t i = 0; i < schedule->subtasks; i++) {
+        if (schedule->runs[i].device == place) {
             bytes += (uint64_t)manifest_own_bytes(planned->plan->manifest, i);
         }
     }
-    return deal->uses[place].subtasks == 0
+    return schedule->uses[place].subtasks == 0
                ? 0
                : bytes + (uint64_t)manifest_shared_bytes(planned->plan->manifest);
 }
@@ -222,15 +222,15 @@ static uint64_t bytes_to(const struct planned *planned, size_t place)
 static bool hands_on(const struct planned *planned)
 {
     bool hands = false;
-    for (uint32_t i = 0; i < planned->plan->deal->subtasks && !hands; i++) {
+    for (uint32_t i = 0; i < planned->plan->schedule->subtasks && !hands; i++) {
         hands = manifest_takes_files(planned->plan->manifest, i);
     }
     return hands;
 }
 
-static double gap_of(const struct deal *deal)
+static double gap_of(const struct list_schedule *schedule)
 {
-    return (double)deal->makespan_ns / (double)deal->bound_ns - 1;
+    return (double)schedule->makespan_ns / (double)schedule->bound_ns - 1;
 }
 
 /* ---------------------------------------------------------------- drawing */
@@ -253,7 +253,7 @@ static void drawing_fini(struct drawing *drawing)
 
 static bool name_subtasks(const struct planned *planned, struct drawing *drawing)
 {
-    const uint32_t count = planned->plan->deal->subtasks;
+    const uint32_t count = planned->plan->schedule->subtasks;
     if (job_plan_name(planned->plan, 0) == NULL) {
         return true; /* the subtasks have numbers */
     }
@@ -269,35 +269,35 @@ static bool name_subtasks(const struct planned *planned, struct drawing *drawing
 static bool draw(const struct planned *planned, struct drawing *drawing)
 {
     const struct job_plan *plan = planned->plan;
-    const struct deal *deal = plan->deal;
+    const struct list_schedule *schedule = plan->schedule;
     struct picture *picture = &drawing->picture;
     *picture = (struct picture){.title = drawing->title,
                                 .line = drawing->line,
                                 .note = "Planned: nothing has run. Times are estimates.",
                                 .words = &words,
-                                .until = deal->makespan_ns,
-                                .span = deal->makespan_ns,
+                                .until = schedule->makespan_ns,
+                                .span = schedule->makespan_ns,
                                 .expected = -1,
-                                .group_count = deal->device_count,
-                                .bar_count = deal->subtasks};
+                                .group_count = schedule->device_count,
+                                .bar_count = schedule->subtasks};
     picture->groups = calloc(picture->group_count, sizeof *picture->groups);
     picture->bars = calloc(picture->bar_count, sizeof *picture->bars);
     if (picture->groups == NULL || picture->bars == NULL || !name_subtasks(planned, drawing)) {
         return false;
     }
-    for (size_t i = 0; i < deal->device_count; i++) {
-        picture->groups[i].lanes = deal->uses[i].lanes;
-        picture->groups[i].is_simulated = plan->offered->places[i].is_simulated;
+    for (size_t i = 0; i < schedule->device_count; i++) {
+        picture->groups[i].lanes = schedule->uses[i].lanes;
+        picture->groups[i].is_simulated = plan->supply->places[i].is_simulated;
         char label[CELL];
-        write_place(&plan->offered->places[i], label);
+        write_place(&plan->supply->places[i], label);
         (void)snprintf(picture->groups[i].label, sizeof picture->groups[i].label, "%s", label);
     }
-    picture_deal(deal, 0, 0, picture->bars);
+    picture_list_schedule(schedule, 0, 0, picture->bars);
     (void)snprintf(drawing->title, sizeof drawing->title, "%.200s", planned->offer.summary.name);
     (void)snprintf(drawing->line, sizeof drawing->line,
                    "%" PRIu32 " subtasks on %" PRIu32 " lanes: %s, %s credits; none is below %s",
-                   deal->subtasks, deal->lanes, cell_duration_ns(deal->makespan_ns),
-                   cell_money(deal->cost_micro), cell_duration_ns(deal->bound_ns));
+                   schedule->subtasks, schedule->lanes, cell_duration_ns(schedule->makespan_ns),
+                   cell_money(schedule->cost_micro), cell_duration_ns(schedule->bound_ns));
     return true;
 }
 
@@ -325,7 +325,7 @@ static void say_others(size_t count, const char *what)
 
 static void add_subtask(const struct planned *planned, struct grid *table, uint32_t index)
 {
-    const struct deal_run *run = &planned->plan->deal->runs[index];
+    const struct list_schedule_run *run = &planned->plan->schedule->runs[index];
     const int64_t bytes = manifest_own_bytes(planned->plan->manifest, index);
     const bool takes = manifest_takes_files(planned->plan->manifest, index);
     char name[CELL];
@@ -333,7 +333,7 @@ static void add_subtask(const struct planned *planned, struct grid *table, uint3
     char source[CELL];
     const struct figure energy = energy_of(planned, run->device, slot_ns_of(planned, index));
     write_subtask(planned, index, name);
-    write_place(&planned->plan->offered->places[run->device], place);
+    write_place(&planned->plan->supply->places[run->device], place);
     write_source(planned, index, source);
     const char *cells[] = {name,
                            place,
@@ -353,15 +353,15 @@ static void show_subtasks(const struct planned *planned)
 {
     static const char *const titles[] = {"SUBTASK", "DEVICE", "START", "TIME",
                                          "IN",      "ENERGY", "PRICE", "TIME IS"};
-    const struct deal *deal = planned->plan->deal;
-    const uint32_t shown = deal->subtasks <= ROWS_SHOWN ? deal->subtasks : ROWS_SHOWN;
+    const struct list_schedule *schedule = planned->plan->schedule;
+    const uint32_t shown = schedule->subtasks <= ROWS_SHOWN ? schedule->subtasks : ROWS_SHOWN;
     struct grid table = grid_of(8, titles, "llrrrrrl");
     for (uint32_t i = 0; i < shown; i++) {
         add_subtask(planned, &table, i);
     }
     grid_print(&table, stdout, planned->invocation->color);
     grid_fini(&table);
-    say_others(deal->subtasks - shown, "subtask");
+    say_others(schedule->subtasks - shown, "subtask");
 }
 
 struct share { /* the work of one place in a part */
@@ -382,7 +382,7 @@ static void add_share(const struct planned *planned, struct grid *table, size_t 
         (void)snprintf(what, sizeof what, "%" PRIu32 " of %" PRIu64, share->subtasks,
                        planned->job->subtasks);
     }
-    write_place(&planned->plan->offered->places[place], on);
+    write_place(&planned->plan->supply->places[place], on);
     write_source(planned, share->first, source);
     const struct figure energy = energy_of(planned, place, share->slot_ns);
     const char *cells[] = {what,
@@ -401,13 +401,13 @@ static void show_parts(const struct planned *planned)
 {
     static const char *const titles[] = {"SUBTASKS", "DEVICE", "START", "WORK",
                                          "IN",       "ENERGY", "PRICE", "TIME IS"};
-    const struct deal *deal = planned->plan->deal;
-    const size_t places = deal->device_count;
+    const struct list_schedule *schedule = planned->plan->schedule;
+    const size_t places = schedule->device_count;
     struct share *shares = calloc(planned->job->part_count * places, sizeof *shares);
     struct grid table = grid_of(8, titles, "llrrrrrl");
     size_t shown = 0;
-    for (uint32_t i = 0; shares != NULL && i < deal->subtasks; i++) {
-        const struct deal_run *run = &deal->runs[i];
+    for (uint32_t i = 0; shares != NULL && i < schedule->subtasks; i++) {
+        const struct list_schedule_run *run = &schedule->runs[i];
         struct share *share = &shares[part_of(planned->job, i) * places + run->device];
         const bool is_first = share->subtasks++ == 0;
         share->first_ns =
@@ -433,21 +433,21 @@ static void show_places(const struct planned *planned)
 {
     static const char *const titles[] = {"DEVICE", "SUBTASKS", "LANES", "SHARE",
                                          "IN",     "ENERGY",   "HOUR",  "PRICE"};
-    const struct deal *deal = planned->plan->deal;
+    const struct list_schedule *schedule = planned->plan->schedule;
     struct grid table = grid_of(8, titles, "lrrrrrrr");
     size_t used = 0;
     size_t idle = 0;
-    for (size_t i = 0; i < deal->device_count; i++) {
-        const struct deal_use *use = &deal->uses[i];
+    for (size_t i = 0; i < schedule->device_count; i++) {
+        const struct list_schedule_use *use = &schedule->uses[i];
         idle += use->subtasks == 0;
         if (use->subtasks == 0 || used++ >= PLACES_SHOWN) {
             continue;
         }
-        const double possible_ns = (double)deal->makespan_ns * use->lanes;
+        const double possible_ns = (double)schedule->makespan_ns * use->lanes;
         const struct figure energy = energy_of(planned, i, use->slot_ns);
         char place[CELL];
         char share[16];
-        write_place(&planned->plan->offered->places[i], place);
+        write_place(&planned->plan->supply->places[i], place);
         (void)snprintf(share, sizeof share, "%.0f%%",
                        floor(100 * (double)use->busy_ns / possible_ns));
         const char *cells[] = {place,
@@ -456,7 +456,7 @@ static void show_places(const struct planned *planned)
                                share,
                                cell_bytes(bytes_to(planned, i)),
                                cell_joules(&energy),
-                               cell_money(planned->plan->offered->places[i].slots.price_micro),
+                               cell_money(planned->plan->supply->places[i].slots.price_micro),
                                cell_money(use->cost_micro)};
         grid_add(&table, cells);
     }
@@ -482,7 +482,7 @@ static void show_estimates(const struct planned *planned)
     count_sources(planned, counts);
     (void)printf("estimated    ");
     for (size_t i = 0; i < SOURCES; i++) {
-        if (counts[i] == plan->deal->subtasks) {
+        if (counts[i] == plan->schedule->subtasks) {
             (void)printf("from what %s", texts[i]);
         } else if (counts[i] > 0) {
             (void)printf("%s%" PRIu32 " from what %s", between, counts[i], texts[i]);
@@ -498,48 +498,49 @@ static void show_estimates(const struct planned *planned)
     }
 }
 
-static void show_bound(const struct deal *deal)
+static void show_bound(const struct list_schedule *schedule)
 {
-    if (deal->makespan_ns == deal->bound_ns) {
-        (void)printf("lower bound  %s: proved, none is better\n", cell_duration_ns(deal->bound_ns));
+    if (schedule->makespan_ns == schedule->bound_ns) {
+        (void)printf("lower bound  %s: proved, none is better\n",
+                     cell_duration_ns(schedule->bound_ns));
     } else {
         (void)printf("lower bound  %s: none is better by more than %.2g%%\n",
-                     cell_duration_ns(deal->bound_ns),
-                     100 * (1 - (double)deal->bound_ns / (double)deal->makespan_ns));
+                     cell_duration_ns(schedule->bound_ns),
+                     100 * (1 - (double)schedule->bound_ns / (double)schedule->makespan_ns));
     }
 }
 
 static void show_single(const struct job_plan *plan)
 {
-    if (plan->single == plan->offered->count) {
+    if (plan->single == plan->supply->count) {
         (void)printf("best single  none: no device can do all of it\n");
         return;
     }
     char place[CELL];
-    write_place(&plan->offered->places[plan->single], place);
+    write_place(&plan->supply->places[plan->single], place);
     (void)printf("best single  %s on %s: %.2f times as long\n", cell_duration_ns(plan->single_ns),
-                 place, (double)plan->single_ns / (double)plan->deal->makespan_ns);
+                 place, (double)plan->single_ns / (double)plan->schedule->makespan_ns);
 }
 
 static void show_figures(const struct planned *planned)
 {
-    const struct deal *deal = planned->plan->deal;
+    const struct list_schedule *schedule = planned->plan->schedule;
     const struct figure energy = whole_energy(planned);
     uint64_t bytes = 0;
-    for (size_t i = 0; i < deal->device_count; i++) {
+    for (size_t i = 0; i < schedule->device_count; i++) {
         bytes += bytes_to(planned, i);
     }
     (void)printf("\nmakespan     %s%s, %" PRIu32 " subtask%s on %" PRIu32 " lane%s\n",
-                 cell_duration_ns(deal->makespan_ns),
-                 planned->plan->is_on_leases       ? " on the leases that it has"
-                 : planned->plan->offered->is_busy ? ", once all that fits is free"
-                                                   : "",
-                 deal->subtasks, text_plural(deal->subtasks), deal->lanes,
-                 text_plural(deal->lanes));
+                 cell_duration_ns(schedule->makespan_ns),
+                 planned->plan->is_on_leases      ? " on the leases that it has"
+                 : planned->plan->supply->is_busy ? ", once all that fits is free"
+                                                  : "",
+                 schedule->subtasks, text_plural(schedule->subtasks), schedule->lanes,
+                 text_plural(schedule->lanes));
     show_estimates(planned);
-    show_bound(deal);
+    show_bound(schedule);
     show_single(planned->plan);
-    (void)printf("price        %s credits\n", cell_money(deal->cost_micro));
+    (void)printf("price        %s credits\n", cell_money(schedule->cost_micro));
     if (energy.source == FIGURE_UNKNOWN) {
         (void)printf(
             "energy       -: not known of all devices used; what subtasks use is known once "
@@ -568,9 +569,9 @@ static void show_all(const struct planned *planned, unsigned width)
     const struct picture_style style = picture_style_of(planned->invocation, width);
     show_left(planned);
     offer_show_job(stdout, &planned->offer);
-    if (planned->plan->deal != NULL) {
+    if (planned->plan->schedule != NULL) {
         (void)putchar('\n');
-        if (planned->plan->deal->subtasks <= PLACES_SHOWN ||
+        if (planned->plan->schedule->subtasks <= PLACES_SHOWN ||
             job_plan_name(planned->plan, 0) != NULL) {
             show_subtasks(planned);
         } else {
@@ -581,7 +582,7 @@ static void show_all(const struct planned *planned, unsigned width)
         show_figures(planned);
     } else if (planned->plan->is_too_large) {
         (void)printf("  timeline      none: more than %d subtasks are not laid out one by one\n",
-                     DEAL_SUBTASKS);
+                     LIST_SCHEDULE_SUBTASKS);
     }
     if (!planned->plan->is_on_leases) {
         offer_show_quote(stdout, &planned->offer);
@@ -599,13 +600,13 @@ static double seconds_of(int64_t ns)
 static double *ready_times(const struct planned *planned)
 {
     const struct order_graph *graph = &planned->job->graph;
-    const struct deal *deal = planned->plan->deal;
-    double *ready_s = calloc(deal->subtasks, sizeof *ready_s);
+    const struct list_schedule *schedule = planned->plan->schedule;
+    double *ready_s = calloc(schedule->subtasks, sizeof *ready_s);
     size_t edge = 0;
     const uint32_t waiting = graph->after_count != NULL ? graph->count : 0;
-    for (uint32_t i = 0; ready_s != NULL && waiting == deal->subtasks && i < waiting; i++) {
+    for (uint32_t i = 0; ready_s != NULL && waiting == schedule->subtasks && i < waiting; i++) {
         for (uint32_t k = 0; k < graph->after_count[i]; k++) {
-            const double end_s = seconds_of(deal->runs[graph->after[edge++]].end_ns);
+            const double end_s = seconds_of(schedule->runs[graph->after[edge++]].end_ns);
             ready_s[i] = end_s > ready_s[i] ? end_s : ready_s[i];
         }
     }
@@ -614,11 +615,11 @@ static double *ready_times(const struct planned *planned)
 
 static json_t *json_schedule(const struct planned *planned)
 {
-    const struct deal *deal = planned->plan->deal;
+    const struct list_schedule *schedule = planned->plan->schedule;
     double *ready_s = ready_times(planned);
     json_t *list = json_array();
-    for (uint32_t i = 0; ready_s != NULL && i < deal->subtasks && i < SCHEDULE_MOST; i++) {
-        const struct deal_run *run = &deal->runs[i];
+    for (uint32_t i = 0; ready_s != NULL && i < schedule->subtasks && i < SCHEDULE_MOST; i++) {
+        const struct list_schedule_run *run = &schedule->runs[i];
         const bool takes = manifest_takes_files(planned->plan->manifest, i);
         const char *name = job_plan_name(planned->plan, i);
         uint64_t samples = 0;
@@ -644,12 +645,12 @@ static json_t *json_schedule(const struct planned *planned)
 
 static json_t *json_places(const struct planned *planned)
 {
-    const struct deal *deal = planned->plan->deal;
+    const struct list_schedule *schedule = planned->plan->schedule;
     json_t *list = json_array();
-    for (size_t i = 0; i < deal->device_count; i++) {
-        const struct offered_place *place = &planned->plan->offered->places[i];
-        const struct deal_use *use = &deal->uses[i];
-        const double possible_ns = (double)deal->makespan_ns * use->lanes;
+    for (size_t i = 0; i < schedule->device_count; i++) {
+        const struct supply_place *place = &planned->plan->supply->places[i];
+        const struct list_schedule_use *use = &schedule->uses[i];
+        const double possible_ns = (double)schedule->makespan_ns * use->lanes;
         const struct figure energy = energy_of(planned, i, use->slot_ns);
         json_t *value = json_pack(
             "{s:o, s:o, s:b, s:b, s:i, s:I, s:i, s:i, s:f, s:f, s:I, s:o, s:I}", "device",
@@ -669,7 +670,7 @@ static json_t *json_places(const struct planned *planned)
 
 static json_t *json_single(const struct job_plan *plan)
 {
-    return plan->single == plan->offered->count
+    return plan->single == plan->supply->count
                ? json_null()
                : json_pack("{s:i, s:f}", "device", (int)plan->single, "makespan_s",
                            seconds_of(plan->single_ns));
@@ -682,19 +683,19 @@ static int show_json(const struct planned *planned, int status)
     json_t *value = offer_json(&planned->offer);
     (void)json_object_set_new(value, "job", row != NULL ? json_string(row->id) : json_null());
     (void)json_object_set_new(value, "on_leases", json_boolean(plan->is_on_leases));
-    if (plan->deal != NULL) {
-        const struct deal *deal = plan->deal;
+    if (plan->schedule != NULL) {
+        const struct list_schedule *schedule = plan->schedule;
         const struct figure energy = whole_energy(planned);
         (void)json_object_update_new(
             value, json_pack("{s:f, s:o, s:f, s:f, s:I, s:o, s:i, s:s, s:o, s:o, s:o, s:b}",
-                             "makespan_s", seconds_of(deal->makespan_ns), "p90_s",
+                             "makespan_s", seconds_of(schedule->makespan_ns), "p90_s",
                              plan->p90_ns < 0 ? json_null() : json_real(seconds_of(plan->p90_ns)),
-                             "lower_bound", seconds_of(deal->bound_ns), "gap", gap_of(deal),
-                             "price_micro", (json_int_t)deal->cost_micro, "energy_j",
-                             json_energy(&energy), "lanes", (int)deal->lanes, "source",
+                             "lower_bound", seconds_of(schedule->bound_ns), "gap", gap_of(schedule),
+                             "price_micro", (json_int_t)schedule->cost_micro, "energy_j",
+                             json_energy(&energy), "lanes", (int)schedule->lanes, "source",
                              whole_source(planned), "best_single", json_single(plan), "schedule",
                              json_schedule(planned), "devices", json_places(planned), "hands_on",
-                             (int)hands_on(planned), "as_if_free", (int)plan->offered->is_busy));
+                             (int)hands_on(planned), "as_if_free", (int)plan->supply->is_busy));
     } else {
         (void)json_object_set_new(value, "makespan_s", json_null());
     }
@@ -752,7 +753,7 @@ static bool make(struct planned *planned, int *ret_status)
         *ret_status = complain_with(planned->invocation, &error);
         return false;
     }
-    if (planned->plan->deal != NULL && !share_costs(planned)) {
+    if (planned->plan->schedule != NULL && !share_costs(planned)) {
         *ret_status = complain(planned->invocation, BOURSE_LOCAL, "out of memory");
         return false;
     }
@@ -763,7 +764,7 @@ static int show(struct planned *planned, unsigned width, const char *svg)
 {
     struct invocation *invocation = planned->invocation;
     int status = planned->plan->is_on_leases ? BOURSE_OK : offer_status(&planned->offer);
-    if (svg != NULL && planned->plan->deal == NULL) {
+    if (svg != NULL && planned->plan->schedule == NULL) {
         return complain(invocation, BOURSE_NO_MATCH,
                         planned->plan->is_too_large
                             ? "there is no timeline of more than 1048576 subtasks"

@@ -10,7 +10,7 @@
 
 enum { OFFERS_MOST = 4096 };
 
-struct offered {
+struct supply {
     char account[BOURSE_HEX32_SIZE], provider[BOURSE_NAME_SIZE], label[BOURSE_NAME_SIZE];
     char instrument[BOURSE_NAME_SIZE];
     const struct catalogue_device *known;
@@ -22,7 +22,7 @@ struct offered {
 };
 
 struct market {
-    struct offered *rows;
+    struct supply *rows;
     size_t count;
     uint32_t simulated; /* number of simulated devices left out */
 };
@@ -59,12 +59,12 @@ static bool take_device(void *context, const struct bourse_device *device)
         market->simulated += is_on_offer && device->simulated;
         return true;
     }
-    struct offered *row = &market->rows[market->count];
-    *row = (struct offered){.known = catalogue_by_instrument(device->instrument),
-                            .is_processor = strcmp(device->kind, "cpu") == 0,
-                            .slots = device->free,
-                            .price_micro = device->price_micro,
-                            .place = market->count++};
+    struct supply *row = &market->rows[market->count];
+    *row = (struct supply){.known = catalogue_by_instrument(device->instrument),
+                           .is_processor = strcmp(device->kind, "cpu") == 0,
+                           .slots = device->free,
+                           .price_micro = device->price_micro,
+                           .place = market->count++};
     (void)snprintf(row->account, sizeof row->account, "%s", device->account);
     (void)snprintf(row->provider, sizeof row->provider, "%s", device->provider);
     (void)snprintf(row->label, sizeof row->label, "%s", device->label);
@@ -75,8 +75,8 @@ static bool take_device(void *context, const struct bourse_device *device)
 
 static int cheapest_first(const void *a, const void *b)
 {
-    const struct offered *left = a;
-    const struct offered *right = b;
+    const struct supply *left = a;
+    const struct supply *right = b;
     if (left->price_micro != right->price_micro) {
         return left->price_micro < right->price_micro ? -1 : 1;
     }
@@ -101,7 +101,7 @@ static bool add_slots(struct work *work, const struct market *market)
     work->classes = calloc(PLAN_DEVICES, sizeof *work->classes);
     bool has_room = hosts != NULL && work->classes != NULL;
     for (size_t i = 0; has_room && i < market->count; i++) {
-        const struct offered *row = &market->rows[i];
+        const struct supply *row = &market->rows[i];
         char label[BOURSE_NAME_SIZE * 2 + 1];
         (void)snprintf(label, sizeof label, "%.23s/%.23s", cell_plain(row->provider),
                        cell_plain(row->label));

@@ -101,11 +101,8 @@ START_TEST(every_kind_and_variant_can_be_asked_for)
             (void)snprintf(need, sizeof need, "kind = %s", kinds[i].variants[k]);
             check_text(need, need);
             ck_assert(strncmp(kinds[i].variants[k], kinds[i].name, length) == 0);
-            ck_assert_ptr_eq(device_kind_find(kinds[i].variants[k]), &kinds[i]);
         }
     }
-    ck_assert_ptr_null(device_kind_find("tpu-"));
-    ck_assert_ptr_null(device_kind_find(""));
 }
 END_TEST
 

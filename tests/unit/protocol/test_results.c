@@ -1,6 +1,7 @@
 #include "protocol/results.h"
 
 #include "base/sha256.h"
+#include "tests/support/results_path.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

@@ -1,7 +1,7 @@
 /* The tests follow what work took: by name, size and class, as kept, and as read from a ledger. */
 #include "broker/answer/measuring.h"
 #include "planner/cost/pace.h"
-#include "planner/schedule/deal.h"
+#include "planner/schedule/list_schedule.h"
 #include "tests/support/small_market.h"
 
 #include "base/checked.h"
@@ -267,25 +267,26 @@ static struct measured_device device_number(uint32_t number)
 
 /* Deals work to devices of one class; the first takes SUBTASK_NS, the second twice and the third
  * three times as long. */
-static struct deal *dealt(const int64_t takes_ns[DEVICES])
+static struct list_schedule *dealt(const int64_t takes_ns[DEVICES])
 {
     static int64_t all_take_ns[DEVICES * SUBTASKS];
-    const struct deal_part part = {.subtasks = SUBTASKS, .slots = 1};
-    struct deal_device places[DEVICES];
-    struct deal *deal = NULL;
+    const struct list_schedule_part part = {.subtasks = SUBTASKS, .slots = 1};
+    struct list_schedule_device places[DEVICES];
+    struct list_schedule *deal = NULL;
     for (uint32_t d = 0; d < DEVICES; d++) {
-        places[d] = (struct deal_device){.slots = 1, .price_micro = 1, .parts = 1, .of_class = d};
+        places[d] =
+            (struct list_schedule_device){.slots = 1, .price_micro = 1, .parts = 1, .of_class = d};
         for (uint32_t i = 0; i < SUBTASKS; i++) {
             all_take_ns[d * SUBTASKS + i] = takes_ns[d];
         }
     }
-    const struct deal_input job = {.parts = &part,
-                                   .part_count = 1,
-                                   .takes_ns = all_take_ns,
-                                   .class_count = DEVICES,
-                                   .devices = places,
-                                   .device_count = DEVICES};
-    ck_assert_int_eq(deal_make(&job, &deal), DEAL_OK);
+    const struct list_schedule_input job = {.parts = &part,
+                                            .part_count = 1,
+                                            .takes_ns = all_take_ns,
+                                            .class_count = DEVICES,
+                                            .devices = places,
+                                            .device_count = DEVICES};
+    ck_assert_int_eq(list_schedule_make(&job, &deal), LIST_SCHEDULE_OK);
     return deal;
 }
 
@@ -293,20 +294,20 @@ static struct deal *dealt(const int64_t takes_ns[DEVICES])
 static int64_t run_once(const struct work *work)
 {
     const int64_t takes_ns[DEVICES] = {SUBTASK_NS, 2 * SUBTASK_NS, 3 * SUBTASK_NS};
-    struct deal *deal = dealt(takes_ns);
+    struct list_schedule *deal = dealt(takes_ns);
     const int64_t makespan_ns = deal->makespan_ns;
     for (uint32_t k = 0; k < SUBTASKS; k++) {
         uint32_t next = k;
         for (uint32_t i = k + 1; i < SUBTASKS; i++) {
             next = deal->runs[i].end_ns < deal->runs[next].end_ns ? i : next;
         }
-        const struct deal_run run = deal->runs[next];
+        const struct list_schedule_run run = deal->runs[next];
         const struct measured_device device = device_number(run.device);
         deal->runs[next] = deal->runs[k];
         ck_assert(measured_add(classes, work, "cpu", NULL, takes_ns[run.device], run.end_ns));
         ck_assert(measured_add(devices, work, "cpu", &device, takes_ns[run.device], run.end_ns));
     }
-    deal_destroy(&deal);
+    list_schedule_destroy(&deal);
     return makespan_ns;
 }
 
@@ -340,9 +341,9 @@ static int64_t planned_ns(const struct work *work)
     (void)measured_each(devices, &work->name, take_paced, takes_ns);
     ck_assert(paces_tell(paces, classes, devices, &work->name, take_told, takes_ns));
     paces_destroy(&paces);
-    struct deal *deal = dealt(takes_ns);
+    struct list_schedule *deal = dealt(takes_ns);
     const int64_t makespan_ns = deal->makespan_ns;
-    deal_destroy(&deal);
+    list_schedule_destroy(&deal);
     return makespan_ns;
 }
 

@@ -25,15 +25,37 @@ static bool near_to(double value, double wanted)
 
 /* ---------------------------------------------------------------- rows */
 
+/* Returns the kind with this name, or NULL. */
+static const struct device_kind *kind_named(const char *name)
+{
+    size_t count = 0;
+    const struct device_kind *kinds = device_kinds(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(kinds[i].name, name) == 0) {
+            return &kinds[i];
+        }
+    }
+    return NULL;
+}
+
+static bool has_variant(const struct device_kind *kind, const char *name)
+{
+    bool has = false;
+    for (size_t i = 0; i < KIND_VARIANTS_MAX && kind->variants[i] != NULL; i++) {
+        has = has || strcmp(kind->variants[i], name) == 0;
+    }
+    return has;
+}
+
 START_TEST(every_row_has_a_name_of_its_own_and_a_known_kind)
 {
     ck_assert_uint_eq(catalogue_count(), 40);
     for (size_t i = 0; i < catalogue_count(); i++) {
         const struct catalogue_device *device = catalogue_at(i);
         ck_assert_ptr_eq(catalogue_find(device->id), device);
-        const struct device_kind *kind = device_kind_find(device->kind);
-        ck_assert_msg(kind != NULL && strcmp(kind->name, device->kind) == 0, "%s", device->id);
-        ck_assert_msg(device->variant[0] == '\0' || device_kind_find(device->variant) == kind, "%s",
+        const struct device_kind *kind = kind_named(device->kind);
+        ck_assert_msg(kind != NULL, "%s", device->id);
+        ck_assert_msg(device->variant[0] == '\0' || has_variant(kind, device->variant), "%s",
                       device->id);
         ck_assert_msg(device->vendor[0] != '\0' && device->model[0] != '\0', "%s", device->id);
         ck_assert_msg(device->sources[0] != '\0', "%s: no source", device->id);

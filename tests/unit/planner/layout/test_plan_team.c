@@ -71,7 +71,7 @@ static struct steps *chain(int64_t batch, int64_t ways)
     struct steps *steps = sample_steps(2);
     for (uint32_t s = 0; s < 2; s++) {
         steps->steps[s].column = (uint16_t)s;
-        steps->steps[s].phase = STEP_THERE;
+        steps->steps[s].phase = STEP_FORWARD;
         sample_units(steps, s, UNITS * batch / ways, 0);
         sample_weights(steps, s, s, 1, WEIGHTS / ways);
     }
@@ -105,19 +105,19 @@ static enum steps_status make_chain_line(const int64_t *values, struct steps **r
     return STEPS_OK;
 }
 
-static enum steps_status make_chain_divided(const int64_t *values, int64_t ways, bool is_line,
+static enum steps_status make_chain_divided(const int64_t *values, int64_t ways, bool is_chain,
                                             struct steps **ret_steps, struct problem *ret_problem)
 {
     (void)ret_problem;
     *ret_steps = chain(values[BATCH], ways);
-    (*ret_steps)->column_count = is_line ? 2 : 0;
+    (*ret_steps)->column_count = is_chain ? 2 : 0;
     return STEPS_OK;
 }
 
 static const struct template chain_template = {.name = "chain",
                                                .parameters = parameters,
                                                .make = make_chain,
-                                               .make_line = make_chain_line,
+                                               .make_chain = make_chain_line,
                                                .make_divided = make_chain_divided};
 
 static const struct plan_variant *variant_of(const struct plan *plan, const char *found_by)
@@ -366,7 +366,7 @@ static struct steps *ring(int64_t batch, int64_t ways)
     struct steps *steps = sample_steps(3);
     for (uint32_t s = 1; s < 3; s++) {
         steps->steps[s].column = 1;
-        steps->steps[s].phase = s == 1 ? STEP_THERE : STEP_AROUND;
+        steps->steps[s].phase = s == 1 ? STEP_FORWARD : STEP_DECODE;
         sample_units(steps, s, s == 1 ? 0 : UNITS * batch / ways,
                      s == 1 ? UNITS * batch / ways : 0);
         sample_weights(steps, s, 1, 1, WEIGHTS / ways);
@@ -385,12 +385,12 @@ static enum steps_status make_ring(const int64_t *values, struct steps **ret_ste
     return STEPS_OK;
 }
 
-static enum steps_status make_ring_divided(const int64_t *values, int64_t ways, bool is_line,
+static enum steps_status make_ring_divided(const int64_t *values, int64_t ways, bool is_chain,
                                            struct steps **ret_steps, struct problem *ret_problem)
 {
     (void)ret_problem;
     *ret_steps = ring(values[BATCH], ways);
-    (*ret_steps)->column_count = is_line ? 2 : 0;
+    (*ret_steps)->column_count = is_chain ? 2 : 0;
     (*ret_steps)->rounds = 2;
     return STEPS_OK;
 }
@@ -404,7 +404,7 @@ static enum steps_status make_ring_line(const int64_t *values, struct steps **re
 static const struct template ring_template = {.name = "ring",
                                               .parameters = parameters,
                                               .make = make_ring,
-                                              .make_line = make_ring_line,
+                                              .make_chain = make_ring_line,
                                               .make_divided = make_ring_divided};
 
 /* Four can do what is there only, and two what is around: each of the two gets 16 MB of 64 from

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "planner/schedule/schedule.h"
 #include "tests/support/sample_graph.h"
+#include "tests/support/schedule_verify.h"
 #include "tests/support/suite.h"
 
 /* a (2, 4) sends 3 to b (5, 1); c (2, 2) stands alone. */

@@ -117,7 +117,7 @@ static const struct product_shape *product_of(const struct step *step, size_t nu
 START_TEST(a_divided_layer_is_a_part_of_each_matrix_and_two_sums)
 {
     static const char *const settings[] = {"batch=3", "prompt=100", "answer=11", NULL};
-    CLEANUP(steps_destroy) struct steps *part = template_line("llm", settings, 4);
+    CLEANUP(steps_destroy) struct steps *part = template_chain("llm", settings, 4);
     const struct step *prefill = step_named(part, "prefill 1");
     const struct step *decode = step_named(part, "decode 32");
     const int64_t rows = 3 * 100;
@@ -156,8 +156,8 @@ END_TEST
 START_TEST(parts_of_divided_layers_are_all_of_them)
 {
     static const char *const settings[] = {"batch=3", "prompt=100", "answer=11", NULL};
-    CLEANUP(steps_destroy) struct steps *whole = template_line("llm", settings, 1);
-    CLEANUP(steps_destroy) struct steps *part = template_line("llm", settings, 4);
+    CLEANUP(steps_destroy) struct steps *whole = template_chain("llm", settings, 1);
+    CLEANUP(steps_destroy) struct steps *part = template_chain("llm", settings, 4);
     ck_assert_uint_eq(part->step_count, whole->step_count);
     ck_assert_uint_eq(part->edge_count, whole->edge_count);
     ck_assert_uint_eq(part->column_count, whole->column_count);
@@ -173,7 +173,7 @@ START_TEST(parts_of_divided_layers_are_all_of_them)
     for (size_t i = 0; i < whole->edge_count; i++) {
         const struct step *from = &whole->steps[whole->edges[i].from];
         const struct step *to = &whole->steps[whole->edges[i].to];
-        bool is_cache = from->phase == STEP_THERE && to->phase == STEP_AROUND &&
+        bool is_cache = from->phase == STEP_FORWARD && to->phase == STEP_DECODE &&
                         from->column == to->column && from->held_bytes > 0;
         ck_assert_int_eq(part->edges[i].bytes * (is_cache ? 4 : 1), whole->edges[i].bytes);
     }

@@ -97,7 +97,7 @@ START_TEST(as_a_line_what_is_looked_up_is_its_first_column)
     struct steps *steps = NULL;
     const struct template *rag = template_named("rag");
     template_begin(rag, values);
-    ck_assert_int_eq(template_create_line(rag, values, &steps, NULL), STEPS_OK);
+    ck_assert_int_eq(template_create_chain(rag, values, &steps, NULL), STEPS_OK);
     ck_assert_uint_eq(steps->column_count, 34);
     ck_assert_str_eq(steps->first_column, "retrieval");
     ck_assert_int_eq(steps->rounds, 256);
@@ -106,10 +106,10 @@ START_TEST(as_a_line_what_is_looked_up_is_its_first_column)
     for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
         const struct step *step = template_step(steps, first[i]);
         ck_assert_uint_eq(step->column, 0);
-        ck_assert_int_eq(step->phase, STEP_THERE);
+        ck_assert_int_eq(step->phase, STEP_FORWARD);
     }
     ck_assert_uint_eq(template_step(steps, "decode 32")->column, 32);
-    ck_assert_int_eq(template_step(steps, "head")->phase, STEP_AROUND);
+    ck_assert_int_eq(template_step(steps, "head")->phase, STEP_DECODE);
     steps_destroy(&steps);
 }
 END_TEST

@@ -109,7 +109,7 @@ END_TEST
 START_TEST(a_divided_layer_has_two_sums_there_and_two_back)
 {
     CLEANUP(steps_destroy)
-    struct steps *part = template_line("train", SETTINGS(TINY, "kv=2", "replicas=4"), 2);
+    struct steps *part = template_chain("train", SETTINGS(TINY, "kv=2", "replicas=4"), 2);
     const struct step *there = template_step(part, "forward 1");
     const struct step *back = template_step(part, "backward 1");
     const struct step *loss = template_step(part, "loss");
@@ -134,7 +134,7 @@ START_TEST(a_divided_layer_has_two_sums_there_and_two_back)
     ck_assert_uint_eq(template_step(part, "optimiser 1")->told_count, 0);
     ck_assert_int_eq(template_flow(part, "all-reduce 1", "optimiser 1"), 2 * 272 * 2);
     CLEANUP(steps_destroy)
-    struct steps *again = template_line("train", SETTINGS(TINY, "kv=2", "recompute=yes"), 2);
+    struct steps *again = template_chain("train", SETTINGS(TINY, "kv=2", "recompute=yes"), 2);
     ck_assert_int_eq(template_step(again, "backward 1")->told[0].times, 4);
 }
 END_TEST

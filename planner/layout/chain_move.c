@@ -1,11 +1,11 @@
-/* This file makes small changes to the stages of a line (plan_line.h). The search by limits
+/* This file makes small changes to the stages of a chain (stage_chain.h). The search by limits
  * (stages.h) finds possible devices and columns for them. It ignores how long micro-batches wait
  * for one another. Moves improve the result in this respect. */
-#include "planner/layout/plan_line.h"
+#include "planner/layout/stage_chain.h"
 
 #include <string.h>
 
-uint32_t line_moves(const struct stages *stages)
+uint32_t chain_moves(const struct stages *stages)
 {
     const uint32_t count = stages->stage_count;
     return 2 * count * count + count * (3 * STAGES_GROUPS + 1);
@@ -82,24 +82,24 @@ static bool change(struct stages *stages, uint32_t move, const uint32_t spare[ST
         return move % 2 == 0 ? shift(stages, from, to) : carry(stages, from, to);
     }
     const uint32_t at = (move - 2 * pairs) / (3 * STAGES_GROUPS + 1);
-    const uint32_t way = (move - 2 * pairs) % (3 * STAGES_GROUPS + 1);
-    const uint32_t group = way % STAGES_GROUPS;
-    if (way == 3 * STAGES_GROUPS) {
+    const uint32_t change = (move - 2 * pairs) % (3 * STAGES_GROUPS + 1);
+    const uint32_t group = change % STAGES_GROUPS;
+    if (change == 3 * STAGES_GROUPS) {
         return drop(stages, at);
     }
     if (spare[group] == 0) {
         return false;
     }
-    if (way >= STAGES_GROUPS) {
-        return divide(stages, at, way < 2 * STAGES_GROUPS, group);
+    if (change >= STAGES_GROUPS) {
+        return divide(stages, at, change < 2 * STAGES_GROUPS, group);
     }
     const bool is_other = stages->stages[at].group != group;
     stages->stages[at].group = group;
     return is_other;
 }
 
-bool line_move(const struct stages *stages, uint32_t move, const uint32_t spare[STAGES_GROUPS],
-               struct stages *ret_stages)
+bool chain_move(const struct stages *stages, uint32_t move, const uint32_t spare[STAGES_GROUPS],
+                struct stages *ret_stages)
 {
     *ret_stages = *stages;
     if (!change(ret_stages, move, spare)) {

@@ -1,4 +1,4 @@
-#include "consumer/job/alone.h"
+#include "consumer/job/single_device.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -35,24 +35,24 @@ static int64_t lease_micro(const struct bourse_job *job, int64_t price_micro)
 
 /* Fills cost and least budget of the place; `ret_fits` says that cap and budget allow it. Returns
  * false when memory is short. */
-static bool find_cost(const struct bourse_job *job, const struct offered *offered, size_t single,
+static bool find_cost(const struct bourse_job *job, const struct supply *supply, size_t single,
                       struct bourse_alone *alone, bool *ret_fits)
 {
-    const struct offered_place *place = &offered->places[single];
-    struct offered one = *offered;
-    CLEANUP(deal_destroy) struct deal *deal = NULL;
-    one.places = &offered->places[single];
+    const struct supply_place *place = &supply->places[single];
+    struct supply one = *supply;
+    CLEANUP(list_schedule_destroy) struct list_schedule *schedule = NULL;
+    one.places = &supply->places[single];
     one.count = 1;
-    const enum deal_status status = offered_deal(job, &one, 0, &deal, NULL, NULL);
+    const enum list_schedule_status status = supply_schedule(job, &one, 0, &schedule, NULL, NULL);
     const int64_t cap_micro = job->file->cap_micro;
-    if (status != DEAL_OK) {
+    if (status != LIST_SCHEDULE_OK) {
         *ret_fits = false;
-        return status != DEAL_NO_MEMORY;
+        return status != LIST_SCHEDULE_NO_MEMORY;
     }
     const int64_t held_micro = lease_micro(job, place->slots.price_micro);
-    alone->makespan_ns = deal->makespan_ns;
-    alone->cost_micro = deal->cost_micro;
-    alone->least_micro = held_micro > deal->cost_micro ? held_micro : deal->cost_micro;
+    alone->makespan_ns = schedule->makespan_ns;
+    alone->cost_micro = schedule->cost_micro;
+    alone->least_micro = held_micro > schedule->cost_micro ? held_micro : schedule->cost_micro;
     *ret_fits = (cap_micro == JOB_ABSENT || place->slots.price_micro <= cap_micro) &&
                 (job->file->budget_micro <= 0 || alone->least_micro <= job->file->budget_micro);
     return true;
@@ -92,22 +92,23 @@ static bool write_needs(const struct job_file *file, const char *label, struct b
            requirement_text(&needs, alone->needs, sizeof alone->needs);
 }
 
-bool alone_find(struct bourse *bourse, const struct bourse_job *job, const struct offered *offered,
-                int64_t planned_ns, size_t single, int64_t single_ns,
-                struct bourse_alone *ret_alone, struct bourse_error *error)
+bool single_device_find(struct bourse *bourse, const struct bourse_job *job,
+                        const struct supply *supply, int64_t planned_ns, size_t single,
+                        int64_t single_ns, struct bourse_alone *ret_alone,
+                        struct bourse_error *error)
 {
     struct bourse_alone alone = {.place = ""};
     bool fits = false;
     bool is_told = false;
-    if (single >= offered->count || offered->is_busy || !may_need_more(job) ||
+    if (single >= supply->count || supply->is_busy || !may_need_more(job) ||
         single_ns > planned_ns / 100 * (100 - SOONER_PERCENT)) {
         return true;
     }
-    const char *label = strchr(offered->places[single].label, '/');
+    const char *label = strchr(supply->places[single].label, '/');
     if (label == NULL) {
         return true; /* the device is unknown */
     }
-    if (!find_cost(job, offered, single, &alone, &fits)) {
+    if (!find_cost(job, supply, single, &alone, &fits)) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     label++;
@@ -117,7 +118,7 @@ bool alone_find(struct bourse *bourse, const struct bourse_job *job, const struc
     if (!is_only(bourse, job, label, &is_told, error)) {
         return false;
     }
-    client_copy(alone.place, sizeof alone.place, offered->places[single].label);
+    client_copy(alone.place, sizeof alone.place, supply->places[single].label);
     *ret_alone = is_told ? alone : *ret_alone;
     return true;
 }

@@ -1,4 +1,4 @@
-#include "consumer/job/offered.h"
+#include "consumer/job/supply.h"
 
 #include "consumer/client/client.h"
 #include "consumer/job/submit.h"
@@ -11,27 +11,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static_assert((int)ORDER_PARTS_MAX <= (int)DEAL_PARTS, "each part has its bit");
-enum { PLACES_MOST = ORDER_PARTS_MAX * (BOURSE_LEVELS_MAX + 1), CANDIDATES_MOST = DEAL_DEVICES };
+static_assert((int)ORDER_PARTS_MAX <= (int)LIST_SCHEDULE_PARTS, "each part has its bit");
+enum {
+    PLACES_MOST = ORDER_PARTS_MAX * (BOURSE_LEVELS_MAX + 1),
+    CANDIDATES_MOST = LIST_SCHEDULE_DEVICES
+};
 static_assert((int)PLACES_MOST <= (int)LIMIT_PLACES, "a manifest keeps all of them");
 
 /* ---------------------------------------------------------------- places */
 
-static bool is_same_place(const struct offered_place *place, const struct bourse_level *level)
+static bool is_same_place(const struct supply_place *place, const struct bourse_level *level)
 {
     return place->slots.price_micro == level->price_micro && place->providers == level->providers &&
            strcmp(place->instrument, level->instrument) == 0;
 }
 
 /* Parts of unlike width can use unlike numbers of slots; the largest number counts. */
-static void add_level(struct offered *offered, size_t part, const struct bourse_level *level)
+static void add_level(struct supply *supply, size_t part, const struct bourse_level *level)
 {
     const uint32_t bit = UINT32_C(1) << part;
     if (level->slots == 0 || (level->worth_micro >= 0 && level->worth_micro < level->price_micro)) {
         return; /* costs more than its worth */
     }
-    for (size_t i = 0; i < offered->count; i++) {
-        struct offered_place *place = &offered->places[i];
+    for (size_t i = 0; i < supply->count; i++) {
+        struct supply_place *place = &supply->places[i];
         if (is_same_place(place, level) && (place->slots.parts & bit) == 0) {
             place->slots.parts |= bit;
             place->slots.slots =
@@ -39,57 +42,56 @@ static void add_level(struct offered *offered, size_t part, const struct bourse_
             return;
         }
     }
-    struct offered_place *place = &offered->places[offered->count++];
-    *place = (struct offered_place){
+    struct supply_place *place = &supply->places[supply->count++];
+    *place = (struct supply_place){
         .slots = {.slots = level->slots, .price_micro = level->price_micro, .parts = bit},
         .providers = level->providers};
     client_copy(place->instrument, sizeof place->instrument, level->instrument);
 }
 
-static void add_taken(struct offered *offered, size_t part, const struct bourse_quote *quote)
+static void add_taken(struct supply *supply, size_t part, const struct bourse_quote *quote)
 {
     if (quote->slots_taken > 0) {
-        offered->places[offered->count++] =
-            (struct offered_place){.slots = {.slots = quote->slots_taken,
-                                             .price_micro = quote->taken_high_micro,
-                                             .parts = UINT32_C(1) << part}};
+        supply->places[supply->count++] =
+            (struct supply_place){.slots = {.slots = quote->slots_taken,
+                                            .price_micro = quote->taken_high_micro,
+                                            .parts = UINT32_C(1) << part}};
     }
 }
 
 static int cheapest_first(const void *a, const void *b)
 {
-    const struct offered_place *left = a;
-    const struct offered_place *right = b;
+    const struct supply_place *left = a;
+    const struct supply_place *right = b;
     if (left->slots.price_micro != right->slots.price_micro) {
         return left->slots.price_micro < right->slots.price_micro ? -1 : 1;
     }
     return strcmp(left->label, right->label);
 }
 
-struct offered *offered_create(const struct bourse_job *job, const struct bourse_quote *quotes)
+struct supply *supply_create(const struct bourse_job *job, const struct bourse_quote *quotes)
 {
-    struct offered *offered = calloc(1, sizeof *offered);
-    if (offered == NULL ||
-        (offered->places = calloc(PLACES_MOST, sizeof *offered->places)) == NULL) {
-        offered_destroy(&offered);
+    struct supply *supply = calloc(1, sizeof *supply);
+    if (supply == NULL || (supply->places = calloc(PLACES_MOST, sizeof *supply->places)) == NULL) {
+        supply_destroy(&supply);
         return NULL;
     }
     for (size_t i = 0; i < job->part_count; i++) {
-        offered->is_busy = offered->is_busy || quotes[i].slots_now == 0;
+        supply->is_busy = supply->is_busy || quotes[i].slots_now == 0;
         for (uint32_t k = 0; k < quotes[i].level_count; k++) {
             /* A part without free slots gets only the leases that it would take, if there are any.
              * The leased levels then do not count. */
             if (quotes[i].slots_now > 0 || quotes[i].slots_taken == 0) {
-                add_level(offered, i, &quotes[i].levels[k]);
+                add_level(supply, i, &quotes[i].levels[k]);
             }
         }
-        add_taken(offered, i, &quotes[i]);
+        add_taken(supply, i, &quotes[i]);
     }
-    qsort(offered->places, offered->count, sizeof *offered->places, cheapest_first);
-    return offered;
+    qsort(supply->places, supply->count, sizeof *supply->places, cheapest_first);
+    return supply;
 }
 
-void offered_destroy(struct offered **self)
+void supply_destroy(struct supply **self)
 {
     if (*self != NULL) {
         free((*self)->places);
@@ -103,12 +105,12 @@ void offered_destroy(struct offered **self)
 
 struct candidate { /* a device that fits some part */
     char id[BOURSE_ID_SIZE];
-    struct offered_place place;
+    struct supply_place place;
     bool is_used;
 };
 
 struct finding {
-    const struct offered *offered;
+    const struct supply *supply;
     const struct order_part *part;
     char own[BOURSE_HEX32_SIZE];
     size_t number; /* number of the part */
@@ -116,7 +118,7 @@ struct finding {
     size_t count;
 };
 
-static void identify(struct offered_place *place, const struct bourse_device *device)
+static void identify(struct supply_place *place, const struct bourse_device *device)
 {
     client_copy(place->account, sizeof place->account, device->account);
     client_copy(place->device, sizeof place->device, device->id);
@@ -125,7 +127,7 @@ static void identify(struct offered_place *place, const struct bourse_device *de
 static bool take_candidate(void *context, const struct bourse_device *device)
 {
     struct finding *finding = context;
-    const uint32_t slots = finding->offered->is_busy ? device->slots : device->free;
+    const uint32_t slots = finding->supply->is_busy ? device->slots : device->free;
     if (device->price_micro < 0 || slots < finding->part->slots ||
         strcmp(device->account, finding->own) == 0 ||
         (device->max_term_ms > 0 && device->max_term_ms < finding->part->term_ms)) {
@@ -142,9 +144,9 @@ static bool take_candidate(void *context, const struct bourse_device *device)
     if (at == finding->count) {
         finding->count++;
         candidate->place =
-            (struct offered_place){.slots = {.slots = slots, .price_micro = device->price_micro},
-                                   .providers = 1,
-                                   .is_simulated = device->simulated};
+            (struct supply_place){.slots = {.slots = slots, .price_micro = device->price_micro},
+                                  .providers = 1,
+                                  .is_simulated = device->simulated};
         client_copy(candidate->id, sizeof candidate->id, device->id);
         identify(&candidate->place, device);
         candidate->place.device_slots = device->slots;
@@ -157,7 +159,7 @@ static bool take_candidate(void *context, const struct bourse_device *device)
     return true;
 }
 
-static bool could_be(const struct candidate *candidate, const struct offered_place *place)
+static bool could_be(const struct candidate *candidate, const struct supply_place *place)
 {
     return !candidate->is_used && candidate->place.slots.price_micro == place->slots.price_micro &&
            candidate->place.slots.parts == place->slots.parts && place->providers > 0 &&
@@ -182,7 +184,7 @@ static uint32_t usable(const struct candidate *candidate, const struct bourse_jo
 /* Replaces a place by its devices when they account for all its slots. Otherwise the place stays
  * without a name. */
 static void name_place(const struct bourse_job *job, struct finding *finding,
-                       const struct offered_place *place, struct offered *named)
+                       const struct supply_place *place, struct supply *named)
 {
     uint64_t slots = 0;
     for (size_t i = 0; i < finding->count; i++) {
@@ -224,29 +226,29 @@ static bool find_devices(struct bourse *bourse, const struct bourse_job *job,
 
 /* `places` has room for all. */
 static void name_places(const struct bourse_job *job, struct finding *finding,
-                        struct offered_place *places, struct offered *offered)
+                        struct supply_place *places, struct supply *supply)
 {
-    struct offered named = {.places = places};
-    for (size_t i = 0; i < offered->count; i++) {
-        name_place(job, finding, &offered->places[i], &named);
+    struct supply named = {.places = places};
+    for (size_t i = 0; i < supply->count; i++) {
+        name_place(job, finding, &supply->places[i], &named);
     }
     qsort(named.places, named.count, sizeof *named.places, cheapest_first);
-    free(offered->places);
-    offered->places = named.places;
-    offered->count = named.count;
+    free(supply->places);
+    supply->places = named.places;
+    supply->count = named.count;
 }
 
-bool offered_name(struct bourse *bourse, const struct bourse_job *job, struct offered *offered,
-                  struct bourse_error *error)
+bool supply_name(struct bourse *bourse, const struct bourse_job *job, struct supply *supply,
+                 struct bourse_error *error)
 {
-    struct finding finding = {.offered = offered,
+    struct finding finding = {.supply = supply,
                               .items = calloc(CANDIDATES_MOST, sizeof *finding.items)};
-    struct offered_place *places = calloc(PLACES_MOST + CANDIDATES_MOST, sizeof *places);
+    struct supply_place *places = calloc(PLACES_MOST + CANDIDATES_MOST, sizeof *places);
     const bool has_room = finding.items != NULL && places != NULL;
     const bool good = has_room ? find_devices(bourse, job, &finding, error)
                                : client_fail(error, BOURSE_LOCAL, "out of memory");
     if (has_room && good) {
-        name_places(job, &finding, places, offered);
+        name_places(job, &finding, places, supply);
         places = NULL;
     }
     free(finding.items);
@@ -258,11 +260,11 @@ bool offered_name(struct bourse *bourse, const struct bourse_job *job, struct of
 
 static bool take_instrument(void *context, const struct bourse_device *device)
 {
-    struct offered *offered = context;
-    char label[sizeof offered->places->label];
+    struct supply *supply = context;
+    char label[sizeof supply->places->label];
     (void)snprintf(label, sizeof label, "%s/%s", device->provider, device->label);
-    for (size_t i = 0; i < offered->count; i++) {
-        struct offered_place *place = &offered->places[i];
+    for (size_t i = 0; i < supply->count; i++) {
+        struct supply_place *place = &supply->places[i];
         if (strcmp(place->label, label) == 0) {
             client_copy(place->instrument, sizeof place->instrument, device->instrument);
             place->device_slots = device->slots;
@@ -272,13 +274,13 @@ static bool take_instrument(void *context, const struct bourse_device *device)
     return true;
 }
 
-bool offered_find_instruments(struct bourse *bourse, const struct bourse_job *job,
-                              struct offered *offered, struct bourse_error *error)
+bool supply_find_instruments(struct bourse *bourse, const struct bourse_job *job,
+                             struct supply *supply, struct bourse_error *error)
 {
     for (size_t i = 0; i < job->part_count; i++) {
         CLEANUP(codec_requirement_free)
         Bourse__V1__Requirement *needs = submit_needs(job, i, error);
-        if (needs == NULL || !client_devices(bourse, needs, take_instrument, offered, error)) {
+        if (needs == NULL || !client_devices(bourse, needs, take_instrument, supply, error)) {
             return false;
         }
     }
@@ -286,7 +288,7 @@ bool offered_find_instruments(struct bourse *bourse, const struct bourse_job *jo
 }
 
 /* Returns the device's own entry, or the entry that a simulated device imitates. */
-static const struct catalogue_device *device_of(const struct offered_place *place)
+static const struct catalogue_device *device_of(const struct supply_place *place)
 {
     static const char simulated[] = "sim.";
     const size_t skip =
@@ -294,7 +296,7 @@ static const struct catalogue_device *device_of(const struct offered_place *plac
     return catalogue_by_instrument(place->instrument + skip);
 }
 
-struct figure offered_power(const struct offered_place *place)
+struct figure supply_power(const struct supply_place *place)
 {
     const struct catalogue_device *device = device_of(place);
     struct figure power = {.source = FIGURE_UNKNOWN};
@@ -305,20 +307,20 @@ struct figure offered_power(const struct offered_place *place)
     return power;
 }
 
-static int64_t power_uw(const struct offered_place *place)
+static int64_t power_uw(const struct supply_place *place)
 {
-    const struct figure power = offered_power(place);
+    const struct figure power = supply_power(place);
     return power.source == FIGURE_UNKNOWN ? 0 : llround(power.value * 1e6);
 }
 
-void offered_set_power(struct offered *offered, const struct offered *named)
+void supply_set_power(struct supply *supply, const struct supply *named)
 {
-    for (size_t i = 0; i < offered->count; i++) {
-        struct offered_place *place = &offered->places[i];
+    for (size_t i = 0; i < supply->count; i++) {
+        struct supply_place *place = &supply->places[i];
         int64_t least_uw = INT64_MAX;
         int64_t most_uw = 0;
         for (size_t k = 0; k < named->count; k++) {
-            const struct offered_place *other = &named->places[k];
+            const struct supply_place *other = &named->places[k];
             if (other->slots.price_micro == place->slots.price_micro &&
                 other->slots.parts == place->slots.parts) {
                 const int64_t takes_uw = power_uw(other);
@@ -331,17 +333,17 @@ void offered_set_power(struct offered *offered, const struct offered *named)
 }
 
 /* Returns true when a place without a name may stand for the device. */
-static bool is_of(const struct offered_place *device, const struct offered_place *place)
+static bool is_of(const struct supply_place *device, const struct supply_place *place)
 {
     return device->label[0] != '\0' && device->slots.price_micro == place->slots.price_micro &&
            device->slots.parts == place->slots.parts &&
            (place->instrument[0] == '\0' || strcmp(device->instrument, place->instrument) == 0);
 }
 
-void offered_set_widest(struct offered *offered, const struct offered *named)
+void supply_set_widest(struct supply *supply, const struct supply *named)
 {
-    for (size_t i = 0; i < offered->count; i++) {
-        struct offered_place *place = &offered->places[i];
+    for (size_t i = 0; i < supply->count; i++) {
+        struct supply_place *place = &supply->places[i];
         for (size_t k = 0; place->providers > 0 && k < named->count; k++) {
             const uint32_t slots = named->places[k].slots.slots;
             if (is_of(&named->places[k], place) && slots > place->widest) {
@@ -351,10 +353,10 @@ void offered_set_widest(struct offered *offered, const struct offered *named)
     }
 }
 
-void offered_know(struct offered *named)
+void supply_know(struct supply *named)
 {
     for (size_t i = 0; i < named->count; i++) {
-        struct offered_place *place = &named->places[i];
+        struct supply_place *place = &named->places[i];
         if (place->label[0] != '\0') {
             place->slot_uw = power_uw(place);
             place->widest = place->slots.slots;
@@ -364,9 +366,9 @@ void offered_know(struct offered *named)
 
 static bool take_unlike(void *context, const char *account, const char *device, uint32_t pace)
 {
-    struct offered *offered = context;
-    for (size_t i = 0; i < offered->count; i++) {
-        struct offered_place *place = &offered->places[i];
+    struct supply *supply = context;
+    for (size_t i = 0; i < supply->count; i++) {
+        struct supply_place *place = &supply->places[i];
         if (strcmp(place->account, account) == 0 && strcmp(place->device, device) == 0) {
             place->is_unlike = true;
             place->pace = pace > 0 ? pace : place->pace;
@@ -376,7 +378,7 @@ static bool take_unlike(void *context, const char *account, const char *device, 
 }
 
 /* Returns the number of the kind, new or known, or `count` when there are too many. */
-static size_t number_kind(struct history_kind kinds[DEAL_CLASSES], size_t *count,
+static size_t number_kind(struct history_kind kinds[LIST_SCHEDULE_CLASSES], size_t *count,
                           const struct history_kind *kind)
 {
     size_t at = 1;
@@ -385,7 +387,7 @@ static size_t number_kind(struct history_kind kinds[DEAL_CLASSES], size_t *count
                            strcmp(kinds[at].device, kind->device) != 0)) {
         at++;
     }
-    if (at == *count && *count < DEAL_CLASSES) {
+    if (at == *count && *count < LIST_SCHEDULE_CLASSES) {
         kinds[(*count)++] = *kind;
     }
     return at;
@@ -393,12 +395,12 @@ static size_t number_kind(struct history_kind kinds[DEAL_CLASSES], size_t *count
 
 /* Returns the kind of the device of the same instrument with the nearest pace, or the instrument's
  * kind. */
-static uint32_t nearest_kind(const struct offered *offered, const struct offered_place *place)
+static uint32_t nearest_kind(const struct supply *supply, const struct supply_place *place)
 {
     uint32_t nearest = place->slots.of_class;
     uint32_t least = UINT32_MAX;
-    for (size_t i = 0; i < offered->count; i++) {
-        const struct offered_place *other = &offered->places[i];
+    for (size_t i = 0; i < supply->count; i++) {
+        const struct supply_place *other = &supply->places[i];
         const uint32_t off =
             other->pace > place->pace ? other->pace - place->pace : place->pace - other->pace;
         if (other->has_kind && off < least && strcmp(other->instrument, place->instrument) == 0) {
@@ -409,12 +411,13 @@ static uint32_t nearest_kind(const struct offered *offered, const struct offered
     return nearest;
 }
 
-size_t offered_number_kinds(struct offered *offered, struct history_kind ret_kinds[DEAL_CLASSES])
+size_t supply_number_kinds(struct supply *supply,
+                           struct history_kind ret_kinds[LIST_SCHEDULE_CLASSES])
 {
     size_t count = 1;
     for (int of_device = 0; of_device < 2; of_device++) {
-        for (size_t i = 0; i < offered->count; i++) {
-            struct offered_place *place = &offered->places[i];
+        for (size_t i = 0; i < supply->count; i++) {
+            struct supply_place *place = &supply->places[i];
             const struct history_kind kind = {.device_class = place->instrument,
                                               .account = of_device ? place->account : "",
                                               .device = of_device ? place->device : ""};
@@ -426,17 +429,17 @@ size_t offered_number_kinds(struct offered *offered, struct history_kind ret_kin
             place->has_kind = of_device == 1 && at < count;
         }
     }
-    for (size_t i = 0; i < offered->count; i++) {
-        struct offered_place *place = &offered->places[i];
+    for (size_t i = 0; i < supply->count; i++) {
+        struct supply_place *place = &supply->places[i];
         if (place->is_unlike && place->pace > 0 && !place->has_kind) {
-            place->slots.of_class = nearest_kind(offered, place);
+            place->slots.of_class = nearest_kind(supply, place);
         }
     }
     return count;
 }
 
 /* Sets the job's expected time for all classes. */
-static void expect_alike(const struct bourse_job *job, struct offered *offered)
+static void expect_alike(const struct bourse_job *job, struct supply *supply)
 {
     const size_t units = history_units(job);
     const bool by_subtask = history_is_by_subtask(job);
@@ -444,35 +447,35 @@ static void expect_alike(const struct bourse_job *job, struct offered *offered)
     for (size_t part = 0; part < job->part_count; part++) {
         for (uint32_t k = 0; k < (by_subtask ? job->parts[part].subtasks : 1); k++) {
             const size_t unit = by_subtask ? index + k : part;
-            for (size_t c = 0; c < offered->class_count; c++) {
-                offered->figures[c * units + unit] = (struct history_figure){
-                    .takes_ns = offered_takes_ns(job, part, index + k), .p90_ns = -1};
+            for (size_t c = 0; c < supply->class_count; c++) {
+                supply->figures[c * units + unit] = (struct history_figure){
+                    .takes_ns = supply_takes_ns(job, part, index + k), .p90_ns = -1};
             }
         }
         index += job->parts[part].subtasks;
     }
 }
 
-bool offered_learn(struct bourse *bourse, const struct bourse_job *job, struct offered *offered,
-                   struct bourse_error *error)
+bool supply_learn(struct bourse *bourse, const struct bourse_job *job, struct supply *supply,
+                  struct bourse_error *error)
 {
-    struct history_kind kinds[DEAL_CLASSES] = {{"", "", ""}};
-    if (!history_unlike(bourse, job, take_unlike, offered, error)) {
+    struct history_kind kinds[LIST_SCHEDULE_CLASSES] = {{"", "", ""}};
+    if (!history_unlike(bourse, job, take_unlike, supply, error)) {
         return false;
     }
-    const size_t count = offered_number_kinds(offered, kinds);
-    offered->figures = calloc(count * history_units(job), sizeof *offered->figures);
-    if (offered->figures == NULL) {
+    const size_t count = supply_number_kinds(supply, kinds);
+    supply->figures = calloc(count * history_units(job), sizeof *supply->figures);
+    if (supply->figures == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    offered->class_count = (uint32_t)count;
-    expect_alike(job, offered);
-    return history_by_class(bourse, job, kinds, count, offered->figures, error);
+    supply->class_count = (uint32_t)count;
+    expect_alike(job, supply);
+    return history_by_class(bourse, job, kinds, count, supply->figures, error);
 }
 
 /* ---------------------------------------------------------------- how it would run */
 
-int64_t offered_takes_ns(const struct bourse_job *job, size_t part, uint32_t index)
+int64_t supply_takes_ns(const struct bourse_job *job, size_t part, uint32_t index)
 {
     const struct job_file *file = job->file;
     if (job->expect_ns != NULL && index < job->subtasks - job->checks) {
@@ -485,17 +488,17 @@ int64_t offered_takes_ns(const struct bourse_job *job, size_t part, uint32_t ind
     return job->parts[part].expect_ns;
 }
 
-struct history_figure offered_figure(const struct bourse_job *job, const struct offered *offered,
-                                     uint32_t of_class, size_t part, uint32_t index)
+struct history_figure supply_figure(const struct bourse_job *job, const struct supply *supply,
+                                    uint32_t of_class, size_t part, uint32_t index)
 {
-    return offered->figures == NULL
-               ? (struct history_figure){.takes_ns = offered_takes_ns(job, part, index),
+    return supply->figures == NULL
+               ? (struct history_figure){.takes_ns = supply_takes_ns(job, part, index),
                                          .p90_ns = -1}
-               : offered->figures[of_class * history_units(job) +
-                                  (history_is_by_subtask(job) ? index : part)];
+               : supply->figures[of_class * history_units(job) +
+                                 (history_is_by_subtask(job) ? index : part)];
 }
 
-static bool is_unlike_on(const struct bourse_job *job, const struct offered *offered,
+static bool is_unlike_on(const struct bourse_job *job, const struct supply *supply,
                          uint32_t of_class)
 {
     const bool by_subtask = history_is_by_subtask(job);
@@ -504,37 +507,37 @@ static bool is_unlike_on(const struct bourse_job *job, const struct offered *off
     for (size_t part = 0; part < job->part_count; part++) {
         for (uint32_t k = 0; k < (by_subtask ? job->parts[part].subtasks : 1); k++) {
             is_unlike =
-                is_unlike || offered_figure(job, offered, of_class, part, first + k).takes_ns !=
-                                 offered_takes_ns(job, part, first + k);
+                is_unlike || supply_figure(job, supply, of_class, part, first + k).takes_ns !=
+                                 supply_takes_ns(job, part, first + k);
         }
         first += job->parts[part].subtasks;
     }
     return is_unlike;
 }
 
-bool offered_is_unlike(const struct bourse_job *job, const struct offered *offered)
+bool supply_is_unlike(const struct bourse_job *job, const struct supply *supply)
 {
-    bool is_seen[DEAL_CLASSES] = {false};
+    bool is_seen[LIST_SCHEDULE_CLASSES] = {false};
     bool is_unlike = false;
-    for (size_t i = 0; offered->figures != NULL && i < offered->count; i++) {
-        const uint32_t of_class = offered->places[i].slots.of_class;
-        is_unlike = is_unlike || (!is_seen[of_class] && is_unlike_on(job, offered, of_class));
+    for (size_t i = 0; supply->figures != NULL && i < supply->count; i++) {
+        const uint32_t of_class = supply->places[i].slots.of_class;
+        is_unlike = is_unlike || (!is_seen[of_class] && is_unlike_on(job, supply, of_class));
         is_seen[of_class] = true;
     }
     return is_unlike;
 }
 
-static int64_t *times_of(const struct bourse_job *job, const struct offered *offered,
+static int64_t *times_of(const struct bourse_job *job, const struct supply *supply,
                          int64_t all_take_ns)
 {
-    const uint32_t classes = offered->figures == NULL ? 1 : offered->class_count;
+    const uint32_t classes = supply->figures == NULL ? 1 : supply->class_count;
     int64_t *takes_ns = calloc(classes * job->subtasks, sizeof *takes_ns);
     size_t at = 0;
     for (uint32_t c = 0; takes_ns != NULL && c < classes; c++) {
         uint32_t index = 0;
         for (size_t i = 0; i < job->part_count; i++) {
             for (uint32_t k = 0; k < job->parts[i].subtasks; k++, index++) {
-                const struct history_figure figure = offered_figure(job, offered, c, i, index);
+                const struct history_figure figure = supply_figure(job, supply, c, i, index);
                 takes_ns[at++] = all_take_ns <= 0     ? figure.takes_ns
                                  : figure.p90_ns >= 0 ? figure.p90_ns
                                                       : all_take_ns;
@@ -544,43 +547,45 @@ static int64_t *times_of(const struct bourse_job *job, const struct offered *off
     return takes_ns;
 }
 
-enum deal_status offered_deal(const struct bourse_job *job, const struct offered *offered,
-                              int64_t all_take_ns, struct deal **ret_deal, size_t *ret_single,
-                              int64_t *ret_single_ns)
+enum list_schedule_status supply_schedule(const struct bourse_job *job, const struct supply *supply,
+                                          int64_t all_take_ns, struct list_schedule **ret_schedule,
+                                          size_t *ret_single, int64_t *ret_single_ns)
 {
-    struct deal_part parts[ORDER_PARTS_MAX];
-    const size_t count = offered->count < DEAL_DEVICES ? offered->count : DEAL_DEVICES;
-    if (job->subtasks > DEAL_SUBTASKS) {
-        return DEAL_TOO_MANY;
+    struct list_schedule_part parts[ORDER_PARTS_MAX];
+    const size_t count =
+        supply->count < LIST_SCHEDULE_DEVICES ? supply->count : LIST_SCHEDULE_DEVICES;
+    if (job->subtasks > LIST_SCHEDULE_SUBTASKS) {
+        return LIST_SCHEDULE_TOO_MANY;
     }
     if (count == 0) {
-        return DEAL_NOWHERE;
+        return LIST_SCHEDULE_NOWHERE;
     }
-    int64_t *takes_ns = times_of(job, offered, all_take_ns);
-    struct deal_device *devices = calloc(count, sizeof *devices);
-    enum deal_status status = DEAL_NO_MEMORY;
+    int64_t *takes_ns = times_of(job, supply, all_take_ns);
+    struct list_schedule_device *devices = calloc(count, sizeof *devices);
+    enum list_schedule_status status = LIST_SCHEDULE_NO_MEMORY;
     for (size_t i = 0; i < job->part_count; i++) {
-        parts[i] =
-            (struct deal_part){job->parts[i].subtasks, job->parts[i].slots, job->parts[i].at_most};
+        parts[i] = (struct list_schedule_part){job->parts[i].subtasks, job->parts[i].slots,
+                                               job->parts[i].at_most};
     }
     for (size_t i = 0; devices != NULL && i < count; i++) {
-        devices[i] = offered->places[i].slots;
+        devices[i] = supply->places[i].slots;
     }
     if (takes_ns != NULL && devices != NULL) {
         const bool has_graph = job->graph.count == job->subtasks;
-        const struct deal_input input = {.parts = parts,
-                                         .part_count = job->part_count,
-                                         .takes_ns = takes_ns,
-                                         .class_count = offered->class_count,
-                                         .rank = has_graph ? job->graph.rank : NULL,
-                                         .after_count = has_graph ? job->graph.after_count : NULL,
-                                         .after = job->graph.after,
-                                         .devices = devices,
-                                         .device_count = count};
-        status = deal_make(&input, ret_deal);
-        if (status == DEAL_OK && ret_single != NULL &&
-            !deal_best_single(&input, ret_single, ret_single_ns)) {
-            *ret_single = offered->count;
+        const struct list_schedule_input input = {.parts = parts,
+                                                  .part_count = job->part_count,
+                                                  .takes_ns = takes_ns,
+                                                  .class_count = supply->class_count,
+                                                  .rank = has_graph ? job->graph.rank : NULL,
+                                                  .after_count =
+                                                      has_graph ? job->graph.after_count : NULL,
+                                                  .after = job->graph.after,
+                                                  .devices = devices,
+                                                  .device_count = count};
+        status = list_schedule_make(&input, ret_schedule);
+        if (status == LIST_SCHEDULE_OK && ret_single != NULL &&
+            !list_schedule_best_single(&input, ret_single, ret_single_ns)) {
+            *ret_single = supply->count;
         }
     }
     free(takes_ns);

@@ -1,4 +1,5 @@
-/* The invariants of a book at rest are checked here by a full walk, for tests. */
+#include "tests/support/book_sound.h"
+
 #include "matching/book_internal.h"
 
 /* Returns true when every order of the ladder belongs to the shelf and side, and stands by key,

@@ -1,17 +1,18 @@
-/* The cut divides a line (plan_line.h) into stages for any number of devices. stages.h finds the
+/* The cut divides a chain (stage_chain.h) into stages for any number of devices. stages.h finds the
  * columns of each device, for each number of micro-batches and several limits of a stage's time.
  * Fewer devices are slower and cheaper. The candidates get estimates,
  *
- *    there        sum of the stages + (m - 1) x the slowest, for m micro-batches
- *    around       sum + (m - 1) x slowest + (rounds - 1) x max(sum, m x slowest)
- *    there, back  sum of both + (m - 1) x the slowest of both, and what is done once. The slowest
- *                 is at least the way from a stage to the end and back over its number of stages
+ *    forward            sum of the stages + (m - 1) x the slowest, for m micro-batches
+ *    decode             sum + (m - 1) x slowest + (rounds - 1) x max(sum, m x slowest)
+ *    forward, backward  sum of both + (m - 1) x the slowest of both, and what is done once. The
+ *                       slowest is at least the path from a stage to the end and back over its
+ *                       number of stages
  *
- * and those that no other beats in time, price and energy are run by micro-batch (plan_relay.c),
+ * and those that no other beats in time, price and energy are run by micro-batch (chain_relay.c),
  * with memory and links as in plan.h. The best is taken. Rounds may have devices of their own:
  * their stages begin at the first layer, since the token's device can look up the next
  * embedding. */
-#include "planner/layout/plan_line.h"
+#include "planner/layout/stage_chain.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 
 enum {
     EFFORT = 300000, /* figures of stages.h for a number of micro-batches; with teams a quarter */
-    DEALS = 40,      /* ways to deal devices to the two parts of a line */
+    DIVISIONS = 40,  /* divisions of the devices between forward and decode */
     BATCHES = 7,     /* numbers of micro-batches: 1, 2, 4 ... */
 };
 
@@ -28,22 +29,22 @@ enum { LEVELS = sizeof levels / sizeof levels[0] };
 
 /* ---------------------------------------------------------------- figures of columns */
 
-bool line_can_run(const struct plan_case *one, size_t step, uint32_t device)
+bool chain_can_run(const struct plan_case *one, size_t step, uint32_t device)
 {
     return plan_can_run(one, step, device) && !plan_cost_at(one, step, device)->must_stream;
 }
 
-static void add_times(struct line_cuts *cuts, size_t s)
+static void add_times(struct chain_cuts *cuts, size_t s)
 {
     const struct step *step = &cuts->ones[0]->steps->steps[s];
-    struct line_figures *figures = cuts->figures;
+    struct chain_figures *figures = cuts->figures;
     for (size_t g = 0; g < cuts->group_count; g++) {
-        const struct plan_case *one = line_one(cuts, g);
+        const struct plan_case *one = chain_one(cuts, g);
         uint32_t device = cuts->groups[g].devices[0];
         const struct plan_cost *cost = plan_cost_at(one, s, device);
         bool is_once = step->phase == STEP_ONCE;
         double *takes_s = &figures->takes_s[step->phase][step->column][g];
-        if (!line_can_run(one, s, device)) {
+        if (!chain_can_run(one, s, device)) {
             *takes_s = INFINITY;
         } else if (!cost->is_left_out) {
             *takes_s += cost->here.time_s.value;
@@ -55,11 +56,11 @@ static void add_times(struct line_cuts *cuts, size_t s)
 }
 
 /* Adds sets that no earlier step of the column, or of its phase, has. */
-static void add_sets(struct line_cuts *cuts, size_t g, const struct step *step, uint8_t *seen)
+static void add_sets(struct chain_cuts *cuts, size_t g, const struct step *step, uint8_t *seen)
 {
-    const struct steps *steps = line_one(cuts, g)->steps;
-    struct line_figures *figures = cuts->figures;
-    int part = step->phase == STEP_AROUND;
+    const struct steps *steps = chain_one(cuts, g)->steps;
+    struct chain_figures *figures = cuts->figures;
+    int part = step->phase == STEP_DECODE;
     for (uint32_t i = step->first_set; i < step->first_set + step->set_count; i++) {
         double bytes = (double)steps->sets[i];
         figures->all_bytes[step->column][g] += seen[i] == 0 ? bytes : 0;
@@ -68,18 +69,18 @@ static void add_sets(struct line_cuts *cuts, size_t g, const struct step *step, 
     }
 }
 
-static void add_memory(struct line_cuts *cuts, size_t g, size_t s)
+static void add_memory(struct chain_cuts *cuts, size_t g, size_t s)
 {
-    const struct plan_case *one = line_one(cuts, g);
+    const struct plan_case *one = chain_one(cuts, g);
     const struct step *step = &one->steps->steps[s];
-    struct line_figures *figures = cuts->figures;
-    int part = step->phase == STEP_AROUND;
+    struct chain_figures *figures = cuts->figures;
+    int part = step->phase == STEP_DECODE;
     double working = (double)step->working_bytes;
-    figures->fixed_bytes[part][step->column][g] += one->kept[s];
-    figures->all_bytes[step->column][g] += one->kept[s];
-    if (step->phase == STEP_THERE || step->phase == STEP_AROUND) {
+    figures->fixed_bytes[part][step->column][g] += one->own_bytes[s];
+    figures->all_bytes[step->column][g] += one->own_bytes[s];
+    if (step->phase == STEP_FORWARD || step->phase == STEP_DECODE) {
         figures->held_bytes[part][step->column][g] +=
-            fmax((double)step->held_bytes - one->kept[s], 0);
+            fmax((double)step->held_bytes - one->own_bytes[s], 0);
     } else {
         working += (double)step->held_bytes;
     }
@@ -88,14 +89,14 @@ static void add_memory(struct line_cuts *cuts, size_t g, size_t s)
 }
 
 /* Data within a column takes memory there. */
-static void add_within(struct line_cuts *cuts, size_t g)
+static void add_within(struct chain_cuts *cuts, size_t g)
 {
-    const struct steps *steps = line_one(cuts, g)->steps;
+    const struct steps *steps = chain_one(cuts, g)->steps;
     for (size_t i = 0; i < steps->edge_count; i++) {
         const struct step *from = &steps->steps[steps->edges[i].from];
         const struct step *to = &steps->steps[steps->edges[i].to];
         double own = (double)(steps->edges[i].bytes - steps->edges[i].set_bytes);
-        int part = from->phase == STEP_AROUND;
+        int part = from->phase == STEP_DECODE;
         if (from->column == to->column && from->phase == to->phase && to->phase != STEP_ONCE) {
             cuts->figures->working_bytes[part][from->column][g] += own;
         }
@@ -103,60 +104,61 @@ static void add_within(struct line_cuts *cuts, size_t g)
 }
 
 /* Adds the bytes of an edge, by the columns and phases of its ends. */
-static void add_edge(struct line_cuts *cuts, const struct step_edge *edge)
+static void add_edge(struct chain_cuts *cuts, const struct step_edge *edge)
 {
     const struct step *from = &cuts->ones[0]->steps->steps[edge->from];
     const struct step *to = &cuts->ones[0]->steps->steps[edge->to];
-    struct line_figures *figures = cuts->figures;
+    struct chain_figures *figures = cuts->figures;
     double bytes = (double)edge->bytes;
-    bool leaves = from->phase == STEP_THERE && to->phase == STEP_AROUND;
+    bool leaves = from->phase == STEP_FORWARD && to->phase == STEP_DECODE;
     if (leaves && from->column != to->column) {
         figures->start_bytes += bytes;
     } else if (leaves) {
-        figures->kept_bytes[from->column] += bytes;
-    } else if (to->phase == STEP_BACK && from->column > to->column) {
+        figures->kv_bytes[from->column] += bytes;
+    } else if (to->phase == STEP_BACKWARD && from->column > to->column) {
         for (uint32_t c = to->column; c < from->column; c++) {
-            figures->back_bytes[c] += bytes;
+            figures->backward_bytes[c] += bytes;
         }
     } else if (from->phase == to->phase && from->column < to->column) {
-        double *into = to->phase == STEP_AROUND ? figures->round_bytes : figures->there_bytes;
+        double *into = to->phase == STEP_DECODE ? figures->round_bytes : figures->forward_bytes;
         for (uint32_t c = from->column + 1u; c <= to->column; c++) {
-            into[c] += to->phase == STEP_AROUND ? bytes / (double)cuts->rounds : bytes;
+            into[c] += to->phase == STEP_DECODE ? bytes / (double)cuts->rounds : bytes;
         }
     }
 }
 
 /* Adds memory for data at both ends of a stage and between its columns: one item on its way, and
  * one in use. */
-static void add_room(struct line_cuts *cuts)
+static void add_room(struct chain_cuts *cuts)
 {
-    struct line_figures *figures = cuts->figures;
+    struct chain_figures *figures = cuts->figures;
     for (size_t c = 0; c < cuts->columns; c++) {
         bool is_last = c + 1 == cuts->columns;
-        double there = figures->there_bytes[c] + (is_last ? 0 : figures->there_bytes[c + 1]);
-        double around = figures->round_bytes[c] + (is_last ? 0 : figures->round_bytes[c + 1]);
-        double back = figures->back_bytes[c] + (c > 0 ? figures->back_bytes[c - 1] : 0);
+        double forward = figures->forward_bytes[c] + (is_last ? 0 : figures->forward_bytes[c + 1]);
+        double decode = figures->round_bytes[c] + (is_last ? 0 : figures->round_bytes[c + 1]);
+        double back = figures->backward_bytes[c] + (c > 0 ? figures->backward_bytes[c - 1] : 0);
         for (size_t g = 0; g < cuts->group_count; g++) {
-            figures->working_bytes[0][c][g] += 4 * there + 4 * back;
-            figures->working_bytes[1][c][g] += 4 * around;
+            figures->working_bytes[0][c][g] += 4 * forward + 4 * back;
+            figures->working_bytes[1][c][g] += 4 * decode;
         }
     }
 }
 
-/* A single round is done on the way there. */
-static void fold(struct line_cuts *cuts, struct steps *steps)
+/* A single round is part of forward. */
+static void fold(struct chain_cuts *cuts, struct steps *steps)
 {
     cuts->rounds = steps->rounds == 1 ? 0 : steps->rounds;
     if (steps->rounds == 1) {
         for (size_t s = 0; s < steps->step_count; s++) {
             struct step *step = &steps->steps[s];
-            step->phase = step->phase == STEP_AROUND ? STEP_THERE : step->phase;
+            step->phase = step->phase == STEP_DECODE ? STEP_FORWARD : step->phase;
         }
     }
 }
 
-/* Computes ways for the largest cut, without other traffic, since cuts are similar. */
-static void fill_ways(const struct line_cuts *cuts, const double *into, struct line_ways *ways)
+/* Computes routes for the largest cut, without other traffic, since cuts are similar. */
+static void fill_routes(const struct chain_cuts *cuts, const double *into,
+                        struct chain_routes *routes)
 {
     const struct plan_input *input = cuts->whole->input;
     double most = 0;
@@ -165,23 +167,23 @@ static void fill_ways(const struct line_cuts *cuts, const double *into, struct l
     }
     for (size_t i = 0; i < cuts->group_count; i++) {
         for (size_t j = 0; j < cuts->group_count; j++) {
-            const struct line_group *to = &cuts->groups[j];
+            const struct chain_group *to = &cuts->groups[j];
             uint32_t source = input->devices[cuts->groups[i].devices[0]].memory;
             uint32_t other = i == j && to->count > 1 ? to->width : 0;
             uint32_t target = input->devices[to->devices[other]].memory;
-            struct topology_transfer way;
+            struct topology_transfer route;
             bool can = source != target && input->topology != NULL &&
                        topology_find(input->topology, NULL, UINT64_C(1) << source, target,
-                                     (int64_t)ceil(most), 0, &way) == TOPOLOGY_OK;
-            ways->takes_s[i][j] = source == target ? 0 : can ? way.finish_s : INFINITY;
+                                     (int64_t)ceil(most), 0, &route) == TOPOLOGY_OK;
+            routes->takes_s[i][j] = source == target ? 0 : can ? route.finish_s : INFINITY;
         }
     }
 }
 
 /* Fills in the memory of each device of the group. */
-static void fill_memory(struct line_cuts *cuts, size_t g, uint8_t *seen)
+static void fill_memory(struct chain_cuts *cuts, size_t g, uint8_t *seen)
 {
-    const struct steps *steps = line_one(cuts, g)->steps;
+    const struct steps *steps = chain_one(cuts, g)->steps;
     for (uint32_t c = 0; c < steps->column_count; c++) {
         memset(seen, 0, steps->set_count * sizeof *seen);
         for (size_t s = 0; s < steps->step_count; s++) {
@@ -194,7 +196,7 @@ static void fill_memory(struct line_cuts *cuts, size_t g, uint8_t *seen)
     add_within(cuts, g);
 }
 
-static bool fill_figures(struct line_cuts *cuts)
+static bool fill_figures(struct chain_cuts *cuts)
 {
     const struct steps *steps = cuts->ones[0]->steps;
     uint8_t *seen = calloc(steps->set_count + 1, sizeof *seen);
@@ -203,10 +205,10 @@ static bool fill_figures(struct line_cuts *cuts)
     }
     memset(cuts->figures, 0, sizeof *cuts->figures);
     cuts->columns = steps->column_count;
-    cuts->has_back = false;
+    cuts->has_backward = false;
     for (size_t s = 0; s < steps->step_count; s++) {
         add_times(cuts, s);
-        cuts->has_back = cuts->has_back || steps->steps[s].phase == STEP_BACK;
+        cuts->has_backward = cuts->has_backward || steps->steps[s].phase == STEP_BACKWARD;
     }
     for (size_t g = 0; g < cuts->group_count; g++) {
         fill_memory(cuts, g, seen);
@@ -215,8 +217,8 @@ static bool fill_figures(struct line_cuts *cuts)
         add_edge(cuts, &steps->edges[i]);
     }
     add_room(cuts);
-    fill_ways(cuts, cuts->figures->there_bytes, &cuts->ways[0]);
-    fill_ways(cuts, cuts->figures->round_bytes, &cuts->ways[1]);
+    fill_routes(cuts, cuts->figures->forward_bytes, &cuts->routes[0]);
+    fill_routes(cuts, cuts->figures->round_bytes, &cuts->routes[1]);
     free(seen);
     return true;
 }
@@ -227,10 +229,10 @@ struct rough {
     double sum_s, slowest_s;
 };
 
-/* Estimates stages in the phases of a mask. `first` is the column of their first column. `ways` is
- * the time over cuts, paid `often` times. */
-static struct rough rough_of(const struct line_cuts *cuts, const struct stages *stages,
-                             unsigned phases, uint32_t first, const struct line_ways *ways,
+/* Estimates stages in the phases of a mask. `first` is the column of their first column. `routes`
+ * is the time over cuts, paid `often` times. */
+static struct rough rough_of(const struct chain_cuts *cuts, const struct stages *stages,
+                             unsigned phases, uint32_t first, const struct chain_routes *routes,
                              double often)
 {
     struct rough rough = {0, 0};
@@ -244,38 +246,39 @@ static struct rough rough_of(const struct line_cuts *cuts, const struct stages *
                     (phases >> p & 1) != 0 ? cuts->figures->takes_s[p][c + first][stage->group] : 0;
             }
         }
-        if (left > 1 && ways != NULL) {
-            rough.sum_s += often * ways->takes_s[stage->group][stages->stages[k + 1].group];
+        if (left > 1 && routes != NULL) {
+            rough.sum_s += often * routes->takes_s[stage->group][stages->stages[k + 1].group];
         }
         rough.sum_s += time_s;
         rough.slowest_s = fmax(rough.slowest_s, time_s);
-        if ((phases >> STEP_BACK & 1) != 0 && cuts->has_back && left < cuts->micro_batches) {
-            /* No more than `left` are in flight from here to the end and back. */
+        if ((phases >> STEP_BACKWARD & 1) != 0 && cuts->has_backward &&
+            left < cuts->micro_batches) {
+            /* No more than `left` are in flight from here to the end and backward. */
             rough.slowest_s = fmax(rough.slowest_s, rough.sum_s / left);
         }
     }
     return rough;
 }
 
-static double rough_there(const struct line_cuts *cuts, const struct rough *rough)
+static double rough_forward(const struct chain_cuts *cuts, const struct rough *rough)
 {
     return rough->sum_s + (double)(cuts->micro_batches - 1) * rough->slowest_s;
 }
 
-static double rough_around(const struct line_cuts *cuts, const struct rough *all)
+static double rough_decode(const struct chain_cuts *cuts, const struct rough *all)
 {
     double rounds = (double)cuts->rounds;
     double count = (double)cuts->micro_batches;
     struct rough one = {all->sum_s / rounds, all->slowest_s / rounds};
-    return rough_there(cuts, &one) + (rounds - 1) * fmax(one.sum_s, count * one.slowest_s);
+    return rough_forward(cuts, &one) + (rounds - 1) * fmax(one.sum_s, count * one.slowest_s);
 }
 
-static void add_rough(const struct line_cuts *cuts, const struct stages *stages, uint32_t first,
-                      double *price, struct line_candidate *candidate)
+static void add_rough(const struct chain_cuts *cuts, const struct stages *stages, uint32_t first,
+                      double *price, struct chain_candidate *candidate)
 {
     for (uint32_t k = 0; k < stages->stage_count; k++) {
         const struct stages_stage *stage = &stages->stages[k];
-        const struct line_group *group = &cuts->groups[stage->group];
+        const struct chain_group *group = &cuts->groups[stage->group];
         *price += group->price;
         candidate->width = group->width > candidate->width ? group->width : candidate->width;
         for (uint32_t c = stage->first; c < stage->first + stage->count; c++) {
@@ -285,65 +288,65 @@ static void add_rough(const struct line_cuts *cuts, const struct stages *stages,
     }
 }
 
-static void judge(const struct line_cuts *cuts, struct line_candidate *candidate)
+static void judge(const struct chain_cuts *cuts, struct chain_candidate *candidate)
 {
-    const unsigned both = 1u << STEP_THERE | 1u << STEP_BACK;
+    const unsigned both = 1u << STEP_FORWARD | 1u << STEP_BACKWARD;
     double hourly = 0;
-    struct rough there =
-        rough_of(cuts, &candidate->there, both, 0, &cuts->ways[0], cuts->has_back ? 2 : 1);
-    struct rough once = rough_of(cuts, &candidate->there, 1u << STEP_ONCE, 0, NULL, 0);
-    candidate->time_s = rough_there(cuts, &there) + once.slowest_s;
+    struct rough forward =
+        rough_of(cuts, &candidate->forward, both, 0, &cuts->routes[0], cuts->has_backward ? 2 : 1);
+    struct rough once = rough_of(cuts, &candidate->forward, 1u << STEP_ONCE, 0, NULL, 0);
+    candidate->time_s = rough_forward(cuts, &forward) + once.slowest_s;
     candidate->energy_j = 0;
     candidate->width = 1;
-    add_rough(cuts, &candidate->there, 0, &hourly, candidate);
+    add_rough(cuts, &candidate->forward, 0, &hourly, candidate);
     if (cuts->rounds > 0) {
-        const struct stages *ring = candidate->is_apart ? &candidate->around : &candidate->there;
-        struct rough around = rough_of(cuts, ring, 1u << STEP_AROUND, candidate->is_apart,
-                                       &cuts->ways[1], (double)cuts->rounds);
-        candidate->time_s += rough_around(cuts, &around);
+        const struct stages *loop = candidate->is_apart ? &candidate->decode : &candidate->forward;
+        struct rough decode = rough_of(cuts, loop, 1u << STEP_DECODE, candidate->is_apart,
+                                       &cuts->routes[1], (double)cuts->rounds);
+        candidate->time_s += rough_decode(cuts, &decode);
     }
     if (candidate->is_apart) {
-        add_rough(cuts, &candidate->around, 1, &hourly, candidate);
+        add_rough(cuts, &candidate->decode, 1, &hourly, candidate);
     }
     candidate->price = hourly * candidate->time_s;
 }
 
-static bool is_same_sort(const struct line_candidate *a, const struct line_candidate *b)
+static bool is_same_sort(const struct chain_candidate *a, const struct chain_candidate *b)
 {
     return a->is_apart == b->is_apart && a->width == b->width;
 }
 
 /* A candidate competes with its own sort alone, so that each sort has a result. */
-static bool is_beaten(const struct line_candidate *a, const struct line_candidate *by)
+static bool is_beaten(const struct chain_candidate *a, const struct chain_candidate *by)
 {
     return is_same_sort(a, by) && by->time_s <= a->time_s && by->price <= a->price &&
            by->energy_j <= a->energy_j;
 }
 
-/* Keeps the candidate if no kept one beats it, and drops those that it beats. */
-static void offer(struct line_cuts *cuts)
+/* Keeps the candidate if no other candidate beats it, and drops those that it beats. */
+static void offer(struct chain_cuts *cuts)
 {
-    struct line_candidate *candidate = cuts->next;
+    struct chain_candidate *candidate = cuts->next;
     size_t left = 0;
     size_t of_sort = 0;
     judge(cuts, candidate);
     if (candidate->width == 1 && cuts->variation > 0) {
         return; /* it was found without teams */
     }
-    for (size_t i = 0; i < cuts->kept_count; i++) {
-        if (is_beaten(candidate, &cuts->kept[i])) {
+    for (size_t i = 0; i < cuts->candidate_count; i++) {
+        if (is_beaten(candidate, &cuts->candidates[i])) {
             return;
         }
     }
-    for (size_t i = 0; i < cuts->kept_count; i++) {
-        if (!is_beaten(&cuts->kept[i], candidate)) {
-            of_sort += is_same_sort(&cuts->kept[i], candidate);
-            cuts->kept[left++] = cuts->kept[i];
+    for (size_t i = 0; i < cuts->candidate_count; i++) {
+        if (!is_beaten(&cuts->candidates[i], candidate)) {
+            of_sort += is_same_sort(&cuts->candidates[i], candidate);
+            cuts->candidates[left++] = cuts->candidates[i];
         }
     }
-    cuts->kept_count = left;
-    if (of_sort < (candidate->width == 1 ? LINE_CUTS : LINE_DIVIDED)) {
-        cuts->kept[cuts->kept_count++] = *candidate;
+    cuts->candidate_count = left;
+    if (of_sort < (candidate->width == 1 ? CHAIN_CUTS : CHAIN_DIVIDED)) {
+        cuts->candidates[cuts->candidate_count++] = *candidate;
     }
 }
 
@@ -363,33 +366,34 @@ struct cutting {
 };
 
 /* Fills in the links of the groups. */
-static void fill_links(const struct line_ways *ways, struct cutting *cutting)
+static void fill_links(const struct chain_routes *routes, struct cutting *cutting)
 {
     size_t count = cutting->input.group_count;
     for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j < count; j++) {
             size_t from = cutting->groups[i];
             size_t to = cutting->groups[j];
-            cutting->link_s[i * count + j] = ways->takes_s[from][to];
+            cutting->link_s[i * count + j] = routes->takes_s[from][to];
         }
     }
 }
 
-enum part { ALL, THERE, AROUND };
+enum part { ALL, FORWARD, DECODE };
 
 /* Fills in a column on a device of a group. */
-static void fill_column(const struct line_cuts *cuts, struct cutting *cutting, enum part part,
+static void fill_column(const struct chain_cuts *cuts, struct cutting *cutting, enum part part,
                         size_t at, size_t g, size_t to)
 {
-    const struct line_figures *figures = cuts->figures;
-    int of = part == AROUND;
+    const struct chain_figures *figures = cuts->figures;
+    int of = part == DECODE;
     bool is_all = part == ALL;
-    double there_s = figures->takes_s[STEP_THERE][at][g] + figures->takes_s[STEP_BACK][at][g];
-    double around_s = figures->takes_s[STEP_AROUND][at][g];
+    double forward_s =
+        figures->takes_s[STEP_FORWARD][at][g] + figures->takes_s[STEP_BACKWARD][at][g];
+    double decode_s = figures->takes_s[STEP_DECODE][at][g];
     double once_s = figures->takes_s[STEP_ONCE][at][g] / (double)cuts->micro_batches;
-    cutting->time_s[to] = part == AROUND  ? around_s
-                          : part == THERE ? there_s
-                                          : there_s + around_s + once_s;
+    cutting->time_s[to] = part == DECODE    ? decode_s
+                          : part == FORWARD ? forward_s
+                                            : forward_s + decode_s + once_s;
     cutting->fixed_bytes[to] = is_all ? figures->all_bytes[at][g] : figures->fixed_bytes[of][at][g];
     cutting->held_bytes[to] =
         is_all ? fmax(figures->held_bytes[0][at][g], figures->held_bytes[1][at][g])
@@ -399,10 +403,10 @@ static void fill_column(const struct line_cuts *cuts, struct cutting *cutting, e
                : figures->working_bytes[of][at][g];
 }
 
-static void fill_columns(const struct line_cuts *cuts, struct cutting *cutting, enum part part)
+static void fill_columns(const struct chain_cuts *cuts, struct cutting *cutting, enum part part)
 {
-    const struct line_figures *figures = cuts->figures;
-    uint32_t first = part == AROUND; /* its own columns begin there */
+    const struct chain_figures *figures = cuts->figures;
+    uint32_t first = part == DECODE; /* the columns of decode begin at the second one */
     size_t groups = cutting->input.group_count;
     size_t columns = cuts->columns - first;
     for (size_t c = 0; c < columns; c++) {
@@ -411,19 +415,19 @@ static void fill_columns(const struct line_cuts *cuts, struct cutting *cutting, 
         }
     }
     /* The device of the last column also does the first one. */
-    for (size_t i = 0; part == AROUND && i < groups; i++) {
+    for (size_t i = 0; part == DECODE && i < groups; i++) {
         size_t g = cutting->groups[i];
         size_t last = (columns - 1) * groups + i;
-        cutting->time_s[last] += figures->takes_s[STEP_AROUND][0][g];
+        cutting->time_s[last] += figures->takes_s[STEP_DECODE][0][g];
         cutting->fixed_bytes[last] += figures->fixed_bytes[1][0][g];
         cutting->working_bytes[last] += figures->working_bytes[1][0][g];
     }
     cutting->input.column_count = columns;
-    fill_links(&cuts->ways[part == AROUND], cutting);
+    fill_links(&cuts->routes[part == DECODE], cutting);
 }
 
 /* Selects the groups that have devices. Returns false when there are none. */
-static bool fill_cutting(const struct line_cuts *cuts, const uint32_t counts[STAGES_GROUPS],
+static bool fill_cutting(const struct chain_cuts *cuts, const uint32_t counts[STAGES_GROUPS],
                          enum part part, struct cutting *cutting)
 {
     memset(cutting, 0, sizeof *cutting);
@@ -447,7 +451,7 @@ static bool fill_cutting(const struct line_cuts *cuts, const uint32_t counts[STA
                                            .memory_bytes = cutting->memory_bytes,
                                            .link_s = cutting->link_s,
                                            .micro_batches = cuts->micro_batches,
-                                           .holds_all = !cuts->has_back};
+                                           .holds_all = !cuts->has_backward};
     fill_columns(cuts, cutting, part);
     return count > 0;
 }
@@ -460,14 +464,14 @@ static void name_groups(const struct cutting *cutting, struct stages *stages)
     }
 }
 
-static void spend(struct line_cuts *cuts, const struct stages_search *search)
+static void spend(struct chain_cuts *cuts, const struct stages_search *search)
 {
     uint64_t effort = search != NULL ? stages_effort(search) : 0;
     cuts->effort -= effort < cuts->effort ? effort : cuts->effort;
 }
 
 /* Tries each choice of groups at each limit. */
-static bool cut_together(struct line_cuts *cuts, struct cutting *cutting)
+static bool cut_together(struct chain_cuts *cuts, struct cutting *cutting)
 {
     uint32_t counts[STAGES_GROUPS] = {0};
     struct stages_search *search = NULL;
@@ -484,10 +488,10 @@ static bool cut_together(struct line_cuts *cuts, struct cutting *cutting)
         (void)stages_find(search, least_s * levels[i]);
         for (uint32_t groups = 1; groups < 1u << cutting->input.group_count; groups++) {
             cuts->next->is_apart = false;
-            if (stages_take(search, groups, &cuts->next->there)) {
-                const struct stages_stage *first = &cuts->next->there.stages[0];
-                name_groups(cutting, &cuts->next->there);
-                if (cuts->next->there.stage_count > 1 || cuts->groups[first->group].width > 1) {
+            if (stages_take(search, groups, &cuts->next->forward)) {
+                const struct stages_stage *first = &cuts->next->forward.stages[0];
+                name_groups(cutting, &cuts->next->forward);
+                if (cuts->next->forward.stage_count > 1 || cuts->groups[first->group].width > 1) {
                     offer(cuts);
                 }
             }
@@ -502,7 +506,7 @@ enum { WIDER = 2 };
 static const double wider[WIDER] = {1, 2}; /* times the least limit */
 
 /* Finds the best stages on these devices at each of two limits; no stages means none. */
-static bool cut_part(struct line_cuts *cuts, struct cutting *cutting,
+static bool cut_part(struct chain_cuts *cuts, struct cutting *cutting,
                      const uint32_t counts[STAGES_GROUPS], enum part part,
                      struct stages ret_stages[WIDER])
 {
@@ -530,66 +534,67 @@ static bool cut_part(struct line_cuts *cuts, struct cutting *cutting,
     return status != STAGES_NO_MEMORY;
 }
 
-/* Deals `there` devices of each group to one part, and the others to the other part. */
-static bool cut_apart(struct line_cuts *cuts, struct cutting *cutting,
-                      const uint32_t there[STAGES_GROUPS])
+/* Gives `forward` devices of each group to forward, and the others to decode. */
+static bool cut_apart(struct chain_cuts *cuts, struct cutting *cutting,
+                      const uint32_t forward[STAGES_GROUPS])
 {
-    uint32_t around[STAGES_GROUPS] = {0};
+    uint32_t decode[STAGES_GROUPS] = {0};
     struct stages first[WIDER];
     struct stages second[WIDER] = {{.stage_count = 0}};
     for (size_t g = 0; g < cuts->group_count; g++) {
-        around[g] = cuts->groups[g].count - there[g];
-        cuts->next->first_of[g] = there[g];
+        decode[g] = cuts->groups[g].count - forward[g];
+        cuts->next->first_of[g] = forward[g];
     }
-    if (!cut_part(cuts, cutting, there, THERE, first)) {
+    if (!cut_part(cuts, cutting, forward, FORWARD, first)) {
         return false;
     }
-    if (first[0].stage_count > 0 && !cut_part(cuts, cutting, around, AROUND, second)) {
+    if (first[0].stage_count > 0 && !cut_part(cuts, cutting, decode, DECODE, second)) {
         return false;
     }
     for (int i = 0; first[0].stage_count > 0 && second[0].stage_count > 0 && i < WIDER * WIDER;
          i++) {
         cuts->next->is_apart = true;
-        cuts->next->there = first[i / WIDER];
-        cuts->next->around = second[i % WIDER];
+        cuts->next->forward = first[i / WIDER];
+        cuts->next->decode = second[i % WIDER];
         offer(cuts);
     }
     return true;
 }
 
 /* Returns all, none, one, all but one, or half of a group. */
-static uint32_t dealt(uint32_t count, uint32_t choice)
+static uint32_t devices_of_choice(uint32_t count, uint32_t choice)
 {
     const uint32_t choices[] = {0, count, 1, count - 1, count / 2};
     return choices[choice];
 }
 
-static bool deal_out(struct line_cuts *cuts, struct cutting *cutting)
+static bool divide_devices(struct chain_cuts *cuts, struct cutting *cutting)
 {
     enum { CHOICES = 5 };
-    uint32_t tried[DEALS][STAGES_GROUPS];
+    uint32_t tried[DIVISIONS][STAGES_GROUPS];
     size_t tried_count = 0;
-    uint32_t ways = 1;
+    uint32_t choices = 1;
     for (size_t g = 0; g < cuts->group_count; g++) {
-        ways *= CHOICES;
+        choices *= CHOICES;
     }
-    for (uint32_t way = 0; way < ways && tried_count < DEALS && cuts->effort > 0; way++) {
-        uint32_t there[STAGES_GROUPS] = {0};
-        uint32_t left = way;
+    for (uint32_t choice = 0; choice < choices && tried_count < DIVISIONS && cuts->effort > 0;
+         choice++) {
+        uint32_t forward[STAGES_GROUPS] = {0};
+        uint32_t left = choice;
         uint32_t sum = 0;
         uint32_t others = 0;
         for (size_t g = 0; g < cuts->group_count; g++, left /= CHOICES) {
-            there[g] = dealt(cuts->groups[g].count, left % CHOICES);
-            sum += there[g];
-            others += cuts->groups[g].count - there[g];
+            forward[g] = devices_of_choice(cuts->groups[g].count, left % CHOICES);
+            sum += forward[g];
+            others += cuts->groups[g].count - forward[g];
         }
         bool is_new = sum > 0 && others > 0;
         for (size_t i = 0; i < tried_count; i++) {
-            is_new = is_new && memcmp(tried[i], there, sizeof there) != 0;
+            is_new = is_new && memcmp(tried[i], forward, sizeof forward) != 0;
         }
         if (is_new) {
-            memcpy(tried[tried_count++], there, sizeof there);
-            if (!cut_apart(cuts, cutting, there)) {
+            memcpy(tried[tried_count++], forward, sizeof forward);
+            if (!cut_apart(cuts, cutting, forward)) {
                 return false;
             }
         }
@@ -597,7 +602,7 @@ static bool deal_out(struct line_cuts *cuts, struct cutting *cutting)
     return true;
 }
 
-static void drop_ones(struct line_cuts *cuts)
+static void drop_ones(struct chain_cuts *cuts)
 {
     for (size_t i = 0; i < TEAM_WIDTHS; i++) {
         plan_case_destroy(&cuts->ones[i]);
@@ -605,21 +610,21 @@ static void drop_ones(struct line_cuts *cuts)
 }
 
 /* Returns false when memory is short. The case stays NULL when it is impossible. */
-static bool make_one(struct line_cuts *cuts, size_t width)
+static bool make_one(struct chain_cuts *cuts, size_t width)
 {
     struct plan_case **one = &cuts->ones[width];
     if (*one != NULL) {
         return true;
     }
-    bool ok = plan_case_line(cuts->whole, cuts->items, width == 0 ? NULL : &cuts->teams[width],
-                             PLAN_AS_IT_IS, one, NULL);
+    bool ok = plan_case_chain(cuts->whole, cuts->items, width == 0 ? NULL : &cuts->teams[width],
+                              PLAN_AS_IT_IS, one, NULL);
     if (ok && *one != NULL) {
         fold(cuts, (*one)->owned);
     }
     return ok;
 }
 
-bool line_cut_at(struct line_cuts *cuts, int64_t count, size_t variation)
+bool chain_cut_at(struct chain_cuts *cuts, int64_t count, size_t variation)
 {
     const int64_t items = cuts->whole->items;
     const int64_t each = items / count + (items % count != 0);
@@ -632,7 +637,7 @@ bool line_cut_at(struct line_cuts *cuts, int64_t count, size_t variation)
         drop_ones(cuts);
     }
     cuts->variation = variation;
-    line_set_groups(cuts);
+    chain_set_groups(cuts);
     bool ok = make_one(cuts, 0);
     bool can = ok && cuts->ones[0] != NULL;
     for (size_t g = 0; can && g < cuts->group_count; g++) {
@@ -647,12 +652,12 @@ bool line_cut_at(struct line_cuts *cuts, int64_t count, size_t variation)
     return ok && (!can || fill_figures(cuts));
 }
 
-static bool find_candidates(struct line_cuts *cuts, struct cutting *cutting)
+static bool find_candidates(struct chain_cuts *cuts, struct cutting *cutting)
 {
     bool ok = true;
     for (int i = 0; ok && i < BATCHES && INT64_C(1) << i <= cuts->whole->items; i++) {
         for (size_t v = 0; ok && v < cuts->variation_count; v++) {
-            ok = line_cut_at(cuts, INT64_C(1) << i, v);
+            ok = chain_cut_at(cuts, INT64_C(1) << i, v);
             if (!ok || cuts->ones[0] == NULL) {
                 continue;
             }
@@ -660,33 +665,34 @@ static bool find_candidates(struct line_cuts *cuts, struct cutting *cutting)
             cuts->next->items = cuts->items;
             cuts->next->variation = v;
             cuts->effort = v == 0 ? EFFORT : EFFORT / 4;
-            ok = cut_together(cuts, cutting) && (cuts->rounds == 0 || deal_out(cuts, cutting));
+            ok =
+                cut_together(cuts, cutting) && (cuts->rounds == 0 || divide_devices(cuts, cutting));
         }
     }
     return ok;
 }
 
-bool line_cut(struct line_cuts *cuts)
+bool chain_cut(struct chain_cuts *cuts)
 {
-    enum { SORTS = 2, MOST = SORTS * (LINE_CUTS + (TEAM_WIDTHS - 1) * LINE_DIVIDED) };
+    enum { SORTS = 2, MOST = SORTS * (CHAIN_CUTS + (TEAM_WIDTHS - 1) * CHAIN_DIVIDED) };
     struct cutting *cutting = calloc(1, sizeof *cutting);
     cuts->teams = calloc(TEAM_WIDTHS, sizeof *cuts->teams);
     cuts->figures = calloc(1, sizeof *cuts->figures);
-    cuts->kept = calloc(MOST, sizeof *cuts->kept);
+    cuts->candidates = calloc(MOST, sizeof *cuts->candidates);
     cuts->next = calloc(1, sizeof *cuts->next);
-    line_find_kinds(cuts);
+    chain_find_kinds(cuts);
     bool ok = cutting != NULL && cuts->teams != NULL && cuts->figures != NULL &&
-              cuts->kept != NULL && cuts->next != NULL && line_find_variations(cuts) &&
+              cuts->candidates != NULL && cuts->next != NULL && chain_find_variations(cuts) &&
               find_candidates(cuts, cutting);
     free(cutting);
     return ok;
 }
 
-void line_cuts_fini(struct line_cuts *cuts)
+void chain_cuts_fini(struct chain_cuts *cuts)
 {
     drop_ones(cuts);
     free(cuts->teams);
     free(cuts->figures);
-    free(cuts->kept);
+    free(cuts->candidates);
     free(cuts->next);
 }

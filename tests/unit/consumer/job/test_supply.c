@@ -1,6 +1,6 @@
 /* The tests ask what is on offer for the parts of a job, by quotes made by hand, and how the job
  * would run there. */
-#include "consumer/job/offered.h"
+#include "consumer/job/supply.h"
 
 #include "base/cleanup.h"
 #include "tests/support/suite.h"
@@ -44,11 +44,12 @@ static void offer(struct bourse_quote *quote, int64_t price_micro, uint32_t slot
     quote->slots_now += slots;
 }
 
-static struct deal *dealt(const struct asked *asked, const struct offered *offered)
+static struct list_schedule *dealt(const struct asked *asked, const struct supply *supply)
 {
-    struct deal *deal = NULL;
-    ck_assert_int_eq(offered_deal(&asked->job, offered, 0, &deal, NULL, NULL), DEAL_OK);
-    return deal;
+    struct list_schedule *schedule = NULL;
+    ck_assert_int_eq(supply_schedule(&asked->job, supply, 0, &schedule, NULL, NULL),
+                     LIST_SCHEDULE_OK);
+    return schedule;
 }
 
 START_TEST(what_is_offered_to_both_parts_is_there_once)
@@ -56,13 +57,13 @@ START_TEST(what_is_offered_to_both_parts_is_there_once)
     CLEANUP(asked_destroy) struct asked *asked = asked_create();
     offer(&asked->quotes[0], 200, 2, 1);
     offer(&asked->quotes[1], 200, 2, 1);
-    CLEANUP(offered_destroy) struct offered *offered = offered_create(&asked->job, asked->quotes);
-    ck_assert_uint_eq(offered->count, 1);
-    ck_assert_uint_eq(offered->places[0].slots.slots, 2);
-    ck_assert_uint_eq(offered->places[0].slots.parts, 3);
-    ck_assert(!offered->is_busy);
-    CLEANUP(deal_destroy) struct deal *deal = dealt(asked, offered);
-    ck_assert_int_eq(deal->makespan_ns, 2 * NS_PER_S); /* each part alone would take one */
+    CLEANUP(supply_destroy) struct supply *supply = supply_create(&asked->job, asked->quotes);
+    ck_assert_uint_eq(supply->count, 1);
+    ck_assert_uint_eq(supply->places[0].slots.slots, 2);
+    ck_assert_uint_eq(supply->places[0].slots.parts, 3);
+    ck_assert(!supply->is_busy);
+    CLEANUP(list_schedule_destroy) struct list_schedule *schedule = dealt(asked, supply);
+    ck_assert_int_eq(schedule->makespan_ns, 2 * NS_PER_S); /* each part alone would take one */
 }
 END_TEST
 
@@ -72,12 +73,12 @@ START_TEST(unlike_offers_are_places_of_their_own_the_cheapest_first)
     offer(&asked->quotes[0], 300, 2, 1);
     offer(&asked->quotes[1], 100, 1, 1);
     offer(&asked->quotes[1], 300, 3, 2);
-    CLEANUP(offered_destroy) struct offered *offered = offered_create(&asked->job, asked->quotes);
-    ck_assert_uint_eq(offered->count, 3);
-    ck_assert_int_eq(offered->places[0].slots.price_micro, 100);
-    ck_assert_uint_eq(offered->places[0].slots.parts, 2);
-    CLEANUP(deal_destroy) struct deal *deal = dealt(asked, offered);
-    ck_assert_int_eq(deal->makespan_ns, NS_PER_S);
+    CLEANUP(supply_destroy) struct supply *supply = supply_create(&asked->job, asked->quotes);
+    ck_assert_uint_eq(supply->count, 3);
+    ck_assert_int_eq(supply->places[0].slots.price_micro, 100);
+    ck_assert_uint_eq(supply->places[0].slots.parts, 2);
+    CLEANUP(list_schedule_destroy) struct list_schedule *schedule = dealt(asked, supply);
+    ck_assert_int_eq(schedule->makespan_ns, NS_PER_S);
 }
 END_TEST
 
@@ -88,12 +89,13 @@ START_TEST(what_is_worth_less_than_it_costs_is_no_offer)
     asked->job.subtasks = 2;
     offer(&asked->quotes[0], 300, 2, 1);
     asked->quotes[0].levels[0].worth_micro = 299;
-    CLEANUP(offered_destroy) struct offered *offered = offered_create(&asked->job, asked->quotes);
-    ck_assert_uint_eq(offered->count, 0);
-    struct deal *deal = NULL;
-    ck_assert_int_eq(offered_deal(&asked->job, offered, 0, &deal, NULL, NULL), DEAL_NOWHERE);
+    CLEANUP(supply_destroy) struct supply *supply = supply_create(&asked->job, asked->quotes);
+    ck_assert_uint_eq(supply->count, 0);
+    struct list_schedule *schedule = NULL;
+    ck_assert_int_eq(supply_schedule(&asked->job, supply, 0, &schedule, NULL, NULL),
+                     LIST_SCHEDULE_NOWHERE);
     asked->quotes[0].levels[0].worth_micro = 300;
-    CLEANUP(offered_destroy) struct offered *worth = offered_create(&asked->job, asked->quotes);
+    CLEANUP(supply_destroy) struct supply *worth = supply_create(&asked->job, asked->quotes);
     ck_assert_uint_eq(worth->count, 1);
 }
 END_TEST
@@ -107,17 +109,17 @@ START_TEST(leases_that_it_would_take_are_a_place_without_an_owner)
     asked->job.subtasks = 2;
     offer(&asked->quotes[0], 100, 4, 2);
     asked->quotes[0].slots_now = 0;
-    CLEANUP(offered_destroy) struct offered *idle = offered_create(&asked->job, asked->quotes);
+    CLEANUP(supply_destroy) struct supply *idle = supply_create(&asked->job, asked->quotes);
     ck_assert(idle->is_busy);
     ck_assert_uint_eq(idle->places[0].slots.slots, 4);
     asked->quotes[0].slots_taken = 1;
     asked->quotes[0].taken_high_micro = 500;
-    CLEANUP(offered_destroy) struct offered *taken = offered_create(&asked->job, asked->quotes);
+    CLEANUP(supply_destroy) struct supply *taken = supply_create(&asked->job, asked->quotes);
     ck_assert_uint_eq(taken->count, 1);
     ck_assert_uint_eq(taken->places[0].providers, 0);
     ck_assert_int_eq(taken->places[0].slots.price_micro, 500);
-    CLEANUP(deal_destroy) struct deal *deal = dealt(asked, taken);
-    ck_assert_int_eq(deal->makespan_ns, 2 * NS_PER_S);
+    CLEANUP(list_schedule_destroy) struct list_schedule *schedule = dealt(asked, taken);
+    ck_assert_int_eq(schedule->makespan_ns, 2 * NS_PER_S);
 }
 END_TEST
 
@@ -131,9 +133,9 @@ START_TEST(checks_take_what_their_part_does)
     asked->job.expect_ns = takes_ns;
     asked->job.checks = 2;
     asked->job.graph.count = 4;
-    ck_assert_int_eq(offered_takes_ns(&asked->job, 0, 1), 9000);
-    ck_assert_int_eq(offered_takes_ns(&asked->job, 1, 2), NS_PER_S);
-    ck_assert_int_eq(offered_takes_ns(&asked->job, 1, 3), NS_PER_S);
+    ck_assert_int_eq(supply_takes_ns(&asked->job, 0, 1), 9000);
+    ck_assert_int_eq(supply_takes_ns(&asked->job, 1, 2), NS_PER_S);
+    ck_assert_int_eq(supply_takes_ns(&asked->job, 1, 3), NS_PER_S);
     free(takes_ns);
 }
 END_TEST
@@ -147,17 +149,18 @@ START_TEST(all_may_be_said_to_take_as_long)
     asked->job.graph = (struct order_graph){.count = 4, .after_count = after_count};
     offer(&asked->quotes[0], 100, 4, 1);
     offer(&asked->quotes[1], 100, 4, 1);
-    CLEANUP(offered_destroy) struct offered *offered = offered_create(&asked->job, asked->quotes);
-    CLEANUP(deal_destroy) struct deal *deal = dealt(asked, offered);
-    ck_assert_int_eq(deal->makespan_ns, 4 * NS_PER_S); /* each as it is known to */
-    struct deal *alike = NULL;
+    CLEANUP(supply_destroy) struct supply *supply = supply_create(&asked->job, asked->quotes);
+    CLEANUP(list_schedule_destroy) struct list_schedule *schedule = dealt(asked, supply);
+    ck_assert_int_eq(schedule->makespan_ns, 4 * NS_PER_S); /* each as it is known to */
+    struct list_schedule *alike = NULL;
     size_t single = 9;
     int64_t single_ns = 0;
-    ck_assert_int_eq(offered_deal(&asked->job, offered, 7, &alike, &single, &single_ns), DEAL_OK);
+    ck_assert_int_eq(supply_schedule(&asked->job, supply, 7, &alike, &single, &single_ns),
+                     LIST_SCHEDULE_OK);
     ck_assert_int_eq(alike->makespan_ns, 7);
     ck_assert_uint_eq(single, 0);
     ck_assert_int_eq(single_ns, 7);
-    deal_destroy(&alike);
+    list_schedule_destroy(&alike);
 }
 END_TEST
 
@@ -166,24 +169,24 @@ END_TEST
 START_TEST(devices_beyond_the_numbers_count_as_one_that_is_about_as_fast)
 {
     enum { DEVICES = 40 };
-    static struct offered_place places[DEVICES];
-    struct history_kind kinds[DEAL_CLASSES];
-    struct offered offered = {.places = places, .count = DEVICES};
+    static struct supply_place places[DEVICES];
+    struct history_kind kinds[LIST_SCHEDULE_CLASSES];
+    struct supply supply = {.places = places, .count = DEVICES};
     memset(places, 0, sizeof places);
     for (int i = 0; i < DEVICES; i++) {
-        struct offered_place *place = &places[i];
+        struct supply_place *place = &places[i];
         (void)snprintf(place->instrument, sizeof place->instrument, "cpu.a");
         (void)snprintf(place->account, sizeof place->account, "%d", i);
         (void)snprintf(place->device, sizeof place->device, "%d", i);
         place->is_unlike = i > 0;
         place->pace = i == 0 ? 0 : i % 4 == 0 ? 5100 + (uint32_t)i : 2900 + (uint32_t)i;
     }
-    ck_assert_uint_eq(offered_number_kinds(&offered, kinds), DEAL_CLASSES);
+    ck_assert_uint_eq(supply_number_kinds(&supply, kinds), LIST_SCHEDULE_CLASSES);
     ck_assert_uint_eq(places[0].slots.of_class, 1);
     for (int i = 1; i < DEVICES; i++) {
         const uint32_t of_class = places[i].slots.of_class;
         ck_assert_uint_gt(of_class, 1);
-        ck_assert_uint_lt(of_class, DEAL_CLASSES);
+        ck_assert_uint_lt(of_class, LIST_SCHEDULE_CLASSES);
         const int like = atoi(kinds[of_class].device);
         ck_assert_int_eq(like % 4 == 0, i % 4 == 0);
     }
@@ -197,33 +200,35 @@ START_TEST(what_a_make_was_measured_to_take_it_takes)
     offer(&asked->quotes[0], 200, 1, 1);
     asked->job.part_count = 1;
     asked->job.subtasks = 2;
-    CLEANUP(offered_destroy) struct offered *offered = offered_create(&asked->job, asked->quotes);
-    ck_assert_uint_eq(offered->count, 2);
-    offered->places[1].slots.of_class = 1;
-    offered->class_count = 2;
-    offered->figures = calloc(2, sizeof *offered->figures);
-    ck_assert_ptr_nonnull(offered->figures);
-    offered->figures[0] = (struct history_figure){.takes_ns = NS_PER_S, .p90_ns = -1};
-    offered->figures[1] =
+    CLEANUP(supply_destroy) struct supply *supply = supply_create(&asked->job, asked->quotes);
+    ck_assert_uint_eq(supply->count, 2);
+    supply->places[1].slots.of_class = 1;
+    supply->class_count = 2;
+    supply->figures = calloc(2, sizeof *supply->figures);
+    ck_assert_ptr_nonnull(supply->figures);
+    supply->figures[0] = (struct history_figure){.takes_ns = NS_PER_S, .p90_ns = -1};
+    supply->figures[1] =
         (struct history_figure){.takes_ns = NS_PER_S / 2, .p90_ns = 600 * NS_PER_MS, .samples = 8};
-    ck_assert_uint_eq(offered_figure(&asked->job, offered, 1, 0, 1).samples, 8);
-    struct deal *deal = NULL;
+    ck_assert_uint_eq(supply_figure(&asked->job, supply, 1, 0, 1).samples, 8);
+    struct list_schedule *schedule = NULL;
     size_t single = 9;
     int64_t single_ns = 0;
-    ck_assert_int_eq(offered_deal(&asked->job, offered, 0, &deal, &single, &single_ns), DEAL_OK);
-    ck_assert_int_eq(deal->runs[0].end_ns, NS_PER_S);
-    ck_assert_int_eq(deal->runs[1].end_ns, NS_PER_S / 2);
+    ck_assert_int_eq(supply_schedule(&asked->job, supply, 0, &schedule, &single, &single_ns),
+                     LIST_SCHEDULE_OK);
+    ck_assert_int_eq(schedule->runs[0].end_ns, NS_PER_S);
+    ck_assert_int_eq(schedule->runs[1].end_ns, NS_PER_S / 2);
     ck_assert_uint_eq(single, 1); /* both there take as long as one here, and it is dearer */
     ck_assert_int_eq(single_ns, NS_PER_S);
-    deal_destroy(&deal);
-    ck_assert_int_eq(offered_deal(&asked->job, offered, 3 * NS_PER_S, &deal, NULL, NULL), DEAL_OK);
-    ck_assert_int_eq(deal->runs[0].end_ns, 3 * NS_PER_S);
-    ck_assert_int_eq(deal->runs[1].end_ns, 600 * NS_PER_MS);
-    deal_destroy(&deal);
+    list_schedule_destroy(&schedule);
+    ck_assert_int_eq(supply_schedule(&asked->job, supply, 3 * NS_PER_S, &schedule, NULL, NULL),
+                     LIST_SCHEDULE_OK);
+    ck_assert_int_eq(schedule->runs[0].end_ns, 3 * NS_PER_S);
+    ck_assert_int_eq(schedule->runs[1].end_ns, 600 * NS_PER_MS);
+    list_schedule_destroy(&schedule);
 }
 END_TEST
 
-SUITE("offered", NULL, NULL, TEST(what_is_offered_to_both_parts_is_there_once),
+SUITE("supply", NULL, NULL, TEST(what_is_offered_to_both_parts_is_there_once),
       TEST(unlike_offers_are_places_of_their_own_the_cheapest_first),
       TEST(what_is_worth_less_than_it_costs_is_no_offer),
       TEST(leases_that_it_would_take_are_a_place_without_an_owner),

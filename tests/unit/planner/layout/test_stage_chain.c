@@ -85,8 +85,8 @@ static enum steps_status make_ring(const int64_t *values, struct steps **ret_ste
         sample_units(steps, s, 0, batch);
         sample_units(steps, 2 + s, batch * values[ROUNDS], 0);
         steps->steps[s].held_bytes = steps->steps[2 + s].held_bytes = 1000 * batch;
-        place(steps, s, s, STEP_THERE);
-        place(steps, 2 + s, s, STEP_AROUND);
+        place(steps, s, s, STEP_FORWARD);
+        place(steps, 2 + s, s, STEP_DECODE);
     }
     sample_edge(steps, 0, 1, 0);
     sample_edge(steps, 1, 2, 0);
@@ -108,7 +108,7 @@ static enum steps_status make_ring_line(const int64_t *values, struct steps **re
 }
 
 static const struct template ring = {
-    .name = "ring", .parameters = parameters, .make = make_ring, .make_line = make_ring_line};
+    .name = "ring", .parameters = parameters, .make = make_ring, .make_chain = make_ring_line};
 
 /* Two micro-batches of an item keep both devices busy: there until 1, 2 and 2, 3; the first round
  * until 3, 4 and 4, 5; and then 2 s for each round. */
@@ -235,7 +235,7 @@ static enum steps_status make_back(const int64_t *values, struct steps **ret_ste
     const uint32_t columns[] = {0, 1, 1, 0, 0, 1}; /* a b d c e f */
     for (uint32_t s = 0; s < 6; s++) {
         sample_units(steps, s, s < 2 ? batch : s < 4 ? 2 * batch : 3, 0);
-        place(steps, s, columns[s], s < 2 ? STEP_THERE : s < 4 ? STEP_BACK : STEP_ONCE);
+        place(steps, s, columns[s], s < 2 ? STEP_FORWARD : s < 4 ? STEP_BACKWARD : STEP_ONCE);
     }
     steps->steps[0].held_bytes = steps->steps[1].held_bytes = 100000000 * batch;
     sample_edge(steps, 0, 1, 0);
@@ -257,7 +257,7 @@ static enum steps_status make_back_line(const int64_t *values, struct steps **re
 }
 
 static const struct template back = {
-    .name = "back", .parameters = parameters, .make = make_back, .make_line = make_back_line};
+    .name = "back", .parameters = parameters, .make = make_back, .make_chain = make_back_line};
 
 /* (m + p - 1)(forward + backward) with p = 2 stages and m = 4 micro-batches (Narayanan et al. 2021,
  * section 2.2): the bubble is (p - 1) of them; and what is done once. */
@@ -490,7 +490,7 @@ START_TEST(no_rounding_of_columns_is_a_bound_of_the_whole)
 }
 END_TEST
 
-SUITE("plan_line", NULL, NULL, TEST(rounds_of_full_stages_take_the_slowest_for_each_micro_batch),
+SUITE("stage_chain", NULL, NULL, TEST(rounds_of_full_stages_take_the_slowest_for_each_micro_batch),
       TEST(rounds_of_waiting_stages_take_the_sum_of_stages_and_links),
       TEST(what_is_gone_around_may_be_apart), TEST(what_could_not_be_apart_is_said),
       TEST(there_and_back_has_the_bubble_of_one_forward_one_backward),

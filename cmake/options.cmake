@@ -6,7 +6,7 @@ option(BOURSE_WERROR "warnings are errors" OFF)
 option(BOURSE_QUICK_DEBUG "a Debug build is optimised a little, for tests that compute for long" OFF)
 set(BOURSE_SANITIZE "" CACHE STRING "sanitizers, as -fsanitize takes them")
 
-# Code with sanitizers runs two to three times as fast with -O1, and takes a third longer to compile. The sanitizers see
+# With -O1, code with sanitizers computes 1.5 to 2.5 times as fast, and takes a third longer to compile. The sanitizers see
 # what they see without. Tables of lines are enough for their reports. The two warnings need an optimiser to be given at
 # all; at -O1 it knows too little of the lengths to be right.
 if(BOURSE_QUICK_DEBUG)

@@ -46,3 +46,6 @@ function(tensor_program name)
   endif()
 endfunction()
 tensor_program(bourse-tensor)
+
+# What is installed, and nothing else: scripts/run needs no benchmark.
+add_custom_target(programs DEPENDS bourse bourse-broker bourse-provider bourse-worker bourse-audit bourse-tensor)

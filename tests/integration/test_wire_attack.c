@@ -36,6 +36,9 @@
 #include <unistd.h>
 #include <zmq.h>
 
+/* Windows with the attack, and as many without, of one measure in the short form. */
+enum { SHORT_WINDOWS = 3 };
+
 static const char listen_yaml[] = "listen: tcp://127.0.0.1:*\nblob_listen: tcp://127.0.0.1:*\n";
 
 /* ---------------------------------------------------------------- what is no ZMTP of ours */
@@ -398,15 +401,16 @@ static double broker_cpu_s(const struct arena *arena)
 /* Measures what is left of the honest client's pace, in turns, so that other work of the machine
  * meets both. */
 static struct honest_ratios measure_under(const char *name, attack *run,
-                                          struct attack_context *context, struct arena *arena)
+                                          struct attack_context *context, struct arena *arena,
+                                          int64_t interval_ns)
 {
     static struct honest_times times;
+    const size_t windows = honest_is_long() ? HONEST_WINDOWS : SHORT_WINDOWS;
     double waits_ms[2][HONEST_WINDOWS]; /* alone, under attack */
     unsigned served[2] = {0};
     double cpu_s[2] = {0};
-    int64_t interval_ns = honest_interval_ns(arena);
     const pid_t busy[2] = {attack_start(work_of_others, context), attack_start(run, context)};
-    for (size_t i = 0; i < (size_t)2 * HONEST_WINDOWS; i++) {
+    for (size_t i = 0; i < 2 * windows; i++) {
         size_t with = i % 2;
         ck_assert_int_eq(kill(busy[1 - with], SIGSTOP), 0);
         ck_assert_int_eq(kill(busy[with], SIGCONT), 0);
@@ -418,9 +422,9 @@ static struct honest_ratios measure_under(const char *name, attack *run,
     }
     attack_stop(busy[0]);
     attack_stop(busy[1]);
-    double seconds = HONEST_WINDOWS * HONEST_WINDOW_MS / 1000.0;
-    double wait_alone_ms = honest_median(waits_ms[0], HONEST_WINDOWS);
-    double wait_during_ms = honest_median(waits_ms[1], HONEST_WINDOWS);
+    double seconds = (double)windows * HONEST_WINDOW_MS / 1000.0;
+    double wait_alone_ms = honest_median(waits_ms[0], windows);
+    double wait_during_ms = honest_median(waits_ms[1], windows);
     (void)printf("%s: %.0f commands/s alone, %.0f under attack: %.2f; p99 %.1f ms alone, %.1f ms "
                  "under attack: %.2f; broker's processors %.2f alone, %.2f under attack\n",
                  name, served[0] / seconds, served[1] / seconds, (double)served[1] / served[0],
@@ -434,13 +438,14 @@ struct measuring {
     int attack;
     struct attack_context *context;
     struct arena *arena;
+    int64_t interval_ns; /* of the honest client */
 };
 
 static struct honest_ratios measure_once(void *context)
 {
     const struct measuring *measuring = context;
     return measure_under(attacks[measuring->attack].name, attacks[measuring->attack].run,
-                         measuring->context, measuring->arena);
+                         measuring->context, measuring->arena, measuring->interval_ns);
 }
 
 START_TEST(honest_clients_are_served_under_attack)
@@ -456,7 +461,7 @@ START_TEST(honest_clients_are_served_under_attack)
     (void)honest_window(&arena.owner, &arena, HONEST_WINDOW_MS, HONEST_FASTEST_NS, &warm);
 
     struct honest_ratios found;
-    struct measuring measuring = {_i, &context, &arena};
+    struct measuring measuring = {_i, &context, &arena, honest_interval_ns(&arena)};
     ck_assert_msg(honest_holds(measure_once, &measuring, &found),
                   "%s: %.2f of the pace, %.2f times the p99", attacks[_i].name, found.pace,
                   found.wait);

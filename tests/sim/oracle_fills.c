@@ -153,6 +153,10 @@ void oracle_look_at_jobs(void)
 {
     for (uint32_t i = 0; i < oracle.jobs.count; i++) {
         struct seen_job *job = &oracle.jobs.items[i];
+        if (job->looks_when_settled == 2) { /* both rows are empty, and stay so */
+            continue;
+        }
+        job->looks_when_settled += job->is_settled ? 1 : 0;
         job->row_before = job->row;
         memset(&job->row, 0, sizeof job->row);
         if (!job->is_settled) {

@@ -46,7 +46,8 @@ struct seen_job {
     uint32_t interruptions; /* that it bears; UINT32_MAX: any number */
     uint32_t interrupted;   /* leases at work that were taken from it */
     bool is_settled;
-    uint32_t bids[PARTS_HERE]; /* places in the table, part by part */
+    uint32_t looks_when_settled; /* at its rows, since it was settled; 2: no more are needed */
+    uint32_t bids[PARTS_HERE];   /* places in the table, part by part */
     uint32_t bid_count;
     struct seen_graph *graph; /* NULL: none */
 };

@@ -1,0 +1,25 @@
+# Which tests run beside which, and in what order.
+
+# scripts/test runs two tests for each processor. A test that computes all the time counts for two of them, so that as many
+# of those run as there are processors; tests of real processes wait most of the time, and count for one.
+set(computing test_replay_tables test_seeded_check test_planner_reality test_list_schedule test_codec test_audit
+  integration_test_speedups integration_test_determinism integration_test_simulated integration_test_plan_dag)
+get_property(every_test DIRECTORY PROPERTY TESTS)
+foreach(name ${every_test})
+  if(name IN_LIST computing OR name MATCHES "^(prop|crash|corpus|golden)_")
+    set_tests_properties(${name} PROPERTIES PROCESSORS 2)
+  endif()
+endforeach()
+
+# ctest starts with what takes longest, which a fresh clone does not know: seconds on two processors. What has no figure here
+# takes less than half a minute.
+set(seconds
+  sim_seeds 150 prop_exchange 60 integration_test_cut 80 integration_test_soak 78 integration_test_must_hold 64
+  integration_test_owner 62 integration_test_resume 58 integration_test_report 50 integration_test_speedups 50 prop_plan 50
+  integration_test_agent_lost 47 integration_test_donations 46 integration_test_history 44 prop_orders 40 jail_escape 40
+  integration_test_determinism 40 integration_test_referee 36 crash_faults 35 prop_accounts 35 prop_spot 35 jail_run 33
+  prop_plan_split 32 crash_power 30 integration_test_cli_market 30 jail_tensor 30 integration_test_agent_disk_full 30)
+while(seconds)
+  list(POP_FRONT seconds name cost)
+  set_property(TEST ${name} PROPERTY COST ${cost})
+endwhile()

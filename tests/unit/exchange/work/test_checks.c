@@ -138,12 +138,14 @@ static void check_choice(struct id128 id)
 }
 
 static bool lacks_factor; /* the next answers say so */
+static bool is_lie;       /* the broker has what the next answers say is missing */
 
 /* A second of work, unless a test says otherwise. */
 static struct hash32 answer(uint32_t provider, struct id128 job, struct exchange_work work,
                             uint8_t outcome, uint8_t verdict)
 {
     struct exchange_result one = {
+        .is_missing = outcome == OUTCOME_INPUT_MISSING && !is_lie,
         .lacks_factor = lacks_factor,
         .job = job,
         .index = work.index,
@@ -1180,6 +1182,34 @@ START_TEST(what_two_do_not_find_is_paid_and_made_again_without_a_word_against_an
 }
 END_TEST
 
+/* The broker has the product: the referee's word is a failed try of its own, and no doubt. */
+START_TEST(a_referee_who_says_that_a_stored_product_is_missing_proves_nothing)
+{
+    struct held_case held = hold_one();
+    offer(SECOND, 1, price);
+    is_lie = true;
+    for (int i = 0; i < CHECKS_UNSURE; i++) {
+        const uint32_t by = is_sent_to(SECOND) ? SECOND : REFEREE;
+        const struct exchange_work check = i == 0 ? held.check : sent_to(by);
+        (void)answer(by, held.job, check, OUTCOME_INPUT_MISSING, VERDICT_NONE);
+        ck_assert_uint_eq(result_of(1)->status, ATTEMPT_FAILED_UNPAID);
+        ck_assert_uint_eq(job_row(held.job).checking, 1);
+        ck_assert(!is_sent_to(by)); /* another referee goes first */
+        if (!is_sent_to(SECOND)) {
+            market.now_ns += AVOID_NS;
+            tick();
+        }
+        reload();
+    }
+    is_lie = false;
+    const uint32_t by = is_sent_to(SECOND) ? SECOND : REFEREE;
+    (void)answer(by, held.job, sent_to(by), OUTCOME_OK, VERDICT_ACCEPT);
+    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_ACCEPTED);
+    ck_assert_uint_eq(result_of(0)->level, CHECK_CHEAP);
+    ck_assert_uint_eq(job_row(held.job).state, JOB_DONE);
+}
+END_TEST
+
 /* What a check lacks besides the product says nothing of the product: the check is tried again. */
 START_TEST(a_lost_factor_of_a_check_is_nobodys_fault_and_the_check_is_tried_again)
 {
@@ -1600,6 +1630,7 @@ SUITE("checks", set_up_referees, tear_down, TEST(a_job_without_its_checks_is_ref
       TEST(another_referee_goes_before_one_who_was_unsure),
       TEST(a_verdict_of_another_seed_or_none_is_the_referees_fault),
       TEST(what_two_do_not_find_is_paid_and_made_again_without_a_word_against_anybody),
+      TEST(a_referee_who_says_that_a_stored_product_is_missing_proves_nothing),
       TEST(a_lost_factor_of_a_check_is_nobodys_fault_and_the_check_is_tried_again),
       TEST(a_factor_that_is_lost_for_good_leaves_the_result_paid),
       TEST(what_is_accused_and_then_lost_is_paid), TEST(a_check_that_fails_for_good_proves_nothing),

@@ -767,8 +767,8 @@ struct exchange_explanation {
     uint32_t avoided;   /* affordable, not free to it: the provider just failed this job */
     int64_t avoided_ns; /* time until the first of them is tried again */
     uint32_t own;       /* affordable: the provider made everything that waits to be checked here */
-    /* Every leased affordable slot serves jobs of this account, which takes none of them. */
-    bool is_own_leases;
+    uint32_t judges;    /* affordable: the provider judged everything that waits to be made here */
+    bool is_own_leases; /* all leased affordable slots serve this account, which takes none */
     /* Fitting devices of this account do not count; no order trades with its own owner. */
     uint32_t own_devices;
     /* Forecast for an order that is not placed yet. `refusal` is its reject code, or 0.

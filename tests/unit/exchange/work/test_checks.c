@@ -1026,6 +1026,21 @@ START_TEST(who_was_refuted_is_told_apart_from_who_merely_failed)
 }
 END_TEST
 
+START_TEST(who_judged_what_waits_is_told_apart_from_who_made_it)
+{
+    struct held_case held = hold_one();
+    struct exchange_explanation why;
+    offer(SECOND, 1, price);
+    refute(&held, SECOND);
+    presence(EXCHANGE_GOODBYE, MAKER);
+    ck_assert(exchange_explain_job(market.exchange, &held.job, 0, &why));
+    ck_assert_uint_eq(why.affordable, 2);
+    ck_assert_uint_eq(why.judges, 2);
+    ck_assert_uint_eq(why.own, 0);
+    ck_assert_uint_eq(why.free, 0);
+}
+END_TEST
+
 START_TEST(too_many_refuted_results_fail_the_subtask)
 {
     offer(MAKER, 1, price);
@@ -1623,6 +1638,7 @@ SUITE("checks", set_up_referees, tear_down, TEST(a_job_without_its_checks_is_ref
       TEST(refutations_close_the_asks_of_their_account_for_longer_each_time),
       TEST(closed_asks_come_back_by_themselves), TEST(work_that_checks_accept_makes_the_count_fade),
       TEST(who_was_refuted_is_told_apart_from_who_merely_failed),
+      TEST(who_judged_what_waits_is_told_apart_from_who_made_it),
       TEST(too_many_refuted_results_fail_the_subtask),
       TEST(who_is_unsure_makes_room_for_another_and_twice_accuses_nobody),
       TEST(where_nobody_else_is_it_comes_back_to_who_left_it_unsure),

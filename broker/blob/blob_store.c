@@ -391,9 +391,10 @@ static enum blob_health health_of(struct blob_store *store, const struct hash32 
     if (health == BLOB_HEALTH_UNKNOWN) {
         (void)sqlite_failed(store);
     } else if (health != BLOB_HEALTH_GOOD) {
-        (void)snprintf(store->error, sizeof store->error, "%s: %s", path,
-                       health == BLOB_HEALTH_LOST ? "lost, until somebody sends it again"
-                                                  : "put in the place of a lost file");
+        blob_damage_tell(store->damage, hash, path,
+                         health == BLOB_HEALTH_LOST ? "lost, until somebody sends it again"
+                                                    : "put in the place of a lost file",
+                         store->error, sizeof store->error);
     }
     return health;
 }
@@ -425,9 +426,7 @@ static enum blob_status lose(struct blob_store *store, const struct hash32 *hash
             store->hashed[i].stamp.is_known = false;
         }
     }
-    const bool is_marked = blob_damage_mark(store->damage, hash, path);
-    (void)snprintf(store->error, sizeof store->error, "%s: %s%s", path, why,
-                   is_marked ? "" : " (and blobs.db cannot be written)");
+    blob_damage_mark(store->damage, hash, path, why, store->error, sizeof store->error);
     return BLOB_LOST;
 }
 

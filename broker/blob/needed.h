@@ -1,6 +1,7 @@
 /* Needed blobs are those that a manifest names for each subtask.
  *
- * They are the image, the inputs of all subtasks, and the subtask's own. What a subtask is given by other subtasks is not here: no manifest names it. The code is pure. */
+ * They are the image, the inputs of all subtasks, and the subtask's own. What other subtasks give
+ * to a subtask is not here, since no manifest names it. The code is pure. */
 #ifndef BOURSE_BROKER_BLOB_NEEDED_H
 #define BOURSE_BROKER_BLOB_NEEDED_H
 

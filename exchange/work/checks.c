@@ -726,10 +726,8 @@ bool check_decide(struct exchange *exchange, struct lease *lease, const struct a
     if (held == NULL || (outcome != XOUTCOME_OK && outcome != XOUTCOME_INPUT_MISSING)) {
         return false;
     }
-    /* The check is tried again like any subtask, and the product is not blamed. Either a factor is
-     * lost, or the broker has all that the referee says is missing. */
     if (outcome == XOUTCOME_INPUT_MISSING && (result->lacks_factor || !result->is_missing)) {
-        return false;
+        return false; /* The product is not blamed; the check is tried again like any subtask. */
     }
     const struct decision decision = decision_of(result, outcome);
     /* The check began before its owner was a party. */

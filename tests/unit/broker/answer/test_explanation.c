@@ -68,7 +68,7 @@ static struct id128 submit_at_most(uint32_t account, uint32_t subtasks, uint32_t
     return made.id;
 }
 
-/* Who judged a result does not make it again. Such a job waits for a maker, not for a referee. */
+/* A referee does not make again what it judged. Such a job waits for a maker. */
 START_TEST(where_all_in_reach_judged_what_waits_another_maker_is_needed)
 {
     explanation->row = (struct exchange_explanation){.devices = 3,

@@ -90,27 +90,26 @@ static struct id128 submit_checked(uint32_t results)
     return made.id;
 }
 
-/* The dispatch to that provider among the last effects. */
-static struct exchange_work sent_to(uint32_t provider)
+static const struct exchange_work *find_sent(uint32_t provider)
 {
     for (size_t i = 0; i < market.effects.count; i++) {
         const struct exchange_effect *effect = &market.effects.items[i];
         if (effect->type == EFFECT_DISPATCH && effect->account == provider) {
-            return effect->work;
+            return &effect->work;
         }
     }
-    ck_abort_msg("nothing was sent to %u", provider);
+    return NULL;
+}
+
+static struct exchange_work sent_to(uint32_t provider)
+{
+    ck_assert_msg(find_sent(provider) != NULL, "nothing was sent to %u", provider);
+    return *find_sent(provider);
 }
 
 static bool is_sent_to(uint32_t provider)
 {
-    for (size_t i = 0; i < market.effects.count; i++) {
-        const struct exchange_effect *effect = &market.effects.items[i];
-        if (effect->type == EFFECT_DISPATCH && effect->account == provider) {
-            return true;
-        }
-    }
-    return false;
+    return find_sent(provider) != NULL;
 }
 
 /* Subtasks of the first part that wait for a lane, and that the provider may make: one by one. */
@@ -138,14 +137,13 @@ static void check_choice(struct id128 id)
 }
 
 static bool lacks_factor; /* the next answers say so */
-static bool is_lie;       /* the broker has what the next answers say is missing */
 
 /* A second of work, unless a test says otherwise. */
 static struct hash32 answer(uint32_t provider, struct id128 job, struct exchange_work work,
                             uint8_t outcome, uint8_t verdict)
 {
     struct exchange_result one = {
-        .is_missing = outcome == OUTCOME_INPUT_MISSING && !is_lie,
+        .is_missing = outcome == OUTCOME_INPUT_MISSING,
         .lacks_factor = lacks_factor,
         .job = job,
         .index = work.index,
@@ -1026,21 +1024,6 @@ START_TEST(who_was_refuted_is_told_apart_from_who_merely_failed)
 }
 END_TEST
 
-START_TEST(who_judged_what_waits_is_told_apart_from_who_made_it)
-{
-    struct held_case held = hold_one();
-    struct exchange_explanation why;
-    offer(SECOND, 1, price);
-    refute(&held, SECOND);
-    presence(EXCHANGE_GOODBYE, MAKER);
-    ck_assert(exchange_explain_job(market.exchange, &held.job, 0, &why));
-    ck_assert_uint_eq(why.affordable, 2);
-    ck_assert_uint_eq(why.judges, 2);
-    ck_assert_uint_eq(why.own, 0);
-    ck_assert_uint_eq(why.free, 0);
-}
-END_TEST
-
 START_TEST(too_many_refuted_results_fail_the_subtask)
 {
     offer(MAKER, 1, price);
@@ -1194,34 +1177,6 @@ START_TEST(what_two_do_not_find_is_paid_and_made_again_without_a_word_against_an
     ck_assert_uint_eq(job_row(held.job).checking, 0);
     ck_assert_uint_eq(sent_to(MAKER).index, 0); /* at once: its maker did nothing wrong */
     reload();
-}
-END_TEST
-
-/* The broker has the product: the referee's word is a failed try of its own, and no doubt. */
-START_TEST(a_referee_who_says_that_a_stored_product_is_missing_proves_nothing)
-{
-    struct held_case held = hold_one();
-    offer(SECOND, 1, price);
-    is_lie = true;
-    for (int i = 0; i < CHECKS_UNSURE; i++) {
-        const uint32_t by = is_sent_to(SECOND) ? SECOND : REFEREE;
-        const struct exchange_work check = i == 0 ? held.check : sent_to(by);
-        (void)answer(by, held.job, check, OUTCOME_INPUT_MISSING, VERDICT_NONE);
-        ck_assert_uint_eq(result_of(1)->status, ATTEMPT_FAILED_UNPAID);
-        ck_assert_uint_eq(job_row(held.job).checking, 1);
-        ck_assert(!is_sent_to(by)); /* another referee goes first */
-        if (!is_sent_to(SECOND)) {
-            market.now_ns += AVOID_NS;
-            tick();
-        }
-        reload();
-    }
-    is_lie = false;
-    const uint32_t by = is_sent_to(SECOND) ? SECOND : REFEREE;
-    (void)answer(by, held.job, sent_to(by), OUTCOME_OK, VERDICT_ACCEPT);
-    ck_assert_uint_eq(result_of(0)->status, ATTEMPT_ACCEPTED);
-    ck_assert_uint_eq(result_of(0)->level, CHECK_CHEAP);
-    ck_assert_uint_eq(job_row(held.job).state, JOB_DONE);
 }
 END_TEST
 
@@ -1638,7 +1593,6 @@ SUITE("checks", set_up_referees, tear_down, TEST(a_job_without_its_checks_is_ref
       TEST(refutations_close_the_asks_of_their_account_for_longer_each_time),
       TEST(closed_asks_come_back_by_themselves), TEST(work_that_checks_accept_makes_the_count_fade),
       TEST(who_was_refuted_is_told_apart_from_who_merely_failed),
-      TEST(who_judged_what_waits_is_told_apart_from_who_made_it),
       TEST(too_many_refuted_results_fail_the_subtask),
       TEST(who_is_unsure_makes_room_for_another_and_twice_accuses_nobody),
       TEST(where_nobody_else_is_it_comes_back_to_who_left_it_unsure),
@@ -1646,7 +1600,6 @@ SUITE("checks", set_up_referees, tear_down, TEST(a_job_without_its_checks_is_ref
       TEST(another_referee_goes_before_one_who_was_unsure),
       TEST(a_verdict_of_another_seed_or_none_is_the_referees_fault),
       TEST(what_two_do_not_find_is_paid_and_made_again_without_a_word_against_anybody),
-      TEST(a_referee_who_says_that_a_stored_product_is_missing_proves_nothing),
       TEST(a_lost_factor_of_a_check_is_nobodys_fault_and_the_check_is_tried_again),
       TEST(a_factor_that_is_lost_for_good_leaves_the_result_paid),
       TEST(what_is_accused_and_then_lost_is_paid), TEST(a_check_that_fails_for_good_proves_nothing),

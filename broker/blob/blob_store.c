@@ -182,7 +182,8 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
     char path[PATH_SIZE];
     (void)snprintf(path, sizeof path, "%s/blobs.db", store->folder);
     if (!wal_renew(path)) {
-        problem_set(ret_problem, "%s-wal cannot be written again: %s", path, strerror(errno));
+        problem_set(ret_problem, "%s-wal cannot be written again: %s%s", path, strerror(errno),
+                    problem_advice(errno));
         return false;
     }
     sqlite_know_errors();
@@ -199,7 +200,7 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
     if (store->damage == NULL || store->pending == NULL || store->leftovers == NULL) {
         problem_set(ret_problem, "%s: %s%s", path, sqlite3_errmsg(store->database),
                     sqlite_could_not(store->database)
-                        ? ""
+                        ? ". " PROBLEM_TRY_AGAIN
                         : ". The ledger is whole: move the folder blobs away, put that of the "
                           "newest backup there, or none, and start again");
         return false;

@@ -1,5 +1,6 @@
 #include "audit/audit_internal.h"
 
+#include "base/problem.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -36,8 +37,7 @@ bool audit_unreadable(struct audit *audit, const char *format, ...)
     va_list arguments;
     audit->report->verdict = AUDIT_UNREADABLE;
     if (audit_reads_failed()) {
-        format = "the disk did not give every page of the database: try again, and look at the "
-                 "disk if it goes on";
+        format = "the disk did not give every page of the database. " PROBLEM_TRY_AGAIN;
     }
     va_start(arguments, format);
     (void)vsnprintf(audit->report->what, sizeof audit->report->what, format,

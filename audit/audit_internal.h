@@ -242,14 +242,16 @@ struct audit_check { /* the outcome of a check */
     struct audit_job *job;
     uint32_t index, attempt, provider_number;
     uint8_t outcome, status;
+    bool is_lost; /* the broker lacked what the check says is missing, by the rules of its time */
     bool lacks_factor;
     uint32_t verdict;
     struct hash32 seed;
 };
-/* Returns true when the check found no bytes of the product that it judges. */
+/* Returns true when the check found no bytes of the product that it judges, and the broker lacked
+ * bytes that the check needs. */
 static inline bool audit_lacks_product(const struct audit_check *check)
 {
-    return check->outcome == OUTCOME_INPUT_MISSING && !check->lacks_factor;
+    return check->outcome == OUTCOME_INPUT_MISSING && check->is_lost && !check->lacks_factor;
 }
 
 enum { AUDIT_JUDGES = 64 }; /* more than the rules allow for one subtask */

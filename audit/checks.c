@@ -164,8 +164,17 @@ struct audit_held *audit_held_of(const struct audit *audit)
 
 /* ---- outcomes of checks */
 
-static bool note_check(struct audit *audit, const struct audit_lease *lease,
-                       const Bourse__V1__Result *result)
+/* Since these rules the broker looks whether an input is missing, before it sequences the result
+ * that says so. Earlier rules took the result's word. */
+enum { RULES_OF_INPUTS = 19 };
+
+static bool broker_lacks(const struct audit *audit, const struct audit_command *command)
+{
+    return audit->rules < RULES_OF_INPUTS || command->sent[audit->rows.row.position].is_missing;
+}
+
+static bool note_check(struct audit *audit, const struct audit_command *command,
+                       const struct audit_lease *lease, const Bourse__V1__Result *result)
 {
     const struct audit_row *row = &audit->rows.row;
     const bool says_yes = result->has_verdict && result->verdict == VERDICT_ACCEPT;
@@ -187,6 +196,7 @@ static bool note_check(struct audit *audit, const struct audit_lease *lease,
                                   .provider_number = lease->provider_number,
                                   .outcome = row->outcome,
                                   .status = row->status,
+                                  .is_lost = broker_lacks(audit, command),
                                   .lacks_factor = result->has_lacks_factor && result->lacks_factor,
                                   .verdict = result->has_verdict ? result->verdict : VERDICT_NONE};
     if (result->has_seed) {
@@ -305,7 +315,8 @@ bool audit_level(struct audit *audit, const struct audit_command *command,
            audit_expect_bytes(audit, "what was not checked names no check", nothing.bytes,
                               row->check.bytes, 32) &&
            audit_expect(audit, row->status != ATTEMPT_REFUTED, "only a check refutes a result") &&
-           (job->checked == 0 || row->index < job->checked || note_check(audit, lease, result));
+           (job->checked == 0 || row->index < job->checked ||
+            note_check(audit, command, lease, result));
 }
 
 bool audit_checks_of(struct audit *audit, const struct audit_job *job)

@@ -2,6 +2,7 @@
 #include "audit/audit_internal.h"
 
 #include "base/cursor.h"
+#include "base/problem.h"
 #include "base/sha256.h"
 #include "base/text.h"
 
@@ -99,8 +100,8 @@ bool audit_read_head(struct audit *audit, const char *path)
     struct marks marks = {.damaged = 1};
     for (int i = 0; i < HEAD_READS && marks.damaged > 0; i++) { /* a write may be under way */
         if (!read_marks(path, &marks)) {
-            return errno == ENOENT ||
-                   audit_unreadable(audit, "%s cannot be read: %s", path, strerror(errno));
+            return errno == ENOENT || audit_unreadable(audit, "%s cannot be read: %s%s", path,
+                                                       strerror(errno), problem_advice(errno));
         }
     }
     audit->mark = marks.newest;

@@ -37,15 +37,24 @@ static inline bool problem_is_of_disk(int error)
            error == ETIMEDOUT || error == EREMOTEIO;
 }
 
+/* The advice to the operator after a read that the disk failed. Nothing is known to be damaged. */
+#define PROBLEM_TRY_AGAIN                                                                          \
+    "Nothing was changed: try again before you restore a backup, and look at the disk if it goes " \
+    "on"
+
+/* Returns what to add to a message about `error`: what the operator does after a disk's error. */
+static inline const char *problem_advice(int error)
+{
+    return problem_is_of_disk(error) ? ". " PROBLEM_TRY_AGAIN : "";
+}
+
 /* Reports a read that failed. The read may succeed the next time, so the caller must not replace
  * or delete what it could not read. */
 static inline void problem_set_unread(struct problem *problem, const char *what, int error)
 {
-    problem_set(problem, "%.250s cannot be read: %s%.100s%s", what,
+    problem_set(problem, "%.250s cannot be read: %s%.100s%s%s", what,
                 problem_is_of_disk(error) ? "the disk did not give it (" : "", strerror(error),
-                problem_is_of_disk(error)
-                    ? "). Nothing was changed: try again, and look at the disk if it goes on"
-                    : "");
+                problem_is_of_disk(error) ? ")" : "", problem_advice(error));
 }
 
 #endif

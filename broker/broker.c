@@ -7,6 +7,7 @@
 #include "broker/answer/recall.h"
 #include "broker/blob/blob_census.h"
 #include "broker/blob/blobs.h"
+#include "broker/blob/standing_leases.h"
 #include "broker/core/committer.h"
 #include "broker/core/core.h"
 #include "broker/core/logtime.h"
@@ -302,67 +303,6 @@ static bool recall_secrets(struct broker *broker, struct problem *ret_problem)
 
 /* ---------------------------------------------------------------- state for the threads */
 
-/* Fills the table with present leases; later grants and ends keep the table right. */
-static bool seed_serves(const struct exchange *exchange, struct serves *serves)
-{
-    enum { LEASES_MAX = 4096 };
-    /* Caps may be lower than the number of present jobs. */
-    const uint32_t jobs_max = exchange_job_count(exchange) + 1;
-    struct exchange_job_row *jobs = calloc(jobs_max, sizeof *jobs);
-    struct exchange_lease_row *leases = calloc(LEASES_MAX, sizeof *leases);
-    bool good = jobs != NULL && leases != NULL;
-    for (uint32_t owner = 0; good && owner < exchange_account_count(exchange); owner++) {
-        size_t job_count = exchange_jobs(exchange, owner, jobs, jobs_max);
-        for (size_t i = 0; good && i < job_count; i++) {
-            size_t lease_count = exchange_leases(exchange, &jobs[i].job, leases, LEASES_MAX);
-            for (size_t k = 0; good && k < lease_count; k++) {
-                if (exchange_provider_serves(exchange, leases[k].provider, &jobs[i].job)) {
-                    good = serves_add(serves, leases[k].lease, leases[k].provider, &jobs[i].job,
-                                      owner, &jobs[i].manifest);
-                }
-                if (good && leases[k].has_ended) { /* in its grace, which begins anew */
-                    serves_end(serves, leases[k].lease, clock_monotonic_ns());
-                }
-            }
-        }
-    }
-    free(jobs);
-    free(leases);
-    return good;
-}
-
-static bool give_again(void *context, uint64_t lease, const struct exchange_given *given)
-{
-    Bourse__V1__Given *wire = translate_given(given);
-    bool good = wire != NULL;
-    for (size_t i = 0; good && i < wire->n_outputs; i++) {
-        struct hash32 hash = codec_hash(wire->outputs[i]->hash);
-        good = serves_give(context, lease, &hash, 1);
-    }
-    bourse__v1__given__free_unpacked(wire, NULL);
-    return good;
-}
-
-static bool restore_again(void *context, uint64_t lease, const struct exchange_given *saved)
-{
-    Bourse__V1__Saved *wire = translate_saved(saved);
-    bool good = wire != NULL;
-    for (size_t i = 0; good && i < wire->n_files; i++) {
-        struct hash32 hash = codec_hash(wire->files[i]->hash);
-        good = serves_give(context, lease, &hash, 1);
-    }
-    bourse__v1__saved__free_unpacked(wire, NULL);
-    return good;
-}
-
-static bool serve_again(void *context, const struct exchange_standing_lease *lease)
-{
-    return outputs_serve(context, &(struct outputs_lease){.lease = lease->lease,
-                                                          .holder = {lease->provider, lease->job},
-                                                          .owner = lease->owner,
-                                                          .manifest = lease->manifest});
-}
-
 static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
 {
     bool good = true;
@@ -371,12 +311,9 @@ static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
         good = good && broker->directories[i] != NULL;
     }
     broker->serves = serves_create();
-    good = good && broker->serves != NULL && seed_serves(broker->exchange, broker->serves) &&
-           exchange_each_given(broker->exchange, give_again, broker->serves) &&
-           exchange_each_saved(broker->exchange, restore_again, broker->serves);
     broker->outputs = outputs_open(broker->blobs_folder);
-    good = good && broker->outputs != NULL &&
-           exchange_each_lease(broker->exchange, serve_again, broker->outputs);
+    good = good && broker->serves != NULL && broker->outputs != NULL &&
+           standing_leases_restore(broker->exchange, broker->serves, broker->outputs);
     if (!good) {
         problem_set(ret_problem, "out of memory");
         return false;

@@ -136,8 +136,7 @@ static int fail_usage(const char *what)
 static int fail(const struct problem *problem, int status)
 {
     if (sqlite_reads_failed()) {
-        log_error("the disk did not give every page of the database. Nothing was changed: try "
-                  "again, and look at the disk if it goes on");
+        log_error("the disk did not give every page of the database. " PROBLEM_TRY_AGAIN);
         return EXIT_FAILED;
     }
     log_error("%s", problem->text);

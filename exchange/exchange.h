@@ -262,11 +262,10 @@ struct exchange_result {
      * above SAVED_BYTES_MOST counts as none. */
     const uint8_t *saved;
     uint32_t saved_length;
-    /* The broker sets this before the command is sequenced. An output is not stored as the job
-     * declares and the result says, or the checkpoint is not stored. */
+    /* The broker sets this before sequencing: an output or checkpoint is not stored as it has to
+     * be, or (INPUT_MISSING, IMAGE_MISSING) the broker lacks what the subtask needs. */
     bool is_missing;
-    /* A check with outcome INPUT_MISSING found the product, but not a factor. */
-    bool lacks_factor;
+    bool lacks_factor;  /* a check with outcome INPUT_MISSING found the product, but no factor */
     uint8_t verdict;    /* enum result_verdict that a check found */
     struct hash32 seed; /* seed that a check says it was given */
 };
@@ -673,8 +672,9 @@ typedef bool exchange_on_lease(void *context, const struct exchange_standing_lea
 bool exchange_each_lease(const struct exchange *exchange, exchange_on_lease *visit, void *context);
 
 /* Visits the outputs handed to work in flight on standing leases, to decide who may read them.
- * Returns false when `visit` stopped it. */
-typedef bool exchange_on_given(void *context, uint64_t lease, const struct exchange_given *given);
+ * `index` is the subtask that was given them. Returns false when `visit` stopped it. */
+typedef bool exchange_on_given(void *context, uint64_t lease, uint32_t index,
+                               const struct exchange_given *given);
 bool exchange_each_given(const struct exchange *exchange, exchange_on_given *visit, void *context);
 /* Visits the checkpoints that work in flight goes on from, in the same way. */
 bool exchange_each_saved(const struct exchange *exchange, exchange_on_given *visit, void *context);
@@ -752,8 +752,8 @@ struct exchange_explanation {
     uint32_t avoided;   /* affordable, not free to it: the provider just failed this job */
     int64_t avoided_ns; /* time until the first of them is tried again */
     uint32_t own;       /* affordable: the provider made everything that waits to be checked here */
-    /* Every leased affordable slot serves jobs of this account, which takes none of them. */
-    bool is_own_leases;
+    uint32_t judges;    /* affordable: the provider judged everything that waits to be made here */
+    bool is_own_leases; /* all leased affordable slots serve this account, which takes none */
     /* Fitting devices of this account do not count; no order trades with its own owner. */
     uint32_t own_devices;
     /* Forecast for an order that is not placed yet. `refusal` is its reject code, or 0.

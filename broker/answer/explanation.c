@@ -299,6 +299,19 @@ static size_t dearer_text(const struct exchange_explanation *row, char *ret_text
     return length < 0 ? 0 : (size_t)length;
 }
 
+/* Asks that are closed now may be those of further makers. */
+static void closed_makers_text(const struct exchange_explanation *row, char *ret_text,
+                               size_t capacity)
+{
+    char wait[UNITS_TEXT_SIZE];
+    if (row->closed > 0) {
+        const bool is_one = row->closed == 1;
+        units_duration_short(row->opens_ns, wait);
+        (void)snprintf(ret_text, capacity, ": %u other%s closed and open%s in %s", row->closed,
+                       is_one ? " is" : "s are", is_one ? "s" : ", the first", wait);
+    }
+}
+
 /* Says why no fitting ask takes the bid; "" when one does, or when none fits. */
 static void hurdle_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
@@ -350,6 +363,11 @@ static void hurdle_text(const struct exchange_explanation *row, char *ret_text, 
             (void)snprintf(ret_text + used, capacity - used,
                            "; it would be filled now with a limit of %s", price);
         }
+    } else if (row->free == 0 && row->judges > 0 && row->judges == row->affordable) {
+        const int used = snprintf(ret_text, capacity,
+                                  "those in reach judged the results that wait to be made again; "
+                                  "another maker is needed");
+        closed_makers_text(row, ret_text + used, capacity - (size_t)used);
     } else if (row->free == 0 && row->own > 0 && row->own == row->affordable) {
         (void)snprintf(ret_text, capacity,
                        "those in reach made or rejected the results that wait to be checked; "
@@ -431,15 +449,18 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
         (void)snprintf(ret_text, capacity, "no device is offered by anyone yet; start a provider");
         return;
     }
-    if (row->own > 0 && row->own == row->affordable && row->fills_at_micro >= 0 &&
-        row->rate == RATE_NONE) {
+    if (row->own + row->judges > 0 && row->own + row->judges == row->affordable &&
+        row->fills_at_micro >= 0 && row->rate == RATE_NONE) {
+        const bool is_check = row->own > 0;
         char price[UNITS_TEXT_SIZE];
         units_money_text(row->fills_at_micro, price);
-        (void)snprintf(
-            ret_text, capacity,
-            "another referee asks %s per slot-hour, above the cap: those within it made the "
-            "results that wait to be checked; `bourse cancel` it, then `bourse resume --cap %s`",
-            price, price);
+        (void)snprintf(ret_text, capacity,
+                       "another %s asks %s per slot-hour, above the cap: those within it %s; "
+                       "`bourse cancel` it, then `bourse resume --cap %s`",
+                       is_check ? "referee" : "maker", price,
+                       is_check ? "made the results that wait to be checked"
+                                : "judged the results that wait to be made again",
+                       price);
         return;
     }
     size_t used = 0;

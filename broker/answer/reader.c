@@ -539,7 +539,8 @@ struct reader_thread *reader_start(const struct reader_config *config)
     }
     reader->config = *config;
     if (ledger_reader_open(config->database, &reader->ledger) != LEDGER_STORE_OK) {
-        fatal("the reader cannot open %s: there is no memory, or the disk did not give it",
+        fatal("the reader cannot open %s: there is no memory, or the disk did not give "
+              "it. " PROBLEM_TRY_AGAIN,
               config->database);
     }
     reader->measuring = measuring_open(config->history, config->blobs);

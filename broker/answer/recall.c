@@ -65,7 +65,7 @@ bool recall_market(const char *database, struct exchange *exchange, struct probl
                    LEDGER_STORE_OK) {
         problem_set(ret_problem,
                     "%s: the disk did not give the last trades, or there is no memory for "
-                    "them",
+                    "them. " PROBLEM_TRY_AGAIN,
                     database);
     } else if (!exchange_feed_open(exchange, records) || !recall(exchange, rows, count)) {
         problem_set(ret_problem, "out of memory");

@@ -1,6 +1,7 @@
 #include "broker/blob/blob_damage.h"
 
 #include "base/sha256.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,13 +11,14 @@
 
 enum { LOOKS_SIZE = 160 };
 
-enum statement { LOOK, MARK, MEND, ANY, STATEMENT_COUNT };
+enum statement { LOOK, MARK, MEND, ANY, IN_ROW, STATEMENT_COUNT };
 
 static const char *const statement_texts[STATEMENT_COUNT] = {
     [LOOK] = "SELECT looks FROM lost WHERE hash = ?1",
     [MARK] = "INSERT OR REPLACE INTO lost (hash, looks) VALUES (?1, ?2)",
     [MEND] = "DELETE FROM lost WHERE hash = ?1",
     [ANY] = "SELECT 1 FROM lost LIMIT 1",
+    [IN_ROW] = "SELECT 1 FROM blob WHERE hash = ?1 AND bytes IS NOT NULL",
 };
 
 static const char no_file[] = "none"; /* as the looks of a file */
@@ -128,14 +130,35 @@ static bool run(sqlite3_stmt *statement)
     return good;
 }
 
-bool blob_damage_mark(struct blob_damage *damage, const struct hash32 *hash, const char *path)
+void blob_damage_tell(struct blob_damage *damage, const struct hash32 *hash, const char *path,
+                      const char *what, char *ret_text, size_t capacity)
+{
+    sqlite3_stmt *statement = fresh(damage, IN_ROW, hash);
+    const bool is_row = sqlite3_step(statement) == SQLITE_ROW;
+    (void)sqlite3_reset(statement); /* an error is met again where it matters */
+    if (is_row) {
+        char hex[2 * sizeof hash->bytes + 1];
+        text_hex(hash->bytes, sizeof hash->bytes, hex);
+        (void)snprintf(ret_text, capacity, "the row of blob %s in %s: %s", hex,
+                       sqlite3_db_filename(damage->database, "main"), what);
+    } else {
+        (void)snprintf(ret_text, capacity, "%s: %s", path, what);
+    }
+}
+
+void blob_damage_mark(struct blob_damage *damage, const struct hash32 *hash, const char *path,
+                      const char *why, char *ret_text, size_t capacity)
 {
     char looks[LOOKS_SIZE];
     looks_of(path, looks);
+    blob_damage_tell(damage, hash, path, why, ret_text, capacity);
     sqlite3_stmt *statement = fresh(damage, MARK, hash);
     (void)sqlite3_bind_text(statement, 2, looks, -1, SQLITE_STATIC);
     damage->has_any = true;
-    return run(statement);
+    if (!run(statement)) {
+        const size_t said = strlen(ret_text);
+        (void)snprintf(ret_text + said, capacity - said, " (and blobs.db cannot be written)");
+    }
 }
 
 bool blob_damage_mend(struct blob_damage *damage, const struct hash32 *hash)

@@ -39,8 +39,14 @@ void blob_damage_destroy(struct blob_damage **self);
 /* Returns the health of a blob; `path` is where its file is, or would be. */
 enum blob_health blob_damage_look(struct blob_damage *damage, const struct hash32 *hash,
                                   const char *path);
-/* Marks the blob as lost. Returns false when blobs.db could not be written. */
-bool blob_damage_mark(struct blob_damage *damage, const struct hash32 *hash, const char *path);
+/* Marks the blob as lost. The text tells what was lost, why, and whether blobs.db could not be
+ * written. */
+void blob_damage_mark(struct blob_damage *damage, const struct hash32 *hash, const char *path,
+                      const char *why, char *ret_text, size_t capacity);
+/* Writes what is known of the blob: its file, or its row where its bytes are in blobs.db, and
+ * `what`. */
+void blob_damage_tell(struct blob_damage *damage, const struct hash32 *hash, const char *path,
+                      const char *what, char *ret_text, size_t capacity);
 /* Removes the mark. Returns false when blobs.db could not be written. */
 bool blob_damage_mend(struct blob_damage *damage, const struct hash32 *hash);
 

@@ -182,7 +182,8 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
     char path[PATH_SIZE];
     (void)snprintf(path, sizeof path, "%s/blobs.db", store->folder);
     if (!wal_renew(path)) {
-        problem_set(ret_problem, "%s-wal cannot be written again: %s", path, strerror(errno));
+        problem_set(ret_problem, "%s-wal cannot be written again: %s%s", path, strerror(errno),
+                    problem_advice(errno));
         return false;
     }
     sqlite_know_errors();
@@ -199,7 +200,7 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
     if (store->damage == NULL || store->pending == NULL || store->leftovers == NULL) {
         problem_set(ret_problem, "%s: %s%s", path, sqlite3_errmsg(store->database),
                     sqlite_could_not(store->database)
-                        ? ""
+                        ? ". " PROBLEM_TRY_AGAIN
                         : ". The ledger is whole: move the folder blobs away, put that of the "
                           "newest backup there, or none, and start again");
         return false;
@@ -391,9 +392,10 @@ static enum blob_health health_of(struct blob_store *store, const struct hash32 
     if (health == BLOB_HEALTH_UNKNOWN) {
         (void)sqlite_failed(store);
     } else if (health != BLOB_HEALTH_GOOD) {
-        (void)snprintf(store->error, sizeof store->error, "%s: %s", path,
-                       health == BLOB_HEALTH_LOST ? "lost, until somebody sends it again"
-                                                  : "put in the place of a lost file");
+        blob_damage_tell(store->damage, hash, path,
+                         health == BLOB_HEALTH_LOST ? "lost, until somebody sends it again"
+                                                    : "put in the place of a lost file",
+                         store->error, sizeof store->error);
     }
     return health;
 }
@@ -425,9 +427,7 @@ static enum blob_status lose(struct blob_store *store, const struct hash32 *hash
             store->hashed[i].stamp.is_known = false;
         }
     }
-    const bool is_marked = blob_damage_mark(store->damage, hash, path);
-    (void)snprintf(store->error, sizeof store->error, "%s: %s%s", path, why,
-                   is_marked ? "" : " (and blobs.db cannot be written)");
+    blob_damage_mark(store->damage, hash, path, why, store->error, sizeof store->error);
     return BLOB_LOST;
 }
 

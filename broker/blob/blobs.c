@@ -504,11 +504,11 @@ static void refuse_unread(struct blobs *blobs, const struct asked *asked, enum b
                           uint32_t owner, const struct hash32 *hash)
 {
     log_unread(blobs, hash);
-    if (status == BLOB_LOST && !may_come_back(blobs, owner, asked->account->number, hash)) {
-        refuse(blobs, asked, REJECT_NOT_FOUND, "hash", 0, 0);
-    } else {
-        refuse(blobs, asked, REJECT_UNAVAILABLE, "", 0, 0);
-    }
+    end_batch(blobs); /* the loss is durable before a result may speak of it (outputs.h) */
+    const bool is_gone =
+        status == BLOB_LOST && !may_come_back(blobs, owner, asked->account->number, hash);
+    refuse(blobs, asked, is_gone ? REJECT_NOT_FOUND : REJECT_UNAVAILABLE, is_gone ? "hash" : "", 0,
+           0);
 }
 
 /* ---------------------------------------------------------------- damage */

@@ -3,6 +3,8 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "broker/blob/declared.h"
+#include "broker/blob/given_blobs.h"
+#include "broker/blob/needed.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
@@ -20,11 +22,15 @@
 
 enum { PATH_SIZE = 4096, BUCKETS = 4096, BUSY_MS = 2000 };
 
+/* The reach says who must be able to read a blob for it to count as stored. */
+enum reach { REACH_OUTPUT, REACH_INPUT, REACHES };
+
 struct manifest { /* of one or several leases */
     struct hash32 hash;
     uint32_t leases;           /* and looks under way */
-    bool is_read;              /* under `looking`, as is the next */
+    bool is_read;              /* under `looking`, as are the next two */
     struct declared *declared; /* NULL: not read yet, or the manifest says nothing */
+    struct needed *needed;     /* the same; read with the first result that misses an input */
     struct manifest *next;     /* in its bucket */
 };
 
@@ -33,15 +39,17 @@ struct lease {
     struct blob_holder holder;
     uint32_t owner;
     struct manifest *manifest;
-    struct lease *next; /* in its bucket */
+    struct given_blobs *given; /* owned; NULL: none */
+    struct lease *next;        /* in its bucket */
 };
 
 struct outputs {
-    pthread_mutex_t mutex;   /* of leases and manifests; held for a moment only */
+    pthread_mutex_t mutex;   /* of leases, given and manifests; held for a moment only */
     pthread_mutex_t looking; /* of the database, and of what was read of a manifest */
     char folder[PATH_SIZE - 128];
     sqlite3 *database; /* NULL: not opened yet */
-    sqlite3_stmt *select;
+    sqlite3_stmt *selects[REACHES];
+    sqlite3_stmt *select; /* the one of them that was stepped last */
     struct lease *leases[BUCKETS];
     struct manifest *manifests[BUCKETS];
 };
@@ -60,12 +68,16 @@ struct outputs *outputs_open(const char *blobs)
 static void manifest_destroy(struct manifest *manifest)
 {
     declared_destroy(&manifest->declared);
+    needed_destroy(&manifest->needed);
     free(manifest);
 }
 
 static void close_database(struct outputs *outputs)
 {
-    (void)sqlite3_finalize(outputs->select); /* only read */
+    for (size_t i = 0; i < REACHES; i++) {
+        (void)sqlite3_finalize(outputs->selects[i]); /* only read */
+        outputs->selects[i] = NULL;
+    }
     (void)sqlite3_close(outputs->database);
     outputs->select = NULL;
     outputs->database = NULL;
@@ -80,6 +92,7 @@ void outputs_close(struct outputs **self)
     for (size_t i = 0; i < BUCKETS; i++) {
         for (struct lease *lease = outputs->leases[i], *next; lease != NULL; lease = next) {
             next = lease->next;
+            given_blobs_destroy(&lease->given);
             free(lease);
         }
         for (struct manifest *manifest = outputs->manifests[i], *next; manifest != NULL;
@@ -162,27 +175,51 @@ void outputs_end(struct outputs *outputs, uint64_t lease)
     if (ended != NULL) {
         *place = ended->next;
         let_go(outputs, ended->manifest);
+        given_blobs_destroy(&ended->given);
         free(ended);
     }
     pthread_mutex_unlock(&outputs->mutex);
+}
+
+bool outputs_give(struct outputs *outputs, uint64_t lease, uint32_t index,
+                  const struct hash32 *hashes, size_t count)
+{
+    pthread_mutex_lock(&outputs->mutex);
+    struct lease *to = *lease_place(outputs, lease);
+    const bool good = to == NULL || given_blobs_add(&to->given, index, hashes, count);
+    pthread_mutex_unlock(&outputs->mutex);
+    return good;
 }
 
 /* ---------------------------------------------------------------- what is stored */
 
 static bool open_database(struct outputs *outputs)
 {
-    static const char select[] =
-        "SELECT size, bytes, EXISTS (SELECT 1 FROM lost WHERE hash = ?2) FROM blob "
-        "WHERE hash = ?2 AND (EXISTS (SELECT 1 FROM owner WHERE account = ?1 AND hash = ?2) OR "
-        "EXISTS (SELECT 1 FROM pending WHERE provider = ?3 AND job = ?4 AND hash = ?2))";
+    /* An output is stored by its own provider for its own job. An input may come from any provider
+     * of the owner's jobs, as the blob port gives it out (blob_store_may_read). */
+    static const char *const selects[REACHES] = {
+        [REACH_OUTPUT] =
+            "SELECT size, bytes, EXISTS (SELECT 1 FROM lost WHERE hash = ?2) FROM blob "
+            "WHERE hash = ?2 AND (EXISTS (SELECT 1 FROM owner WHERE account = ?1 AND hash = ?2) OR "
+            "EXISTS (SELECT 1 FROM pending WHERE provider = ?3 AND job = ?4 AND hash = ?2))",
+        [REACH_INPUT] =
+            "SELECT size, bytes, EXISTS (SELECT 1 FROM lost WHERE hash = ?2) FROM blob "
+            "WHERE hash = ?2 AND (EXISTS (SELECT 1 FROM owner WHERE account = ?1 AND hash = ?2) OR "
+            "EXISTS (SELECT 1 FROM pending WHERE account = ?1 AND hash = ?2))",
+    };
     char path[PATH_SIZE];
     if (outputs->database != NULL) {
         return true;
     }
     (void)snprintf(path, sizeof path, "%s/blobs.db", outputs->folder); /* fits: folder */
-    if (sqlite3_open_v2(path, &outputs->database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
-        sqlite3_busy_timeout(outputs->database, BUSY_MS) == SQLITE_OK &&
-        sqlite3_prepare_v2(outputs->database, select, -1, &outputs->select, NULL) == SQLITE_OK) {
+    bool good =
+        sqlite3_open_v2(path, &outputs->database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+        sqlite3_busy_timeout(outputs->database, BUSY_MS) == SQLITE_OK;
+    for (size_t i = 0; good && i < REACHES; i++) {
+        good = sqlite3_prepare_v2(outputs->database, selects[i], -1, &outputs->selects[i], NULL) ==
+               SQLITE_OK;
+    }
+    if (good) {
         return true;
     }
     log_error("%s cannot be read: %s", path, sqlite3_errmsg(outputs->database));
@@ -192,17 +229,20 @@ static bool open_database(struct outputs *outputs)
 
 /* The row of a blob that the lease's job has, at which the statement stands; the caller resets. */
 static enum outputs_verdict find_blob(struct outputs *outputs, const struct lease *lease,
-                                      const struct hash32 *hash)
+                                      enum reach reach, const struct hash32 *hash)
 {
     if (!open_database(outputs)) {
         return OUTPUTS_UNREAD;
     }
     const struct blob_holder *holder = &lease->holder;
+    outputs->select = outputs->selects[reach];
     (void)sqlite3_bind_int64(outputs->select, 1, lease->owner);
     (void)sqlite3_bind_blob(outputs->select, 2, hash->bytes, sizeof hash->bytes, SQLITE_STATIC);
-    (void)sqlite3_bind_int64(outputs->select, 3, holder->provider);
-    (void)sqlite3_bind_blob(outputs->select, 4, holder->job.bytes, sizeof holder->job.bytes,
-                            SQLITE_STATIC);
+    if (reach == REACH_OUTPUT) {
+        (void)sqlite3_bind_int64(outputs->select, 3, holder->provider);
+        (void)sqlite3_bind_blob(outputs->select, 4, holder->job.bytes, sizeof holder->job.bytes,
+                                SQLITE_STATIC);
+    }
     switch (sqlite3_step(outputs->select)) {
     case SQLITE_ROW:
         return OUTPUTS_STORED;
@@ -249,7 +289,7 @@ static enum outputs_verdict file_is_stored(struct outputs *outputs, const struct
     if (file->size == 0 && hash32_equal(&hash, &of_nothing)) {
         return OUTPUTS_STORED; /* nobody sends that */
     }
-    enum outputs_verdict verdict = find_blob(outputs, lease, &hash);
+    enum outputs_verdict verdict = find_blob(outputs, lease, REACH_OUTPUT, &hash);
     if (verdict == OUTPUTS_MISSING) {
         verdict = OUTPUTS_UNSTORED;
     } else if (verdict == OUTPUTS_STORED &&
@@ -303,7 +343,7 @@ static enum outputs_verdict read_bytes(struct outputs *outputs, const struct lea
                                        uint8_t **ret_bytes, size_t *ret_size)
 {
     const struct hash32 *hash = &lease->manifest->hash;
-    enum outputs_verdict verdict = find_blob(outputs, lease, hash);
+    enum outputs_verdict verdict = find_blob(outputs, lease, REACH_OUTPUT, hash);
     if (verdict == OUTPUTS_STORED) {
         const sqlite3_int64 size = sqlite3_column_int64(outputs->select, 0);
         const void *row = sqlite3_column_blob(outputs->select, 1);
@@ -390,6 +430,89 @@ static enum outputs_verdict look_at_outputs(struct outputs *outputs, const struc
     return verdict;
 }
 
+/* ---------------------------------------------------------------- what is said to be missing */
+
+static enum outputs_verdict input_is_stored(struct outputs *outputs, const struct lease *lease,
+                                            const struct hash32 *hash)
+{
+    const struct hash32 of_nothing = sha256_of("", 0);
+    if (hash32_equal(hash, &of_nothing)) {
+        return OUTPUTS_STORED; /* nobody sends that */
+    }
+    enum outputs_verdict verdict = find_blob(outputs, lease, REACH_INPUT, hash);
+    if (verdict == OUTPUTS_STORED && is_lost(outputs, hash)) {
+        verdict = OUTPUTS_MISSING;
+    }
+    (void)sqlite3_reset(outputs->select); /* repeats the step's code */
+    return verdict;
+}
+
+/* The manifest is read once. MISSING: no agent can read the manifest either. A manifest that says
+ * nothing names nothing. */
+static enum outputs_verdict read_needed(struct outputs *outputs, const struct lease *lease)
+{
+    struct manifest *known = lease->manifest;
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    enum outputs_verdict verdict = input_is_stored(outputs, lease, &known->hash);
+    if (verdict != OUTPUTS_STORED || known->needed != NULL) {
+        return verdict;
+    }
+    verdict = read_bytes(outputs, lease, &bytes, &size);
+    if (verdict != OUTPUTS_STORED) {
+        return OUTPUTS_MISSING;
+    }
+    Bourse__V1__Manifest *manifest = NULL;
+    const struct hash32 hash = sha256_of(bytes, size);
+    if (!hash32_equal(&hash, &known->hash)) {
+        verdict = OUTPUTS_MISSING;
+    } else if (codec_decode_manifest(bytes, size, &manifest, NULL) == CODEC_OK) {
+        known->needed = needed_of(manifest);
+        verdict = known->needed == NULL ? OUTPUTS_UNREAD : OUTPUTS_STORED;
+        codec_manifest_free(&manifest);
+    }
+    free(bytes);
+    return verdict;
+}
+
+/* The subtasks of a lease that has ended since are taken away, so what they were given is no
+ * matter. */
+static bool copy_given(struct outputs *outputs, uint64_t number, uint32_t index,
+                       struct hash32 **ret_hashes, size_t *ret_count)
+{
+    pthread_mutex_lock(&outputs->mutex);
+    const struct lease *lease = *lease_place(outputs, number);
+    const bool good =
+        given_blobs_of(lease == NULL ? NULL : lease->given, index, ret_hashes, ret_count);
+    pthread_mutex_unlock(&outputs->mutex);
+    return good;
+}
+
+/* Returns STORED when the store has all that the subtask needs. */
+static enum outputs_verdict look_at_inputs(struct outputs *outputs, const struct lease *lease,
+                                           uint32_t index)
+{
+    struct hash32 *given = NULL;
+    size_t given_count = 0;
+    enum outputs_verdict verdict = read_needed(outputs, lease);
+    const struct needed *needed = lease->manifest->needed;
+    const size_t count = needed == NULL ? 0 : needed_count(needed, index);
+    for (size_t i = 0; verdict == OUTPUTS_STORED && i < count; i++) {
+        verdict = input_is_stored(outputs, lease, needed_hash(needed, index, i));
+    }
+    if (verdict == OUTPUTS_STORED &&
+        !copy_given(outputs, lease->lease, index, &given, &given_count)) {
+        verdict = OUTPUTS_UNREAD;
+    }
+    for (size_t i = 0; verdict == OUTPUTS_STORED && i < given_count; i++) {
+        verdict = input_is_stored(outputs, lease, &given[i]);
+    }
+    free(given);
+    return verdict;
+}
+
+/* ---------------------------------------------------------------- a look */
+
 /* The lease as it stands now, whose manifest stays until let_go. False: it is none of `sender`'s.
  */
 static bool take_lease(struct outputs *outputs, uint64_t number, uint32_t sender,
@@ -411,8 +534,10 @@ enum outputs_verdict outputs_look(void *context, uint32_t sender, const Bourse__
     struct outputs *outputs = context;
     const bool has_saved = result->saved != NULL && result->saved->n_files > 0;
     const bool is_saved = result->outcome == OUTCOME_PREEMPTED && has_saved;
+    const bool misses =
+        result->outcome == OUTCOME_INPUT_MISSING || result->outcome == OUTCOME_IMAGE_MISSING;
     struct lease lease;
-    if (result->outcome != OUTCOME_OK && !is_saved) {
+    if (result->outcome != OUTCOME_OK && !is_saved && !misses) {
         return OUTPUTS_STORED; /* it has nothing to leave */
     }
     if (!take_lease(outputs, result->lease, sender, &lease)) {
@@ -420,8 +545,9 @@ enum outputs_verdict outputs_look(void *context, uint32_t sender, const Bourse__
     }
     pthread_mutex_lock(&outputs->looking);
     const enum outputs_verdict verdict =
-        is_saved ? files_are_stored(outputs, &lease, result->saved->files, result->saved->n_files)
-                 : look_at_outputs(outputs, &lease, result);
+        misses     ? look_at_inputs(outputs, &lease, result->index)
+        : is_saved ? files_are_stored(outputs, &lease, result->saved->files, result->saved->n_files)
+                   : look_at_outputs(outputs, &lease, result);
     pthread_mutex_unlock(&outputs->looking);
     pthread_mutex_lock(&outputs->mutex);
     let_go(outputs, lease.manifest);

@@ -1,5 +1,5 @@
-/* broker/blob/outputs.h checks that the outputs of a result are stored, before the result is
- * sequenced (docs/decisions.md D5).
+/* broker/blob/outputs.h checks what a result says of the blob store, before the result is sequenced
+ * (docs/decisions.md D5). The result says that its outputs are stored, or that an input is missing.
  *
  * A result of outcome `ok` must leave every output that its job's manifest declares for its
  * subtask, and every file that the result names. Each must have the hash and the size that the
@@ -7,6 +7,11 @@
  * preempted result that names a checkpoint must leave the checkpoint. No bytes are read: the blob
  * store has checked their hash. A lost blob, a missing file, or one of another size counts as
  * unstored.
+ *
+ * A result of outcome `input missing` or `image missing` is right when the store lacks the manifest
+ * or a blob that its subtask needs: one that the manifest names for the subtask, or that the
+ * subtask was given. No bytes are read here either. An agent that gets no bytes, or wrong ones,
+ * has asked for them before it says so, and the blob port has marked a damaged blob as lost then.
  *
  * The committer adds a lease before an agent hears of the lease, and never waits for a look. The
  * first result of a lease reads the manifest once. Its declarations are kept while a lease of the
@@ -19,6 +24,7 @@
 #include "protocol/bourse.pb-c.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum outputs_verdict {
@@ -44,9 +50,15 @@ struct outputs_lease {
 /* Adds a lease; the same lease again changes nothing. Returns false when memory is short. */
 bool outputs_serve(struct outputs *outputs, const struct outputs_lease *lease);
 void outputs_end(struct outputs *outputs, uint64_t lease);
+/* Adds blobs that subtask `index` is given on that lease: outputs of other subtasks, files of a
+ * checkpoint. They count until the lease ends. An unknown lease changes nothing. Returns false when
+ * memory is short. */
+bool outputs_give(struct outputs *outputs, uint64_t lease, uint32_t index,
+                  const struct hash32 *hashes, size_t count);
 
 /* Looks for the outputs of a result; `context` is struct outputs. Returns MISSING for a lease that
- * is unknown or does not belong to `sender`: the exchange does not accept such a result either. */
+ * is unknown or does not belong to `sender`: the exchange does not accept such a result either. Of
+ * a result that says that an input is missing: MISSING when it is, STORED when all is there. */
 enum outputs_verdict outputs_look(void *context, uint32_t sender, const Bourse__V1__Result *result);
 
 #endif

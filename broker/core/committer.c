@@ -66,6 +66,14 @@ static void route(void *context, struct outgoing *outgoing)
         send(committer->config.blobs, outgoing);
         return;
     case OUTGOING_GIVEN:
+        if (committer->config.outputs != NULL &&
+            !outputs_give(committer->config.outputs, outgoing->lease, (uint32_t)outgoing->index,
+                          (const struct hash32 *)outgoing->body,
+                          outgoing->length / sizeof(struct hash32))) {
+            fatal("out of memory");
+        }
+        send(committer->config.blobs, outgoing);
+        return;
     case OUTGOING_NAMED:
         send(committer->config.blobs, outgoing);
         return;

@@ -63,7 +63,8 @@ enum outgoing_kind {
     /* Blob port only: provider `account` has `lease` of `job`. Repeated now and then. */
     OUTGOING_SERVE,
     OUTGOING_UNSERVE, /* blob port only: `lease` of provider `account` has ended */
-    /* Blob port only: the holder of `lease` may read the hashes in `body` too. */
+    /* Blob port and check of results: subtask `index`, which the holder of `lease` runs, is given
+     * the blobs of the hashes in `body`. The holder may read them. */
     OUTGOING_GIVEN,
     /* Blob port only: a result of provider `account` for `job` names the hashes in
      * `body`. */

@@ -215,8 +215,9 @@ struct giving {
     Bourse__V1__Given **given; /* of all works, one after the other; owned */
     size_t count;
     Bourse__V1__Saved *saved[LIMIT_DISPATCH]; /* by work, owned; NULL: the work begins anew */
-    struct hash32 *hashes;                    /* owned */
+    struct hash32 *hashes;                    /* of all works, one after the other; owned */
     size_t hash_count;
+    size_t hash_ends[LIMIT_DISPATCH]; /* by work */
 };
 
 static void giving_fini(struct giving *giving)
@@ -250,6 +251,42 @@ static bool add_hashes(struct giving *giving, Bourse__V1__Output *const *files, 
     return true;
 }
 
+static bool give_outputs(struct giving *giving, const struct exchange_work *work,
+                         Bourse__V1__Work *item)
+{
+    item->n_given = work->given_count;
+    item->given = work->given_count == 0 ? NULL : &giving->given[giving->count];
+    for (uint32_t k = 0; k < work->given_count; k++) {
+        Bourse__V1__Given *given = translate_given(&work->given[k]);
+        if (given == NULL) {
+            return false;
+        }
+        giving->given[giving->count++] = given;
+        if (!add_hashes(giving, given->outputs, given->n_outputs)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Gives the checkpoint that the work goes on from, if there is one. */
+static bool give_saved(struct giving *giving, size_t number, const struct exchange_work *work,
+                       Bourse__V1__Work *item)
+{
+    if (work->saved.length == 0) {
+        return true;
+    }
+    Bourse__V1__Saved *saved = translate_saved(&work->saved);
+    giving->saved[number] = saved;
+    if (saved == NULL || !add_hashes(giving, saved->files, saved->n_files)) {
+        return false;
+    }
+    saved->has_attempt = true;
+    saved->attempt = work->saved_by;
+    item->saved = saved;
+    return true;
+}
+
 static bool give(const struct release *release, struct giving *giving, Bourse__V1__Work *items)
 {
     size_t count = 0;
@@ -257,63 +294,38 @@ static bool give(const struct release *release, struct giving *giving, Bourse__V
         count += release->work[i]->work.given_count;
     }
     giving->given = count == 0 ? NULL : calloc(count, sizeof(Bourse__V1__Given *));
-    if (count > 0 && giving->given == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < release->run_count; i++) {
+    bool good = count == 0 || giving->given != NULL;
+    for (size_t i = 0; good && i < release->run_count; i++) {
         const struct exchange_work *work = &release->work[i]->work;
-        items[i].n_given = work->given_count;
-        items[i].given = work->given_count == 0 ? NULL : &giving->given[giving->count];
-        for (uint32_t k = 0; k < work->given_count; k++) {
-            Bourse__V1__Given *given = translate_given(&work->given[k]);
-            if (given == NULL) {
-                return false;
-            }
-            giving->given[giving->count++] = given;
-            if (!add_hashes(giving, given->outputs, given->n_outputs)) {
-                return false;
-            }
-        }
+        good = give_outputs(giving, work, &items[i]) && give_saved(giving, i, work, &items[i]);
+        giving->hash_ends[i] = giving->hash_count;
     }
-    return true;
-}
-
-/* Collects the checkpoints that the work goes on from. */
-static bool give_saved(const struct release *release, struct giving *giving,
-                       Bourse__V1__Work *items)
-{
-    for (size_t i = 0; i < release->run_count; i++) {
-        const struct exchange_work *work = &release->work[i]->work;
-        if (work->saved.length == 0) {
-            continue;
-        }
-        giving->saved[i] = translate_saved(&work->saved);
-        if (giving->saved[i] == NULL ||
-            !add_hashes(giving, giving->saved[i]->files, giving->saved[i]->n_files)) {
-            return false;
-        }
-        giving->saved[i]->has_attempt = true;
-        giving->saved[i]->attempt = work->saved_by;
-        items[i].saved = giving->saved[i];
-    }
-    return true;
+    return good;
 }
 
 /* The right to read goes out first: the agent may ask as soon as it gets the work. */
-static bool emit_rights(struct release *release, struct giving *giving, uint64_t lease)
+static bool emit_rights(struct release *release, const struct giving *giving)
 {
-    if (giving->hash_count == 0) {
-        return true;
+    bool good = true;
+    size_t from = 0;
+    for (size_t i = 0; good && i < release->run_count; i++) {
+        const size_t length = (giving->hash_ends[i] - from) * sizeof *giving->hashes;
+        struct outgoing *outgoing = length == 0 ? NULL : outgoing_create(OUTGOING_GIVEN);
+        uint8_t *body = outgoing == NULL ? NULL : malloc(length);
+        if (body != NULL) {
+            memcpy(body, &giving->hashes[from], length);
+            outgoing->account = release->work[i]->account;
+            outgoing->lease = release->work[i]->work.lease;
+            outgoing->index = release->work[i]->work.index;
+            outgoing->body = body;
+            outgoing->length = length;
+        } else {
+            outgoing_destroy(&outgoing);
+        }
+        good = length == 0 || emit(release, outgoing);
+        from = giving->hash_ends[i];
     }
-    struct outgoing *outgoing = outgoing_create(OUTGOING_GIVEN);
-    if (outgoing != NULL) {
-        outgoing->account = release->work[0]->account;
-        outgoing->lease = lease;
-        outgoing->body = (uint8_t *)giving->hashes;
-        outgoing->length = giving->hash_count * sizeof *giving->hashes;
-        giving->hashes = NULL;
-    }
-    return emit(release, outgoing);
+    return good;
 }
 
 static bool flush_work(struct release *release)
@@ -340,8 +352,7 @@ static bool flush_work(struct release *release)
     }
     const struct exchange_effect *first = release->work[0];
     struct outgoing *outgoing = NULL;
-    if (!give(release, &giving, items) || !give_saved(release, &giving, items) ||
-        !emit_rights(release, &giving, first->work.lease)) {
+    if (!give(release, &giving, items) || !emit_rights(release, &giving)) {
         giving_fini(&giving);
         return false;
     }

@@ -150,7 +150,8 @@ static bool check_pages(sqlite3 *database, const char *path, bool *ret_is_wrong,
         *ret_is_wrong = true;
         return false;
     case PAGES_UNREAD:
-        problem_set(ret_problem, "%s: the disk does not give every page of it (%s)", path, why);
+        problem_set(ret_problem, "%s: the disk did not give every page of it (%s). %s", path, why,
+                    PROBLEM_TRY_AGAIN);
         return false;
     }
     return true;

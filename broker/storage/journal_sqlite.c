@@ -467,7 +467,7 @@ static enum journal_status check_pages(struct engine *engine, struct problem *re
         problem_set(ret_problem, "the database is damaged in %s (%s)", tables, why);
         return JOURNAL_CORRUPT;
     case PAGES_UNREAD:
-        problem_set(ret_problem, "the disk does not give every page of the database (%s)", why);
+        problem_set(ret_problem, "the disk did not give every page (%s). " PROBLEM_TRY_AGAIN, why);
         return JOURNAL_UNAVAILABLE;
     }
     return JOURNAL_OK;

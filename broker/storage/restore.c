@@ -340,7 +340,7 @@ static bool is_whole(sqlite3_stmt *row, const char *path, bool *ret_is_whole,
         found = sha256_of(sqlite3_column_blob(row, 2), (size_t)found_size);
     } else if (!hash_file(path, &found, &found_size)) {
         if (errno != ENOENT) {
-            problem_set(ret_problem, "%s cannot be read: %s", path, strerror(errno));
+            problem_set_unread(ret_problem, path, errno);
         }
         return errno == ENOENT;
     }

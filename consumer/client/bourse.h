@@ -446,9 +446,9 @@ bool bourse_outcomes(struct bourse *bourse, const char *id, uint32_t from,
                      bourse_outcome_visitor *visitor, void *context,
                      struct bourse_error *ret_error);
 
-/* Writes an output to a descriptor after its hash was found right. */
-bool bourse_copy_output(struct bourse *bourse, const struct bourse_output *output, int fd,
-                        struct bourse_error *ret_error);
+/* Writes an output to a descriptor after its hash was found right. `what` names it in errors. */
+bool bourse_copy_output(struct bourse *bourse, const struct bourse_output *output, const char *what,
+                        int fd, struct bourse_error *ret_error);
 
 /* Writes the program's standard output or standard error to a descriptor. Fails with NOT_FOUND when
  * the subtask has no result; the error's text says whether one may still come. */

@@ -137,6 +137,24 @@ bool client_blob_failed(struct bourse *client, struct bourse_error *error, enum 
     return client_fail(error, BOURSE_UNREACHABLE, "%s", problem->text);
 }
 
+bool client_blob_named(struct bourse_error *error, const struct hash32 *hash, const char *what)
+{
+    char hex[2 * sizeof hash->bytes + 1];
+    text_hex(hash->bytes, sizeof hash->bytes, hex);
+    if (error != NULL && error->reject == (int)REJECT_NOT_FOUND) {
+        (void)snprintf(error->text, sizeof error->text,
+                       "the broker has lost %s: submit the job again, or ask the operator to put "
+                       "the blob %s back from a backup",
+                       what, hex);
+    } else if (error != NULL && error->reject == (int)REJECT_UNAVAILABLE) {
+        (void)snprintf(error->text, sizeof error->text,
+                       "the broker cannot read %s now: try again in a minute; if that stays so, "
+                       "ask the operator, whose log says why the blob %s cannot be read",
+                       what, hex);
+    }
+    return false;
+}
+
 void client_copy(char *ret_text, size_t capacity, const char *text)
 {
     (void)snprintf(ret_text, capacity, "%s", text != NULL ? text : ""); /* cut, never overrun */

@@ -48,6 +48,11 @@ bool client_rejected(struct bourse_error *error, const struct consumer_event *ev
 bool client_blob_failed(struct bourse *client, struct bourse_error *error, enum reject_code reject,
                         const struct problem *problem);
 
+/* Names the blob of an error that client_blob_failed has filled: `what` with its job, as in "the
+ * output 'a' of subtask 2 of job X". A lost blob, and one that cannot be read now, get a text that
+ * says what to do. Other errors stay. Returns false. */
+bool client_blob_named(struct bourse_error *error, const struct hash32 *hash, const char *what);
+
 /* Opens a connection for an identity and a market that are already loaded. The call takes the
  * identity over, on failure too. */
 bool client_open(const struct market *market, struct identity *identity, const char *program,

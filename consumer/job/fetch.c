@@ -75,10 +75,19 @@ static bool filling_of(struct bourse *client, const struct bourse_output *output
                : client_fail(error, BOURSE_UNVERIFIED, "a result without a hash");
 }
 
+enum { WHAT_SIZE = 160 + LIMIT_PATH_BYTES };
+
+static void name_output(const char *name, uint32_t index, const char *job, char ret_what[WHAT_SIZE])
+{
+    (void)snprintf(ret_what, WHAT_SIZE, "the %s of subtask %" PRIu32 " of job %s", name, index,
+                   job);
+}
+
 /* ---------------------------------------------------------------- a folder of outputs */
 
 struct fetch {
     struct bourse *client;
+    const char *job;
     const Bourse__V1__Manifest *manifest;
     const char *folder;
     struct place_folder *places; /* NULL until the first output arrives */
@@ -199,6 +208,13 @@ static bool fetch_output(struct fetch *fetch, uint32_t index, const struct bours
     enum place_status status = place_file(fetch->places, path, &filling.hash, filling.size,
                                           fill_from_broker, &filling, &problem);
     fetch->done->files++;
+    if (status == PLACE_UNFILLED) {
+        char name[64 + LIMIT_PATH_BYTES];
+        char what[WHAT_SIZE];
+        (void)snprintf(name, sizeof name, "output '%s'", output->name);
+        name_output(name, index, fetch->job, what);
+        return client_blob_named(fetch->error, &filling.hash, what);
+    }
     return placed(fetch, status, filling.size, &problem);
 }
 
@@ -279,7 +295,10 @@ bool client_manifest(struct bourse *client, const char *id, Bourse__V1__Manifest
                                     &reject, &problem);
     client_blobs_end(client);
     if (!ok) {
-        return client_blob_failed(client, error, reject, &problem);
+        char what[64];
+        (void)snprintf(what, sizeof what, "the manifest of job %s", id);
+        return client_blob_failed(client, error, reject, &problem) ||
+               client_blob_named(error, &hash, what);
     }
     enum codec_status status = codec_decode_manifest(bytes, length, ret_manifest, NULL);
     free(bytes);
@@ -299,6 +318,7 @@ bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
     }
     struct problem problem = {.text = ""};
     struct fetch fetch = {.client = bourse,
+                          .job = id,
                           .manifest = manifest,
                           .folder = folder,
                           .progress = progress,
@@ -381,8 +401,8 @@ static bool copy_to(int from, uint64_t size, int to, struct bourse_error *error)
     return true;
 }
 
-bool bourse_copy_output(struct bourse *bourse, const struct bourse_output *output, int fd,
-                        struct bourse_error *ret_error)
+bool bourse_copy_output(struct bourse *bourse, const struct bourse_output *output, const char *what,
+                        int fd, struct bourse_error *ret_error)
 {
     if (output->size == 0) {
         return true;
@@ -397,7 +417,9 @@ bool bourse_copy_output(struct bourse *bourse, const struct bourse_output *outpu
     }
     /* The blob client verifies the hash before it reports success, so nothing unverified reaches
      * `fd`. */
-    bool ok = fill_from_broker(&filling, memory) && copy_to(memory, output->size, fd, ret_error);
+    bool ok = fill_from_broker(&filling, memory)
+                  ? copy_to(memory, output->size, fd, ret_error)
+                  : client_blob_named(ret_error, &filling.hash, what);
     (void)close(memory); /* a memory file has nothing to lose */
     return ok;
 }
@@ -414,5 +436,7 @@ bool bourse_log(struct bourse *bourse, const char *id, uint32_t index, bool stan
     if (!wanted.found) {
         return client_no_result(bourse, id, index, ret_error);
     }
-    return !wanted.has || bourse_copy_output(bourse, &wanted.output, fd, ret_error);
+    char what[WHAT_SIZE];
+    name_output(standard_error ? "standard error" : "standard output", index, id, what);
+    return !wanted.has || bourse_copy_output(bourse, &wanted.output, what, fd, ret_error);
 }

@@ -322,14 +322,14 @@ static void explain_device(struct explaining *explaining, const struct device *d
     const bool is_beyond = !is_affordable && ask->price_micro > exchange->price_band_micro;
     why->beyond += is_beyond;
     const int64_t avoided_ns = job_avoids_for_ns(exchange, part->job, device->key.provider);
-    bool is_avoided = avoided_ns > 0;
     bool is_own = part->waiting > 0 && !may_run(explaining, device);
     const bool is_unsteady =
         device->ask->terms.is_interruptible && part->job->interruptions_left == 0;
-    bool is_free = ask->slots >= need->slots && !is_avoided && !is_own && !is_unsteady;
+    bool is_free = ask->slots >= need->slots && avoided_ns <= 0 && !is_own && !is_unsteady;
     why->interruptible += is_affordable && is_unsteady;
-    why->own += is_affordable && is_own;
-    if (is_affordable && is_avoided) {
+    why->own += is_affordable && is_own && part_is_checks(part);
+    why->judges += is_affordable && is_own && !part_is_checks(part);
+    if (is_affordable && avoided_ns > 0) {
         why->avoided_ns =
             why->avoided == 0 || avoided_ns < why->avoided_ns ? avoided_ns : why->avoided_ns;
         why->avoided++;

@@ -715,7 +715,7 @@ bool check_decide(struct exchange *exchange, struct lease *lease, const struct a
     if (held == NULL || (outcome != XOUTCOME_OK && outcome != XOUTCOME_INPUT_MISSING)) {
         return false;
     }
-    if (outcome == XOUTCOME_INPUT_MISSING && result->lacks_factor) {
+    if (outcome == XOUTCOME_INPUT_MISSING && (result->lacks_factor || !result->is_missing)) {
         return false; /* The product is not blamed; the check is tried again like any subtask. */
     }
     const struct decision decision = decision_of(result, outcome);

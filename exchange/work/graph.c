@@ -389,7 +389,7 @@ static bool visit_lease(const struct lease *lease, exchange_on_given *visit, voi
             const struct given *kept = graph->given[graph->after[k]];
             const struct exchange_given given = {.bytes = kept == NULL ? NULL : kept->bytes,
                                                  .length = kept == NULL ? 0 : kept->length};
-            if (given.length > 0 && !visit(context, lease->id, &given)) {
+            if (given.length > 0 && !visit(context, lease->id, index, &given)) {
                 return false;
             }
         }

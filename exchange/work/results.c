@@ -9,14 +9,26 @@
  * provider nor program is to blame, and nothing was computed. */
 enum fault { FAULT_NONE, FAULT_PROGRAM, FAULT_PROVIDER, FAULT_STORE, FAULT_NOBODY };
 
-static enum fault fault_of(uint8_t outcome)
+static bool says_missing(uint8_t outcome)
 {
+    return outcome == XOUTCOME_INPUT_MISSING || outcome == XOUTCOME_IMAGE_MISSING;
+}
+
+/* The provider says that an input is missing, and the broker has found all inputs whole. The
+ * provider lies, or its own disk or network has failed. */
+static bool is_disproved(uint8_t outcome, const struct exchange_result *result)
+{
+    return says_missing(outcome) && !result->is_missing;
+}
+
+static enum fault fault_of(uint8_t outcome, const struct exchange_result *result)
+{
+    if (says_missing(outcome)) {
+        return is_disproved(outcome, result) ? FAULT_PROVIDER : FAULT_STORE;
+    }
     switch (outcome) {
     case XOUTCOME_OK:
         return FAULT_NONE;
-    case XOUTCOME_INPUT_MISSING:
-    case XOUTCOME_IMAGE_MISSING:
-        return FAULT_STORE;
     case XOUTCOME_PROGRAM_MISSING:
     case XOUTCOME_REFUSED:
     case XOUTCOME_JAIL_FAILED:
@@ -193,7 +205,7 @@ static uint8_t status_of(const struct exchange *exchange, const struct job *job,
                          const struct subtask *subtask, const struct attempt *attempt,
                          uint8_t outcome, const struct exchange_result *result, bool is_given_up)
 {
-    enum fault fault = is_given_up ? FAULT_PROVIDER : fault_of(outcome);
+    enum fault fault = is_given_up ? FAULT_PROVIDER : fault_of(outcome, result);
     if (attempt->is_fenced) {
         return XATTEMPT_LATE;
     }
@@ -249,7 +261,7 @@ static void decide(struct exchange *exchange, struct lease *lease, const struct 
         subtask_try_again(exchange, job, index);
         return;
     }
-    switch (fault_of(outcome)) {
+    switch (fault_of(outcome, result)) {
     case FAULT_NONE:
         lease->failures_in_row = 0;
         if (graph_hands_on(job, index)) {
@@ -325,7 +337,8 @@ static void update_means(struct lease *lease, uint32_t index, int64_t busy_ns, i
 }
 
 /* An agent that says that a lease is over, or that refuses its work, would repeat that for more
- * work. An agent that did not store its outputs makes way for others, too. */
+ * work. An agent that did not store its outputs, or did not get inputs that the broker has, makes
+ * way for others, too. */
 static void leave(struct exchange *exchange, struct lease *lease, uint8_t outcome, bool is_shunned)
 {
     bool stands = lease->state == LEASE_ACTIVE || lease->state == LEASE_SUSPECT;
@@ -415,7 +428,7 @@ static bool apply_result(struct exchange *exchange, const struct exchange_result
             update_means(lease, ended.key.index, result->busy_ns,
                          lease->lanes[ended.lane].seen_ns - seen_ns);
         }
-        leave(exchange, lease, outcome, is_given_up || lacks);
+        leave(exchange, lease, outcome, is_given_up || lacks || is_disproved(outcome, result));
     }
     touch(exchange, &lease->tracked);
     report_job(exchange, job);

@@ -149,11 +149,11 @@ bool exchange_each_saved(const struct exchange *exchange, exchange_on_given *vis
             const struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
             for (const struct list_link *of = lease->attempts.next;
                  lease->state != LEASE_ENDED && of != &lease->attempts; of = of->next) {
-                const struct saved *saved =
-                    went_on_from(LIST_ELEMENT(of, struct attempt, of_lease));
+                const struct attempt *attempt = LIST_ELEMENT(of, struct attempt, of_lease);
+                const struct saved *saved = went_on_from(attempt);
                 const struct exchange_given given = {.bytes = saved == NULL ? NULL : saved->bytes,
                                                      .length = saved == NULL ? 0 : saved->length};
-                if (given.length > 0 && !visit(context, lease->id, &given)) {
+                if (given.length > 0 && !visit(context, lease->id, attempt->key.index, &given)) {
                     return false;
                 }
             }

@@ -269,7 +269,8 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
     if (!wal_renew(path)) {
         /* Some file systems never write in place, so rewriting needs space. */
         bool is_full = errno == ENOSPC || errno == EDQUOT;
-        explain(store, "%s-wal cannot be written again: %s", path, strerror(errno));
+        explain(store, "%s-wal cannot be written again: %s%s", path, strerror(errno),
+                problem_advice(errno));
         return is_full ? LEDGER_STORE_FULL : LEDGER_STORE_FAILED;
     }
     sqlite_know_errors();

@@ -231,7 +231,7 @@ static bool take_output(struct lane *lane, const Bourse__V1__ManifestFrom *from,
     char what[LIMIT_TEXT_BYTES];
     program_subtask_name(lease_context_manifest(lane->context), from->task, name);
     if (file == NULL) {
-        outcome_fail(outcome, OUTCOME_INPUT_MISSING, "%s left no output %s", name, from->output);
+        outcome_fail(outcome, OUTCOME_PROGRAM_FAILED, "%s left no output %s", name, from->output);
         return false;
     }
     (void)snprintf(what, sizeof what, "the output %s of %s", from->output, name);

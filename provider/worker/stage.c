@@ -48,10 +48,26 @@ static int open_place(int work, const char *name)
     return openat(work, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
+/* Two names that exclude one another are the job's own fault. Every device would fail so. */
+static enum result_outcome outcome_of_place(int error)
+{
+    switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+        return OUTCOME_DISK_LIMIT;
+    case EEXIST:
+    case EISDIR:
+    case ENOTDIR:
+    case ENAMETOOLONG:
+        return OUTCOME_PROGRAM_FAILED;
+    default:
+        return OUTCOME_INPUT_MISSING;
+    }
+}
+
 static bool refuse(struct outcome *outcome, const char *name)
 {
-    outcome->outcome =
-        errno == ENOSPC || errno == EDQUOT ? OUTCOME_DISK_LIMIT : OUTCOME_INPUT_MISSING;
+    outcome->outcome = outcome_of_place(errno);
     (void)snprintf(outcome->detail, sizeof outcome->detail, "cannot place the input %.128s: %s",
                    name, strerror(errno));
     return false;

@@ -78,7 +78,22 @@ seq 1 20000 | cmp - out/result || fail "another output after the restart"
 flip "$market/blobs/${hash:0:2}/$hash" 70000
 rm -r out
 ! "$bourse" fetch "$job" -o out >fetch.log 2>&1 || fail "an output with another hash is fetched"
+has "$(cat fetch.log)" "the broker has lost the output 'result' of subtask 0 of job $job"
+has "$(cat fetch.log)" 'submit the job again, or ask the operator to put the blob'
 grep -q "a blob could not be read: .*$hash: its bytes do not have its hash" broker.log || fail "the log does not name the output: $(cat fetch.log)"
 [ "$(ask "SELECT count(*) FROM lost WHERE hash = x'$hash'")" -eq 1 ] || fail "the output is not lost"
+# What is small lies in a row of the database, not in a file: the log says so, and who prints it hears what is lost.
+printf '%s\n' 'name: small' 'run: [sh, -c, "echo said; echo left >left"]' 'outputs: left' 'budget: 1.00' >small.yaml
+small=$("$bourse" submit small.yaml -y --wait --quiet 2>log) || fail "submit: $(cat log)"
+for word in said left; do
+    row=$(echo "$word" | sha256sum | cut -d' ' -f1)
+    sqlite3 -cmd '.timeout 9000' "$db" "UPDATE blob SET bytes = zeroblob(length(bytes)) WHERE hash = x'$row'" || fail "sqlite3"
+done
+! "$bourse" fetch "$small" -o small.d >fetch.log 2>&1 || fail "an output of other bytes is fetched"
+has "$(cat fetch.log)" "the broker has lost the output 'left' of subtask 0 of job $small"
+! "$bourse" logs "$small" >logs.log 2>&1 || fail "a log of other bytes is printed"
+has "$(cat logs.log)" "the broker has lost the standard output of subtask 0 of job $small"
+grep -q "a blob could not be read: the row of blob $row in .*blobs.db: its bytes do not have its hash" broker.log ||
+    fail "the log does not name the row: $(tail -n 5 broker.log)"
 market_audit
 echo "junk of a lease costs its consumer nothing and goes: ok"

@@ -80,6 +80,18 @@ done
 told_operator() { "$bin/bourse-broker" acts "$market" >acts.txt 2>&1 && grep -qE 'liar +[0-9]+ x OUTPUT_NOT_STORED results' acts.txt; }
 until_true 90 told_operator || fail "the operator is not told: $(cat acts.txt)"
 
+# An input that the broker has is not missing because a provider says so.
+echo needed >needed.txt
+for kind in no-input no-image; do
+    case $kind in no-input) outcome=10 ;; *) outcome=12 ;; esac
+    lie "$kind" 2
+    job "$kind" 'files: needed.txt' 'outputs: left' 'run: [sh, -c, "while read -r line; do echo $line; done <needed.txt >left"]'
+    "$bourse" submit "$kind.yaml" -y --wait -o "$kind.d" >log 2>&1 || fail "$kind: submit: $(cat log; "$bourse" ps last)"
+    [ "$(cat "$kind.d/left")" = needed ] || fail "$kind: what was fetched: $(find "$kind.d")"
+    [ "$(ended_as liar "$outcome" 2)" = 1 ] || fail "$kind: the liar got the work again, or never: $("$bourse" ps last)"
+    [ "$(balance_of liar)" = 0 ] || fail "$kind: the liar was paid: $("$bourse" admin accounts)"
+done
+
 # ---------------------------------------------------------------- what was stored counts, though the broker is killed then
 
 kill -TERM "$agent"
@@ -113,35 +125,36 @@ grep -q 'the broker lost what the result of subtask 0 names: stored again' agent
 "$bourse" fetch last -o lost.d >log 2>&1 || fail "fetch: $(cat log)"
 [ "$(sha256sum <lost.d/large | cut -d' ' -f1)" = "$hash" ] || fail "other bytes were fetched"
 
-# Who says that he can store again, and never does, is not paid either.
+# Who says that he can store again, and never does, is not paid either. Nor is who says that an input is missing. Where nobody else is
+# there each try is the liar's fault, and so the job says.
+alone() { # OUTCOME
+    status=0
+    "$bourse" submit alone.yaml -y --wait -o alone.d >log 2>&1 || status=$?
+    [ "$status" -eq 1 ] || fail "$1: a lie alone: submit --wait ends with $status: $(cat log)"
+    if ! job_is '"state":"failed"' || [ "$(ended_as liar "$1" 2)" != "$tries" ]; then fail "$1: a lie alone: $(cat ps.json)"; fi
+    has "$(cat log)" "every try failed by its provider's fault"
+    "$bourse" ps last >ps.txt 2>&1 || fail "ps: $(cat ps.txt)"
+    [ "$(balance_of liar)" = "$before" ] || fail "$1: a lie alone was paid"
+}
+tries=3 # the default of crash_limit is 2
 before=$(balance_of liar)
 lie stalling 1
-leaves stalling 'crash_limit: 0'
-status=0
-"$bourse" submit stalling.yaml -y --wait -o stalling.d >log 2>&1 || status=$?
-[ "$status" -eq 1 ] || fail "a lie told again and again: submit --wait ends with $status: $(cat log)"
-[ "$(ended_as liar 10 2)" = 1 ] || fail "a lie told again and again: $("$bourse" ps last)"
-[ "$(balance_of liar)" = "$before" ] || fail "a lie told again and again was paid"
+leaves alone
+alone 10
+lie no-input 1
+alone 10
 
 # ---------------------------------------------------------------- where nobody else is there
 
-before=$(balance_of liar)
 lie never-sent 1
-leaves alone 'crash_limit: 0'
-status=0
-"$bourse" submit alone.yaml -y --wait -o alone.d >log 2>&1 || status=$?
-[ "$status" -eq 1 ] || fail "a lie alone: submit --wait ends with $status: $(cat log)"
-if ! job_is '"state":"failed"' || [ "$(ended_as liar 0 2)" != 1 ]; then fail "a lie alone: $(cat ps.json)"; fi
-has "$(cat log)" "every try failed by its provider's fault"
-"$bourse" ps last >ps.txt 2>&1 || fail "ps: $(cat ps.txt)"
+alone 0
 has "$(cat ps.txt)" 'not paid: its provider did not store all that the subtask has to leave'
 "$bourse" report last >report.txt 2>&1 || fail "report: $(cat report.txt)"
-has "$(cat report.txt)" 'output not stored by its provider (1)'
-[ "$(balance_of liar)" = "$before" ] || fail "a lie alone was paid"
+has "$(cat report.txt)" 'output not stored by its provider (3)'
 job plain 'run: [sh, -c, "true"]'
 "$bourse" submit plain.yaml -y --wait >log 2>&1 || fail "what declares nothing and says nothing has nothing to store: $(cat log)"
 
 market_audit
 "$bin/bourse-broker" audit "$market" --json >audit.json || fail "audit"
 [ "$(field rules audit.json)" -ge 18 ] || fail "the rules: $(cat audit.json)"
-echo "seven lies and one alone, none paid; what the store lost is stored again and paid: ok"
+echo "nine lies and three alone, none paid; what the store lost is stored again and paid: ok"

@@ -49,6 +49,7 @@ honest() { # WHAT TEXT
         fail "$1: $2"
     fi
     grep -qE 'disk|Input/output error' <<<"$2" || fail "$1: no word of a read error: $2"
+    grep -q 'try again before you restore a backup' <<<"$2" || fail "$1: no word of trying again: $2"
 }
 faults=0
 

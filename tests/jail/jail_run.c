@@ -166,7 +166,7 @@ START_TEST(each_failure_has_its_cause)
     struct jail_input twice[] = {{.name = "a", .fd = file, .size = 2},
                                  {.name = "a/b", .fd = file, .size = 2}};
     struct jail_request collision = {.inputs = twice, .input_count = 2};
-    fixture_ends(shell(&fixture, collision, "true"), OUTCOME_INPUT_MISSING);
+    fixture_ends(shell(&fixture, collision, "true"), OUTCOME_PROGRAM_FAILED);
     fixture_ends(shell(&fixture, (struct jail_request){.stdin_fd = -1}, "test -z \"$(ls -A)\""),
                  OUTCOME_OK);
     (void)close(file);

@@ -10,6 +10,8 @@
  *     huge         with a size of 2^50 bytes
  *     no-log       the standard output has a hash that nobody stored
  *     checkpoint   so has a file of the checkpoint, of what was told to end
+ *     no-input     an input is missing, which the broker has
+ *     no-image     so is the image
  *     held-back    none: the true result waits until the file BOURSE_TEST_HOLD is gone
  *     stalling     as never-sent; and it says that it can store again, which never mends a lie
  *
@@ -50,6 +52,15 @@ static void invent_hash(Bourse__V1__Output *output)
     memcpy(hash, output->hash.data, sizeof hash);
     hash[0] ^= 1;
     output->hash.data = hash;
+}
+
+static void say_missing(Bourse__V1__Result *told, uint32_t outcome, char *detail)
+{
+    told->outcome = outcome;
+    told->detail = detail;
+    told->n_outputs = 0;
+    told->standard_output = told->standard_error = NULL;
+    told->has_exit_code = false;
 }
 
 static void hold_back(void)
@@ -96,6 +107,13 @@ enum agent_status __wrap_agent_session_finished(struct agent_session *session, i
     }
     if (told.saved != NULL && told.saved->n_files > 0 && tells("checkpoint")) {
         invent_hash(told.saved->files[0]);
+    }
+    static char no_input[] = "input of-ada: the broker does not have it";
+    static char no_image[] = "the broker does not have the image";
+    if (told.outcome == OUTCOME_OK && tells("no-input")) {
+        say_missing(&told, OUTCOME_INPUT_MISSING, no_input);
+    } else if (told.outcome == OUTCOME_OK && tells("no-image")) {
+        say_missing(&told, OUTCOME_IMAGE_MISSING, no_image);
     }
     if (tells("held-back")) {
         hold_back();

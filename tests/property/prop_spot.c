@@ -151,7 +151,7 @@ static void check_given(const struct seen_job *job, const struct exchange_work *
 
 /* Follows what the result does to the checkpoint, and returns true when the result is paid. */
 static bool is_paid(struct seen_job *job, const struct exchange_work *work, uint8_t outcome,
-                    uint32_t bytes)
+                    bool is_lost, uint32_t bytes)
 {
     struct seen_saved *saved = &job->saved[work->index];
     const bool went_on = saved->attempt != 0 && saved->attempt == work->saved_by;
@@ -161,7 +161,7 @@ static bool is_paid(struct seen_job *job, const struct exchange_work *work, uint
         *saved = (struct seen_saved){.bytes = bytes, .attempt = work->attempt};
         saved_count++;
     } else if (outcome == OUTCOME_PROGRAM_FAILED ||
-               (outcome == OUTCOME_INPUT_MISSING && went_on && ++saved->missing == 2)) {
+               (outcome == OUTCOME_INPUT_MISSING && is_lost && went_on && ++saved->missing == 2)) {
         drop_count += went_on;
         *saved = went_on ? (struct seen_saved){0} : *saved;
     } else if (outcome == OUTCOME_OK) {
@@ -287,6 +287,8 @@ static void answer(uint64_t number, const struct exchange_work *work, uint8_t ou
     const struct seen_lease *lease = lease_of(number);
     struct seen_job *job = &jobs[job_index(lease->job)];
     const uint32_t bytes = draw(4); /* 0: it saves nothing */
+    /* The broker lacks what the result says is missing; else the provider lies. */
+    const bool is_lost = outcome == OUTCOME_INPUT_MISSING && draw(2) == 0;
     struct exchange_result one = {.job = lease->job,
                                   .index = work->index,
                                   .attempt = work->attempt,
@@ -296,13 +298,14 @@ static void answer(uint64_t number, const struct exchange_work *work, uint8_t ou
                                   .outcome = outcome,
                                   .busy_ns = NS_PER_S,
                                   .saved = bytes == 0 ? NULL : (const uint8_t *)&bytes,
-                                  .saved_length = bytes == 0 ? 0 : sizeof bytes};
+                                  .saved_length = bytes == 0 ? 0 : sizeof bytes,
+                                  .is_missing = is_lost};
     struct exchange_command made = command(EXCHANGE_RESULTS, SELLER);
     made.results = (struct exchange_results){.results = &one, .count = 1};
     apply(&made);
     ck_assert_uint_ne(record_of(LEDGER_RESULT)->status, ATTEMPT_LATE);
     const bool was_paid = record_of(LEDGER_RESULT)->status != ATTEMPT_FAILED_UNPAID;
-    ck_assert_int_eq(was_paid, is_paid(job, work, outcome, bytes));
+    ck_assert_int_eq(was_paid, is_paid(job, work, outcome, is_lost, bytes));
     read_effects();
 }
 

@@ -131,7 +131,7 @@ static void judge(struct agent *agent, struct agent_running *running)
         running->verdict = VERDICT_UNSURE;
     }
     if (!world.calm && chance(DICE_WORK, 600)) {
-        running->outcome = OUTCOME_INPUT_MISSING; /* the broker's store has lost them */
+        running->outcome = OUTCOME_INPUT_MISSING; /* the broker's store has lost them, or not */
     }
     if (agent->is_liar && !world.calm && chance(DICE_WORK, 2000)) {
         fault_happened(FAULT_LIE);

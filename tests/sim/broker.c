@@ -14,6 +14,7 @@
 #include "protocol/limits.h"
 #include "runtime/clock.h"
 #include "tests/sim/fibre.h"
+#include "tests/sim/look.h"
 #include "tests/sim/net.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/process.h"
@@ -479,17 +480,6 @@ static void make_queues(struct inner *inner)
     inner->snapshot_requests = need_queue(4);
 }
 
-/* There are no blobs: an agent that did not store its output says so in the output's hash. */
-static enum outputs_verdict look_at_result(void *context, uint32_t sender,
-                                           const Bourse__V1__Result *result)
-{
-    (void)context;
-    (void)sender;
-    const bool is_unsent = result->outcome == OUTCOME_OK && result->n_outputs == 1 &&
-                           result->outputs[0]->hash.data[4] != 0;
-    return is_unsent ? OUTPUTS_MISSING : OUTPUTS_STORED;
-}
-
 static void start_threads(struct broker *broker)
 {
     struct inner *inner = broker->inner;
@@ -532,7 +522,7 @@ static void start_threads(struct broker *broker)
                                          .core = inner->core_in,
                                          .releases = inner->releases,
                                          .cluster = genesis->cluster,
-                                         .look = look_at_result};
+                                         .look = sim_look};
     (void)verify_start(&verify);
     struct gateway_config gateway = {.router = &inner->port,
                                      .directory = directory,

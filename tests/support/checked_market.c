@@ -289,6 +289,7 @@ static void add_result(struct story *story, const struct side *side, uint32_t in
     result.busy_ns = RESULT_NS;
     if (seed != NULL && verdict == VERDICT_NONE) {
         result.outcome = OUTCOME_INPUT_MISSING;
+        batch->misses_input = true;
         result.has_lacks_factor = result.lacks_factor = story->told->loss == LOSS_FACTOR;
     } else if (seed != NULL) {
         result.has_verdict = true;
@@ -317,10 +318,16 @@ static void send_results(struct story *story, const struct side *side)
     body.n_results = batch->count;
     body.results = encoded;
     writer_add_message(state, MESSAGE_RESULTS, NULL, side->number, &body.base);
-    struct hash32 *dice = &state->group.commands[state->group.command_count - 1].dice;
-    *dice = dice_of(story, newest_command(state));
+    struct entry_command *command = &state->group.commands[state->group.command_count - 1];
+    command->dice = dice_of(story, newest_command(state));
     if (story->told->lie == LIE_DICE) {
-        dice->bytes[0] ^= 1;
+        command->dice.bytes[0] ^= 1;
+    }
+    const bool misses_input = batch->misses_input;
+    batch->misses_input = false; /* of the next batch */
+    if (misses_input && story->told->of_two && !story->told->is_unproved) {
+        command->verdict |= ENTRY_MISSING;
+        entry_results_set(&command->missing, 0);
     }
 }
 
@@ -480,7 +487,7 @@ static void go_on(struct writer_state *state, void *context)
     memset(story.device.bytes, 0xd5, sizeof story.device.bytes);
     memset(second_device.bytes, 0xd6, sizeof second_device.bytes);
     if (story.told->of_two) {
-        set_rules(state, 18);
+        set_rules(state, story.told->rules == 0 ? 18 : story.told->rules);
     }
     begin_epoch(state, &story.secret, &none);
     invite(&story, story.told->referee, REFEREE);

@@ -37,6 +37,8 @@ struct checked_market {
     struct hash32 check; /* what decided its subtask 1 in the end */
     enum checked_lie lie;
     enum checked_loss loss;
+    uint32_t rules;          /* of two: 18 or later; 0: 18 */
+    bool is_unproved;        /* no command says that the broker lacks what the checks do not find */
     small_market_bend *bend; /* of any record; NULL: none */
     void *context;
 };

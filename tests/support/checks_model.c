@@ -172,7 +172,8 @@ static bool is_honest(const struct checks_model_job *job, const struct ledger_re
            id128_equal(&result->device, &record->device);
 }
 
-/* A referee that was in time judges what a subtask left, or does not find the bytes. Such a check
+/* A referee that was in time judges what a subtask left, or does not find bytes that the
+ * broker lacks. Such a check
  * counts when the result stands, and its maker is another account. */
 static void note_verdict(struct checks_model *model, const struct exchange_command *command,
                          const struct ledger_record *record)
@@ -182,7 +183,7 @@ static void note_verdict(struct checks_model *model, const struct exchange_comma
     struct checks_model_held *held = held_of(model, &record->job, record->index - job->first);
     const bool is_verdict = record->status == ATTEMPT_FAILED_PAID && result->outcome == OUTCOME_OK;
     const bool is_missing = record->status == ATTEMPT_FAILED_UNPAID &&
-                            record->outcome == OUTCOME_INPUT_MISSING &&
+                            record->outcome == OUTCOME_INPUT_MISSING && result->is_missing &&
                             is_honest(job, record, result);
     if (held == NULL || held->provider == record->credit || held->accuser == record->credit ||
         (!is_verdict && !is_missing)) {

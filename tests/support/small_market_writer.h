@@ -29,6 +29,7 @@ struct batch {
     size_t lengths[BATCH_MAX];
     struct hash32 leaves[BATCH_MAX];
     struct signature64 signature;
+    bool misses_input; /* the first result says that an input is missing */
 };
 
 struct writer_state {

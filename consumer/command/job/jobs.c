@@ -267,29 +267,29 @@ struct log_request {
     bool headed; /* several subtasks: print a header for each */
 };
 
-static void print_cause(const struct log_request *request, const struct log_item *item)
+static bool print_cause(const struct log_request *request, const struct log_item *item)
 {
     if (item->cause != NULL && !request->invocation->quiet) {
         (void)fflush(stdout); /* the output comes before the reason of its end */
         (void)fprintf(stderr, "%s: %s\n", cell_subtask(request->tasks, item->index),
                       item->cause->text);
     }
+    return true; /* there is nothing that could fail */
 }
 
 /* Prints one of several outputs, found by its hash from the list of results. */
 static bool print_item(const struct log_request *request, const struct log_item *item,
                        struct bourse_error *error)
 {
-    struct bourse_output output = {.size = item->stream.size};
-    memcpy(output.hash, item->stream.hash, sizeof output.hash);
+    const struct stream_item stream = {.job = request->id,
+                                       .subtask = cell_subtask(request->tasks, item->index),
+                                       .is_standard_error = request->standard_error,
+                                       .hash = item->stream.hash,
+                                       .size = item->stream.size};
     if (request->headed && !request->invocation->quiet) {
-        (void)printf("==> %s <==\n", cell_subtask(request->tasks, item->index));
+        (void)printf("==> %s <==\n", stream.subtask);
     }
-    if (!stream_output(request->invocation, &output, false, error)) {
-        return false;
-    }
-    print_cause(request, item);
-    return true;
+    return stream_item(request->invocation, &stream, error) && print_cause(request, item);
 }
 
 static bool keep_one(void *context, const struct bourse_outcome *outcome)

@@ -81,25 +81,44 @@ static bool show(int from, FILE *to, struct bourse_error *ret_error)
     return (fwrite(text, 1, length, to) == length && fflush(to) == 0) || fail(ret_error, "writing");
 }
 
-bool stream_output(struct invocation *invocation, const struct bourse_output *output,
-                   bool to_standard_error, struct bourse_error *ret_error)
+static bool print(struct invocation *invocation, const struct bourse_output *output,
+                  const char *what, bool to_standard_error, struct bourse_error *ret_error)
 {
     const int fd = to_standard_error ? STDERR_FILENO : STDOUT_FILENO;
     FILE *const to = to_standard_error ? stderr : stdout;
     (void)fflush(to);
     const bool shows = is_shown(invocation, fd);
     if (!shows && !to_standard_error && isatty(fd) != 1) {
-        return bourse_copy_output(invocation->bourse, output, fd, ret_error);
+        return bourse_copy_output(invocation->bourse, output, what, fd, ret_error);
     }
     int memory = memfd_create("bourse-show", MFD_CLOEXEC);
     if (memory < 0) {
         return fail(ret_error, "memory for what was printed");
     }
-    bool ok = bourse_copy_output(invocation->bourse, output, memory, ret_error) &&
+    bool ok = bourse_copy_output(invocation->bourse, output, what, memory, ret_error) &&
               (shows ? show(memory, to, ret_error) : copy(memory, to, ret_error));
     note_line(memory);
     (void)close(memory); /* a memory file has nothing to lose */
     return ok;
+}
+
+bool stream_output(struct invocation *invocation, const struct bourse_output *output,
+                   bool to_standard_error, struct bourse_error *ret_error)
+{
+    const char *what =
+        to_standard_error ? "the standard error of the job" : "the standard output of the job";
+    return print(invocation, output, what, to_standard_error, ret_error);
+}
+
+bool stream_item(struct invocation *invocation, const struct stream_item *item,
+                 struct bourse_error *ret_error)
+{
+    struct bourse_output output = {.size = item->size};
+    char what[256];
+    (void)snprintf(output.hash, sizeof output.hash, "%s", item->hash);
+    (void)snprintf(what, sizeof what, "the standard %s of %s of job %s",
+                   item->is_standard_error ? "error" : "output", item->subtask, item->job);
+    return print(invocation, &output, what, false, ret_error);
 }
 
 bool stream_log(struct invocation *invocation, const char *id, uint32_t index, bool standard_error,

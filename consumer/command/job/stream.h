@@ -13,6 +13,15 @@ bool stream_output(struct invocation *invocation, const struct bourse_output *ou
 /* Writes an end of line to stderr where the last output of stream_output lacks one and stands
  * before what the command itself writes to stderr next: on stderr, or on a terminal. */
 void stream_end_line(void);
+/* Prints one of a job's streams to stdout. `subtask` names its subtask in errors. */
+struct stream_item {
+    const char *job, *subtask;
+    bool is_standard_error;
+    const char *hash;
+    uint64_t size;
+};
+bool stream_item(struct invocation *invocation, const struct stream_item *item,
+                 struct bourse_error *ret_error);
 /* Prints the output of bourse_log to stdout. */
 bool stream_log(struct invocation *invocation, const char *id, uint32_t index, bool standard_error,
                 struct bourse_error *ret_error);

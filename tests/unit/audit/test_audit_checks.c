@@ -198,6 +198,29 @@ START_TEST(what_the_store_lost_refutes_nobody_since_rules_18)
 }
 END_TEST
 
+/* Since rules 19 the broker looks first: the word of a referee alone doubts no result. */
+START_TEST(what_the_broker_has_is_not_lost_since_rules_19)
+{
+    static const struct {
+        uint32_t rules;
+        bool is_unproved, is_true;
+    } tales[] = {{18, true, true}, {19, false, true}, {19, true, false}};
+    struct checked_market told = {.of_two = true,
+                                  .loss = LOSS_PAID,
+                                  .rules = tales[_i].rules,
+                                  .is_unproved = tales[_i].is_unproved};
+    struct audit_report report;
+    audit(&told, &report);
+    if (tales[_i].is_true) {
+        ck_assert_msg(report.verdict == AUDIT_OK, "%s %lu: %s (%s, %s)", report.table,
+                      (unsigned long)report.entry, report.what, report.expected, report.found);
+        ck_assert_uint_eq(report.checked, 3);
+    } else {
+        assert_found(&report, "results", "its status is what its check leads to");
+    }
+}
+END_TEST
+
 START_TEST(an_epoch_without_its_row_is_found)
 {
     struct bent bent = {.what = "no epoch"};
@@ -240,6 +263,7 @@ int main(void)
     tcase_add_loop_test(tests, a_row_that_does_not_follow_is_named, 0, BENTS);
     tcase_add_loop_test(tests, since_rules_18_two_of_different_owners_refute, 0, 3);
     tcase_add_loop_test(tests, what_the_store_lost_refutes_nobody_since_rules_18, 0, LOSSES);
+    tcase_add_loop_test(tests, what_the_broker_has_is_not_lost_since_rules_19, 0, 3);
     tcase_add_test(tests, an_epoch_without_its_row_is_found);
     tcase_add_test(tests, a_secret_that_was_never_shown_leaves_its_dice_alone);
     suite_add_tcase(suite, tests);

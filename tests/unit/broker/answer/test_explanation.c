@@ -69,6 +69,36 @@ static struct id128 submit_at_most(uint32_t account, uint32_t subtasks, uint32_t
     return made.id;
 }
 
+/* A referee does not make again what it judged. Such a job waits for a maker. */
+START_TEST(where_all_in_reach_judged_what_waits_another_maker_is_needed)
+{
+    explanation->row = (struct exchange_explanation){.devices = 3,
+                                                     .fitting = 3,
+                                                     .asking = 2,
+                                                     .affordable = 2,
+                                                     .judges = 2,
+                                                     .starts_at_micro = -1,
+                                                     .fills_at_micro = -1,
+                                                     .takes_at_micro = -1,
+                                                     .takes_budget_micro = -1,
+                                                     .past_own_micro = -1};
+    ck_assert(explanation_to_wire(explanation));
+    ck_assert_ptr_nonnull(strstr(explanation->text, "another maker is needed"));
+    ck_assert_ptr_null(strstr(explanation->text, "another referee"));
+    ck_assert_ptr_null(strstr(explanation->text, "closed"));
+
+    explanation->row.closed = explanation->row.withdrawn = 1;
+    explanation->row.opens_ns = 7200 * NS_PER_S;
+    ck_assert(explanation_to_wire(explanation));
+    ck_assert_ptr_nonnull(strstr(explanation->text, "1 other is closed and opens in 2h"));
+
+    explanation->row.fills_at_micro = 3 * price; /* of a maker above the cap */
+    ck_assert(explanation_to_wire(explanation));
+    ck_assert_ptr_nonnull(strstr(explanation->text, "another maker asks"));
+    ck_assert_ptr_null(strstr(explanation->text, "referee"));
+}
+END_TEST
+
 START_TEST(a_job_of_which_all_runs_waits_for_nothing)
 {
     offer_at(PROVIDER, 1, 2, price, "one");
@@ -257,7 +287,9 @@ START_TEST(what_is_named_says_what_it_lacks_itself)
 }
 END_TEST
 
-SUITE("explanation", set_up_many, tear_down_many, TEST(a_job_of_which_all_runs_waits_for_nothing),
+SUITE("explanation", set_up_many, tear_down_many,
+      TEST(where_all_in_reach_judged_what_waits_another_maker_is_needed),
+      TEST(a_job_of_which_all_runs_waits_for_nothing),
       TEST(a_job_that_has_all_that_it_asked_for_at_a_time_waits_for_itself),
       TEST(what_runs_is_told_beside_what_waits),
       TEST(a_limit_that_meets_its_own_ask_first_fills_nothing),

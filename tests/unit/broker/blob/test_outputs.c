@@ -353,6 +353,89 @@ START_TEST(nothing_is_said_where_nobody_can_look)
     (void)fclose(file);
     const struct claim claim = {.index = 0, .names = {"out/first"}};
     ck_assert_int_eq(look(&claim, LEASE), OUTPUTS_UNREAD);
+    const struct claim missing = {.index = 1, .outcome = OUTCOME_INPUT_MISSING};
+    ck_assert_int_eq(look(&missing, LEASE), OUTPUTS_UNREAD);
+}
+END_TEST
+
+/* ---- inputs that are said to be missing */
+
+static enum outputs_verdict miss(uint32_t index, uint32_t outcome)
+{
+    const struct claim claim = {.index = index, .outcome = outcome};
+    return look(&claim, LEASE);
+}
+
+/* The manifest of two subtasks whose second has this input. */
+static struct hash32 store_manifest_with(const struct hash32 *file)
+{
+    memcpy(zeros, file->bytes, sizeof zeros);
+    return store_manifest(0);
+}
+
+START_TEST(an_input_is_missing_only_where_the_store_lacks_it)
+{
+    static const uint32_t outcomes[] = {OUTCOME_INPUT_MISSING, OUTCOME_IMAGE_MISSING};
+    const uint32_t outcome = outcomes[_i];
+    static uint8_t large[LARGE] = {1};
+    const struct hash32 file = put(ALICE, large, LARGE);
+    const struct hash32 manifest = store_manifest_with(&file);
+    ck_assert_int_eq(miss(1, outcome), OUTPUTS_MISSING); /* nobody has that lease */
+    ck_assert(serve(LEASE, &manifest));
+    ck_assert_int_eq(miss(1, outcome), OUTPUTS_STORED);
+    ck_assert_int_eq(blob_store_checked(store, &file, false), BLOB_LOST);
+    ck_assert_int_eq(miss(1, outcome), OUTPUTS_MISSING);
+    ck_assert_int_eq(miss(0, outcome), OUTPUTS_STORED); /* the other subtask does not need it */
+    (void)put(ALICE, large, LARGE);                     /* sent again */
+    ck_assert_int_eq(miss(1, outcome), OUTPUTS_STORED);
+}
+END_TEST
+
+START_TEST(an_input_that_nobody_stored_for_the_owner_is_missing)
+{
+    const struct hash32 of_bob = put(BOB, "of bob", 6);
+    const struct hash32 manifest = store_manifest_with(&of_bob);
+    ck_assert(serve(LEASE, &manifest));
+    ck_assert_int_eq(miss(1, OUTCOME_INPUT_MISSING), OUTPUTS_MISSING);
+    (void)put(ALICE, "of bob", 6);
+    ck_assert_int_eq(miss(1, OUTCOME_INPUT_MISSING), OUTPUTS_STORED);
+}
+END_TEST
+
+START_TEST(a_manifest_that_is_lost_or_never_came_is_missing)
+{
+    const struct hash32 file = put(ALICE, "123", 3);
+    const struct hash32 manifest = store_manifest_with(&file);
+    const struct hash32 unknown = {{1}};
+    ck_assert(serve(LEASE, &manifest));
+    ck_assert(serve(LEASE + 1, &unknown));
+    const struct claim elsewhere = {.index = 0, .outcome = OUTCOME_INPUT_MISSING};
+    ck_assert_int_eq(look(&elsewhere, LEASE + 1), OUTPUTS_MISSING);
+    ck_assert_int_eq(miss(1, OUTCOME_INPUT_MISSING), OUTPUTS_STORED);
+    ck_assert_int_eq(blob_store_checked(store, &manifest, false), BLOB_LOST);
+    ck_assert_int_eq(miss(1, OUTCOME_INPUT_MISSING), OUTPUTS_MISSING);
+}
+END_TEST
+
+/* An output of another subtask, which another provider has stored, or a file of a checkpoint. */
+START_TEST(what_a_subtask_was_given_is_looked_for_too)
+{
+    const struct blob_lease of_other = {.holder = {OTHER, JOB}, .bytes_most = 99, .count_most = 9};
+    const struct hash32 file = put(ALICE, "123", 3);
+    const struct hash32 manifest = store_manifest_with(&file);
+    const struct hash32 given = put_for(ALICE, &of_other, "4567", 4);
+    ck_assert(outputs_give(outputs, LEASE, 1, &given, 1)); /* no such lease */
+    ck_assert(serve(LEASE, &manifest));
+    ck_assert(outputs_give(outputs, LEASE, 1, &file, 1));
+    ck_assert(outputs_give(outputs, LEASE, 1, &given, 1));
+    ck_assert_int_eq(miss(1, OUTCOME_INPUT_MISSING), OUTPUTS_STORED);
+    ck_assert_int_eq(blob_store_checked(store, &given, false), BLOB_LOST);
+    ck_assert_int_eq(miss(1, OUTCOME_INPUT_MISSING), OUTPUTS_MISSING);
+    ck_assert_int_eq(miss(0, OUTCOME_INPUT_MISSING), OUTPUTS_STORED);
+    ck_assert_int_eq(miss(257, OUTCOME_INPUT_MISSING), OUTPUTS_STORED); /* in the same bucket */
+    outputs_end(outputs, LEASE);
+    ck_assert(serve(LEASE, &manifest));
+    ck_assert_int_eq(miss(1, OUTCOME_INPUT_MISSING), OUTPUTS_STORED);
 }
 END_TEST
 
@@ -363,4 +446,8 @@ SUITE("outputs", set_up, tear_down, TEST(names_are_those_that_the_agent_makes),
       TEST(a_lost_manifest_declares_what_it_did_and_is_asked_for_later),
       TEST(a_lease_is_looked_at_for_its_provider_alone),
       TEST(a_job_that_leaves_nothing_has_nothing_to_store),
-      TEST(a_manifest_that_comes_later_is_read_then), TEST(nothing_is_said_where_nobody_can_look))
+      TEST(a_manifest_that_comes_later_is_read_then), TEST(nothing_is_said_where_nobody_can_look),
+      LOOP(an_input_is_missing_only_where_the_store_lacks_it, 0, 2),
+      TEST(an_input_that_nobody_stored_for_the_owner_is_missing),
+      TEST(a_manifest_that_is_lost_or_never_came_is_missing),
+      TEST(what_a_subtask_was_given_is_looked_for_too))

@@ -90,27 +90,26 @@ static struct id128 submit_checked(uint32_t results)
     return made.id;
 }
 
-/* The dispatch to that provider among the last effects. */
-static struct exchange_work sent_to(uint32_t provider)
+static const struct exchange_work *find_sent(uint32_t provider)
 {
     for (size_t i = 0; i < market.effects.count; i++) {
         const struct exchange_effect *effect = &market.effects.items[i];
         if (effect->type == EFFECT_DISPATCH && effect->account == provider) {
-            return effect->work;
+            return &effect->work;
         }
     }
-    ck_abort_msg("nothing was sent to %u", provider);
+    return NULL;
+}
+
+static struct exchange_work sent_to(uint32_t provider)
+{
+    ck_assert_msg(find_sent(provider) != NULL, "nothing was sent to %u", provider);
+    return *find_sent(provider);
 }
 
 static bool is_sent_to(uint32_t provider)
 {
-    for (size_t i = 0; i < market.effects.count; i++) {
-        const struct exchange_effect *effect = &market.effects.items[i];
-        if (effect->type == EFFECT_DISPATCH && effect->account == provider) {
-            return true;
-        }
-    }
-    return false;
+    return find_sent(provider) != NULL;
 }
 
 /* Subtasks of the first part that wait for a lane, and that the provider may make: one by one. */
@@ -144,6 +143,7 @@ static struct hash32 answer(uint32_t provider, struct id128 job, struct exchange
                             uint8_t outcome, uint8_t verdict)
 {
     struct exchange_result one = {
+        .is_missing = outcome == OUTCOME_INPUT_MISSING,
         .lacks_factor = lacks_factor,
         .job = job,
         .index = work.index,

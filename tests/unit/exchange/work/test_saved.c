@@ -1,5 +1,6 @@
 /* Checkpoints in the exchange: what is kept of an attempt that is preempted, who goes on from it,
  * and what is paid. */
+#include "exchange/policy.h"
 #include "protocol/message.h"
 #include "tests/support/hand_market.h"
 #include "tests/support/suite.h"
@@ -15,6 +16,7 @@ static const struct exchange_terms spot = {.is_interruptible = true,
 static struct id128 low, high;
 static struct exchange_work work;
 static bool is_missing; /* the broker does not find what results name */
+static bool is_lie;     /* the broker has what results say is missing */
 
 static struct exchange_command bid_of(uint32_t account, int64_t cap, bool has_checkpoints)
 {
@@ -88,7 +90,8 @@ static void answer(struct id128 job, uint8_t outcome, int64_t busy_s, const char
                                   .busy_ns = busy_s * NS_PER_S,
                                   .saved = (const uint8_t *)saved,
                                   .saved_length = (uint32_t)strlen(saved),
-                                  .is_missing = is_missing};
+                                  .is_missing =
+                                      is_missing || (outcome == OUTCOME_INPUT_MISSING && !is_lie)};
     struct exchange_command made = command(EXCHANGE_RESULTS, PROVIDER);
     made.results = (struct exchange_results){.results = &one, .count = 1};
     apply(&made);
@@ -247,6 +250,26 @@ START_TEST(one_that_is_not_there_twice_is_given_up)
 }
 END_TEST
 
+START_TEST(one_that_the_broker_has_is_kept_whatever_a_provider_says)
+{
+    begin(true);
+    preempt("at 3");
+    go_on();
+    is_lie = true;
+    for (int i = 0; i < 2; i++) { /* so often a checkpoint that is not there is given up */
+        answer(low, OUTCOME_INPUT_MISSING, 0, "");
+        check_paid(ATTEMPT_FAILED_UNPAID, 0);
+        ck_assert_uint_eq(job_row(low).saved, 1);
+        wait_s(AVOID_NS / NS_PER_S);
+        ck_assert_ptr_nonnull(nth(EFFECT_DISPATCH, 0));
+        work = nth(EFFECT_DISPATCH, 0)->work;
+        check_given("at 3", 1);
+        reload();
+    }
+    is_lie = false;
+}
+END_TEST
+
 START_TEST(a_program_that_fails_from_it_begins_anew_and_that_counts)
 {
     begin(true);
@@ -352,8 +375,10 @@ START_TEST(a_job_that_is_cancelled_keeps_none)
 }
 END_TEST
 
-static bool visit_saved(void *context, uint64_t lease, const struct exchange_given *given)
+static bool visit_saved(void *context, uint64_t lease, uint32_t index,
+                        const struct exchange_given *given)
 {
+    ck_assert_uint_eq(index, work.index);
     ck_assert_uint_eq(lease, work.lease);
     ck_assert_uint_eq(given->length, strlen("at 3"));
     ++*(int *)context;
@@ -394,6 +419,7 @@ SUITE("saved", open_market, tear_down,
       TEST(without_the_declaration_it_is_paid_as_ever_and_nothing_is_kept),
       TEST(twice_preempted_it_goes_on_from_the_newest),
       TEST(what_it_was_given_itself_is_nothing_new), TEST(one_that_is_not_there_twice_is_given_up),
+      TEST(one_that_the_broker_has_is_kept_whatever_a_provider_says),
       TEST(a_program_that_fails_from_it_begins_anew_and_that_counts),
       TEST(one_that_leaves_by_itself_is_not_paid_but_what_it_saved_counts),
       TEST(nobody_is_preempted_who_was_not_told_to_end), TEST(saving_may_take_its_time),

@@ -30,7 +30,7 @@ static void say_how(const struct bourse_account *account)
                       account->redeemed == 0
                           ? "this invitation was not redeemed for it"
                           : "whether this invitation was redeemed for it is not known: the broker "
-                            "remembers a join for a day");
+                            "remembers a join for a day, with its --name");
     }
 }
 

@@ -114,7 +114,7 @@ static bool is_provider(const Bourse__V1__Welcome *welcome)
 
 static const char not_known[] =
     "whether this invitation was redeemed for it is not known: the broker "
-    "remembers a join for a day";
+    "remembers a join for a day, with its --name";
 
 static bool is_answer(const struct joining *joining, const struct dialogue_event *event)
 {

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 /* ALREADY means that the key was a provider there before; the problem's text says whether it had
- * redeemed this invitation. REFUSED does not undo what the broker did. An invitation for another role
- * is spent, for nobody can tell its role before. */
+ * redeemed this invitation. REFUSED does not undo what the broker did. An invitation for another
+ * role is spent, for nobody can tell its role before. */
 enum join_status {
     JOIN_OK,
     JOIN_ALREADY,

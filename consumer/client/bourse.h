@@ -83,13 +83,6 @@ void bourse_close(struct bourse **self);
 void bourse_interrupt(struct bourse *bourse);
 
 enum { BOURSE_ROLE_PROVIDER = 2 };
-/* What became of the invitation of bourse_join. */
-enum bourse_joined {
-    BOURSE_JOINED_NOW,       /* this call redeemed the invitation */
-    BOURSE_JOINED_BEFORE,    /* this key had redeemed it: the account has its gifts, once */
-    BOURSE_JOINED_OTHERWISE, /* the key had an account: the invitation gave it nothing */
-    BOURSE_JOINED_UNKNOWN,   /* the key had an account, and the broker does not say which */
-};
 struct bourse_account {
     char key[BOURSE_HEX32_SIZE];
     char name[BOURSE_NAME_SIZE];
@@ -99,13 +92,13 @@ struct bourse_account {
     char origin[BOURSE_NAME_SIZE];
     char verifier[256]; /* the log's public key in C2SP form, for bourse_verify */
     int64_t log_time_ms;
-    enum bourse_joined joined; /* of bourse_join */
+    bool was_known; /* bourse_join found the account */
+    int redeemed;   /* 1: by this key, now or before; 0: not by it; -1: unknown */
 };
 bool bourse_whoami(struct bourse *bourse, struct bourse_account *ret_account,
                    struct bourse_error *ret_error);
 
-/* ---------------------------------------------------------------- jobs before they are submitted
- */
+/* -------------------------------------------------------------- jobs before they are submitted */
 
 /* A limit is per slot-hour or by value. A limit by value is in micro-credits per hour of 10^15
  * operations per second. The rate's name stands beside the limit, e.g. "bf16"; "" means per
@@ -984,7 +977,7 @@ bool bourse_why(struct bourse *bourse, uint32_t device, struct bourse_why *ret_w
 
 /* Redeems an invitation with the key at `key_path`, which is made when absent, and writes
  * `market_path`. All local files are written before the broker is asked. After any failure the same
- * invitation and key may ask again. An existing account is a success; `joined` says which. */
+ * invitation and key may ask again. An existing account is a success (`was_known`). */
 bool bourse_join(const char *invitation, const char *key_path, const char *market_path,
                  const char *name, int timeout_ms, struct bourse_account *ret_account,
                  struct bourse_error *ret_error);

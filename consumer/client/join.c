@@ -46,17 +46,15 @@ static bool has_account(const struct bourse *client)
     return welcome->has_account && welcome->has_roles && welcome->roles != 0;
 }
 
-/* Asks for a key that has an account. The Join of an earlier call hears the same answer again, and
- * any other Join is refused. */
-static enum bourse_joined joined_by(bool is_accepted, const struct bourse_error *error)
+/* Says whether an account that was there has what the invitation gives. The Join of an earlier call
+ * hears the same answer again, and any other Join is refused. */
+static int redeemed_by(bool is_accepted, const struct bourse_error *error)
 {
-    return is_accepted                      ? BOURSE_JOINED_BEFORE
-           : error->reject == REJECT_EXISTS ? BOURSE_JOINED_OTHERWISE
-                                            : BOURSE_JOINED_UNKNOWN;
+    return is_accepted ? 1 : error->reject == REJECT_EXISTS ? 0 : -1;
 }
 
 static bool redeem(struct bourse *client, const struct invitation *invitation, const char *name,
-                   enum bourse_joined *ret_joined, struct bourse_error *error)
+                   struct bourse_account *ret_account, struct bourse_error *error)
 {
     struct key32 account = *identity_key(client->identity);
     struct id128 token = invitation->token;
@@ -73,7 +71,8 @@ static bool redeem(struct bourse *client, const struct invitation *invitation, c
     body.name = copy[0] != '\0' ? copy : NULL;
     bool ok = client_call_as(client, &id, MESSAGE_JOIN, &body.base, 0, NULL, error);
     sodium_memzero(&token, sizeof token);
-    *ret_joined = is_known ? joined_by(ok, error) : BOURSE_JOINED_NOW;
+    *ret_account = (struct bourse_account){.was_known = is_known,
+                                           .redeemed = is_known ? redeemed_by(ok, error) : 1};
     return ok || is_known;
 }
 
@@ -101,7 +100,7 @@ bool bourse_join(const char *invitation, const char *key_path, const char *marke
     struct problem problem = {.text = ""};
     struct invitation read;
     struct identity *identity = NULL;
-    enum bourse_joined how = BOURSE_JOINED_NOW;
+    struct bourse_account how = {.was_known = false};
     if (sodium_init() < 0) {
         return client_fail(ret_error, BOURSE_LOCAL, "libsodium does not start");
     }
@@ -132,6 +131,7 @@ bool bourse_join(const char *invitation, const char *key_path, const char *marke
         !bourse_whoami(client, ret_account, ret_error)) {
         return false;
     }
-    ret_account->joined = how;
+    ret_account->was_known = how.was_known;
+    ret_account->redeemed = how.redeemed;
     return true;
 }

@@ -18,21 +18,19 @@
 
 /* ---------------------------------------------------------------- join, key */
 
-static void say_how(enum bourse_joined joined)
+static void say_how(const struct bourse_account *account)
 {
-    static const char *const texts[] = {
-        [BOURSE_JOINED_NOW] = NULL,
-        [BOURSE_JOINED_BEFORE] =
-            "this key has redeemed this invitation before: the account has what "
-            "the invitation gave, once",
-        [BOURSE_JOINED_OTHERWISE] =
-            "this key has an account in the market already; this invitation "
-            "was not redeemed for it",
-        [BOURSE_JOINED_UNKNOWN] = "this key has an account in the market already; whether this "
-                                  "invitation was redeemed for it is not known: the broker "
-                                  "remembers a join for a day"};
-    if (texts[joined] != NULL) {
-        (void)fprintf(stderr, "bourse: %s\n", texts[joined]);
+    if (account->was_known && account->redeemed > 0) {
+        (void)fputs(
+            "bourse: this key has redeemed this invitation before: the account has what the "
+            "invitation gave, once\n",
+            stderr);
+    } else if (account->was_known) {
+        (void)fprintf(stderr, "bourse: this key has an account in the market already; %s\n",
+                      account->redeemed == 0
+                          ? "this invitation was not redeemed for it"
+                          : "whether this invitation was redeemed for it is not known: the broker "
+                            "remembers a join for a day, with its --name");
     }
 }
 
@@ -65,15 +63,14 @@ int command_join(struct invocation *invocation)
     }
     char roles[128];
     names_roles(account.roles, roles, sizeof roles);
-    say_how(account.joined);
+    say_how(&account);
     if (invocation->json) {
-        return json_print(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "account", account.key,
-                                    "name", account.name, "roles", roles, "market", market, "key",
-                                    key_path, "log_key", account.verifier, "redeemed",
-                                    account.joined == BOURSE_JOINED_UNKNOWN
-                                        ? json_null()
-                                        : json_boolean(account.joined != BOURSE_JOINED_OTHERWISE)),
-                          BOURSE_OK);
+        return json_print(
+            json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "account", account.key, "name",
+                      account.name, "roles", roles, "market", market, "key", key_path, "log_key",
+                      account.verifier, "redeemed",
+                      account.redeemed < 0 ? json_null() : json_boolean(account.redeemed)),
+            BOURSE_OK);
     }
     if (invocation->quiet) {
         (void)puts(account.key);

@@ -92,7 +92,8 @@ done
 expect 0 '' "$bin/bourse-provider" join "$for_provider" --name attic --dir "$work/attic"
 expect 4 'token: It is unknown' "$bin/bourse-provider" join "$for_provider" --dir "$work/late"
 [ ! -e "$work/late" ] || fail "a join that the broker refused left a folder"
-expect 0 'not used' "$bin/bourse-provider" join "$for_provider" --dir "$work/attic"
+expect 0 'has redeemed this invitation before' "$bin/bourse-provider" join "$for_provider" --name attic --dir "$work/attic"
+expect 0 'is not known: .* with its --name' "$bin/bourse-provider" join "$for_provider" --dir "$work/attic"
 # An invitation for another role makes no provider, and an agent with such a key, or none that is known, ends.
 mkdir -m 700 wrong
 expect 4 'another role' "$bin/bourse-provider" join "$for_wrong" --dir "$work/wrong"

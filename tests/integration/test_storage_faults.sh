@@ -291,7 +291,7 @@ copy "$whole"
 for byte in 0a ff; do
     hash=$byte$(printf '%062d' 0)
     sqlite3 "$dir/blobs/blobs.db" "INSERT INTO blob (hash, size, bytes) VALUES (x'$hash', 9, NULL)" || fail "sqlite3: blobs.db"
-    mkdir -m 700 -p "$dir/blobs/$byte"
+    mkdir -m 700 "$dir/blobs/$byte"
     echo 12345678 >"$dir/blobs/$byte/$hash"
 done
 start

@@ -140,6 +140,7 @@ START_TEST(a_link_where_bwrap_mounts_is_refused)
 {
     static const char *const names[] = {"proc", "dev", "work", "tmp", ".bourse-worker"};
     struct image_test test = image_open(_i);
+    shell("echo hello > \"$1/file\"", test.source); /* an image has a file */
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char link[128];
         struct problem problem;

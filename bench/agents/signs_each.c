@@ -2,7 +2,7 @@
  *
  * The benchmark shows with it what batches of results under one signature save. The program is
  * linked with --wrap=agent_session_create. No setting of bourse-provider does the same. */
-#include "provider/session/session.h"
+#include "provider/session/agent_session.h"
 
 struct agent_session *__real_agent_session_create(const struct agent_session_config *config);
 struct agent_session *__wrap_agent_session_create(const struct agent_session_config *config);

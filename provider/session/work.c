@@ -617,8 +617,6 @@ void work_done(struct agent_session *session, struct work *work)
     settle_lease(session, lease);
 }
 
-/* ---------------------------------------------------------------- time */
-
 void work_tick(struct agent_session *session, int64_t now_ns)
 {
     for (struct list_link *link = session->leases.next; link != &session->leases;) {

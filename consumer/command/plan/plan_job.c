@@ -500,12 +500,11 @@ static void show_estimates(const struct planned *planned)
 
 static void show_bound(const struct list_schedule *schedule)
 {
+    const char *bound = cell_duration_ns(schedule->bound_ns);
     if (schedule->makespan_ns == schedule->bound_ns) {
-        (void)printf("lower bound  %s: proved, none is better\n",
-                     cell_duration_ns(schedule->bound_ns));
+        (void)printf("lower bound  %s: proved, none is better\n", bound);
     } else {
-        (void)printf("lower bound  %s: none is better by more than %.2g%%\n",
-                     cell_duration_ns(schedule->bound_ns),
+        (void)printf("lower bound  %s: none is better by more than %.2g%%\n", bound,
                      100 * (1 - (double)schedule->bound_ns / (double)schedule->makespan_ns));
     }
 }

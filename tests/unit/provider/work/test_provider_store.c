@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "provider/work/free_space.h"
+#include "tests/support/folder_bytes.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -45,22 +46,6 @@ struct play {
     struct store *store;
     size_t files_max;
 };
-
-static uint64_t counted_bytes; /* of the files that the walk met */
-
-static int count_file(const char *path, const struct stat *facts, int flag, struct FTW *walk)
-{
-    const bool is_file = flag == FTW_F && path != NULL && walk != NULL;
-    counted_bytes += is_file ? (uint64_t)facts->st_size : 0;
-    return 0;
-}
-
-static uint64_t folder_bytes(const struct play *play)
-{
-    counted_bytes = 0;
-    ck_assert_int_eq(nftw(play->folder, count_file, 8, FTW_PHYS), 0);
-    return counted_bytes;
-}
 
 static const struct id128 job = {{1}};
 
@@ -250,7 +235,7 @@ START_TEST(a_blob_is_fetched_once_and_stays)
     store_release(play.store, &blob);
     take_and_release(&play, 3);
     ck_assert_uint_eq(fetches(&play.source), 1);
-    ck_assert_uint_eq(folder_bytes(&play), BLOB_BYTES);
+    ck_assert_uint_eq(folder_bytes(play.folder), BLOB_BYTES);
 }
 END_TEST
 
@@ -307,7 +292,7 @@ START_TEST(who_does_not_say_what_he_hashed_reads_what_is_lent_once)
     ck_assert(blob.is_lent);
     check_bytes(&play, 3, &blob);
     ck_assert_uint_eq(fetches(&play.source), 0);
-    ck_assert_uint_eq(folder_bytes(&play), 0); /* no file of ours */
+    ck_assert_uint_eq(folder_bytes(play.folder), 0); /* no file of ours */
 
     ck_assert_int_eq(take_lent(&play, 3, &other), STORE_OK); /* meanwhile he may say it */
     ck_assert(other.is_lent);
@@ -493,7 +478,7 @@ START_TEST(the_least_recently_used_goes_and_never_one_in_use)
     ck_assert_int_ne(access(path_of(&play, 2), F_OK), 0);
     ck_assert_int_eq(access(path_of(&play, 0), F_OK), 0);
     ck_assert_int_eq(access(path_of(&play, 1), F_OK), 0);
-    ck_assert_uint_eq(folder_bytes(&play), 3 * BLOB_BYTES);
+    ck_assert_uint_eq(folder_bytes(play.folder), 3 * BLOB_BYTES);
     store_release(play.store, &held);
     unsigned before = fetches(&play.source);
     take_and_release(&play, 0);
@@ -510,7 +495,7 @@ START_TEST(small_files_are_bounded_by_their_number)
     take_and_release(&play, 2);
     ck_assert_int_ne(access(path_of(&play, 0), F_OK), 0);
     ck_assert_int_eq(access(path_of(&play, 1), F_OK), 0);
-    ck_assert_uint_eq(folder_bytes(&play), 2 * BLOB_BYTES);
+    ck_assert_uint_eq(folder_bytes(play.folder), 2 * BLOB_BYTES);
 }
 END_TEST
 
@@ -537,7 +522,7 @@ START_TEST(a_full_disk_costs_what_nobody_uses_and_then_the_take)
     make_full(&play.source, 2);
     atomic_store(&disk_bytes, FREE_SPACE_LEAST); /* less what is in use: crowded */
     ck_assert_int_eq(take(&play, 3, &blob), STORE_FULL);
-    ck_assert_uint_eq(folder_bytes(&play), BLOB_BYTES); /* the one in use */
+    ck_assert_uint_eq(folder_bytes(play.folder), BLOB_BYTES); /* the one in use */
     take_and_release(&play, 3);
     store_release(play.store, &held);
 }
@@ -566,7 +551,7 @@ START_TEST(what_is_larger_than_a_disk_that_is_not_crowded_has_failed_and_drops_n
         STORE_FAILED);
     ck_assert_msg(strstr(problem.text, "2097153 bytes does not fit") != NULL, "%s", problem.text);
     ck_assert_msg(strstr(problem.text, "has 2095152 free") != NULL, "%s", problem.text);
-    ck_assert_uint_eq(folder_bytes(&play), 2 * BLOB_BYTES);
+    ck_assert_uint_eq(folder_bytes(play.folder), 2 * BLOB_BYTES);
 }
 END_TEST
 
@@ -607,12 +592,12 @@ START_TEST(room_is_made_from_what_nobody_uses)
     ck_assert_int_eq(take(&play, 0, &held), STORE_OK);
     take_and_release(&play, 1);
     ck_assert(store_has_space(play.store, 1));
-    ck_assert_uint_eq(folder_bytes(&play), 2 * BLOB_BYTES);
+    ck_assert_uint_eq(folder_bytes(play.folder), 2 * BLOB_BYTES);
     ck_assert(!store_has_space(play.store, UINT64_MAX)); /* no disk has that: nothing is dropped */
-    ck_assert_uint_eq(folder_bytes(&play), 2 * BLOB_BYTES);
+    ck_assert_uint_eq(folder_bytes(play.folder), 2 * BLOB_BYTES);
     atomic_store(&disk_bytes, 4 * BLOB_BYTES);
     ck_assert(store_has_space(play.store, 3 * BLOB_BYTES));
-    ck_assert_uint_eq(folder_bytes(&play), BLOB_BYTES);
+    ck_assert_uint_eq(folder_bytes(play.folder), BLOB_BYTES);
     store_release(play.store, &held);
 }
 END_TEST
@@ -644,7 +629,7 @@ START_TEST(the_next_run_finds_whole_files_and_fetches_damaged_ones_anew)
     ck_assert_mem_eq(bytes, play.source.bytes[5], BLOB_BYTES);
     store_release(play.store, &blob);
     ck_assert_uint_eq(fetches(&play.source), 3);
-    ck_assert_uint_eq(folder_bytes(&play), 2 * BLOB_BYTES);
+    ck_assert_uint_eq(folder_bytes(play.folder), 2 * BLOB_BYTES);
 }
 END_TEST
 

@@ -1,0 +1,91 @@
+/* consumer/client/bourse_connection.h opens a connection to the market, and tells why a call
+ * failed. Include consumer/client/bourse.h, which states the rules that all of its parts share. */
+#ifndef BOURSE_CONSUMER_CLIENT_BOURSE_CONNECTION_H
+#define BOURSE_CONSUMER_CLIENT_BOURSE_CONNECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------- errors */
+
+enum bourse_status { /* bourse_exit_status gives the command's exit status */
+                     BOURSE_OK = 0,
+                     BOURSE_JOB_FAILED = 1,
+                     BOURSE_USAGE = 2,
+                     BOURSE_NOT_FOUND = 3,
+                     BOURSE_REFUSED = 4,     /* rights, quota or funds */
+                     BOURSE_NO_MATCH = 5,    /* nothing on the market fits, or the job expired */
+                     BOURSE_UNREACHABLE = 6, /* no broker, or an unexpected one */
+                     BOURSE_UNVERIFIED = 7,  /* a hash, a signature or a proof is wrong */
+                     BOURSE_TIMED_OUT = 8,
+                     BOURSE_CANCELLED = 9,
+                     BOURSE_LOCAL = 10, /* a fault of this machine: a file, memory */
+                     BOURSE_INTERRUPTED = 130,
+};
+
+struct bourse_error {
+    enum bourse_status status;
+    int reject;           /* number of the broker's refusal (docs/errors.md), or 0 */
+    char name[40];        /* stable name of the refusal, else of `status` */
+    char text[640];       /* one printable line: the fault, the limit, the next step */
+    char field[64];       /* field that the broker refused, or "" */
+    int64_t value, limit; /* the field's value and its limit; both 0 without one */
+};
+
+const char *bourse_status_name(enum bourse_status status);
+int bourse_exit_status(enum bourse_status status);
+const char *bourse_version(void);
+/* Copies `text` for a terminal: every control character and bidirectional mark becomes '?'. */
+void bourse_printable(const char *text, char *ret_text, size_t capacity);
+
+/* ---------------------------------------------------------------- connection */
+
+enum {
+    BOURSE_ID_SIZE = 33,
+    BOURSE_HEX32_SIZE = 65,
+    BOURSE_NAME_SIZE = 129,
+    BOURSE_TEXT_SIZE = 513
+};
+
+struct bourse;
+
+struct bourse_options {
+    const char *market;  /* path of a market.yaml */
+    const char *key;     /* path of the account's key file */
+    const char *program; /* "bourse 0.1.0", for the broker's log; NULL: the library's name */
+    int timeout_ms;      /* for each call; 0: 30 s */
+};
+
+/* Opens a connection, which the caller closes with bourse_close. */
+bool bourse_open(const struct bourse_options *options, struct bourse **ret_bourse,
+                 struct bourse_error *ret_error);
+void bourse_close(struct bourse **self);
+/* Asks the running call to end with INTERRUPTED. A signal handler may call this function. */
+void bourse_interrupt(struct bourse *bourse);
+
+enum { BOURSE_ROLE_PROVIDER = 2 };
+struct bourse_account {
+    char key[BOURSE_HEX32_SIZE];
+    char name[BOURSE_NAME_SIZE];
+    /* 1 consumer, 2 provider, 4 auditor, 8 replica, 16 risk, 32 operator; 0: unknown here. */
+    unsigned roles;
+    char cluster[BOURSE_ID_SIZE];
+    char origin[BOURSE_NAME_SIZE];
+    char verifier[256]; /* the log's public key in C2SP form, for bourse_verify */
+    int64_t log_time_ms;
+    bool was_known; /* bourse_join found the account */
+    int redeemed;   /* 1: by this key, now or before; 0: not by it; -1: unknown */
+};
+bool bourse_whoami(struct bourse *bourse, struct bourse_account *ret_account,
+                   struct bourse_error *ret_error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,5 +1,6 @@
-/* consumer/client/bourse_jobs.h declares the calls for jobs on the market: their state, leases and
- * subtasks. Include consumer/client/bourse.h, which states the rules that all of its parts share. */
+/* consumer/client/bourse_jobs.h lists jobs on the market, and reads their state, leases and
+ * subtasks. Include consumer/client/bourse.h, which states the rules that all of its parts
+ * share. */
 #ifndef BOURSE_CONSUMER_CLIENT_BOURSE_JOBS_H
 #define BOURSE_CONSUMER_CLIENT_BOURSE_JOBS_H
 

@@ -43,20 +43,24 @@ void stream_end_line(void)
     is_line_open = false;
 }
 
-/* Copies the file `from` unchanged. */
-static bool copy(int from, FILE *to, struct bourse_error *ret_error)
+/* Copies the file `from` to the descriptor `to` unchanged: stdout and stderr themselves show control
+ * characters of a terminal (runtime/terminal.h). */
+static bool copy(int from, int to, struct bourse_error *ret_error)
 {
     uint8_t bytes[SHOW_BYTES];
     off_t done = 0;
     ssize_t got;
     while ((got = pread(from, bytes, sizeof bytes, done)) > 0) {
-        if (fwrite(bytes, 1, (size_t)got, to) != (size_t)got) {
-            return fail(ret_error, "writing");
+        for (ssize_t written = 0; written < got;) {
+            const ssize_t wrote = write(to, bytes + written, (size_t)(got - written));
+            if (wrote < 0 && errno != EINTR) {
+                return fail(ret_error, "writing");
+            }
+            written += wrote < 0 ? 0 : wrote;
         }
         done += got;
     }
-    return got < 0 ? fail(ret_error, "reading back what was fetched")
-                   : fflush(to) == 0 || fail(ret_error, "writing");
+    return got == 0 || fail(ret_error, "reading back what was fetched");
 }
 
 /* Prints the file `from` to a terminal. */
@@ -96,7 +100,7 @@ static bool print(struct invocation *invocation, const struct bourse_output *out
         return fail(ret_error, "memory for what was printed");
     }
     bool ok = bourse_copy_output(invocation->bourse, output, what, memory, ret_error) &&
-              (shows ? show(memory, to, ret_error) : copy(memory, to, ret_error));
+              (shows ? show(memory, to, ret_error) : copy(memory, fd, ret_error));
     note_line(memory);
     (void)close(memory); /* a memory file has nothing to lose */
     return ok;

@@ -439,6 +439,9 @@ static void make_results(struct model *model)
             .saved_length = draw(model, 4),
         };
         put_verdict(model, &work, &model->results[count - 1]);
+        /* The broker lacks what a result says is missing; else the provider lies. */
+        model->results[count - 1].is_missing =
+            model->results[count - 1].outcome == 10 && draw(model, 2) == 0;
         if (draw(model, 50) == 0) { /* more than can be handed on */
             model->results[count - 1].given = NULL;
             model->results[count - 1].given_length = 20000;

@@ -40,7 +40,7 @@ static const struct option_spec key_options[] = {
 #define WATCH_OPTIONS                                                                              \
     {"progress", 0, NULL, "show progress even when stderr is not a terminal"},                     \
     {                                                                                              \
-        "wait-at-most", 0, "TIME", "stop waiting after this long (exit status 8)"                  \
+        "wait-at-most", 0, "TIME", "stop waiting after this time, with exit status 8"              \
     }
 static const struct option_spec submit_options[] = {
     {"yes", 'y', NULL, "do not ask before money is held"},
@@ -138,7 +138,7 @@ static const struct option_spec book_options[] = {
     {"follow", 'f', NULL, "show changes until Ctrl-C; with --json one value a line"},
 };
 static const struct option_spec plan_options[] = {
-    {"dag", 0, "FILE", "a task graph in JSON (bourse-dag-1), to be scheduled offline"},
+    {"dag", 0, "FILE", "a task graph in JSON, bourse-dag-1, to be scheduled offline"},
     {"scheduler", 0, "SCHEDULER", "with --dag: auto, heft, peft, cpop, exact ... (auto)"},
     {"contended", 0, NULL, "with --dag: a link carries one transfer at a time (any number)"},
     {"templates", 0, NULL, "list the templates; with TEMPLATE, its parameters"},
@@ -156,8 +156,9 @@ static const struct option_spec plan_options[] = {
     {"figure", 0, "DEVICE=NAME=VALUE", "a figure that the catalogue does not have: l4=memory=24GB"},
     {"pcie", 0, "RATE", "link between a device and its machine (31.5GB/s,5us)"},
     {"peer", 0, "RATE", "PCIe link between devices of one machine (none)"},
-    {"fabric", 0, "RATE", "fabric between devices of one kind in a machine (the catalogue's)"},
-    {"network", 0, "RATE", "link between machines (100Gbit/s,10us)"},
+    {"fabric", 0, "RATE",
+     "fabric between devices of one kind in a machine, or none (the catalogue's)"},
+    {"network", 0, "RATE", "link between machines, or none (100Gbit/s,10us)"},
     {"storage", 0, "RATE", "how fast each device loads data, as in 7GB/s (unknown)"},
     {"stream", 0, NULL, "load weights that do not fit over PCIe at each pass (refuse the device)"},
     {"objective", 0, "OBJECTIVE", "time, price, energy or value (time)"},
@@ -175,7 +176,7 @@ static const struct option_spec order_options[] = {
     {"for", 0, "TIME", "for `place`: how long the ask stands, 366d at most (until cancelled)"},
     {"max-term", 0, "TIME", "for `place`: the longest lease, 1m at least (any)"},
     {"order", 0, "TYPE", "for `place`: limit, ioc or post-only (limit)"},
-    {"to", 0, "ACCOUNT", "for `place`: only jobs of this account (name or key); may be repeated"},
+    {"to", 0, "ACCOUNT", "for `place`: only jobs of this account, by name or key; may be repeated"},
     {"hours", 0, "WINDOW",
      "for `place`: only at these hours, as in 22:00-07:00 or mon-fri 18:00-24:00; may be repeated"},
     {"daily", 0, "TIME", "for `place`: the most slot-hours in a day, 1m at least (any)"},

@@ -292,8 +292,8 @@ static const struct command table[] = {
      OPTIONS(plan_options),
      .words_max = 1,
      .run = command_plan,
-     .details = "FILE is a job file. Of JOB, the plan has what is left. The plan says which "
-                "subtask runs where and when.\n"
+     .details = "FILE is a job file. For JOB, the plan has the rest of the job. The plan says "
+                "which subtask runs where and when.\n"
                 "With --dag instead of FILE, the command schedules tasks and asks no market. The "
                 "file has each task's cost on each processor, and the bytes between tasks. The "
                 "schedule stands beside a bound that no schedule can beat.\n"
@@ -322,8 +322,7 @@ static const struct command table[] = {
      .words_max = 1,
      .run = command_fetch,
      .details = JOB_WORDS
-     "\n"
-     "Nothing is overwritten. Another fetch of the job downloads only what is missing."},
+     "\nNothing is overwritten. Another fetch of the job downloads only what is missing."},
     {.name = "watch",
      .arguments = "[JOB]",
      .summary = "show your open jobs live, or one of them, until they have ended",
@@ -339,8 +338,7 @@ static const struct command table[] = {
      .words_max = 1,
      .run = command_report,
      .details = JOB_WORDS
-     "\n"
-     "In the timeline, the height of a column shows how busy its lane was. An x marks a "
+     "\nIn the timeline, the height of a column shows how busy its lane was. An x marks a "
      "failed attempt."},
     {.name = "history",
      .arguments = "JOB|FILE",
@@ -349,8 +347,7 @@ static const struct command table[] = {
      .words_max = 1,
      .run = command_history,
      .details = JOB_WORDS
-     "\n"
-     "FILE is a job file that may be submitted later. A row has the median of the last "
+     "\nFILE is a job file that may be submitted later. A row has the median of the last "
      "measured times of one program, size of inputs and class of devices, whoever ran "
      "it. The time of a class is the time on its fastest device. A device unlike its "
      "class has a row of its own, with the first digits of its id.\n"
@@ -370,8 +367,7 @@ static const struct command table[] = {
      .words_max = 1,
      .run = command_judge,
      .details = JOB_WORDS
-     "\n"
-     "In a job with `verify: cheap`, a result that one referee rejects is held until a "
+     "\nIn a job with `verify: cheap`, a result that one referee rejects is held until a "
      "referee of another owner has judged it. Where there is no such referee, this "
      "command computes the check from its seed and tells the market the outcome. "
      "Commands that wait for the job do the same."},
@@ -383,8 +379,7 @@ static const struct command table[] = {
      .words_max = 1,
      .run = command_resume,
      .details = JOB_WORDS
-     "\n"
-     "Starts a new job with the subtasks that are left. Accepted results stay, and the "
+     "\nStarts a new job with the subtasks that are left. Accepted results stay, and the "
      "new job reads their outputs."},
     {.name = "explain",
      .arguments = "JOB|JOB/INDEX|JOB/TASK|ORDER|FILE",
@@ -393,8 +388,7 @@ static const struct command table[] = {
      .words_max = 1,
      .run = command_explain,
      .details = JOB_WORDS
-     "\n"
-     "JOB/INDEX or JOB/TASK is one subtask. ORDER is the bid of one part of a job, or "
+     "\nJOB/INDEX or JOB/TASK is one subtask. ORDER is the bid of one part of a job, or "
      "an ask of this account. FILE is a job file."},
     {.name = "devices",
      .arguments = "[ID]",

@@ -277,7 +277,7 @@ static const struct command table[] = {
      .flags = COMMAND_STOPS_EARLY,
      .run = command_run,
      .details = "Prints what the program prints, and downloads its outputs. In arguments, {in}, "
-                "{out}, {line}, {index} and {value} stand for the values of each subtask.\n"
+                "{out}, {line}, {index} and {value} stand for the values of each subtask.\n\n"
                 "`bourse run matmul A.npy B.npy -o C.npy` multiplies matrices: see `bourse run "
                 "matmul --help`."},
     {.name = "quote",
@@ -293,10 +293,10 @@ static const struct command table[] = {
      .words_max = 1,
      .run = command_plan,
      .details = "FILE is a job file. For JOB, the plan has the rest of the job. The plan says "
-                "which subtask runs where and when.\n"
+                "which subtask runs where and when.\n\n"
                 "With --dag instead of FILE, the command schedules tasks and asks no market. The "
                 "file has each task's cost on each processor, and the bytes between tasks. The "
-                "schedule stands beside a bound that no schedule can beat.\n"
+                "schedule stands beside a bound that no schedule can beat.\n\n"
                 "With TEMPLATE, the command plans a kind of work on devices of the catalogue, or "
                 "on those on offer, by time, price, energy or value. ./NAME is a file whose name "
                 "is also a template's."},
@@ -350,7 +350,7 @@ static const struct command table[] = {
      "\nFILE is a job file that may be submitted later. A row has the median of the last "
      "measured times of one program, size of inputs and class of devices, whoever ran "
      "it. The time of a class is the time on its fastest device. A device unlike its "
-     "class has a row of its own, with the first digits of its id.\n"
+     "class has a row of its own, with the first digits of its id.\n\n"
      "A second table shows how many times as long each slower device takes for all "
      "work. The commands plan, quote and submit use these figures."},
     {.name = "cancel",
@@ -398,7 +398,7 @@ static const struct command table[] = {
      .run = command_devices,
      .details = "Lists the devices of all providers, with the price per slot-hour and the free "
                 "slots. With ID, a label or the first digits of an id, it shows one device in "
-                "full, each figure with its source.\n"
+                "full, each figure with its source.\n\n"
                 "--catalogue and --estimate show published figures and ask no market; ID is then a "
                 "name of the catalogue. --operations lists the operations that can be estimated."},
     {.name = "providers",
@@ -411,7 +411,7 @@ static const struct command table[] = {
      OPTIONS(book_options),
      .run = command_book,
      .details = "Lists asks by instrument and price, cheapest first. Then it lists the bids of "
-                "jobs by needs and by the most that they pay per slot-hour. Bids have no names.\n"
+                "jobs by needs and by the most that they pay per slot-hour. Bids have no names.\n\n"
                 "--follow shows changes. On a terminal the book is drawn anew; elsewhere each "
                 "level that changed is a line. With --json each line is the whole book. After a "
                 "lost connection the command connects again and catches up."},
@@ -421,7 +421,7 @@ static const struct command table[] = {
      OPTIONS(trades_options),
      .run = command_trades,
      .details = "Lists the newest fill first: time, instrument, slots, and price per slot-hour, "
-                "without names.\n"
+                "without names.\n\n"
                 "--follow goes on with new fills. A lost connection leaves none out."},
     {.name = "prices",
      .arguments = "[INSTRUMENT]",
@@ -430,7 +430,7 @@ static const struct command table[] = {
      .words_max = 1,
      .run = command_prices,
      .details = "With INSTRUMENT: the first, highest, lowest and last price of every minute with a "
-                "trade.\n"
+                "trade.\n\n"
                 "Without: the same for each instrument over the whole time, the last traded one "
                 "first. Prices are per slot-hour. The market keeps 7 days, and 1440 minutes of one "
                 "instrument. `bourse quote` suggests a cap from the last day."},
@@ -443,21 +443,21 @@ static const struct command table[] = {
      .run = command_order,
      .details =
          "`list` shows in PLACE where an order stands among orders for the same kind of "
-         "device, or with the same needs.\n"
+         "device, or with the same needs.\n\n"
          "`replace` gives an order other terms. ORDER is a job's id, one bid of a job, or an "
          "ask. A job takes --cap (or --value), --at-most and --budget; an ask takes --price "
          "and --slots. Fewer slots at the same price keep the place in the queue; any other "
          "change goes to its end. Leases stay as they are; above a lowered cap they stay "
-         "until the end of their term.\n"
+         "until the end of their term.\n\n"
          "`place`, with a provider's key (--key), places an ask for a device that its agent "
          "offers now. DEVICE is an id, the beginning of an id, or a label of `bourse "
          "devices`. A device has one ask: a new ask replaces the old one, and leases stay "
          "as they are. The ask ends when it is cancelled, when --for is over, or when the "
          "agent connects, pauses or resumes. The agent's own ask then takes its place at "
-         "once.\n"
+         "once.\n\n"
          "`cancel` ends an ask; its leases run on. After the agent's own ask is cancelled, "
          "the device has no ask until the agent next connects, or until `bourse-provider "
-         "resume`.\n"
+         "resume`.\n\n"
          "Only jobs place bids, and a bid ends with its job: `bourse cancel`."},
     {.name = "balance",
      .arguments = "",
@@ -496,13 +496,13 @@ static const struct command table[] = {
      .words_min = 1,
      .words_max = 33,
      .run = command_admin,
-     .details = "WHO is an account: its key, the first digits of its key, or its name.\n"
+     .details = "WHO is an account: its key, the first digits of its key, or its name.\n\n"
                 "`halt` stops new jobs, new asks and fills. Leases run on to the end of their term "
-                "and are paid; none is renewed.\n"
-                "`freeze` ends an account's leases and asks, and cancels its jobs.\n"
+                "and are paid; none is renewed.\n\n"
+                "`freeze` ends an account's leases and asks, and cancels its jobs.\n\n"
                 "`bands` bounds new and replaced orders; without options it shows the bands. An "
                 "order is worth price x slots x time; the order of a job is worth at most its "
-                "budget.\n"
+                "budget.\n\n"
                 "`owner` names the owner of accounts. Accounts of one owner do not judge one "
                 "another's results. An account that nobody named is its own owner."},
     {.name = "config",
@@ -544,10 +544,10 @@ static const struct command template_table[] = {
      .run = command_matmul,
      .details = "The matrices are .npy files of float32. The command cuts C into tiles and spreads "
                 "them over devices by the speeds that these declare. Then it puts C together and "
-                "checks it. With --resume, A and B may be left out; then nothing is checked.\n"
+                "checks it. With --resume, A and B may be left out; then nothing is checked.\n\n"
                 "With --verify cheap, a referee checks each tile. A wrong tile is not paid, and "
                 "another agent computes it again. A referee is an agent whose account has that "
-                "role and that made none of the tiles it checks. Checks are work and are paid.\n"
+                "role and that made none of the tiles it checks. Checks are work and are paid.\n\n"
                 "To run a program called matmul, write `bourse run -- matmul`."},
 };
 

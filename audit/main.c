@@ -22,8 +22,9 @@ enum { EXIT_FINDING = 1, EXIT_USAGE = 2, EXIT_UNREADABLE = 3 };
 static const char usage[] =
     "usage: bourse-audit [--json] FOLDER\n"
     "       bourse-audit --acts [--since NUMBER] [--json] FOLDER\n"
-    "Re-derives every balance, hash and fill of the market in FOLDER from its journal.\n"
-    "--acts prints the audit log of privileged and refused acts and checks its chain.\n";
+    "Derives every balance, hash and fill of the market in FOLDER again from its journal.\n"
+    "With --acts, prints the audit log of privileged and refused acts and checks its chain.\n"
+    "Exit status: 0 nothing found, 1 a finding, 2 usage, 3 the journal is missing or unreadable.\n";
 
 static void print_credits(const char *name, int64_t micro)
 {

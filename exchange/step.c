@@ -21,7 +21,7 @@ struct exchange_limits exchange_limits_default(void)
         .leases = 262144,
         .attempts = 1 << 20,
         .subtasks = 20000000,
-        .subtasks_per_account = 10000000, /* the largest job, and half of all */
+        .subtasks_per_account = 10000000, /* the largest job; half of all subtasks */
         .cells = 4096,
         .classes = 4096,
         .cells_per_account = 512,
@@ -308,8 +308,8 @@ void copy_name(char ret_name[EXCHANGE_NAME_SIZE], const char *name)
     memcpy(ret_name, name, length);
 }
 
-/* Asks and jobs were counted against their caps before. More handles are needed after a cap was
- * raised, or when a snapshot holds more than a lowered cap. */
+/* Doubles the table of handles. Callers have checked the caps of asks and jobs. The table is too
+ * small after a cap was raised, or for a snapshot from before a cap was lowered. */
 static bool handles_grow(struct exchange *exchange)
 {
     uint32_t old = exchange->handle_capacity;
@@ -428,8 +428,9 @@ void refusal_link(struct exchange *exchange, struct refused_id *refused)
     member->refusal_count++;
 }
 
-/* A refused command must not run later from a copy on another connection. An expired stamp says
- * nothing about the command, which may come again under a new one. */
+/* Remembers the id of a refused command, so that no copy on another connection runs later. An id
+ * that was refused as expired is not remembered, because the command may come again with a new
+ * stamp. */
 static void remember_refusal(struct exchange *exchange)
 {
     const struct member *member = sender(exchange);
@@ -488,7 +489,7 @@ static const struct id_entry *find_id(struct exchange *exchange)
     return table_find_as(&exchange->ids, &key, exchange->id_hash);
 }
 
-/* Repeats the id's earlier answer, or refuses the id with another body. */
+/* Repeats the earlier answer to the id, or refuses an id that came before with another body. */
 static void answer_again(struct exchange *exchange, const struct id_entry *known)
 {
     if (!hash32_equal(&known->body, &exchange->command->body)) {
@@ -662,7 +663,7 @@ static void apply_message(struct exchange *exchange, const struct exchange_comma
     case EXCHANGE_GOODBYE:
     case EXCHANGE_LIMITS:
     case EXCHANGE_EPOCH:
-        break; /* the broker's own: apply_from_broker */
+        break; /* commands of the broker: apply_from_broker */
     }
 }
 
@@ -758,7 +759,7 @@ static void expect_handle(const struct exchange *exchange, uint32_t handle)
     }
 }
 
-/* Jobs with several parts are left out: their parts lie in memory that is not fetched yet. */
+/* Leaves out jobs with several parts, because the parts lie in memory that is not fetched yet. */
 static void expect_bid(const struct exchange *exchange, const struct id128 *id)
 {
     const struct job *job = table_find(&exchange->jobs, id);

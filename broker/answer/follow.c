@@ -13,8 +13,8 @@
 #include <string.h>
 
 enum {
-    FOLLOW_BYTES = 64 << 10, /* of one answer, to bound the core's time */
-    FIELD_BYTES = 8          /* tag and length of a row, at most */
+    FOLLOW_BYTES = 64 << 10, /* the most bytes of one answer, to bound the core's time */
+    FIELD_BYTES = 8          /* the most bytes of a row's tag and length */
 };
 
 struct waiter {
@@ -31,7 +31,8 @@ struct follow {
     size_t at;        /* where follow_next goes on */
     int64_t due_ns;   /* when a change, or the end of a wait, is due */
     uint64_t noticed; /* newest change that waiters know or will soon be told */
-    /* The answer to `last_after` while `last_through` was the last change; most ask this. */
+    /* The answer with the changes after `last_after` up to `last_through`; most followers ask for
+     * it. */
     struct outgoing *last;
     uint64_t last_after;
     uint64_t last_through;
@@ -96,7 +97,7 @@ static bool add_row(struct answer *answer, struct rows *rows, ProtobufCMessage *
     return true;
 }
 
-/* Copies the text, since the change lives only as long as its visit. Returns NULL when memory is
+/* Copies the text, because the change lives only as long as its visit. Returns NULL when memory is
  * short. */
 static char *keep_text(struct answer *answer, const char *text)
 {
@@ -129,7 +130,8 @@ static bool add_asks(struct answer *answer, const struct exchange_level *level)
     return add_row(answer, &answer->asks, &row->base);
 }
 
-/* Each requirement of bids is in an answer once, under its number. */
+/* Adds the requirement of a level of bids. An answer holds each requirement once, under its
+ * number. */
 static bool add_needs(struct answer *answer, const struct exchange_level *level)
 {
     for (size_t i = 0; i < answer->needs.count; i++) {

@@ -3,8 +3,8 @@
  *
  * An answer waits until there is something to tell. A follower that does not ask gets nothing, so a
  * slow one costs others nothing. At most one answer to a follower is under way. Its next answer
- * sums up later changes. All share the exchange's feed, and a waiting follower has an entry here.
- * Only the core's thread uses this. */
+ * sums up later changes. All followers share the exchange's feed. Only a waiting follower has an
+ * entry here. Only the core's thread calls these functions. */
 #ifndef BOURSE_BROKER_ANSWER_FOLLOW_H
 #define BOURSE_BROKER_ANSWER_FOLLOW_H
 
@@ -12,21 +12,21 @@
 #include "exchange/exchange.h"
 
 enum { FOLLOW_WAITING_MAX = 1024 };
-/* A waiting follower hears of changes this long after the first one, so a busy market fills one
- * answer. */
+/* A waiting follower gets its answer this long after the first change, so one answer carries many
+ * changes of a busy market. */
 #define FOLLOW_INTERVAL_NS (20 * INT64_C(1000000))
 
 struct follow;
 
 /* Creates the followers of an exchange that has a feed. `feed` is a random number that followers
- * give back. It differs from that of another broker or an earlier start. Returns NULL when memory
- * is short. */
+ * give back. Another broker and another start have another number. Returns NULL when memory is
+ * short. */
 struct follow *follow_create(uint64_t feed);
 void follow_destroy(struct follow **self);
 
 /* Returns the answer to a MarketRequest, or NULL when follow_next makes it later. A session has one
  * waiting request: a second one replaces it, and *ret_former (else NULL) answers the first.
- * `now_ns` is of a monotonic clock. */
+ * `now_ns` is the time of a monotonic clock. */
 struct outgoing *follow_answer(struct follow *follow, const struct exchange *exchange,
                                const struct request *request, int64_t now_ns,
                                struct outgoing **ret_former);

@@ -1,7 +1,7 @@
-/* Listings answer the reads of the market that every member may make, from the exchange's listings.
+/* Listings answer the reads of the market that every member may make.
  *
- * One answer holds as many rows as fit LISTING_BYTES. So a reader of everything takes little of the
- * core at a time, and its session keeps its other messages. Nothing is changed. */
+ * One answer holds as many rows as fit LISTING_BYTES. So a long listing takes little of the core's
+ * time at once, and the session's other messages stay kept. The functions only read. */
 #ifndef BOURSE_BROKER_ANSWER_LISTINGS_H
 #define BOURSE_BROKER_ANSWER_LISTINGS_H
 

@@ -1,6 +1,6 @@
 /* broker/answer/why.h answers a provider's question why one of its devices gets no work.
  *
- * It reads the exchange and changes nothing. */
+ * The answer reads the exchange and changes nothing. */
 #ifndef BOURSE_BROKER_ANSWER_WHY_H
 #define BOURSE_BROKER_ANSWER_WHY_H
 

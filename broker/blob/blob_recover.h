@@ -1,8 +1,8 @@
-/* Recovery names, at the start, the blobs that results had named before the broker ended.
+/* At the start, recovery tells the blob store which blobs results named before the broker ended.
  *
- * The blob port writes these names down a moment after a result was recorded. A broker that was
- * killed in between finds the results in the ledger. Results that are held until their check are in
- * the exchange. */
+ * The blob port stores these names a moment after the result is recorded, and a kill may come
+ * between. Recovery takes the results from the ledger, and results held for a check from the
+ * exchange. */
 #ifndef BOURSE_BROKER_BLOB_BLOB_RECOVER_H
 #define BOURSE_BROKER_BLOB_BLOB_RECOVER_H
 

@@ -1,7 +1,7 @@
-/* Declared outputs are those that a manifest declares for each subtask, in little memory.
+/* This file stores the outputs that a manifest declares for each subtask, in little memory.
  *
- * Names come from templates. The agent expands them by the same functions (formats/template.h). The
- * code is pure. */
+ * Names come from templates, and the agent expands the templates by the same functions
+ * (formats/template.h). Pure. */
 #ifndef BOURSE_BROKER_BLOB_DECLARED_H
 #define BOURSE_BROKER_BLOB_DECLARED_H
 

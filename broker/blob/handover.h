@@ -1,11 +1,12 @@
-/* A handover gives an open file to a peer on this machine, for a ticket. The peer reads a blob from
- * it, or sends one.
+/* A handover gives a peer on this machine an open file in exchange for a ticket. Through the file,
+ * the peer reads a blob or sends a blob.
  *
- * The blob port promises a ticket, since it knows the peer's identity and rights. A ticket is for
- * one blob, once, and for TICKET_LIFE_NS. A peer that brings it to the socket beside the port gets
- * the blob's file, opened for reading only. Files of the store are whole, durable and never written
- * again. Or the peer gets the end of a stream that the broker reads (broker/blob/intake.h). Time is
- * an argument; one thread uses this. */
+ * The blob port gives out tickets, because it knows the peer's identity and rights. A ticket serves
+ * for one blob, once, within TICKET_LIFE_NS. The peer brings the ticket to the socket beside the
+ * port. To read, the peer gets the blob's file, opened for reading only. Files of the store are
+ * whole, durable and never written again. To send, the peer gets the end of a stream that the
+ * broker reads (broker/blob/intake.h). Time is an argument. Only one thread calls these
+ * functions. */
 #ifndef BOURSE_BROKER_BLOB_HANDOVER_H
 #define BOURSE_BROKER_BLOB_HANDOVER_H
 
@@ -30,7 +31,7 @@ struct ticket {
     bool has_end;
     /* The end of a stream, instead of the blob's file; owned. */
     int end;
-    int64_t until_ns; /* end of its life; 0: no ticket */
+    int64_t until_ns; /* the ticket's end; 0: this entry has no ticket */
 };
 
 struct handover {
@@ -39,12 +40,13 @@ struct handover {
     struct ticket tickets[TICKETS_MAX];
 };
 
-/* Promises a blob's file for the random `token`. Returns false when too many tickets are open: the
- * blob must go another way. */
+/* Promises a blob's file for the random `token`. Returns false when too many tickets are open. The
+ * blob then goes over the blob port. */
 bool handover_promise(struct handover *handover, const struct id128 *token, uint32_t account,
                       const struct hash32 *blob, int64_t now_ns);
-/* Promises `end` for the random `token`, and owns `end` after either result. It is closed after it
- * is handed over, when its time is over, or at once with false when too many tickets are open. */
+/* Promises `end` for the random `token`, and owns `end` after either result. Returns false, and
+ * closes `end` at once, when too many tickets are open. Else `end` is closed after the handover, or
+ * when the ticket's time is over. */
 bool handover_promise_end(struct handover *handover, const struct id128 *token, uint32_t account,
                           int end, int64_t now_ns);
 void handover_fini(struct handover *handover);

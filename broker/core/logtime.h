@@ -1,8 +1,9 @@
 /* The broker has one log clock, which all its threads share; logclock.h has the arithmetic.
  *
- * The core stamps commands with the clock. The gateway tells its time to clients and judges the
- * window of ids by it. Two clocks would each lean towards the wall clock at their own pace. After a
- * jump of the wall clock, honest commands could then seem to be ahead of log time. */
+ * The core stamps commands with the clock. The gateway tells clients the clock's time, and checks
+ * the window of ids against this time. Two clocks would each lean towards the wall clock at their
+ * own pace. After a jump of the wall clock, honest commands could then seem to be ahead of log
+ * time. */
 #ifndef BOURSE_BROKER_CORE_LOGTIME_H
 #define BOURSE_BROKER_CORE_LOGTIME_H
 

@@ -27,9 +27,9 @@
 
 enum request_kind {
     REQUEST_MESSAGE, /* from a client or an agent */
-    /* A provider was missed, spoke again, or left: `presence`, `account`. */
+    /* Provider `account` missed heartbeats, returned, or left: `presence` says which. */
     REQUEST_PRESENCE,
-    REQUEST_CLOSED, /* `session` is over: its watches end */
+    REQUEST_CLOSED, /* `session` is over, and its watches end */
 };
 
 struct request {
@@ -43,7 +43,8 @@ struct request {
     struct key32 transport; /* the connection's X25519 key */
     uint8_t *message;       /* owned; the envelope borrows from it */
     size_t length;
-    atomic_size_t *budget; /* takes `length` back when the request is destroyed; may be NULL */
+    /* request_destroy subtracts `length` from this counter; may be NULL. */
+    atomic_size_t *budget;
     struct envelope envelope;
     struct translation translation;
 };
@@ -52,19 +53,18 @@ struct request {
 struct request *request_create(void);
 void request_destroy(struct request **self);
 
-/* ---------------------------------------------------------------- outgoing: to peers,
- * directories */
+/* ---------------------------------------------------------------- outgoing: to peers */
 
 enum outgoing_kind {
     OUTGOING_REPLY,   /* to `session`, under `id` */
     OUTGOING_PUSH,    /* to the live session of provider `account` */
     OUTGOING_EVENT,   /* to `session`, unasked */
     OUTGOING_ACCOUNT, /* an account was opened or changed: `opened` */
-    /* Blob port only: provider `account` has `lease` of `job`. Repeated now and then. */
+    /* Blob port only: provider `account` has `lease` of `job`, said again now and then. */
     OUTGOING_SERVE,
     OUTGOING_UNSERVE, /* blob port only: `lease` of provider `account` has ended */
-    /* Blob port and check of results: subtask `index`, which the holder of `lease` runs, is given
-     * the blobs of the hashes in `body`. The holder may read them. */
+    /* Blob port and check of results: the holder of `lease` runs subtask `index`, and may read the
+     * blobs whose hashes are in `body`. */
     OUTGOING_GIVEN,
     /* Blob port only: a result of provider `account` for `job` names the hashes in
      * `body`. */
@@ -89,8 +89,8 @@ struct outgoing {
     struct hash32 manifest;
     struct key32 owner;
     uint32_t owner_number;
-    /* The next two describe a refusal of `account` for the audit log: its code and the type of the
-     * refused message (0: unknown). */
+    /* The next two fields describe a refusal of `account` for the audit log. They are the code of
+     * the refusal and the type of the refused message (0: unknown). */
     enum reject_code refused;
     enum message_type refused_type;
 };

@@ -1,13 +1,13 @@
 /* A budget bounds the work that a session and an account cost the broker's threads. It counts steps
  * a second.
  *
- * The gateway counts messages (broker/gateway/allowance.h). But one message may cost a microsecond
- * or ten milliseconds. So the thread that answers it counts its steps (exchange_steps) and charges
- * them here afterwards: a single answer is never too dear. A sender without steps waits until it
- * earns more: some reads wait in the core, some commands in the gateway (broker/gateway/held.h).
- * The others are refused. Commands have a budget of their own, so that no read keeps its sender
- * from trading. A step is about 8 ns of one thread. Any thread may call these functions; time is an
- * argument. */
+ * The gateway counts messages (broker/gateway/allowance.h), but one message may cost a microsecond
+ * or ten milliseconds. So the thread that answers a message counts the steps (exchange_steps) and
+ * charges them here afterwards. No single answer is refused for its cost. A sender without steps
+ * waits until it earns more. A few reads wait in the core, and a few commands in the gateway
+ * (broker/gateway/held.h). All others are refused. Commands have a budget of their own, so that no
+ * read keeps its sender from trading. A step is about 8 ns of one thread. Any thread may call these
+ * functions; time is an argument. */
 #ifndef BOURSE_BROKER_GATEWAY_BUDGET_H
 #define BOURSE_BROKER_GATEWAY_BUDGET_H
 
@@ -27,11 +27,11 @@ enum {
     BUDGET_COMMANDS_SESSIONS = 1,
     BUDGET_WAITING = 16,         /* waiting reads of one session */
     BUDGET_WAITING_ACCOUNT = 64, /* waiting reads of one account */
-    BUDGET_ANSWER_STEPS = 64,    /* of any answer: for its way through the queues */
-    BUDGET_COMMAND_STEPS = 600,  /* of any command: for its signature and its rows of the journal */
-    BUDGET_BYTES_PER_STEP = 2,   /* of an answer, which is encoded, sealed and kept for a while */
-    BUDGET_STORED_PER_STEP = 1,  /* of a command, which is verified and goes to disk */
-    BUDGET_RESULTS_PER_STEP = 8, /* of Results, until they are accepted */
+    BUDGET_ANSWER_STEPS = 64,    /* any answer: its way through the queues */
+    BUDGET_COMMAND_STEPS = 600,  /* any command: its signature and its journal rows */
+    BUDGET_BYTES_PER_STEP = 2,   /* an answer is encoded, sealed and kept for a while */
+    BUDGET_STORED_PER_STEP = 1,  /* a command is verified and goes to disk */
+    BUDGET_RESULTS_PER_STEP = 8, /* Results, until they are accepted */
     BUDGET_EFFECT_STEPS = 64,    /* for each effect of a command */
     BUDGET_VISIT_STEPS = 256,    /* for each row of measured work */
     /* A read of the ledger costs this much until its real cost is known. */
@@ -61,7 +61,7 @@ enum budget_answer {
 };
 
 struct budget_refusal {
-    /* The sender gets the refusal: once a second, like refusals above a rate. */
+    /* True when the sender is told, which is once a second, like a refusal above a rate. */
     bool is_told;
     const char *field; /* "steps_per_second", or "account_steps_per_second" */
     /* The steps that the sender must earn first, plus the steps of one second. */
@@ -75,14 +75,15 @@ bool budget_admits(struct budget *budget, const struct budget_asker *asker, int6
 /* Returns the refusal for the sender of a message that may not pass. */
 struct budget_refusal budget_refuse(struct budget *budget, const struct budget_asker *asker,
                                     int64_t now_ns);
-/* Decides whether a read is answered. A command is not asked about again. */
+/* Decides whether a read is answered now, later or never. Commands pass budget_admits alone. */
 enum budget_answer budget_allows(struct budget *budget, const struct budget_asker *asker,
                                  int64_t now_ns, struct budget_refusal *ret_refusal);
 /* Returns true when a waiting read may be answered now; then it no longer counts as waiting. */
 bool budget_resumes(struct budget *budget, const struct budget_asker *asker, int64_t now_ns);
 /* Ends the wait of a read that is not answered. */
 void budget_forgets(struct budget *budget, const struct budget_asker *asker);
-/* Takes the real cost, which may be more than is left. Negative `steps` return an excess. */
+/* Charges the real cost, which may exceed the steps left. Negative `steps` give back an earlier
+ * charge. */
 void budget_charge(struct budget *budget, const struct budget_asker *asker, int64_t steps,
                    int64_t now_ns);
 
@@ -98,8 +99,8 @@ static inline int64_t budget_of_command(size_t bytes)
     return BUDGET_COMMAND_STEPS + (int64_t)(bytes / BUDGET_STORED_PER_STEP);
 }
 
-/* Returns the charge for Results, which the number of dispatches bounds. Accepted results get the
- * charge back; refused ones are charged the rest of a command. */
+/* Returns the charge for Results, whose number the dispatches bound. Accepted Results get the
+ * charge back. Refused Results pay the rest of the charge for a command. */
 static inline int64_t budget_of_results(size_t bytes)
 {
     return BUDGET_COMMAND_STEPS + (int64_t)(bytes / BUDGET_RESULTS_PER_STEP);

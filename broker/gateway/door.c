@@ -28,16 +28,16 @@ static int take(int listener, struct sockaddr *address, socklen_t *length, int f
     return (int)syscall(SYS_accept4, listener, address, length, flags);
 }
 
-/* libzmq's local listeners block: accept without a caller would wait with the lock held. Only the
- * thread that owns a listener accepts on it, so a waiting caller stays. */
+/* libzmq's local listeners block, so accept without a waiting caller would sleep with the lock
+ * held. Only one thread accepts on a listener, so a caller that waits stays. */
 static bool somebody_waits(int listener)
 {
     struct pollfd waiting = {.fd = listener, .events = POLLIN};
     return poll(&waiting, 1, 0) > 0 && (waiting.revents & POLLIN) != 0;
 }
 
-/* Frees the spare descriptor for the caller, then takes it back at once. Another thread may take
- * the descriptor first: then the caller is not hung up on, and waits. */
+/* Accepts the caller with the spare descriptor, hangs up, and opens the spare again. When another
+ * thread takes the free descriptor first, the caller stays in the queue. */
 static void turn_away(int listener)
 {
     (void)pthread_mutex_lock(&kept_lock);

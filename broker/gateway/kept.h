@@ -1,9 +1,9 @@
-/* Kept messages were sent on a session, but its client has not yet said that it saw them.
+/* A kept message was sent on a session, and the session's client has not yet acknowledged it.
  *
  * A client that returns on another connection gets the messages that it missed (P15,
  * docs/protocol.md section 7, Resuming). Messages have numbers without a gap, and the newest are
  * kept. Above a cap the oldest are dropped; a client that needs those is told GAP_TOO_OLD. The
- * functions take bodies over. The caller has time and sockets. */
+ * functions take over the bodies. Time and sockets are the caller's. */
 #ifndef BOURSE_BROKER_GATEWAY_KEPT_H
 #define BOURSE_BROKER_GATEWAY_KEPT_H
 
@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 enum {
-    KEPT_MESSAGES = 1024,         /* of one session */
-    KEPT_BYTES = 2 << 20,         /* of one session: bodies and their entries */
+    KEPT_MESSAGES = 1024,         /* messages of one session */
+    KEPT_BYTES = 2 << 20,         /* of one session, bodies and entries together */
     KEPT_ACCOUNT_BYTES = 8 << 20, /* of all sessions of an account, and of all strangers */
     KEPT_TOTAL_BYTES = 128 << 20, /* of all sessions */
 };
@@ -38,7 +38,7 @@ struct kept {
 /* Adds the message after the last one. `total_bytes` counts over all sessions. Takes the body over,
  * even when the message cannot be kept. */
 void kept_add(struct kept *kept, size_t *total_bytes, const struct kept_message *message);
-/* Drops the oldest messages, at least `bytes` of them or all. */
+/* Drops the oldest messages until at least `bytes` are free, or none is left. */
 void kept_trim(struct kept *kept, size_t *total_bytes, size_t bytes);
 /* Returns the size that a message counts towards the caps. */
 size_t kept_weight(const struct kept_message *message);

@@ -111,7 +111,7 @@ static void print_command_help(FILE *to, const struct command *command)
     if (command->details != NULL) {
         print_paragraphs(to, command->details);
     }
-    (void)fputs("\noptions:\n", to);
+    (void)fputs("\noptions, with defaults in parentheses:\n", to);
     for (size_t i = 0; i < set.count; i++) {
         print_option(to, set.items[i]);
     }

@@ -48,7 +48,7 @@ bool bourse_prices(struct bourse *bourse, const char *instrument, int64_t since_
 
 enum { WAIT_MS = 10000, PAUSE_MS = 1000 };
 
-/* Lets time pass, with heartbeats. */
+/* Waits for `pause_ms`, and sends heartbeats meanwhile. */
 static bool pause_for(struct bourse *bourse, int64_t pause_ms, struct bourse_error *error)
 {
     const int64_t until_ns = clock_monotonic_ns() + pause_ms * NS_PER_MS;

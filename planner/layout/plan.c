@@ -8,7 +8,7 @@
 
 static bool is_amount(double value)
 {
-    return value >= 0 && value <= 1e18; /* false for a NaN */
+    return value >= 0 && value <= 1e18; /* a NaN is no amount */
 }
 
 static bool check_device(const struct plan_input *input, uint32_t d, struct plan_fault *fault)
@@ -21,8 +21,9 @@ static bool check_device(const struct plan_input *input, uint32_t d, struct plan
     if (!is_good) {
         fault->device = d;
         problem_set(&fault->problem,
-                    "device %" PRIu32 ": its memory is below %d, and no figure of it is negative "
-                    "or no number",
+                    "device %" PRIu32
+                    ": the number of its memory must be below %d, and each of its "
+                    "figures must be 0 or more",
                     d, TOPOLOGY_MEMORIES);
     }
     return is_good;
@@ -33,7 +34,8 @@ static bool check_placed(const struct plan_input *input, struct plan_fault *faul
     for (uint32_t s = 0; input->placed != NULL && s < input->steps->step_count; s++) {
         if (input->placed[s] != PLAN_ANYWHERE && input->placed[s] >= input->device_count) {
             fault->step = s;
-            problem_set(&fault->problem, "step \"%s\" has to be on a device that is not",
+            problem_set(&fault->problem,
+                        "step \"%s\" must be on a device that the input does not have",
                         input->steps->steps[s].name);
             return false;
         }
@@ -44,16 +46,16 @@ static bool check_placed(const struct plan_input *input, struct plan_fault *faul
 static bool check(const struct plan_input *input, struct plan_fault *fault)
 {
     if (input->device_count < 1 || input->device_count > PLAN_DEVICES) {
-        problem_set(&fault->problem, "%zu devices; 1 to %d can be planned for", input->device_count,
-                    PLAN_DEVICES);
+        problem_set(&fault->problem, "the input has %zu devices; a plan takes 1 to %d",
+                    input->device_count, PLAN_DEVICES);
         return false;
     }
     if (!is_amount(input->deadline_s) || input->budget_micro < PLAN_UNLIMITED) {
-        problem_set(&fault->problem, "a deadline or budget is negative, or no number");
+        problem_set(&fault->problem, "the deadline or the budget is negative or not a number");
         return false;
     }
     if (input->objective == PLAN_VALUE && input->worth_micro < 1) {
-        problem_set(&fault->problem, "by value needs what an hour sooner is worth, above 0");
+        problem_set(&fault->problem, "the objective value needs the worth of an hour, above 0");
         return false;
     }
     for (uint32_t d = 0; d < input->device_count; d++) {
@@ -99,23 +101,23 @@ static void explain_limits(const struct plan_input *input, struct plan_outcome *
     double budget = (double)input->budget_micro / MICRO_PER_CREDIT;
     switch (outcome->status) {
     case PLAN_DEADLINE:
-        problem_set(&outcome->problem, "it takes %.6g s, and the deadline is %.6g s", takes_s,
+        problem_set(&outcome->problem, "the plan takes %.6g s, and the deadline is %.6g s", takes_s,
                     input->deadline_s);
         break;
     case PLAN_BUDGET:
-        problem_set(&outcome->problem, "it costs %.6g credits, and the budget is %.6g", price,
+        problem_set(&outcome->problem, "the plan costs %.6g credits, and the budget is %.6g", price,
                     budget);
         break;
     case PLAN_LIMITS:
         problem_set(&outcome->problem,
-                    "it takes %.6g s and costs %.6g credits, and the limits are %.6g s and %.6g",
+                    "the plan takes %.6g s and costs %.6g credits; the limits are %.6g s and %.6g",
                     takes_s, price, input->deadline_s, budget);
         break;
     case PLAN_NO_PRICE:
-        problem_set(&outcome->problem, "no price is known of a device that it is on");
+        problem_set(&outcome->problem, "the plan uses a device whose price is unknown");
         break;
     case PLAN_NO_POWER:
-        problem_set(&outcome->problem, "no power is known of a device that it is on");
+        problem_set(&outcome->problem, "the plan uses a device whose power is unknown");
         break;
     case PLAN_OK:
     case PLAN_BAD_INPUT:
@@ -137,8 +139,8 @@ static bool is_missed(const struct plan_outcome *outcome)
            outcome->status == PLAN_LIMITS;
 }
 
-/* Returns true when `found` answers better: a plan, one near the limits, or the result for the same
- * objective. */
+/* Returns true when `found` is the better answer. A plan beats no plan, and a miss of the limits
+ * beats any other reason. Else the result for the input's own objective wins. */
 static bool is_preferred(const struct plan_input *input, const struct plan_input *aim,
                          const struct layout_found *found, const struct layout_found *best)
 {
@@ -152,7 +154,7 @@ static bool is_preferred(const struct plan_input *input, const struct plan_input
            (!is_missed(&best->outcome) && aim->objective == input->objective);
 }
 
-/* Searches by each aim, and takes the best result by the given input. */
+/* Searches with each aim, and keeps the result that is best for the given input. */
 static bool search_shares(struct plan_case *whole, const struct plan_input *input,
                           struct layout_found *best)
 {
@@ -260,7 +262,7 @@ static uint64_t effort_of(const struct plan_input *input, size_t devices)
     return share < input->effort ? share : input->effort;
 }
 
-/* Takes over each form that is better on the devices of the set. */
+/* Keeps each form that is better on the devices of the set. */
 static bool merge(struct making *making, struct making *part, const struct plan_set *set)
 {
     /* A reason for no plan is the same for all devices, so it is not repeated. */
@@ -313,7 +315,8 @@ static bool merge_soonest(struct making *making, struct making *part, const stru
     return true;
 }
 
-/* A set that would leave out more steps is skipped, since a step known elsewhere has to count. */
+/* Plans on a set of devices. Skips a set that leaves out more steps than all devices do, because a
+ * step whose time is known elsewhere has to count. */
 static bool make_part(struct making *making, const struct plan_set *set, uint64_t *effort)
 {
     struct plan_part *part = calloc(1, sizeof *part);
@@ -406,7 +409,7 @@ static bool make_in_parts(struct making *making)
 }
 
 /* Makes the soonest plans cheaper by moving steps that no step waits for. The plan for another
- * objective must not be worse than these. */
+ * objective must not be worse than the soonest plans. */
 static bool fold_soonest(struct making *making)
 {
     struct plan_input aims[PLAN_SOONEST];
@@ -505,25 +508,26 @@ static void refuse_limit(const struct making *making, const struct plan_outcome 
     if (is_late) {
         fault->least = takes_s;
         fault->bound = making->bounds.time_s;
-        problem_set(&fault->problem,
-                    "the deadline is %.6g s, and the least found%s is %.6g s; none takes less than "
-                    "%.6g s",
-                    input->deadline_s, input->budget_micro >= 0 ? " within the budget" : "",
-                    takes_s, fault->bound);
+        problem_set(
+            &fault->problem,
+            "the deadline is %.6g s; the fastest plan found%s takes %.6g s, and no plan takes "
+            "less than %.6g s",
+            input->deadline_s, input->budget_micro >= 0 ? " within the budget" : "", takes_s,
+            fault->bound);
     } else {
         fault->least = (double)nearest->price_micro;
         fault->bound = making->bounds.price_micro;
         problem_set(&fault->problem,
-                    "the budget is %.6g credits, and the least found%s costs %.6g; none costs less "
-                    "than %.6g",
+                    "the budget is %.6g credits; the cheapest plan found%s costs %.6g, and no plan "
+                    "costs less than %.6g",
                     (double)input->budget_micro / MICRO_PER_CREDIT,
                     input->deadline_s > 0 ? " within the deadline" : "",
                     fault->least / MICRO_PER_CREDIT, fault->bound / MICRO_PER_CREDIT);
     }
 }
 
-/* Gives the reason of the form nearest to the limits. If no form has a time, the reason of the
- * graph, the least restricted form, is given. */
+/* Gives the reason of the form that is nearest to the limits. If no form has a time, gives the
+ * reason of the graph, which is the least restricted form. */
 static enum plan_status refuse(const struct making *making, struct plan_fault *fault)
 {
     const struct plan_outcome *nearest = &making->forms[PLAN_GRAPH].outcome;

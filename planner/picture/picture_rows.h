@@ -1,5 +1,5 @@
-/* The rows are the lines of a timeline. Each says which lanes of which groups stand on it. Text
- * and SVG have the same rows. The files of picture/ alone use them. Pure. */
+/* The rows are the lines of a timeline, and each row shows lanes of one or more groups. Text and
+ * SVG have the same rows. Only files of picture/ use the rows. Pure. */
 #ifndef BOURSE_PLANNER_PICTURE_PICTURE_ROWS_H
 #define BOURSE_PLANNER_PICTURE_PICTURE_ROWS_H
 
@@ -17,10 +17,10 @@ struct picture_row {
 struct picture_rows {
     struct picture_row rows[PICTURE_ROWS_MAX];
     size_t count;
-    uint32_t *first_row; /* indexed by group: its row, or the row of its lane 0 */
-    bool by_lane;        /* lanes of one group stand on lines of their own */
+    uint32_t *first_row; /* by group: the group's row, or the row of its lane 0 */
+    bool by_lane;        /* each lane of a group has its own row */
     bool has_waits;
-    bool has_plans; /* there are planned bars beside those that happened */
+    bool has_plans; /* planned bars stand beside measured bars */
 };
 /* Returns the ticks in which the bar is busy. */
 int64_t picture_busy(const struct picture_bar *bar);

@@ -1,8 +1,9 @@
 /* provider/worker/work_checkpoint.c sends the files of a checkpoint. It accepts only folders and
  * regular files.
  *
- * The entries may be anything by now, like outputs. No link is followed, and opening a pipe or a
- * device has no effect. Their number, depth and size are bounded before they cost anything. */
+ * The program may have left anything in the folder, as with outputs. No link is followed, and
+ * opening a pipe or a device has no effect. The number, depth and size of entries are checked
+ * before an entry costs anything. */
 #include "base/cursor.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
@@ -17,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static_assert(LIMIT_CHECKPOINT_FILES == 256, "the details say so");
+static_assert(LIMIT_CHECKPOINT_FILES == 256, "the texts of refuse() name 256");
 
 struct walk {
     const struct worker *worker;
@@ -48,7 +49,7 @@ static bool send_file(struct walk *walk, const char *name, int file, uint64_t si
         return refuse(walk, "", "holds more than 256 files");
     }
     if (size > walk->run->output_bytes - walk->bytes) {
-        return refuse(walk, name, "is more than the output limit leaves room for");
+        return refuse(walk, name, "is larger than what is left of the output limit");
     }
     walk->file_count++;
     walk->bytes += size;
@@ -70,7 +71,7 @@ static bool add_folder(struct walk *walk, const char *name)
     }
     walk->folders[walk->folder_count] = strdup(name);
     if (walk->folders[walk->folder_count] == NULL) {
-        return refuse(walk, name, "did not fit into memory");
+        return refuse(walk, name, "could not be listed: out of memory");
     }
     walk->folder_count++;
     return true;
@@ -85,7 +86,7 @@ static bool take_entry(struct walk *walk, const char *name)
     }
     bool good = false;
     if (fstat(file, &status) != 0) {
-        good = refuse(walk, name, "cannot be looked at");
+        good = refuse(walk, name, "cannot be examined");
     } else if (S_ISDIR(status.st_mode)) {
         good = add_folder(walk, name);
     } else if (S_ISREG(status.st_mode)) {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The colours of tables and pictures (consumer/command/output.c,
+/* The colours of tables and pictures (consumer/command/grid.c,
  * planner/picture/picture_timeline.c). They would be harmless in foreign text, too. */
 static const char *const styles[] = {"\033[0m", "\033[1m", "\033[31m", "\033[32m", "\033[34m"};
 enum { STYLES = sizeof styles / sizeof styles[0], STYLE_SIZE = 8, PIECE_BYTES = 512 };

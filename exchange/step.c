@@ -428,9 +428,8 @@ void refusal_link(struct exchange *exchange, struct refused_id *refused)
     member->refusal_count++;
 }
 
-/* Remembers the id of a refused command, so that no copy on another connection runs later. An id
- * that was refused as expired is not remembered, because the command may come again with a new
- * stamp. */
+/* Remembers the id of a refused command, so that no copy on another connection runs later. An
+ * expired id is not remembered, because the command may come again with a new stamp. */
 static void remember_refusal(struct exchange *exchange)
 {
     const struct member *member = sender(exchange);

@@ -1,4 +1,4 @@
-/* At the start, recovery tells the blob store which blobs results named before the broker ended.
+/* Recovery at a start tells the blob store which blobs results named before the broker ended.
  *
  * The blob port stores these names a moment after the result is recorded, and a kill may come
  * between. Recovery takes the results from the ledger, and results held for a check from the

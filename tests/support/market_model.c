@@ -401,8 +401,9 @@ static void put_verdict(struct model *model, const struct model_work *work,
     if (dice == 31) {
         result->seed.bytes[5] ^= 1;
     } else if (dice == 30) {
-        result->outcome = 10; /* its input is not there */
+        result->outcome = 10; /* its input is missing */
     }
+    result->is_missing = result->outcome == 10 && draw(model, 2) == 0; /* else the provider lies */
     result->verdict = dice == 0 || dice == 29 ? 0 : dice < 20 ? 1 : dice < 25 ? 2 : 3;
 }
 
@@ -439,16 +440,12 @@ static void make_results(struct model *model)
             .saved_length = draw(model, 4),
         };
         put_verdict(model, &work, &model->results[count - 1]);
-        /* The broker lacks what a result says is missing; else the provider lies. */
-        model->results[count - 1].is_missing =
-            model->results[count - 1].outcome == 10 && draw(model, 2) == 0;
         if (draw(model, 50) == 0) { /* more than can be handed on */
             model->results[count - 1].given = NULL;
             model->results[count - 1].given_length = 20000;
         }
-        /* Now and then the answer is lost and the same result comes again later. */
         if (!model->is_calm && draw(model, 16) == 0) {
-            i++;
+            i++; /* The answer is lost, and the same result comes again later. */
         } else {
             model->work[i] = model->work[--model->work_count];
         }

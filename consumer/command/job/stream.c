@@ -43,8 +43,8 @@ void stream_end_line(void)
     is_line_open = false;
 }
 
-/* Copies the file `from` to the descriptor `to` unchanged: stdout and stderr themselves show control
- * characters of a terminal (runtime/terminal.h). */
+/* Copies the file `from` to the descriptor `to` unchanged. The streams stdout and stderr would show
+ * control characters on a terminal (runtime/terminal.h). */
 static bool copy(int from, int to, struct bourse_error *ret_error)
 {
     uint8_t bytes[SHOW_BYTES];

@@ -103,8 +103,11 @@ static bool is_whole(int fd, bool *ret_whole)
     struct sha256 sum;
     uint8_t tail[SNAPSHOT_TAIL];
     *ret_whole = false;
-    if (fstat(fd, &facts) != 0 || facts.st_size < SNAPSHOT_HEAD + SNAPSHOT_TAIL) {
-        return facts.st_size >= 0;
+    if (fstat(fd, &facts) != 0) {
+        return false;
+    }
+    if (facts.st_size < SNAPSHOT_HEAD + SNAPSHOT_TAIL) {
+        return true; /* not whole */
     }
     const off_t end = facts.st_size - SNAPSHOT_TAIL;
     sha256_start(&sum);

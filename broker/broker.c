@@ -39,7 +39,6 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -506,6 +505,7 @@ static void start_threads(struct broker *broker)
                                        .store = broker->blob_store,
                                        .directory = broker->directories[2],
                                        .serves = broker->serves,
+                                       .outputs = broker->outputs,
                                        .notes = broker->notes,
                                        .room = &broker->room,
                                        .clock = broker->clock,

@@ -498,17 +498,17 @@ static bool may_come_back(struct blobs *blobs, uint32_t owner, uint32_t sender,
             has_lender(blobs, sender, hash, now_ns));
 }
 
-/* Nothing is said of what could not be looked at; what is lost is not found, now and later, unless
- * its owner may send it. */
+/* A blob that was not read may be there. A lost one is not found, unless its owner may send it. */
 static void refuse_unread(struct blobs *blobs, const struct asked *asked, enum blob_status status,
                           uint32_t owner, const struct hash32 *hash)
 {
     log_unread(blobs, hash);
     end_batch(blobs); /* the loss is durable before a result may speak of it (outputs.h) */
+    outputs_ungiven(blobs->config.outputs, hash);
     const bool is_gone =
         status == BLOB_LOST && !may_come_back(blobs, owner, asked->account->number, hash);
-    refuse(blobs, asked, is_gone ? REJECT_NOT_FOUND : REJECT_UNAVAILABLE, is_gone ? "hash" : "", 0,
-           0);
+    const enum reject_code code = is_gone ? REJECT_NOT_FOUND : REJECT_UNAVAILABLE;
+    refuse(blobs, asked, code, is_gone ? "hash" : "", 0, 0);
 }
 
 /* ---------------------------------------------------------------- damage */

@@ -14,6 +14,7 @@
 #define BOURSE_BROKER_BLOB_BLOBS_H
 
 #include "broker/blob/blob_store.h"
+#include "broker/blob/outputs.h"
 #include "broker/blob/serves.h"
 #include "broker/core/logtime.h"
 #include "broker/core/queue.h"
@@ -77,6 +78,7 @@ struct blobs_config {
     struct blob_store *store; /* taken over, as are the next two */
     struct directory *directory;
     struct serves *serves;
+    struct outputs *outputs;         /* shared; told of blobs that cannot be given out */
     struct queue *notes;             /* outgoing: serve, unserve, account */
     const struct room *room;         /* moved by the committer */
     struct logtime *clock;           /* shared */

@@ -1,5 +1,6 @@
 #include "broker/blob/outputs.h"
 
+#include "base/checked.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "broker/blob/declared.h"
@@ -8,6 +9,7 @@
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
+#include "runtime/clock.h"
 #include "runtime/log.h"
 
 #include <errno.h>
@@ -43,8 +45,13 @@ struct lease {
     struct lease *next;        /* in its bucket */
 };
 
+struct ungiven { /* a blob that the blob port could not give out */
+    struct hash32 hash;
+    int64_t until_ns;
+};
+
 struct outputs {
-    pthread_mutex_t mutex;   /* of leases, given and manifests; held for a moment only */
+    pthread_mutex_t mutex;   /* of all but the next; held for a moment only */
     pthread_mutex_t looking; /* of the database, and of what was read of a manifest */
     char folder[PATH_SIZE - 128];
     sqlite3 *database; /* NULL: not opened yet */
@@ -52,6 +59,7 @@ struct outputs {
     sqlite3_stmt *select; /* the one of them that was stepped last */
     struct lease *leases[BUCKETS];
     struct manifest *manifests[BUCKETS];
+    struct ungiven ungiven[OUTPUTS_UNGIVEN_MAX];
 };
 
 struct outputs *outputs_open(const char *blobs)
@@ -189,6 +197,40 @@ bool outputs_give(struct outputs *outputs, uint64_t lease, uint32_t index,
     const bool good = to == NULL || given_blobs_add(&to->given, index, hashes, count);
     pthread_mutex_unlock(&outputs->mutex);
     return good;
+}
+
+/* ---------------------------------------------------------------- what was not given out */
+
+void outputs_ungiven(struct outputs *outputs, const struct hash32 *hash)
+{
+    pthread_mutex_lock(&outputs->mutex);
+    struct ungiven *place = &outputs->ungiven[0];
+    for (size_t i = 0; i < OUTPUTS_UNGIVEN_MAX; i++) {
+        struct ungiven *at = &outputs->ungiven[i];
+        const bool is_it = hash32_equal(&at->hash, hash);
+        if (is_it || at->until_ns < place->until_ns) {
+            place = at;
+        }
+        if (is_it) {
+            break;
+        }
+    }
+    *place = (struct ungiven){.hash = *hash,
+                              .until_ns = clock_monotonic_ns() + OUTPUTS_UNGIVEN_S * NS_PER_S};
+    pthread_mutex_unlock(&outputs->mutex);
+}
+
+static bool is_ungiven(struct outputs *outputs, const struct hash32 *hash)
+{
+    const int64_t now_ns = clock_monotonic_ns();
+    bool found = false;
+    pthread_mutex_lock(&outputs->mutex);
+    for (size_t i = 0; i < OUTPUTS_UNGIVEN_MAX && !found; i++) {
+        const struct ungiven *at = &outputs->ungiven[i];
+        found = at->until_ns > now_ns && hash32_equal(&at->hash, hash);
+    }
+    pthread_mutex_unlock(&outputs->mutex);
+    return found;
 }
 
 /* ---------------------------------------------------------------- what is stored */
@@ -440,7 +482,7 @@ static enum outputs_verdict input_is_stored(struct outputs *outputs, const struc
         return OUTPUTS_STORED; /* nobody sends that */
     }
     enum outputs_verdict verdict = find_blob(outputs, lease, REACH_INPUT, hash);
-    if (verdict == OUTPUTS_STORED && is_lost(outputs, hash)) {
+    if (verdict == OUTPUTS_STORED && (is_lost(outputs, hash) || is_ungiven(outputs, hash))) {
         verdict = OUTPUTS_MISSING;
     }
     (void)sqlite3_reset(outputs->select); /* repeats the step's code */

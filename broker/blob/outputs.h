@@ -12,6 +12,8 @@
  * or a blob that its subtask needs: one that the manifest names for the subtask, or that the
  * subtask was given. No bytes are read here either. An agent that gets no bytes, or wrong ones,
  * has asked for them before it says so, and the blob port has marked a damaged blob as lost then.
+ * A blob that the disk does not give is not lost. So the blob port also notes each blob that it
+ * could not give out, and such a blob counts as missing for OUTPUTS_UNGIVEN_S.
  *
  * The committer adds a lease before an agent hears of the lease, and never waits for a look. The
  * first result of a lease reads the manifest once. Its declarations are kept while a lease of the
@@ -26,6 +28,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+enum { OUTPUTS_UNGIVEN_S = 60, OUTPUTS_UNGIVEN_MAX = 64 };
 
 enum outputs_verdict {
     OUTPUTS_STORED,
@@ -55,6 +59,10 @@ void outputs_end(struct outputs *outputs, uint64_t lease);
  * memory is short. */
 bool outputs_give(struct outputs *outputs, uint64_t lease, uint32_t index,
                   const struct hash32 *hashes, size_t count);
+
+/* Notes that the blob port could not give out this blob to somebody who may read it. The newest
+ * OUTPUTS_UNGIVEN_MAX blobs count. */
+void outputs_ungiven(struct outputs *outputs, const struct hash32 *hash);
 
 /* Looks for the outputs of a result; `context` is struct outputs. Returns MISSING for a lease that
  * is unknown or does not belong to `sender`: the exchange does not accept such a result either. Of

@@ -28,6 +28,8 @@ for way in $ways; do
     file "$way.bin" "text $way"
     submit "text-$way" "$way.bin" "run: [sh, -c, 'cat $way.bin >/dev/null']"
 done
+file unread.bin "text unread"
+submit unread unread.bin "run: [sh, -c, 'cat unread.bin >/dev/null']"
 file sound.npy sound
 submit_product sound sound.npy
 mkdir deep
@@ -61,12 +63,14 @@ damage() { # FILE WAY
     gone) rm "$blob" ;;
     shorter) truncate -s 1000 "$blob" ;;
     other) flip "$blob" 5000 ;;
+    unread) mv "$blob" "$blob.away" && ln -s "$blob.away" "$blob" ;; # it opens no links, as if the disk failed
     esac
 }
 for way in $ways; do
     damage "$way.npy" "$way"
     damage "$way.bin" "$way"
 done
+damage unread.bin unread
 damage rotten.tar other
 damage deep/one.bin other
 damage two.bin gone
@@ -90,6 +94,8 @@ for way in $ways; do
     failed "product-$way" "$way.npy" "$why"
     failed "text-$way" "$way.bin" "$why"
 done
+failed unread unread.bin ' cannot read blob [0-9a-f]{64}; its log says why'
+! grep -q "provider's fault" ps.txt ps.json || fail "the provider is blamed for what the broker cannot read: $(cat ps.txt ps.json)"
 until_true 180 is_over image failed || fail "image: $(cat ps.json; "$bourse" explain "$(cat image.id)" 2>&1)"
 "$bourse" ps "$(cat image.id)" >ps.txt 2>&1 || fail "ps: $(cat ps.txt)"
 grep -qE '^ +0 +failed +3 .* image missing: ' ps.txt || fail "image: $(cat ps.txt)"

@@ -391,6 +391,28 @@ START_TEST(an_input_is_missing_only_where_the_store_lacks_it)
 }
 END_TEST
 
+/* The disk does not give the file, and the agent that asked for it says so. */
+START_TEST(an_input_that_could_not_be_given_out_is_missing_for_a_while)
+{
+    const struct hash32 file = put(ALICE, "123", 3);
+    const struct hash32 manifest = store_manifest_with(&file);
+    ck_assert(serve(LEASE, &manifest));
+    outputs_ungiven(outputs, &file);
+    ck_assert_int_eq(miss(1, OUTCOME_INPUT_MISSING), OUTPUTS_MISSING);
+    ck_assert_int_eq(miss(0, OUTCOME_INPUT_MISSING), OUTPUTS_STORED);
+    for (uint8_t i = 0; i < OUTPUTS_UNGIVEN_MAX; i++) { /* newer ones take all places */
+        outputs_ungiven(outputs, &(struct hash32){{i, 1}});
+    }
+    ck_assert_int_eq(miss(1, OUTCOME_INPUT_MISSING), OUTPUTS_STORED);
+    for (uint8_t i = 0; i < OUTPUTS_UNGIVEN_MAX; i++) { /* one blob takes one place */
+        outputs_ungiven(outputs, &file);
+    }
+    outputs_ungiven(outputs, &manifest);
+    ck_assert_int_eq(miss(1, OUTCOME_INPUT_MISSING), OUTPUTS_MISSING);
+    ck_assert_int_eq(miss(0, OUTCOME_INPUT_MISSING), OUTPUTS_MISSING);
+}
+END_TEST
+
 START_TEST(an_input_that_nobody_stored_for_the_owner_is_missing)
 {
     const struct hash32 of_bob = put(BOB, "of bob", 6);
@@ -448,6 +470,7 @@ SUITE("outputs", set_up, tear_down, TEST(names_are_those_that_the_agent_makes),
       TEST(a_job_that_leaves_nothing_has_nothing_to_store),
       TEST(a_manifest_that_comes_later_is_read_then), TEST(nothing_is_said_where_nobody_can_look),
       LOOP(an_input_is_missing_only_where_the_store_lacks_it, 0, 2),
+      TEST(an_input_that_could_not_be_given_out_is_missing_for_a_while),
       TEST(an_input_that_nobody_stored_for_the_owner_is_missing),
       TEST(a_manifest_that_is_lost_or_never_came_is_missing),
       TEST(what_a_subtask_was_given_is_looked_for_too))

@@ -532,7 +532,7 @@ static bool copy_given(struct outputs *outputs, uint64_t number, uint32_t index,
 
 /* Returns STORED when the store has all that the subtask needs. */
 static enum outputs_verdict look_at_inputs(struct outputs *outputs, const struct lease *lease,
-                                           uint32_t index)
+                                           uint32_t index, uint64_t *looks)
 {
     struct hash32 *given = NULL;
     size_t given_count = 0;
@@ -550,13 +550,13 @@ static enum outputs_verdict look_at_inputs(struct outputs *outputs, const struct
         verdict = input_is_stored(outputs, lease, &given[i]);
     }
     free(given);
+    *looks += 1 + count + given_count; /* at most: the manifest, and each blob */
     return verdict;
 }
 
 /* ---------------------------------------------------------------- a look */
 
-/* The lease as it stands now, whose manifest stays until let_go. False: it is none of `sender`'s.
- */
+/* Copies the lease; its manifest stays until let_go. Returns false for a lease of others. */
 static bool take_lease(struct outputs *outputs, uint64_t number, uint32_t sender,
                        struct lease *ret_lease)
 {
@@ -571,7 +571,8 @@ static bool take_lease(struct outputs *outputs, uint64_t number, uint32_t sender
     return is_theirs;
 }
 
-enum outputs_verdict outputs_look(void *context, uint32_t sender, const Bourse__V1__Result *result)
+enum outputs_verdict outputs_look(void *context, uint32_t sender, const Bourse__V1__Result *result,
+                                  uint64_t *looks)
 {
     struct outputs *outputs = context;
     const bool has_saved = result->saved != NULL && result->saved->n_files > 0;
@@ -587,7 +588,7 @@ enum outputs_verdict outputs_look(void *context, uint32_t sender, const Bourse__
     }
     pthread_mutex_lock(&outputs->looking);
     const enum outputs_verdict verdict =
-        misses     ? look_at_inputs(outputs, &lease, result->index)
+        misses     ? look_at_inputs(outputs, &lease, result->index, looks)
         : is_saved ? files_are_stored(outputs, &lease, result->saved->files, result->saved->n_files)
                    : look_at_outputs(outputs, &lease, result);
     pthread_mutex_unlock(&outputs->looking);

@@ -66,7 +66,9 @@ void outputs_ungiven(struct outputs *outputs, const struct hash32 *hash);
 
 /* Looks for the outputs of a result; `context` is struct outputs. Returns MISSING for a lease that
  * is unknown or does not belong to `sender`: the exchange does not accept such a result either. Of
- * a result that says that an input is missing: MISSING when it is, STORED when all is there. */
-enum outputs_verdict outputs_look(void *context, uint32_t sender, const Bourse__V1__Result *result);
+ * a result that says that an input is missing: MISSING when it is, STORED when all is there. Such a
+ * result may name hundreds of inputs, and adds the number of look-ups to *looks. */
+enum outputs_verdict outputs_look(void *context, uint32_t sender, const Bourse__V1__Result *result,
+                                  uint64_t *looks);
 
 #endif

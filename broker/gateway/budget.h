@@ -34,6 +34,7 @@ enum {
     BUDGET_RESULTS_PER_STEP = 8, /* Results, until they are accepted */
     BUDGET_EFFECT_STEPS = 64,    /* for each effect of a command */
     BUDGET_VISIT_STEPS = 256,    /* for each row of measured work */
+    BUDGET_LOOK_STEPS = 512,     /* for each blob that a result says is missing */
     /* A read of the ledger costs this much until its real cost is known. */
     BUDGET_LEDGER_STEPS = 16384,
 };

@@ -61,6 +61,14 @@ enum reject_code verify_request(struct request *request, const struct id128 *clu
     return REJECT_NONE;
 }
 
+static void charge(const struct verify_worker *worker, const struct request *request, int64_t steps)
+{
+    const struct budget_asker asker = {request->account, request->session, BUDGET_COMMANDS};
+    if (worker->config.budget != NULL && steps != 0) {
+        budget_charge(worker->config.budget, &asker, steps, clock_monotonic_ns());
+    }
+}
+
 /* Looks for the outputs that each result names. The signature is checked before, so no other sender
  * causes look-ups. A sender that can store again is refused before anything is decided. */
 static enum reject_code look_at_outputs(const struct verify_worker *worker, struct request *request,
@@ -70,9 +78,10 @@ static enum reject_code look_at_outputs(const struct verify_worker *worker, stru
     enum reject_code code = REJECT_NONE;
     uint32_t first = 0; /* subtask of the first such result */
     int64_t lost = 0;
+    uint64_t looks = 0;
     for (uint32_t i = 0; i < translation->results_count && code == REJECT_NONE; i++) {
         switch (worker->config.look(worker->config.context, request->account,
-                                    translation->results_wire[i])) {
+                                    translation->results_wire[i], &looks)) {
         case OUTPUTS_STORED:
             break;
         case OUTPUTS_MISSING:
@@ -89,6 +98,7 @@ static enum reject_code look_at_outputs(const struct verify_worker *worker, stru
         }
     }
     translation_drop_wire(translation);
+    charge(worker, request, (int64_t)looks * BUDGET_LOOK_STEPS);
     if (code == REJECT_NONE && lost > 0 && translation->can_store_again) {
         *ret_error = (struct codec_error){.value = first, .limit = lost};
         (void)snprintf(ret_error->field, sizeof ret_error->field, "outputs");
@@ -114,11 +124,9 @@ static void handle(struct verify_worker *worker, struct request *request)
         }
         return;
     }
-    if (request->envelope.type == MESSAGE_RESULTS && worker->config.budget != NULL) {
-        const struct budget_asker asker = {request->account, request->session, BUDGET_COMMANDS};
-        budget_charge(worker->config.budget, &asker,
-                      budget_of_command(request->length) - budget_of_results(request->length),
-                      clock_monotonic_ns());
+    if (request->envelope.type == MESSAGE_RESULTS) {
+        charge(worker, request,
+               budget_of_command(request->length) - budget_of_results(request->length));
     }
     struct outgoing *refusal =
         outgoing_refuse(request, code, error.field, error.value, error.limit);

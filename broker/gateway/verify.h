@@ -15,9 +15,10 @@
 
 struct verify_worker;
 
-/* Returns whether the outputs that a result names are stored (broker/blob/outputs.h). */
+/* Returns whether the outputs that a result names are stored, and adds to *looks the look-ups that
+ * the sender is charged for (broker/blob/outputs.h). */
 typedef enum outputs_verdict verify_look(void *context, uint32_t sender,
-                                         const Bourse__V1__Result *result);
+                                         const Bourse__V1__Result *result, uint64_t *looks);
 
 struct verify_config {
     struct queue *inbound;  /* requests from the gateway */

@@ -4,10 +4,12 @@
 
 /* There are no blobs: an agent that did not store its output says so in the output's hash. Of the
  * results that miss an input every second one is right. */
-enum outputs_verdict sim_look(void *context, uint32_t sender, const Bourse__V1__Result *result)
+enum outputs_verdict sim_look(void *context, uint32_t sender, const Bourse__V1__Result *result,
+                              uint64_t *looks)
 {
     (void)context;
     (void)sender;
+    (void)looks;
     if (result->outcome == OUTCOME_INPUT_MISSING) {
         return (result->index + result->attempt) % 2 == 0 ? OUTPUTS_MISSING : OUTPUTS_STORED;
     }

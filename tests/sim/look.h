@@ -4,6 +4,7 @@
 
 #include "broker/blob/outputs.h"
 
-enum outputs_verdict sim_look(void *context, uint32_t sender, const Bourse__V1__Result *result);
+enum outputs_verdict sim_look(void *context, uint32_t sender, const Bourse__V1__Result *result,
+                              uint64_t *looks);
 
 #endif

@@ -85,6 +85,7 @@ static bool serve(uint64_t lease, const struct hash32 *manifest)
 static Bourse__V1__ManifestTask task = BOURSE__V1__MANIFEST_TASK__INIT;
 static Bourse__V1__ManifestSubtask subtasks[2];
 static Bourse__V1__ManifestSubtask *listed[] = {&subtasks[0], &subtasks[1]};
+static uint64_t looks; /* of the last call */
 static Bourse__V1__ManifestInput input = BOURSE__V1__MANIFEST_INPUT__INIT;
 static Bourse__V1__ManifestInput *inputs[] = {&input};
 static char *own[] = {"{out}"};
@@ -190,7 +191,8 @@ static enum outputs_verdict look(const struct claim *claim, uint64_t lease)
     result.index = claim->index;
     result.lease = lease;
     result.outcome = claim->outcome;
-    return outputs_look(outputs, PROVIDER, &result);
+    looks = 0;
+    return outputs_look(outputs, PROVIDER, &result, &looks);
 }
 
 START_TEST(what_is_declared_is_there_with_its_hash_and_size)
@@ -307,8 +309,9 @@ START_TEST(a_lease_is_looked_at_for_its_provider_alone)
     Bourse__V1__Result result = BOURSE__V1__RESULT__INIT;
     result.lease = LEASE;
     result.outcome = OUTCOME_OK;
-    ck_assert_int_eq(outputs_look(outputs, PROVIDER, &result), OUTPUTS_STORED);
-    ck_assert_int_eq(outputs_look(outputs, OTHER, &result), OUTPUTS_MISSING);
+    ck_assert_int_eq(outputs_look(outputs, PROVIDER, &result, &looks), OUTPUTS_STORED);
+    ck_assert_int_eq(outputs_look(outputs, OTHER, &result, &looks), OUTPUTS_MISSING);
+    ck_assert_uint_eq(looks, 0); /* only what is said to be missing is charged for */
 }
 END_TEST
 
@@ -451,6 +454,7 @@ START_TEST(what_a_subtask_was_given_is_looked_for_too)
     ck_assert(outputs_give(outputs, LEASE, 1, &file, 1));
     ck_assert(outputs_give(outputs, LEASE, 1, &given, 1));
     ck_assert_int_eq(miss(1, OUTCOME_INPUT_MISSING), OUTPUTS_STORED);
+    ck_assert_uint_eq(looks, 4); /* the manifest, its input, and the two that were given */
     ck_assert_int_eq(blob_store_checked(store, &given, false), BLOB_LOST);
     ck_assert_int_eq(miss(1, OUTCOME_INPUT_MISSING), OUTPUTS_MISSING);
     ck_assert_int_eq(miss(0, OUTCOME_INPUT_MISSING), OUTPUTS_STORED);

@@ -37,7 +37,7 @@ static const char HELP[] =
     "  bourse-provider earnings [--since 7d] [--json]         show the pay by day, job and "
     "device\n"
     "  bourse-provider completion bash|zsh|fish               print a shell's completion\n"
-    "  bourse-provider version                                print the version\n"
+    "  bourse-provider version\n"
     "\n"
     "`bourse-provider COMMAND --help` says more.\n"
     "Exit status: 0 ok, 1 failed, 2 usage, 3 no agent runs here, 4 refused, 6 broker "

@@ -167,7 +167,8 @@ START_TEST(of_a_folder_that_holds_anything_else_nothing_is_saved)
         {"echo x >\"state/of/$(printf 'a\\033b')\"", "control characters"},
         {"echo x >\"state/of/$(printf 'a\\377b')\"", "not in UTF-8"},
         {"truncate -s 2M state/of/large", "large is larger than what is left of the output limit"},
-        {"truncate -s 600K state/of/a; truncate -s 600K state/of/b", "leaves room for"},
+        {"truncate -s 600K state/of/a; truncate -s 600K state/of/b",
+         "what is left of the output limit"},
     };
     struct fixture fixture = fixture_open(_i);
     static struct jail_reply reply;

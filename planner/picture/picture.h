@@ -71,6 +71,9 @@ struct picture {
     size_t bar_count;
 };
 
+/* Sorts bars as struct picture has them; bars with one group and start by number. */
+void picture_sort_bars(struct picture_bar *bars, size_t count);
+
 /* The functions below return text that the caller frees, or NULL when memory is short. */
 
 struct picture_style {

@@ -2,21 +2,6 @@
 
 #include "base/checked.h"
 
-#include <stdlib.h>
-
-static int by_group_and_start(const void *a, const void *b)
-{
-    const struct picture_bar *left = a;
-    const struct picture_bar *right = b;
-    if (left->group != right->group) {
-        return left->group < right->group ? -1 : 1;
-    }
-    if (left->from != right->from) {
-        return left->from < right->from ? -1 : 1;
-    }
-    return left->number < right->number ? -1 : left->number > right->number;
-}
-
 static int64_t added(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -34,5 +19,5 @@ void picture_list_schedule(const struct list_schedule *schedule, uint32_t first_
                                            .from = added(begin_ns, run->start_ns),
                                            .until = added(begin_ns, run->end_ns)};
     }
-    qsort(ret_bars, schedule->subtasks, sizeof *ret_bars, by_group_and_start);
+    picture_sort_bars(ret_bars, schedule->subtasks);
 }

@@ -27,6 +27,13 @@ static int by_group_and_start(const void *a, const void *b)
     return left->number < right->number ? -1 : left->number > right->number;
 }
 
+void picture_sort_bars(struct picture_bar *bars, size_t count)
+{
+    if (count > 0) {
+        qsort(bars, count, sizeof *bars, by_group_and_start);
+    }
+}
+
 /* A unit that does not fit between two marks of the axis is left out there. */
 static bool is_short_unit(const char *unit)
 {
@@ -85,7 +92,7 @@ struct picture *picture_of_schedule(const struct picture_schedule *schedule)
                                  .until = ticks_of(schedule->finish[i], schedule->makespan)};
         picture->groups[schedule->processor[i]].lanes = 1;
     }
-    qsort(picture->bars, picture->bar_count, sizeof *picture->bars, by_group_and_start);
+    picture_sort_bars(picture->bars, picture->bar_count);
     return picture;
 }
 

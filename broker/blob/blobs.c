@@ -5,6 +5,7 @@
 #include "broker/blob/blob_slices.h"
 #include "broker/blob/handover.h"
 #include "broker/blob/intake.h"
+#include "broker/blob/needed.h"
 #include "broker/blob/turns.h"
 #include "broker/core/messages.h"
 #include "broker/fatal.h"
@@ -250,32 +251,6 @@ static bool owner_of(struct blobs *blobs, const struct asked *asked, bool has_jo
     return *ret_served != NULL;
 }
 
-static size_t collect(const Bourse__V1__Manifest *manifest, struct hash32 *ret_hashes)
-{
-    size_t count = 0;
-    if (manifest->has_image) {
-        ret_hashes[count++] = codec_hash(manifest->image);
-    }
-    for (size_t i = 0; i < manifest->n_shared; i++) {
-        ret_hashes[count++] = codec_hash(manifest->shared[i]->hash);
-    }
-    for (size_t i = 0; i < manifest->n_subtasks; i++) {
-        for (size_t k = 0; k < manifest->subtasks[i]->n_inputs; k++) {
-            ret_hashes[count++] = codec_hash(manifest->subtasks[i]->inputs[k]->hash);
-        }
-    }
-    return count;
-}
-
-static size_t count_hashes(const Bourse__V1__Manifest *manifest)
-{
-    size_t count = manifest->n_shared + (manifest->has_image ? 1 : 0);
-    for (size_t i = 0; i < manifest->n_subtasks; i++) {
-        count += manifest->subtasks[i]->n_inputs;
-    }
-    return count;
-}
-
 /* The bytes of a blob of at most LIMIT_MANIFEST_BYTES; a larger one has none. The caller frees. */
 static enum blob_status read_whole(struct blobs *blobs, const struct hash32 *hash,
                                    uint8_t **ret_bytes, size_t *ret_length)
@@ -349,11 +324,10 @@ static enum blob_status read_manifest(struct blobs *blobs, struct served_job *jo
     if (status == BLOB_OK && bytes != NULL) {
         switch (codec_decode_manifest(bytes, length, &manifest, NULL)) {
         case CODEC_OK:
-            hashes = calloc(count_hashes(manifest) + 1, sizeof *hashes);
+            hashes = needed_hashes(manifest, &count);
             if (hashes == NULL) {
                 fatal("out of memory");
             }
-            count = collect(manifest, hashes);
             set_bounds(blobs, job, manifest);
             codec_manifest_free(&manifest);
             break;

@@ -12,37 +12,40 @@ struct needed {
     size_t listed_count;
 };
 
-static size_t count_all(const Bourse__V1__Manifest *manifest)
+static size_t count_shared(const Bourse__V1__Manifest *manifest)
 {
-    size_t count = manifest->n_shared + (manifest->has_image ? 1 : 0);
-    for (size_t i = 0; i < manifest->n_subtasks; i++) {
-        count += manifest->subtasks[i]->n_inputs;
-    }
-    return count;
+    return manifest->n_shared + (manifest->has_image ? 1 : 0);
 }
 
-static size_t put(struct needed *needed, size_t at, Bourse__V1__ManifestInput *const *inputs,
+static size_t put(struct hash32 *hashes, size_t at, Bourse__V1__ManifestInput *const *inputs,
                   size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        needed->hashes[at++] = codec_hash(inputs[i]->hash);
+        hashes[at++] = codec_hash(inputs[i]->hash);
     }
     return at;
 }
 
-static void put_all(struct needed *needed, const Bourse__V1__Manifest *manifest)
+struct hash32 *needed_hashes(const Bourse__V1__Manifest *manifest, size_t *ret_count)
 {
+    size_t count = count_shared(manifest);
+    for (size_t i = 0; i < manifest->n_subtasks; i++) {
+        count += manifest->subtasks[i]->n_inputs;
+    }
+    struct hash32 *hashes = calloc(count + 1, sizeof *hashes);
+    if (hashes == NULL) {
+        return NULL;
+    }
     size_t at = 0;
     if (manifest->has_image) {
-        needed->hashes[at++] = codec_hash(manifest->image);
+        hashes[at++] = codec_hash(manifest->image);
     }
-    at = put(needed, at, manifest->shared, manifest->n_shared);
-    needed->shared_count = at;
-    needed->listed_count = manifest->n_subtasks;
+    at = put(hashes, at, manifest->shared, manifest->n_shared);
     for (size_t i = 0; i < manifest->n_subtasks; i++) {
-        at = put(needed, at, manifest->subtasks[i]->inputs, manifest->subtasks[i]->n_inputs);
-        needed->ends[i] = at;
+        at = put(hashes, at, manifest->subtasks[i]->inputs, manifest->subtasks[i]->n_inputs);
     }
+    *ret_count = count;
+    return hashes;
 }
 
 struct needed *needed_of(const Bourse__V1__Manifest *manifest)
@@ -51,13 +54,20 @@ struct needed *needed_of(const Bourse__V1__Manifest *manifest)
     if (needed == NULL) {
         return NULL;
     }
-    needed->hashes = calloc(count_all(manifest) + 1, sizeof *needed->hashes);
+    size_t end = count_shared(manifest);
+    size_t count = 0;
+    needed->shared_count = end;
+    needed->listed_count = manifest->n_subtasks;
+    needed->hashes = needed_hashes(manifest, &count);
     needed->ends = calloc(manifest->n_subtasks + 1, sizeof *needed->ends);
     if (needed->hashes == NULL || needed->ends == NULL) {
         needed_destroy(&needed);
         return NULL;
     }
-    put_all(needed, manifest);
+    for (size_t i = 0; i < manifest->n_subtasks; i++) {
+        end += manifest->subtasks[i]->n_inputs;
+        needed->ends[i] = end;
+    }
     return needed;
 }
 

@@ -13,6 +13,11 @@
 
 struct needed;
 
+/* Returns all blobs that a manifest names, in an array of *ret_count hashes that the caller frees:
+ * the image, the inputs of all subtasks, then the own inputs of each subtask. Returns NULL when
+ * memory is short. Borrows nothing. */
+struct hash32 *needed_hashes(const Bourse__V1__Manifest *manifest, size_t *ret_count);
+
 /* Returns the blobs that a manifest names, or NULL when memory is short. Borrows nothing. */
 struct needed *needed_of(const Bourse__V1__Manifest *manifest);
 void needed_destroy(struct needed **self);

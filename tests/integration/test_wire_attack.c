@@ -1,11 +1,13 @@
-/* Attacks on the ports of a real broker, and honest clients served meanwhile: bytes that are no ZMTP, and crowds. What a member
- * may do wrong message by message is in tests/unit/broker/gateway/test_hostile_peers.c, the tables of codes are in test_wire_answers.c.
- *
- * Attackers share the machine with the broker and the honest client, which no real attacker does. So they get the
- * processor time that nobody else wants, and the honest client asks at a steady pace, a quarter of what it reaches alone.
- * What is compared is how much of that pace is served, and the time that 99 of 100 of its requests stay below, from
- * when each was due, with and without the attack in the same run. CI asks for bounds that a loaded machine keeps,
- * BOURSE_LONG=yes for those of promise P24. What the attack costs the broker is printed beside them. */
+/* Attacks on the ports of a real broker, and honest clients served meanwhile: bytes that are no
+ * ZMTP, and crowds. What a member may do wrong message by message is in
+ * tests/unit/broker/gateway/test_hostile_peers.c, the tables of codes are in
+ * test_wire_answers.c. Attackers share the machine with the broker and the honest client, which
+ * no real attacker does. So they get the processor time that nobody else wants, and the honest
+ * client asks at a steady pace, a quarter of what it reaches alone. What is compared is how much
+ * of that pace is served, and the time that 99 of 100 of its requests stay below, from when each
+ * was due, with and without the attack in the same run. CI asks for bounds that a loaded machine
+ * keeps, BOURSE_LONG=yes for those of promise P24. What the attack costs the broker is printed
+ * beside them. */
 #include "tests/support/arena.h"
 #include "tests/support/honest.h"
 

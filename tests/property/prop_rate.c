@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/random.h"
 #include "base/rate.h"
+#include "tests/support/property_seed.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -13,14 +14,6 @@
 #include <stdlib.h>
 
 enum { ROUNDS = 50000 };
-
-static uint64_t seed(void)
-{
-    const char *given = getenv("BOURSE_SEED");
-    uint64_t value = given != NULL ? strtoull(given, NULL, 10) : 20261127;
-    printf("seed %" PRIu64 " (BOURSE_SEED)\n", value);
-    return value;
-}
 
 /* Draws numbers of every length, every third one at or beside a multiple of 10^15. */
 static int64_t any_number(struct random *random)
@@ -46,7 +39,7 @@ static void both_agree(int64_t value, int64_t operations)
 
 START_TEST(exchange_and_audit_give_a_value_the_same_price)
 {
-    struct random random = random_seeded(seed());
+    struct random random = random_seeded(property_seed(20261127));
     unsigned beyond = 0;
     for (int i = 0; i < ROUNDS; i++) {
         const int64_t value = any_number(&random);

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/random.h"
 #include "planner/templates/template_list.h"
+#include "tests/support/property_seed.h"
 #include "tests/support/suite.h"
 #include "tests/support/template_steps.h"
 
@@ -13,14 +14,6 @@
 #include <string.h>
 
 enum { ROUNDS = 500 };
-
-static uint64_t seed(void)
-{
-    const char *given = getenv("BOURSE_SEED");
-    uint64_t value = given != NULL ? strtoull(given, NULL, 10) : 20261122;
-    printf("seed %" PRIu64 " (BOURSE_SEED)\n", value);
-    return value;
-}
 
 static const struct template *template_of_round(int round)
 {
@@ -145,7 +138,7 @@ static void check_divided(const struct template *template, const int64_t *values
 
 START_TEST(any_values_give_steps_or_a_refusal)
 {
-    struct random random = random_seeded(seed());
+    struct random random = random_seeded(property_seed(20261122));
     unsigned made = 0;
     for (int round = 0; round < ROUNDS; round++) {
         const struct template *template = template_of_round(round);
@@ -196,7 +189,7 @@ static bool is_size(const struct template_parameter *parameter)
 
 START_TEST(more_of_anything_needs_no_less)
 {
-    struct random random = random_seeded(seed() + 1);
+    struct random random = random_seeded(property_seed(20261122) + 1);
     unsigned compared = 0;
     for (int round = 0; round < ROUNDS; round++) {
         const struct template *template = template_of_round(round);

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/random.h"
 #include "formats/units.h"
+#include "tests/support/property_seed.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -12,14 +13,6 @@
 #include <string.h>
 
 enum { ROUNDS = 20000 };
-
-static uint64_t seed(void)
-{
-    const char *given = getenv("BOURSE_SEED");
-    uint64_t value = given != NULL ? strtoull(given, NULL, 10) : 20261120;
-    printf("seed %" PRIu64 " (BOURSE_SEED)\n", value);
-    return value;
-}
 
 /* All sizes alike: small numbers, large ones, and round ones. */
 static int64_t any_number(struct random *random)
@@ -34,7 +27,7 @@ static int64_t any_number(struct random *random)
 
 START_TEST(numbers_read_back_as_they_were_written)
 {
-    struct random random = random_seeded(seed());
+    struct random random = random_seeded(property_seed(20261120));
     for (int i = 0; i < ROUNDS; i++) {
         int64_t number = any_number(&random);
         int64_t again = -1;
@@ -75,7 +68,7 @@ START_TEST(fractions_are_exact_or_refused)
                  {"KiB", 1024, true},
                  {"GiB", UINT64_C(1) << 30, true},
                  {"MB", 1000000, true}};
-    struct random random = random_seeded(seed() + 1);
+    struct random random = random_seeded(property_seed(20261120) + 1);
     unsigned exact = 0;
     for (int i = 0; i < ROUNDS; i++) {
         size_t unit = random_below(&random, sizeof units / sizeof units[0]);

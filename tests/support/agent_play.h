@@ -448,4 +448,13 @@ static inline int sent_outcome(struct play *play, uint32_t index)
     return outcome;
 }
 
+static inline void renew(struct play *play, uint64_t lease, int64_t term_ms)
+{
+    static const struct id128 none;
+    Bourse__V1__LeaseRenew message = BOURSE__V1__LEASE_RENEW__INIT;
+    message.lease = lease;
+    message.term_ms = term_ms;
+    say(play, MESSAGE_LEASE_RENEW, &none, &message.base);
+}
+
 #endif

@@ -373,7 +373,6 @@ END_TEST
 
 START_TEST(a_renewal_runs_from_its_receipt)
 {
-    static const struct id128 none;
     CLEANUP(play_end) struct play play;
     play_start(&play);
     settle(&play);
@@ -381,10 +380,7 @@ START_TEST(a_renewal_runs_from_its_receipt)
     dispatch(&play, 1, 0, 0);
     (void)actions(&play);
     pass_ms(&play, 1000);
-    Bourse__V1__LeaseRenew renew = BOURSE__V1__LEASE_RENEW__INIT;
-    renew.lease = 1;
-    renew.term_ms = 2000;
-    say(&play, MESSAGE_LEASE_RENEW, &none, &renew.base);
+    renew(&play, 1, 2000);
     pass_ms(&play, 1500);
     ck_assert_str_eq(actions(&play), "");
     pass_ms(&play, 500);

@@ -4,17 +4,13 @@
 
 START_TEST(a_renewal_that_is_shorter_leaves_the_term)
 {
-    static const struct id128 none;
     CLEANUP(play_end) struct play play;
     play_start(&play);
     settle(&play);
     grant(&play, 1, 1, 2000);
     dispatch(&play, 1, 0, 0);
     (void)actions(&play);
-    Bourse__V1__LeaseRenew renew = BOURSE__V1__LEASE_RENEW__INIT;
-    renew.lease = 1;
-    renew.term_ms = 500;
-    say(&play, MESSAGE_LEASE_RENEW, &none, &renew.base);
+    renew(&play, 1, 500);
     pass_ms(&play, 1500);
     ck_assert_str_eq(actions(&play), "");
     pass_ms(&play, 500);

@@ -7,7 +7,8 @@
 enum {
     LIMIT_MESSAGE_BYTES = 1 << 20,      /* one message on the control port */
     LIMIT_BLOB_MESSAGE_BYTES = 5 << 20, /* one message on the blob port */
-    LIMIT_BLOB_CHUNK_BYTES = 4 << 20,   /* data in one BlobPut or BlobData */
+    LIMIT_BLOB_CHUNK_BYTES = 4 << 20,   /* data in one BlobPut; what one BlobGet asks for */
+    LIMIT_BLOB_ANSWER_BYTES = 1 << 20,  /* data that the broker sends in one BlobData */
     LIMIT_MANIFEST_BYTES = 64 << 20,
     LIMIT_NAME_BYTES = 128,       /* names of jobs, accounts, labels */
     LIMIT_TEXT_BYTES = 512,       /* notes, reasons, details */

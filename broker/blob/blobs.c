@@ -864,10 +864,18 @@ static bool send_ticket(struct blobs *blobs, const struct asked *asked,
     return true;
 }
 
-/* Returns true when so much waits to leave for the sender that others would wait behind it. */
-static bool stays_behind(const struct blobs *blobs, struct asked *asked, size_t waiting)
+/* Whoever costs most leaves the others time: they need several requests, one after the other. */
+static void leave_time(struct blobs *blobs, uint32_t account, int64_t now_ns, int64_t took_ns)
 {
-    const int64_t now_ns = clock_monotonic_ns();
+    const int64_t most_ns = BLOBS_DEAR_MOST_MS * NS_PER_MS;
+    turns_leave_time(&blobs->turns, account, now_ns - BLOBS_NEAR_MS * NS_PER_MS,
+                     now_ns + (took_ns < most_ns ? took_ns : most_ns));
+}
+
+/* Returns true when so much waits to leave for the sender that others would wait behind it. */
+static bool stays_behind(const struct blobs *blobs, struct asked *asked, size_t waiting,
+                         int64_t now_ns)
+{
     if (waiting <= BLOBS_SEND_SHARED_BYTES || !others_ask(blobs, asked->account->number, now_ns)) {
         return false;
     }
@@ -881,7 +889,7 @@ static bool get(struct blobs *blobs, struct asked *asked, const Bourse__V1__Blob
     uint32_t owner;
     struct served_job *served;
     struct hash32 hash = codec_hash(body->hash);
-    size_t wanted = body->length < LIMIT_BLOB_CHUNK_BYTES ? body->length : LIMIT_BLOB_CHUNK_BYTES;
+    size_t wanted = body->length < LIMIT_BLOB_ANSWER_BYTES ? body->length : LIMIT_BLOB_ANSWER_BYTES;
     size_t waiting = router_waiting_key(blobs->config.router, &asked->message.client);
     if (waiting > 0 && waiting + wanted > BLOBS_SEND_KEY_BYTES - LIMIT_BLOB_CHUNK_BYTES) {
         /* Before anything is looked up for it. What is left of the room is for refusals. */
@@ -889,8 +897,9 @@ static bool get(struct blobs *blobs, struct asked *asked, const Bourse__V1__Blob
                BLOBS_SEND_KEY_BYTES - LIMIT_BLOB_CHUNK_BYTES);
         return true;
     }
-    if (stays_behind(blobs, asked, waiting + wanted)) {
-        turns_put_off(&blobs->turns, asked->account->number, clock_monotonic_ns() + NS_PER_MS);
+    const int64_t now_ns = clock_monotonic_ns();
+    if (stays_behind(blobs, asked, waiting + wanted, now_ns)) {
+        turns_put_off(&blobs->turns, asked->account->number, now_ns + NS_PER_MS);
         return false;
     }
     blobs->steps += 3 * BLOBS_LOOK_STEPS;
@@ -911,8 +920,8 @@ static bool get(struct blobs *blobs, struct asked *asked, const Bourse__V1__Blob
         return true;
     }
     struct allowance *reads = allowances_of(&blobs->reads, asked->account->number);
-    if (reads != NULL && !allowance_take_many(reads, BLOBS_READ_KIB, (uint32_t)(wanted >> 10) + 1,
-                                              clock_monotonic_ns())) {
+    const uint32_t wanted_kib = (uint32_t)(wanted >> 10) + 1;
+    if (reads != NULL && !allowance_take_many(reads, BLOBS_READ_KIB, wanted_kib, now_ns)) {
         refuse(blobs, asked, REJECT_BUSY, "bytes_per_second", (int64_t)wanted,
                (int64_t)BLOBS_READ_KIB << 10);
         return true;
@@ -923,6 +932,9 @@ static bool get(struct blobs *blobs, struct asked *asked, const Bourse__V1__Blob
     uint64_t size = 0;
     enum blob_status status = send_data(blobs, asked, &hash, body->offset, wanted, &size);
     blobs->steps += (size < wanted ? size : wanted) / BLOBS_BYTES_PER_STEP;
+    if (wanted > BLOB_SLICE_BYTES) { /* The thread that seals has to be free in between. */
+        leave_time(blobs, asked->account->number, now_ns, (int64_t)wanted * BLOBS_READ_SHARED_NS);
+    }
     if (status == BLOB_WRONG_OFFSET) {
         refuse(blobs, asked, REJECT_BLOB_OFFSET, "offset", 0, (int64_t)size);
     } else if (status == BLOB_UNCHECKED && check_file(blobs, &hash)) {
@@ -1268,19 +1280,6 @@ static void receive_all(struct blobs *blobs)
     }
 }
 
-/* A request of the others waits for what is under way, and most need several, one after the other:
- * after a long batch of whoever costs most there is time for them. */
-static void leave_time(struct blobs *blobs, uint32_t account, int64_t since_ns)
-{
-    const int64_t now_ns = clock_monotonic_ns();
-    const int64_t took_ns = now_ns - since_ns;
-    const int64_t most_ns = BLOBS_DEAR_MOST_MS * NS_PER_MS;
-    if (took_ns >= BLOBS_DEAR_MS * NS_PER_MS && turns_has_cost_most(&blobs->turns, account) &&
-        turns_are_contended(&blobs->turns, account, now_ns - BLOBS_NEAR_MS * NS_PER_MS)) {
-        turns_put_off(&blobs->turns, account, now_ns + (took_ns < most_ns ? took_ns : most_ns));
-    }
-}
-
 /* Answers those whose turn it is, and makes durable what they stored. */
 static void answer_batch(struct blobs *blobs)
 {
@@ -1315,8 +1314,9 @@ static void answer_batch(struct blobs *blobs)
         }
     }
     end_batch(blobs);
-    if (most_steps > 0) {
-        leave_time(blobs, dearest, since_ns);
+    const int64_t took_ns = clock_monotonic_ns() - since_ns;
+    if (most_steps > 0 && took_ns >= BLOBS_DEAR_MS * NS_PER_MS) {
+        leave_time(blobs, dearest, since_ns + took_ns, took_ns);
     }
 }
 

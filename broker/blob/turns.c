@@ -173,6 +173,13 @@ void turns_put_off(struct turns *turns, uint32_t account, int64_t until_ns)
     }
 }
 
+void turns_leave_time(struct turns *turns, uint32_t account, int64_t since_ns, int64_t until_ns)
+{
+    if (turns_has_cost_most(turns, account) && turns_are_contended(turns, account, since_ns)) {
+        turns_put_off(turns, account, until_ns);
+    }
+}
+
 size_t turns_bytes(const struct turns *turns, uint32_t account)
 {
     size_t bytes = 0;

@@ -64,6 +64,9 @@ void turns_charge(struct turns *turns, uint32_t account, uint64_t steps, int64_t
 bool turns_has_cost_most(const struct turns *turns, uint32_t account);
 /* No message of the account is the next before `until_ns`. */
 void turns_put_off(struct turns *turns, uint32_t account, int64_t until_ns);
+/* Puts the account off until `until_ns`, if the account has lately cost most and another one has
+ * asked since `since_ns`. So the others have the broker's threads for themselves for a while. */
+void turns_leave_time(struct turns *turns, uint32_t account, int64_t since_ns, int64_t until_ns);
 /* Returns the bytes of the account's waiting messages. */
 size_t turns_bytes(const struct turns *turns, uint32_t account);
 /* Returns true when another account has asked for something since `since_ns`, or waits. */

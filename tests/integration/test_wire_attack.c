@@ -117,10 +117,12 @@ END_TEST
 
 /* ---------------------------------------------------------------- attackers */
 
-static size_t write_get(const struct hash32 *hash, uint8_t *ret_bytes, size_t capacity)
+static size_t write_get(const struct hash32 *hash, uint64_t offset, uint8_t *ret_bytes,
+                        size_t capacity)
 {
     Bourse__V1__BlobGet get = BOURSE__V1__BLOB_GET__INIT;
     get.hash = arena_bytes(hash->bytes, 32);
+    get.offset = offset;
     get.length = LIMIT_BLOB_CHUNK_BYTES;
     size_t length;
     uint8_t *body = codec_encode(&get.base, &length);
@@ -163,7 +165,7 @@ static void flood_of_blob_requests(const struct attack_context *context)
     attack_begun(context);
     for (;;) {
         for (int i = 0; i < 20; i++) {
-            size_t length = write_get(&unknown, bytes, sizeof bytes);
+            size_t length = write_get(&unknown, 0, bytes, sizeof bytes);
             (void)link_send(link, bytes, length);
         }
         attack_read(link);
@@ -205,7 +207,7 @@ static void readers_of_nothing(const struct attack_context *context)
     attack_begun(context);
     for (;;) {
         for (size_t i = 0; i < SOCKETS; i++) {
-            size_t length = write_get(&context->large, bytes, sizeof bytes);
+            size_t length = write_get(&context->large, 0, bytes, sizeof bytes);
             (void)zmq_send(sockets[i], bytes, length, ZMQ_DONTWAIT);
         }
         attack_pace();
@@ -227,7 +229,7 @@ static void askers_that_hang_up(const struct attack_context *context)
         }
         for (size_t k = 0; k < REQUESTS; k++) {
             for (size_t i = 0; i < SOCKETS; i++) {
-                size_t length = write_get(&context->large, bytes, sizeof bytes);
+                size_t length = write_get(&context->large, 0, bytes, sizeof bytes);
                 (void)zmq_send(sockets[i], bytes, length, ZMQ_DONTWAIT);
             }
             attack_pace();
@@ -450,6 +452,43 @@ static struct honest_ratios measure_once(void *context)
                          measuring->context, measuring->arena, measuring->interval_ns);
 }
 
+/* Sealing 4 MiB at once takes longer than what others wait for, so an answer has less. */
+START_TEST(a_large_blob_comes_in_several_answers)
+{
+    struct arena arena;
+    arena_open(&arena, listen_yaml);
+    const struct hash32 large = store_large(&arena);
+    struct link *link = arena_connect(zmq_ctx_new(), arena.broker.market.blobs, &arena,
+                                      arena.enemy_key, LIMIT_BLOB_MESSAGE_BYTES);
+    uint64_t offset = 0;
+    for (; offset < LIMIT_BLOB_CHUNK_BYTES; offset += LIMIT_BLOB_ANSWER_BYTES) {
+        uint8_t bytes[256];
+        const uint8_t *message;
+        size_t length = write_get(&large, offset, bytes, sizeof bytes);
+        struct envelope envelope;
+        while (!link_send(link, bytes, length)) { /* until the connection stands */
+            attack_pace();
+        }
+        ck_assert_int_eq(link_receive(link, ARENA_WAIT_MS, &message, &length), 1);
+        ck_assert_int_eq(envelope_read(message, length, LIMIT_BLOB_MESSAGE_BYTES, &envelope),
+                         ENVELOPE_OK);
+        ck_assert_int_eq(envelope.type, MESSAGE_BLOB_DATA);
+        ProtobufCMessage *body;
+        struct codec_error error;
+        ck_assert_int_eq(
+            codec_decode(MESSAGE_BLOB_DATA, envelope.body, envelope.body_length, &body, &error),
+            CODEC_OK);
+        const Bourse__V1__BlobData *data = (const void *)body;
+        ck_assert_uint_eq(data->offset, offset);
+        ck_assert_uint_eq(data->total, LIMIT_BLOB_CHUNK_BYTES);
+        ck_assert_uint_eq(data->data.len, LIMIT_BLOB_ANSWER_BYTES);
+        codec_free(&body);
+    }
+    link_close(&link);
+    arena_close(&arena);
+}
+END_TEST
+
 START_TEST(honest_clients_are_served_under_attack)
 {
     enum {
@@ -558,6 +597,7 @@ int main(void)
         return EXIT_FAILURE;
     }
     tcase_add_test(noise, bytes_that_are_no_curve_end_their_connection_only);
+    tcase_add_test(noise, a_large_blob_comes_in_several_answers);
     tcase_add_loop_test(tests, honest_clients_are_served_under_attack, 0,
                         (int)(sizeof attacks / sizeof attacks[0]));
     suite_add_tcase(suite, noise);

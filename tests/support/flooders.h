@@ -59,7 +59,9 @@ struct flood_victim {
 };
 /* The same arena's owner, who commands: honest_window. */
 struct flood_victim flood_commands(struct arena *arena);
-/* Sets the interval of work that was never seen before. */
+/* Sets the interval of work that was never seen before: an eighth of the pace alone. Such work keeps
+ * several threads busy, the victim's own among them. At a quarter of the pace two processors that
+ * serve the flooders, too, would be full, and the measure would be of that queue. */
 void flood_pace_alone(struct flood_victim *victim);
 
 /* Floods in the way that CI asks for, or with BOURSE_LONG=yes in all four, with each flood, or with
@@ -67,5 +69,8 @@ void flood_pace_alone(struct flood_victim *victim);
  * than honest_bounds. All floods are of one port. */
 void floods_run(struct floods *floods, const struct flood_victim *victim,
                 const struct identity *key);
+/* Does the same with the floods from `first` on, at most `count`. */
+void floods_run_some(struct floods *floods, size_t first, size_t count,
+                     const struct flood_victim *victim, const struct identity *key);
 
 #endif

@@ -194,9 +194,29 @@ START_TEST(what_was_charged_lately_is_forgotten)
 }
 END_TEST
 
+START_TEST(who_costs_most_leaves_time_while_others_ask)
+{
+    put(0, FLOODER);
+    turns_charge(&turns, FLOODER, 1000, 0);
+    turns_leave_time(&turns, FLOODER, -1, 100);
+    ck_assert_ptr_nonnull(turns_first(&turns, 0)); /* nobody else has asked */
+    put(1, HONEST);
+    turns_charge(&turns, HONEST, 500, 0);
+    turns_leave_time(&turns, FLOODER, -1, 100);
+    ck_assert_ptr_nonnull(turns_first(&turns, 0)); /* no more than twice as much */
+    turns_charge(&turns, FLOODER, 1000, 0);
+    turns_leave_time(&turns, FLOODER, -1, 100);
+    turns_leave_time(&turns, HONEST, -1, 100);
+    ck_assert_uint_eq(turns_first(&turns, 0)->account, HONEST);
+    turns_take(&turns, turns_first(&turns, 0));
+    ck_assert_ptr_null(turns_first(&turns, 99));
+    ck_assert_ptr_nonnull(turns_first(&turns, 100));
+}
+END_TEST
+
 SUITE("turns", set_up, NULL, TEST(each_account_keeps_its_order), TEST(who_has_cost_least_is_next),
       TEST(two_that_ask_all_along_have_the_same_share), TEST(who_did_not_ask_has_saved_nothing),
       TEST(a_short_queue_does_not_hide_what_was_charged), TEST(who_is_put_off_lets_others_pass),
-      TEST(no_account_takes_the_room_of_others),
+      TEST(who_costs_most_leaves_time_while_others_ask), TEST(no_account_takes_the_room_of_others),
       TEST(accounts_beyond_the_cap_take_the_places_of_those_that_wait_for_nothing),
       TEST(others_ask_when_they_wait_or_did_so_lately), TEST(what_was_charged_lately_is_forgotten))

@@ -16,6 +16,7 @@
 #include "exchange/table.h"
 #include "ledger/accounts.h"
 #include "matching/book.h"
+#include "matching/book_walk.h"
 
 enum record_type { /* Snapshots hold these numbers, which never change. */
                    RECORD_MARKET = 1,

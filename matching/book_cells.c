@@ -1,5 +1,7 @@
 /* Cells and classes are interned here, and this file records which of them meet. Equal devices
  * share a cell, equal requirements a class. */
+#include "matching/book_cells.h"
+
 #include "matching/book_internal.h"
 
 #include <assert.h>
@@ -8,7 +10,7 @@
 
 /* ---------------------------------------------------------------- shelves */
 
-bool shelves_init(struct shelves *shelves, uint32_t count, uint32_t others)
+bool book_shelves_init(struct shelves *shelves, uint32_t count, uint32_t others)
 {
     size_t groups = bit_words(count);
     shelves->other_groups = bit_words(others);
@@ -36,7 +38,7 @@ bool shelves_init(struct shelves *shelves, uint32_t count, uint32_t others)
            shelves->heads != NULL;
 }
 
-void shelves_fini(struct shelves *shelves)
+void book_shelves_fini(struct shelves *shelves)
 {
     for (uint32_t i = 0; i < shelves->bound; i++) {
         free(shelves->items[i].meets);

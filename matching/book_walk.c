@@ -1,5 +1,6 @@
-/* The walk visits all asks that a requirement accepts, best first. A heap of their next asks merges
- * the cells' ladders (Knuth 5.4.1). */
+/* A heap of the next asks merges the cells' ladders (Knuth 5.4.1). */
+#include "matching/book_walk.h"
+
 #include "matching/book_internal.h"
 
 struct walk {

@@ -522,8 +522,6 @@ void exchange_expect_orders(const struct exchange *exchange, uint32_t account,
 
 /* Returns the log time at which a TICK has something to do, or INT64_MAX. */
 int64_t exchange_next_deadline_ns(const struct exchange *exchange);
-/* Returns the number of deadlines kept, stale ones included, for metrics and tests. */
-size_t exchange_timer_count(const struct exchange *exchange);
 /* Counts of work since this object was made, for metrics and tests; no hash holds them. */
 struct exchange_totals {
     uint64_t dispatches; /* subtasks given to a lane */
@@ -570,7 +568,7 @@ uint32_t exchange_account_count(const struct exchange *exchange);
 bool exchange_account(const struct exchange *exchange, uint32_t number,
                       struct exchange_account_row *ret_row);
 
-/* Record of an account's conduct (exchange/standing.c); zeros where there is none. */
+/* Record of an account's conduct (exchange/account/standing.c); zeros where there is none. */
 struct exchange_standing {
     char owner[EXCHANGE_NAME_SIZE]; /* "": the account is its own owner */
     uint32_t refuted;               /* refuted results of the account, less the faded ones */

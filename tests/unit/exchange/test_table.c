@@ -1,4 +1,4 @@
-#include "exchange/table.h"
+#include "exchange/state/table.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* The tests ask what was paid lately: bars, the usual price, and that the oldest fills go. */
-#include "exchange/view/tape.h"
+#include "exchange/state/tape.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

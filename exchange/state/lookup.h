@@ -1,0 +1,13 @@
+/* The functions find a record by its number. */
+#ifndef BOURSE_EXCHANGE_STATE_LOOKUP_H
+#define BOURSE_EXCHANGE_STATE_LOOKUP_H
+
+#include "exchange/state/records.h"
+
+struct provider *lookup_provider(struct exchange *exchange, uint32_t number);
+struct member *lookup_member(const struct exchange *exchange, uint32_t number);
+/* Returns the sender of the present command, or NULL. */
+struct member *lookup_sender(const struct exchange *exchange);
+struct lease *lookup_lease(const struct exchange *exchange, uint64_t id);
+
+#endif

@@ -4,10 +4,18 @@
 
 #include "exchange/state/records.h"
 
-struct provider *lookup_provider(struct exchange *exchange, uint32_t number);
-struct member *lookup_member(const struct exchange *exchange, uint32_t number);
+static inline struct member *lookup_member(const struct exchange *exchange, uint32_t number)
+{
+    return number < exchange->member_count ? exchange->members[number] : NULL;
+}
+
 /* Returns the sender of the present command, or NULL. */
-struct member *lookup_sender(const struct exchange *exchange);
+static inline struct member *lookup_sender(const struct exchange *exchange)
+{
+    return lookup_member(exchange, exchange->command->account);
+}
+
+struct provider *lookup_provider(struct exchange *exchange, uint32_t number);
 struct lease *lookup_lease(const struct exchange *exchange, uint64_t id);
 
 #endif

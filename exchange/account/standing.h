@@ -4,13 +4,14 @@
 
 #include "exchange/state/records.h"
 
-/* Returns NULL when memory is short. */
+/* Returns the standing of the account, perhaps a new one. NULL: memory is short. */
 struct standing *standing_of(struct exchange *exchange, uint32_t account);
+/* Returns true when the operator grouped both accounts under one owner, or they are the same. */
 bool standing_have_one_owner(const struct exchange *exchange, uint32_t a, uint32_t b);
 /* Returns the group of that name; a new group takes the number of the command that makes it. */
 uint64_t standing_group_named(const struct exchange *exchange, const char *name);
-/* Returns false when the command may not group these accounts; it is refused then, and nothing has
- * changed. */
+/* Returns false when the command may not group these accounts; the command is then refused, and
+ * nothing has changed. */
 bool standing_may_group(struct exchange *exchange, const struct exchange_owner *given);
 /* Returns the time until which the account's asks are closed; 0: never closed. */
 int64_t account_withdrawn_until_ns(const struct exchange *exchange, uint32_t account);

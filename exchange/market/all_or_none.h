@@ -4,6 +4,7 @@
 
 #include "exchange/state/records.h"
 
+/* Tells book_match to pass over a bid for the ask of a `struct pair_context`. */
 bool all_or_none_skip_bid(void *context, uint32_t handle);
 /* Fills all that the job's bids want, or returns false. A waiting job could not be filled when
  * slots last came. */

@@ -18,6 +18,7 @@ enum {
 bool ask_match(const struct exchange *exchange, const struct book_order *order, book_skip *skip,
                void *context, struct book_match *ret_match);
 void ask_cancel(struct exchange *exchange, struct ask *ask, uint8_t reason);
+/* Cancels all asks of the provider. */
 void asks_cancel_all(struct exchange *exchange, struct provider *provider, uint8_t reason);
 /* Returns the ask as the book knows it: its free slots, at its price and sequence. */
 struct book_order ask_order(const struct exchange *exchange, const struct ask *ask);

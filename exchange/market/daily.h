@@ -6,8 +6,11 @@
 
 #include "exchange/state/records.h"
 
+/* Returns the provider of an account that has one. */
 struct provider *daily_provider(const struct exchange *exchange, uint32_t number);
+/* Returns the provider's record of the device's days; NULL: none. */
 struct day_use *daily_find(const struct provider *provider, const struct id128 *device);
+/* Returns the device of the record; NULL: it is gone. */
 struct device *daily_device(const struct exchange *exchange, const struct provider *provider,
                             const struct day_use *use);
 /* Drops the oldest record whose day is over and whose device is gone. Returns false when there is

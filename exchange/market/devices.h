@@ -4,7 +4,7 @@
 
 #include "exchange/state/records.h"
 
-/* Counts none outside the ask's hours, and no more than the day has left. */
+/* Returns the free slots: none outside the ask's hours, and no more than the day has left. */
 uint32_t device_free_slots(const struct exchange *exchange, const struct ask *ask);
 /* Counts the free slots of the device's ask again, and queues the ask when they grew. */
 void device_slots_changed(struct exchange *exchange, struct device *device);

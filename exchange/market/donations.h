@@ -4,6 +4,7 @@
 
 #include "exchange/state/records.h"
 
+/* Returns the present day, in days since 1970 (UTC, log time). */
 int64_t donation_day(const struct exchange *exchange);
 /* Returns the member's donated use as faded now. */
 int64_t donation_used_ns(const struct exchange *exchange, const struct member *member);

@@ -4,6 +4,7 @@
 
 #include "exchange/state/records.h"
 
+/* An ask and a part that may trade, for the functions that pass over orders. */
 struct pair_context {
     struct exchange *exchange;
     struct part *part;
@@ -14,9 +15,10 @@ struct pair_context {
     bool is_short; /* A term of some ask costs more than the budget has left. */
 };
 
-/* A job may wait for a better price before anything was charged or is held for a charge; a job
- * without a budget waits for donated slots. Afterwards, with nothing running and no lease left, the
- * job would wait forever for slots that its budget no longer covers. */
+/* Returns true when the job can never have a lane again. A job may wait for a better price before
+ * anything was charged or is held for a charge; a job without a budget waits for donated slots.
+ * Afterwards, with nothing running and no lease left, the job would wait forever for slots that its
+ * budget no longer covers. */
 bool part_is_used_up(const struct job *job);
 /* Returns true when the ask suits the part: not avoided, terms accepted, and work to do; nobody
  * leases to check its own results. */

@@ -5,7 +5,7 @@
 #include "base/cursor.h"
 #include "exchange/state/records.h"
 
-/* `tracked` is the first member of its entity. */
+/* Writes the record. `tracked` is the first member of its entity. */
 void snapshot_put_entity(struct writer *out, const struct exchange *exchange,
                          const struct tracked *tracked);
 

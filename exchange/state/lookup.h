@@ -4,6 +4,7 @@
 
 #include "exchange/state/records.h"
 
+/* Returns the member, or NULL. */
 static inline struct member *lookup_member(const struct exchange *exchange, uint32_t number)
 {
     return number < exchange->member_count ? exchange->members[number] : NULL;
@@ -15,6 +16,7 @@ static inline struct member *lookup_sender(const struct exchange *exchange)
     return lookup_member(exchange, exchange->command->account);
 }
 
+/* The two functions return NULL when there is none. */
 struct provider *lookup_provider(struct exchange *exchange, uint32_t number);
 struct lease *lookup_lease(const struct exchange *exchange, uint64_t id);
 

@@ -8,6 +8,7 @@
  * them. */
 void terms_attributes(const struct exchange_terms *terms, struct attribute *ret_attributes);
 bool terms_is_attribute(const struct attribute *attribute);
+/* Returns the terms that the attributes of the cell say. */
 struct exchange_terms terms_read(const struct exchange *exchange, uint32_t cell);
 
 #endif

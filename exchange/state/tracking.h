@@ -6,7 +6,9 @@
 
 /* Makes a new entity a record. */
 void tracking_add(struct exchange *exchange, struct tracked *tracked, enum record_type type);
+/* Marks the record as changed since the last hash. */
 void tracking_touch(struct exchange *exchange, struct tracked *tracked);
+/* Adds the hash of one record to the sum, or takes it off. */
 void tracking_total_change(uint64_t total[4], const struct hash32 *hash, bool add);
 void tracking_remove(struct exchange *exchange, struct tracked *tracked); /* before it is freed */
 

@@ -5,8 +5,10 @@
 #include "exchange/state/records.h"
 #include "exchange/view/search.h"
 
-/* The price of one more slot does not matter to a bid that is filled all at once. */
+/* Fills in what a bid costs that is filled all at once. The price of one more slot does not matter
+ * to a bid that is filled all at once. */
 void explain_whole(const struct search *search, struct exchange_explanation *why);
+/* Fills in what a bid costs that is filled lane by lane. */
 void explain_lanes(const struct search *search, struct exchange_explanation *why);
 
 #endif

@@ -38,14 +38,17 @@ struct seeking { /* The state of one call. */
     struct turned turned[EXCHANGE_CHANGES_MOST];
 };
 
+/* Copies the nodes in use alone. */
 void smallest_change_copy(const struct requirement *from, struct requirement *ret_copy);
 /* Returns the changed limit per slot-hour; without a cap, term, slots and budget decide it, too. */
 int64_t smallest_change_limit(const struct search *search, const struct candidate *candidate);
 /* Returns true when the market accepts the cost of the changed order. */
 bool smallest_change_within_notional(const struct search *search,
                                      const struct candidate *candidate);
+/* Adds a change to the answer. */
 void smallest_change_add(struct exchange_smallest_change *smallest_change,
                          const struct exchange_bid_change *change);
+/* Adds the change of a figure to the answer, if the figure changes. */
 void smallest_change_add_figure(struct exchange_smallest_change *smallest_change,
                                 enum exchange_bid_change_kind kind, int64_t from, int64_t to);
 

@@ -6,14 +6,17 @@
 
 bool check_queue_create(struct exchange *exchange, struct job *job); /* false: memory is short */
 void check_queue_destroy(struct job *job);
-/* A new check goes last; a repeated one goes near the front. */
+/* Queues the check of the held result. A new check goes last; a repeated one goes near the
+ * front. */
 void check_enqueue(struct exchange *exchange, const struct job *job, struct held *held);
 void check_dequeue(struct held *held);
+/* Queues the check again, if it has something to judge. */
 void check_requeue(struct exchange *exchange, struct job *job, uint32_t index);
 void check_unqueue(const struct job *job, uint32_t index); /* it runs after all, or is no check */
 /* Returns true when the referee may begin the check; subtask_may_run_on calls this. */
 bool check_is_for(const struct exchange *exchange, const struct job *job, uint32_t index,
                   uint32_t referee);
+/* Returns true when the provider may judge the checks of this queue. */
 bool check_may_take(const struct exchange *exchange, const struct part *part,
                     const struct check_queue *queue, uint32_t provider);
 uint32_t check_queue_next(struct exchange *exchange,

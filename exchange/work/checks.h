@@ -11,7 +11,7 @@ void check_begin(struct exchange *exchange, struct job *job, uint32_t index);
  * provider goes first if there is one, unless the maker is beyond doubt. */
 void check_redo(struct exchange *exchange, struct job *job, uint32_t index, uint8_t status,
                 const struct decision *decision);
-/* Accepting the result overrules its accuser. */
+/* Accepts the held result, which overrules its accuser. */
 void check_accept(struct exchange *exchange, struct job *job, uint32_t index,
                   const struct decision *decision);
 /* Applies the settled result of a check. Returns false when it was no verdict and no missing input;
@@ -20,8 +20,9 @@ bool check_decide(struct exchange *exchange, struct lease *lease, const struct a
                   uint8_t outcome, const struct exchange_result *result);
 /* Accepts all held results unchecked; the job does not wait for checks. */
 void checks_give_up(struct exchange *exchange, struct job *job);
-/* The client's reject refutes only a result that a referee of another owner has accused, because
- * the payer alone must not decide about pay. */
+/* Returns the status that the client's word gives the result. The client's reject refutes only a
+ * result that a referee of another owner has accused, because the payer alone must not decide about
+ * pay. */
 uint8_t check_status_by_client(const struct exchange *exchange, const struct job *job,
                                const struct held *held, uint8_t verdict);
 

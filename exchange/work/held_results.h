@@ -11,12 +11,14 @@ struct decision {
     bool is_missing; /* its bytes are missing, which is not its maker's fault */
 };
 
+/* Holds the result until its check is decided. */
 void held_keep(struct exchange *exchange, struct lease *lease, const struct attempt *attempt,
                const struct exchange_result *result, uint32_t position);
+/* Returns the decision that the result of a check makes. */
 struct decision held_decision(const struct exchange_result *check, uint8_t outcome);
 /* Accuses a result that is not accused yet. */
 void held_accuse(struct exchange *exchange, struct held *held, const struct accusation *accusation);
-/* `decision` NULL: none was made. */
+/* Settles the held result and drops it. `decision` NULL: none was made. */
 void held_settle(struct exchange *exchange, struct job *job, uint32_t index, uint8_t status,
                  const struct decision *decision);
 

@@ -4,11 +4,13 @@
 
 #include "exchange/state/records.h"
 
+/* Returns the jury whose look is due first; NULL: none. */
 struct jury *jury_first_look(const struct job *job);
 void jury_dismiss(struct exchange *exchange, struct job *job, uint32_t index); /* it is decided */
 void juries_drop(struct exchange *exchange, struct job *job);                  /* all of them */
 /* Returns the subtask's jury, perhaps a new one; NULL: memory is short. */
 struct jury *jury_put(struct exchange *exchange, struct job *job, uint32_t index);
+/* Returns true when the account's owner is among the judges. */
 bool jury_has_member(const struct exchange *exchange, const struct jury *jury, uint32_t account);
 /* Adds the referee to the judges of the subtask. */
 void jury_add(struct exchange *exchange, struct job *job, uint32_t index, uint32_t referee);
@@ -17,6 +19,7 @@ bool jury_is_full(const struct job *job, uint32_t index);
 void jury_overrule(struct exchange *exchange, struct job *job, uint32_t referee);
 bool jury_has_overruled(const struct job *job);
 bool jury_overruled(const struct exchange *exchange, const struct job *job, uint32_t referee);
+/* Returns true when the judged subtask waits. */
 bool jury_subtask_waits(const struct jury *jury);
 /* Regroups by changed owners. The cost is a look at each judged subtask. */
 void juries_regroup(struct exchange *exchange, struct job *job);
@@ -31,6 +34,7 @@ void jury_pass_retries(const struct exchange *exchange, const struct part *part,
 /* `index` left the part's queue of retries, where it followed `before`. */
 void jury_retry_unlinked(const struct part *part, uint32_t index, uint32_t before);
 void jury_forget_look(struct exchange *exchange, struct jury *jury);
+/* Gives the jury its next look. */
 void jury_look_later(struct exchange *exchange, struct jury *jury);
 /* The subtask starts or stops waiting. A judged one gets a later look, which tells if anybody can
  * make it. */

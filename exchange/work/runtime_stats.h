@@ -13,9 +13,10 @@ struct runtime_stats {
     int64_t expect_ns;       /* expected by its job; 0: unknown */
 };
 
+/* Returns the pace of the subtasks of one lease that have an expectation of their own. */
 struct online_pace runtime_stats_pace(const struct lease *lease);
 struct runtime_stats runtime_stats_of_part(const struct part *part);
-/* Returns the same for the subtask `index`. */
+/* Returns the expected time of the subtask `index` on the lease; 0: unknown. */
 int64_t runtime_stats_subtask_ns(const struct lease *lease, uint32_t index,
                                  const struct runtime_stats *usual);
 /* Returns the time of a subtask on the lease: measured there, else over the part, else expected; 0:

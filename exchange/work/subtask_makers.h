@@ -13,7 +13,8 @@ bool subtask_may_run_on(const struct exchange *exchange, const struct job *job, 
 /* Returns true when a device of the provider satisfies the part and is wide enough. */
 bool subtask_provider_fits(const struct exchange *exchange, const struct provider *provider,
                            const struct part *part);
-/* Prices, busy slots and avoidance do not count, since all of them change. */
+/* Returns true when some provider could make the subtask. Prices, busy slots and avoidance do not
+ * count, since all of them change. */
 bool subtask_has_maker(const struct exchange *exchange, const struct job *job, uint32_t index);
 
 #endif

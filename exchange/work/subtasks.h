@@ -11,7 +11,9 @@ void subtask_becomes(struct exchange *exchange, struct job *job, uint32_t index,
 /* Ends a waiting or running subtask and withdraws its other attempts. */
 void subtask_decide(struct exchange *exchange, struct job *job, uint32_t index,
                     enum subtask_state to);
+/* Returns a running or checked subtask to its queue; in a closing job, cancels it. */
 void subtask_requeue(struct exchange *exchange, struct job *job, uint32_t index);
+/* Looks at the judged subtasks whose look is due, and fails those that nobody can make. */
 void subtask_juries_due(struct exchange *exchange, struct job *job, int64_t at_ns);
 /* Queues the subtask again, unless it has had all its attempts. */
 void subtask_try_again(struct exchange *exchange, struct job *job, uint32_t index);

@@ -26,8 +26,8 @@ struct book *book_create(struct book_limits limits)
     book->cells = calloc(limits.cells, sizeof *book->cells);
     book->classes = calloc(limits.classes, sizeof *book->classes);
     book->cursors = calloc(limits.cells, 2 * sizeof *book->cursors);
-    bool asks = shelves_init(&book->shelves[ASKS], limits.cells, limits.classes);
-    bool bids = shelves_init(&book->shelves[BIDS], limits.classes, limits.cells);
+    bool asks = book_shelves_init(&book->shelves[ASKS], limits.cells, limits.classes);
+    bool bids = book_shelves_init(&book->shelves[BIDS], limits.classes, limits.cells);
     if (!pool || book->cells == NULL || book->classes == NULL || book->cursors == NULL || !asks ||
         !bids) {
         book_destroy(&book);
@@ -47,8 +47,8 @@ void book_destroy(struct book **self)
     for (uint32_t i = 0; i < book->shelves[BIDS].bound; i++) {
         free(book->classes[i]);
     }
-    shelves_fini(&book->shelves[ASKS]);
-    shelves_fini(&book->shelves[BIDS]);
+    book_shelves_fini(&book->shelves[ASKS]);
+    book_shelves_fini(&book->shelves[BIDS]);
     ladder_pool_fini(&book->pool);
     resting_fini(&book->resting);
     free(book->cells);

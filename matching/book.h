@@ -1,11 +1,7 @@
-/* matching/book.h matches asks and bids by cells, requirement classes, and the orders that rest in
- * them.
+/* matching/book.h matches asks and bids that rest in cells and requirement classes.
  *
- * A *cell* is one kind of device: an interned set of attributes. A *class* is one distinct
- * requirement, compiled once into the set of cells that satisfy it. Asks rest in the book of their
- * cell, bids in the book of their class. A class may be *by value*. Its bids then give no price,
- * but the worth to them of a unit of work at one rate of the device (base/rate.h). Cells without
- * that rate do not satisfy the class.
+ * Asks rest in the book of their cell, bids in the book of their class (matching/book_cells.h).
+ * book_walk.h visits asks in order.
  *
  * Price-time priority among mutually eligible orders holds exactly across cells and classes. An
  * arriving bid takes the best ask (price, then sequence) of any eligible cell. An arriving ask
@@ -18,10 +14,6 @@
  * compare whole products. Only the price of a fill at such a limit is rounded: down, and to at most
  * the price given to book_set_price_most.
  *
- * Cells and classes live as long as they have references: book_cell and book_class take a
- * reference. The release of the last one frees the number; the lowest free number is used next. The
- * book computes whether a class accepts a cell once, and keeps the answer.
- *
  * The caller names orders by a dense handle that it chooses (0 .. order_capacity - 1) and gives
  * each a sequence. The book never invents one, so a book can be rebuilt in any order of insertion.
  * Only cells and classes allocate after creation. The consequences of a fill (escrow, leases) are
@@ -30,15 +22,7 @@
 #ifndef BOURSE_MATCHING_BOOK_H
 #define BOURSE_MATCHING_BOOK_H
 
-#include "base/rate.h"
-#include "base/requirement.h"
-#include "matching/compiled_requirement.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-struct book;
+#include "matching/book_cells.h"
 
 enum {
     BOOK_ORDERS_MAX = (1 << 26) - 2,
@@ -51,74 +35,18 @@ struct book_limits {
     uint32_t classes;
 };
 
-enum book_status {
-    BOOK_OK,
-    BOOK_FULL_ORDERS,
-    BOOK_FULL_CELLS,
-    BOOK_FULL_CLASSES,
-    BOOK_BAD_REQUIREMENT,
-    BOOK_OUT_OF_MEMORY
-};
-
-#define BOOK_NONE UINT32_MAX
-
 struct book *book_create(struct book_limits limits); /* Returns NULL when memory is short. */
 void book_destroy(struct book **self);
 /* Makes room for `orders` resting orders, never for fewer than before. Returns false when memory is
  * short; the book is then unchanged. */
 bool book_grow(struct book *book, uint32_t orders);
 
-/* Finds the cell with exactly these attributes (in any order), or makes it. The caller owns the
- * reference. Any status but BOOK_OK leaves the book unchanged. */
-enum book_status book_cell(struct book *book, const struct attribute *attributes, size_t count,
-                           uint32_t *ret_cell);
-/* Finds or makes the class of exactly this requirement. Its bids are by value in `rate`, or by
- * price for RATE_NONE. The caller owns the reference. BOOK_BAD_REQUIREMENT: the tree is not well
- * formed. */
-enum book_status book_class(struct book *book, const struct requirement *requirement,
-                            enum rate rate, uint32_t *ret_class);
-/* The two functions make a cell or class under a free number that the caller chooses, to rebuild a
- * book. They return BOOK_FULL_CELLS or BOOK_FULL_CLASSES in three cases: the number is in use, it
- * is above the limit, or an equal cell (class) exists. */
-enum book_status book_cell_at(struct book *book, uint32_t cell, const struct attribute *attributes,
-                              size_t count);
-enum book_status book_class_at(struct book *book, uint32_t class_id,
-                               const struct requirement *requirement, enum rate rate);
-/* The two functions release a reference. The last one ends the cell or class, in which no order may
- * rest any more. */
-void book_cell_release(struct book *book, uint32_t cell);
-void book_class_release(struct book *book, uint32_t class_id);
-/* The two functions add a reference to an existing cell or class. */
-void book_cell_hold(struct book *book, uint32_t cell);
-void book_class_hold(struct book *book, uint32_t class_id);
-uint32_t book_cell_references(const struct book *book, uint32_t cell); /* 0: no such cell */
-uint32_t book_class_references(const struct book *book, uint32_t class_id);
-bool book_class_accepts(const struct book *book, uint32_t class_id, uint32_t cell);
-/* Writes the cells that compete with `cell` for the same bids, which are by value in `rate`, or by
- * price for RATE_NONE. They are all cells of every such class that accepts `cell`; by price, `cell`
- * itself too. There is one bit each, in as many words of 64 as the book's limit of cells needs.
- * Returns false when there are none. */
-bool book_cells_beside(const struct book *book, uint32_t cell, enum rate rate, uint64_t *ret_bits);
-/* The two functions return a bound: all numbers in use are below it. */
-uint32_t book_cell_bound(const struct book *book);
-uint32_t book_class_bound(const struct book *book);
-const struct attribute *book_cell_attributes(const struct book *book, uint32_t cell,
-                                             size_t *ret_count);
-/* book_cell_digests() returns the digest of each attribute. book_cell_simulated() returns the
- * answer of requirement_simulated. */
-const struct attribute_digest *book_cell_digests(const struct book *book, uint32_t cell);
-bool book_cell_simulated(const struct book *book, uint32_t cell);
-/* Returns the requirement, borrowed. Its memory ends after its last node, so read it in place and
- * never copy the whole struct. */
-const struct requirement *book_class_requirement(const struct book *book, uint32_t class_id);
-enum rate book_class_rate(const struct book *book, uint32_t class_id); /* RATE_NONE: not by value */
-/* 0: the cell lacks it */
-int64_t book_cell_rate(const struct book *book, uint32_t cell, enum rate rate);
 /* Returns the price that a bid gives for a slot-hour in a cell. Its limit is by value in `rate`, or
  * a price for RATE_NONE. Returns 0 where the cell lacks the rate. */
 int64_t book_limit(const struct book *book, enum rate rate, int64_t limit_micro, uint32_t cell);
 /* Sets the highest price of a fill at the limit of a bid by value; INT64_MAX until set. */
 void book_set_price_most(struct book *book, int64_t price_micro);
+
 struct book_ask {
     /* The account number of the owner: an order never trades with one of the same owner (P14). */
     uint32_t owner;
@@ -205,12 +133,5 @@ uint32_t book_ahead(const struct book *book, uint32_t handle, uint32_t most);
 /* Returns true when a bid takes `ask` before `other`. The bid is by value in `rate`, or by price
  * for RATE_NONE; the asks' cells have the rate. */
 bool book_ask_is_before(const struct book *book, enum rate rate, uint32_t ask, uint32_t other);
-
-/* A book_visit returns false to stop the walk. book_walk_asks() visits all resting asks of the
- * cells that `requirement` accepts and that have the rate. The best come first: by price, or by
- * price for a unit of work. */
-typedef bool book_visit(void *context, uint32_t handle, const struct book_ask *ask);
-void book_walk_asks(const struct book *book, const struct requirement *requirement, enum rate rate,
-                    book_visit *visit, void *context);
 
 #endif

@@ -1,5 +1,5 @@
-/* matching/book_internal.h defines the parts of the book, shared by book.c, cells.c and walk.c
- * only. */
+/* matching/book_internal.h defines the parts of the book, shared by book.c, book_cells.c and
+ * book_walk.c only. */
 #ifndef BOURSE_MATCHING_BOOK_INTERNAL_H
 #define BOURSE_MATCHING_BOOK_INTERNAL_H
 
@@ -110,7 +110,7 @@ static inline int64_t price_of(uint64_t key, bool is_bid)
 }
 
 /* Returns false when memory is short. */
-bool shelves_init(struct shelves *shelves, uint32_t count, uint32_t others);
-void shelves_fini(struct shelves *shelves);
+bool book_shelves_init(struct shelves *shelves, uint32_t count, uint32_t others);
+void book_shelves_fini(struct shelves *shelves);
 
 #endif

@@ -14,23 +14,32 @@
  * settled or the lease ends. Otherwise the first account of the queue would take everything free
  * before any use is counted. The sum of both is the account's rank. daily.c counts such time for
  * the days of a device in the same way. */
-#include "exchange/state.h"
+#include "exchange/market/donations.h"
 
+#include "exchange/lifecycle.h"
+#include "exchange/state/handles.h"
+#include "exchange/state/lease_lanes.h"
+#include "exchange/state/lookup.h"
+#include "exchange/state/steps.h"
+
+#include <assert.h>
 #include <stdlib.h>
 
 #define DAY_NS (24 * NS_PER_HOUR)
+
 enum { FADED_BITS = 32, HALF_LIFE_DAYS = 7 };
 
 static const uint64_t faded[HALF_LIFE_DAYS] = {
     UINT64_C(4294967296), UINT64_C(3890053517), UINT64_C(3523313525), UINT64_C(3191148436),
     UINT64_C(2890298655), UINT64_C(2617811889), UINT64_C(2371014176)};
 
-static int64_t today(const struct exchange *exchange)
+int64_t donation_day(const struct exchange *exchange)
 {
     return exchange->now_ns / DAY_NS;
 }
 
-int64_t donated_after(int64_t donated_ns, int64_t days)
+/* Returns the rest of donated use after some days of fading. */
+static int64_t donated_after(int64_t donated_ns, int64_t days)
 {
     assert(donated_ns >= 0 && days >= 0);
     if (days / HALF_LIFE_DAYS >= 63) {
@@ -40,30 +49,16 @@ int64_t donated_after(int64_t donated_ns, int64_t days)
     return (int64_t)left >> days / HALF_LIFE_DAYS;
 }
 
-int64_t member_donated_ns(const struct exchange *exchange, const struct member *member)
+int64_t donation_used_ns(const struct exchange *exchange, const struct member *member)
 {
-    return donated_after(member->donated_ns, today(exchange) - member->donated_day);
+    return donated_after(member->donated_ns, donation_day(exchange) - member->donated_day);
 }
 
 int64_t donation_rank(const struct exchange *exchange, uint32_t account)
 {
-    const struct member *member = member_by_number(exchange, account);
-    int128 rank = (int128)member_donated_ns(exchange, member) + member->promised_ns;
+    const struct member *member = lookup_member(exchange, account);
+    int128 rank = (int128)donation_used_ns(exchange, member) + member->promised_ns;
     return rank > INT64_MAX ? INT64_MAX : (int64_t)rank;
-}
-
-static void set_promise(struct exchange *exchange, struct lease *lease, int64_t promised_ns)
-{
-    const int128 more_ns = (int128)promised_ns - lease->promised_ns;
-    lease->promised_ns = promised_ns;
-    if (lease->price_micro == 0) {
-        struct member *owner = member_by_number(exchange, lease->job->owner);
-        owner->promised_ns += more_ns;
-        assert(owner->promised_ns >= 0);
-    }
-    if (lease->device != NULL) {
-        daily_promise(exchange, lease->device, more_ns);
-    }
 }
 
 /* Returns the slot-time that the lease has run and that is not settled yet. */
@@ -85,46 +80,11 @@ int64_t donation_promised_till(const struct exchange *exchange, struct lease *le
     return most > INT64_MAX ? INT64_MAX : (int64_t)most;
 }
 
-void donation_promise(struct exchange *exchange, struct lease *lease)
-{
-    if (lease->price_micro == 0 || lease->device->day_use != NULL) {
-        set_promise(exchange, lease, donation_promised_till(exchange, lease, lease->term_end_ns));
-    }
-}
-
 int64_t donation_rank_without(const struct exchange *exchange, struct lease *lease)
 {
     int128 rank = (int128)donation_rank(exchange, lease->job->owner) - lease->promised_ns +
                   running_ns(exchange, lease);
     return rank > INT64_MAX ? INT64_MAX : (int64_t)rank;
-}
-
-void donation_ended(struct exchange *exchange, struct lease *lease)
-{
-    set_promise(exchange, lease, 0);
-}
-
-static int64_t at_most_all(int64_t before_ns, int64_t more_ns)
-{
-    return more_ns < INT64_MAX - before_ns ? before_ns + more_ns : INT64_MAX;
-}
-
-void donation_settle(struct exchange *exchange, struct lease *lease, int64_t paid_ns)
-{
-    if (paid_ns == 0) {
-        return;
-    }
-    if (lease->price_micro == 0) {
-        struct member *owner = member_by_number(exchange, lease->job->owner);
-        struct member *giver = member_by_number(exchange, lease->provider);
-        owner->donated_ns = at_most_all(member_donated_ns(exchange, owner), paid_ns);
-        owner->donated_day = today(exchange);
-        giver->given_ns = at_most_all(giver->given_ns, paid_ns);
-        touch(exchange, &owner->tracked);
-        touch(exchange, &giver->tracked);
-    }
-    daily_settle(exchange, lease, paid_ns);
-    set_promise(exchange, lease, lease->promised_ns > paid_ns ? lease->promised_ns - paid_ns : 0);
 }
 
 /* Returns the lowest sequence of each account's bids that want slots, or 0. Returns NULL when
@@ -137,7 +97,7 @@ static uint64_t *first_bids(const struct exchange *exchange)
         struct book_bid bid;
         steps_add(exchange, 2);
         if (book_bid(exchange->book, handle, &bid) && bid.slots > 0 &&
-            !bid_waits_for_all(exchange, handle) &&
+            !handle_waits_for_all(exchange, handle) &&
             (first[bid.owner] == 0 || bid.sequence < first[bid.owner])) {
             first[bid.owner] = bid.sequence;
         }
@@ -148,13 +108,13 @@ static uint64_t *first_bids(const struct exchange *exchange)
 bool exchange_donated(const struct exchange *exchange, uint32_t account,
                       struct exchange_donated *ret_donated)
 {
-    const struct member *member = member_by_number(exchange, account);
+    const struct member *member = lookup_member(exchange, account);
     uint64_t *first = member == NULL ? NULL : first_bids(exchange);
     if (first == NULL) {
         return false;
     }
     const int64_t rank = donation_rank(exchange, account);
-    *ret_donated = (struct exchange_donated){.used_ns = member_donated_ns(exchange, member),
+    *ret_donated = (struct exchange_donated){.used_ns = donation_used_ns(exchange, member),
                                              .is_waiting = first[account] != 0,
                                              .given_ns = member->given_ns};
     ret_donated->promised_ns = rank - ret_donated->used_ns;

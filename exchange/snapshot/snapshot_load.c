@@ -2,6 +2,28 @@
  * snapshot_load_jobs.c reads jobs and leases. */
 #include "exchange/snapshot/snapshot_load.h"
 
+#include "exchange/account/invitations.h"
+#include "exchange/account/members.h"
+#include "exchange/lifecycle.h"
+#include "exchange/market/ask_conditions.h"
+#include "exchange/market/asks.h"
+#include "exchange/market/bids.h"
+#include "exchange/market/daily.h"
+#include "exchange/market/interning.h"
+#include "exchange/market/promises.h"
+#include "exchange/market/spot_index.h"
+#include "exchange/snapshot/snapshot.h"
+#include "exchange/state/ids.h"
+#include "exchange/state/limits.h"
+#include "exchange/state/lookup.h"
+#include "exchange/state/memory.h"
+#include "exchange/state/parts.h"
+#include "exchange/state/tracking.h"
+#include "exchange/work/check_queue.h"
+#include "exchange/work/graph.h"
+#include "exchange/work/juries.h"
+#include "exchange/work/lease_records.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +56,7 @@ static bool get_market(struct exchange *exchange, struct reader *in)
     exchange->now_ns = get_ns(in);
     exchange->epochs = reader_u64(in);
     GET_ID(in, exchange->commitment);
-    touch(exchange, &exchange->tracked);
+    tracking_touch(exchange, &exchange->tracked);
     return true;
 }
 
@@ -72,14 +94,14 @@ static bool get_cell(struct exchange *exchange, struct reader *in)
     while (reader_left(in) > 0 && count < CELL_ATTRIBUTES_MAX) {
         get_attribute(in, &attributes[count++]);
     }
-    return reader_finished(in) && cell_restore(exchange, cell, attributes, count);
+    return reader_finished(in) && interning_restore_cell(exchange, cell, attributes, count);
 }
 
 static bool get_class(struct exchange *exchange, struct reader *in)
 {
     uint32_t class_id = reader_u32(in);
     enum rate rate = (enum rate)get_small(in, RATES - 1);
-    struct requirement *requirement = allocate(exchange, sizeof *requirement);
+    struct requirement *requirement = memory_allocate(exchange, sizeof *requirement);
     if (requirement == NULL) {
         return false;
     }
@@ -92,14 +114,15 @@ static bool get_class(struct exchange *exchange, struct reader *in)
             get_attribute(in, &node->attribute);
         }
     }
-    bool good = reader_finished(in) && class_restore(exchange, class_id, requirement, rate);
+    bool good =
+        reader_finished(in) && interning_restore_class(exchange, class_id, requirement, rate);
     free(requirement);
     return good;
 }
 
 static bool get_member(struct exchange *exchange, struct reader *in)
 {
-    struct member *member = allocate(exchange, sizeof *member);
+    struct member *member = memory_allocate(exchange, sizeof *member);
     if (member == NULL) {
         return false;
     }
@@ -146,21 +169,22 @@ static bool get_member(struct exchange *exchange, struct reader *in)
     }
     exchange->members[exchange->member_count++] = member;
     accounts_restore(exchange->accounts, member->number, balance);
-    track(exchange, &member->tracked, RECORD_MEMBER);
+    tracking_add(exchange, &member->tracked, RECORD_MEMBER);
     return member->number < ACCOUNT_FIRST_USER || member_link_name(exchange, member);
 }
 
 static bool get_standing(struct exchange *exchange, struct reader *in)
 {
-    struct member *member = member_by_number(exchange, reader_u32(in));
-    struct standing *standing =
-        member == NULL || member->standing != NULL ? NULL : allocate(exchange, sizeof *standing);
+    struct member *member = lookup_member(exchange, reader_u32(in));
+    struct standing *standing = member == NULL || member->standing != NULL
+                                    ? NULL
+                                    : memory_allocate(exchange, sizeof *standing);
     if (standing == NULL) {
         return false;
     }
     standing->member = member;
     member->standing = standing;
-    track(exchange, &standing->tracked, RECORD_STANDING);
+    tracking_add(exchange, &standing->tracked, RECORD_STANDING);
     standing->group = reader_u64(in);
     get_name(in, standing->owner, sizeof standing->owner);
     standing->refuted = reader_u32(in);
@@ -174,7 +198,7 @@ static bool get_standing(struct exchange *exchange, struct reader *in)
 
 static bool get_invitation(struct exchange *exchange, struct reader *in)
 {
-    struct invitation *invitation = allocate(exchange, sizeof *invitation);
+    struct invitation *invitation = memory_allocate(exchange, sizeof *invitation);
     if (invitation == NULL) {
         return false;
     }
@@ -191,7 +215,7 @@ static bool get_invitation(struct exchange *exchange, struct reader *in)
         return false;
     }
     invitation_link(exchange, invitation);
-    track(exchange, &invitation->tracked, RECORD_INVITATION);
+    tracking_add(exchange, &invitation->tracked, RECORD_INVITATION);
     return true;
 }
 
@@ -216,14 +240,14 @@ static bool get_id_entry(struct exchange *exchange, struct reader *in)
     if (fields.is_refused) {
         get_rejection(in, &why);
     }
-    const struct member *member = member_by_number(exchange, fields.key.account);
+    const struct member *member = lookup_member(exchange, fields.key.account);
     if (!reader_finished(in) || member == NULL ||
         (fields.is_refused && member->refusal_count >= REFUSALS_KEPT) ||
         table_find(&exchange->ids, &fields.key) != NULL) {
         return false;
     }
     struct refused_id *refused = /* a refused_id, or its first member alone */
-        allocate(exchange, fields.is_refused ? sizeof *refused : sizeof fields);
+        memory_allocate(exchange, fields.is_refused ? sizeof *refused : sizeof fields);
     struct id_entry *entry = (struct id_entry *)refused;
     if (entry == NULL) {
         return false;
@@ -234,10 +258,10 @@ static bool get_id_entry(struct exchange *exchange, struct reader *in)
         return false;
     }
     list_append(&exchange->id_ages, &entry->age);
-    track(exchange, &entry->tracked, RECORD_ID);
+    tracking_add(exchange, &entry->tracked, RECORD_ID);
     if (entry->is_refused) {
         refused->why = why;
-        refusal_link(exchange, refused);
+        ids_link_refusal(exchange, refused);
     }
     return true;
 }
@@ -245,7 +269,7 @@ static bool get_id_entry(struct exchange *exchange, struct reader *in)
 /* Reads a counted device of the provider. Returns false when memory is short. */
 static bool get_day_use(struct exchange *exchange, struct reader *in, struct provider *provider)
 {
-    struct day_use *use = allocate(exchange, sizeof *use);
+    struct day_use *use = memory_allocate(exchange, sizeof *use);
     if (use == NULL) {
         return false;
     }
@@ -264,9 +288,10 @@ static bool get_day_use(struct exchange *exchange, struct reader *in, struct pro
 static bool get_provider(struct exchange *exchange, struct reader *in)
 {
     uint32_t number = reader_u32(in);
-    struct member *member = member_by_number(exchange, number);
-    struct provider *provider =
-        member == NULL || member->provider != NULL ? NULL : allocate(exchange, sizeof *provider);
+    struct member *member = lookup_member(exchange, number);
+    struct provider *provider = member == NULL || member->provider != NULL
+                                    ? NULL
+                                    : memory_allocate(exchange, sizeof *provider);
     if (provider == NULL) {
         return false;
     }
@@ -278,7 +303,7 @@ static bool get_provider(struct exchange *exchange, struct reader *in)
     list_init(&provider->leases);
     list_append(&exchange->provider_list, &provider->all);
     member->provider = provider;
-    track(exchange, &provider->tracked, RECORD_PROVIDER);
+    tracking_add(exchange, &provider->tracked, RECORD_PROVIDER);
     for (uint32_t left = reader_u32(in); left > 0 && !in->failed; left--) {
         if (!get_day_use(exchange, in, provider)) {
             return false;
@@ -289,7 +314,7 @@ static bool get_provider(struct exchange *exchange, struct reader *in)
 
 static bool get_device(struct exchange *exchange, struct reader *in)
 {
-    struct device *device = allocate(exchange, sizeof *device);
+    struct device *device = memory_allocate(exchange, sizeof *device);
     if (device == NULL) {
         return false;
     }
@@ -301,7 +326,7 @@ static bool get_device(struct exchange *exchange, struct reader *in)
     device->cell = reader_u32(in);
     device->is_advertised = get_bool(in);
     get_name(in, device->label, sizeof device->label);
-    const struct member *member = member_by_number(exchange, device->key.provider);
+    const struct member *member = lookup_member(exchange, device->key.provider);
     if (!reader_finished(in) || member == NULL || member->provider == NULL ||
         book_cell_references(exchange->book, device->cell) == 0 ||
         table_find(&exchange->devices, &device->key) != NULL ||
@@ -312,7 +337,7 @@ static bool get_device(struct exchange *exchange, struct reader *in)
     book_cell_hold(exchange->book, device->cell);
     list_append(&member->provider->devices, &device->of_provider);
     daily_recall(exchange, device);
-    track(exchange, &device->tracked, RECORD_DEVICE);
+    tracking_add(exchange, &device->tracked, RECORD_DEVICE);
     return true;
 }
 
@@ -321,7 +346,7 @@ static void get_conditions(const struct exchange *exchange, struct reader *in, s
     ask->to_count = get_small(in, EXCHANGE_ASK_TO_MOST);
     for (uint32_t i = 0; i < ask->to_count; i++) {
         ask->to[i] = reader_u32(in);
-        in->failed = in->failed || member_by_number(exchange, ask->to[i]) == NULL;
+        in->failed = in->failed || lookup_member(exchange, ask->to[i]) == NULL;
     }
     ask->hours.count = get_small(in, HOURS_WINDOWS_MOST);
     const int64_t offset_min = reader_i64(in);
@@ -386,25 +411,25 @@ static bool get_record(struct exchange *exchange, uint8_t type, struct reader *i
     case RECORD_ASK:
         return get_ask(exchange, in);
     case RECORD_JOB:
-        return load_job(exchange, in);
+        return snapshot_load_job(exchange, in);
     case RECORD_GRAPH:
-        return load_graph(exchange, in);
+        return snapshot_load_graph(exchange, in);
     case RECORD_GIVEN:
-        return load_given(exchange, in);
+        return snapshot_load_given(exchange, in);
     case RECORD_SAVED:
-        return load_saved(exchange, in);
+        return snapshot_load_saved(exchange, in);
     case RECORD_HELD:
-        return load_held(exchange, in);
+        return snapshot_load_held(exchange, in);
     case RECORD_STANDING:
         return get_standing(exchange, in);
     case RECORD_ACCUSATION:
-        return load_accusation(exchange, in);
+        return snapshot_load_accusation(exchange, in);
     case RECORD_JURY:
-        return load_jury(exchange, in);
+        return snapshot_load_jury(exchange, in);
     case RECORD_PAGE:
-        return load_page(exchange, in);
+        return snapshot_load_page(exchange, in);
     case RECORD_LEASE:
-        return load_lease(exchange, in);
+        return snapshot_load_lease(exchange, in);
     case RECORD_CELL:
         return get_cell(exchange, in);
     case RECORD_CLASS:
@@ -432,7 +457,8 @@ static bool load_records(struct exchange *exchange, struct reader *in)
             return false;
         }
     }
-    return reader_finished(in) && accounts_balanced(exchange->accounts) && kinds_settle(exchange);
+    return reader_finished(in) && accounts_balanced(exchange->accounts) &&
+           interning_settle(exchange);
 }
 
 static int compare_leases(const void *left, const void *right)
@@ -445,7 +471,7 @@ static int compare_leases(const void *left, const void *right)
 /* Returns false when the lease that it is promised cannot be promised. */
 static bool link_former(struct exchange *exchange, struct lease *lease)
 {
-    struct lease *former = lease->former == 0 ? NULL : lease_by_id(exchange, lease->former);
+    struct lease *former = lease->former == 0 ? NULL : lookup_lease(exchange, lease->former);
     if (lease->state != LEASE_PROMISED) {
         return lease->former == 0;
     }
@@ -462,7 +488,7 @@ static bool link_former(struct exchange *exchange, struct lease *lease)
 static bool link_providers(struct exchange *exchange)
 {
     struct lease **standing =
-        allocate(exchange, (exchange->lease_count + 1) * sizeof(struct lease *));
+        memory_allocate(exchange, (exchange->lease_count + 1) * sizeof(struct lease *));
     if (standing == NULL) {
         return false;
     }
@@ -480,7 +506,7 @@ static bool link_providers(struct exchange *exchange)
     bool fits = true;
     for (size_t i = 0; i < count; i++) {
         lease_link_provider(exchange, standing[i]);
-        daily_promise(exchange, standing[i]->device, standing[i]->promised_ns);
+        promise_add_to_day(exchange, standing[i]->device, standing[i]->promised_ns);
         fits = fits && link_former(exchange, standing[i]);
     }
     free(standing);
@@ -521,16 +547,16 @@ struct exchange *exchange_load(const struct exchange_limits *limits, const uint8
             graph_restore(job);
         }
         if (job->checks != NULL) {
-            checks_restore(exchange, job);
+            check_queue_restore(exchange, job);
             juries_restore(exchange, job);
         }
-        job_wants(exchange, job);
+        bids_want(exchange, job);
         for (uint32_t i = 0; i < job->part_count; i++) {
             list_remove(&job->parts[i].wanting);
         }
         for (struct list_link *link = job->leases.next; link != &job->leases; link = link->next) {
             struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
-            lease_expose(exchange, lease);
+            spot_expose(exchange, lease);
             list_remove(&lease->exposing);
         }
     }

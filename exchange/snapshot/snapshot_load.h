@@ -4,13 +4,11 @@
 #ifndef BOURSE_EXCHANGE_SNAPSHOT_SNAPSHOT_LOAD_H
 #define BOURSE_EXCHANGE_SNAPSHOT_SNAPSHOT_LOAD_H
 
-#include "exchange/state.h"
+#include "exchange/state/records.h"
 
 #include "base/cursor.h"
 
 #include <string.h>
-
-#define SNAPSHOT_MAGIC "BS12" /* snapshot.c describes the format */
 
 #define GET_ID(in, id) reader_bytes((in), (id).bytes, sizeof(id).bytes)
 
@@ -44,14 +42,14 @@ static inline int64_t get_ns(struct reader *in)
 
 /* The calls read one record each, of jobs and their leases. Return false when the record does not
  * fit or memory is short. */
-bool load_job(struct exchange *exchange, struct reader *in);
-bool load_graph(struct exchange *exchange, struct reader *in);
-bool load_given(struct exchange *exchange, struct reader *in);
-bool load_saved(struct exchange *exchange, struct reader *in);
-bool load_accusation(struct exchange *exchange, struct reader *in);
-bool load_jury(struct exchange *exchange, struct reader *in);
-bool load_held(struct exchange *exchange, struct reader *in);
-bool load_page(struct exchange *exchange, struct reader *in);
-bool load_lease(struct exchange *exchange, struct reader *in);
+bool snapshot_load_job(struct exchange *exchange, struct reader *in);
+bool snapshot_load_graph(struct exchange *exchange, struct reader *in);
+bool snapshot_load_given(struct exchange *exchange, struct reader *in);
+bool snapshot_load_saved(struct exchange *exchange, struct reader *in);
+bool snapshot_load_accusation(struct exchange *exchange, struct reader *in);
+bool snapshot_load_jury(struct exchange *exchange, struct reader *in);
+bool snapshot_load_held(struct exchange *exchange, struct reader *in);
+bool snapshot_load_page(struct exchange *exchange, struct reader *in);
+bool snapshot_load_lease(struct exchange *exchange, struct reader *in);
 
 #endif

@@ -1,6 +1,27 @@
 /* Loading continues here with jobs, the states and edges of their subtasks, and their leases. */
 #include "exchange/snapshot/snapshot_load.h"
 
+#include "exchange/agenda.h"
+#include "exchange/lifecycle.h"
+#include "exchange/market/bids.h"
+#include "exchange/market/interning.h"
+#include "exchange/state/handles.h"
+#include "exchange/state/held.h"
+#include "exchange/state/job_records.h"
+#include "exchange/state/lookup.h"
+#include "exchange/state/memory.h"
+#include "exchange/state/parts.h"
+#include "exchange/state/tracking.h"
+#include "exchange/work/attempts.h"
+#include "exchange/work/check_queue.h"
+#include "exchange/work/graph.h"
+#include "exchange/work/held_results.h"
+#include "exchange/work/job_memory.h"
+#include "exchange/work/juries.h"
+#include "exchange/work/lease_records.h"
+#include "exchange/work/retention.h"
+#include "exchange/work/work_checkpoint.h"
+
 #include <stdlib.h>
 
 /* The wire admits no more. The state's cap is no bound here, since it may have been lowered. */
@@ -119,7 +140,7 @@ static bool restore_bids(struct exchange *exchange, struct job *job)
             return false;
         }
         book_class_hold(exchange->book, part->class_id);
-        if (!class_use_add(exchange, job->owner, part->class_id)) {
+        if (!interning_add_class_use(exchange, job->owner, part->class_id)) {
             return false;
         }
         if (job->type == EXCHANGE_IOC || job->type == EXCHANGE_FOK) {
@@ -129,15 +150,15 @@ static bool restore_bids(struct exchange *exchange, struct job *job)
         if (part->handle == BOOK_NONE) {
             return false;
         }
-        part_rest(exchange, part);
+        bid_rest(exchange, part);
     }
     exchange->wholes += job_waits_for_all(job);
     return true;
 }
 
-bool load_job(struct exchange *exchange, struct reader *in)
+bool snapshot_load_job(struct exchange *exchange, struct reader *in)
 {
-    struct job *job = allocate(exchange, sizeof *job);
+    struct job *job = memory_allocate(exchange, sizeof *job);
     if (job == NULL) {
         return false;
     }
@@ -148,9 +169,10 @@ bool load_job(struct exchange *exchange, struct reader *in)
                 job->subtasks <= JOB_SUBTASKS_LOADED_MAX &&
                 table_find(&exchange->jobs, &job->id) == NULL;
     if (good && job->phase == JOB_PHASE_OPEN) {
-        good = job_has_pages(exchange, job) && (!job->is_checked || checks_create(exchange, job));
+        good =
+            job_has_pages(exchange, job) && (!job->is_checked || check_queue_create(exchange, job));
         exchange->subtask_count += job->subtasks;
-        member_by_number(exchange, job->owner)->open_subtasks += job->subtasks;
+        lookup_member(exchange, job->owner)->open_subtasks += job->subtasks;
     }
     if (!good || !table_insert(&exchange->jobs, job)) {
         job_free(job);
@@ -159,11 +181,11 @@ bool load_job(struct exchange *exchange, struct reader *in)
     list_append(&exchange->job_list, &job->all);
     job_link_owner(exchange, job);
     exchange->job_count++;
-    track(exchange, &job->tracked, RECORD_JOB);
+    tracking_add(exchange, &job->tracked, RECORD_JOB);
     if (job->phase == JOB_PHASE_OPEN) {
-        timers_arm_job(exchange, job); /* its leases come later, and arm their own */
+        agenda_arm_job(exchange, job); /* its leases come later, and arm their own */
     } else {
-        ended_add(exchange, job);
+        retention_add(exchange, job);
     }
     return restore_bids(exchange, job);
 }
@@ -205,11 +227,11 @@ static bool get_edges(struct exchange *exchange, struct job *job, const uint32_t
     if (job->graph == NULL) {
         return false;
     }
-    track(exchange, &job->graph->tracked, RECORD_GRAPH);
+    tracking_add(exchange, &job->graph->tracked, RECORD_GRAPH);
     return true;
 }
 
-bool load_graph(struct exchange *exchange, struct reader *in)
+bool snapshot_load_graph(struct exchange *exchange, struct reader *in)
 {
     enum { NUMBERS_MOST = 3 * GRAPH_SUBTASKS_MOST + GRAPH_EDGES_MOST };
     struct job *job = open_job_of(exchange, in);
@@ -219,7 +241,7 @@ bool load_graph(struct exchange *exchange, struct reader *in)
     if (in->failed || job == NULL || job->graph != NULL || count > NUMBERS_MOST) {
         return false;
     }
-    uint32_t *numbers = allocate(exchange, (count + 1) * sizeof *numbers);
+    uint32_t *numbers = memory_allocate(exchange, (count + 1) * sizeof *numbers);
     if (numbers == NULL) {
         return false;
     }
@@ -232,7 +254,7 @@ bool load_graph(struct exchange *exchange, struct reader *in)
     return good;
 }
 
-bool load_given(struct exchange *exchange, struct reader *in)
+bool snapshot_load_given(struct exchange *exchange, struct reader *in)
 {
     const struct job *job = open_job_of(exchange, in);
     uint32_t index = reader_u32(in);
@@ -245,7 +267,7 @@ bool load_given(struct exchange *exchange, struct reader *in)
     return reader_finished(in);
 }
 
-bool load_saved(struct exchange *exchange, struct reader *in)
+bool snapshot_load_saved(struct exchange *exchange, struct reader *in)
 {
     struct job *job = open_job_of(exchange, in);
     struct saved fields = {.index = reader_u32(in)};
@@ -260,23 +282,23 @@ bool load_saved(struct exchange *exchange, struct reader *in)
         return false;
     }
     fields.length = (uint32_t)length;
-    return saved_put(exchange, job, &fields, bytes) && reader_finished(in);
+    return work_checkpoint_put(exchange, job, &fields, bytes) && reader_finished(in);
 }
 
 /* The lease and the subtask's page were read before. */
-bool load_held(struct exchange *exchange, struct reader *in)
+bool snapshot_load_held(struct exchange *exchange, struct reader *in)
 {
     enum { HELD_BYTES_BEFORE = 16 + 8 + 4 + 4 + 8 + 4 + 8 + 32 + 32 + 1 + 1 + 4 };
     if (reader_left(in) < HELD_BYTES_BEFORE) {
         return false;
     }
     const size_t length = reader_left(in) - HELD_BYTES_BEFORE;
-    struct held *held = allocate(exchange, sizeof *held + length);
+    struct held *held = memory_allocate(exchange, sizeof *held + length);
     if (held == NULL) {
         return false;
     }
     struct job *job = open_job_of(exchange, in);
-    held->lease = lease_by_id(exchange, reader_u64(in));
+    held->lease = lookup_lease(exchange, reader_u64(in));
     held->index = reader_u32(in);
     held->attempt = reader_u32(in);
     held->batch_index = reader_u64(in);
@@ -295,28 +317,29 @@ bool load_held(struct exchange *exchange, struct reader *in)
         free(held);
         return false;
     }
-    track(exchange, &held->tracked, RECORD_HELD);
+    tracking_add(exchange, &held->tracked, RECORD_HELD);
     return job_subtask(exchange, job, held->index)->state == SUBTASK_CHECKING;
 }
 
 /* The record of the held result is the one before. */
-bool load_accusation(struct exchange *exchange, struct reader *in)
+bool snapshot_load_accusation(struct exchange *exchange, struct reader *in)
 {
     const struct job *job = open_job_of(exchange, in);
     const uint32_t index = reader_u32(in);
     struct accusation accusation = {.referee = reader_u32(in)};
     accusation.attempt = reader_u32(in);
     GET_ID(in, accusation.check);
-    struct held *held = job == NULL || !job_checks(job, index) ? NULL : job->checks->held[index];
+    struct held *held =
+        job == NULL || !held_for_check(job, index) ? NULL : job->checks->held[index];
     if (!reader_finished(in) || held == NULL || held->accusation.tracked.type != 0 ||
-        member_by_number(exchange, accusation.referee) == NULL) {
+        lookup_member(exchange, accusation.referee) == NULL) {
         return false;
     }
-    accusation_put(exchange, held, &accusation);
+    held_accuse(exchange, held, &accusation);
     return true;
 }
 
-bool load_jury(struct exchange *exchange, struct reader *in)
+bool snapshot_load_jury(struct exchange *exchange, struct reader *in)
 {
     struct job *job = open_job_of(exchange, in);
     const uint32_t index = reader_u32(in);
@@ -324,7 +347,7 @@ bool load_jury(struct exchange *exchange, struct reader *in)
     const uint32_t unmade = reader_u32(in);
     const size_t count = reader_left(in) / sizeof(uint32_t);
     if (in->failed || job == NULL || job->checks == NULL || count > JUDGES_MOST ||
-        !(index == NO_SUBTASK ? look_ns == 0 : job_checks(job, index))) {
+        !(index == NO_SUBTASK ? look_ns == 0 : held_for_check(job, index))) {
         return false;
     }
     struct jury *jury = jury_put(exchange, job, index);
@@ -335,12 +358,12 @@ bool load_jury(struct exchange *exchange, struct reader *in)
     jury->unmade = unmade;
     for (size_t i = 0; i < count; i++) {
         jury->accounts[jury->count++] = reader_u32(in);
-        in->failed = in->failed || member_by_number(exchange, jury->accounts[i]) == NULL;
+        in->failed = in->failed || lookup_member(exchange, jury->accounts[i]) == NULL;
     }
     return reader_finished(in);
 }
 
-bool load_page(struct exchange *exchange, struct reader *in)
+bool snapshot_load_page(struct exchange *exchange, struct reader *in)
 {
     struct job *job = open_job_of(exchange, in);
     uint32_t number = reader_u32(in);
@@ -374,7 +397,7 @@ bool load_page(struct exchange *exchange, struct reader *in)
 static bool get_attempts(struct exchange *exchange, struct reader *in, struct lease *lease)
 {
     while (reader_left(in) > 0) {
-        struct attempt *attempt = allocate(exchange, sizeof *attempt);
+        struct attempt *attempt = memory_allocate(exchange, sizeof *attempt);
         if (attempt == NULL) {
             return false;
         }
@@ -440,7 +463,8 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
                 lease->provider < exchange->member_count &&
                 lease->lane_count <= reader_left(in) / LANE_BYTES &&
                 lease->slots == lease->lane_count * (uint64_t)lease->part->width;
-    lease->lanes = good ? allocate(exchange, lease->lane_count * sizeof *lease->lanes) : NULL;
+    lease->lanes =
+        good ? memory_allocate(exchange, lease->lane_count * sizeof *lease->lanes) : NULL;
     for (uint32_t i = 0; lease->lanes != NULL && i < lease->lane_count; i++) {
         lease->lanes[i].in_flight = reader_u32(in);
         lease->lanes[i].seen_until_ns = get_ns(in);
@@ -466,9 +490,9 @@ static bool lease_link_device(struct exchange *exchange, struct lease *lease)
     return true;
 }
 
-bool load_lease(struct exchange *exchange, struct reader *in)
+bool snapshot_load_lease(struct exchange *exchange, struct reader *in)
 {
-    struct lease *lease = allocate(exchange, sizeof *lease);
+    struct lease *lease = memory_allocate(exchange, sizeof *lease);
     if (lease == NULL) {
         return false;
     }
@@ -477,7 +501,7 @@ bool load_lease(struct exchange *exchange, struct reader *in)
     list_init(&lease->of_provider);
     list_init(&lease->exposing);
     lease->exposed = BOOK_NONE;
-    if (!get_lease_fields(exchange, in, lease) || lease_by_id(exchange, lease->id) != NULL ||
+    if (!get_lease_fields(exchange, in, lease) || lookup_lease(exchange, lease->id) != NULL ||
         !table_insert(&exchange->leases, lease)) {
         free(lease->lanes);
         free(lease);
@@ -486,8 +510,8 @@ bool load_lease(struct exchange *exchange, struct reader *in)
     list_append(&lease->job->leases, &lease->of_job);
     exchange->lease_count++;
     if (lease->price_micro == 0) {
-        member_by_number(exchange, lease->job->owner)->promised_ns += lease->promised_ns;
+        lookup_member(exchange, lease->job->owner)->promised_ns += lease->promised_ns;
     }
-    track(exchange, &lease->tracked, RECORD_LEASE);
+    tracking_add(exchange, &lease->tracked, RECORD_LEASE);
     return get_attempts(exchange, in, lease) && lease_link_device(exchange, lease);
 }

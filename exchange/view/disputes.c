@@ -1,7 +1,12 @@
 #include "exchange/view/disputes.h"
 
-#include "exchange/state.h"
-#include "exchange/work/held.h"
+#include "exchange/account/standing.h"
+#include "exchange/state/held.h"
+#include "exchange/state/steps.h"
+#include "exchange/work/check_queue.h"
+#include "exchange/work/check_seeds.h"
+#include "exchange/work/juries.h"
+#include "exchange/work/subtask_makers.h"
 
 enum {
     REFEREES_ENOUGH = 3, /* a result has two parties at most: its maker and its accuser */
@@ -23,7 +28,7 @@ static bool is_of_another_owner(const struct exchange *exchange, const struct re
                                 uint32_t account)
 {
     for (uint32_t i = 0; i < referees->count; i++) {
-        if (have_one_owner(exchange, referees->accounts[i], account)) {
+        if (standing_have_one_owner(exchange, referees->accounts[i], account)) {
             return false;
         }
     }
@@ -43,8 +48,8 @@ static struct referees referees_of(const struct exchange *exchange, const struct
         steps_add(exchange, steps);
         if (provider->number != job->owner &&
             is_of_another_owner(exchange, &referees, provider->number) &&
-            !job_overruled(exchange, job, provider->number) &&
-            provider_fits(exchange, provider, checks)) {
+            !jury_overruled(exchange, job, provider->number) &&
+            subtask_provider_fits(exchange, provider, checks)) {
             referees.accounts[referees.count++] = provider->number;
         }
     }
@@ -55,7 +60,7 @@ static bool has_referee(const struct exchange *exchange, const struct referees *
                         uint32_t maker, uint32_t accuser)
 {
     for (uint32_t i = 0; i < referees->count; i++) {
-        if (!held_is_party(exchange, maker, accuser, referees->accounts[i])) {
+        if (!check_is_party(exchange, maker, accuser, referees->accounts[i])) {
             return true;
         }
     }
@@ -66,7 +71,7 @@ static bool is_disputed(const struct exchange *exchange, const struct job *job,
                         const struct referees *referees, const struct held *held)
 {
     return held_accuser(held) != EXCHANGE_NO_ACCOUNT ||
-           (job_has_overruled(job) &&
+           (jury_has_overruled(job) &&
             !has_referee(exchange, referees, held->lease->provider, EXCHANGE_NO_ACCOUNT));
 }
 
@@ -75,7 +80,7 @@ static const struct job *job_with_disputes(const struct exchange *exchange, cons
 {
     const struct job *job = table_find(&exchange->jobs, id);
     const bool has =
-        job != NULL && job->checks != NULL && (job->checks->accused > 0 || job_has_overruled(job));
+        job != NULL && job->checks != NULL && (job->checks->accused > 0 || jury_has_overruled(job));
     return has ? job : NULL;
 }
 
@@ -103,7 +108,7 @@ size_t exchange_disputes(const struct exchange *exchange, const struct id128 *id
             .maker = maker,
             .accuser = accuser,
             .result = held->hash,
-            .seed = held_seed(job, held),
+            .seed = check_seed_of_held(job, held),
             .bytes = held->bytes,
             .length = held->length,
             .has_referee = has_referee(exchange, &referees, maker, accuser)};
@@ -140,7 +145,7 @@ struct exchange_dispute_counts exchange_dispute_counts(const struct exchange *ex
     }
     const struct checks *checks = job->checks;
     const struct referees referees = referees_of(exchange, job);
-    const bool counts_makers = job_has_overruled(job);
+    const bool counts_makers = jury_has_overruled(job);
     struct exchange_dispute_counts counts = {
         .accused = checks->accused,
         .for_client = counts_makers ? count_of_makers(exchange, job, &referees) : 0};

@@ -1,5 +1,7 @@
 #include "exchange/view/effort.h"
 
+#include "exchange/lifecycle.h"
+
 #include <assert.h>
 
 static struct effort of_predicate(bool holds, uint32_t index)

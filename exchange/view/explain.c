@@ -1,51 +1,27 @@
 /* An explanation tells why a need, or a part of a job, is not filled. It counts the devices that
  * fail each predicate, the prices of the others, and the bids that come first.
  * smallest_change_find.c finds the change that would fill it. A read: pure, no trace. */
+#include "exchange/account/standing.h"
+#include "exchange/lifecycle.h"
+#include "exchange/market/ask_conditions.h"
+#include "exchange/market/bands.h"
+#include "exchange/market/bids.h"
+#include "exchange/market/escrow.h"
+#include "exchange/market/spot_index.h"
+#include "exchange/state/job_records.h"
+#include "exchange/state/parts.h"
+#include "exchange/state/steps.h"
 #include "exchange/view/effort.h"
+#include "exchange/view/explain_prices.h"
+#include "exchange/view/predicate_text.h"
+#include "exchange/view/reads.h"
 #include "exchange/view/search.h"
-#include "exchange/view/smallest_change_find.h"
+#include "exchange/work/part_queues.h"
+#include "exchange/work/progress.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void predicate_text(const struct requirement_node *node, char *ret_text, size_t size)
-{
-    static const char *const signs[] = {
-        [REQUIREMENT_EQ] = "=",  [REQUIREMENT_NE] = "!=", [REQUIREMENT_LT] = "<",
-        [REQUIREMENT_LE] = "<=", [REQUIREMENT_GT] = ">",  [REQUIREMENT_GE] = ">=",
-    };
-    const struct attribute *value = &node->attribute;
-    if (value->is_text) {
-        (void)snprintf(ret_text, size, "%s %s \"%s\"", value->name, signs[node->op], value->text);
-    } else {
-        (void)snprintf(ret_text, size, "%s %s %lld", value->name, signs[node->op],
-                       (long long)value->number);
-    }
-}
-
-/* Writes `region in ("fr", "de")`; values that do not fit are left out, with a mark. */
-static void list_text(const struct requirement_node *first, uint32_t count, char *ret_text,
-                      size_t size)
-{
-    size_t used = (size_t)snprintf(ret_text, size, "%s in (", first->attribute.name);
-    for (uint32_t i = 0; i < count; i++) {
-        char item[ATTRIBUTE_TEXT_SIZE + 8];
-        const struct attribute *value = &first[i].attribute;
-        const char *comma = i == 0 ? "" : ", ";
-        if (value->is_text) {
-            (void)snprintf(item, sizeof item, "%s\"%s\"", comma, value->text);
-        } else {
-            (void)snprintf(item, sizeof item, "%s%lld", comma, (long long)value->number);
-        }
-        if (used + strlen(item) + sizeof ", ...)" > size) {
-            used += (size_t)snprintf(ret_text + used, size - used, "%s...", comma);
-            break;
-        }
-        used += (size_t)snprintf(ret_text + used, size - used, "%s", item);
-    }
-    (void)snprintf(ret_text + used, size - used, ")");
-}
 
 /* Finds nodes that are lists: an `or` of equalities on one attribute. A device does not fail on one
  * value of a list. */
@@ -161,8 +137,8 @@ static uint32_t explain_predicates(const struct explaining *explaining,
             const uint64_t items = ((UINT64_C(1) << arity) - 1) << (i - arity);
             if (at == why->predicate_count) {
                 why->predicate_count++;
-                list_text(&needs->nodes[i - arity], arity, why->predicates[at].text,
-                          sizeof why->predicates[at].text);
+                predicate_list_text(&needs->nodes[i - arity], arity, why->predicates[at].text,
+                                    sizeof why->predicates[at].text);
                 why->predicates[at].is_name = is_name(&needs->nodes[i - arity]);
             }
             failing |= (uint64_t)((*ret_truth & items) == 0) << at;
@@ -255,7 +231,7 @@ static void see(struct explaining *explaining, const struct explained *seen)
 static void count_uncovered(const struct part *part, int64_t escrow,
                             struct exchange_explanation *why)
 {
-    if (escrow > job_free_micro(part->job)) {
+    if (escrow > escrow_free_micro(part->job)) {
         why->cover_micro =
             why->uncovered == 0 || escrow < why->cover_micro ? escrow : why->cover_micro;
         why->uncovered++;
@@ -341,7 +317,7 @@ static void explain_device(struct explaining *explaining, const struct device *d
         count_uncovered(part, escrow_micro(ask->price_micro, need->slots, need->term_ns), why);
     }
     int64_t fills_micro =
-        is_affordable ? ask->price_micro : price_bound(exchange, ask->price_micro);
+        is_affordable ? ask->price_micro : band_price_bound(exchange, ask->price_micro);
     bool has_limit = !is_beyond && (need->rate == RATE_NONE ||
                                     rate_value_for(ask->price_micro, operations, &fills_micro));
     if (is_free && has_limit && (why->fills_at_micro < 0 || fills_micro < why->fills_at_micro)) {
@@ -417,132 +393,6 @@ static void see_devices(struct explaining *explaining)
     see_leases(explaining);
 }
 
-/* Returns true when the market would refuse the order for its price or cost. */
-static bool foretell_bands(const struct search *search, struct exchange_explanation *why)
-{
-    const struct exchange *exchange = search->exchange;
-    const struct part *part = search->part;
-    const int64_t budget_micro = search_budget(search->need, search->need->budget_micro);
-    const int64_t notional_most_micro = exchange->notional_most_micro;
-    if (part->rate == RATE_NONE && part->cap_micro >= 0 &&
-        price_bound(exchange, part->cap_micro) != part->cap_micro) {
-        why->refusal = XREJECT_PRICE;
-        why->refused_at_micro = price_bound(exchange, part->cap_micro);
-    } else if (notional_most_micro > 0 && part->term_ns > 0 &&
-               part_notional(exchange, part, budget_micro) > notional_most_micro) {
-        why->refusal = XREJECT_NOTIONAL;
-        why->refused_at_micro = notional_most_micro;
-    }
-    return why->refusal != 0;
-}
-
-/* Fills in the forecast for an order that arrives now. */
-static void foretell(const struct search *search, const struct whole *whole,
-                     struct exchange_explanation *why)
-{
-    const struct altered as_it_is = search_unaltered(search);
-    const struct meeting meeting = search_meet(search, &as_it_is);
-    why->is_asked = true;
-    if (foretell_bands(search, why)) {
-        return;
-    }
-    if (meeting.is_own || (meeting.meets && as_it_is.type == EXCHANGE_POST_ONLY)) {
-        const int64_t escrow =
-            escrow_micro(meeting.first_micro, search->part->width, search->part->term_ns);
-        const bool is_short = !meeting.is_own && escrow > job_free_micro(search->part->job);
-        why->refusal = meeting.is_own ? XREJECT_SELF_MATCH
-                       : is_short     ? XREJECT_BUDGET
-                                      : XREJECT_WOULD_TRADE;
-        copy_name(why->refused_at, meeting.first->device->label);
-        why->refused_at_micro = is_short ? escrow : meeting.first_micro;
-    } else if (whole != NULL) {
-        why->starts_at_micro = whole->fills ? whole->price_micro : -1;
-    } else if (meeting.from != NULL) {
-        why->starts_at_micro = meeting.price_micro;
-        why->starts_with_lease = meeting.from->lease != NULL;
-    }
-}
-
-/* Returns true when a waiting bid with that limit would meet its own account's asks first and be
- * refused. */
-static bool meets_own_first(const struct search *search, int64_t limit_micro,
-                            struct exchange_explanation *why)
-{
-    struct altered altered = search_unaltered(search);
-    altered.cap_micro = limit_micro;
-    const struct meeting meeting = search_meet(search, &altered);
-    if (meeting.is_own) {
-        why->past_own_micro = limit_micro;
-        copy_name(why->own_device, meeting.first->device->label);
-        why->own_device_micro = meeting.first_micro;
-    }
-    return meeting.is_own;
-}
-
-/* The price of one more slot does not matter to a bid that is filled all at once. */
-static void explain_whole(const struct search *search, struct exchange_explanation *why)
-{
-    struct whole whole;
-    why->fills_at_micro = -1;
-    if (!search_whole(search, &whole)) {
-        return;
-    }
-    const struct part *part = search->part;
-    why->whole.slots = whole.wanted;
-    why->whole.free = whole.free;
-    why->whole.limit_micro = part->bid_micro;
-    why->whole.is_of_budget = part_limit_is_of_budget(part);
-    if (!search->is_filed && !search->exchange->is_halted) {
-        foretell(search, &whole, why);
-    }
-    if (whole.is_there && !whole.fills && part->job->part_count == 1 &&
-        !search->exchange->is_halted && why->refusal == 0 &&
-        !meets_own_first(search, whole.limit_micro, why)) {
-        smallest_change_find_whole(search, &whole, &why->smallest_change);
-    }
-}
-
-static void explain_lanes(const struct search *search, struct exchange_explanation *why)
-{
-    const struct part *part = search->part;
-    const bool is_halted = search->exchange->is_halted;
-    if (part->job->type == EXCHANGE_POST_ONLY) {
-        why->fills_at_micro = -1; /* a post-only bid fills at no limit */
-    }
-    if (part->waiting > 0 && !is_halted && why->free == 0) {
-        int64_t takes_at_micro;
-        search_takes(search, &takes_at_micro, &why->takes_budget_micro);
-        why->takes_at_micro =
-            takes_at_micro > part->bid_micro &&
-                    (why->fills_at_micro < 0 || takes_at_micro < why->fills_at_micro)
-                ? takes_at_micro
-                : -1;
-    }
-    if (!search->is_filed && !is_halted) {
-        foretell(search, NULL, why);
-    }
-    if (why->refusal != 0) {
-        why->fills_at_micro = why->takes_at_micro = -1; /* the limit is not the cause */
-    }
-    if (why->fills_at_micro > part->bid_micro &&
-        meets_own_first(search, why->fills_at_micro, why)) {
-        why->fills_at_micro = -1;
-    }
-    if (why->takes_at_micro >= 0 && meets_own_first(search, why->takes_at_micro, why)) {
-        why->takes_at_micro = -1;
-    }
-    if (why->free == 0 && why->affordable > 0) {
-        why->is_own_leases = search->is_filed && search_are_own_leases(search);
-    }
-    if (why->free == 0 && why->asking > 0) {
-        queue_find(search, why);
-    }
-    if (!is_halted && part->waiting > 0 && why->starts_at_micro < 0 &&
-        why->refusal != XREJECT_SELF_MATCH) {
-        smallest_change_find(search, &why->smallest_change);
-    }
-}
-
 static uint32_t count_quiet(const struct exchange *exchange)
 {
     uint32_t count = 0;
@@ -565,13 +415,12 @@ static void explain_work(const struct part *part, struct exchange_explanation *w
     why->work.is_closing = job->is_closing;
     why->work.has_order = part->handle != BOOK_NONE;
     why->work.running = part->running;
-    why->work.queued = job_queued(job, part);
+    why->work.queued = progress_queued(job, part);
     why->work.waiting = part->waiting;
     why->work.checking = part->checking;
     why->work.blocked = open > known ? open - known : 0;
     why->work.lanes = part->lanes;
-    why->work.is_sated =
-        job->is_closing || part->handle == BOOK_NONE || part_order(part).slots == 0;
+    why->work.is_sated = job->is_closing || part->handle == BOOK_NONE || bid_order(part).slots == 0;
 }
 
 /* `part` NULL: the need is not placed yet. */
@@ -643,7 +492,7 @@ static const struct part *part_to_explain(const struct exchange *exchange, const
     if (number != EXCHANGE_ANY_PART) {
         return &job->parts[number];
     }
-    return job->is_closing ? &job->parts[0] : job_tightest_part(exchange, job, &reason);
+    return job->is_closing ? &job->parts[0] : read_tightest_part(exchange, job, &reason);
 }
 
 bool exchange_explain_job(const struct exchange *exchange, const struct id128 *id, uint32_t number,

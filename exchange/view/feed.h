@@ -18,7 +18,7 @@
 #define BOURSE_EXCHANGE_VIEW_FEED_H
 
 #include "exchange/exchange.h"
-#include "exchange/view/listings.h"
+#include "exchange/view/pages.h"
 
 enum { FEED_CHANGES = 1 << 16 };
 

@@ -1,12 +1,20 @@
 #include "exchange/view/listings.h"
 
-#include "exchange/state.h"
+#include "exchange/lifecycle.h"
+#include "exchange/market/bids.h"
+#include "exchange/market/daily.h"
+#include "exchange/state/handles.h"
+#include "exchange/state/instruments.h"
+#include "exchange/state/lookup.h"
+#include "exchange/state/names.h"
+#include "exchange/state/steps.h"
+#include "matching/book_walk.h"
 
 #include <string.h>
 
 static struct provider *provider_numbered(const struct exchange *exchange, uint32_t number)
 {
-    const struct member *member = member_by_number(exchange, number);
+    const struct member *member = lookup_member(exchange, number);
     return member == NULL ? NULL : member->provider;
 }
 
@@ -32,7 +40,7 @@ static struct exchange_device_row device_row(const struct exchange *exchange,
         .leased = device->leased,
         .price_micro = -1,
     };
-    copy_name(row.label, device->label);
+    name_copy(row.label, device->label);
     row.attributes = book_cell_attributes(exchange->book, device->cell, &row.attribute_count);
     if (device->ask != NULL) {
         row.free = book_slots(exchange->book, device->ask->handle);
@@ -194,7 +202,7 @@ static bool take_ask(struct book_page *page, const struct ask *ask, const struct
         .daily_ns = ask->daily_ns,
         .left_ns = ask->daily_ns == 0 ? 0 : daily_left_ns(page->exchange, ask),
     };
-    cell_instrument(page->exchange, resting->cell, row.instrument);
+    instrument_of_cell(page->exchange, resting->cell, row.instrument);
     return page->visit(page->context, &row);
 }
 
@@ -224,7 +232,7 @@ static bool take_order(struct book_page *page, uint32_t handle)
         return take_ask(page, page->exchange->orders_by_handle[handle], &ask);
     }
     return !book_bid(page->exchange->book, handle, &bid) ||
-           bid_waits_for_all(page->exchange, handle) || take_bid(page, &bid);
+           handle_waits_for_all(page->exchange, handle) || take_bid(page, &bid);
 }
 
 enum exchange_listing exchange_list_book(const struct exchange *exchange,
@@ -272,7 +280,7 @@ static struct exchange_order_row own_ask(const struct exchange *exchange, const 
         .type = ask->type,
         .ahead = book_ahead(exchange->book, ask->handle, EXCHANGE_LISTING_STEPS),
     };
-    copy_name(row.name, ask->device->label);
+    name_copy(row.name, ask->device->label);
     memcpy(row.to, ask->to, sizeof row.to);
     return row;
 }
@@ -285,7 +293,7 @@ static struct exchange_order_row own_bid(const struct exchange *exchange, const 
     (void)rests;
     struct exchange_order_row row = {
         .is_bid = true,
-        .order = part_bid_id(part),
+        .order = bid_id(part),
         .job = part->job->id,
         .part = part->number,
         .price_micro = resting.limit_micro,
@@ -295,7 +303,7 @@ static struct exchange_order_row own_bid(const struct exchange *exchange, const 
         .type = part->job->type,
         .ahead = book_ahead(exchange->book, part->handle, EXCHANGE_LISTING_STEPS),
     };
-    copy_name(row.name, part->job->name);
+    name_copy(row.name, part->job->name);
     return row;
 }
 
@@ -376,7 +384,7 @@ enum exchange_listing exchange_list_orders(const struct exchange *exchange, uint
                                            uint64_t from, exchange_order_visit *visit,
                                            void *context, uint64_t *ret_next)
 {
-    const struct member *member = member_by_number(exchange, account);
+    const struct member *member = lookup_member(exchange, account);
     if (member == NULL) {
         return LISTING_NO_PLACE;
     }

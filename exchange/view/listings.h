@@ -8,17 +8,7 @@
 #define BOURSE_EXCHANGE_VIEW_LISTINGS_H
 
 #include "exchange/exchange.h"
-
-/* Most steps of one call, about a millisecond of a processor's time. A look at a thing is one step;
- * each predicate of a requirement on each attribute is one more. */
-enum { EXCHANGE_LISTING_STEPS = 1 << 16 };
-
-enum exchange_listing {
-    LISTING_END,      /* no page follows */
-    LISTING_MORE,     /* go on from *ret_next */
-    LISTING_NO_PLACE, /* no listing gave this `from` */
-    LISTING_BAD_NEEDS /* the requirement is not well formed */
-};
+#include "exchange/view/pages.h"
 
 struct exchange_place { /* place where a listing of devices goes on */
     uint32_t provider;

@@ -2,6 +2,12 @@
  * read: pure, no trace. */
 #include "exchange/view/search.h"
 
+#include "exchange/market/ask_conditions.h"
+#include "exchange/market/daily.h"
+#include "exchange/market/donations.h"
+#include "exchange/state/handles.h"
+#include "exchange/state/steps.h"
+
 #include <stdlib.h>
 
 enum { QUEUE_STEPS = 1 << 13 }; /* per call, about two milliseconds when no answer is cached */
@@ -39,7 +45,7 @@ static void count_bids(struct queue *queue)
         struct book_bid bid;
         steps_add(exchange, 2);
         if (book_bid(exchange->book, handle, &bid) && bid.slots > 0 &&
-            !bid_waits_for_all(exchange, handle) &&
+            !handle_waits_for_all(exchange, handle) &&
             (queue->goes_by_rank
                  ? is_ahead_by_rank(queue, &bid, sequence)
                  : book_class_rate(exchange->book, bid.class_id) == queue->need->rate &&
@@ -74,7 +80,8 @@ static void find_cells(struct queue *queue, const struct search *search)
         struct book_ask ask;
         if (seen[i].lease == NULL && seen[i].effort.hold == 0 && !seen[i].is_passed_over &&
             device->key.provider != need->account && device->ask != NULL && device->ask->is_open &&
-            !ask_is_spent(queue->exchange, device->ask) && ask_is_for(device->ask, need->account) &&
+            !daily_is_spent(queue->exchange, device->ask) &&
+            ask_is_for(device->ask, need->account) &&
             book_ask(queue->exchange->book, device->ask->handle, &ask) &&
             (queue->is_any_price || need->cap_micro < 0 ||
              ask.price_micro <=

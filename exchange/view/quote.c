@@ -4,6 +4,16 @@
 #include "exchange/view/search.h"
 
 #include "base/checked.h"
+#include "exchange/lifecycle.h"
+#include "exchange/market/ask_conditions.h"
+#include "exchange/market/daily.h"
+#include "exchange/market/escrow.h"
+#include "exchange/market/spot.h"
+#include "exchange/market/spot_index.h"
+#include "exchange/state/instruments.h"
+#include "exchange/state/lookup.h"
+#include "exchange/state/steps.h"
+#include "matching/book_walk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +65,7 @@ static void quote_level(struct quoting *quoting, const struct book_ask *ask, int
         if (is_by_value) {
             quote->levels[last].limit_micro = limit_micro;
             quote->levels[last].cell = ask->cell;
-            cell_instrument(quoting->exchange, ask->cell, quote->levels[last].instrument);
+            instrument_of_cell(quoting->exchange, ask->cell, quote->levels[last].instrument);
         }
     }
 }
@@ -202,7 +212,7 @@ static bool quote_lease(void *context, uint32_t handle, const struct book_ask *e
     const int128 lane_ns = (int128)need->term_ns * need->slots;
     if (exposed->price_micro >
             book_limit(exchange->book, need->rate, quoting->limit_micro, exposed->cell) ||
-        !lease_may_be_taken(exchange, quoting->part, lease) ||
+        !spot_may_be_taken(exchange, quoting->part, lease) ||
         (exposed->max_term_ns != 0 && exposed->max_term_ns < need->term_ns) ||
         (ask->daily_ns != 0 && daily_left_ns(exchange, ask) < lane_ns)) {
         return true;
@@ -349,7 +359,7 @@ bool exchange_quote(const struct exchange *exchange, const struct exchange_need 
     ret_quote->second_micro = asks.rivals.second_micro;
     ret_quote->is_asked = asks.rivals.first != EXCHANGE_NO_ACCOUNT;
     if (ret_quote->is_asked) {
-        ret_quote->first = member_by_number(exchange, asks.rivals.first)->key;
+        ret_quote->first = lookup_member(exchange, asks.rivals.first)->key;
     }
     if (ret_quote->slots_now == 0 && ret_quote->slots_taken > 0) {
         ret_quote->price_low_micro = ret_quote->taken_low_micro;

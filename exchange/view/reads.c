@@ -1,6 +1,20 @@
 /* Reads return the state of the exchange, its accounts, its jobs and their leases. Pure, no trace.
  * quote.c has the cost of an order, and explain.c the reasons why it waits. */
-#include "exchange/state.h"
+#include "exchange/view/reads.h"
+
+#include "exchange/lifecycle.h"
+#include "exchange/market/ask_conditions.h"
+#include "exchange/market/daily.h"
+#include "exchange/market/part_limits.h"
+#include "exchange/state/job_records.h"
+#include "exchange/state/lookup.h"
+#include "exchange/state/names.h"
+#include "exchange/state/parts.h"
+#include "exchange/state/steps.h"
+#include "exchange/work/part_queues.h"
+#include "exchange/work/progress.h"
+
+#include <assert.h>
 
 uint64_t exchange_steps(const struct exchange *exchange)
 {
@@ -71,7 +85,7 @@ uint32_t exchange_account_count(const struct exchange *exchange)
 bool exchange_account(const struct exchange *exchange, uint32_t number,
                       struct exchange_account_row *ret_row)
 {
-    const struct member *member = member_by_number(exchange, number);
+    const struct member *member = lookup_member(exchange, number);
     if (member == NULL) {
         return false;
     }
@@ -84,12 +98,10 @@ bool exchange_account(const struct exchange *exchange, uint32_t number,
         .available_micro = balance.available_micro,
         .held_micro = balance.held_micro,
     };
-    copy_name(ret_row->name, member->name);
+    name_copy(ret_row->name, member->name);
     steps_add(exchange, 4);
     return true;
 }
-
-/* ---------------------------------------------------------------- jobs and leases */
 
 /* Ranks reasons from far to near. The nearest is a referee's device that the makers of the waiting
  * results own. */
@@ -101,12 +113,6 @@ static uint8_t nearness(uint8_t reason)
     };
     assert(reason < sizeof ranks && ranks[reason] > 0);
     return ranks[reason];
-}
-
-bool part_is_in_reach(const struct exchange *exchange, const struct part *part,
-                      const struct device *device)
-{
-    return nearness(part_reason_at(exchange, part, device)) >= nearness(XREASON_BUSY);
 }
 
 /* The devices of one provider follow each other, so the last answer serves all of them. */
@@ -142,7 +148,7 @@ static uint8_t reason_but_price(const struct exchange *exchange, const struct pa
     const struct book_ask *ask = &resting;
     if (device->ask == NULL || !book_ask(exchange->book, device->ask->handle, &resting) ||
         device->ask->slots < part->width || !device->ask->is_open ||
-        ask_is_spent(exchange, device->ask) || !ask_is_for(device->ask, job->owner) ||
+        daily_is_spent(exchange, device->ask) || !ask_is_for(device->ask, job->owner) ||
         (ask->max_term_ns != 0 && ask->max_term_ns < part->term_ns)) {
         return XREASON_NO_ASK;
     }
@@ -156,8 +162,9 @@ static uint8_t reason_but_price(const struct exchange *exchange, const struct pa
     return job_avoids(exchange, job, device->key.provider) ? XREASON_AVOIDED : XREASON_BUDGET;
 }
 
-uint8_t part_reason_at(const struct exchange *exchange, const struct part *part,
-                       const struct device *device)
+/* Returns the reason that keeps the part from the device: the first obstacle, from far to near. */
+static uint8_t part_reason_at(const struct exchange *exchange, const struct part *part,
+                              const struct device *device)
 {
     int64_t price_micro = -1;
     struct chosen chosen = {.provider = EXCHANGE_NO_ACCOUNT};
@@ -165,6 +172,12 @@ uint8_t part_reason_at(const struct exchange *exchange, const struct part *part,
     return price_micro >= 0 && price_micro > part_limit_in(exchange, part, device->cell)
                ? XREASON_PRICE
                : reason;
+}
+
+bool read_part_is_in_reach(const struct exchange *exchange, const struct part *part,
+                           const struct device *device)
+{
+    return nearness(part_reason_at(exchange, part, device)) >= nearness(XREASON_BUSY);
 }
 
 static bool has_only_makers(const struct exchange *exchange, const struct part *part)
@@ -319,8 +332,8 @@ static const struct part *tightest_part(const struct exchange *exchange, const s
     return tightest == NULL ? &job->parts[0] : tightest;
 }
 
-const struct part *job_tightest_part(const struct exchange *exchange, const struct job *job,
-                                     uint8_t *ret_reason)
+const struct part *read_tightest_part(const struct exchange *exchange, const struct job *job,
+                                      uint8_t *ret_reason)
 {
     struct reasons reasons = {.devices_most = UINT64_MAX};
     return tightest_part(exchange, job, &reasons, ret_reason);
@@ -364,7 +377,7 @@ static void fill_job_row(const struct exchange *exchange, const struct job *job,
         .subtasks = job->subtasks,
         .waiting = job->waiting,
         .running = job->running,
-        .queued = job_queued(job, NULL),
+        .queued = progress_queued(job, NULL),
         .checking = job->checking,
         .accepted = job->accepted,
         .failed = job->failed,
@@ -378,11 +391,11 @@ static void fill_job_row(const struct exchange *exchange, const struct job *job,
         .accused = job->phase == JOB_PHASE_OPEN ? job_accused(job) : 0,
         .saved = job->saved_count,
     };
-    const struct job_pace pace = job_pace(job);
+    const struct progress_pace pace = progress_of_leases(job);
     row->timed = pace.timed;
     row->foreseen_ns = pace.foreseen_ns;
     row->took_ns = pace.took_ns;
-    copy_name(row->name, job->name);
+    name_copy(row->name, job->name);
     uint64_t steps = 16;
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         row->lease_count++;
@@ -413,7 +426,7 @@ size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
                      struct exchange_job_row *ret_rows, size_t limit)
 {
     size_t count = 0;
-    const struct member *member = member_by_number(exchange, owner);
+    const struct member *member = lookup_member(exchange, owner);
     if (member == NULL) {
         return 0;
     }
@@ -437,10 +450,10 @@ size_t exchange_parts(const struct exchange *exchange, const struct id128 *id,
                                                  .subtasks = part->end - part->first,
                                                  .waiting = part->waiting,
                                                  .running = part->running,
-                                                 .queued = job_queued(job, part),
+                                                 .queued = progress_queued(job, part),
                                                  .checking = part->checking,
                                                  .lanes = part->lanes};
-        uint64_t leases = 0; /* job_queued looks at each */
+        uint64_t leases = 0; /* progress_queued looks at each */
         for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
             leases++;
         }
@@ -476,7 +489,7 @@ size_t exchange_leases(const struct exchange *exchange, const struct id128 *id,
             .is_taken = lease->is_noticed,
             .has_ended = lease->state == LEASE_ENDED,
         };
-        copy_name(row->device, lease->label);
+        name_copy(row->device, lease->label);
     }
     steps_add(exchange, 8 * count);
     return count;

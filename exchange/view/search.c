@@ -1,5 +1,20 @@
 #include "exchange/view/search.h"
 
+#include "exchange/lifecycle.h"
+#include "exchange/market/ask_conditions.h"
+#include "exchange/market/bands.h"
+#include "exchange/market/bids.h"
+#include "exchange/market/daily.h"
+#include "exchange/market/escrow.h"
+#include "exchange/market/part_eligibility.h"
+#include "exchange/market/part_limits.h"
+#include "exchange/market/spot.h"
+#include "exchange/state/job_records.h"
+#include "exchange/state/lookup.h"
+#include "exchange/state/parts.h"
+#include "exchange/state/steps.h"
+#include "exchange/view/reads.h"
+
 #include <stdlib.h>
 
 /* ---------------------------------------------------------------- who asks */
@@ -72,7 +87,7 @@ bool search_offer(const struct search *search, const struct explained *seen,
             .slots = seen->lease->slots,
             .is_taken = true,
         };
-        return lease_may_be_taken(exchange, search->part, seen->lease);
+        return spot_may_be_taken(exchange, search->part, seen->lease);
     }
     if (!book_ask(exchange->book, ask->handle, &resting) || resting.slots == 0) {
         return false;
@@ -104,7 +119,7 @@ bool search_cap_for(const struct search *search, int64_t price_micro, uint32_t c
                     int64_t *ret_cap_micro)
 {
     const enum rate rate = search->need->rate;
-    *ret_cap_micro = price_bound(search->exchange, price_micro);
+    *ret_cap_micro = band_price_bound(search->exchange, price_micro);
     if (*ret_cap_micro < price_micro) {
         return false; /* no order may pay that any more */
     }
@@ -161,7 +176,7 @@ static bool is_covered(const struct search *search, const struct altered *altere
                        int64_t price_micro)
 {
     return escrow_micro(price_micro, altered->slots, altered->term_ns) - altered->more_micro <=
-           job_free_micro(search->part->job);
+           escrow_free_micro(search->part->job);
 }
 
 struct meeting search_meet(const struct search *search, const struct altered *altered)
@@ -208,7 +223,7 @@ static int64_t lesser(int64_t figure, int64_t so_far)
 static int64_t budget_to_take(const struct part *part, int64_t price_micro)
 {
     const int64_t escrow = escrow_micro(price_micro, part->width, part->term_ns);
-    const int64_t short_micro = escrow - job_free_micro(part->job);
+    const int64_t short_micro = escrow - escrow_free_micro(part->job);
     int64_t budget_micro;
     return short_micro > 0 && checked_add(part->job->hold.amount_micro, short_micro, &budget_micro)
                ? budget_micro
@@ -221,7 +236,7 @@ void search_takes(const struct search *search, int64_t *ret_limit_micro, int64_t
     struct altered any = search_unaltered(search);
     any.cap_micro = -1;
     *ret_limit_micro = *ret_budget_micro = -1;
-    if (part->job->type != EXCHANGE_LIMIT || part_order(part).slots == 0) {
+    if (part->job->type != EXCHANGE_LIMIT || bid_order(part).slots == 0) {
         return; /* the second means that it has all the lanes that it can use */
     }
     steps_add(search->exchange, 4 * search->count);
@@ -294,12 +309,13 @@ static size_t find_choices(const struct search *search, struct choice *ret_choic
     return count;
 }
 
-/* Goes from ask to ask like plan_part of whole.c, at the present limit and budget, or at any. */
+/* Goes from ask to ask like plan_part of all_or_none.c, at the present limit and budget or at
+ * any. */
 static uint32_t fill_from(const struct search *search, const struct choice *choices, size_t count,
                           bool at_any, struct whole *whole)
 {
     const uint32_t width = search->need->slots;
-    const int64_t free_micro = at_any ? INT64_MAX : job_free_micro(search->part->job);
+    const int64_t free_micro = at_any ? INT64_MAX : escrow_free_micro(search->part->job);
     uint32_t slots = 0;
     int64_t spent_micro = 0;
     bool is_short = false;
@@ -334,7 +350,7 @@ static uint32_t fill_from(const struct search *search, const struct choice *choi
 bool search_whole(const struct search *search, struct whole *ret_whole)
 {
     struct choice *choices = calloc(search->count + 1, sizeof *choices);
-    *ret_whole = (struct whole){.wanted = part_order(search->part).slots};
+    *ret_whole = (struct whole){.wanted = bid_order(search->part).slots};
     if (choices == NULL) {
         return false;
     }
@@ -358,10 +374,10 @@ bool search_are_own_leases(const struct search *search)
              link = link->next) {
             const struct device *device = LIST_ELEMENT(link, struct device, of_provider);
             steps_add(exchange, 2);
-            leased += part_is_in_reach(exchange, part, device) ? device->leased : 0;
+            leased += read_part_is_in_reach(exchange, part, device) ? device->leased : 0;
         }
     }
-    const struct member *owner = member_by_number(exchange, part->job->owner);
+    const struct member *owner = lookup_member(exchange, part->job->owner);
     for (const struct list_link *at = owner->jobs.next; at != &owner->jobs; at = at->next) {
         const struct job *job = LIST_ELEMENT(at, struct job, of_owner);
         for (const struct list_link *link = job->leases.next; link != &job->leases;
@@ -370,7 +386,7 @@ bool search_are_own_leases(const struct search *search)
             steps_add(exchange, 2);
             own += lease->device != NULL && lease->state != LEASE_ENDED &&
                            lease->state != LEASE_PROMISED &&
-                           part_is_in_reach(exchange, part, lease->device)
+                           read_part_is_in_reach(exchange, part, lease->device)
                        ? lease->slots
                        : 0;
         }

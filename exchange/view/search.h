@@ -5,7 +5,9 @@
 #ifndef BOURSE_EXCHANGE_VIEW_SEARCH_H
 #define BOURSE_EXCHANGE_VIEW_SEARCH_H
 
-#include "exchange/state.h"
+#include "exchange/market/escrow.h"
+#include "exchange/state/records.h"
+#include "exchange/view/effort.h"
 
 struct explained { /* A device that is advertised, or a lease on one, seen from a requirement. */
     const struct device *device;

@@ -1,7 +1,16 @@
 #include "exchange/view/why.h"
 
-#include "exchange/state.h"
+#include "exchange/lifecycle.h"
+#include "exchange/market/ask_conditions.h"
+#include "exchange/market/counterparts.h"
+#include "exchange/market/daily.h"
+#include "exchange/state/handles.h"
+#include "exchange/state/instruments.h"
+#include "exchange/state/lookup.h"
+#include "exchange/state/names.h"
+#include "exchange/state/steps.h"
 #include "exchange/view/effort.h"
+#include "exchange/view/predicate_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +79,7 @@ static void take_bids(struct asking *asking)
         struct book_bid bid;
         looked++;
         if (!book_bid(exchange->book, handle, &bid) || bid.slots == 0 ||
-            bid.owner == asking->device->key.provider || bid_waits_for_all(exchange, handle) ||
+            bid.owner == asking->device->key.provider || handle_waits_for_all(exchange, handle) ||
             (asking->device->ask != NULL && !ask_is_for(asking->device->ask, bid.owner))) {
             continue;
         }
@@ -217,16 +226,16 @@ static void fill_day(const struct exchange *exchange, const struct device *devic
     why->used_ns = daily_used_ns(exchange, device);
     why->promised_ns =
         why->used_ns < ask->daily_ns - left_ns ? ask->daily_ns - left_ns - why->used_ns : 0;
-    why->is_spent = ask->is_open && ask_is_spent(exchange, ask);
+    why->is_spent = ask->is_open && daily_is_spent(exchange, ask);
 }
 
 static void fill_device(const struct exchange *exchange, const struct device *device,
                         struct exchange_why *why)
 {
     why->device = device->key.device;
-    copy_name(why->label, device->label);
+    name_copy(why->label, device->label);
     why->attributes = book_cell_attributes(exchange->book, device->cell, &why->attribute_count);
-    cell_instrument(exchange, device->cell, why->instrument);
+    instrument_of_cell(exchange, device->cell, why->instrument);
     why->slots = device->slots;
     why->leased = device->leased;
     if (device->ask != NULL) {
@@ -280,7 +289,7 @@ static bool find_place(const struct exchange *exchange, const struct ask *ask,
 enum exchange_why_status exchange_explain_ask(const struct exchange *exchange, uint32_t account,
                                               uint32_t number, struct exchange_why *ret_why)
 {
-    const struct member *member = member_by_number(exchange, account);
+    const struct member *member = lookup_member(exchange, account);
     const struct provider *provider = member == NULL ? NULL : member->provider;
     *ret_why = (struct exchange_why){.is_frozen = member != NULL && member->is_frozen,
                                      .is_halted = exchange->is_halted,
@@ -307,7 +316,7 @@ enum exchange_why_status exchange_explain_ask(const struct exchange *exchange, u
     steps_add(exchange, asking.steps + book_class_bound(exchange->book));
     free(asking.classes);
     if (device->ask != NULL && ret_why->free > 0) {
-        ret_why->fills_at_micro = ask_fills_at(exchange, device->ask);
+        ret_why->fills_at_micro = counterpart_ask_fills_at(exchange, device->ask);
         return find_place(exchange, device->ask, ret_why) ? WHY_OK : WHY_OUT_OF_MEMORY;
     }
     return WHY_OK;

@@ -4,7 +4,12 @@
  * once more when the target becomes ready or is cancelled. Each attempt that gets the source's
  * output adds one look. A job of n subtasks and e edges costs n log n + e over its life, in
  * whatever order results come (exchange_totals counts). */
-#include "exchange/state.h"
+#include "exchange/work/graph.h"
+#include "exchange/lifecycle.h"
+#include "exchange/state/job_records.h"
+#include "exchange/state/memory.h"
+#include "exchange/state/parts.h"
+#include "exchange/state/tracking.h"
 
 #include "planner/schedule/online.h"
 
@@ -104,7 +109,7 @@ static bool ready_create(struct exchange *exchange, struct job *job)
 {
     for (uint32_t i = 0; i < job->part_count; i++) {
         struct part *part = &job->parts[i];
-        part->ready = allocate(exchange, (part->end - part->first) * sizeof *part->ready);
+        part->ready = memory_allocate(exchange, (part->end - part->first) * sizeof *part->ready);
         if (part->ready == NULL) {
             return false;
         }
@@ -117,7 +122,7 @@ static bool ready_create(struct exchange *exchange, struct job *job)
 static bool copy_numbers(struct exchange *exchange, const uint32_t *numbers, size_t count,
                          uint32_t **ret_copy)
 {
-    *ret_copy = count > 0 ? allocate(exchange, count * sizeof **ret_copy) : NULL;
+    *ret_copy = count > 0 ? memory_allocate(exchange, count * sizeof **ret_copy) : NULL;
     if (*ret_copy != NULL) {
         memcpy(*ret_copy, numbers, count * sizeof **ret_copy);
     }
@@ -127,7 +132,7 @@ static bool copy_numbers(struct exchange *exchange, const uint32_t *numbers, siz
 struct graph *graph_create(struct exchange *exchange, struct job *job,
                            const struct exchange_graph *given)
 {
-    struct graph *graph = allocate(exchange, sizeof *graph);
+    struct graph *graph = memory_allocate(exchange, sizeof *graph);
     if (graph == NULL) {
         return NULL;
     }
@@ -137,13 +142,13 @@ struct graph *graph_create(struct exchange *exchange, struct job *job,
     const bool has_lists =
         copy_numbers(exchange, given->rank, given->rank_count, &graph->rank) &&
         copy_numbers(exchange, given->expect_ms, given->expect_count, &graph->expect_ms);
-    graph->first_after = allocate(exchange, (count + 1) * sizeof *graph->first_after);
-    graph->after = allocate(exchange, (edges + 1) * sizeof *graph->after);
-    graph->first_next = allocate(exchange, (count + 1) * sizeof *graph->first_next);
-    graph->next = allocate(exchange, (edges + 1) * sizeof *graph->next);
-    graph->blocked = allocate(exchange, count * sizeof *graph->blocked);
-    graph->undecided = allocate(exchange, count * sizeof *graph->undecided);
-    graph->given = allocate(exchange, count * sizeof(struct given *));
+    graph->first_after = memory_allocate(exchange, (count + 1) * sizeof *graph->first_after);
+    graph->after = memory_allocate(exchange, (edges + 1) * sizeof *graph->after);
+    graph->first_next = memory_allocate(exchange, (count + 1) * sizeof *graph->first_next);
+    graph->next = memory_allocate(exchange, (edges + 1) * sizeof *graph->next);
+    graph->blocked = memory_allocate(exchange, count * sizeof *graph->blocked);
+    graph->undecided = memory_allocate(exchange, count * sizeof *graph->undecided);
+    graph->given = memory_allocate(exchange, count * sizeof(struct given *));
     if (!has_lists || graph->first_after == NULL || graph->after == NULL ||
         graph->first_next == NULL || graph->next == NULL || graph->blocked == NULL ||
         graph->undecided == NULL || graph->given == NULL || !ready_create(exchange, job)) {
@@ -168,10 +173,10 @@ void graph_drop(struct exchange *exchange, struct job *job)
     }
     for (uint32_t i = 0; i < job->subtasks; i++) {
         if (job->graph->given[i] != NULL) {
-            untrack(exchange, &job->graph->given[i]->tracked);
+            tracking_remove(exchange, &job->graph->given[i]->tracked);
         }
     }
-    untrack(exchange, &job->graph->tracked);
+    tracking_remove(exchange, &job->graph->tracked);
     graph_destroy(job->graph);
     job->graph = NULL;
     for (uint32_t i = 0; i < job->part_count; i++) {
@@ -208,7 +213,7 @@ static void push_ready(struct part *part, uint32_t index)
     part->ready[at] = index;
 }
 
-uint32_t part_pop_ready(struct part *part)
+uint32_t graph_pop_ready(struct part *part)
 {
     const struct graph *graph = part->job->graph;
     if (part->ready_count == 0) {
@@ -319,7 +324,7 @@ void graph_keep(struct exchange *exchange, const struct job *job, uint32_t index
 {
     assert(length <= GIVEN_BYTES_MOST);
     assert(job->graph->given[index] == NULL);
-    struct given *given = allocate(exchange, sizeof *given + length);
+    struct given *given = memory_allocate(exchange, sizeof *given + length);
     if (given == NULL) {
         return;
     }
@@ -330,14 +335,14 @@ void graph_keep(struct exchange *exchange, const struct job *job, uint32_t index
         memcpy(given->bytes, bytes, length);
     }
     job->graph->given[index] = given;
-    track(exchange, &given->tracked, RECORD_GIVEN);
+    tracking_add(exchange, &given->tracked, RECORD_GIVEN);
 }
 
 void graph_forget_given(struct exchange *exchange, const struct job *job, uint32_t index)
 {
     struct given *given = job->graph->given[index];
     if (given != NULL) {
-        untrack(exchange, &given->tracked);
+        tracking_remove(exchange, &given->tracked);
         free(given);
         job->graph->given[index] = NULL;
     }
@@ -359,7 +364,7 @@ void graph_give(struct exchange *exchange, const struct job *job, uint32_t index
     }
     struct exchange_given *given;
     struct exchange_block *block =
-        allocate(exchange, sizeof *block + count * sizeof *given + length);
+        memory_allocate(exchange, sizeof *block + count * sizeof *given + length);
     if (block == NULL) {
         return;
     }
@@ -443,7 +448,7 @@ static struct subtask *end_blocked(struct exchange *exchange, struct job *job, u
     job->waiting--;
     *(to == SUBTASK_FAILED ? &job->failed : &job->cancelled) += 1;
     part_of(job, index)->decided++;
-    subtask_changed(exchange, job, index);
+    job_subtask_changed(exchange, job, index);
     part_look_if_over(exchange, part_of(job, index));
     let_go(exchange, job->graph, index);
     return subtask;

@@ -1,13 +1,22 @@
 /* Juries list the accounts that judged a subtask of a job with checks, and the referees that the
  * job asks no more. An owner that judged a subtask never makes it, and an overruled owner gets no
- * more checks of that job. A jury is kept until its subtask is decided. provider_may_run decides,
+ * more checks of that job. A jury is kept until its subtask is decided. subtask_may_run_on decides,
  * and all code that places a subtask asks it.
  *
  * Two indexes follow from the juries of waiting subtasks, so that many of them cost a dispatch no
  * more than few. The bars of a part count the subtasks that each owner may not make. A bar also
  * marks how far the queue of retries holds nothing for its owner. The looks of a job are its juries
  * in the order in which they are due. */
-#include "exchange/state.h"
+#include "exchange/work/juries.h"
+
+#include "exchange/account/standing.h"
+#include "exchange/lifecycle.h"
+#include "exchange/state/held.h"
+#include "exchange/state/job_records.h"
+#include "exchange/state/memory.h"
+#include "exchange/state/parts.h"
+#include "exchange/state/timers.h"
+#include "exchange/state/tracking.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +28,7 @@ static struct jury **place_of(const struct job *job, uint32_t index)
     return index == NO_SUBTASK ? &job->checks->overruled : &job->checks->juries[index];
 }
 
-static struct jury *first_look(const struct job *job)
+struct jury *jury_first_look(const struct job *job)
 {
     const struct list_link *looks = &job->checks->looks;
     return list_empty(looks) ? NULL : LIST_ELEMENT(looks->next, struct jury, looks);
@@ -30,9 +39,10 @@ static struct jury *first_look(const struct job *job)
 static void look_take_off(struct exchange *exchange, struct jury *jury)
 {
     const struct job *job = jury->job;
-    const bool was_first = !job->is_closing && !list_empty(&jury->looks) && first_look(job) == jury;
+    const bool was_first =
+        !job->is_closing && !list_empty(&jury->looks) && jury_first_look(job) == jury;
     list_remove(&jury->looks);
-    const struct jury *first = was_first ? first_look(job) : NULL;
+    const struct jury *first = was_first ? jury_first_look(job) : NULL;
     if (first != NULL && first->look_ns != jury->look_ns) {
         timer_arm(exchange, TIMER_JOB, &job->id, first->look_ns);
     }
@@ -44,7 +54,7 @@ static void jury_drop(struct exchange *exchange, struct job *job, uint32_t index
     if (*place != NULL) {
         look_take_off(exchange, *place);
         list_remove(&(*place)->all);
-        untrack(exchange, &(*place)->tracked);
+        tracking_remove(exchange, &(*place)->tracked);
         free(*place);
         *place = NULL;
     }
@@ -52,7 +62,7 @@ static void jury_drop(struct exchange *exchange, struct job *job, uint32_t index
 
 void jury_dismiss(struct exchange *exchange, struct job *job, uint32_t index)
 {
-    if (job_checks(job, index)) {
+    if (held_for_check(job, index)) {
         jury_drop(exchange, job, index);
     }
 }
@@ -69,7 +79,7 @@ struct jury *jury_put(struct exchange *exchange, struct job *job, uint32_t index
 {
     struct jury **place = place_of(job, index);
     if (*place == NULL) {
-        struct jury *jury = allocate(exchange, sizeof *jury);
+        struct jury *jury = memory_allocate(exchange, sizeof *jury);
         if (jury == NULL) {
             return NULL;
         }
@@ -77,17 +87,17 @@ struct jury *jury_put(struct exchange *exchange, struct job *job, uint32_t index
         jury->index = index;
         list_init(&jury->looks);
         list_append(&job->checks->all_juries, &jury->all);
-        track(exchange, &jury->tracked, RECORD_JURY);
+        tracking_add(exchange, &jury->tracked, RECORD_JURY);
         *place = jury;
     }
     return *place;
 }
 
-static bool has_member(const struct exchange *exchange, const struct jury *jury, uint32_t account)
+bool jury_has_member(const struct exchange *exchange, const struct jury *jury, uint32_t account)
 {
     bool has = false;
     for (uint32_t i = 0; jury != NULL && !has && i < jury->count; i++) {
-        has = have_one_owner(exchange, jury->accounts[i], account);
+        has = standing_have_one_owner(exchange, jury->accounts[i], account);
     }
     return has;
 }
@@ -111,7 +121,7 @@ static void add(struct exchange *exchange, struct job *job, uint32_t index, uint
         jury->count--;
     }
     jury->accounts[jury->count++] = account;
-    touch(exchange, &jury->tracked);
+    tracking_touch(exchange, &jury->tracked);
 }
 
 /* ---------------------------------------------------------------- judges do not make */
@@ -127,35 +137,20 @@ bool jury_is_full(const struct job *job, uint32_t index)
     return jury != NULL && jury->count == JUDGES_MOST;
 }
 
-bool job_has_juries(const struct job *job)
-{
-    return job->checks != NULL && !list_empty(&job->checks->all_juries);
-}
-
-bool provider_may_run(const struct exchange *exchange, const struct job *job, uint32_t index,
-                      uint32_t provider)
-{
-    if (job->checks == NULL) {
-        return true;
-    }
-    return job_checks(job, index) ? !has_member(exchange, job->checks->juries[index], provider)
-                                  : check_is_for(exchange, job, index, provider);
-}
-
-void job_overrules(struct exchange *exchange, struct job *job, uint32_t referee)
+void jury_overrule(struct exchange *exchange, struct job *job, uint32_t referee)
 {
     add(exchange, job, NO_SUBTASK, referee);
     account_overruled(exchange, referee);
 }
 
-bool job_has_overruled(const struct job *job)
+bool jury_has_overruled(const struct job *job)
 {
     return job->checks->overruled != NULL && job->checks->overruled->count > 0;
 }
 
-bool job_overruled(const struct exchange *exchange, const struct job *job, uint32_t referee)
+bool jury_overruled(const struct exchange *exchange, const struct job *job, uint32_t referee)
 {
-    return has_member(exchange, job->checks->overruled, referee);
+    return jury_has_member(exchange, job->checks->overruled, referee);
 }
 
 /* ---------------------------------------------------------------- whom what waits is not for */
@@ -168,7 +163,7 @@ static struct bar *bar_of(const struct exchange *exchange, const struct part *pa
     const struct list_link *bars = checks == NULL ? NULL : &checks->bars[part->number];
     for (struct list_link *at = bars == NULL ? NULL : bars->next; at != bars; at = at->next) {
         struct bar *bar = LIST_ELEMENT(at, struct bar, of_part);
-        if (have_one_owner(exchange, bar->account, account)) {
+        if (standing_have_one_owner(exchange, bar->account, account)) {
             return bar;
         }
     }
@@ -181,7 +176,7 @@ static struct bar *bar_put(struct exchange *exchange, const struct part *part, u
     if (bar != NULL) {
         return bar;
     }
-    bar = allocate(exchange, sizeof *bar);
+    bar = memory_allocate(exchange, sizeof *bar);
     if (bar != NULL) {
         *bar = (struct bar){.account = account, .passed = NO_SUBTASK};
         list_append(&part->job->checks->bars[part->number], &bar->of_part);
@@ -193,7 +188,7 @@ static struct bar *bar_put(struct exchange *exchange, const struct part *part, u
 static bool is_first_of_owner(const struct exchange *exchange, const struct jury *jury, uint32_t at)
 {
     for (uint32_t i = 0; i < at; i++) {
-        if (have_one_owner(exchange, jury->accounts[i], jury->accounts[at])) {
+        if (standing_have_one_owner(exchange, jury->accounts[i], jury->accounts[at])) {
             return false;
         }
     }
@@ -240,7 +235,7 @@ static void bars_free(struct job *job)
     }
 }
 
-static bool waits(const struct jury *jury)
+bool jury_subtask_waits(const struct jury *jury)
 {
     const uint32_t index = jury->index;
     const struct page *page = index == NO_SUBTASK ? NULL : jury->job->pages[index / PAGE_SUBTASKS];
@@ -253,7 +248,7 @@ static void bars_count(struct exchange *exchange, struct job *job)
     for (const struct list_link *at = job->checks->all_juries.next; at != &job->checks->all_juries;
          at = at->next) {
         const struct jury *jury = LIST_ELEMENT(at, struct jury, all);
-        if (waits(jury)) {
+        if (jury_subtask_waits(jury)) {
             bars_add(exchange, jury);
         }
     }
@@ -266,20 +261,21 @@ void juries_regroup(struct exchange *exchange, struct job *job)
     }
 }
 
-uint32_t part_barred(const struct exchange *exchange, const struct part *part, uint32_t provider)
+uint32_t jury_barred(const struct exchange *exchange, const struct part *part, uint32_t provider)
 {
     const struct bar *bar = bar_of(exchange, part, provider);
     return bar == NULL ? 0 : bar->waiting;
 }
 
-uint32_t retries_passed(const struct exchange *exchange, const struct part *part, uint32_t provider)
+uint32_t jury_passed_retries(const struct exchange *exchange, const struct part *part,
+                             uint32_t provider)
 {
     const struct bar *bar = bar_of(exchange, part, provider);
     return bar == NULL ? NO_SUBTASK : bar->passed;
 }
 
-void retries_pass(const struct exchange *exchange, const struct part *part, uint32_t provider,
-                  uint32_t last)
+void jury_pass_retries(const struct exchange *exchange, const struct part *part, uint32_t provider,
+                       uint32_t last)
 {
     struct bar *bar = bar_of(exchange, part, provider);
     if (bar != NULL) {
@@ -287,7 +283,7 @@ void retries_pass(const struct exchange *exchange, const struct part *part, uint
     }
 }
 
-void retry_unlinked(const struct part *part, uint32_t index, uint32_t before)
+void jury_retry_unlinked(const struct part *part, uint32_t index, uint32_t before)
 {
     const struct checks *checks = part->job->checks;
     const struct list_link *bars = checks == NULL ? NULL : &checks->bars[part->number];
@@ -299,37 +295,6 @@ void retry_unlinked(const struct part *part, uint32_t index, uint32_t before)
 
 /* ---------------------------------------------------------------- where nobody is left to make it
  */
-
-bool provider_fits(const struct exchange *exchange, const struct provider *provider,
-                   const struct part *part)
-{
-    for (const struct list_link *at = provider->devices.next; at != &provider->devices;
-         at = at->next) {
-        const struct device *device = LIST_ELEMENT(at, struct device, of_provider);
-        steps_add(exchange, 1);
-        if (device->is_advertised && device->slots >= part->width &&
-            book_class_accepts(exchange->book, part->class_id, device->cell)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Prices, busy slots and avoidance do not count, since all of them change. */
-static bool has_maker(const struct exchange *exchange, const struct job *job, uint32_t index)
-{
-    for (const struct list_link *at = exchange->provider_list.next; at != &exchange->provider_list;
-         at = at->next) {
-        const struct provider *provider = LIST_ELEMENT(at, struct provider, all);
-        if (provider->number != job->owner &&
-            provider_may_run(exchange, job, index, provider->number) &&
-            !member_by_number(exchange, provider->number)->is_frozen &&
-            provider_fits(exchange, provider, part_of(job, index))) {
-            return true;
-        }
-    }
-    return false;
-}
 
 static bool is_due_before(const struct jury *a, const struct jury *b)
 {
@@ -345,7 +310,7 @@ static void look_put(struct exchange *exchange, struct jury *jury)
         behind = behind->previous;
     }
     list_insert_before(behind->next, &jury->looks);
-    if (first_look(jury->job) == jury) {
+    if (jury_first_look(jury->job) == jury) {
         timer_arm(exchange, TIMER_JOB, &jury->job->id, jury->look_ns);
     }
 }
@@ -354,10 +319,10 @@ void jury_forget_look(struct exchange *exchange, struct jury *jury)
 {
     look_take_off(exchange, jury);
     jury->look_ns = 0;
-    touch(exchange, &jury->tracked);
+    tracking_touch(exchange, &jury->tracked);
 }
 
-static void look_later(struct exchange *exchange, struct jury *jury)
+void jury_look_later(struct exchange *exchange, struct jury *jury)
 {
     jury_forget_look(exchange, jury);
     jury->look_ns = exchange->now_ns + NOBODY_LEFT_NS;
@@ -366,23 +331,23 @@ static void look_later(struct exchange *exchange, struct jury *jury)
 
 void jury_waits(struct exchange *exchange, struct job *job, uint32_t index)
 {
-    struct jury *jury = job_checks(job, index) ? job->checks->juries[index] : NULL;
+    struct jury *jury = held_for_check(job, index) ? job->checks->juries[index] : NULL;
     if (jury != NULL) {
         bars_add(exchange, jury);
-        look_later(exchange, jury);
+        jury_look_later(exchange, jury);
     }
 }
 
 void jury_waits_no_more(struct exchange *exchange, struct job *job, uint32_t index)
 {
-    struct jury *jury = job_checks(job, index) ? job->checks->juries[index] : NULL;
+    struct jury *jury = held_for_check(job, index) ? job->checks->juries[index] : NULL;
     if (jury != NULL) {
         bars_take_off(exchange, jury);
         jury_forget_look(exchange, jury);
     }
 }
 
-bool job_lacks_maker(const struct job *job)
+bool jury_lacks_maker(const struct job *job)
 {
     return job->checks != NULL && job->checks->overruled != NULL &&
            job->checks->overruled->unmade > 0;
@@ -390,36 +355,8 @@ bool job_lacks_maker(const struct job *job)
 
 bool juries_await(const struct job *job, int64_t at_ns)
 {
-    const struct jury *first = job->checks == NULL ? NULL : first_look(job);
+    const struct jury *first = job->checks == NULL ? NULL : jury_first_look(job);
     return first != NULL && first->look_ns == at_ns;
-}
-
-/* The subtask has waited long. It fails when everybody who could make it has judged it. */
-static void look(struct exchange *exchange, struct job *job, struct jury *jury)
-{
-    const uint32_t index = jury->index;
-    if (!waits(jury)) { /* before rules 19 a look outlived the waiting */
-        jury_forget_look(exchange, jury);
-        return;
-    }
-    if (has_maker(exchange, job, index)) {
-        look_later(exchange, jury);
-        return;
-    }
-    struct jury *all = jury_put(exchange, job, NO_SUBTASK);
-    if (all != NULL) {
-        all->unmade++;
-        touch(exchange, &all->tracked);
-    }
-    subtask_decide(exchange, job, index, SUBTASK_FAILED); /* this frees the jury */
-}
-
-void juries_due(struct exchange *exchange, struct job *job, int64_t at_ns)
-{
-    for (struct jury *jury = first_look(job); jury != NULL && jury->look_ns <= at_ns;
-         jury = first_look(job)) {
-        look(exchange, job, jury);
-    }
 }
 
 void juries_resume(struct exchange *exchange, struct job *job)
@@ -427,8 +364,8 @@ void juries_resume(struct exchange *exchange, struct job *job)
     for (const struct list_link *at = job_has_juries(job) ? job->checks->all_juries.next : NULL;
          at != NULL && at != &job->checks->all_juries; at = at->next) {
         struct jury *jury = LIST_ELEMENT(at, struct jury, all);
-        if (waits(jury) && jury->look_ns == 0) {
-            look_later(exchange, jury);
+        if (jury_subtask_waits(jury) && jury->look_ns == 0) {
+            jury_look_later(exchange, jury);
         }
     }
 }
@@ -444,7 +381,7 @@ static int compare_looks(const void *left, const void *right)
 
 void juries_restore(struct exchange *exchange, struct job *job)
 {
-    struct jury **due = allocate(exchange, job->subtasks * sizeof *due);
+    struct jury **due = memory_allocate(exchange, job->subtasks * sizeof *due);
     size_t count = 0;
     for (struct list_link *at = job->checks->all_juries.next;
          due != NULL && at != &job->checks->all_juries; at = at->next) {

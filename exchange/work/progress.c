@@ -1,7 +1,13 @@
 /* The progress of an open job is derived from its attempts in flight. A lane runs one attempt at a
  * time, and its other attempts wait. Agents do not report a start, but they start attempts in a
  * known order (P18). */
-#include "exchange/state.h"
+#include "exchange/work/progress.h"
+
+#include "exchange/lifecycle.h"
+#include "exchange/state/lease_lanes.h"
+#include "exchange/state/names.h"
+#include "exchange/state/parts.h"
+#include "exchange/state/steps.h"
 
 #include <stdlib.h>
 
@@ -19,7 +25,7 @@ static uint32_t behind_in(const struct lease *lease)
     return lease->live > busy ? lease->live - busy : 0;
 }
 
-uint32_t job_queued(const struct job *job, const struct part *part)
+uint32_t progress_queued(const struct job *job, const struct part *part)
 {
     uint32_t queued = 0;
     const uint32_t running = part == NULL ? job->running : part->running;
@@ -51,7 +57,7 @@ static void add_results(struct result_sum *sum, const struct lease *lease)
     sum->took_ns += (int128)(is_apart ? lease->took_ns : lease->mean_ns) * lease->accepted;
 }
 
-struct job_pace job_pace(const struct job *job)
+struct progress_pace progress_of_leases(const struct job *job)
 {
     struct result_sum sum = {.timed = 0};
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
@@ -60,31 +66,7 @@ struct job_pace job_pace(const struct job *job)
             add_results(&sum, lease);
         }
     }
-    return (struct job_pace){sum.timed, within(sum.said_ns), within(sum.took_ns)};
-}
-
-/* Returns true when `later`, dispatched after `earlier` to the same lane, started first. Both
- * waited when the lane last had a result, and a retry goes before other queued work. */
-static bool overtakes(const struct attempt *later, const struct attempt *earlier,
-                      const struct lane *lane)
-{
-    return later->dispatched_ns < lane->seen_until_ns && later->key.attempt > 1 &&
-           earlier->key.attempt == 1;
-}
-
-void lease_find_first(const struct lease *lease, const struct attempt **ret_first)
-{
-    for (uint32_t i = 0; i < lease->lane_count; i++) {
-        ret_first[i] = NULL;
-    }
-    for (const struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
-        const struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
-        const struct attempt **first = &ret_first[attempt->lane];
-        if (!attempt->is_fenced &&
-            (*first == NULL || overtakes(attempt, *first, &lease->lanes[attempt->lane]))) {
-            *first = attempt;
-        }
-    }
+    return (struct progress_pace){sum.timed, within(sum.said_ns), within(sum.took_ns)};
 }
 
 static void mark(uint8_t *states, uint32_t index, uint8_t from, uint8_t to)
@@ -117,16 +99,6 @@ static void mark_lanes(const struct job *job, const struct attempt **first, bool
     }
 }
 
-uint32_t job_most_lanes(const struct job *job)
-{
-    uint32_t most = 0;
-    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
-        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        most = lease->lane_count > most ? lease->lane_count : most;
-    }
-    return most;
-}
-
 size_t exchange_subtasks(const struct exchange *exchange, const struct id128 *id,
                          uint8_t *ret_states, uint32_t *ret_tries, size_t limit)
 {
@@ -146,7 +118,7 @@ size_t exchange_subtasks(const struct exchange *exchange, const struct id128 *id
     }
     /* Four walks look at the running subtasks. */
     steps_add(exchange, job->subtasks + 8 * (uint64_t)job->running);
-    const struct attempt **first = calloc(job_most_lanes(job) + 1, sizeof *first);
+    const struct attempt **first = calloc(lease_most_lanes(job) + 1, sizeof *first);
     if (first != NULL) { /* NULL: all are reported as running */
         mark_lanes(job, first, false, ret_states);
         mark_lanes(job, first, true, ret_states);
@@ -207,7 +179,7 @@ bool exchange_subtask(const struct exchange *exchange, const struct id128 *id, u
         .behind = attempt == NULL ? 0 : count_before(exchange, attempt),
     };
     if (attempt != NULL) {
-        copy_name(ret_row->device, attempt->lease->label);
+        name_copy(ret_row->device, attempt->lease->label);
     }
     return true;
 }

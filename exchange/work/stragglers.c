@@ -5,75 +5,25 @@
  * says so and no other lease has an idle lane. The first accepted result wins. Work queued in a
  * lane with more than its share is taken back and goes to the idle lane. planner/schedule/online.h
  * decides how long is too long, and which lane takes from which. */
-#include "exchange/state.h"
+#include "exchange/work/stragglers.h"
 
+#include "exchange/lifecycle.h"
+#include "exchange/state/effects.h"
+#include "exchange/state/job_records.h"
+#include "exchange/state/lease_lanes.h"
+#include "exchange/state/memory.h"
+#include "exchange/state/parts.h"
+#include "exchange/state/timers.h"
+#include "exchange/state/tracking.h"
+#include "exchange/work/attempts.h"
+#include "exchange/work/dispatch.h"
+#include "exchange/work/graph.h"
+#include "exchange/work/runtime_stats.h"
+#include "exchange/work/subtask_makers.h"
 #include "planner/schedule/online.h"
 
+#include <assert.h>
 #include <stdlib.h>
-
-static struct online_pace pace_of(const struct lease *lease)
-{
-    return (struct online_pace){.said_ns = lease->said_ns, .took_ns = lease->took_ns};
-}
-
-struct usual part_usual(const struct part *part)
-{
-    int128 sum = 0;
-    int128 said = 0;
-    int128 took = 0;
-    struct usual usual = {.expect_ns = part->expect_ns};
-    const struct job *job = part->job;
-    for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
-        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        if (lease->part == part) {
-            sum += (int128)lease->mean_ns * lease->accepted;
-            said += (int128)lease->said_ns * lease->accepted;
-            took += (int128)lease->took_ns * lease->accepted;
-            usual.samples += lease->accepted;
-        }
-    }
-    if (usual.samples > 0) { /* each sum is within a lease's own */
-        usual.mean_ns = (int64_t)(sum / usual.samples);
-        usual.pace = (struct online_pace){.said_ns = (int64_t)(said / usual.samples),
-                                          .took_ns = (int64_t)(took / usual.samples)};
-    }
-    return usual;
-}
-
-static bool has_pace(struct online_pace pace)
-{
-    return pace.said_ns > 0 && pace.took_ns > 0;
-}
-
-/* No subtask takes longer than any lease. */
-static int64_t at_pace_ns(int64_t said_ns, struct online_pace pace)
-{
-    const int64_t takes_ns = online_at_pace_ns(said_ns, pace);
-    return takes_ns < LEASE_AGE_MOST_NS ? takes_ns : LEASE_AGE_MOST_NS;
-}
-
-int64_t subtask_takes_ns(const struct lease *lease, uint32_t index, const struct usual *usual)
-{
-    const int64_t said_ns = graph_said_ns(lease->job, index);
-    if (said_ns == 0) {
-        return lease_takes_ns(lease, usual);
-    }
-    const struct online_pace here = pace_of(lease);
-    const int64_t takes_ns = at_pace_ns(said_ns, has_pace(here) ? here : usual->pace);
-    return takes_ns > 0 ? takes_ns : said_ns;
-}
-
-int64_t lease_takes_ns(const struct lease *lease, const struct usual *usual)
-{
-    const struct online_pace here = pace_of(lease);
-    if (has_pace(usual->pace)) {
-        return has_pace(here) ? at_pace_ns(usual->pace.said_ns, here) : usual->pace.took_ns;
-    }
-    if (lease->mean_ns > 0) {
-        return lease->mean_ns;
-    }
-    return usual->samples == 0 ? usual->expect_ns : usual->mean_ns;
-}
 
 static bool is_over(const struct part *part)
 {
@@ -95,7 +45,7 @@ static bool is_lone(struct exchange *exchange, const struct lease *lease,
     return from_ns == lane->unbilled_from_ns && !attempt->is_doubted && !attempt->is_withdrawn &&
            subtask->live == 1 && subtask->state == SUBTASK_RUNNING &&
            subtask->attempts < VANISHED_MOST &&
-           provider_may_run(exchange, lease->job, attempt->key.index, idle->provider);
+           subtask_may_run_on(exchange, lease->job, attempt->key.index, idle->provider);
 }
 
 /* Returns the mean time of a subtask in a lane there, with the wait for inputs. */
@@ -111,7 +61,7 @@ static int64_t lane_took_ns(const struct lease *lease)
 
 /* Returns the time after which `idle` starts once more a subtask on `lease`, where subtasks are
  * alike. */
-static int64_t patience_with(const struct part *part, const struct usual *usual,
+static int64_t patience_with(const struct part *part, const struct runtime_stats *usual,
                              const struct lease *lease, const struct lease *idle)
 {
     if (usual->samples >= ONLINE_SAMPLES) {
@@ -123,15 +73,15 @@ static int64_t patience_with(const struct part *part, const struct usual *usual,
 }
 
 /* Returns the same for a subtask with its own expectation. */
-static int64_t own_patience(const struct usual *usual, const struct attempt *attempt,
+static int64_t own_patience(const struct runtime_stats *usual, const struct attempt *attempt,
                             const struct lease *idle)
 {
     const struct online_own own = {
         .said_ns = graph_said_ns(attempt->lease->job, attempt->key.index),
         .all = usual->pace,
         .samples = usual->samples,
-        .here = pace_of(attempt->lease),
-        .there = pace_of(idle),
+        .here = runtime_stats_pace(attempt->lease),
+        .there = runtime_stats_pace(idle),
     };
     return online_own_late_ns(&own);
 }
@@ -144,15 +94,15 @@ struct straggler {
 /* Returns true when a lane of `idle` may get a copy of late work of the lease. A copy on the same
  * device helps when a process is stuck; otherwise it takes from the first one. The subtask's own
  * expectation must show that it is late, not just long. */
-static bool may_help(const struct part *part, const struct usual *usual, const struct lease *idle,
-                     const struct lease *lease)
+static bool may_help(const struct part *part, const struct runtime_stats *usual,
+                     const struct lease *idle, const struct lease *lease)
 {
     return lease != idle || (graph_tells_apart(part->job) && usual->samples >= ONLINE_SAMPLES);
 }
 
 /* Finds the first subtask of the lease that is due before `first`. */
 static void look_at_lease(struct exchange *exchange, struct lease *lease, const struct lease *idle,
-                          const struct usual *usual, struct straggler *first)
+                          const struct runtime_stats *usual, struct straggler *first)
 {
     const bool is_apart = graph_tells_apart(lease->job);
     const int64_t alike_ns = patience_with(lease->part, usual, lease, idle);
@@ -177,7 +127,7 @@ static struct straggler first_due(struct exchange *exchange, const struct part *
 {
     struct straggler first = {NULL, INT64_MAX};
     const struct job *job = part->job;
-    const struct usual usual = part_usual(part);
+    const struct runtime_stats usual = runtime_stats_of_part(part);
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
         if (lease->part == part && (lease == idle) == of_its_own && lease->live > 0 &&
@@ -202,7 +152,7 @@ static void watch(struct exchange *exchange, struct part *part, int64_t due_ns)
     if (due_ns < part->straggler_ns) {
         part->straggler_ns = due_ns;
         timer_arm(exchange, TIMER_JOB, &part->job->id, part->straggler_ns);
-        touch(exchange, &part->job->tracked);
+        tracking_touch(exchange, &part->job->tracked);
     }
 }
 
@@ -230,20 +180,20 @@ static int64_t start_due(struct exchange *exchange, const struct part *part, boo
                 next_ns = first.due_ns < next_ns ? first.due_ns : next_ns;
                 break;
             }
-            lease_start(exchange, lease, lane, first.attempt->key.index);
-            report_job(exchange, job);
+            dispatch_again(exchange, lease, lane, first.attempt->key.index);
+            effect_report_job(exchange, job);
         }
     }
     return next_ns;
 }
 
-void part_stragglers_due(struct exchange *exchange, struct part *part, int64_t at_ns)
+void stragglers_due(struct exchange *exchange, struct part *part, int64_t at_ns)
 {
     if (part->straggler_ns != at_ns) {
         return;
     }
     part->straggler_ns = INT64_MAX;
-    touch(exchange, &part->job->tracked);
+    tracking_touch(exchange, &part->job->tracked);
     if (is_over(part)) {
         return;
     }
@@ -252,8 +202,6 @@ void part_stragglers_due(struct exchange *exchange, struct part *part, int64_t a
     const int64_t own_ns = start_due(exchange, part, true);
     watch(exchange, part, elsewhere_ns < own_ns ? elsewhere_ns : own_ns);
 }
-
-/* ---------------------------------------------------------------- what waits in other lanes */
 
 static bool may_be_moved(struct exchange *exchange, const struct attempt *attempt)
 {
@@ -277,9 +225,10 @@ struct loads {
 };
 
 /* The time so far is a lower bound in an unmeasured lane. */
-static int64_t takes_there_ns(const struct load *load, uint32_t index, const struct usual *usual)
+static int64_t takes_there_ns(const struct load *load, uint32_t index,
+                              const struct runtime_stats *usual)
 {
-    const int64_t takes_ns = subtask_takes_ns(load->lease, index, usual);
+    const int64_t takes_ns = runtime_stats_subtask_ns(load->lease, index, usual);
     return takes_ns > load->so_far_ns || graph_said_ns(load->lease->job, index) > 0
                ? takes_ns
                : load->so_far_ns;
@@ -303,8 +252,8 @@ static void add_coming(struct exchange *exchange, struct loads *loads,
     }
 }
 
-static void add_attempt(struct exchange *exchange, const struct usual *usual, struct load *load,
-                        struct online_lane *lane, struct attempt *attempt)
+static void add_attempt(struct exchange *exchange, const struct runtime_stats *usual,
+                        struct load *load, struct online_lane *lane, struct attempt *attempt)
 {
     const int64_t takes_ns = takes_there_ns(load, attempt->key.index, usual);
     const bool runs = load->last == NULL;
@@ -315,8 +264,8 @@ static void add_attempt(struct exchange *exchange, const struct usual *usual, st
     load->queued++;
 }
 
-static void add_lease(struct exchange *exchange, struct lease *lease, const struct usual *usual,
-                      struct loads *loads)
+static void add_lease(struct exchange *exchange, struct lease *lease,
+                      const struct runtime_stats *usual, struct loads *loads)
 {
     struct load *of = &loads->of[loads->count];
     lease_find_unbilled(exchange, lease);
@@ -353,31 +302,23 @@ static bool has_queued(const struct part *part)
     return false;
 }
 
-uint32_t lease_idle_lanes(const struct lease *lease)
-{
-    uint32_t idle = 0;
-    for (uint32_t i = 0; i < lease->lane_count; i++) {
-        idle += lease->lanes[i].in_flight == 0;
-    }
-    return idle;
-}
-
 /* Sets the subtask's time in each lane that may have it: idle, or with nothing queued, and of a
- * provider that may run it, as part_place_retries() finds them. */
-static void consider(struct exchange *exchange, const struct usual *usual, struct loads *loads,
-                     uint32_t index)
+ * provider that may run it, as lease_place_retries() finds them. */
+static void consider(struct exchange *exchange, const struct runtime_stats *usual,
+                     struct loads *loads, uint32_t index)
 {
     for (size_t i = 0; i < loads->count; i++) {
         const struct load *of = &loads->of[i];
         const bool has_room = of->queued == 0 || (of->queued == 1 && may_take(exchange, of->lease));
         const bool may_have =
-            has_room && provider_may_run(exchange, of->lease->job, index, of->lease->provider);
+            has_room && subtask_may_run_on(exchange, of->lease->job, index, of->lease->provider);
         loads->lanes[i].takes_ns = may_have ? takes_there_ns(of, index, usual) : ONLINE_NEVER;
     }
 }
 
 /* Work that was taken back goes where it is done first, so these lanes count as having it. */
-static void place_coming(struct exchange *exchange, const struct usual *usual, struct loads *loads)
+static void place_coming(struct exchange *exchange, const struct runtime_stats *usual,
+                         struct loads *loads)
 {
     for (size_t i = 0; i < loads->coming_count; i++) {
         consider(exchange, usual, loads, loads->coming[i]->key.index);
@@ -391,7 +332,7 @@ static void place_coming(struct exchange *exchange, const struct usual *usual, s
 }
 
 /* Takes back one at a time; the next goes when this one is back, or with the next result. */
-static void level(struct exchange *exchange, const struct usual *usual, struct loads *loads)
+static void level(struct exchange *exchange, const struct runtime_stats *usual, struct loads *loads)
 {
     if (loads->coming_count >= COMING_MOST) {
         return;
@@ -413,9 +354,9 @@ static void take_back(struct exchange *exchange, const struct part *part)
 {
     const struct job *job = part->job;
     /* More room than needed: lanes of promised leases count, too. */
-    struct loads loads = {.lanes = allocate(exchange, part->lanes * sizeof *loads.lanes),
-                          .of = allocate(exchange, part->lanes * sizeof *loads.of)};
-    const struct usual usual = part_usual(part);
+    struct loads loads = {.lanes = memory_allocate(exchange, part->lanes * sizeof *loads.lanes),
+                          .of = memory_allocate(exchange, part->lanes * sizeof *loads.of)};
+    const struct runtime_stats usual = runtime_stats_of_part(part);
     for (struct list_link *at = job->leases.next;
          loads.lanes != NULL && loads.of != NULL && at != &job->leases; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
@@ -429,7 +370,7 @@ static void take_back(struct exchange *exchange, const struct part *part)
     free(loads.of);
 }
 
-void part_help(struct exchange *exchange, struct lease *lease)
+void straggler_help(struct exchange *exchange, struct lease *lease)
 {
     struct part *part = lease->part;
     if (is_over(part) || part->running == 0) {
@@ -444,7 +385,7 @@ void part_help(struct exchange *exchange, struct lease *lease)
     /* The next due time is the same for all idle lanes with the same rights, once there are enough
      * samples. */
     if (part->straggler_ns == INT64_MAX || job_has_juries(part->job) ||
-        part_usual(part).samples < ONLINE_SAMPLES) {
+        runtime_stats_of_part(part).samples < ONLINE_SAMPLES) {
         watch(exchange, part, due_for(exchange, part, lease));
     }
 }

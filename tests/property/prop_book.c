@@ -5,6 +5,7 @@
  * the book multiplies crosswise. */
 #include "base/random.h"
 #include "matching/book.h"
+#include "matching/book_walk.h"
 #include "tests/support/book_sound.h"
 #include "tests/support/suite.h"
 

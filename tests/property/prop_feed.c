@@ -2,6 +2,7 @@
  * and some lazier than others, put together what they are told, and the result is what the exchange
  * lists. Every fill is told once, in order, and the bars add the fills up. */
 #include "exchange/view/feed.h"
+#include "exchange/view/listings.h"
 #include "tests/support/market_model.h"
 #include "tests/support/suite.h"
 

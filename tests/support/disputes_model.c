@@ -1,7 +1,11 @@
 #include "tests/support/disputes_model.h"
 
-#include "exchange/state.h"
+#include "exchange/account/standing.h"
+#include "exchange/state/held.h"
+#include "exchange/state/records.h"
 #include "exchange/view/disputes.h"
+#include "exchange/work/juries.h"
+#include "exchange/work/subtask_makers.h"
 
 #include <check.h>
 
@@ -10,10 +14,11 @@ static bool may_judge(const struct exchange *exchange, const struct job *job,
 {
     const bool is_accused = held->accusation.tracked.type != 0;
     return provider->number != job->owner &&
-           !have_one_owner(exchange, held->lease->provider, provider->number) &&
-           !(is_accused && have_one_owner(exchange, held->accusation.referee, provider->number)) &&
-           !job_overruled(exchange, job, provider->number) &&
-           provider_fits(exchange, provider, &job->parts[job->part_count - 1]);
+           !standing_have_one_owner(exchange, held->lease->provider, provider->number) &&
+           !(is_accused &&
+             standing_have_one_owner(exchange, held->accusation.referee, provider->number)) &&
+           !jury_overruled(exchange, job, provider->number) &&
+           subtask_provider_fits(exchange, provider, &job->parts[job->part_count - 1]);
 }
 
 static bool has_referee(const struct exchange *exchange, const struct job *job,
@@ -50,10 +55,10 @@ uint32_t disputes_model_check(const struct exchange *exchange, const struct id12
     uint32_t accused = 0;
     uint32_t for_client = 0;
     uint32_t count = 0;
-    for (uint32_t i = 0; job != NULL && job_checks(job, i); i++) {
+    for (uint32_t i = 0; job != NULL && held_for_check(job, i); i++) {
         const struct held *held = job->checks->held[i];
         const bool is_accused = held != NULL && held->accusation.tracked.type != 0;
-        if (held == NULL || (!is_accused && !job_has_overruled(job))) {
+        if (held == NULL || (!is_accused && !jury_has_overruled(job))) {
             continue;
         }
         const bool has = has_referee(exchange, job, held);

@@ -2,7 +2,7 @@
  * and that nothing of the state changes but that the command was counted and its answer is
  * remembered. */
 #include "base/cursor.h"
-#include "exchange/state.h"
+#include "exchange/state/records.h"
 #include "formats/units.h"
 #include "protocol/message.h"
 #include "tests/support/hand_market.h"

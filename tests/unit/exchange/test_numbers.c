@@ -1,6 +1,7 @@
 /* Cores do not include one another, so the exchange repeats a few numbers of the protocol: they
  * agree. */
-#include "exchange/state.h"
+#include "exchange/lifecycle.h"
+#include "exchange/state/records.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
 #include "protocol/reject.h"

@@ -1,11 +1,15 @@
 /* Results that are held until a referee has judged them. */
 #include "tests/support/hand_market.h"
 
-#include "base/checked.h"
 #include "base/sha256.h"
-#include "exchange/state.h"
+#include "exchange/account/standing.h"
+#include "exchange/lifecycle.h"
 #include "exchange/view/disputes.h"
 #include "exchange/view/why.h"
+#include "exchange/work/check_roles.h"
+#include "exchange/work/juries.h"
+#include "exchange/work/part_queues.h"
+#include "exchange/work/subtask_makers.h"
 #include "protocol/message.h"
 #include "tests/support/suite.h"
 
@@ -120,7 +124,7 @@ static uint32_t choice_one_by_one(const struct job *job, uint32_t provider)
     for (uint32_t index = part->first; index < part->end; index++) {
         const struct page *page = job->pages[index / PAGE_SUBTASKS];
         barred += page != NULL && page->subtasks[index % PAGE_SUBTASKS].state == SUBTASK_WAITING &&
-                  !provider_may_run(market.exchange, job, index, provider);
+                  !subtask_may_run_on(market.exchange, job, index, provider);
     }
     return part->waiting - barred;
 }
@@ -1342,26 +1346,22 @@ END_TEST
 START_TEST(a_referee_is_required_once)
 {
     struct requirement needs = {.count = 1};
-    needs.nodes[0].op = REQUIREMENT_GE;
-    (void)strcpy(needs.nodes[0].attribute.name, "memory");
-    needs.nodes[0].attribute.number = 1024;
-    struct requirement once;
-    struct requirement twice;
-    ck_assert(checks_require(&needs, &once)); /* as the consumer's program does, for its quote */
+    needs.nodes[0] = (struct requirement_node){.op = REQUIREMENT_GE,
+                                               .attribute = {.name = "memory", .number = 1024}};
+    struct requirement once, twice;
+    ck_assert(check_role_require(&needs, &once)); /* as the consumer does, for its quote */
     ck_assert_uint_eq(once.count, 3);
-    ck_assert(checks_require(&once, &twice));
+    ck_assert(check_role_require(&once, &twice));
     ck_assert_uint_eq(twice.count, 3);
-
-    ck_assert(checks_require(&anything, &once));
+    ck_assert(check_role_require(&anything, &once));
     ck_assert_uint_eq(once.count, 1);
-    ck_assert(checks_require(&once, &twice));
+    ck_assert(check_role_require(&once, &twice));
     ck_assert_uint_eq(twice.count, 1);
-
     /* A need that either of two branches may hold is no demand for it. */
     once.nodes[1] = needs.nodes[0];
     once.nodes[2] = (struct requirement_node){.op = REQUIREMENT_OR, .arity = 2};
     once.count = 3;
-    ck_assert(checks_require(&once, &twice));
+    ck_assert(check_role_require(&once, &twice));
     ck_assert_uint_eq(twice.count, 5);
 }
 END_TEST

@@ -2,7 +2,7 @@
 #include "tests/support/hand_market.h"
 
 #include "base/checked.h"
-#include "exchange/state.h"
+#include "exchange/state/records.h"
 #include "exchange/view/listings.h"
 #include "planner/schedule/online.h"
 #include "protocol/message.h"

@@ -3,7 +3,7 @@
 #include "tests/support/hand_market.h"
 
 #include "base/checked.h"
-#include "exchange/state.h"
+#include "exchange/state/records.h"
 #include "protocol/message.h"
 #include "tests/support/suite.h"
 

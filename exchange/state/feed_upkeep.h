@@ -1,0 +1,93 @@
+/* The upkeep of the feed notes what a step changes, and settles the levels at the end of the step.
+ *
+ * The calls do nothing unless a feed is open. exchange/view/feed.h has the reads of the feed. */
+#ifndef BOURSE_EXCHANGE_STATE_FEED_UPKEEP_H
+#define BOURSE_EXCHANGE_STATE_FEED_UPKEEP_H
+
+#include "exchange/state/records.h"
+#include "exchange/view/feed.h"
+
+/* The key has no padding, since it is compared and hashed as bytes. */
+struct level_key {
+    int64_t price_micro;
+    uint32_t is_bid;
+    uint32_t of; /* number of the instrument, or of the needs */
+};
+
+static_assert(sizeof(struct level_key) == 16, "no padding");
+
+struct instrument { /* An instrument lives as long as a cell or level uses it. */
+    char name[ATTRIBUTE_TEXT_SIZE];
+    uint32_t number; /* never used again */
+    uint32_t uses;
+};
+
+/* Conditions of an ask, as bits of one order and as counts of a level. */
+enum { FOR_SOME, AT_HOURS, A_DAY, CONDITIONS };
+
+struct sums {
+    uint32_t orders;
+    uint32_t with[CONDITIONS]; /* orders with each condition */
+    uint64_t slots, free;
+};
+
+static_assert(sizeof(struct sums) == 32, "no padding: compared as bytes");
+
+struct level {
+    struct level_key key;
+    struct instrument *instrument; /* ASKS */
+    uint32_t place;                /* index in feed->levels */
+    uint32_t class_id;             /* class of the bids' needs, while there is a bid */
+    uint64_t number;               /* its last change; 0: none was told */
+    struct sums now;    /* A level without orders is gone, but kept while its change can be told. */
+    struct sums before; /* start of this step, if touched */
+    bool is_touched;
+    struct level *next_touched;
+};
+
+struct entry { /* An entry is an order's contribution to its level. */
+    uint32_t level;
+    uint32_t slots, free;
+    uint8_t conditions;
+    bool is_noted; /* it may have changed in this step */
+};
+
+/* The subject of number n lies at n % FEED_CHANGES, if it still has that number. */
+struct change {
+    uint8_t type;
+    uint32_t place;
+};
+
+struct feed {
+    struct tape *tape;
+    uint64_t number;
+    uint64_t bands;   /* number of their last change */
+    uint64_t records; /* records of the ledger so far */
+    struct change changes[FEED_CHANGES];
+    struct table by_key;
+    struct level **levels; /* indexed by place; NULL: free */
+    uint32_t *free_places;
+    uint32_t level_capacity, free_count;
+    struct level *touched;
+    struct entry *entries; /* indexed by handle */
+    uint32_t *noted;       /* handles */
+    uint32_t noted_count, handle_capacity;
+    uint32_t *needs_numbers; /* indexed by class; 0: none yet */
+    uint32_t last_needs_number;
+    struct table instruments;    /* keyed by name */
+    struct instrument **of_cell; /* indexed by cell; NULL: not yet */
+    uint32_t cell_capacity;
+    uint32_t last_instrument_number;
+};
+
+void feed_cell_gone(struct exchange *exchange, uint32_t cell);
+void feed_destroy(struct feed **self);
+/* The order under the handle rests, is gone, or has other slots. */
+void feed_note(struct exchange *exchange, uint32_t handle);
+void feed_class_gone(struct exchange *exchange, uint32_t class_id);
+void feed_settle(struct exchange *exchange); /* runs at the end of a step */
+void feed_record(struct exchange *exchange); /* one more of the ledger */
+void feed_trade(struct exchange *exchange, const struct ledger_record *fill);
+void feed_bands(struct exchange *exchange); /* the bands changed */
+
+#endif

@@ -1,0 +1,133 @@
+#include "exchange/work/dispatch.h"
+
+#include "base/checked.h"
+#include "exchange/lifecycle.h"
+#include "exchange/state/effects.h"
+#include "exchange/state/job_records.h"
+#include "exchange/state/lease_lanes.h"
+#include "exchange/state/memory.h"
+#include "exchange/state/parts.h"
+#include "exchange/state/tracking.h"
+#include "exchange/work/attempts.h"
+#include "exchange/work/check_queue.h"
+#include "exchange/work/check_seeds.h"
+#include "exchange/work/graph.h"
+#include "exchange/work/lane_choice.h"
+#include "exchange/work/part_queues.h"
+#include "exchange/work/subtask_makers.h"
+#include "exchange/work/subtasks.h"
+#include "exchange/work/work_checkpoint.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+void dispatch_subtask(struct exchange *exchange, struct lease *lease, uint32_t lane, uint32_t index,
+                      bool is_urgent)
+{
+    struct job *job = lease->job;
+    struct attempt *attempt = memory_allocate(exchange, sizeof *attempt);
+    if (attempt == NULL) {
+        return;
+    }
+    struct subtask *subtask = job_subtask(exchange, job, index);
+    assert(subtask->attempts < ATTEMPTS_MOST);
+    assert(subtask_may_run_on(exchange, job, index, lease->provider));
+    if (subtask->state == SUBTASK_WAITING) { /* a running one is started once more */
+        subtask_becomes(exchange, job, index, SUBTASK_RUNNING);
+    }
+    subtask->live++;
+    subtask->attempts++;
+    job_subtask_changed(exchange, job, index);
+    attempt->key.index = index;
+    attempt->key.attempt = subtask->attempts;
+    attempt->lane = lane;
+    attempt->dispatched_ns = exchange->now_ns;
+    if (!attempt_put(exchange, lease, attempt)) {
+        exchange->is_out_of_memory = true;
+        free(attempt);
+        return;
+    }
+    lease->lanes[lane].in_flight++;
+    lease->live++;
+    lease->idle_since_ns = INT64_MAX;
+    tracking_touch(exchange, &lease->tracked);
+    struct exchange_work told = attempt_work(lease, attempt);
+    told.is_urgent = is_urgent;
+    work_checkpoint_give(exchange, attempt, &told);
+    graph_give(exchange, job, index, &told);
+    told.seed = check_seed(job, index, attempt->key.attempt);
+    told.checked = check_subject(job, index);
+    effect_emit(exchange, EFFECT_DISPATCH, lease->provider)->work = told;
+    exchange->totals.dispatches++;
+}
+
+void dispatch_again(struct exchange *exchange, struct lease *lease, uint32_t lane, uint32_t index)
+{
+    dispatch_subtask(exchange, lease, lane, index, false);
+}
+
+/* A retry goes before the work that the agent has queued in the lane, as it went before waiting
+ * work here. */
+static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t lane, bool is_urgent)
+{
+    if (part_is_checks(lease->part)) {
+        uint32_t check = check_queue_next(exchange, lease);
+        if (check != NO_SUBTASK) {
+            dispatch_subtask(exchange, lease, lane, check, false);
+        }
+        return;
+    }
+    uint32_t index = part_next_retry(exchange, lease->part, lease->provider);
+    bool is_retry = index != NO_SUBTASK;
+    if (!is_retry) {
+        index = part_next_fresh(exchange, lease->part);
+    }
+    if (index != NO_SUBTASK) {
+        dispatch_subtask(exchange, lease, lane, index, is_retry || is_urgent);
+    }
+}
+
+bool dispatch_has_choice(const struct exchange *exchange, const struct lease *lease)
+{
+    return part_choice(exchange, lease->part, lease->provider) > 0;
+}
+
+void dispatch_fill_lanes(struct exchange *exchange, struct lease *lease, uint32_t depth)
+{
+    uint32_t least = depth;
+    for (uint32_t lane = 0; lane < lease->lane_count && least > 0; lane++) {
+        uint32_t in_flight = lease->lanes[lane].in_flight;
+        least = in_flight < least ? in_flight : least;
+    }
+    for (uint32_t target = least + 1; target <= depth && dispatch_has_choice(exchange, lease);
+         target++) {
+        for (uint32_t lane = 0; lane < lease->lane_count && dispatch_has_choice(exchange, lease);
+             lane++) {
+            if (lease->lanes[lane].in_flight < target &&
+                exchange->attempt_count < exchange->limits.attempts) {
+                dispatch(exchange, lease, lane, false);
+            }
+        }
+    }
+}
+
+void dispatch_place_next(struct exchange *exchange, struct lease *lease)
+{
+    const struct part *part = lease->part;
+    if (!lane_matters(part) || part->lanes == lease->lane_count ||
+        (lease_idle_lanes(lease) == 0 && !lane_is_choosy(lease))) {
+        return;
+    }
+    struct open_lane *lanes = memory_allocate(exchange, part->lanes * sizeof *lanes);
+    const struct open_lane *first = NULL;
+    do {
+        const size_t count = lanes == NULL ? 0 : lane_find_open(exchange, part, lanes);
+        first = lane_is_worth_waiting_for(lanes, count, lease, lane_next(part));
+        if (first != NULL && exchange->attempt_count < exchange->limits.attempts) {
+            dispatch(exchange, first->lease, first->lane,
+                     first->lease->lanes[first->lane].in_flight > 1);
+        }
+    } while (first != NULL && dispatch_has_choice(exchange, lease) &&
+             exchange->attempt_count < exchange->limits.attempts);
+    free(lanes);
+}

@@ -1,0 +1,13 @@
+/* The memory of a job holds its parts and its pages of subtasks. */
+#ifndef BOURSE_EXCHANGE_WORK_JOB_MEMORY_H
+#define BOURSE_EXCHANGE_WORK_JOB_MEMORY_H
+
+#include "exchange/state/records.h"
+
+void job_free(struct job *job); /* its own memory; it has no leases and is in no table */
+/* Allocate zeroed parts, or pages of subtasks. Return false when memory is short. */
+bool job_has_parts(struct exchange *exchange, struct job *job, uint32_t count);
+bool job_has_pages(struct exchange *exchange, struct job *job);
+void job_drop_pages(struct exchange *exchange, struct job *job);
+
+#endif

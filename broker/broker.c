@@ -4,7 +4,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "broker/answer/reader.h"
-#include "broker/answer/recall.h"
+#include "broker/answer/trade_history.h"
 #include "broker/blob/blob_census.h"
 #include "broker/blob/blobs.h"
 #include "broker/blob/standing_leases.h"
@@ -15,7 +15,7 @@
 #include "broker/gateway/gateway.h"
 #include "broker/gateway/verify.h"
 #include "broker/rights.h"
-#include "broker/storage/agreement.h"
+#include "broker/storage/balance_check.h"
 #include "broker/storage/epoch.h"
 #include "broker/storage/replay.h"
 #include "broker/storage/snapshots.h"
@@ -61,17 +61,17 @@ struct broker {
     char folder[PATH_MAX], snapshots_folder[PATH_MAX], market_path[PATH_MAX], database[PATH_MAX];
     char history[PATH_MAX], blobs_folder[PATH_MAX];
     char epoch_path[PATH_MAX];
-    char room_path[PATH_MAX]; /* market.yaml of a killed broker: its space is kept for ours */
+    char old_market_path[PATH_MAX]; /* market.yaml of a killed broker: its space is kept for ours */
     struct market market;
     void *context;
     struct zap *zap;
     struct router *control, *blob_port;
     int file_port;
     struct directory *directories[3]; /* gateway, reader, blobs */
-    struct serves *serves;
+    struct blob_access *access;
     struct blob_store *blob_store;
     struct outputs *outputs;
-    struct room room;
+    struct disk_reserve reserve;
     struct budget *budget; /* shared by gateway, core and reader */
     struct queue *workers_in[GATEWAY_WORKERS_MAX];
     struct queue *core_in, *groups, *returned, *releases, *notes, *names, *reads,
@@ -125,7 +125,7 @@ struct exchange *broker_rebuild(struct storage *store, const struct broker_confi
                     store->last.next_command - 1, exchange_index(exchange));
         good = false;
     }
-    if (good && !agreement_check(database, exchange, ret_problem)) {
+    if (good && !balance_check(database, exchange, ret_problem)) {
         storage_advise(ret_problem);
         good = false;
     }
@@ -142,7 +142,7 @@ struct exchange *broker_rebuild(struct storage *store, const struct broker_confi
 /* The reserve is there for a start on a full disk too, not only for a commit. */
 static bool may_try_again(const struct broker *broker)
 {
-    if (!broker->store.is_full || !room_give_up(broker->folder)) {
+    if (!broker->store.is_full || !disk_reserve_give_up(broker->folder)) {
         return false;
     }
     log_warning("the disk is full: the reserve is given up to start");
@@ -195,7 +195,8 @@ static bool commit_alone(struct broker *broker, const struct entry_command *entr
         group->command_count = 1;
         group->commands[0].entry = *entry;
         good = store_commit(&broker->store, group) == STORE_OK ||
-               (room_give_up(broker->folder) && store_commit(&broker->store, group) == STORE_OK);
+               (disk_reserve_give_up(broker->folder) &&
+                store_commit(&broker->store, group) == STORE_OK);
         if (!good) {
             problem_set(ret_problem, "the disk is full");
         }
@@ -309,15 +310,15 @@ static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
         broker->directories[i] = directory_of(broker->exchange);
         good = good && broker->directories[i] != NULL;
     }
-    broker->serves = serves_create();
+    broker->access = blob_access_create();
     broker->outputs = outputs_open(broker->blobs_folder);
-    good = good && broker->serves != NULL && broker->outputs != NULL &&
-           standing_leases_restore(broker->exchange, broker->serves, broker->outputs);
+    good = good && broker->access != NULL && broker->outputs != NULL &&
+           standing_leases_restore(broker->exchange, broker->access, broker->outputs);
     if (!good) {
         problem_set(ret_problem, "out of memory");
         return false;
     }
-    if (!recall_market(broker->database, broker->exchange, ret_problem)) {
+    if (!trade_history_load(broker->database, broker->exchange, ret_problem)) {
         return false;
     }
     struct blob_store_config config = {.folder = broker->blobs_folder,
@@ -463,7 +464,7 @@ static bool announce(struct broker *broker, struct problem *ret_problem)
     market->log_key = broker->store.genesis.log_key;
     market->pid = getpid();
     memcpy(market->origin, broker->store.genesis.origin, sizeof market->origin);
-    (void)unlink(broker->room_path);
+    (void)unlink(broker->old_market_path);
     if (!market_write(broker->market_path, market, ret_problem)) {
         return false;
     }
@@ -504,10 +505,10 @@ static void start_threads(struct broker *broker)
                                        .size_bytes = broker->config.blob_size_bytes,
                                        .store = broker->blob_store,
                                        .directory = broker->directories[2],
-                                       .serves = broker->serves,
+                                       .access = broker->access,
                                        .outputs = broker->outputs,
                                        .notes = broker->notes,
-                                       .room = &broker->room,
+                                       .reserve = &broker->reserve,
                                        .clock = broker->clock,
                                        .refusals = broker->store.refusals};
     broker->blobs = blobs_start(&blobs);
@@ -521,7 +522,7 @@ static void start_threads(struct broker *broker)
                                                .outputs = broker->outputs,
                                                .names = broker->names,
                                                .snapshots = broker->snapshot_requests,
-                                               .room = &broker->room,
+                                               .reserve = &broker->reserve,
                                                .clock = broker->clock};
     broker->committer = committer_start(&committer);
 
@@ -533,7 +534,7 @@ static void start_threads(struct broker *broker)
                                      .returned = broker->returned,
                                      .reader = broker->reads,
                                      .mark_every = broker->config.snapshot_every,
-                                     .room = &broker->room,
+                                     .reserve = &broker->reserve,
                                      .budget = broker->budget,
                                      .refusals = broker->store.refusals};
     broker->core = core_start(&core);
@@ -551,7 +552,7 @@ static void start_threads(struct broker *broker)
                                      .log_key = genesis->log_key,
                                      .index = index,
                                      .index_log_ns = index_log_ns,
-                                     .room = &broker->room,
+                                     .reserve = &broker->reserve,
                                      .refusals = broker->store.refusals};
     memcpy(gateway.origin, genesis->origin, sizeof gateway.origin);
     for (unsigned i = 0; i < broker->config.workers; i++) {
@@ -568,7 +569,7 @@ static void start_threads(struct broker *broker)
     broker->gateway = gateway_start(&gateway);
     /* The threads own these and the next two. */
     memset(broker->directories, 0, sizeof broker->directories);
-    broker->serves = NULL;
+    broker->access = NULL;
     broker->blob_store = NULL;
 }
 
@@ -595,7 +596,8 @@ static void stop_threads(struct broker *broker)
     reader_stop(&broker->reader);
     const struct snapshot_mark end = mark_of_end(broker);
     /* The space left on a full disk is for cancels. */
-    snapshots_stop(&broker->snapshots, room_state(&broker->room) == ROOM_FREE ? &end : NULL);
+    snapshots_stop(&broker->snapshots,
+                   disk_reserve_state(&broker->reserve) == DISK_RESERVE_UNUSED ? &end : NULL);
     blobs_stop(&broker->blobs);
     gateway_stop(&broker->gateway);
 }
@@ -672,7 +674,7 @@ static void close_all(struct broker *broker)
     for (size_t i = 0; i < sizeof broker->directories / sizeof broker->directories[0]; i++) {
         directory_destroy(&broker->directories[i]);
     }
-    serves_destroy(&broker->serves);
+    blob_access_destroy(&broker->access);
     blob_store_close(&broker->blob_store);
     outputs_close(&broker->outputs);
     exchange_destroy(&broker->exchange);
@@ -696,8 +698,8 @@ static bool find_folder(struct broker *broker, const char *folder, struct proble
     broker->group = status.st_gid;
     return folder_path(broker->folder, MARKET_FILE, broker->market_path, sizeof broker->market_path,
                        ret_problem) &&
-           folder_path(broker->folder, MARKET_FILE ".old", broker->room_path,
-                       sizeof broker->room_path, ret_problem) &&
+           folder_path(broker->folder, MARKET_FILE ".old", broker->old_market_path,
+                       sizeof broker->old_market_path, ret_problem) &&
            folder_path(broker->folder, MARKET_EPOCH, broker->epoch_path, sizeof broker->epoch_path,
                        ret_problem) &&
            folder_path(broker->folder, MARKET_DATABASE, broker->database, sizeof broker->database,
@@ -732,14 +734,14 @@ static bool start(struct broker *broker, const struct broker_options *options, b
         !open_storage(broker, options->adopt, &is_new, ret_problem)) {
         return false;
     }
-    *ret_moved = rename(broker->market_path, broker->room_path) == 0;
+    *ret_moved = rename(broker->market_path, broker->old_market_path) == 0;
     if (!start_exchange(broker, is_new, ret_problem) || !prepare_tables(broker, ret_problem) ||
         !make_queues(broker, ret_problem) || !open_ports(broker, ret_problem) ||
         !private_folder(broker->snapshots_folder, true, ret_problem)) {
         return false;
     }
     int64_t last_ns = exchange_log_time_ns(broker->exchange);
-    int64_t last_act_ns = acts_log_time_ns(broker->store.acts);
+    int64_t last_act_ns = act_log_time_ns(broker->store.acts);
     broker->clock = logtime_create(last_ns > last_act_ns ? last_ns : last_act_ns);
     if (broker->clock == NULL) {
         problem_set(ret_problem, "out of memory");
@@ -748,7 +750,7 @@ static bool start(struct broker *broker, const struct broker_options *options, b
     if (!recall_secrets(broker, ret_problem)) {
         return false;
     }
-    room_open(&broker->room, broker->folder, broker->config.reserve_bytes);
+    disk_reserve_open(&broker->reserve, broker->folder, broker->config.reserve_bytes);
     if (store_write_acts(&broker->store, logtime_now(broker->clock), false) == STORE_FULL) {
         log_error("the disk is full: that the broker started is not in the audit log yet");
     }
@@ -768,7 +770,7 @@ static bool start_or_undo(struct broker *broker, const struct broker_options *op
     const bool good = find_folder(broker, options->folder, ret_problem) &&
                       start(broker, options, &is_moved, ret_problem);
     if (!good && is_moved) {
-        (void)rename(broker->room_path, broker->market_path);
+        (void)rename(broker->old_market_path, broker->market_path);
     }
     return good;
 }
@@ -799,7 +801,7 @@ static bool serve(struct broker *broker, int signals, struct problem *ret_proble
 {
     enum { ANNOUNCE_MS = 1000 };
     bool announced = announce(broker, ret_problem);
-    if (!announced && room_state(&broker->room) == ROOM_FREE) {
+    if (!announced && disk_reserve_state(&broker->reserve) == DISK_RESERVE_UNUSED) {
         return false;
     }
     notify_supervisor("READY=1");

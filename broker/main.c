@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "broker/broker.h"
-#include "broker/gateway/door.h"
+#include "broker/gateway/accept_guard.h"
 #include "broker/storage/backup.h"
 #include "broker/storage/remains.h"
 #include "broker/storage/replay.h"
@@ -305,7 +305,7 @@ static int run(const struct arguments *arguments)
     if (!process_open_files(OPEN_FILES_LEAST, OPEN_FILES_MOST, &problem)) {
         return fail(&problem, EXIT_FAILED);
     }
-    if (!door_keep_one()) {
+    if (!accept_guard_prepare()) {
         problem_set(&problem, "/dev/null cannot be opened: %s", strerror(errno));
         return fail(&problem, EXIT_FAILED);
     }

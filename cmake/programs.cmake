@@ -16,7 +16,7 @@ function(program name)
   target_link_libraries(${name} PRIVATE bourse_flags ${PROGRAM_LINKS})
 endfunction()
 
-program(bourse-broker SOURCES broker/main.c broker/gateway/door.c LINKS broker)
+program(bourse-broker SOURCES broker/main.c broker/gateway/accept_guard.c LINKS broker)
 program(bourse-audit SOURCES audit/main.c LINKS audit)
 program(bourse-provider SOURCES provider/main.c LINKS owner provider)
 

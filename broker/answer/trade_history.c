@@ -1,4 +1,4 @@
-#include "broker/answer/recall.h"
+#include "broker/answer/trade_history.h"
 
 #include "ledger/store/sqlite.h"
 
@@ -12,7 +12,7 @@ static enum ledger_store_status read_trades(struct ledger_reader *reader, int64_
                                             struct ledger_trade_row *rows, size_t *ret_count)
 {
     size_t count = 0;
-    while (count < RECALL_TRADES) {
+    while (count < TRADE_HISTORY_TRADES) {
         size_t got = 0;
         const uint64_t before = count == 0 ? 0 : rows[count - 1].entry;
         enum ledger_store_status status =
@@ -50,9 +50,10 @@ static bool recall(struct exchange *exchange, const struct ledger_trade_row *row
     return good;
 }
 
-bool recall_market(const char *database, struct exchange *exchange, struct problem *ret_problem)
+bool trade_history_load(const char *database, struct exchange *exchange,
+                        struct problem *ret_problem)
 {
-    struct ledger_trade_row *rows = calloc(RECALL_TRADES, sizeof *rows);
+    struct ledger_trade_row *rows = calloc(TRADE_HISTORY_TRADES, sizeof *rows);
     struct ledger_reader *reader = NULL;
     size_t count = 0;
     uint64_t records = 0;
@@ -61,8 +62,8 @@ bool recall_market(const char *database, struct exchange *exchange, struct probl
         problem_set(ret_problem, "out of memory");
     } else if (ledger_reader_open(database, &reader) != LEDGER_STORE_OK ||
                ledger_reader_last_entry(reader, &records) != LEDGER_STORE_OK ||
-               read_trades(reader, exchange_log_time_ns(exchange) - RECALL_AGE_NS, rows, &count) !=
-                   LEDGER_STORE_OK) {
+               read_trades(reader, exchange_log_time_ns(exchange) - TRADE_HISTORY_AGE_NS, rows,
+                           &count) != LEDGER_STORE_OK) {
         problem_set(ret_problem,
                     "%s: the disk did not give the last trades, or there is no memory for "
                     "them. " PROBLEM_TRY_AGAIN,

@@ -1,4 +1,4 @@
-#include "broker/blob/serves.h"
+#include "broker/blob/blob_access.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,43 +6,43 @@
 struct lease {
     uint64_t lease;
     uint32_t provider;
-    struct served_job *job;
+    struct blob_access_job *job;
     int64_t ended_ns;     /* 0: stands */
     struct hash32 *given; /* a set by open addressing, at most half full; zeros are free */
     size_t given_count, given_capacity;
 };
 
-struct serves {
+struct blob_access {
     struct lease *leases;
     size_t lease_count, lease_capacity;
-    struct served_job **jobs;
+    struct blob_access_job **jobs;
     size_t job_count, job_capacity;
 };
 
-struct serves *serves_create(void)
+struct blob_access *blob_access_create(void)
 {
-    return calloc(1, sizeof(struct serves));
+    return calloc(1, sizeof(struct blob_access));
 }
 
-static void job_destroy(struct served_job *job)
+static void job_destroy(struct blob_access_job *job)
 {
     free(job->hashes);
     free(job);
 }
 
-void serves_destroy(struct serves **self)
+void blob_access_destroy(struct blob_access **self)
 {
-    struct serves *serves = *self;
-    if (serves != NULL) {
-        for (size_t i = 0; i < serves->job_count; i++) {
-            job_destroy(serves->jobs[i]);
+    struct blob_access *access = *self;
+    if (access != NULL) {
+        for (size_t i = 0; i < access->job_count; i++) {
+            job_destroy(access->jobs[i]);
         }
-        for (size_t i = 0; i < serves->lease_count; i++) {
-            free(serves->leases[i].given);
+        for (size_t i = 0; i < access->lease_count; i++) {
+            free(access->leases[i].given);
         }
-        free(serves->jobs);
-        free(serves->leases);
-        free(serves);
+        free(access->jobs);
+        free(access->leases);
+        free(access);
         *self = NULL;
     }
 }
@@ -62,59 +62,59 @@ static bool reserve(void **items, size_t count, size_t *capacity, size_t size)
     return true;
 }
 
-static struct served_job *find_job(struct serves *serves, const struct id128 *job)
+static struct blob_access_job *find_job(struct blob_access *access, const struct id128 *job)
 {
-    for (size_t i = 0; i < serves->job_count; i++) {
-        if (id128_equal(&serves->jobs[i]->job, job)) {
-            return serves->jobs[i];
+    for (size_t i = 0; i < access->job_count; i++) {
+        if (id128_equal(&access->jobs[i]->job, job)) {
+            return access->jobs[i];
         }
     }
     return NULL;
 }
 
-static struct served_job *add_job(struct serves *serves, const struct id128 *job, uint32_t owner,
-                                  const struct hash32 *manifest)
+static struct blob_access_job *add_job(struct blob_access *access, const struct id128 *job,
+                                       uint32_t owner, const struct hash32 *manifest)
 {
-    void *items = serves->jobs;
+    void *items = access->jobs;
     bool has_room =
-        reserve(&items, serves->job_count, &serves->job_capacity, sizeof(struct served_job *));
-    serves->jobs = items;
-    struct served_job *added = has_room ? calloc(1, sizeof *added) : NULL;
+        reserve(&items, access->job_count, &access->job_capacity, sizeof(struct blob_access_job *));
+    access->jobs = items;
+    struct blob_access_job *added = has_room ? calloc(1, sizeof *added) : NULL;
     if (added != NULL) {
-        *added = (struct served_job){.job = *job, .owner = owner, .manifest = *manifest};
-        serves->jobs[serves->job_count++] = added;
+        *added = (struct blob_access_job){.job = *job, .owner = owner, .manifest = *manifest};
+        access->jobs[access->job_count++] = added;
     }
     return added;
 }
 
-bool serves_add(struct serves *serves, uint64_t lease, uint32_t provider, const struct id128 *job,
-                uint32_t owner, const struct hash32 *manifest)
+bool blob_access_add(struct blob_access *access, uint64_t lease, uint32_t provider,
+                     const struct id128 *job, uint32_t owner, const struct hash32 *manifest)
 {
-    for (size_t i = 0; i < serves->lease_count; i++) {
-        if (serves->leases[i].lease == lease) {
+    for (size_t i = 0; i < access->lease_count; i++) {
+        if (access->leases[i].lease == lease) {
             return true;
         }
     }
-    void *items = serves->leases;
+    void *items = access->leases;
     bool has_room =
-        reserve(&items, serves->lease_count, &serves->lease_capacity, sizeof(struct lease));
-    serves->leases = items;
-    struct served_job *served = find_job(serves, job);
-    served = served == NULL && has_room ? add_job(serves, job, owner, manifest) : served;
+        reserve(&items, access->lease_count, &access->lease_capacity, sizeof(struct lease));
+    access->leases = items;
+    struct blob_access_job *served = find_job(access, job);
+    served = served == NULL && has_room ? add_job(access, job, owner, manifest) : served;
     if (!has_room || served == NULL) {
         return false;
     }
     served->leases++;
-    serves->leases[serves->lease_count++] =
+    access->leases[access->lease_count++] =
         (struct lease){.lease = lease, .provider = provider, .job = served};
     return true;
 }
 
-void serves_end(struct serves *serves, uint64_t lease, int64_t now_ns)
+void blob_access_end(struct blob_access *access, uint64_t lease, int64_t now_ns)
 {
-    for (size_t i = 0; i < serves->lease_count; i++) {
-        if (serves->leases[i].lease == lease && serves->leases[i].ended_ns == 0) {
-            serves->leases[i].ended_ns = now_ns;
+    for (size_t i = 0; i < access->lease_count; i++) {
+        if (access->leases[i].lease == lease && access->leases[i].ended_ns == 0) {
+            access->leases[i].ended_ns = now_ns;
         }
     }
 }
@@ -162,14 +162,15 @@ static bool give(struct lease *lease, const struct hash32 *hash)
     return true;
 }
 
-bool serves_give(struct serves *serves, uint64_t lease, const struct hash32 *hashes, size_t count)
+bool blob_access_give(struct blob_access *access, uint64_t lease, const struct hash32 *hashes,
+                      size_t count)
 {
-    for (size_t i = serves->lease_count; i-- > 0;) { /* the newest are last */
-        if (serves->leases[i].lease != lease) {
+    for (size_t i = access->lease_count; i-- > 0;) { /* the newest are last */
+        if (access->leases[i].lease != lease) {
             continue;
         }
         for (size_t k = 0; k < count; k++) {
-            if (!give(&serves->leases[i], &hashes[k])) {
+            if (!give(&access->leases[i], &hashes[k])) {
                 return false;
             }
         }
@@ -180,37 +181,37 @@ bool serves_give(struct serves *serves, uint64_t lease, const struct hash32 *has
 
 static bool is_over(const struct lease *lease, int64_t now_ns)
 {
-    return lease->ended_ns != 0 && now_ns - lease->ended_ns > SERVES_GRACE_NS;
+    return lease->ended_ns != 0 && now_ns - lease->ended_ns > BLOB_ACCESS_GRACE_NS;
 }
 
-void serves_expire(struct serves *serves, int64_t now_ns)
+void blob_access_expire(struct blob_access *access, int64_t now_ns)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < serves->lease_count; i++) {
-        if (is_over(&serves->leases[i], now_ns)) {
-            serves->leases[i].job->leases--;
-            free(serves->leases[i].given);
+    for (size_t i = 0; i < access->lease_count; i++) {
+        if (is_over(&access->leases[i], now_ns)) {
+            access->leases[i].job->leases--;
+            free(access->leases[i].given);
         } else {
-            serves->leases[kept++] = serves->leases[i];
+            access->leases[kept++] = access->leases[i];
         }
     }
-    serves->lease_count = kept;
+    access->lease_count = kept;
     kept = 0;
-    for (size_t i = 0; i < serves->job_count; i++) {
-        if (serves->jobs[i]->leases == 0) {
-            job_destroy(serves->jobs[i]);
+    for (size_t i = 0; i < access->job_count; i++) {
+        if (access->jobs[i]->leases == 0) {
+            job_destroy(access->jobs[i]);
         } else {
-            serves->jobs[kept++] = serves->jobs[i];
+            access->jobs[kept++] = access->jobs[i];
         }
     }
-    serves->job_count = kept;
+    access->job_count = kept;
 }
 
-struct served_job *serves_find(struct serves *serves, uint32_t provider, const struct id128 *job,
-                               int64_t now_ns)
+struct blob_access_job *blob_access_find(struct blob_access *access, uint32_t provider,
+                                         const struct id128 *job, int64_t now_ns)
 {
-    for (size_t i = 0; i < serves->lease_count; i++) {
-        const struct lease *lease = &serves->leases[i];
+    for (size_t i = 0; i < access->lease_count; i++) {
+        const struct lease *lease = &access->leases[i];
         if (lease->provider == provider && !is_over(lease, now_ns) &&
             id128_equal(&lease->job->job, job)) {
             return lease->job;
@@ -219,11 +220,11 @@ struct served_job *serves_find(struct serves *serves, uint32_t provider, const s
     return NULL;
 }
 
-bool serves_gave(const struct serves *serves, uint32_t provider, const struct served_job *job,
-                 const struct hash32 *hash)
+bool blob_access_gave(const struct blob_access *access, uint32_t provider,
+                      const struct blob_access_job *job, const struct hash32 *hash)
 {
-    for (size_t i = 0; i < serves->lease_count; i++) {
-        const struct lease *lease = &serves->leases[i];
+    for (size_t i = 0; i < access->lease_count; i++) {
+        const struct lease *lease = &access->leases[i];
         if (lease->job == job && lease->provider == provider && lease->given_count > 0 &&
             hash32_equal(&lease->given[place_of(lease->given, lease->given_capacity, hash)],
                          hash)) {
@@ -238,7 +239,7 @@ static int compare_hashes(const void *left, const void *right)
     return memcmp(left, right, sizeof(struct hash32));
 }
 
-void served_job_set_hashes(struct served_job *job, struct hash32 *hashes, size_t count)
+void blob_access_job_set_hashes(struct blob_access_job *job, struct hash32 *hashes, size_t count)
 {
     free(job->hashes);
     if (count > 0) {
@@ -249,7 +250,7 @@ void served_job_set_hashes(struct served_job *job, struct hash32 *hashes, size_t
     job->is_read = true;
 }
 
-bool served_job_names(const struct served_job *job, const struct hash32 *hash)
+bool blob_access_job_names(const struct blob_access_job *job, const struct hash32 *hash)
 {
     if (hash32_equal(&job->manifest, hash)) {
         return true;

@@ -3,10 +3,10 @@
 #include "base/text.h"
 #include "broker/blob/blob_check.h"
 #include "broker/blob/blob_slices.h"
-#include "broker/blob/handover.h"
-#include "broker/blob/intake.h"
+#include "broker/blob/blob_ticket.h"
 #include "broker/blob/needed.h"
 #include "broker/blob/turns.h"
+#include "broker/blob/upload_stream.h"
 #include "broker/core/messages.h"
 #include "broker/fatal.h"
 #include "broker/gateway/allowance.h"
@@ -69,11 +69,11 @@ struct blobs {
     size_t paused_count;
     int64_t next_resume_ns;
     uint64_t steps; /* that the message being answered has cost so far */
-    struct handover handover;
-    struct intakes *intakes;
+    struct blob_tickets tickets;
+    struct upload_streams *streams;
     struct blob_checks *checks;
-    struct claim claims[INTAKES_MAX]; /* by the intake's place */
-    struct outgoing **names;          /* notes of results; owned */
+    struct claim claims[UPLOAD_STREAMS_MAX]; /* by the stream's place */
+    struct outgoing **names;                 /* notes of results; owned */
     size_t name_count, name_capacity, named_hashes;
     struct unread {
         struct hash32 hash;
@@ -235,7 +235,8 @@ static bool others_ask(const struct blobs *blobs, uint32_t account, int64_t now_
 /* Finds the owner of the blobs in question: the sender, or the owner of a job that the sender
  * serves. */
 static bool owner_of(struct blobs *blobs, const struct asked *asked, bool has_job,
-                     ProtobufCBinaryData job, uint32_t *ret_owner, struct served_job **ret_served)
+                     ProtobufCBinaryData job, uint32_t *ret_owner,
+                     struct blob_access_job **ret_served)
 {
     *ret_served = NULL;
     *ret_owner = asked->account->number;
@@ -244,7 +245,7 @@ static bool owner_of(struct blobs *blobs, const struct asked *asked, bool has_jo
     }
     struct id128 id = codec_id(job);
     *ret_served =
-        serves_find(blobs->config.serves, asked->account->number, &id, clock_monotonic_ns());
+        blob_access_find(blobs->config.access, asked->account->number, &id, clock_monotonic_ns());
     if (*ret_served != NULL) {
         *ret_owner = (*ret_served)->owner;
     }
@@ -283,7 +284,7 @@ static uint64_t bytes_of(const struct blobs *blobs, const Bourse__V1__ManifestLi
 
 /* The largest of its subtasks counts for all. Without a manifest it has the outputs that any result
  * may have. */
-static void set_bounds(const struct blobs *blobs, struct served_job *job,
+static void set_bounds(const struct blobs *blobs, struct blob_access_job *job,
                        const Bourse__V1__Manifest *manifest)
 {
     uint64_t bytes = bytes_of(blobs, manifest == NULL ? NULL : manifest->limits);
@@ -310,7 +311,7 @@ static void set_bounds(const struct blobs *blobs, struct served_job *job,
 
 /* Reads the job's manifest once. One that does not parse names nothing; one that is not there yet,
  * or cannot be read now, is asked for again next time. */
-static enum blob_status read_manifest(struct blobs *blobs, struct served_job *job)
+static enum blob_status read_manifest(struct blobs *blobs, struct blob_access_job *job)
 {
     size_t length = 0;
     struct hash32 *hashes = NULL;
@@ -341,21 +342,21 @@ static enum blob_status read_manifest(struct blobs *blobs, struct served_job *jo
     }
     free(bytes);
     if (status == BLOB_OK) {
-        served_job_set_hashes(job, hashes, count);
+        blob_access_job_set_hashes(job, hashes, count);
     }
     return status;
 }
 
 /* OK, NOT_FOUND, or that nobody knows now. */
 static enum blob_status may_read(struct blobs *blobs, const struct asked *asked, uint32_t owner,
-                                 struct served_job *served, const struct hash32 *hash)
+                                 struct blob_access_job *served, const struct hash32 *hash)
 {
     enum blob_status status = BLOB_OK;
     if (served != NULL && !served->is_read) {
         status = read_manifest(blobs, served);
     }
-    if (status == BLOB_OK && served != NULL && !served_job_names(served, hash) &&
-        !serves_gave(blobs->config.serves, asked->account->number, served, hash)) {
+    if (status == BLOB_OK && served != NULL && !blob_access_job_names(served, hash) &&
+        !blob_access_gave(blobs->config.access, asked->account->number, served, hash)) {
         status = BLOB_NOT_FOUND;
     }
     /* A manifest may name anything; only what its author owns comes out. */
@@ -364,7 +365,7 @@ static enum blob_status may_read(struct blobs *blobs, const struct asked *asked,
 
 /* Returns the bounds of what the sender may store for the job, or NULL for the sender's own. */
 static const struct blob_lease *lease_of(struct blobs *blobs, const struct asked *asked,
-                                         struct served_job *served, struct blob_lease *lease)
+                                         struct blob_access_job *served, struct blob_lease *lease)
 {
     if (served == NULL) {
         return NULL;
@@ -434,11 +435,11 @@ static struct lender *lender_of(struct blobs *blobs, uint32_t provider, const st
 }
 
 /* Returns true when the sender may read the blob of a job that it serves. */
-static bool is_of_job(const struct blobs *blobs, uint32_t provider, const struct served_job *served,
-                      const struct hash32 *hash)
+static bool is_of_job(const struct blobs *blobs, uint32_t provider,
+                      const struct blob_access_job *served, const struct hash32 *hash)
 {
-    return served_job_names(served, hash) ||
-           serves_gave(blobs->config.serves, provider, served, hash);
+    return blob_access_job_names(served, hash) ||
+           blob_access_gave(blobs->config.access, provider, served, hash);
 }
 
 /* Returns true when another provider serves a job with this blob, and asked lately. */
@@ -450,8 +451,8 @@ static bool has_lender(struct blobs *blobs, uint32_t sender, const struct hash32
         if (lender->until_ns <= now_ns || lender->provider == sender) {
             continue;
         }
-        const struct served_job *served =
-            serves_find(blobs->config.serves, lender->provider, &lender->job, now_ns);
+        const struct blob_access_job *served =
+            blob_access_find(blobs->config.access, lender->provider, &lender->job, now_ns);
         if (served != NULL && is_of_job(blobs, lender->provider, served, hash)) {
             return true;
         }
@@ -536,7 +537,7 @@ static void end_checks(struct blobs *blobs)
 /* The sender may have some files still, and asks which of them are wanted again: those that were
  * lost and asked for lately. Of a job that it serves, those that it may read. */
 static void tell_lost(struct blobs *blobs, const struct asked *asked, uint32_t owner,
-                      struct served_job *served)
+                      struct blob_access_job *served)
 {
     const uint32_t sender = asked->account->number;
     const int64_t now_ns = clock_monotonic_ns();
@@ -568,7 +569,7 @@ static void tell_lost(struct blobs *blobs, const struct asked *asked, uint32_t o
 static bool have(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobHave *body)
 {
     uint32_t owner;
-    struct served_job *served;
+    struct blob_access_job *served;
     if (!owner_of(blobs, asked, body->has_job, body->job, &owner, &served)) {
         refuse(blobs, asked, REJECT_NOT_FOUND, "job", 0, 0);
         return true;
@@ -672,23 +673,23 @@ static bool open_stream(struct blobs *blobs, const struct asked *asked, uint32_t
                         struct id128 *ret_token)
 {
     struct blob_store *store = blobs->config.store;
-    struct intake_facts facts = {
+    struct upload_stream_facts facts = {
         .token = entropy_id(), .account = asked->account->number, .hash = *hash, .size = size};
     int end;
     if (!asked->is_local || size <= BLOB_ROW_BYTES ||
-        !intakes_have_room(blobs->intakes, facts.account) ||
+        !upload_streams_have_room(blobs->streams, facts.account) ||
         blob_store_lend(store, owner, lease, hash, size, &facts.upload, &facts.fd) != BLOB_OK) {
         return false;
     }
-    if (!intakes_begin(blobs->intakes, &facts, &end)) {
+    if (!upload_streams_begin(blobs->streams, &facts, &end)) {
         (void)blob_store_take_back(store, facts.upload, false); /* nothing is kept */
         return false;
     }
-    blobs->claims[intakes_find(blobs->intakes, facts.account, &facts.token)] =
+    blobs->claims[upload_streams_find(blobs->streams, facts.account, &facts.token)] =
         (struct claim){.is_made = false};
     *ret_token = facts.token;
-    return handover_promise_end(&blobs->handover, &facts.token, facts.account, end,
-                                clock_monotonic_ns()); /* without, its intake ends at once */
+    return blob_ticket_promise_end(&blobs->tickets, &facts.token, facts.account, end,
+                                   clock_monotonic_ns()); /* without, its stream ends at once */
 }
 
 /* Puts without data, of whoever asks for a stream or has sent all through one. False: it is none,
@@ -708,7 +709,7 @@ static bool put_by_stream(struct blobs *blobs, const struct asked *asked,
     }
     if (body->has_ticket) {
         struct id128 token = codec_id(body->ticket);
-        int place = intakes_find(blobs->intakes, asked->account->number, &token);
+        int place = upload_streams_find(blobs->streams, asked->account->number, &token);
         if (place >= 0) {
             blobs->claims[place] = claim_of(asked);
         } else { /* it came to nothing: pieces, whose answers say why */
@@ -727,12 +728,12 @@ static bool put_by_stream(struct blobs *blobs, const struct asked *asked,
 static void end_intakes(struct blobs *blobs)
 {
     struct blob_store *store = blobs->config.store;
-    struct intake_end end;
-    while (intakes_take_ended(blobs->intakes, &end)) {
+    struct upload_stream_end end;
+    while (upload_streams_take_ended(blobs->streams, &end)) {
         begin_batch(blobs);
         enum blob_status status =
-            blob_store_take_back(store, end.upload, end.status == INTAKE_WHOLE);
-        if (status == BLOB_FAILED || end.status == INTAKE_UNSYNCED) {
+            blob_store_take_back(store, end.upload, end.status == UPLOAD_STREAM_WHOLE);
+        if (status == BLOB_FAILED || end.status == UPLOAD_STREAM_UNSYNCED) {
             fatal("a blob could not be stored: %s; stopped",
                   status == BLOB_FAILED ? blob_store_error(store) : "the disk failed");
         }
@@ -753,12 +754,12 @@ static void end_intakes(struct blobs *blobs)
 static bool put(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobPut *body)
 {
     uint32_t owner;
-    struct served_job *served;
+    struct blob_access_job *served;
     if (!owner_of(blobs, asked, body->has_job, body->job, &owner, &served)) {
         refuse(blobs, asked, REJECT_NOT_FOUND, "job", 0, 0);
         return true;
     }
-    if (room_state(blobs->config.room) != ROOM_FREE) {
+    if (disk_reserve_state(blobs->config.reserve) != DISK_RESERVE_UNUSED) {
         refuse(blobs, asked, REJECT_STORAGE_FULL, "", 0, 0); /* the reserve is not for blobs */
         return true;
     }
@@ -851,8 +852,8 @@ static bool send_ticket(struct blobs *blobs, const struct asked *asked,
         return false;
     }
     struct id128 token = entropy_id();
-    if (!handover_promise(&blobs->handover, &token, asked->account->number, hash,
-                          clock_monotonic_ns())) {
+    if (!blob_ticket_promise(&blobs->tickets, &token, asked->account->number, hash,
+                             clock_monotonic_ns())) {
         return false;
     }
     Bourse__V1__BlobData answer = BOURSE__V1__BLOB_DATA__INIT;
@@ -879,7 +880,7 @@ static bool stays_behind(const struct blobs *blobs, struct asked *asked, size_t 
 static bool get(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobGet *body)
 {
     uint32_t owner;
-    struct served_job *served;
+    struct blob_access_job *served;
     struct hash32 hash = codec_hash(body->hash);
     size_t wanted = body->length < LIMIT_BLOB_CHUNK_BYTES ? body->length : LIMIT_BLOB_CHUNK_BYTES;
     size_t waiting = router_waiting_key(blobs->config.router, &asked->message.client);
@@ -1005,21 +1006,21 @@ static void learn(struct blobs *blobs, const struct outgoing *note)
         return;
     case OUTGOING_SERVE:
         owner = directory_key(blobs->config.directory, &note->owner);
-        if (owner != NULL && !serves_add(blobs->config.serves, note->lease, note->account,
-                                         &note->job, owner->number, &note->manifest)) {
+        if (owner != NULL && !blob_access_add(blobs->config.access, note->lease, note->account,
+                                              &note->job, owner->number, &note->manifest)) {
             fatal("out of memory");
         }
         return;
     case OUTGOING_GIVEN:
-        if (!serves_give(blobs->config.serves, note->lease, (const struct hash32 *)note->body,
-                         note->length / sizeof(struct hash32))) {
+        if (!blob_access_give(blobs->config.access, note->lease, (const struct hash32 *)note->body,
+                              note->length / sizeof(struct hash32))) {
             fatal("out of memory");
         }
         return;
     case OUTGOING_NAMED:
         return; /* kept by learn_all */
     case OUTGOING_UNSERVE:
-        serves_end(blobs->config.serves, note->lease, clock_monotonic_ns());
+        blob_access_end(blobs->config.access, note->lease, clock_monotonic_ns());
         return;
     case OUTGOING_REPLY:
     case OUTGOING_PUSH:
@@ -1091,8 +1092,8 @@ static void drop_unnamed(struct blobs *blobs, int64_t now_ns)
     struct blob_store *store = blobs->config.store;
     for (size_t i = blob_store_holdings(store); i-- > 0;) {
         const struct blob_holding held = blob_store_holding(store, i);
-        if (serves_find(blobs->config.serves, held.holder.provider, &held.holder.job, now_ns) !=
-            NULL) {
+        if (blob_access_find(blobs->config.access, held.holder.provider, &held.holder.job,
+                             now_ns) != NULL) {
             continue;
         }
         end_batch(blobs);
@@ -1344,7 +1345,7 @@ static void *run(void *argument)
     zmq_pollitem_t items[] = {
         {.socket = router_socket(blobs->config.router), .events = ZMQ_POLLIN},
         {.fd = queue_descriptor(blobs->config.notes), .events = ZMQ_POLLIN},
-        {.fd = intakes_descriptor(blobs->intakes), .events = ZMQ_POLLIN},
+        {.fd = upload_streams_descriptor(blobs->streams), .events = ZMQ_POLLIN},
         {.fd = blob_checks_descriptor(blobs->checks), .events = ZMQ_POLLIN},
         {.fd = blobs->config.file_port, .events = ZMQ_POLLIN},
     };
@@ -1365,9 +1366,9 @@ static void *run(void *argument)
         if (blobs->named_hashes >= BLOBS_NAMES_MAX) {
             (void)write_names(blobs);
         }
-        handover_serve(&blobs->handover, blobs->config.store, now_ns);
+        blob_tickets_serve(&blobs->tickets, blobs->config.store, now_ns);
         if (now_ns >= next_expiry_ns) {
-            serves_expire(blobs->config.serves, now_ns);
+            blob_access_expire(blobs->config.access, now_ns);
             blob_store_expire(blobs->config.store, now_ns);
             if (write_names(blobs)) {
                 drop_unnamed(blobs, now_ns);
@@ -1389,11 +1390,11 @@ struct blobs *blobs_start(const struct blobs_config *config)
     }
     blobs->config = *config;
     blobs->is_swept = blob_store_is_empty(config->store); /* a new blobs.db knows no file */
-    blobs->handover.port = config->file_port;
+    blobs->tickets.port = config->file_port;
     blobs->buffer = malloc(LIMIT_BLOB_MESSAGE_BYTES);
-    blobs->intakes = intakes_create(config->room);
+    blobs->streams = upload_streams_create(config->reserve);
     blobs->checks = blob_checks_create();
-    if (blobs->buffer == NULL || blobs->intakes == NULL || blobs->checks == NULL ||
+    if (blobs->buffer == NULL || blobs->streams == NULL || blobs->checks == NULL ||
         pthread_create(&blobs->thread, NULL, run, blobs) != 0) {
         fatal("the blob port cannot start: out of memory or threads");
     }
@@ -1409,12 +1410,12 @@ void blobs_stop(struct blobs **self)
         for (struct turn *turn; (turn = turns_take_any(&blobs->turns)) != NULL;) {
             asked_free((struct asked *)(void *)turn);
         }
-        handover_fini(&blobs->handover);
-        intakes_destroy(&blobs->intakes); /* they write to files of the store */
+        blob_tickets_fini(&blobs->tickets);
+        upload_streams_destroy(&blobs->streams); /* they write to files of the store */
         blob_checks_destroy(&blobs->checks);
         blob_store_close(&blobs->config.store);
         directory_destroy(&blobs->config.directory);
-        serves_destroy(&blobs->config.serves);
+        blob_access_destroy(&blobs->config.access);
         allowances_fini(&blobs->allowances);
         allowances_fini(&blobs->reads);
         for (size_t i = 0; i < blobs->name_count; i++) {

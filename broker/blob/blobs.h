@@ -13,14 +13,14 @@
 #ifndef BOURSE_BROKER_BLOB_BLOBS_H
 #define BOURSE_BROKER_BLOB_BLOBS_H
 
+#include "broker/blob/blob_access.h"
 #include "broker/blob/blob_store.h"
 #include "broker/blob/outputs.h"
-#include "broker/blob/serves.h"
 #include "broker/core/logtime.h"
 #include "broker/core/queue.h"
 #include "broker/core/refusals.h"
 #include "broker/gateway/directory.h"
-#include "broker/storage/room.h"
+#include "broker/storage/disk_reserve.h"
 #include "runtime/router.h"
 
 enum {
@@ -73,17 +73,17 @@ struct blobs;
 
 struct blobs_config {
     struct router *router; /* the thread's alone while it runs */
-    int file_port; /* where tickets for files are taken to (broker/blob/handover.h); borrowed; -1:
-                      none */
+    /* Peers bring tickets to this port (broker/blob/blob_ticket.h). Borrowed; -1: none. */
+    int file_port;
     struct blob_store *store; /* taken over, as are the next two */
     struct directory *directory;
-    struct serves *serves;
-    struct outputs *outputs;         /* shared; told of blobs that cannot be given out */
-    struct queue *notes;             /* outgoing: serve, unserve, account */
-    const struct room *room;         /* moved by the committer */
-    struct logtime *clock;           /* shared */
-    struct refusals *refusals;       /* what members are refused is noted there */
-    int64_t quota_bytes, size_bytes; /* as the store has them: for refusals */
+    struct blob_access *access;
+    struct outputs *outputs;            /* shared; told of blobs that cannot be given out */
+    struct queue *notes;                /* outgoing: serve, unserve, account */
+    const struct disk_reserve *reserve; /* moved by the committer */
+    struct logtime *clock;              /* shared */
+    struct refusals *refusals;          /* what members are refused is noted there */
+    int64_t quota_bytes, size_bytes;    /* as the store has them: for refusals */
 };
 
 struct blobs *blobs_start(const struct blobs_config *config); /* the process ends when that fails */

@@ -1,4 +1,4 @@
-#include "broker/blob/intake.h"
+#include "broker/blob/upload_stream.h"
 
 #include "base/sha256.h"
 #include "broker/core/queue.h"
@@ -23,32 +23,32 @@ enum {
     WRITEBACK_BYTES = 2 << 20, /* after which the disk is given what is there */
 };
 
-struct intake {
+struct upload_stream {
     struct queue_link link;
-    struct intakes *intakes;
+    struct upload_streams *streams;
     bool is_used;
-    struct intake_facts facts;
-    int stream;
+    struct upload_stream_facts facts;
+    int end;
     pthread_t thread;
-    enum intake_status status; /* the thread's until it has ended */
+    enum upload_stream_status status; /* the thread's until it has ended */
 };
 
-struct intakes {
-    const struct room *room;
+struct upload_streams {
+    const struct disk_reserve *reserve;
     struct queue *ended;
     atomic_bool stopping;
-    struct intake list[INTAKES_MAX];
+    struct upload_stream list[UPLOAD_STREAMS_MAX];
 };
 
-/* ---------------------------------------------------------------- on the intake's thread */
+/* ---------------------------------------------------------------- on the thread of a stream */
 
 /* False: the end of the stream, or nobody wants more of it. */
-static bool await_bytes(const struct intake *intake)
+static bool await_bytes(const struct upload_stream *stream)
 {
-    for (int waited_ms = 0; waited_ms < INTAKE_SILENCE_MS; waited_ms += SLICE_MS) {
-        struct pollfd item = {.fd = intake->stream, .events = POLLIN};
+    for (int waited_ms = 0; waited_ms < UPLOAD_STREAM_SILENCE_MS; waited_ms += SLICE_MS) {
+        struct pollfd item = {.fd = stream->end, .events = POLLIN};
         int ready = poll(&item, 1, SLICE_MS);
-        if (atomic_load(&intake->intakes->stopping) || (ready < 0 && errno != EINTR)) {
+        if (atomic_load(&stream->streams->stopping) || (ready < 0 && errno != EINTR)) {
             return false;
         }
         if (ready > 0) {
@@ -61,31 +61,31 @@ static bool await_bytes(const struct intake *intake)
 /* The relay's calls. */
 static bool receive(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
 {
-    const struct intake *intake = context;
+    const struct upload_stream *stream = context;
     (void)offset; /* a stream has none */
     for (size_t done = 0; done < length;) {
         /* There is no room for descriptors: the kernel closes those that are sent to us. */
-        ssize_t got = recv(intake->stream, ret_bytes + done, length - done, MSG_DONTWAIT);
+        ssize_t got = recv(stream->end, ret_bytes + done, length - done, MSG_DONTWAIT);
         if (got == 0) {
             return false;
         }
-        if (got < 0 && errno != EINTR && (errno != EAGAIN || !await_bytes(intake))) {
+        if (got < 0 && errno != EINTR && (errno != EAGAIN || !await_bytes(stream))) {
             return false;
         }
         done += got > 0 ? (size_t)got : 0;
     }
-    return room_state(intake->intakes->room) == ROOM_FREE;
+    return disk_reserve_state(stream->streams->reserve) == DISK_RESERVE_UNUSED;
 }
 
 static bool write_piece(void *context, uint64_t offset, const uint8_t *bytes, size_t length)
 {
-    const struct intake *intake = context;
-    if (!file_write_at(intake->facts.fd, bytes, length, offset)) {
+    const struct upload_stream *stream = context;
+    if (!file_write_at(stream->facts.fd, bytes, length, offset)) {
         return false;
     }
     if ((offset + length) % WRITEBACK_BYTES == 0) {
         /* While the rest is on its way: a hint, what fails is told by fsync. */
-        (void)sync_file_range(intake->facts.fd, (off_t)(offset + length - WRITEBACK_BYTES),
+        (void)sync_file_range(stream->facts.fd, (off_t)(offset + length - WRITEBACK_BYTES),
                               WRITEBACK_BYTES, SYNC_FILE_RANGE_WRITE);
     }
     return true;
@@ -93,23 +93,24 @@ static bool write_piece(void *context, uint64_t offset, const uint8_t *bytes, si
 
 static void *run(void *argument)
 {
-    struct intake *intake = argument;
+    struct upload_stream *stream = argument;
     struct sha256 sum;
-    const struct relay relay = {.to = intake->facts.size,
+    const struct relay relay = {.to = stream->facts.size,
                                 .sum = &sum,
-                                .context = intake,
+                                .context = stream,
                                 .read = receive,
                                 .write = write_piece};
     sha256_start(&sum);
     bool has_all = relay_run(&relay);
     struct hash32 hash = sha256_end(&sum);
-    intake->status = INTAKE_ENDED;
-    if (has_all && hash32_equal(&hash, &intake->facts.hash)) {
+    stream->status = UPLOAD_STREAM_ENDED;
+    if (has_all && hash32_equal(&hash, &stream->facts.hash)) {
         /* Here, where nobody else waits for it. */
-        intake->status = fsync(intake->facts.fd) == 0 ? INTAKE_WHOLE : INTAKE_UNSYNCED;
+        stream->status =
+            fsync(stream->facts.fd) == 0 ? UPLOAD_STREAM_WHOLE : UPLOAD_STREAM_UNSYNCED;
     }
-    (void)close(intake->stream); /* a peer who goes on sending finds nobody */
-    bool is_queued = queue_try_push(intake->intakes->ended, &intake->link);
+    (void)close(stream->end); /* a peer who goes on sending finds nobody */
+    bool is_queued = queue_try_push(stream->streams->ended, &stream->link);
     assert(is_queued); /* there is room for all */
     (void)is_queued;
     return NULL;
@@ -117,36 +118,36 @@ static void *run(void *argument)
 
 /* ---------------------------------------------------------------- on the owner's thread */
 
-struct intakes *intakes_create(const struct room *room)
+struct upload_streams *upload_streams_create(const struct disk_reserve *reserve)
 {
-    struct intakes *intakes = calloc(1, sizeof *intakes);
-    if (intakes == NULL) {
+    struct upload_streams *streams = calloc(1, sizeof *streams);
+    if (streams == NULL) {
         return NULL;
     }
-    intakes->room = room;
-    atomic_init(&intakes->stopping, false);
-    intakes->ended = queue_create(INTAKES_MAX);
-    if (intakes->ended == NULL) {
-        free(intakes);
+    streams->reserve = reserve;
+    atomic_init(&streams->stopping, false);
+    streams->ended = queue_create(UPLOAD_STREAMS_MAX);
+    if (streams->ended == NULL) {
+        free(streams);
         return NULL;
     }
-    return intakes;
+    return streams;
 }
 
-static bool is_same_account(const struct intake *intake, uint32_t account)
+static bool is_same_account(const struct upload_stream *stream, uint32_t account)
 {
-    return intake->is_used && intake->facts.account == account;
+    return stream->is_used && stream->facts.account == account;
 }
 
-bool intakes_have_room(const struct intakes *intakes, uint32_t account)
+bool upload_streams_have_room(const struct upload_streams *streams, uint32_t account)
 {
     size_t free_count = 0;
     size_t own_count = 0;
-    for (size_t i = 0; i < INTAKES_MAX; i++) {
-        free_count += !intakes->list[i].is_used;
-        own_count += is_same_account(&intakes->list[i], account);
+    for (size_t i = 0; i < UPLOAD_STREAMS_MAX; i++) {
+        free_count += !streams->list[i].is_used;
+        own_count += is_same_account(&streams->list[i], account);
     }
-    return free_count > 0 && own_count < INTAKES_PER_ACCOUNT;
+    return free_count > 0 && own_count < UPLOAD_STREAMS_PER_ACCOUNT;
 }
 
 static bool open_stream(int ret_ends[2])
@@ -161,32 +162,33 @@ static bool open_stream(int ret_ends[2])
     return true;
 }
 
-static bool start_thread(struct intake *intake)
+static bool start_thread(struct upload_stream *stream)
 {
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread has the mask of its maker */
-    int failed = pthread_create(&intake->thread, NULL, run, intake);
+    int failed = pthread_create(&stream->thread, NULL, run, stream);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed == 0;
 }
 
-bool intakes_begin(struct intakes *intakes, const struct intake_facts *facts, int *ret_end)
+bool upload_streams_begin(struct upload_streams *streams, const struct upload_stream_facts *facts,
+                          int *ret_end)
 {
-    struct intake *intake = NULL;
+    struct upload_stream *stream = NULL;
     int ends[2];
-    for (size_t i = 0; i < INTAKES_MAX && intake == NULL; i++) {
-        intake = intakes->list[i].is_used ? NULL : &intakes->list[i];
+    for (size_t i = 0; i < UPLOAD_STREAMS_MAX && stream == NULL; i++) {
+        stream = streams->list[i].is_used ? NULL : &streams->list[i];
     }
-    assert(intake != NULL); /* there is room */
+    assert(stream != NULL); /* there is room */
     if (!open_stream(ends)) {
         return false;
     }
-    *intake =
-        (struct intake){.intakes = intakes, .is_used = true, .facts = *facts, .stream = ends[0]};
-    if (!start_thread(intake)) {
-        intake->is_used = false;
+    *stream = (struct upload_stream){
+        .streams = streams, .is_used = true, .facts = *facts, .end = ends[0]};
+    if (!start_thread(stream)) {
+        stream->is_used = false;
         (void)close(ends[0]);
         (void)close(ends[1]);
         return false;
@@ -195,57 +197,58 @@ bool intakes_begin(struct intakes *intakes, const struct intake_facts *facts, in
     return true;
 }
 
-int intakes_find(const struct intakes *intakes, uint32_t account, const struct id128 *token)
+int upload_streams_find(const struct upload_streams *streams, uint32_t account,
+                        const struct id128 *token)
 {
-    for (int i = 0; i < INTAKES_MAX; i++) {
-        const struct intake *intake = &intakes->list[i];
-        if (is_same_account(intake, account) && id128_equal(&intake->facts.token, token)) {
+    for (int i = 0; i < UPLOAD_STREAMS_MAX; i++) {
+        const struct upload_stream *stream = &streams->list[i];
+        if (is_same_account(stream, account) && id128_equal(&stream->facts.token, token)) {
             return i;
         }
     }
     return -1;
 }
 
-int intakes_descriptor(const struct intakes *intakes)
+int upload_streams_descriptor(const struct upload_streams *streams)
 {
-    return queue_descriptor(intakes->ended);
+    return queue_descriptor(streams->ended);
 }
 
-bool intakes_take_ended(struct intakes *intakes, struct intake_end *ret_end)
+bool upload_streams_take_ended(struct upload_streams *streams, struct upload_stream_end *ret_end)
 {
-    struct queue_link *link = queue_pop(intakes->ended, 0);
+    struct queue_link *link = queue_pop(streams->ended, 0);
     if (link == NULL) {
         return false;
     }
-    struct intake *intake = QUEUE_ELEMENT(link, struct intake, link);
-    (void)pthread_join(intake->thread, NULL); /* ours, and joined once */
-    *ret_end = (struct intake_end){.place = (int)(intake - intakes->list),
-                                   .upload = intake->facts.upload,
-                                   .hash = intake->facts.hash,
-                                   .size = intake->facts.size,
-                                   .status = intake->status};
-    intake->is_used = false;
+    struct upload_stream *stream = QUEUE_ELEMENT(link, struct upload_stream, link);
+    (void)pthread_join(stream->thread, NULL); /* ours, and joined once */
+    *ret_end = (struct upload_stream_end){.place = (int)(stream - streams->list),
+                                          .upload = stream->facts.upload,
+                                          .hash = stream->facts.hash,
+                                          .size = stream->facts.size,
+                                          .status = stream->status};
+    stream->is_used = false;
     return true;
 }
 
-void intakes_destroy(struct intakes **self)
+void upload_streams_destroy(struct upload_streams **self)
 {
-    struct intakes *intakes = *self;
-    if (intakes == NULL) {
+    struct upload_streams *streams = *self;
+    if (streams == NULL) {
         return;
     }
-    atomic_store(&intakes->stopping, true);
-    for (size_t i = 0; i < INTAKES_MAX; i++) {
-        if (intakes->list[i].is_used) {
-            (void)pthread_join(intakes->list[i].thread, NULL); /* it ends within a slice */
-            intakes->list[i].is_used = false;
+    atomic_store(&streams->stopping, true);
+    for (size_t i = 0; i < UPLOAD_STREAMS_MAX; i++) {
+        if (streams->list[i].is_used) {
+            (void)pthread_join(streams->list[i].thread, NULL); /* it ends within a slice */
+            streams->list[i].is_used = false;
         }
     }
-    while (queue_pop(intakes->ended, 0) != NULL) {
+    while (queue_pop(streams->ended, 0) != NULL) {
         continue; /* of those that are no more */
     }
-    queue_close(intakes->ended);
-    queue_destroy(&intakes->ended);
-    free(intakes);
+    queue_close(streams->ended);
+    queue_destroy(&streams->ended);
+    free(streams);
     *self = NULL;
 }

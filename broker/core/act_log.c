@@ -1,4 +1,4 @@
-#include "broker/core/acts.h"
+#include "broker/core/act_log.h"
 
 #include "base/cursor.h"
 #include "base/sha256.h"
@@ -24,12 +24,12 @@ struct end {
     int64_t log_time_ns; /* log time of that record */
 };
 
-struct acts {
+struct act_log {
     sqlite3_stmt *insert;
     const struct identity *key;
     struct id128 cluster;
     struct end durable, open;
-    struct acts_mark mark; /* signs `durable` */
+    struct act_log_mark mark; /* signs `durable` */
 };
 
 /* ---------------------------------------------------------------- bytes */
@@ -70,7 +70,7 @@ static size_t write_signed(const struct id128 *cluster, uint64_t number, const s
     return out.position;
 }
 
-static bool is_signed(const struct acts_mark *mark, const struct id128 *cluster,
+static bool is_signed(const struct act_log_mark *mark, const struct id128 *cluster,
                       const struct key32 *key)
 {
     uint8_t bytes[128];
@@ -78,13 +78,13 @@ static bool is_signed(const struct acts_mark *mark, const struct id128 *cluster,
     return identity_verify(key, bytes, length, &mark->signature);
 }
 
-static void sign(struct acts *acts)
+static void sign(struct act_log *acts)
 {
     uint8_t bytes[128];
     size_t length = write_signed(&acts->cluster, acts->durable.number, &acts->durable.chain, bytes);
-    acts->mark = (struct acts_mark){.number = acts->durable.number,
-                                    .chain = acts->durable.chain,
-                                    .signature = identity_sign(acts->key, bytes, length)};
+    acts->mark = (struct act_log_mark){.number = acts->durable.number,
+                                       .chain = acts->durable.chain,
+                                       .signature = identity_sign(acts->key, bytes, length)};
 }
 
 /* ---------------------------------------------------------------- opening */
@@ -117,7 +117,7 @@ static bool read_end(sqlite3 *database, uint64_t number, struct end *ret_end)
             reader_over(sqlite3_column_blob(select, 2), (size_t)sqlite3_column_bytes(select, 2));
         (void)reader_view(&in, sizeof record_domain);
         (void)reader_u64(&in); /* the record repeats its number */
-        /* The time is 0 when the bytes are no record; acts_check_chain reports that. */
+        /* The time is 0 when the bytes are no record; act_log_check_chain reports that. */
         ret_end->log_time_ns = reader_i64(&in);
     }
     (void)sqlite3_finalize(select); /* read only */
@@ -149,7 +149,7 @@ static bool read_key(sqlite3 *database, uint64_t number, struct key32 *ret_key)
 }
 
 /* The newest start or adoption names the key; a new log names none yet. */
-static bool check_key(const struct acts *acts, sqlite3 *database, struct problem *ret_problem)
+static bool check_key(const struct act_log *acts, sqlite3 *database, struct problem *ret_problem)
 {
     struct key32 named;
     if (!read_key(database, INT64_MAX, &named)) {
@@ -163,7 +163,7 @@ static bool check_key(const struct acts *acts, sqlite3 *database, struct problem
     return !is_other;
 }
 
-static bool check_mark(struct acts *acts, sqlite3 *database, const struct acts_mark *mark,
+static bool check_mark(struct act_log *acts, sqlite3 *database, const struct act_log_mark *mark,
                        struct problem *ret_problem)
 {
     struct end stored = {.number = 0};
@@ -188,10 +188,11 @@ static bool check_mark(struct acts *acts, sqlite3 *database, const struct acts_m
     return true;
 }
 
-bool acts_open(sqlite3 *database, const struct acts_mark *mark, const struct identity *key,
-               const struct id128 *cluster, struct acts **ret_acts, struct problem *ret_problem)
+bool act_log_open(sqlite3 *database, const struct act_log_mark *mark, const struct identity *key,
+                  const struct id128 *cluster, struct act_log **ret_log,
+                  struct problem *ret_problem)
 {
-    struct acts *acts = calloc(1, sizeof *acts);
+    struct act_log *acts = calloc(1, sizeof *acts);
     if (acts == NULL) {
         problem_set(ret_problem, "out of memory");
         return false;
@@ -208,55 +209,55 @@ bool acts_open(sqlite3 *database, const struct acts_mark *mark, const struct ide
                (mark->number == 0 || check_mark(acts, database, mark, ret_problem));
     }
     if (!good) {
-        acts_close(&acts);
+        act_log_close(&acts);
         return false;
     }
     /* A failure to read leaves zeros: the log is new. */
     (void)read_end(database, 0, &acts->durable);
     acts->open = acts->durable;
     sign(acts);
-    *ret_acts = acts;
+    *ret_log = acts;
     return true;
 }
 
-enum acts_reach acts_hold_against(sqlite3 *database, const struct acts_mark *mark,
-                                  const struct id128 *cluster, struct acts_mark *ret_mark,
-                                  uint64_t *ret_lost, struct problem *ret_problem)
+enum act_log_reach act_log_hold_against(sqlite3 *database, const struct act_log_mark *mark,
+                                        const struct id128 *cluster, struct act_log_mark *ret_mark,
+                                        uint64_t *ret_lost, struct problem *ret_problem)
 {
     struct end last = {.number = 0};
     struct end stored = {.number = 0};
     struct key32 then = {{0}};
     struct key32 now;
-    *ret_mark = (struct acts_mark){.number = 0};
+    *ret_mark = (struct act_log_mark){.number = 0};
     *ret_lost = 0;
     if (mark->number == 0) {
-        return ACTS_REACHED;
+        return ACT_LOG_REACHED;
     }
     bool is_there = read_end(database, 0, &last) && read_end(database, mark->number, &stored);
     if (!is_there && sqlite_could_not(database)) {
         (void)unreadable(database, ret_problem);
-        return ACTS_UNREADABLE;
+        return ACT_LOG_UNREADABLE;
     }
     if (is_there ? !hash32_equal(&stored.chain, &mark->chain) : last.number > mark->number) {
         problem_set(ret_problem,
                     "record %" PRIu64 " of the audit log is not the one that HEAD has seen: this "
                     "is another history, or the log was changed",
                     mark->number);
-        return ACTS_OTHER;
+        return ACT_LOG_OTHER;
     }
     if (read_key(database, mark->number, &then) && !is_signed(mark, cluster, &then)) {
         problem_set(ret_problem, "HEAD's mark of the audit log is not signed by the key that this "
                                  "log names: HEAD was changed, or is another market's");
-        return ACTS_OTHER;
+        return ACT_LOG_OTHER;
     }
     if (!is_there) {
         *ret_lost = mark->number - last.number;
-        return ACTS_SHORT;
+        return ACT_LOG_SHORT;
     }
     if (read_key(database, INT64_MAX, &now) && key32_equal(&now, &then)) {
         *ret_mark = *mark;
     }
-    return ACTS_REACHED;
+    return ACT_LOG_REACHED;
 }
 
 /* Returns true when number, log index, chain hash and bytes of a row follow from `end`. */
@@ -285,12 +286,12 @@ static bool row_follows(sqlite3_stmt *select, struct end *end)
     return true;
 }
 
-bool acts_check_chain(sqlite3 *database, uint64_t *ret_reached, struct problem *ret_problem)
+bool act_log_check_chain(sqlite3 *database, uint64_t *ret_reached, struct problem *ret_problem)
 {
     sqlite3_stmt *select;
     struct end end = {.number = 0};
     *ret_reached = 0;
-    if (acts_is_empty(database)) {
+    if (act_log_is_empty(database)) {
         return !sqlite_could_not(database) || unreadable(database, ret_problem);
     }
     if (sqlite3_prepare_v2(database,
@@ -316,15 +317,15 @@ bool acts_check_chain(sqlite3 *database, uint64_t *ret_reached, struct problem *
     return good;
 }
 
-bool acts_is_empty(sqlite3 *database)
+bool act_log_is_empty(sqlite3 *database)
 {
     struct end end;
     return !read_end(database, 0, &end);
 }
 
-void acts_close(struct acts **self)
+void act_log_close(struct act_log **self)
 {
-    struct acts *acts = *self;
+    struct act_log *acts = *self;
     if (acts != NULL) {
         (void)sqlite3_finalize(acts->insert); /* repeats the error of a step that was handled */
         free(acts);
@@ -334,22 +335,22 @@ void acts_close(struct acts **self)
 
 /* ---------------------------------------------------------------- appending */
 
-static enum acts_status status_of(int code)
+static enum act_log_status status_of(int code)
 {
     if (code == SQLITE_IOERR_SHMSIZE) {
-        return ACTS_FULL; /* the WAL's index could not grow: nothing was written yet */
+        return ACT_LOG_FULL; /* the WAL's index could not grow: nothing was written yet */
     }
     switch (code & 0xff) {
     case SQLITE_DONE:
-        return ACTS_OK;
+        return ACT_LOG_OK;
     case SQLITE_FULL:
-        return ACTS_FULL;
+        return ACT_LOG_FULL;
     default:
-        return ACTS_FAILED;
+        return ACT_LOG_FAILED;
     }
 }
 
-enum acts_status acts_append(struct acts *acts, const struct act *act)
+enum act_log_status act_log_append(struct act_log *acts, const struct act *act)
 {
     uint8_t bytes[sizeof acts->open.chain + ACT_BYTES_MAX];
     struct end next = {.number = acts->open.number + 1, .log_time_ns = acts->open.log_time_ns};
@@ -365,16 +366,16 @@ enum acts_status acts_append(struct acts *acts, const struct act *act)
     (void)sqlite3_bind_int64(insert, 2, (sqlite3_int64)act->log_index);
     (void)sqlite3_bind_blob(insert, 3, next.chain.bytes, sizeof next.chain.bytes, SQLITE_STATIC);
     (void)sqlite3_bind_blob64(insert, 4, record, length, SQLITE_STATIC);
-    enum acts_status status = status_of(sqlite3_step(insert));
+    enum act_log_status status = status_of(sqlite3_step(insert));
     (void)sqlite3_reset(insert); /* repeats the step's code */
     (void)sqlite3_clear_bindings(insert);
-    if (status == ACTS_OK) {
+    if (status == ACT_LOG_OK) {
         acts->open = next;
     }
     return status;
 }
 
-void acts_committed(struct acts *acts)
+void act_log_committed(struct act_log *acts)
 {
     if (acts->open.number != acts->durable.number) {
         acts->durable = acts->open;
@@ -382,17 +383,17 @@ void acts_committed(struct acts *acts)
     }
 }
 
-void acts_rolled_back(struct acts *acts)
+void act_log_rolled_back(struct act_log *acts)
 {
     acts->open = acts->durable;
 }
 
-int64_t acts_log_time_ns(const struct acts *acts)
+int64_t act_log_time_ns(const struct act_log *acts)
 {
     return acts->durable.log_time_ns;
 }
 
-const struct acts_mark *acts_mark(const struct acts *acts)
+const struct act_log_mark *act_log_mark(const struct act_log *acts)
 {
     return &acts->mark;
 }

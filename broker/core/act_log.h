@@ -16,8 +16,8 @@
  *   what is signed = "bourse/acts/v1" NUL, cluster id, u64 number, chain hash
  *
  * One thread at a time uses the log: the committer while the committer runs. */
-#ifndef BOURSE_BROKER_CORE_ACTS_H
-#define BOURSE_BROKER_CORE_ACTS_H
+#ifndef BOURSE_BROKER_CORE_ACT_LOG_H
+#define BOURSE_BROKER_CORE_ACT_LOG_H
 
 #include "base/id.h"
 #include "base/problem.h"
@@ -70,18 +70,19 @@ struct act {
     char text[ACT_TEXT_SIZE]; /* a longer text is cut */
 };
 
-enum acts_status { ACTS_OK, ACTS_FULL, ACTS_FAILED };
+enum act_log_status { ACT_LOG_OK, ACT_LOG_FULL, ACT_LOG_FAILED };
 
-struct acts;
+struct act_log;
 
 /* Opens the log in `database`, or creates it. `mark` is the end of the log as HEAD knows it, signed
  * by `key` for `cluster`. Returns false with a problem when the log ends before the mark or differs
  * there, or when `key` is not the key that the log names. A NULL `mark` stands for an adopted
  * journal without HEAD: then nothing is checked. The caller keeps `key` alive while the log is
  * open. */
-bool acts_open(sqlite3 *database, const struct acts_mark *mark, const struct identity *key,
-               const struct id128 *cluster, struct acts **ret_acts, struct problem *ret_problem);
-enum acts_reach { ACTS_REACHED, ACTS_SHORT, ACTS_OTHER, ACTS_UNREADABLE };
+bool act_log_open(sqlite3 *database, const struct act_log_mark *mark, const struct identity *key,
+                  const struct id128 *cluster, struct act_log **ret_log,
+                  struct problem *ret_problem);
+enum act_log_reach { ACT_LOG_REACHED, ACT_LOG_SHORT, ACT_LOG_OTHER, ACT_LOG_UNREADABLE };
 /* Compares the log in `database`, of market `cluster`, with a mark from a HEAD that was kept
  * elsewhere. The key comes from the log itself, so audit.key need not be at hand.
  *
@@ -89,28 +90,28 @@ enum acts_reach { ACTS_REACHED, ACTS_SHORT, ACTS_OTHER, ACTS_UNREADABLE };
  * *ret_mark is then the mark that a HEAD beside this log may hold. *ret_mark has number 0 where the
  * log is short, or where an adoption brought another key since. OTHER (another record there, or a
  * mark by another key) and UNREADABLE come with a problem. */
-enum acts_reach acts_hold_against(sqlite3 *database, const struct acts_mark *mark,
-                                  const struct id128 *cluster, struct acts_mark *ret_mark,
-                                  uint64_t *ret_lost, struct problem *ret_problem);
+enum act_log_reach act_log_hold_against(sqlite3 *database, const struct act_log_mark *mark,
+                                        const struct id128 *cluster, struct act_log_mark *ret_mark,
+                                        uint64_t *ret_lost, struct problem *ret_problem);
 /* Returns true when each record follows from the one before, from the first on, as its row says.
  * Otherwise sets a problem that names the first wrong record, or the failure to read. *ret_reached
  * counts the records that follow. A database without the table holds an empty log. */
-bool acts_check_chain(sqlite3 *database, uint64_t *ret_reached, struct problem *ret_problem);
+bool act_log_check_chain(sqlite3 *database, uint64_t *ret_reached, struct problem *ret_problem);
 /* Returns true when the log has no record: the table is missing or empty. */
-bool acts_is_empty(sqlite3 *database);
-void acts_close(struct acts **self);
+bool act_log_is_empty(sqlite3 *database);
+void act_log_close(struct act_log **self);
 
 /* Appends a record within the caller's transaction. Its log time is never earlier than that of the
- * record before. The record counts once acts_committed is called after the commit; acts_rolled_back
- * forgets the record. */
-enum acts_status acts_append(struct acts *acts, const struct act *act);
-void acts_committed(struct acts *acts);
-void acts_rolled_back(struct acts *acts);
+ * record before. The record counts once act_log_committed is called after the commit;
+ * act_log_rolled_back forgets the record. */
+enum act_log_status act_log_append(struct act_log *acts, const struct act *act);
+void act_log_committed(struct act_log *acts);
+void act_log_rolled_back(struct act_log *acts);
 
 /* Returns the log time of the newest durable record, or 0 when there is none. Log time goes on from
  * there after a restart. */
-int64_t acts_log_time_ns(const struct acts *acts);
+int64_t act_log_time_ns(const struct act_log *acts);
 /* Returns the signed end of the log, for HEAD. */
-const struct acts_mark *acts_mark(const struct acts *acts);
+const struct act_log_mark *act_log_mark(const struct act_log *acts);
 
 #endif

@@ -471,7 +471,7 @@ static void forget_waiting(struct core *core, uint64_t session, bool all)
 /* ---------------------------------------------------------------- the loop */
 
 /* The request was on its way when the disk filled. A refusal bounds the use of the reserve. */
-static void refuse_for_room(struct core *core, struct request *request)
+static void refuse_for_reserve(struct core *core, struct request *request)
 {
     if (core->open->reply_count + 1 >= GROUP_REPLIES_MAX) {
         hand_over(core);
@@ -487,12 +487,12 @@ static void take_request(struct core *core, struct request *request)
     case REQUEST_MESSAGE:
         if (!translate_is_command((enum message_type)request->envelope.type)) {
             answer(core, request);
-        } else if (room_admits(room_state(core->config.room),
-                               (enum message_type)request->envelope.type) &&
+        } else if (disk_reserve_admits(disk_reserve_state(core->config.reserve),
+                                       (enum message_type)request->envelope.type) &&
                    (request->envelope.type != MESSAGE_RESULTS || has_dice(core))) {
             apply_message(core, request); /* the group owns the request now */
         } else {
-            refuse_for_room(core, request);
+            refuse_for_reserve(core, request);
         }
         return;
     case REQUEST_PRESENCE:
@@ -533,7 +533,7 @@ static void expect(const struct core *core, const struct queue_link *link)
 /* Log time stands still when the disk cannot store even a tick. */
 static bool may_tick(const struct core *core)
 {
-    return room_state(core->config.room) < ROOM_LAST;
+    return disk_reserve_state(core->config.reserve) < DISK_RESERVE_LAST;
 }
 
 /* Returns the time until the core must act if no request arrives. */

@@ -1,4 +1,4 @@
-#include "broker/core/deeds.h"
+#include "broker/core/privileged_acts.h"
 
 #include "formats/units.h"
 
@@ -110,7 +110,8 @@ static bool describe(const struct translation *translation, struct act *act)
     return false;
 }
 
-bool deed_of(const struct group *group, const struct exchange_effect *effect, struct act *ret_act)
+bool privileged_act_of(const struct group *group, const struct exchange_effect *effect,
+                       struct act *ret_act)
 {
     if (effect->type != EFFECT_ACCEPT || effect->repeated) {
         return false;

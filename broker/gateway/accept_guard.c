@@ -1,4 +1,4 @@
-#include "broker/gateway/door.h"
+#include "broker/gateway/accept_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static int kept = -1;
 
-bool door_keep_one(void)
+bool accept_guard_prepare(void)
 {
     (void)pthread_mutex_lock(&kept_lock);
     if (kept < 0) {

@@ -93,7 +93,8 @@ static bool tell(struct gateway *gateway, uint32_t account, enum entry_command_k
 
 static bool may_tell(const struct gateway *gateway)
 {
-    return !atomic_load(&gateway->is_draining) && room_state(gateway->config.room) < ROOM_LAST;
+    return !atomic_load(&gateway->is_draining) &&
+           disk_reserve_state(gateway->config.reserve) < DISK_RESERVE_LAST;
 }
 
 void gateway_tell_presence(struct gateway *gateway)
@@ -271,7 +272,7 @@ static struct refusal check(struct gateway *gateway, const struct incoming *in)
     if (atomic_load(&gateway->is_draining)) {
         return (struct refusal){REJECT_UNAVAILABLE, "", 0, 0};
     }
-    if (!room_admits(room_state(gateway->config.room), type)) {
+    if (!disk_reserve_admits(disk_reserve_state(gateway->config.reserve), type)) {
         return (struct refusal){REJECT_STORAGE_FULL, "", 0, 0};
     }
     if (!translate_is_command(type)) {

@@ -63,8 +63,8 @@ bool gateway_welcome_back(struct gateway *gateway, struct session *session)
         *directory_number(gateway->config.directory, session->account);
     fill_welcome(gateway, session, &account, &body);
     body.has_resumed = body.has_missed = body.resumed = true;
-    /* The number is at most KEPT_MESSAGES. */
-    body.missed = (uint32_t)(session->kept.last - session->wire_sequence);
+    /* The number is at most RESEND_BUFFER_MESSAGES. */
+    body.missed = (uint32_t)(session->resend.last - session->wire_sequence);
     struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, MESSAGE_WELCOME, &body.base);
     if (outgoing == NULL) {
         fatal("out of memory");
@@ -190,7 +190,7 @@ static bool may_resume(struct gateway *gateway, const struct incoming *in, uint6
         return true; /* the session will not go on */
     }
     uint32_t rate = gateway_account_rate(gateway);
-    uint32_t count = (uint32_t)(session->kept.bytes >> 10);
+    uint32_t count = (uint32_t)(session->resend.bytes >> 10);
     struct allowance *whole = allowances_of(&gateway->accounts, in->account->number);
     if (whole != NULL && allowance_take_many(whole, rate, count < rate ? count : rate, now_ns)) {
         return true;

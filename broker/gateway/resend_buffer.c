@@ -1,112 +1,114 @@
-#include "broker/gateway/kept.h"
+#include "broker/gateway/resend_buffer.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-size_t kept_weight(const struct kept_message *message)
+size_t resend_buffer_weight(const struct resend_message *message)
 {
     return message->length + sizeof *message;
 }
 
-static uint64_t oldest(const struct kept *kept)
+static uint64_t oldest(const struct resend_buffer *buffer)
 {
-    return kept->last - kept->count + 1;
+    return buffer->last - buffer->count + 1;
 }
 
-static struct kept_message *at(const struct kept *kept, uint32_t position)
+static struct resend_message *at(const struct resend_buffer *buffer, uint32_t position)
 {
-    return &kept->items[(kept->start + position) % kept->capacity];
+    return &buffer->items[(buffer->start + position) % buffer->capacity];
 }
 
-static void drop_oldest(struct kept *kept, size_t *total_bytes)
+static void drop_oldest(struct resend_buffer *buffer, size_t *total_bytes)
 {
-    struct kept_message *message = at(kept, 0);
-    kept->bytes -= kept_weight(message);
-    *total_bytes -= kept_weight(message);
+    struct resend_message *message = at(buffer, 0);
+    buffer->bytes -= resend_buffer_weight(message);
+    *total_bytes -= resend_buffer_weight(message);
     free(message->body);
-    *message = (struct kept_message){.body = NULL};
-    kept->start = (kept->start + 1) % kept->capacity;
-    kept->count--;
+    *message = (struct resend_message){.body = NULL};
+    buffer->start = (buffer->start + 1) % buffer->capacity;
+    buffer->count--;
 }
 
-static bool grow(struct kept *kept)
+static bool grow(struct resend_buffer *buffer)
 {
-    uint32_t capacity = kept->capacity == 0 ? 16 : 2 * kept->capacity;
-    struct kept_message *items = calloc(capacity, sizeof *items);
+    uint32_t capacity = buffer->capacity == 0 ? 16 : 2 * buffer->capacity;
+    struct resend_message *items = calloc(capacity, sizeof *items);
     if (items == NULL) {
         return false;
     }
-    for (uint32_t i = 0; i < kept->count; i++) {
-        items[i] = *at(kept, i);
+    for (uint32_t i = 0; i < buffer->count; i++) {
+        items[i] = *at(buffer, i);
     }
-    free(kept->items);
-    kept->items = items;
-    kept->capacity = capacity;
-    kept->start = 0;
+    free(buffer->items);
+    buffer->items = items;
+    buffer->capacity = capacity;
+    buffer->start = 0;
     return true;
 }
 
-static bool fits(const struct kept *kept, size_t total_bytes, size_t bytes)
+static bool fits(const struct resend_buffer *buffer, size_t total_bytes, size_t bytes)
 {
-    return kept->count < KEPT_MESSAGES && kept->bytes + bytes <= KEPT_BYTES &&
-           total_bytes + bytes <= KEPT_TOTAL_BYTES;
+    return buffer->count < RESEND_BUFFER_MESSAGES && buffer->bytes + bytes <= RESEND_BUFFER_BYTES &&
+           total_bytes + bytes <= RESEND_BUFFER_TOTAL_BYTES;
 }
 
-void kept_add(struct kept *kept, size_t *total_bytes, const struct kept_message *message)
+void resend_buffer_add(struct resend_buffer *buffer, size_t *total_bytes,
+                       const struct resend_message *message)
 {
-    while (kept->count > 0 && !fits(kept, *total_bytes, kept_weight(message))) {
-        drop_oldest(kept, total_bytes);
+    while (buffer->count > 0 && !fits(buffer, *total_bytes, resend_buffer_weight(message))) {
+        drop_oldest(buffer, total_bytes);
     }
-    bool has_room = fits(kept, *total_bytes, kept_weight(message)) &&
-                    (kept->count < kept->capacity || grow(kept));
+    bool has_room = fits(buffer, *total_bytes, resend_buffer_weight(message)) &&
+                    (buffer->count < buffer->capacity || grow(buffer));
     if (!has_room) { /* older messages are useless without it */
-        while (kept->count > 0) {
-            drop_oldest(kept, total_bytes);
+        while (buffer->count > 0) {
+            drop_oldest(buffer, total_bytes);
         }
-        kept->last++;
+        buffer->last++;
         free(message->body);
         return;
     }
-    kept->last++;
-    kept->count++;
-    *at(kept, kept->count - 1) = *message;
-    kept->bytes += kept_weight(message);
-    *total_bytes += kept_weight(message);
+    buffer->last++;
+    buffer->count++;
+    *at(buffer, buffer->count - 1) = *message;
+    buffer->bytes += resend_buffer_weight(message);
+    *total_bytes += resend_buffer_weight(message);
 }
 
-void kept_trim(struct kept *kept, size_t *total_bytes, size_t bytes)
+void resend_buffer_trim(struct resend_buffer *buffer, size_t *total_bytes, size_t bytes)
 {
-    size_t most = kept->bytes > bytes ? kept->bytes - bytes : 0;
-    while (kept->bytes > most) {
-        drop_oldest(kept, total_bytes);
+    size_t most = buffer->bytes > bytes ? buffer->bytes - bytes : 0;
+    while (buffer->bytes > most) {
+        drop_oldest(buffer, total_bytes);
     }
 }
 
-void kept_seen(struct kept *kept, size_t *total_bytes, uint64_t sequence)
+void resend_buffer_seen(struct resend_buffer *buffer, size_t *total_bytes, uint64_t sequence)
 {
-    while (kept->count > 0 && oldest(kept) <= sequence) {
-        drop_oldest(kept, total_bytes);
+    while (buffer->count > 0 && oldest(buffer) <= sequence) {
+        drop_oldest(buffer, total_bytes);
     }
 }
 
-const struct kept_message *kept_find(const struct kept *kept, uint64_t sequence)
+const struct resend_message *resend_buffer_find(const struct resend_buffer *buffer,
+                                                uint64_t sequence)
 {
-    if (kept->count == 0 || sequence < oldest(kept) || sequence > kept->last) {
+    if (buffer->count == 0 || sequence < oldest(buffer) || sequence > buffer->last) {
         return NULL;
     }
-    return at(kept, (uint32_t)(sequence - oldest(kept)));
+    return at(buffer, (uint32_t)(sequence - oldest(buffer)));
 }
 
-bool kept_reaches(const struct kept *kept, uint64_t sequence)
+bool resend_buffer_reaches(const struct resend_buffer *buffer, uint64_t sequence)
 {
-    return sequence <= kept->last && sequence + 1 >= oldest(kept);
+    return sequence <= buffer->last && sequence + 1 >= oldest(buffer);
 }
 
-void kept_fini(struct kept *kept, size_t *total_bytes)
+void resend_buffer_fini(struct resend_buffer *buffer, size_t *total_bytes)
 {
-    while (kept->count > 0) {
-        drop_oldest(kept, total_bytes);
+    while (buffer->count > 0) {
+        drop_oldest(buffer, total_bytes);
     }
-    free(kept->items);
-    *kept = (struct kept){.items = NULL};
+    free(buffer->items);
+    *buffer = (struct resend_buffer){.items = NULL};
 }

@@ -10,7 +10,7 @@
 
 #include "base/id.h"
 #include "broker/gateway/allowance.h"
-#include "broker/gateway/kept.h"
+#include "broker/gateway/resend_buffer.h"
 #include "broker/storage/entry.h"
 #include "protocol/message.h"
 #include "runtime/router.h"
@@ -44,7 +44,7 @@ struct session {
     /* The Welcome of a resumed session is still unsent; no message may leave before it. */
     bool is_welcome_due;
     struct id128 hello; /* id of the Hello that this Welcome answers */
-    struct kept kept;
+    struct resend_buffer resend;
     struct allowance allowance;
 };
 
@@ -75,7 +75,7 @@ void sessions_detach(struct session *session);
  * of all, the oldest messages of the largest account's largest session go. Closes a session when
  * its unsent messages are above the caps. */
 void sessions_keep(struct sessions *sessions, struct session *session,
-                   const struct kept_message *message);
+                   const struct resend_message *message);
 /* Gives the session to `account`. Returns false when memory is short; then nothing has changed. */
 bool sessions_know(struct sessions *sessions, struct session *session, uint32_t account);
 void sessions_seen(struct sessions *sessions, struct session *session, uint64_t sequence);

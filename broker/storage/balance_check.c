@@ -1,4 +1,4 @@
-#include "broker/storage/agreement.h"
+#include "broker/storage/balance_check.h"
 
 #include <string.h>
 
@@ -67,8 +67,7 @@ static bool walk(sqlite3 *database, const char *table, const char *sql,
     return good;
 }
 
-bool agreement_check(sqlite3 *database, const struct exchange *exchange,
-                     struct problem *ret_problem)
+bool balance_check(sqlite3 *database, const struct exchange *exchange, struct problem *ret_problem)
 {
     int64_t ignored = 0;
     int64_t with_money = 0;

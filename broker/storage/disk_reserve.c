@@ -1,4 +1,4 @@
-#include "broker/storage/room.h"
+#include "broker/storage/disk_reserve.h"
 
 #include "broker/answer/replies.h"
 #include "broker/core/translate.h"
@@ -24,11 +24,11 @@ enum {
 
 /* ---------------------------------------------------------------- the file */
 
-static int64_t free_bytes(const struct room *room)
+static int64_t free_bytes(const struct disk_reserve *reserve)
 {
-    char folder[sizeof room->path];
+    char folder[sizeof reserve->path];
     struct statvfs status;
-    (void)snprintf(folder, sizeof folder, "%s", room->path);
+    (void)snprintf(folder, sizeof folder, "%s", reserve->path);
     char *slash = strrchr(folder, '/');
     if (slash != NULL) {
         *slash = '\0';
@@ -57,49 +57,49 @@ static bool take_file(const char *path, int64_t bytes)
     return error == 0;
 }
 
-static bool take(struct room *room)
+static bool take(struct disk_reserve *reserve)
 {
-    room->is_held = take_file(room->path, room->bytes);
-    if (room->is_held) {
-        (void)unlink(room->last_path); /* the reserve has this space again */
-        room->is_last_held = false;
+    reserve->is_held = take_file(reserve->path, reserve->bytes);
+    if (reserve->is_held) {
+        (void)unlink(reserve->last_path); /* the reserve has this space again */
+        reserve->is_last_held = false;
     }
-    return room->is_held;
+    return reserve->is_held;
 }
 
-static int64_t last_bytes(const struct room *room)
+static int64_t last_bytes(const struct disk_reserve *reserve)
 {
-    return room->bytes / LAST_SHARE < LAST_MOST ? room->bytes / LAST_SHARE : LAST_MOST;
+    return reserve->bytes / LAST_SHARE < LAST_MOST ? reserve->bytes / LAST_SHARE : LAST_MOST;
 }
 
 /* Takes as much of the last part as fits, or nothing when that is too little for one act. */
-static void take_last(struct room *room)
+static void take_last(struct disk_reserve *reserve)
 {
-    const int64_t most = last_bytes(room);
+    const int64_t most = last_bytes(reserve);
     struct stat status;
-    room->is_last_held = stat(room->last_path, &status) == 0 && status.st_size >= LAST_LEAST;
-    if (!room->is_last_held) {
-        const int64_t left = free_bytes(room) / LAST_STEP * LAST_STEP;
+    reserve->is_last_held = stat(reserve->last_path, &status) == 0 && status.st_size >= LAST_LEAST;
+    if (!reserve->is_last_held) {
+        const int64_t left = free_bytes(reserve) / LAST_STEP * LAST_STEP;
         const int64_t bytes = left < most ? left : most;
-        room->is_last_held = bytes >= LAST_LEAST && take_file(room->last_path, bytes);
+        reserve->is_last_held = bytes >= LAST_LEAST && take_file(reserve->last_path, bytes);
     }
 }
 
 /* The file stays, smaller and under another name, so no other program gets its last part. */
-static bool give_all_but_last(struct room *room)
+static bool give_all_but_last(struct disk_reserve *reserve)
 {
-    room->is_held = false;
-    if (rename(room->path, room->last_path) != 0) {
-        log_error("%s cannot be renamed: %s", room->path, strerror(errno));
-        return unlink(room->path) == 0;
+    reserve->is_held = false;
+    if (rename(reserve->path, reserve->last_path) != 0) {
+        log_error("%s cannot be renamed: %s", reserve->path, strerror(errno));
+        return unlink(reserve->path) == 0;
     }
-    room->is_last_held = truncate(room->last_path, last_bytes(room)) == 0;
-    return room->is_last_held || unlink(room->last_path) == 0;
+    reserve->is_last_held = truncate(reserve->last_path, last_bytes(reserve)) == 0;
+    return reserve->is_last_held || unlink(reserve->last_path) == 0;
 }
 
-bool room_give_up(const char *folder)
+bool disk_reserve_give_up(const char *folder)
 {
-    char path[sizeof((struct room *)NULL)->path];
+    char path[sizeof((struct disk_reserve *)NULL)->path];
     return (snprintf(path, sizeof path, "%s/%s", folder, MARKET_RESERVE) < (int)sizeof path &&
             unlink(path) == 0) ||
            (snprintf(path, sizeof path, "%s/%s", folder, MARKET_RESERVE_LAST) < (int)sizeof path &&
@@ -108,9 +108,9 @@ bool room_give_up(const char *folder)
 
 /* ---------------------------------------------------------------- the state */
 
-enum room_state room_state(const struct room *room)
+enum disk_reserve_state disk_reserve_state(const struct disk_reserve *reserve)
 {
-    return atomic_load_explicit(&room->state, memory_order_relaxed);
+    return atomic_load_explicit(&reserve->state, memory_order_relaxed);
 }
 
 /* FREEZE and HALT also end the state that they begin: the operator must be able to resume the
@@ -125,119 +125,120 @@ static bool is_first_aid(enum message_type type)
     return type == MESSAGE_ORDER_CANCEL || type == MESSAGE_JOB_CANCEL || is_operators(type);
 }
 
-bool room_admits(enum room_state state, enum message_type type)
+bool disk_reserve_admits(enum disk_reserve_state state, enum message_type type)
 {
     bool is_command = translate_is_command(type);
     switch (state) {
-    case ROOM_FREE:
+    case DISK_RESERVE_UNUSED:
         return true;
-    case ROOM_RESERVE:
+    case DISK_RESERVE_IN_USE:
         return !is_command || is_first_aid(type);
-    case ROOM_LAST:
+    case DISK_RESERVE_LAST:
         return !is_command || is_operators(type);
-    case ROOM_NONE:
+    case DISK_RESERVE_NONE:
         return !is_command;
-    case ROOM_STUCK:
+    case DISK_RESERVE_STUCK:
         return replies_are_the_readers(type);
     }
     return false;
 }
 
-static void move_to(struct room *room, enum room_state state)
+static void move_to(struct disk_reserve *reserve, enum disk_reserve_state state)
 {
-    if (atomic_exchange(&room->state, state) == state) {
+    if (atomic_exchange(&reserve->state, state) == state) {
         return;
     }
     switch (state) {
-    case ROOM_FREE:
+    case DISK_RESERVE_UNUSED:
         log_info("there is room on the disk again: commands are accepted");
         return;
-    case ROOM_RESERVE:
+    case DISK_RESERVE_IN_USE:
         log_error("the disk is full: commands are refused, cancels and reads are served from the "
                   "reserve; free space and it goes on by itself");
         return;
-    case ROOM_LAST:
+    case DISK_RESERVE_LAST:
         log_error("the disk is full and the reserve used up: only reads, and an operator's freeze "
                   "and halt, are served; free space and it goes on by itself");
         return;
-    case ROOM_NONE:
+    case DISK_RESERVE_NONE:
         log_error("the disk is full and the reserve used up to its end: only reads are served; "
                   "free space and "
                   "it goes on by itself");
         return;
-    case ROOM_STUCK:
+    case DISK_RESERVE_STUCK:
         log_error("the disk is full: nothing can be committed, only committed data is served; free "
                   "space and it goes on by itself");
         return;
     }
 }
 
-bool room_met_full(struct room *room)
+bool disk_reserve_met_full(struct disk_reserve *reserve)
 {
-    if (room->is_held && give_all_but_last(room)) {
-        move_to(room, ROOM_RESERVE);
+    if (reserve->is_held && give_all_but_last(reserve)) {
+        move_to(reserve, DISK_RESERVE_IN_USE);
         return true;
     }
-    if (room->is_last_held) {
-        room->is_last_held = false;
-        if (unlink(room->last_path) == 0) {
-            move_to(room, ROOM_NONE); /* until the commit succeeds: then the free space counts */
+    if (reserve->is_last_held) {
+        reserve->is_last_held = false;
+        if (unlink(reserve->last_path) == 0) {
+            move_to(reserve,
+                    DISK_RESERVE_NONE); /* until the commit succeeds: then the free space counts */
             return true;
         }
-        log_error("%s cannot be removed: %s", room->last_path, strerror(errno));
+        log_error("%s cannot be removed: %s", reserve->last_path, strerror(errno));
     }
-    room->is_held = false;
-    move_to(room, ROOM_STUCK);
+    reserve->is_held = false;
+    move_to(reserve, DISK_RESERVE_STUCK);
     return false;
 }
 
 /* Returns the state while the reserve is not held. */
-static enum room_state unheld_state(struct room *room)
+static enum disk_reserve_state unheld_state(struct disk_reserve *reserve)
 {
-    if (!room->is_last_held) {
-        take_last(room);
+    if (!reserve->is_last_held) {
+        take_last(reserve);
     }
-    return free_bytes(room) >= room->bytes / FREE_SHARE ? ROOM_RESERVE
-           : room->is_last_held                         ? ROOM_LAST
-                                                        : ROOM_NONE;
+    return free_bytes(reserve) >= reserve->bytes / FREE_SHARE ? DISK_RESERVE_IN_USE
+           : reserve->is_last_held                            ? DISK_RESERVE_LAST
+                                                              : DISK_RESERVE_NONE;
 }
 
-void room_review(struct room *room)
+void disk_reserve_review(struct disk_reserve *reserve)
 {
-    if (room_state(room) == ROOM_FREE) {
+    if (disk_reserve_state(reserve) == DISK_RESERVE_UNUSED) {
         return;
     }
-    int64_t left = free_bytes(room);
-    if (room->bytes == 0 || (left >= room->bytes + room->bytes / 4 && take(room))) {
-        move_to(room, ROOM_FREE);
+    int64_t left = free_bytes(reserve);
+    if (reserve->bytes == 0 || (left >= reserve->bytes + reserve->bytes / 4 && take(reserve))) {
+        move_to(reserve, DISK_RESERVE_UNUSED);
     } else {
-        move_to(room, unheld_state(room));
+        move_to(reserve, unheld_state(reserve));
     }
 }
 
 /* ---------------------------------------------------------------- start */
 
-void room_open(struct room *room, const char *folder, int64_t bytes)
+void disk_reserve_open(struct disk_reserve *reserve, const char *folder, int64_t bytes)
 {
-    *room = (struct room){.bytes = bytes};
-    atomic_init(&room->state, ROOM_FREE);
-    if (snprintf(room->path, sizeof room->path, "%s/%s", folder, MARKET_RESERVE) >=
-            (int)sizeof room->path ||
-        snprintf(room->last_path, sizeof room->last_path, "%s/%s", folder, MARKET_RESERVE_LAST) >=
-            (int)sizeof room->last_path) {
-        room->bytes = 0;
+    *reserve = (struct disk_reserve){.bytes = bytes};
+    atomic_init(&reserve->state, DISK_RESERVE_UNUSED);
+    if (snprintf(reserve->path, sizeof reserve->path, "%s/%s", folder, MARKET_RESERVE) >=
+            (int)sizeof reserve->path ||
+        snprintf(reserve->last_path, sizeof reserve->last_path, "%s/%s", folder,
+                 MARKET_RESERVE_LAST) >= (int)sizeof reserve->last_path) {
+        reserve->bytes = 0;
     }
-    if (room->bytes == 0) {
-        (void)unlink(room->path); /* files of an earlier config */
-        (void)unlink(room->last_path);
+    if (reserve->bytes == 0) {
+        (void)unlink(reserve->path); /* files of an earlier config */
+        (void)unlink(reserve->last_path);
         return;
     }
-    if (!take(room)) {
+    if (!take(reserve)) {
         log_warning("no room for the reserve of %" PRId64
                     " bytes: free space, or set `reserve:` lower",
-                    room->bytes);
-        move_to(room, unheld_state(room));
-    } else if (free_bytes(room) < ROOM_START_BYTES) {
-        (void)room_met_full(room);
+                    reserve->bytes);
+        move_to(reserve, unheld_state(reserve));
+    } else if (free_bytes(reserve) < DISK_RESERVE_START_BYTES) {
+        (void)disk_reserve_met_full(reserve);
     }
 }

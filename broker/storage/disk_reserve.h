@@ -15,15 +15,15 @@
  * Reads are answered all the time. When there is space for the reserve and a quarter of it more,
  * the reserve is taken back, and commands are accepted again.
  *
- *     FREE --commit meets a full disk--> RESERVE --an eighth free--> LAST --no last part--> NONE
- *       ^-------- room again ---------------/-------------------------/----------------------/
- *     start: FREE where the reserve is held or fits, else what is left says which of the others
+ *     UNUSED --commit meets a full disk--> IN_USE --an eighth free--> LAST --no last part--> NONE
+ *       ^-------- space again ---------------/-------------------------/----------------------/
+ *     start: UNUSED where the reserve is held or fits, else what is left says which of the others
  *     any --a commit meets a full disk, and nothing is held--> STUCK --it succeeds--> as above
  *
  * In STUCK the newest state is not durable, so reads of it are refused too; reads of committed data
  * are not. Only the committer changes the state; every thread may ask for it. */
-#ifndef BOURSE_BROKER_STORAGE_ROOM_H
-#define BOURSE_BROKER_STORAGE_ROOM_H
+#ifndef BOURSE_BROKER_STORAGE_DISK_RESERVE_H
+#define BOURSE_BROKER_STORAGE_DISK_RESERVE_H
 
 #include "protocol/message.h"
 
@@ -31,41 +31,47 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum room_state { ROOM_FREE, ROOM_RESERVE, ROOM_LAST, ROOM_NONE, ROOM_STUCK };
+enum disk_reserve_state {
+    DISK_RESERVE_UNUSED,
+    DISK_RESERVE_IN_USE,
+    DISK_RESERVE_LAST,
+    DISK_RESERVE_NONE,
+    DISK_RESERVE_STUCK
+};
 
-/* ROOM_RESERVE_BYTES holds two groups with all that they write, one stuck and one gathered behind
+/* DISK_RESERVE_BYTES holds two groups with all that they write, one stuck and one gathered behind
  * it. It holds as much again for SQLite's copy from WAL to database, and some for cancels. */
-#define ROOM_RESERVE_BYTES (INT64_C(32) << 20)
+#define DISK_RESERVE_BYTES (INT64_C(32) << 20)
 
-struct room {
+struct disk_reserve {
     char path[4096], last_path[4096];
     int64_t bytes; /* of the reserve; 0: the operator wants none */
     bool is_held;  /* the reserve is held */
     /* The last part is held, once the reserve is freed. */
     bool is_last_held;
-    _Atomic(enum room_state) state;
+    _Atomic(enum disk_reserve_state) state;
 };
 
-/* ROOM_START_BYTES is what a start itself writes beside the ledger once the reserve is held, above
- * all market.yaml. */
-#define ROOM_START_BYTES (INT64_C(64) << 10)
+/* DISK_RESERVE_START_BYTES is what a start itself writes beside the ledger once the reserve is
+ * held, above all market.yaml. */
+#define DISK_RESERVE_START_BYTES (INT64_C(64) << 10)
 
 /* Removes the reserve in `folder`, or its last part, for a start that met a full disk before
- * room_open. The caller has the folder's lock. Returns false when there is neither, so a new try
- * has no space. */
-bool room_give_up(const char *folder);
+ * disk_reserve_open. The caller has the folder's lock. Returns false when there is neither, so a
+ * new try has no space. */
+bool disk_reserve_give_up(const char *folder);
 /* Takes a reserve of `bytes` in `folder`, or keeps the one that is there. The disk counts as full
- * when the reserve does not fit. Then a warning is logged, and the state is not FREE until a review
- * finds space. */
-void room_open(struct room *room, const char *folder, int64_t bytes);
-enum room_state room_state(const struct room *room);
+ * when the reserve does not fit. Then a warning is logged, and the state is not UNUSED until a
+ * review finds space. */
+void disk_reserve_open(struct disk_reserve *reserve, const char *folder, int64_t bytes);
+enum disk_reserve_state disk_reserve_state(const struct disk_reserve *reserve);
 /* Returns true when a message of `type` is answered in `state`. */
-bool room_admits(enum room_state state, enum message_type type);
+bool disk_reserve_admits(enum disk_reserve_state state, enum message_type type);
 
 /* Handles a commit that met a full disk. Returns true when the reserve, or its last part, was
  * freed: the caller tries again at once. Returns false when the caller must wait. */
-bool room_met_full(struct room *room);
-/* Looks at the disk again: after a commit, and once a second while the state is not FREE. */
-void room_review(struct room *room);
+bool disk_reserve_met_full(struct disk_reserve *reserve);
+/* Looks at the disk again: after a commit, and once a second while the state is not UNUSED. */
+void disk_reserve_review(struct disk_reserve *reserve);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "base/sha256.h"
-#include "broker/core/deeds.h"
+#include "broker/core/privileged_acts.h"
 #include "broker/fatal.h"
 #include "broker/storage/founding.h"
 #include "broker/storage/remains.h"
@@ -294,13 +294,13 @@ static bool read_genesis(struct storage *store, struct problem *ret_problem)
 static enum ledger_store_status append_act(struct storage *store, struct act *act)
 {
     act->wall_ms = clock_wall_ns() / NS_PER_MS;
-    switch (acts_append(store->acts, act)) {
-    case ACTS_OK:
+    switch (act_log_append(store->acts, act)) {
+    case ACT_LOG_OK:
         return LEDGER_STORE_OK;
-    case ACTS_FULL:
+    case ACT_LOG_FULL:
         ledger_store_rollback(store->ledger);
         return LEDGER_STORE_FULL;
-    case ACTS_FAILED:
+    case ACT_LOG_FAILED:
         break;
     }
     return LEDGER_STORE_FAILED;
@@ -322,11 +322,11 @@ static bool record_adoption(struct storage *store, int64_t log_ns, struct proble
     }
     store->is_full = status == LEDGER_STORE_FULL;
     if (status != LEDGER_STORE_OK) {
-        acts_rolled_back(store->acts);
+        act_log_rolled_back(store->acts);
         problem_set(ret_problem, "the adoption could not be recorded: %s", ledger_text(status));
         return false;
     }
-    acts_committed(store->acts);
+    act_log_committed(store->acts);
     return true;
 }
 
@@ -393,11 +393,11 @@ static bool open_audit_log(struct storage *store, const struct head *head, bool 
                            struct problem *ret_problem)
 {
     sqlite3 *database = ledger_store_database(store->ledger);
-    const bool may_make = adopted || (head->acts.number == 0 && acts_is_empty(database));
+    const bool may_make = adopted || (head->acts.number == 0 && act_log_is_empty(database));
     unsigned notes = 0; /* unused: the store keeps only the log key's notes */
     return open_key(store, MARKET_AUDIT_KEY, may_make, &store->audit_key, &notes, ret_problem) &&
-           acts_open(database, adopted ? NULL : &head->acts, store->audit_key,
-                     &store->genesis.cluster, &store->acts, ret_problem);
+           act_log_open(database, adopted ? NULL : &head->acts, store->audit_key,
+                        &store->genesis.cluster, &store->acts, ret_problem);
 }
 
 bool storage_open(const char *folder, const struct broker_config *config, bool adopt,
@@ -481,7 +481,7 @@ bool storage_lead(struct storage *store, int64_t log_ns, struct problem *ret_pro
     struct head fresh = {.index = store->last.index,
                          .chain = store->last.chain,
                          .tree_size = ledger_store_tree(store->ledger)->size,
-                         .acts = *acts_mark(store->acts)};
+                         .acts = *act_log_mark(store->acts)};
     if (!folder_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem) ||
         (store->head == NULL && head_create(path, &fresh, &store->head, ret_problem) != HEAD_OK) ||
         !mend_head(store, path, ret_problem) || !note_signing(store, ret_problem)) {
@@ -513,7 +513,7 @@ static void remove_ledger_lock(const struct storage *store)
 void storage_close(struct storage *store)
 {
     head_close(&store->head);
-    acts_close(&store->acts);
+    act_log_close(&store->acts);
     refusals_destroy(&store->refusals);
     journal_destroy(&store->journal);
     remove_ledger_lock(store);
@@ -627,7 +627,7 @@ static enum ledger_store_status append_deeds(struct storage *store, const struct
     enum ledger_store_status status = LEDGER_STORE_OK;
     for (size_t i = 0; status == LEDGER_STORE_OK && i < group->effects.count; i++) {
         struct act act;
-        if (deed_of(group, &group->effects.items[i], &act)) {
+        if (privileged_act_of(group, &group->effects.items[i], &act)) {
             status = append_act(store, &act);
         }
     }
@@ -665,7 +665,7 @@ static enum ledger_store_status append_waiting(struct storage *store, int64_t lo
 /* Settles the appended acts after the commit of their transaction. */
 static void acts_are_durable(struct storage *store)
 {
-    acts_committed(store->acts);
+    act_log_committed(store->acts);
     store->note_count = 0;
     store->refused_count = 0;
 }
@@ -709,7 +709,7 @@ static void write_head(struct storage *store)
     struct head head = {.index = store->last.index,
                         .chain = store->last.chain,
                         .tree_size = ledger_store_tree(store->ledger)->size,
-                        .acts = *acts_mark(store->acts)};
+                        .acts = *act_log_mark(store->acts)};
     if (keep_head(store, &head) != HEAD_OK) {
         fatal("%s could not be written: %s; stopped", MARKET_HEAD, strerror(errno));
     }
@@ -730,7 +730,7 @@ enum store_status store_write_acts(struct storage *store, int64_t log_ns, bool a
         status = status == LEDGER_STORE_OK ? ledger_store_commit(store->ledger) : status;
     }
     if (status == LEDGER_STORE_FULL) {
-        acts_rolled_back(store->acts);
+        act_log_rolled_back(store->acts);
         return STORE_FULL;
     }
     if (status != LEDGER_STORE_OK) {
@@ -795,7 +795,7 @@ enum store_status store_commit(struct storage *store, const struct group *group)
         status = status == LEDGER_STORE_OK ? ledger_store_commit(store->ledger) : status;
     }
     if (status == LEDGER_STORE_FULL) {
-        acts_rolled_back(store->acts);
+        act_log_rolled_back(store->acts);
         return STORE_FULL;
     }
     if (status != LEDGER_STORE_OK) {

@@ -8,7 +8,7 @@
 
 #include "base/problem.h"
 #include "broker/config.h"
-#include "broker/core/acts.h"
+#include "broker/core/act_log.h"
 #include "broker/core/group.h"
 #include "broker/core/refusals.h"
 #include "broker/core/watermark.h"
@@ -36,7 +36,7 @@ struct storage {
     struct ledger_store *ledger;
     struct journal *journal;
     struct head_file *head;
-    struct acts *acts;
+    struct act_log *acts;
     struct refusals *refusals; /* noted by any thread, written by the store */
     /* These wait for the next transaction, for the audit log; a full disk keeps them waiting. */
     struct act notes[STORE_NOTES_MAX];

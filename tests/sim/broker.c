@@ -3,7 +3,7 @@
 #include "base/sha256.h"
 #include "broker/core/committer.h"
 #include "broker/core/core.h"
-#include "broker/core/deeds.h"
+#include "broker/core/privileged_acts.h"
 #include "broker/fatal.h"
 #include "broker/gateway/gateway.h"
 #include "broker/gateway/verify.h"
@@ -50,7 +50,7 @@ struct inner {
     struct exchange *exchange;
     struct epoch epoch;
     struct router port;
-    struct room room; /* without a reserve: a full disk is waited out */
+    struct disk_reserve reserve; /* without a reserve: a full disk is waited out */
     struct queue *worker_in, *core_in, *groups, *returned, *releases, *notes, *names, *reads,
         *snapshot_requests;
 };
@@ -232,7 +232,7 @@ static void offer_acts(const struct group *group, const struct hash32 *chain)
         fatal("out of memory for the audit log");
     }
     for (size_t i = 0; i < group->effects.count; i++) {
-        count += deed_of(group, &group->effects.items[i], &acts[count]);
+        count += privileged_act_of(group, &group->effects.items[i], &acts[count]);
     }
     oracle_offers_acts(chain, acts, count);
     free(acts);
@@ -506,7 +506,7 @@ static void start_threads(struct broker *broker)
                                                .blobs = inner->notes,
                                                .names = inner->names,
                                                .snapshots = inner->snapshot_requests,
-                                               .room = &inner->room};
+                                               .reserve = &inner->reserve};
     (void)committer_start(&committer);
     const struct core_config core = {.exchange = inner->exchange,
                                      .clock = clock,
@@ -516,7 +516,7 @@ static void start_threads(struct broker *broker)
                                      .returned = inner->returned,
                                      .reader = inner->reads,
                                      .mark_every = broker->mark_every,
-                                     .room = &inner->room};
+                                     .reserve = &inner->reserve};
     (void)core_start(&core);
     const struct verify_config verify = {.inbound = inner->worker_in,
                                          .core = inner->core_in,
@@ -537,7 +537,7 @@ static void start_threads(struct broker *broker)
                                      .log_key = genesis->log_key,
                                      .index = index,
                                      .index_log_ns = exchange_log_time_ns(inner->exchange),
-                                     .room = &inner->room,
+                                     .reserve = &inner->reserve,
                                      .refusals = inner->store.refusals};
     memcpy(gateway.origin, genesis->origin, sizeof gateway.origin);
     (void)gateway_start(&gateway);

@@ -1,5 +1,5 @@
 /* Files of blobs for tickets: once, in time, within bounds, and whatever strangers send. */
-#include "broker/blob/handover.h"
+#include "broker/blob/blob_ticket.h"
 
 #include "base/sha256.h"
 #include "runtime/clock.h"
@@ -25,7 +25,7 @@ enum { ALICE = 3, BOB = 4, LARGE = 200000, LONG_MS = 10000 };
 
 static char folder[64], socket_path[100];
 static struct blob_store *store;
-static struct handover handover;
+static struct blob_tickets tickets;
 static uint8_t bytes[LARGE];
 static struct hash32 blob;
 
@@ -33,7 +33,7 @@ static struct hash32 blob;
 static void setup(void)
 {
     struct problem problem = {""};
-    (void)snprintf(folder, sizeof folder, "/tmp/bourse-handover-XXXXXX");
+    (void)snprintf(folder, sizeof folder, "/tmp/bourse-ticket-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     char blobs[80];
     (void)snprintf(blobs, sizeof blobs, "%s/blobs", folder);
@@ -53,15 +53,15 @@ static void setup(void)
     ck_assert_int_eq(blob_store_put(store, &chunk, 1, &stored, &is_complete), BLOB_OK);
     ck_assert(is_complete);
     ck_assert_int_eq(blob_store_commit(store), BLOB_OK);
-    handover = (struct handover){.port = -1};
-    ck_assert_msg(descriptor_port_open(socket_path, false, &handover.port, &problem), "%s",
+    tickets = (struct blob_tickets){.port = -1};
+    ck_assert_msg(descriptor_port_open(socket_path, false, &tickets.port, &problem), "%s",
                   problem.text);
 }
 
 static void teardown(void)
 {
     char command[100];
-    (void)close(handover.port);
+    (void)close(tickets.port);
     blob_store_close(&store);
     (void)snprintf(command, sizeof command, "rm -rf %s", folder);
     ck_assert_int_eq(system(command), 0);
@@ -89,7 +89,7 @@ static int brought(const struct id128 *token, int64_t now_ns)
     pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, ask, &asking), 0);
     while (!atomic_load(&asking.is_done)) {
-        handover_serve(&handover, store, now_ns);
+        blob_tickets_serve(&tickets, store, now_ns);
     }
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert(asking.is_answered);
@@ -99,7 +99,7 @@ static int brought(const struct id128 *token, int64_t now_ns)
 static struct id128 promised(uint32_t account, int64_t now_ns)
 {
     struct id128 token = entropy_id();
-    ck_assert(handover_promise(&handover, &token, account, &blob, now_ns));
+    ck_assert(blob_ticket_promise(&tickets, &token, account, &blob, now_ns));
     return token;
 }
 
@@ -174,7 +174,7 @@ START_TEST(root_and_our_own_user_are_believed_to_have_hashed_what_they_say)
     pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, ask, &asking), 0);
     while (!atomic_load(&asking.is_done)) {
-        handover_serve(&handover, store, 6);
+        blob_tickets_serve(&tickets, store, 6);
     }
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert(asking.answer.fd >= 0 && asking.answer.has_hash); /* the store wrote it */
@@ -187,10 +187,10 @@ START_TEST(a_ticket_ends_with_its_time)
 {
     struct id128 early = promised(ALICE, 5);
     struct id128 late = promised(ALICE, 5);
-    int fd = brought(&early, 5 + TICKET_LIFE_NS - 1);
+    int fd = brought(&early, 5 + BLOB_TICKET_LIFE_NS - 1);
     ck_assert_int_ge(fd, 0);
     (void)close(fd);
-    ck_assert_int_eq(brought(&late, 5 + TICKET_LIFE_NS), -1);
+    ck_assert_int_eq(brought(&late, 5 + BLOB_TICKET_LIFE_NS), -1);
     ck_assert_int_eq(brought(&early, 6), -1);
 }
 END_TEST
@@ -213,28 +213,28 @@ END_TEST
 START_TEST(an_account_has_its_share_of_the_tickets)
 {
     struct id128 token = entropy_id();
-    for (size_t i = 0; i < TICKETS_PER_ACCOUNT; i++) {
+    for (size_t i = 0; i < BLOB_TICKETS_PER_ACCOUNT; i++) {
         (void)promised(ALICE, 5);
     }
-    ck_assert(!handover_promise(&handover, &token, ALICE, &blob, 5));
+    ck_assert(!blob_ticket_promise(&tickets, &token, ALICE, &blob, 5));
     struct id128 theirs = promised(BOB, 5);
-    for (uint32_t account = BOB + 1; account < BOB + TICKETS_MAX / TICKETS_PER_ACCOUNT - 1;
-         account++) {
-        for (size_t i = 0; i < TICKETS_PER_ACCOUNT; i++) {
+    for (uint32_t account = BOB + 1;
+         account < BOB + BLOB_TICKETS_MAX / BLOB_TICKETS_PER_ACCOUNT - 1; account++) {
+        for (size_t i = 0; i < BLOB_TICKETS_PER_ACCOUNT; i++) {
             (void)promised(account, 5);
         }
     }
-    for (size_t i = 1; i < TICKETS_PER_ACCOUNT; i++) {
+    for (size_t i = 1; i < BLOB_TICKETS_PER_ACCOUNT; i++) {
         (void)promised(BOB, 5);
     }
-    ck_assert(!handover_promise(&handover, &token, 1000, &blob, 5)); /* all are open */
+    ck_assert(!blob_ticket_promise(&tickets, &token, 1000, &blob, 5)); /* all are open */
     int fd = brought(&theirs, 6);
     ck_assert_int_ge(fd, 0);
     (void)close(fd);
     (void)promised(1000, 6); /* in its place */
-    (void)promised(ALICE, 5 + TICKET_LIFE_NS);
-    struct handover none = {.port = -1};
-    ck_assert(!handover_promise(&none, &token, ALICE, &blob, 5));
+    (void)promised(ALICE, 5 + BLOB_TICKET_LIFE_NS);
+    struct blob_tickets none = {.port = -1};
+    ck_assert(!blob_ticket_promise(&none, &token, ALICE, &blob, 5));
 }
 END_TEST
 
@@ -279,14 +279,14 @@ START_TEST(strangers_get_nothing_and_cost_nobody)
         int socket = stranger(true);
         uint8_t answer;
         send_raw(socket, lengths[i] == 17 ? longer : rubbish, lengths[i]);
-        handover_serve(&handover, store, 6);
+        blob_tickets_serve(&tickets, store, 6);
         ck_assert_int_eq(recv(socket, &answer, 1, MSG_DONTWAIT), -1);
         ck_assert_int_eq(errno, EAGAIN);
         (void)close(socket);
     }
     int nobody = stranger(false); /* who cannot be answered does not use a ticket up */
     send_raw(nobody, token.bytes, sizeof token.bytes);
-    handover_serve(&handover, store, 6);
+    blob_tickets_serve(&tickets, store, 6);
 
     int passer = stranger(true); /* descriptors of strangers do not stay with us */
     size_t before = open_files();
@@ -311,7 +311,7 @@ START_TEST(strangers_get_nothing_and_cost_nobody)
     head->cmsg_len = CMSG_LEN(sizeof passer);
     memcpy(CMSG_DATA(head), &passer, sizeof passer);
     ck_assert_int_eq(sendmsg(passer, &message, 0), (ssize_t)sizeof guess.bytes);
-    handover_serve(&handover, store, 6);
+    blob_tickets_serve(&tickets, store, 6);
     ck_assert_uint_eq(open_files(), before);
 
     /* More than the socket holds, of one who never reads his answers. */
@@ -320,7 +320,7 @@ START_TEST(strangers_get_nothing_and_cost_nobody)
     for (int i = 0; i < 5000; i++) {
         if (sendto(passer, guess.bytes, sizeof guess.bytes, MSG_DONTWAIT,
                    (const struct sockaddr *)&place, sizeof place) < 0) {
-            handover_serve(&handover, store, 6);
+            blob_tickets_serve(&tickets, store, 6);
         }
     }
     int fd = brought(&token, 6);
@@ -335,7 +335,7 @@ START_TEST(a_file_that_cannot_be_opened_is_not_handed_over)
 {
     struct id128 token = entropy_id();
     struct hash32 absent = sha256_of("absent", 6);
-    ck_assert(handover_promise(&handover, &token, ALICE, &absent, 5));
+    ck_assert(blob_ticket_promise(&tickets, &token, ALICE, &absent, 5));
     ck_assert_int_eq(brought(&token, 6), -1);
     ck_assert_int_eq(brought(&token, 6), -1);
 }
@@ -353,7 +353,7 @@ START_TEST(the_end_of_a_stream_is_handed_over_once)
     int ends[2];
     struct id128 token = entropy_id();
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    ck_assert(handover_promise_end(&handover, &token, ALICE, ends[1], 5));
+    ck_assert(blob_ticket_promise_end(&tickets, &token, ALICE, ends[1], 5));
     int fd = brought(&token, 6);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(brought(&token, 6), -1);
@@ -373,24 +373,24 @@ START_TEST(an_end_that_nobody_comes_for_is_closed)
     int ends[2];
     struct id128 token = entropy_id();
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    ck_assert(handover_promise_end(&handover, &token, ALICE, ends[1], 5));
-    handover_serve(&handover, store, 5 + TICKET_LIFE_NS - 1);
+    ck_assert(blob_ticket_promise_end(&tickets, &token, ALICE, ends[1], 5));
+    blob_tickets_serve(&tickets, store, 5 + BLOB_TICKET_LIFE_NS - 1);
     ck_assert(!is_closed(ends[0]));
-    handover_serve(&handover, store, 5 + TICKET_LIFE_NS);
+    blob_tickets_serve(&tickets, store, 5 + BLOB_TICKET_LIFE_NS);
     ck_assert(is_closed(ends[0]));
     (void)close(ends[0]);
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    for (size_t i = 0; i < TICKETS_PER_ACCOUNT; i++) {
+    for (size_t i = 0; i < BLOB_TICKETS_PER_ACCOUNT; i++) {
         (void)promised(ALICE, 5);
     }
-    ck_assert(!handover_promise_end(&handover, &token, ALICE, ends[1], 5));
+    ck_assert(!blob_ticket_promise_end(&tickets, &token, ALICE, ends[1], 5));
     ck_assert(is_closed(ends[0]));
     (void)close(ends[0]);
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    ck_assert(handover_promise_end(&handover, &token, BOB, ends[1], 5));
-    handover_fini(&handover);
+    ck_assert(blob_ticket_promise_end(&tickets, &token, BOB, ends[1], 5));
+    blob_tickets_fini(&tickets);
     ck_assert(is_closed(ends[0]));
     (void)close(ends[0]);
 }
@@ -425,7 +425,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("handover");
+    Suite *suite = suite_create("blob_ticket");
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);

@@ -1,5 +1,5 @@
 /* Blobs that come through streams: when they are whole, and all that ends one. */
-#include "broker/blob/intake.h"
+#include "broker/blob/upload_stream.h"
 
 #include "base/sha256.h"
 #include "runtime/clock.h"
@@ -17,16 +17,16 @@
 
 enum { ALICE = 3, BOB = 4, SIZE = (5 << 20) + 77 };
 
-static struct room room;
-static struct intakes *intakes;
+static struct disk_reserve reserve;
+static struct upload_streams *streams;
 static uint8_t *bytes;
 static int file;
 
 static void setup(void)
 {
-    atomic_init(&room.state, ROOM_FREE);
-    intakes = intakes_create(&room);
-    ck_assert_ptr_nonnull(intakes);
+    atomic_init(&reserve.state, DISK_RESERVE_UNUSED);
+    streams = upload_streams_create(&reserve);
+    ck_assert_ptr_nonnull(streams);
     file = memfd_create("blob", MFD_CLOEXEC);
     bytes = malloc(SIZE);
     for (size_t i = 0; i < SIZE; i++) {
@@ -36,31 +36,31 @@ static void setup(void)
 
 static void teardown(void)
 {
-    intakes_destroy(&intakes);
+    upload_streams_destroy(&streams);
     (void)close(file);
     free(bytes);
 }
 
-static struct intake_facts facts_of(uint32_t account, uint64_t size)
+static struct upload_stream_facts facts_of(uint32_t account, uint64_t size)
 {
-    return (struct intake_facts){.token = entropy_id(),
-                                 .account = account,
-                                 .hash = sha256_of(bytes, (size_t)size),
-                                 .size = size,
-                                 .upload = 17,
-                                 .fd = file};
+    return (struct upload_stream_facts){.token = entropy_id(),
+                                        .account = account,
+                                        .hash = sha256_of(bytes, (size_t)size),
+                                        .size = size,
+                                        .upload = 17,
+                                        .fd = file};
 }
 
-static int begun(const struct intake_facts *facts)
+static int begun(const struct upload_stream_facts *facts)
 {
     int end = -1;
-    ck_assert(intakes_have_room(intakes, facts->account));
-    ck_assert(intakes_begin(intakes, facts, &end));
+    ck_assert(upload_streams_have_room(streams, facts->account));
+    ck_assert(upload_streams_begin(streams, facts, &end));
     ck_assert_int_ge(end, 0);
     return end;
 }
 
-/* Sends as much as the intake takes. */
+/* Sends as much as the stream takes. */
 static size_t sent(int end, const uint8_t *from, size_t length)
 {
     size_t done = 0;
@@ -74,32 +74,32 @@ static size_t sent(int end, const uint8_t *from, size_t length)
     return done;
 }
 
-static struct intake_end ended(void)
+static struct upload_stream_end ended(void)
 {
-    struct intake_end end;
-    struct pollfd item = {.fd = intakes_descriptor(intakes), .events = POLLIN};
+    struct upload_stream_end end;
+    struct pollfd item = {.fd = upload_streams_descriptor(streams), .events = POLLIN};
     ck_assert_int_eq(poll(&item, 1, -1), 1);
-    ck_assert(intakes_take_ended(intakes, &end));
+    ck_assert(upload_streams_take_ended(streams, &end));
     ck_assert_uint_eq(end.upload, 17);
     return end;
 }
 
 START_TEST(what_comes_whole_is_in_the_file)
 {
-    struct intake_facts facts = facts_of(ALICE, SIZE);
+    struct upload_stream_facts facts = facts_of(ALICE, SIZE);
     int end = begun(&facts);
-    int place = intakes_find(intakes, ALICE, &facts.token);
-    struct intake_end none;
+    int place = upload_streams_find(streams, ALICE, &facts.token);
+    struct upload_stream_end none;
     ck_assert_int_ge(place, 0);
-    ck_assert_int_eq(intakes_find(intakes, BOB, &facts.token), -1);
-    ck_assert(!intakes_take_ended(intakes, &none));
+    ck_assert_int_eq(upload_streams_find(streams, BOB, &facts.token), -1);
+    ck_assert(!upload_streams_take_ended(streams, &none));
     ck_assert_uint_eq(sent(end, bytes, SIZE), SIZE);
-    struct intake_end intake = ended();
-    ck_assert_int_eq(intake.status, INTAKE_WHOLE);
-    ck_assert_int_eq(intake.place, place);
-    ck_assert_uint_eq(intake.size, SIZE);
-    ck_assert(hash32_equal(&intake.hash, &facts.hash));
-    ck_assert_int_eq(intakes_find(intakes, ALICE, &facts.token), -1);
+    struct upload_stream_end stream = ended();
+    ck_assert_int_eq(stream.status, UPLOAD_STREAM_WHOLE);
+    ck_assert_int_eq(stream.place, place);
+    ck_assert_uint_eq(stream.size, SIZE);
+    ck_assert(hash32_equal(&stream.hash, &facts.hash));
+    ck_assert_int_eq(upload_streams_find(streams, ALICE, &facts.token), -1);
     uint8_t *found = malloc(SIZE + 1);
     ck_assert_int_eq(pread(file, found, SIZE + 1, 0), SIZE);
     ck_assert_mem_eq(found, bytes, SIZE);
@@ -110,10 +110,10 @@ END_TEST
 
 START_TEST(what_follows_the_last_byte_goes_nowhere)
 {
-    struct intake_facts facts = facts_of(ALICE, 1000);
+    struct upload_stream_facts facts = facts_of(ALICE, 1000);
     int end = begun(&facts);
     (void)sent(end, bytes, 3000);
-    ck_assert_int_eq(ended().status, INTAKE_WHOLE);
+    ck_assert_int_eq(ended().status, UPLOAD_STREAM_WHOLE);
     ck_assert_int_eq(lseek(file, 0, SEEK_END), 1000);
     ck_assert_uint_eq(sent(end, bytes, 1000), 0); /* nobody is there any more */
     (void)close(end);
@@ -122,35 +122,35 @@ END_TEST
 
 START_TEST(other_bytes_are_not_the_blob)
 {
-    struct intake_facts facts = facts_of(ALICE, SIZE);
+    struct upload_stream_facts facts = facts_of(ALICE, SIZE);
     int end = begun(&facts);
     bytes[SIZE - 1] ^= 1;
     ck_assert_uint_eq(sent(end, bytes, SIZE), SIZE);
-    ck_assert_int_eq(ended().status, INTAKE_ENDED);
+    ck_assert_int_eq(ended().status, UPLOAD_STREAM_ENDED);
     (void)close(end);
 }
 END_TEST
 
 START_TEST(a_stream_that_ends_early_is_not_the_blob)
 {
-    struct intake_facts facts = facts_of(ALICE, SIZE);
+    struct upload_stream_facts facts = facts_of(ALICE, SIZE);
     int end = begun(&facts);
     ck_assert_uint_eq(sent(end, bytes, SIZE - 1), SIZE - 1);
     (void)close(end);
-    ck_assert_int_eq(ended().status, INTAKE_ENDED);
+    ck_assert_int_eq(ended().status, UPLOAD_STREAM_ENDED);
     end = begun(&facts);
     (void)close(end); /* without a byte */
-    ck_assert_int_eq(ended().status, INTAKE_ENDED);
+    ck_assert_int_eq(ended().status, UPLOAD_STREAM_ENDED);
 }
 END_TEST
 
 START_TEST(without_room_on_the_disk_nothing_is_taken)
 {
-    struct intake_facts facts = facts_of(ALICE, SIZE);
-    atomic_store(&room.state, ROOM_RESERVE);
+    struct upload_stream_facts facts = facts_of(ALICE, SIZE);
+    atomic_store(&reserve.state, DISK_RESERVE_IN_USE);
     int end = begun(&facts);
     ck_assert_uint_lt(sent(end, bytes, SIZE), SIZE);
-    ck_assert_int_eq(ended().status, INTAKE_ENDED);
+    ck_assert_int_eq(ended().status, UPLOAD_STREAM_ENDED);
     ck_assert_int_eq(lseek(file, 0, SEEK_END), 0);
     (void)close(end);
 }
@@ -158,47 +158,47 @@ END_TEST
 
 START_TEST(a_file_that_cannot_be_written_ends_it)
 {
-    struct intake_facts facts = facts_of(ALICE, SIZE);
+    struct upload_stream_facts facts = facts_of(ALICE, SIZE);
     facts.fd = -1;
     int end = begun(&facts);
     (void)sent(end, bytes, SIZE);
-    ck_assert_int_eq(ended().status, INTAKE_ENDED);
+    ck_assert_int_eq(ended().status, UPLOAD_STREAM_ENDED);
     (void)close(end);
 }
 END_TEST
 
 START_TEST(a_file_that_cannot_be_made_durable_is_told)
 {
-    struct intake_facts facts = facts_of(ALICE, 0);
+    struct upload_stream_facts facts = facts_of(ALICE, 0);
     facts.fd = -1; /* nothing to write, and fsync fails */
     int end = begun(&facts);
-    ck_assert_int_eq(ended().status, INTAKE_UNSYNCED);
+    ck_assert_int_eq(ended().status, UPLOAD_STREAM_UNSYNCED);
     (void)close(end);
 }
 END_TEST
 
 START_TEST(an_account_has_its_share_and_all_end_with_the_broker)
 {
-    int ends[INTAKES_MAX];
+    int ends[UPLOAD_STREAMS_MAX];
     size_t count = 0;
-    struct intake_facts facts;
-    for (uint32_t account = ALICE; count < INTAKES_MAX; account++) {
-        for (size_t i = 0; i < INTAKES_PER_ACCOUNT; i++) {
+    struct upload_stream_facts facts;
+    for (uint32_t account = ALICE; count < UPLOAD_STREAMS_MAX; account++) {
+        for (size_t i = 0; i < UPLOAD_STREAMS_PER_ACCOUNT; i++) {
             facts = facts_of(account, SIZE);
             ends[count++] = begun(&facts);
         }
-        ck_assert(!intakes_have_room(intakes, account));
+        ck_assert(!upload_streams_have_room(streams, account));
     }
-    ck_assert(!intakes_have_room(intakes, 1000));
+    ck_assert(!upload_streams_have_room(streams, 1000));
     (void)close(ends[0]);
-    ck_assert_int_eq(ended().status, INTAKE_ENDED);
-    ck_assert(intakes_have_room(intakes, ALICE));
-    ck_assert(intakes_have_room(intakes, 1000));
+    ck_assert_int_eq(ended().status, UPLOAD_STREAM_ENDED);
+    ck_assert(upload_streams_have_room(streams, ALICE));
+    ck_assert(upload_streams_have_room(streams, 1000));
     facts = facts_of(1000, SIZE);
     ends[0] = begun(&facts);
-    intakes_destroy(&intakes); /* though nobody has sent a byte */
-    ck_assert_ptr_null(intakes);
-    for (size_t i = 0; i < INTAKES_MAX; i++) {
+    upload_streams_destroy(&streams); /* though nobody has sent a byte */
+    ck_assert_ptr_null(streams);
+    for (size_t i = 0; i < UPLOAD_STREAMS_MAX; i++) {
         ck_assert_uint_eq(sent(ends[i], bytes, 1), 0);
         (void)close(ends[i]);
     }
@@ -207,7 +207,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("intake");
+    Suite *suite = suite_create("upload_stream");
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);

@@ -1,6 +1,6 @@
-/* The audit log over a small market's ledger: written by broker/core/acts.h, read by the audit,
+/* The audit log over a small market's ledger: written by broker/core/act_log.h, read by the audit,
  * which shares no code with it; every way of tampering is named. */
-#include "broker/core/acts.h"
+#include "broker/core/act_log.h"
 
 #include "audit/audit.h"
 #include "broker/core/translate.h"
@@ -21,7 +21,7 @@ enum { RECORDS = 6 };
 static struct small_market market;
 static struct identity *key;
 static sqlite3 *database;
-static struct acts *acts;
+static struct act_log *acts;
 static struct problem problem;
 static int64_t log_time_ns; /* of the last record */
 
@@ -37,7 +37,7 @@ static void write_mark(void)
     struct head_file *file;
     struct head head;
     ck_assert_int_eq(head_open(market.head, &file, &head, &problem), HEAD_OK);
-    head.acts = *acts_mark(acts);
+    head.acts = *act_log_mark(acts);
     ck_assert_int_eq(head_write(file, &head), HEAD_OK);
     head_close(&file);
 }
@@ -51,14 +51,14 @@ static void append(enum act_kind kind, uint32_t account, const char *text)
         act.log_index = 1000; /* mints before it have no record */
     }
     (void)snprintf(act.text, sizeof act.text, "%s", text);
-    ck_assert_int_eq(acts_append(acts, &act), ACTS_OK);
+    ck_assert_int_eq(act_log_append(acts, &act), ACT_LOG_OK);
 }
 
 static bool open_acts(void)
 {
     struct head head;
     ck_assert_int_eq(head_read(market.head, &head, &problem), HEAD_OK);
-    return acts_open(database, &head.acts, key, &market.cluster, &acts, &problem);
+    return act_log_open(database, &head.acts, key, &market.cluster, &acts, &problem);
 }
 
 static void begin(void)
@@ -77,13 +77,13 @@ static void begin(void)
     append(ACT_REFUSAL, 4, "");
     append(ACT_REFUSAL, 4, "");
     sql("COMMIT");
-    acts_committed(acts);
+    act_log_committed(acts);
     write_mark();
 }
 
 static void end(void)
 {
-    acts_close(&acts);
+    act_log_close(&acts);
     sqlite3_close(database);
     identity_destroy(&key);
     small_market_destroy(&market);
@@ -175,7 +175,7 @@ START_TEST(a_cut_end_is_found_by_the_mark_outside)
 {
     sql("DELETE FROM acts WHERE number > 4");
     expect_finding(5, "HEAD has seen record 6");
-    acts_close(&acts);
+    act_log_close(&acts);
     ck_assert(!open_acts());
     ck_assert_ptr_nonnull(strstr(problem.text, "record 6"));
 }
@@ -183,7 +183,7 @@ END_TEST
 
 START_TEST(a_table_that_is_gone_is_found)
 {
-    acts_close(&acts);
+    act_log_close(&acts);
     sql("DROP TABLE acts");
     expect_finding(0, "the table is missing");
     ck_assert(!open_acts());
@@ -193,17 +193,17 @@ END_TEST
 START_TEST(an_end_written_anew_is_found_by_the_mark_outside)
 {
     /* Chained as it must be, by somebody who does not have HEAD. */
-    struct acts_mark before = *acts_mark(acts);
+    struct act_log_mark before = *act_log_mark(acts);
     sql("DELETE FROM acts WHERE number = 6");
-    acts_close(&acts);
-    ck_assert(acts_open(database, NULL, key, &market.cluster, &acts, &problem));
+    act_log_close(&acts);
+    ck_assert(act_log_open(database, NULL, key, &market.cluster, &acts, &problem));
     sql("BEGIN");
     append(ACT_REFUSAL, 3, "");
     sql("COMMIT");
-    acts_committed(acts);
-    ck_assert_uint_eq(acts_mark(acts)->number, before.number);
+    act_log_committed(acts);
+    ck_assert_uint_eq(act_log_mark(acts)->number, before.number);
     expect_finding(6, "not the record that HEAD has seen");
-    acts_close(&acts);
+    act_log_close(&acts);
     ck_assert(!open_acts());
     ck_assert_ptr_nonnull(strstr(problem.text, "differs from HEAD"));
 }
@@ -212,12 +212,12 @@ END_TEST
 START_TEST(a_mark_by_another_key_is_found)
 {
     const uint8_t seed[32] = {8};
-    acts_close(&acts);
+    act_log_close(&acts);
     identity_destroy(&key);
     key = identity_create(seed);
     ck_assert(!open_acts());
     ck_assert_ptr_nonnull(strstr(problem.text, "audit.key"));
-    ck_assert(acts_open(database, NULL, key, &market.cluster, &acts, &problem));
+    ck_assert(act_log_open(database, NULL, key, &market.cluster, &acts, &problem));
     write_mark();
     expect_finding(0, "not signed by the key that its starts name");
     sql("BEGIN");
@@ -230,92 +230,92 @@ END_TEST
 START_TEST(only_an_adoption_may_bring_another_key)
 {
     const uint8_t seed[32] = {8};
-    acts_close(&acts);
+    act_log_close(&acts);
     identity_destroy(&key);
     key = identity_create(seed);
-    ck_assert(acts_open(database, NULL, key, &market.cluster, &acts, &problem));
+    ck_assert(act_log_open(database, NULL, key, &market.cluster, &acts, &problem));
     sql("BEGIN");
     append(ACT_ADOPT, EXCHANGE_NO_ACCOUNT, "");
     append(ACT_START, EXCHANGE_NO_ACCOUNT, "");
     sql("COMMIT");
-    acts_committed(acts);
+    act_log_committed(acts);
     write_mark();
     struct seen seen;
     ck_assert_int_eq(audit(1, &seen).verdict, AUDIT_OK);
-    acts_close(&acts);
+    act_log_close(&acts);
     ck_assert_msg(open_acts(), "%s", problem.text);
 }
 END_TEST
 
-static enum acts_reach hold_against(const struct acts_mark *mark, struct acts_mark *ret_mark,
-                                    uint64_t *ret_lost)
+static enum act_log_reach hold_against(const struct act_log_mark *mark,
+                                       struct act_log_mark *ret_mark, uint64_t *ret_lost)
 {
     problem.text[0] = '\0';
-    return acts_hold_against(database, mark, &market.cluster, ret_mark, ret_lost, &problem);
+    return act_log_hold_against(database, mark, &market.cluster, ret_mark, ret_lost, &problem);
 }
 
 /* A restore checks a log that came back beside a mark that did not; audit.key may be elsewhere. */
 START_TEST(a_log_is_held_against_a_mark_that_was_kept_elsewhere)
 {
-    const struct acts_mark before = *acts_mark(acts);
-    struct acts_mark left;
+    const struct act_log_mark before = *act_log_mark(acts);
+    struct act_log_mark left;
     uint64_t lost = 99;
     sql("BEGIN");
     append(ACT_STOP, EXCHANGE_NO_ACCOUNT, "");
     append(ACT_START, EXCHANGE_NO_ACCOUNT, "");
     sql("COMMIT");
-    acts_committed(acts);
-    const struct acts_mark after = *acts_mark(acts);
-    ck_assert_int_eq(hold_against(&before, &left, &lost), ACTS_REACHED);
+    act_log_committed(acts);
+    const struct act_log_mark after = *act_log_mark(acts);
+    ck_assert_int_eq(hold_against(&before, &left, &lost), ACT_LOG_REACHED);
     ck_assert_mem_eq(&left, &before, sizeof left);
     ck_assert_uint_eq(lost, 0);
-    ck_assert_int_eq(hold_against(&after, &left, &lost), ACTS_REACHED);
+    ck_assert_int_eq(hold_against(&after, &left, &lost), ACT_LOG_REACHED);
     ck_assert_mem_eq(&left, &after, sizeof left);
 
-    struct acts_mark forged = before;
+    struct act_log_mark forged = before;
     forged.chain.bytes[3] ^= 1;
-    ck_assert_int_eq(hold_against(&forged, &left, &lost), ACTS_OTHER);
+    ck_assert_int_eq(hold_against(&forged, &left, &lost), ACT_LOG_OTHER);
     ck_assert_ptr_nonnull(strstr(problem.text, "record 6 of the audit log is not the one"));
     forged = before;
     forged.signature.bytes[3] ^= 1;
-    ck_assert_int_eq(hold_against(&forged, &left, &lost), ACTS_OTHER);
+    ck_assert_int_eq(hold_against(&forged, &left, &lost), ACT_LOG_OTHER);
     ck_assert_ptr_nonnull(strstr(problem.text, "not signed"));
 
     sql("DELETE FROM acts WHERE number > 5");
-    ck_assert_int_eq(hold_against(&after, &left, &lost), ACTS_SHORT);
+    ck_assert_int_eq(hold_against(&after, &left, &lost), ACT_LOG_SHORT);
     ck_assert_uint_eq(lost, RECORDS + 2 - 5);
     ck_assert_uint_eq(left.number, 0);
     forged = after;
     forged.number += 1000; /* a loss that is not signed is none */
-    ck_assert_int_eq(hold_against(&forged, &left, &lost), ACTS_OTHER);
+    ck_assert_int_eq(hold_against(&forged, &left, &lost), ACT_LOG_OTHER);
     sql("DELETE FROM acts WHERE number = 3");
     forged = before;
     forged.number = 3;
-    ck_assert_int_eq(hold_against(&forged, &left, &lost), ACTS_OTHER);
-    acts_close(&acts);
+    ck_assert_int_eq(hold_against(&forged, &left, &lost), ACT_LOG_OTHER);
+    act_log_close(&acts);
     sql("DROP TABLE acts"); /* of a time before there was one */
-    ck_assert_int_eq(hold_against(&after, &left, &lost), ACTS_SHORT);
+    ck_assert_int_eq(hold_against(&after, &left, &lost), ACT_LOG_SHORT);
     ck_assert_uint_eq(lost, RECORDS + 2);
-    const struct acts_mark none = {.number = 0};
-    ck_assert_int_eq(hold_against(&none, &left, &lost), ACTS_REACHED);
+    const struct act_log_mark none = {.number = 0};
+    ck_assert_int_eq(hold_against(&none, &left, &lost), ACT_LOG_REACHED);
 }
 END_TEST
 
 START_TEST(a_mark_of_before_an_adoption_is_right_and_is_not_kept)
 {
     const uint8_t seed[32] = {8};
-    const struct acts_mark before = *acts_mark(acts);
-    struct acts_mark left;
+    const struct act_log_mark before = *act_log_mark(acts);
+    struct act_log_mark left;
     uint64_t lost;
-    acts_close(&acts);
+    act_log_close(&acts);
     identity_destroy(&key);
     key = identity_create(seed);
-    ck_assert(acts_open(database, NULL, key, &market.cluster, &acts, &problem));
+    ck_assert(act_log_open(database, NULL, key, &market.cluster, &acts, &problem));
     sql("BEGIN");
     append(ACT_ADOPT, EXCHANGE_NO_ACCOUNT, "");
     sql("COMMIT");
-    acts_committed(acts);
-    ck_assert_int_eq(hold_against(&before, &left, &lost), ACTS_REACHED);
+    act_log_committed(acts);
+    ck_assert_int_eq(hold_against(&before, &left, &lost), ACT_LOG_REACHED);
     ck_assert_uint_eq(left.number,
                       0); /* the key of today did not sign it: a start would refuse it */
 }
@@ -324,14 +324,14 @@ END_TEST
 START_TEST(a_mint_or_a_freeze_without_a_record_is_found)
 {
     /* The log begins before the market's first mint, and has no record of it. */
-    acts_close(&acts);
+    act_log_close(&acts);
     sql("DROP TABLE acts");
-    ck_assert(acts_open(database, NULL, key, &market.cluster, &acts, &problem));
+    ck_assert(act_log_open(database, NULL, key, &market.cluster, &acts, &problem));
     struct act first = {.kind = ACT_START, .log_index = 1, .target = *identity_key(key)};
     sql("BEGIN");
-    ck_assert_int_eq(acts_append(acts, &first), ACTS_OK);
+    ck_assert_int_eq(act_log_append(acts, &first), ACT_LOG_OK);
     sql("COMMIT");
-    acts_committed(acts);
+    act_log_committed(acts);
     write_mark();
     expect_finding(0, "has no record");
 }
@@ -345,9 +345,9 @@ static void record(enum act_kind kind, uint64_t log_index)
                       .log_index = log_index,
                       .target = *identity_key(key)};
     sql("BEGIN");
-    ck_assert_int_eq(acts_append(acts, &act), ACTS_OK);
+    ck_assert_int_eq(act_log_append(acts, &act), ACT_LOG_OK);
     sql("COMMIT");
-    acts_committed(acts);
+    act_log_committed(acts);
     write_mark();
 }
 
@@ -375,9 +375,9 @@ START_TEST(a_start_or_limits_that_the_journal_shows_and_the_log_does_not_are_fou
                                          .payload = payload,
                                          .payload_length = sizeof payload};
     translate_limits(&set, payload);
-    acts_close(&acts);
+    act_log_close(&acts);
     sql("DROP TABLE acts"); /* a log that begins in the middle of the journal */
-    ck_assert(acts_open(database, NULL, key, &market.cluster, &acts, &problem));
+    ck_assert(act_log_open(database, NULL, key, &market.cluster, &acts, &problem));
     uint64_t last = small_market_go_on(&market, &tick, 1);
     record(ACT_START, last);
     ck_assert_str_eq(whole_audit(), "");
@@ -407,25 +407,25 @@ END_TEST
 
 START_TEST(what_was_rolled_back_never_was)
 {
-    struct acts_mark before = *acts_mark(acts);
+    struct act_log_mark before = *act_log_mark(acts);
     sql("BEGIN");
     append(ACT_STOP, EXCHANGE_NO_ACCOUNT, "");
     sql("ROLLBACK");
-    acts_rolled_back(acts);
-    ck_assert_mem_eq(&before, acts_mark(acts), sizeof before);
+    act_log_rolled_back(acts);
+    ck_assert_mem_eq(&before, act_log_mark(acts), sizeof before);
     sql("BEGIN");
     append(ACT_REFUSAL, 3, "");
     sql("COMMIT");
-    acts_committed(acts);
-    ck_assert_uint_eq(acts_mark(acts)->number, RECORDS + 1);
+    act_log_committed(acts);
+    ck_assert_uint_eq(act_log_mark(acts)->number, RECORDS + 1);
     /* Committed, and killed before HEAD was written: ahead of it is no finding, and it goes on. */
     struct seen seen;
     ck_assert_int_eq(audit(1, &seen).verdict, AUDIT_OK);
     ck_assert_uint_eq(seen.count, RECORDS + 1);
-    acts_close(&acts);
+    act_log_close(&acts);
     ck_assert_msg(open_acts(), "%s", problem.text);
-    ck_assert_uint_eq(acts_mark(acts)->number, RECORDS + 1);
-    ck_assert_int_eq(acts_log_time_ns(acts), log_time_ns);
+    ck_assert_uint_eq(act_log_mark(acts)->number, RECORDS + 1);
+    ck_assert_int_eq(act_log_time_ns(acts), log_time_ns);
 }
 END_TEST
 
@@ -435,8 +435,8 @@ START_TEST(a_full_disk_is_told_from_one_that_fails)
     enum { PAGES = 4000, APPENDS_MAX = 400 }; /* the first region is of 4062 pages */
     struct act act = {.kind = ACT_REFUSAL, .log_time_ns = log_time_ns, .log_index = 3};
     char fill[96];
-    enum acts_status status = ACTS_OK;
-    acts_close(&acts);
+    enum act_log_status status = ACT_LOG_OK;
+    act_log_close(&acts);
     sqlite3_close(database);
     scarce_register();
     ck_assert_int_eq(sqlite3_open(market.database, &database), SQLITE_OK);
@@ -447,12 +447,12 @@ START_TEST(a_full_disk_is_told_from_one_that_fails)
                    PAGES * 4096);
     sql(fill);
     scarce.index_grow = SQLITE_IOERR_SHMSIZE;
-    for (int i = 0; status == ACTS_OK && i < APPENDS_MAX; i++) {
-        status = acts_append(acts, &act);
+    for (int i = 0; status == ACT_LOG_OK && i < APPENDS_MAX; i++) {
+        status = act_log_append(acts, &act);
     }
-    ck_assert_int_eq(status, ACTS_FULL);
+    ck_assert_int_eq(status, ACT_LOG_FULL);
     scarce.index_grow = 0;
-    ck_assert_int_eq(acts_append(acts, &act), ACTS_OK);
+    ck_assert_int_eq(act_log_append(acts, &act), ACT_LOG_OK);
 }
 END_TEST
 
@@ -461,7 +461,7 @@ int main(void)
     if (sodium_init() < 0) {
         return EXIT_FAILURE;
     }
-    Suite *suite = suite_create("acts");
+    Suite *suite = suite_create("act_log");
     TCase *tests = tcase_create("all");
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, what_was_written_is_read_back);

@@ -1,6 +1,6 @@
 /* Connections when no descriptor is left: on the accept and accept4 of this program, as of a
  * broker. */
-#include "broker/gateway/door.h"
+#include "broker/gateway/accept_guard.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -20,7 +20,7 @@ static int listen_at(int flags)
 {
     int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
     ck_assert_int_ge(listener, 0);
-    (void)snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "bourse-door-%ld",
+    (void)snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "bourse-guard-%ld",
                    (long)getpid());
     ck_assert_int_eq(bind(listener, (const struct sockaddr *)&address, sizeof address), 0);
     ck_assert_int_eq(listen(listener, 8), 0);
@@ -57,7 +57,7 @@ START_TEST(a_caller_for_whom_there_is_no_descriptor_is_hung_up_on)
         listen_at(_i == 0 ? SOCK_NONBLOCK : 0); /* those of libzmq at local ports block */
     int caller = call();
     char byte;
-    ck_assert(door_keep_one());
+    ck_assert(accept_guard_prepare());
     crowd(true);
     for (int i = 0; i < 2; i++) { /* the place is kept again for the next one */
         ck_assert_int_eq(accept4(listener, NULL, NULL, SOCK_CLOEXEC), -1);
@@ -73,7 +73,7 @@ END_TEST
 START_TEST(a_listener_that_blocks_is_not_waited_at)
 {
     int listener = listen_at(0);
-    ck_assert(door_keep_one());
+    ck_assert(accept_guard_prepare());
     crowd(true);
     ck_assert_int_eq(accept(listener, NULL, NULL), -1);
     ck_assert_int_eq(errno, ECONNABORTED);
@@ -81,5 +81,6 @@ START_TEST(a_listener_that_blocks_is_not_waited_at)
 }
 END_TEST
 
-SUITE("door", NULL, NULL, LOOP(a_caller_for_whom_there_is_no_descriptor_is_hung_up_on, 0, 2),
+SUITE("accept_guard", NULL, NULL,
+      LOOP(a_caller_for_whom_there_is_no_descriptor_is_hung_up_on, 0, 2),
       TEST(a_listener_that_blocks_is_not_waited_at))

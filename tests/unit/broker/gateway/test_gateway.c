@@ -88,7 +88,7 @@ static struct {
     struct logtime *clock;
     struct refusals *refusals;
     struct queue *worker, *releases;
-    struct room room;
+    struct disk_reserve reserve;
     struct gateway *gateway;
 } around;
 
@@ -137,7 +137,7 @@ static void start(int64_t heartbeat_ms, uint32_t rate)
                                           .rate = rate,
                                           .rate_anonymous = rate,
                                           .origin = "test",
-                                          .room = &around.room,
+                                          .reserve = &around.reserve,
                                           .refusals = around.refusals};
     around.gateway = gateway_start(&config);
 }

@@ -90,7 +90,7 @@ START_TEST(a_full_house_has_room_again_once_a_session_that_ended_is_forgotten)
     last->heard_sequence = 7;
     last->allowance.told_ns = 7;
     last->is_welcome_due = true;
-    struct kept_message message = {.type = MESSAGE_DISPATCH, .body = calloc(1, 8), .length = 8};
+    struct resend_message message = {.type = MESSAGE_DISPATCH, .body = calloc(1, 8), .length = 8};
     sessions_keep(sessions, last, &message);
     uint64_t number = last->number;
     sessions_close(last);
@@ -100,7 +100,7 @@ START_TEST(a_full_house_has_room_again_once_a_session_that_ended_is_forgotten)
     ck_assert_ptr_eq(next, last);
     ck_assert_uint_ne(next->number, number);
     ck_assert_ptr_null(sessions_number(sessions, number));
-    ck_assert_uint_eq(next->heard_sequence + next->kept.last + next->kept.bytes, 0);
+    ck_assert_uint_eq(next->heard_sequence + next->resend.last + next->resend.bytes, 0);
     ck_assert(next->allowance.told_ns == 0 && !next->is_welcome_due && !next->is_closing);
 }
 END_TEST
@@ -109,7 +109,7 @@ END_TEST
 
 static void send_one(struct session *session, bool is_taken)
 {
-    struct kept_message message = {.type = MESSAGE_DISPATCH, .body = calloc(1, 8), .length = 8};
+    struct resend_message message = {.type = MESSAGE_DISPATCH, .body = calloc(1, 8), .length = 8};
     session->wire_sequence += is_taken;
     sessions_keep(sessions, session, &message);
 }
@@ -133,9 +133,9 @@ START_TEST(a_session_goes_on_over_another_connection)
     struct route former = session->route;
     ck_assert_ptr_eq(resume(session, 3), session);
     ck_assert_uint_eq(session->wire_sequence, 3); /* 4 to 6 are sent again */
-    ck_assert_uint_eq(session->kept.last, 6);
-    ck_assert_ptr_nonnull(kept_find(&session->kept, 4));
-    ck_assert_ptr_null(kept_find(&session->kept, 3));
+    ck_assert_uint_eq(session->resend.last, 6);
+    ck_assert_ptr_nonnull(resend_buffer_find(&session->resend, 4));
+    ck_assert_ptr_null(resend_buffer_find(&session->resend, 3));
     ck_assert_ptr_null(sessions_of(sessions, session->number, &former, &session->transport));
     ck_assert_ptr_eq(sessions_of(sessions, session->number, &elsewhere, &session->transport),
                      session);
@@ -167,7 +167,7 @@ END_TEST
 START_TEST(what_is_not_kept_any_more_cannot_be_resumed)
 {
     struct session *session = open_session(1, 1, 3);
-    for (int i = 0; i < KEPT_MESSAGES + 10; i++) {
+    for (int i = 0; i < RESEND_BUFFER_MESSAGES + 10; i++) {
         send_one(session, true);
     }
     ck_assert_ptr_null(resume(session, 9));
@@ -181,7 +181,7 @@ START_TEST(a_session_that_falls_behind_its_cap_is_over)
 {
     struct session *session = open_session(1, 1, 3);
     send_one(session, true);
-    for (int i = 0; i < KEPT_MESSAGES; i++) {
+    for (int i = 0; i < RESEND_BUFFER_MESSAGES; i++) {
         ck_assert(!session->is_closing);
         send_one(session, false); /* its connection takes nothing */
     }
@@ -199,10 +199,10 @@ START_TEST(a_heartbeat_frees_what_it_names_and_no_more_than_was_sent)
     }
     send_one(session, false);
     sessions_seen(sessions, session, 3);
-    ck_assert_uint_eq(session->kept.count, 3);
+    ck_assert_uint_eq(session->resend.count, 3);
     sessions_seen(sessions, session, 1000);
-    ck_assert_uint_eq(session->kept.count, 1); /* the one not sent yet stays */
-    ck_assert_ptr_nonnull(kept_find(&session->kept, 6));
+    ck_assert_uint_eq(session->resend.count, 1); /* the one not sent yet stays */
+    ck_assert_ptr_nonnull(resend_buffer_find(&session->resend, 6));
 }
 END_TEST
 
@@ -223,7 +223,7 @@ END_TEST
 static void send_large(struct session *session, size_t count, size_t length)
 {
     for (size_t i = 0; i < count; i++) {
-        struct kept_message message = {
+        struct resend_message message = {
             .type = MESSAGE_DISPATCH, .body = calloc(1, length), .length = length};
         session->wire_sequence++;
         sessions_keep(sessions, session, &message);
@@ -234,7 +234,7 @@ static size_t kept_of(uint32_t account)
 {
     size_t bytes = 0, position = 0;
     for (struct session *session; (session = sessions_next(sessions, &position)) != NULL;) {
-        bytes += session->account == account ? session->kept.bytes : 0;
+        bytes += session->account == account ? session->resend.bytes : 0;
     }
     return bytes;
 }
@@ -246,8 +246,8 @@ START_TEST(one_account_takes_nothing_of_what_is_kept_for_others)
     for (uint32_t i = 0; i < SESSIONS_PER_KEY; i++) {
         send_large(open_session(i, 1, 3), 16, 128 << 10); /* reads all, names nothing as seen */
     }
-    ck_assert_uint_le(kept_of(3), KEPT_ACCOUNT_BYTES);
-    ck_assert_uint_gt(kept_of(3), KEPT_ACCOUNT_BYTES / 2);
+    ck_assert_uint_le(kept_of(3), RESEND_BUFFER_ACCOUNT_BYTES);
+    ck_assert_uint_gt(kept_of(3), RESEND_BUFFER_ACCOUNT_BYTES / 2);
     sessions_detach(honest);
     send_one(honest, false);
     ck_assert(!honest->is_closing);
@@ -270,7 +270,7 @@ START_TEST(short_of_room_the_largest_account_pays)
         whole += kept_of(10 + i);
         ck_assert_uint_gt(kept_of(10 + i), 1 << 20);
     }
-    ck_assert_uint_le(whole, KEPT_TOTAL_BYTES);
+    ck_assert_uint_le(whole, RESEND_BUFFER_TOTAL_BYTES);
     ck_assert_ptr_eq(resume(honest, 1), honest);
 }
 END_TEST
@@ -283,8 +283,8 @@ START_TEST(what_is_kept_goes_with_its_session_to_another_account)
     for (uint32_t i = 0; i < 10; i++) { /* what strangers have is theirs alone */
         send_large(open_session(10 + i, (uint8_t)(10 + i), EXCHANGE_NO_ACCOUNT), 15, 128 << 10);
     }
-    ck_assert_uint_eq(session->kept.count, 10);
-    ck_assert_uint_le(kept_of(EXCHANGE_NO_ACCOUNT), KEPT_ACCOUNT_BYTES);
+    ck_assert_uint_eq(session->resend.count, 10);
+    ck_assert_uint_le(kept_of(EXCHANGE_NO_ACCOUNT), RESEND_BUFFER_ACCOUNT_BYTES);
     sessions_close(session);
     sessions_forget(sessions, session);
     send_large(open_session(1, 1, 100), 10, 128 << 10);

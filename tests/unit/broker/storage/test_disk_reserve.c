@@ -1,4 +1,4 @@
-#include "broker/storage/room.h"
+#include "broker/storage/disk_reserve.h"
 
 #include "runtime/market.h"
 #include "tests/support/suite.h"
@@ -15,7 +15,7 @@ static char folder[64], path[96], last_path[96];
 
 static void make_folder(void)
 {
-    (void)snprintf(folder, sizeof folder, "/tmp/bourse-room-XXXXXX");
+    (void)snprintf(folder, sizeof folder, "/tmp/bourse-reserve-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     (void)snprintf(path, sizeof path, "%s/%s", folder, MARKET_RESERVE);
     (void)snprintf(last_path, sizeof last_path, "%s/%s", folder, MARKET_RESERVE_LAST);
@@ -41,60 +41,61 @@ static int64_t reserved(void)
 
 START_TEST(the_reserve_is_real_room_and_is_given_up_once)
 {
-    struct room room;
-    room_open(&room, folder, 256 * KIB);
+    struct disk_reserve reserve;
+    disk_reserve_open(&reserve, folder, 256 * KIB);
     ck_assert_int_ge(reserved(), 256 * KIB);
-    ck_assert_int_eq(room_state(&room), ROOM_FREE);
+    ck_assert_int_eq(disk_reserve_state(&reserve), DISK_RESERVE_UNUSED);
 
-    ck_assert(room_met_full(&room));
+    ck_assert(disk_reserve_met_full(&reserve));
     ck_assert_int_eq(reserved(), -1);
     ck_assert_int_eq(taken_by(last_path), 64 * KIB);
-    ck_assert_int_eq(room_state(&room), ROOM_RESERVE);
-    ck_assert(room_met_full(&room)); /* what was on its way gets the last part, too */
+    ck_assert_int_eq(disk_reserve_state(&reserve), DISK_RESERVE_IN_USE);
+    ck_assert(disk_reserve_met_full(&reserve)); /* what was on its way gets the last part, too */
     ck_assert_int_eq(taken_by(last_path), -1);
-    ck_assert_int_eq(room_state(&room), ROOM_NONE);
-    ck_assert(!room_met_full(&room));
-    ck_assert_int_eq(room_state(&room), ROOM_STUCK);
+    ck_assert_int_eq(disk_reserve_state(&reserve), DISK_RESERVE_NONE);
+    ck_assert(!disk_reserve_met_full(&reserve));
+    ck_assert_int_eq(disk_reserve_state(&reserve), DISK_RESERVE_STUCK);
 
-    room_review(&room); /* this disk has room */
-    ck_assert_int_eq(room_state(&room), ROOM_FREE);
+    disk_reserve_review(&reserve); /* this disk has room */
+    ck_assert_int_eq(disk_reserve_state(&reserve), DISK_RESERVE_UNUSED);
     ck_assert_int_ge(reserved(), 256 * KIB);
 }
 END_TEST
 
 START_TEST(a_reserve_of_another_size_is_made_right)
 {
-    struct room room;
+    struct disk_reserve reserve;
     struct stat status;
-    room_open(&room, folder, 512 * KIB);
-    room_open(&room, folder, 128 * KIB);
+    disk_reserve_open(&reserve, folder, 512 * KIB);
+    disk_reserve_open(&reserve, folder, 128 * KIB);
     ck_assert_int_eq(stat(path, &status), 0);
     ck_assert_int_eq(status.st_size, 128 * KIB);
-    room_open(&room, folder, 0);
+    disk_reserve_open(&reserve, folder, 0);
     ck_assert_int_eq(reserved(), -1);
 }
 END_TEST
 
 START_TEST(what_does_not_fit_is_wanted_still)
 {
-    struct room room;
-    room_open(&room, folder, INT64_C(1) << 60);
+    struct disk_reserve reserve;
+    disk_reserve_open(&reserve, folder, INT64_C(1) << 60);
     ck_assert_int_eq(reserved(), -1);
-    ck_assert_int_eq(room_state(&room), ROOM_LAST); /* no disk has an eighth of that left */
+    ck_assert_int_eq(disk_reserve_state(&reserve),
+                     DISK_RESERVE_LAST); /* no disk has an eighth of that left */
     ck_assert_int_ge(taken_by(last_path), 64 * KIB);
-    room_review(&room);
-    ck_assert_int_eq(room_state(&room), ROOM_LAST);
-    ck_assert(room_met_full(&room));
-    room_review(&room); /* what is left becomes the last part again */
-    ck_assert_int_eq(room_state(&room), ROOM_LAST);
+    disk_reserve_review(&reserve);
+    ck_assert_int_eq(disk_reserve_state(&reserve), DISK_RESERVE_LAST);
+    ck_assert(disk_reserve_met_full(&reserve));
+    disk_reserve_review(&reserve); /* what is left becomes the last part again */
+    ck_assert_int_eq(disk_reserve_state(&reserve), DISK_RESERVE_LAST);
     ck_assert_int_ge(taken_by(last_path), 64 * KIB);
-    ck_assert(room_met_full(&room));
-    ck_assert(!room_met_full(&room));
-    ck_assert_int_eq(room_state(&room), ROOM_STUCK);
+    ck_assert(disk_reserve_met_full(&reserve));
+    ck_assert(!disk_reserve_met_full(&reserve));
+    ck_assert_int_eq(disk_reserve_state(&reserve), DISK_RESERVE_STUCK);
 
-    room.bytes = 256 * KIB; /* as if there were room for it now */
-    room_review(&room);
-    ck_assert_int_eq(room_state(&room), ROOM_FREE);
+    reserve.bytes = 256 * KIB; /* as if there were room for it now */
+    disk_reserve_review(&reserve);
+    ck_assert_int_eq(disk_reserve_state(&reserve), DISK_RESERVE_UNUSED);
     ck_assert_int_ge(reserved(), 256 * KIB);
     ck_assert_int_eq(taken_by(last_path), -1);
 }
@@ -102,17 +103,17 @@ END_TEST
 
 START_TEST(a_start_gives_up_the_reserve_that_lies_there)
 {
-    struct room room;
-    ck_assert(!room_give_up(folder));
-    room_open(&room, folder, 256 * KIB);
-    ck_assert(room_give_up(folder));
+    struct disk_reserve reserve;
+    ck_assert(!disk_reserve_give_up(folder));
+    disk_reserve_open(&reserve, folder, 256 * KIB);
+    ck_assert(disk_reserve_give_up(folder));
     ck_assert_int_eq(reserved(), -1);
-    ck_assert(!room_give_up(folder));
-    room_open(&room, folder, 256 * KIB);
-    ck_assert(room_met_full(&room));
-    ck_assert(room_give_up(folder)); /* the last part of a broker that was killed */
+    ck_assert(!disk_reserve_give_up(folder));
+    disk_reserve_open(&reserve, folder, 256 * KIB);
+    ck_assert(disk_reserve_met_full(&reserve));
+    ck_assert(disk_reserve_give_up(folder)); /* the last part of a broker that was killed */
     ck_assert_int_eq(taken_by(last_path), -1);
-    ck_assert(!room_give_up(folder));
+    ck_assert(!disk_reserve_give_up(folder));
 }
 END_TEST
 
@@ -123,29 +124,31 @@ START_TEST(first_aid_comes_before_trade_and_reads_before_both)
     static const enum message_type aid[] = {MESSAGE_JOB_CANCEL, MESSAGE_ORDER_CANCEL,
                                             MESSAGE_FREEZE, MESSAGE_HALT};
     for (size_t i = 0; i < sizeof trade / sizeof trade[0]; i++) {
-        ck_assert(room_admits(ROOM_FREE, trade[i]));
-        ck_assert(!room_admits(ROOM_RESERVE, trade[i]));
-        ck_assert(!room_admits(ROOM_LAST, trade[i]));
-        ck_assert(!room_admits(ROOM_NONE, trade[i]));
-        ck_assert(!room_admits(ROOM_STUCK, trade[i]));
+        ck_assert(disk_reserve_admits(DISK_RESERVE_UNUSED, trade[i]));
+        ck_assert(!disk_reserve_admits(DISK_RESERVE_IN_USE, trade[i]));
+        ck_assert(!disk_reserve_admits(DISK_RESERVE_LAST, trade[i]));
+        ck_assert(!disk_reserve_admits(DISK_RESERVE_NONE, trade[i]));
+        ck_assert(!disk_reserve_admits(DISK_RESERVE_STUCK, trade[i]));
     }
     for (size_t i = 0; i < sizeof aid / sizeof aid[0]; i++) {
-        ck_assert(room_admits(ROOM_FREE, aid[i]));
+        ck_assert(disk_reserve_admits(DISK_RESERVE_UNUSED, aid[i]));
         const bool is_operators = aid[i] == MESSAGE_FREEZE || aid[i] == MESSAGE_HALT;
-        ck_assert(room_admits(ROOM_RESERVE, aid[i]));
-        ck_assert(room_admits(ROOM_LAST, aid[i]) == is_operators);
-        ck_assert(!room_admits(ROOM_NONE, aid[i]));
-        ck_assert(!room_admits(ROOM_STUCK, aid[i]));
+        ck_assert(disk_reserve_admits(DISK_RESERVE_IN_USE, aid[i]));
+        ck_assert(disk_reserve_admits(DISK_RESERVE_LAST, aid[i]) == is_operators);
+        ck_assert(!disk_reserve_admits(DISK_RESERVE_NONE, aid[i]));
+        ck_assert(!disk_reserve_admits(DISK_RESERVE_STUCK, aid[i]));
     }
-    ck_assert(room_admits(ROOM_RESERVE, MESSAGE_BALANCE_REQUEST));
-    ck_assert(room_admits(ROOM_LAST, MESSAGE_BALANCE_REQUEST));
-    ck_assert(room_admits(ROOM_NONE, MESSAGE_BALANCE_REQUEST));
-    ck_assert(!room_admits(ROOM_STUCK, MESSAGE_BALANCE_REQUEST)); /* of a state not yet durable */
-    ck_assert(room_admits(ROOM_STUCK, MESSAGE_RECEIPT_REQUEST));
+    ck_assert(disk_reserve_admits(DISK_RESERVE_IN_USE, MESSAGE_BALANCE_REQUEST));
+    ck_assert(disk_reserve_admits(DISK_RESERVE_LAST, MESSAGE_BALANCE_REQUEST));
+    ck_assert(disk_reserve_admits(DISK_RESERVE_NONE, MESSAGE_BALANCE_REQUEST));
+    ck_assert(!disk_reserve_admits(DISK_RESERVE_STUCK,
+                                   MESSAGE_BALANCE_REQUEST)); /* of a state not yet durable */
+    ck_assert(disk_reserve_admits(DISK_RESERVE_STUCK, MESSAGE_RECEIPT_REQUEST));
 }
 END_TEST
 
-SUITE("room", make_folder, remove_folder, TEST(the_reserve_is_real_room_and_is_given_up_once),
+SUITE("disk_reserve", make_folder, remove_folder,
+      TEST(the_reserve_is_real_room_and_is_given_up_once),
       TEST(a_reserve_of_another_size_is_made_right), TEST(what_does_not_fit_is_wanted_still),
       TEST(a_start_gives_up_the_reserve_that_lies_there),
       TEST(first_aid_comes_before_trade_and_reads_before_both))

@@ -11,6 +11,7 @@
 #include "broker/core/committer.h"
 #include "broker/core/core.h"
 #include "broker/core/logtime.h"
+#include "broker/core/translate.h"
 #include "broker/fatal.h"
 #include "broker/gateway/gateway.h"
 #include "broker/gateway/verify.h"
@@ -22,9 +23,9 @@
 #include "protocol/limits.h"
 #include "runtime/clock.h"
 #include "runtime/descriptor.h"
-#include "runtime/files.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
+#include "runtime/private_folder.h"
 #include "runtime/router.h"
 #include "runtime/zap.h"
 
@@ -194,9 +195,9 @@ static bool commit_alone(struct broker *broker, const struct entry_command *entr
         group->first_command = index;
         group->command_count = 1;
         group->commands[0].entry = *entry;
-        good = store_commit(&broker->store, group) == STORE_OK ||
+        good = storage_commit(&broker->store, group) == STORAGE_OK ||
                (disk_reserve_give_up(broker->folder) &&
-                store_commit(&broker->store, group) == STORE_OK);
+                storage_commit(&broker->store, group) == STORAGE_OK);
         if (!good) {
             problem_set(ret_problem, "the disk is full");
         }
@@ -214,7 +215,7 @@ static bool commit_genesis(struct broker *broker, struct problem *ret_problem)
         .account = EXCHANGE_NO_ACCOUNT,
         .kind = ENTRY_GENESIS,
         .payload = payload,
-        .payload_length = (uint32_t)store_genesis(&broker->store, payload, sizeof payload)};
+        .payload_length = (uint32_t)storage_genesis(&broker->store, payload, sizeof payload)};
     return commit_alone(broker, &entry, ret_problem);
 }
 
@@ -226,7 +227,7 @@ static void note_limits(struct broker *broker)
         .kind = ACT_LIMITS, .account = EXCHANGE_NO_ACCOUNT, .state = EXCHANGE_RULES};
     if (exchange_rules(broker->exchange) != 0) {
         config_limits_text(&old, &broker->config.limits, changed.text, sizeof changed.text);
-        store_note(&broker->store, &changed);
+        storage_note(&broker->store, &changed);
     }
 }
 
@@ -648,19 +649,19 @@ static void close_all(struct broker *broker)
     struct queue *notes[] = {broker->releases, broker->notes, broker->names};
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         if (requests[i] != NULL) {
-            drain_requests(requests[i]);
+            request_drain(requests[i]);
             queue_destroy(&requests[i]);
         }
     }
     for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
         if (notes[i] != NULL) {
-            drain_outgoing(notes[i]);
+            outgoing_drain(notes[i]);
             queue_destroy(&notes[i]);
         }
     }
     for (unsigned i = 0; i < broker->config.workers; i++) {
         if (broker->workers_in[i] != NULL) {
-            drain_requests(broker->workers_in[i]);
+            request_drain(broker->workers_in[i]);
             queue_destroy(&broker->workers_in[i]);
         }
     }
@@ -719,8 +720,8 @@ static void note_stop(struct broker *broker)
 {
     int64_t now_ns = logtime_now(broker->clock);
     struct act ended = {.kind = ACT_STOP, .account = EXCHANGE_NO_ACCOUNT};
-    store_note(&broker->store, &ended);
-    if (store_write_acts(&broker->store, now_ns, true) == STORE_FULL) {
+    storage_note(&broker->store, &ended);
+    if (storage_write_acts(&broker->store, now_ns, true) == STORAGE_FULL) {
         log_error("the disk is full: that the broker stopped is not in the audit log");
     }
 }
@@ -751,7 +752,7 @@ static bool start(struct broker *broker, const struct broker_options *options, b
         return false;
     }
     disk_reserve_open(&broker->reserve, broker->folder, broker->config.reserve_bytes);
-    if (store_write_acts(&broker->store, logtime_now(broker->clock), false) == STORE_FULL) {
+    if (storage_write_acts(&broker->store, logtime_now(broker->clock), false) == STORAGE_FULL) {
         log_error("the disk is full: that the broker started is not in the audit log yet");
     }
     log_info("%s market %s at command %" PRIu64, is_new ? "new" : "open",

@@ -10,7 +10,7 @@
 #include "protocol/identity.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
-#include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "runtime/files.h"
 #include "runtime/market.h"
 

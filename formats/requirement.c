@@ -1,6 +1,6 @@
 #include "formats/requirement.h"
 
-#include "base/kind.h"
+#include "base/device_kind.h"
 #include "base/text.h"
 #include "formats/limits.h"
 #include "formats/units.h"
@@ -499,7 +499,7 @@ static bool check_range(const struct requirement_field *field, const struct requ
                         struct problem *ret_problem)
 {
     const int64_t number = node->attribute.number;
-    const int64_t most = attribute_most(field->name);
+    const int64_t most = requirement_attribute_most(field->name);
     if (is_ordered(field) && node->op == REQUIREMENT_LT && number <= 0) {
         problem_set(ret_problem, "%s is never less than 0", field->name);
         return false;

@@ -5,7 +5,8 @@
 #ifndef BOURSE_BROKER_ANSWER_LISTINGS_H
 #define BOURSE_BROKER_ANSWER_LISTINGS_H
 
-#include "broker/core/messages.h"
+#include "broker/core/outgoing.h"
+#include "broker/core/request.h"
 #include "exchange/view/feed.h"
 #include "protocol/codec.h"
 

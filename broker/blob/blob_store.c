@@ -6,9 +6,10 @@
 #include "broker/blob/blob_damage.h"
 #include "broker/blob/blob_leftovers.h"
 #include "ledger/store/sqlite_code.h"
-#include "ledger/store/sqlite_wal.h"
+#include "ledger/store/wal.h"
 #include "runtime/files.h"
 #include "runtime/hasher.h"
+#include "runtime/private_folder.h"
 #include "runtime/stamp.h"
 
 #include <assert.h>

@@ -7,13 +7,14 @@
 #include "broker/blob/needed.h"
 #include "broker/blob/turns.h"
 #include "broker/blob/upload_stream.h"
-#include "broker/core/messages.h"
+#include "broker/core/outgoing.h"
 #include "broker/fatal.h"
 #include "broker/gateway/allowance.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "runtime/blob/blob_client.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
 
@@ -58,9 +59,9 @@ struct blobs {
     bool is_swept; /* no file without a row is looked for any more */
     struct answer answers[BATCH_MESSAGES];
     size_t answer_count;
-    uint8_t *buffer;                     /* LIMIT_BLOB_MESSAGE_BYTES: what is sent */
-    struct allowances allowances, reads; /* requests; KiB read */
-    struct turns turns;                  /* of messages: struct asked */
+    uint8_t *buffer;                         /* LIMIT_BLOB_MESSAGE_BYTES: what is sent */
+    struct allowance_list allowances, reads; /* requests; KiB read */
+    struct turns turns;                      /* of messages: struct asked */
     struct paused {
         int descriptor;
         uint32_t account;
@@ -911,7 +912,7 @@ static bool get(struct blobs *blobs, struct asked *asked, const Bourse__V1__Blob
         refuse(blobs, asked, REJECT_BUSY, "checks", BLOB_CHECKS_MAX, BLOB_CHECKS_MAX);
         return true;
     }
-    struct allowance *reads = allowances_of(&blobs->reads, asked->account->number);
+    struct allowance *reads = allowance_list_of(&blobs->reads, asked->account->number);
     if (reads != NULL && !allowance_take_many(reads, BLOBS_READ_KIB, (uint32_t)(wanted >> 10) + 1,
                                               clock_monotonic_ns())) {
         refuse(blobs, asked, REJECT_BUSY, "bytes_per_second", (int64_t)wanted,
@@ -1231,7 +1232,7 @@ static void receive(struct blobs *blobs, const struct router_message *message)
         return; /* unknown keys get no answer here */
     }
     int64_t now_ns = clock_monotonic_ns();
-    struct allowance *allowance = allowances_of(&blobs->allowances, asked.account->number);
+    struct allowance *allowance = allowance_list_of(&blobs->allowances, asked.account->number);
     if (allowance != NULL && !allowance_take(allowance, BLOBS_RATE, now_ns)) {
         if (allowance_tell(allowance, now_ns) &&
             envelope_read(message->bytes, message->length, LIMIT_BLOB_MESSAGE_BYTES,
@@ -1416,8 +1417,8 @@ void blobs_stop(struct blobs **self)
         blob_store_close(&blobs->config.store);
         directory_destroy(&blobs->config.directory);
         blob_access_destroy(&blobs->config.access);
-        allowances_fini(&blobs->allowances);
-        allowances_fini(&blobs->reads);
+        allowance_list_fini(&blobs->allowances);
+        allowance_list_fini(&blobs->reads);
         for (size_t i = 0; i < blobs->name_count; i++) {
             outgoing_destroy(&blobs->names[i]);
         }

@@ -130,14 +130,14 @@ static void review_reserve(struct committer *committer)
     const bool is_scarce = disk_reserve_state(committer->config.reserve) != DISK_RESERVE_UNUSED;
     if (is_scarce != committer->is_scarce) {
         committer->is_scarce = is_scarce;
-        store_save_room(committer->config.store, is_scarce);
+        storage_save_space(committer->config.store, is_scarce);
     }
 }
 
 static void commit(struct committer *committer, const struct group *group)
 {
     const struct timespec second = {.tv_sec = 1};
-    while (store_commit(committer->config.store, group) == STORE_FULL) {
+    while (storage_commit(committer->config.store, group) == STORAGE_FULL) {
         if (!disk_reserve_met_full(committer->config.reserve)) {
             /* Time for an operator to free space; a signal that ends the sleep early only causes an
              * early try. */
@@ -154,8 +154,8 @@ static void idle(struct committer *committer)
         review_reserve(committer);
     } else {
         /* A full disk leaves the acts waiting: the next second tries again. */
-        (void)store_write_acts(committer->config.store, logtime_now(committer->config.clock),
-                               false);
+        (void)storage_write_acts(committer->config.store, logtime_now(committer->config.clock),
+                                 false);
     }
 }
 

@@ -1,7 +1,7 @@
 /* The committer is the thread that makes groups durable, and only then releases their effects (P6,
  * P7).
  *
- * For each group the committer calls store_commit (journal entry, ledger records, checkpoint,
+ * For each group the committer calls storage_commit (journal entry, ledger records, checkpoint,
  * HEAD). Then rights to read blobs, accounts, answers and pushes go out, and the group returns to
  * the core. Refusals enter the audit log with the next group, or within a second. The committer
  * gives up the disk reserve when the disk is full. If there is no reserve, the committer tries once

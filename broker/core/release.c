@@ -1,6 +1,7 @@
 #include "broker/core/release.h"
 
 #include "base/checked.h"
+#include "broker/core/translate.h"
 #include "protocol/codec.h"
 #include "protocol/identity.h"
 #include "protocol/limits.h"

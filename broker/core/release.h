@@ -4,7 +4,7 @@
 #ifndef BOURSE_BROKER_CORE_RELEASE_H
 #define BOURSE_BROKER_CORE_RELEASE_H
 
-#include "broker/core/messages.h"
+#include "broker/core/outgoing.h"
 #include "exchange/exchange.h"
 
 #include <stdbool.h>

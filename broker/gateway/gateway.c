@@ -1,13 +1,17 @@
 #include "broker/gateway/gateway.h"
 
 #include "base/checked.h"
+#include "broker/core/outgoing.h"
+#include "broker/core/translate.h"
 #include "broker/fatal.h"
 #include "broker/gateway/gateway_internal.h"
+#include "broker/gateway/presence.h"
 #include "broker/gateway/sessions.h"
 #include "exchange/exchange.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
 
@@ -330,7 +334,7 @@ static bool within_rates(struct gateway *gateway, const struct incoming *in,
         return false;
     }
     struct allowance *whole =
-        is_known ? allowances_of(&gateway->accounts, in->account->number) : &gateway->strangers;
+        is_known ? allowance_list_of(&gateway->accounts, in->account->number) : &gateway->strangers;
     uint32_t whole_rate = is_known ? gateway_account_rate(gateway) : rate * STRANGERS_RATES;
     if (whole != NULL && !allowance_take(whole, whole_rate, now_ns)) {
         over_rate(gateway, in, session, "account_messages_per_second", whole_rate);
@@ -675,8 +679,8 @@ void gateway_stop(struct gateway **self)
                  gateway->counts.dropped, gateway->counts.lost_sends);
         held_fini(&gateway->held);
         sessions_destroy(&gateway->sessions);
-        allowances_fini(&gateway->accounts);
-        allowances_fini(&gateway->greeters);
+        allowance_list_fini(&gateway->accounts);
+        allowance_list_fini(&gateway->greeters);
         directory_destroy(&gateway->config.directory);
         free(gateway->buffer);
         free(gateway);

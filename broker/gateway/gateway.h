@@ -9,7 +9,7 @@
 
 #include "base/id.h"
 #include "broker/core/logtime.h"
-#include "broker/core/messages.h"
+#include "broker/core/queue.h"
 #include "broker/core/refusals.h"
 #include "broker/gateway/budget.h"
 #include "broker/gateway/directory.h"

@@ -1,7 +1,9 @@
 /* This part of the gateway answers Hello. It opens sessions, resumes them, and says Welcome. */
 #include "broker/gateway/gateway_internal.h"
 
+#include "broker/core/outgoing.h"
 #include "broker/fatal.h"
+#include "broker/gateway/presence.h"
 #include "exchange/exchange.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
@@ -165,7 +167,7 @@ static bool may_greet(struct gateway *gateway, const struct incoming *in, int64_
         gateway->counts.dropped += !may;
         return may;
     }
-    struct allowance *greeter = allowances_of(&gateway->greeters, in->account->number);
+    struct allowance *greeter = allowance_list_of(&gateway->greeters, in->account->number);
     if (greeter == NULL) {
         gateway->counts.dropped++;
         return false;
@@ -191,11 +193,11 @@ static bool may_resume(struct gateway *gateway, const struct incoming *in, uint6
     }
     uint32_t rate = gateway_account_rate(gateway);
     uint32_t count = (uint32_t)(session->resend.bytes >> 10);
-    struct allowance *whole = allowances_of(&gateway->accounts, in->account->number);
+    struct allowance *whole = allowance_list_of(&gateway->accounts, in->account->number);
     if (whole != NULL && allowance_take_many(whole, rate, count < rate ? count : rate, now_ns)) {
         return true;
     }
-    struct allowance *greeter = allowances_of(&gateway->greeters, in->account->number);
+    struct allowance *greeter = allowance_list_of(&gateway->greeters, in->account->number);
     if (greeter != NULL) { /* may_greet has made it */
         refuse_greeting(gateway, in, greeter, "account_messages_per_second", rate, now_ns);
     }

@@ -5,6 +5,7 @@
 #ifndef BOURSE_BROKER_GATEWAY_GATEWAY_INTERNAL_H
 #define BOURSE_BROKER_GATEWAY_GATEWAY_INTERNAL_H
 
+#include "broker/core/outgoing.h"
 #include "broker/gateway/allowance.h"
 #include "broker/gateway/gateway.h"
 #include "broker/gateway/held.h"
@@ -32,9 +33,9 @@ struct gateway {
     /* These allowances bound messages without a session, all strangers together, and each account
      * over all its sessions. */
     struct allowance hellos, stranger_hellos, strays, strangers;
-    struct allowances accounts;
-    struct allowances greeters; /* Hellos, by account */
-    struct held held;           /* commands above their account's budget */
+    struct allowance_list accounts;
+    struct allowance_list greeters; /* Hellos, by account */
+    struct held held;               /* commands above their account's budget */
     /* Connections whose large messages are above their account's budget. */
     struct pauses pauses;
     int64_t next_round_ns;

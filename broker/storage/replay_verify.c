@@ -88,7 +88,7 @@ static bool compare_records(void *context, const struct translation *said,
         const struct ledger_record *record = &effects->items[i].ledger;
         struct ledger_batch batch;
         if (effects->items[i].type == EFFECT_LEDGER) {
-            const bool has_batch = store_batch_of(said, record, &batch);
+            const bool has_batch = storage_batch_of(said, record, &batch);
             verification->records++;
             comparing->found =
                 !compared(verification,

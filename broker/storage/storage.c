@@ -7,11 +7,13 @@
 #include "broker/storage/founding.h"
 #include "broker/storage/remains.h"
 #include "ledger/store/sqlite_code.h"
-#include "ledger/store/sqlite_wal.h"
+#include "ledger/store/wal.h"
 #include "runtime/clock.h"
-#include "runtime/files.h"
+#include "runtime/entropy.h"
+#include "runtime/keyfile.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
+#include "runtime/private_folder.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -343,9 +345,9 @@ static void note_start(struct storage *store, const struct head *head)
         (void)snprintf(brought_back.text, sizeof brought_back.text,
                        "%" PRIu64 " records before this are lost", head->acts_lost);
     }
-    store_note(store, &begun);
+    storage_note(store, &begun);
     if (head->restored) {
-        store_note(store, &brought_back);
+        storage_note(store, &brought_back);
     }
 }
 
@@ -529,7 +531,7 @@ void storage_close(struct storage *store)
     folder_unlock(store->folder, &store->lock, store->made.lock);
 }
 
-size_t store_genesis(const struct storage *store, uint8_t *ret_bytes, size_t capacity)
+size_t storage_genesis(const struct storage *store, uint8_t *ret_bytes, size_t capacity)
 {
     return genesis_write(&store->genesis, ret_bytes, capacity);
 }
@@ -557,8 +559,8 @@ static size_t write_entry(struct storage *store, const struct group *group)
     return length;
 }
 
-bool store_batch_of(const struct translation *said, const struct ledger_record *record,
-                    struct ledger_batch *ret_batch)
+bool storage_batch_of(const struct translation *said, const struct ledger_record *record,
+                      struct ledger_batch *ret_batch)
 {
     bool came_with_it = record->kind == LEDGER_HELD ||
                         (record->kind == LEDGER_RESULT && record->batch_index == record->log_index);
@@ -589,7 +591,7 @@ static enum ledger_store_status append_records(struct storage *store, const stru
         struct ledger_batch batch;
         if (effect->type == EFFECT_LEDGER) {
             const struct translation *said = said_by(group, &effect->ledger);
-            bool has_batch = said != NULL && store_batch_of(said, &effect->ledger, &batch);
+            bool has_batch = said != NULL && storage_batch_of(said, &effect->ledger, &batch);
             enum ledger_store_status status =
                 ledger_store_append(store->ledger, &effect->ledger, has_batch ? &batch : NULL);
             if (status != LEDGER_STORE_OK) {
@@ -670,11 +672,11 @@ static void acts_are_durable(struct storage *store)
     store->refused_count = 0;
 }
 
-void store_note(struct storage *store, const struct act *act)
+void storage_note(struct storage *store, const struct act *act)
 {
-    if (store->note_count == STORE_NOTES_MAX) {
+    if (store->note_count == STORAGE_NOTES_MAX) {
         log_error("the audit log cannot take act %d: %d wait for room on the disk", (int)act->kind,
-                  STORE_NOTES_MAX);
+                  STORAGE_NOTES_MAX);
         return;
     }
     store->notes[store->note_count++] = *act;
@@ -715,13 +717,13 @@ static void write_head(struct storage *store)
     }
 }
 
-enum store_status store_write_acts(struct storage *store, int64_t log_ns, bool all)
+enum storage_status storage_write_acts(struct storage *store, int64_t log_ns, bool all)
 {
     if (store->note_count == 0 && store->refused_count == 0) {
         store->refused_count =
             refusals_take(store->refusals, clock_monotonic_ns(), all, store->refused);
         if (store->refused_count == 0) {
-            return STORE_OK;
+            return STORAGE_OK;
         }
     }
     enum ledger_store_status status = ledger_store_begin(store->ledger);
@@ -731,7 +733,7 @@ enum store_status store_write_acts(struct storage *store, int64_t log_ns, bool a
     }
     if (status == LEDGER_STORE_FULL) {
         act_log_rolled_back(store->acts);
-        return STORE_FULL;
+        return STORAGE_FULL;
     }
     if (status != LEDGER_STORE_OK) {
         fatal("the audit log could not be written: %s: %s; stopped", ledger_text(status),
@@ -739,10 +741,10 @@ enum store_status store_write_acts(struct storage *store, int64_t log_ns, bool a
     }
     acts_are_durable(store);
     write_head(store);
-    return STORE_OK;
+    return STORAGE_OK;
 }
 
-void store_save_room(struct storage *store, bool is_scarce)
+void storage_save_space(struct storage *store, bool is_scarce)
 {
     ledger_store_checkpoint_every(store->ledger, is_scarce ? 1 : WAL_CHECKPOINT_PAGES);
 }
@@ -784,7 +786,7 @@ static enum ledger_store_status write_group(struct storage *store, const struct 
     return status;
 }
 
-enum store_status store_commit(struct storage *store, const struct group *group)
+enum storage_status storage_commit(struct storage *store, const struct group *group)
 {
     assert(group->command_count > 0);
     assert(group->first_command == store->last.next_command);
@@ -796,7 +798,7 @@ enum store_status store_commit(struct storage *store, const struct group *group)
     }
     if (status == LEDGER_STORE_FULL) {
         act_log_rolled_back(store->acts);
-        return STORE_FULL;
+        return STORAGE_FULL;
     }
     if (status != LEDGER_STORE_OK) {
         fatal("entry %" PRIu64
@@ -809,5 +811,5 @@ enum store_status store_commit(struct storage *store, const struct group *group)
     acts_are_durable(store);
     write_head(store);
     watermark_raise(&store->durable, store->last.index);
-    return STORE_OK;
+    return STORAGE_OK;
 }

@@ -5,8 +5,10 @@
 
 #include "ledger/accounts.h"
 #include "ledger/receipt.h"
+#include "ledger/store/effect.h"
 #include "ledger/store/sqlite_code.h"
-#include "ledger/store/sqlite_tables.h"
+#include "ledger/store/tables.h"
+#include "ledger/store/tree.h"
 
 enum statement {
     SELECT_STATEMENT,
@@ -169,8 +171,9 @@ static void read_money(sqlite3_stmt *select, uint32_t account, struct ledger_sta
         .counterparty = UINT32_MAX,
     };
     /* Damaged ids become zeros; the audit finds them. */
-    (void)column_bytes(select, 7, row.job.bytes, sizeof row.job.bytes);
-    (void)column_bytes(select, 10, row.device.bytes, sizeof row.device.bytes); /* zeros: none */
+    (void)table_column_bytes(select, 7, row.job.bytes, sizeof row.job.bytes);
+    (void)table_column_bytes(select, 10, row.device.bytes,
+                             sizeof row.device.bytes); /* zeros: none */
     row.fee_micro = sqlite3_column_int64(select, 11);
     if (record.debit != record.credit) {
         row.counterparty = record.debit == account ? record.credit : record.debit;
@@ -221,8 +224,9 @@ static void read_result(sqlite3_stmt *select, struct ledger_statement_row *ret_r
         .given_ns = sqlite3_column_int64(select, 6),
         .is_failed = sqlite3_column_int(select, 7) != 0,
     };
-    (void)column_bytes(select, 3, row.job.bytes, sizeof row.job.bytes); /* zeros when damaged */
-    (void)column_bytes(select, 5, row.device.bytes, sizeof row.device.bytes);
+    (void)table_column_bytes(select, 3, row.job.bytes,
+                             sizeof row.job.bytes); /* zeros when damaged */
+    (void)table_column_bytes(select, 5, row.device.bytes, sizeof row.device.bytes);
     *ret_row = row;
 }
 
@@ -598,8 +602,9 @@ static enum ledger_store_status read_batch(struct ledger_reader *reader, struct 
         bool fits =
             length > 0 && (size_t)length <= sizeof leaves && length % (int)sizeof leaves[0] == 0;
         if (!fits ||
-            !column_bytes(select, 0, receipt->signature.bytes, sizeof receipt->signature.bytes) ||
-            !column_bytes(select, 1, leaves, length)) {
+            !table_column_bytes(select, 0, receipt->signature.bytes,
+                                sizeof receipt->signature.bytes) ||
+            !table_column_bytes(select, 1, leaves, length)) {
             status = LEDGER_STORE_CORRUPT;
         } else {
             status = prove_in_batch(receipt, leaves, (size_t)length / sizeof leaves[0]);

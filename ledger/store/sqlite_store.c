@@ -11,9 +11,11 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "ledger/store/effect.h"
 #include "ledger/store/sqlite_code.h"
-#include "ledger/store/sqlite_tables.h"
-#include "ledger/store/sqlite_wal.h"
+#include "ledger/store/tables.h"
+#include "ledger/store/tree.h"
+#include "ledger/store/wal.h"
 
 /* Values of the protocol's enum attempt_status: an accepted result ranks highest, and a late one
  * decides nothing. */
@@ -71,7 +73,7 @@ struct ledger_store {
     char error[256];
 };
 
-__attribute__((format(printf, 2, 3))) static void explain(struct ledger_store *store,
+static __attribute__((format(printf, 2, 3))) void explain(struct ledger_store *store,
                                                           const char *format, ...)
 {
     va_list arguments;
@@ -517,7 +519,7 @@ enum ledger_store_status ledger_store_append(struct ledger_store *store,
     if (code != SQLITE_OK) {
         return roll_back_for(store, table_name(table_of_kind(record->kind)), code);
     }
-    if (kind_is_money(record->kind) &&
+    if (effect_is_money(record->kind) &&
         (!add_delta(store, record->debit, effect_on_debit(record)) ||
          !add_delta(store, record->credit, effect_on_credit(record)))) {
         explain(store, "the balances of one group do not fit");

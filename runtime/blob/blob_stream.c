@@ -3,7 +3,7 @@
  * (broker/blob/upload_stream.h). Several streams run at a time, so that several threads of the
  * broker store them. The kernel sends bytes of a file into the socket without a read of ours. A
  * stream is never required: when one fails, its blob goes in pieces. */
-#include "runtime/blob/blob_sending.h"
+#include "runtime/blob/sending.h"
 #include "runtime/descriptor.h"
 
 #include <errno.h>

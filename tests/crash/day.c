@@ -22,9 +22,9 @@
 #include "broker/storage/storage.h"
 #include "protocol/codec.h"
 #include "protocol/results.h"
-#include "runtime/clock.h"
-#include "runtime/files.h"
+#include "runtime/entropy.h"
 #include "runtime/market.h"
+#include "runtime/private_folder.h"
 #include "tests/crash/disk.h"
 
 enum {
@@ -160,7 +160,7 @@ static void note_commit(struct day *day)
 static void commit(struct day *day)
 {
     int tries = 0;
-    while (store_commit(&day->store, day->group) == STORE_FULL) {
+    while (storage_commit(&day->store, day->group) == STORAGE_FULL) {
         MUST(disk_has_failed(), "a put was put off without a reason");
         if (++tries == FULL_TRIES) {
             end(DAY_STOPPED, "stopped: no room or no descriptor for a blob");
@@ -303,7 +303,7 @@ static void commit_genesis(struct day *day)
         .account = EXCHANGE_NO_ACCOUNT,
         .kind = ENTRY_GENESIS,
         .payload = payload,
-        .payload_length = (uint32_t)store_genesis(&day->store, payload, sizeof payload)};
+        .payload_length = (uint32_t)storage_genesis(&day->store, payload, sizeof payload)};
     if (!translate_entry(&entry, 1, &no_cluster, &translation)) {
         end(DAY_STOPPED, "stopped: out of memory for the genesis");
     }

@@ -5,6 +5,7 @@
  * `prop_replay --corpus FOLDER SEED` what fuzzing begins with, for tests/fuzz: FOLDER/command/drawn-N holds its first N
  * commands in the form of fuzz_command, FOLDER/snapshot/drawn-N the state after them, and FOLDER/body/drawn-TYPE a
  * message of the type. */
+#include "broker/core/translate.h"
 #include "broker/gateway/verify.h"
 #include "tests/support/journal_digest.h"
 #include "tests/support/market_model.h"

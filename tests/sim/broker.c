@@ -11,8 +11,8 @@
 #include "broker/storage/snapshots.h"
 #include "exchange/view/feed.h"
 #include "protocol/identity.h"
-#include "protocol/limits.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "tests/sim/fibre.h"
 #include "tests/sim/look.h"
 #include "tests/sim/net.h"
@@ -269,13 +269,13 @@ static enum journal_status append_resolved(struct broker *broker, const struct j
 }
 
 /* The journal in memory takes no room on a disk. */
-void store_save_room(struct storage *store, bool is_scarce)
+void storage_save_space(struct storage *store, bool is_scarce)
 {
     (void)store;
     (void)is_scarce;
 }
 
-enum store_status store_commit(struct storage *store, const struct group *group)
+enum storage_status storage_commit(struct storage *store, const struct group *group)
 {
     struct broker *broker = present();
     struct inner *inner = broker->inner;
@@ -290,7 +290,7 @@ enum store_status store_commit(struct storage *store, const struct group *group)
     case JOURNAL_OK:
         break;
     case JOURNAL_FULL:
-        return STORE_FULL;
+        return STORAGE_FULL;
     case JOURNAL_DEPOSED:
         broker->deposed++;
         fatal("deposed: another broker leads; stopped, to follow it");
@@ -310,14 +310,14 @@ enum store_status store_commit(struct storage *store, const struct group *group)
     if (group->has_mark) {
         oracle_compare(store->last.next_command - 1, &group->mark, "live");
     }
-    return STORE_OK;
+    return STORAGE_OK;
 }
 
-enum store_status store_write_acts(struct storage *store, int64_t log_ns, bool all)
+enum storage_status storage_write_acts(struct storage *store, int64_t log_ns, bool all)
 {
     size_t count = refusals_take(store->refusals, clock_monotonic_ns(), all, store->refused);
     oracle_refuses(store->refused, count, log_ns);
-    return STORE_OK;
+    return STORAGE_OK;
 }
 
 /* ---------------------------------------------------------------- following */
@@ -561,7 +561,7 @@ static void commit_alone(struct broker *broker, const struct entry_command *entr
     group->first_command = index;
     group->command_count = 1;
     group->commands[0].entry = *entry;
-    while (store_commit(&broker->inner->store, group) == STORE_FULL) {
+    while (storage_commit(&broker->inner->store, group) == STORAGE_FULL) {
         fibre_wait(SIM_S);
     }
     translation_fini(&translation);

@@ -4,6 +4,7 @@
 #include "protocol/codec_check.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 
 #include <check.h>
 #include <signal.h>

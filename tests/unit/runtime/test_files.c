@@ -1,4 +1,6 @@
 #include "runtime/files.h"
+#include "runtime/keyfile.h"
+#include "runtime/private_folder.h"
 
 #include "runtime/process.h"
 #include "tests/support/suite.h"

@@ -1,3 +1,4 @@
+#include "runtime/invitation.h"
 #include "runtime/market.h"
 
 #include "runtime/files.h"

@@ -2,8 +2,8 @@
 #include "broker/blob/blob_ticket.h"
 
 #include "base/sha256.h"
-#include "runtime/clock.h"
 #include "runtime/descriptor.h"
+#include "runtime/entropy.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

@@ -2,7 +2,7 @@
 #include "broker/blob/upload_stream.h"
 
 #include "base/sha256.h"
-#include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

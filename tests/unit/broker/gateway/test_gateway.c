@@ -4,7 +4,9 @@
 
 #include "base/checked.h"
 #include "broker/core/logtime.h"
+#include "broker/core/outgoing.h"
 #include "broker/core/queue.h"
+#include "broker/core/request.h"
 #include "broker/gateway/sessions.h"
 #include "protocol/codec.h"
 #include "protocol/envelope.h"
@@ -145,7 +147,7 @@ static void start(int64_t heartbeat_ms, uint32_t rate)
 static void stop(void)
 {
     gateway_stop(&around.gateway);
-    drain_requests(around.worker);
+    request_drain(around.worker);
     queue_destroy(&around.worker);
     queue_destroy(&around.releases);
     refusals_destroy(&around.refusals);

@@ -9,6 +9,7 @@
 #include "runtime/blob/blob_client.h"
 #include "runtime/clock.h"
 #include "runtime/descriptor.h"
+#include "runtime/entropy.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

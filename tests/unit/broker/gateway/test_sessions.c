@@ -2,6 +2,8 @@
 
 #include "base/checked.h"
 #include "broker/answer/watches.h"
+#include "broker/gateway/presence.h"
+#include "broker/storage/entry.h"
 #include "exchange/exchange.h"
 #include "tests/support/suite.h"
 

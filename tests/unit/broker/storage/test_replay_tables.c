@@ -53,7 +53,7 @@ static bool store_records(void *context, const struct translation *said,
         const struct ledger_record *record = &effects->items[i].ledger;
         struct ledger_batch batch;
         if (effects->items[i].type == EFFECT_LEDGER) {
-            const bool has_batch = store_batch_of(said, record, &batch);
+            const bool has_batch = storage_batch_of(said, record, &batch);
             ck_assert_int_eq(ledger_store_append(built.store, record, has_batch ? &batch : NULL),
                              LEDGER_STORE_OK);
         }

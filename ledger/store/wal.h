@@ -1,4 +1,4 @@
-/* ledger/store/sqlite_wal.h closes three gaps of SQLite after a failed fsync (P11), for every
+/* ledger/store/wal.h closes three gaps of SQLite after a failed fsync (P11), for every
  * database whose commits we acknowledge.
  *
  * After a failed fsync the system may call its pages clean and never write them, while a restarted
@@ -12,8 +12,8 @@
  * SQLite checkpoints by itself after a commit and ignores a failure, that of the database's fsync
  * included, to try again later. Here the owner of the commit runs the checkpoint and gets its
  * result. */
-#ifndef BOURSE_LEDGER_STORE_SQLITE_WAL_H
-#define BOURSE_LEDGER_STORE_SQLITE_WAL_H
+#ifndef BOURSE_LEDGER_STORE_WAL_H
+#define BOURSE_LEDGER_STORE_WAL_H
 
 #include <sqlite3.h>
 #include <stdbool.h>

@@ -1,10 +1,8 @@
-/* ledger/store/sqlite_tables.h is shared by the files of ledger/store. It has the tables, the
- * mapping of records to rows, and the tree's nodes. No other room includes it. docs/ledger.md
- * section 3 lists the tables. */
-#ifndef BOURSE_LEDGER_STORE_SQLITE_TABLES_H
-#define BOURSE_LEDGER_STORE_SQLITE_TABLES_H
+/* ledger/store/tables.h has the tables of the ledger, and the mapping of records to rows. Only
+ * files of ledger/store include it. docs/ledger.md section 3 lists the tables. */
+#ifndef BOURSE_LEDGER_STORE_TABLES_H
+#define BOURSE_LEDGER_STORE_TABLES_H
 
-#include "ledger/merkle.h"
 #include "ledger/record.h"
 #include "ledger/store/sqlite.h"
 
@@ -12,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LEDGER_SCHEMA_VERSION = 3, TREE_LEVEL_STEP = 8 };
+enum { LEDGER_SCHEMA_VERSION = 3 };
 
 /* Each group of record kinds has one table. Every table begins with the columns entry, log_index,
  * log_time_ns, leaf. */
@@ -54,29 +52,7 @@ void tables_bind(sqlite3_stmt *statement, const struct ledger_record *record, ui
 bool tables_read(sqlite3_stmt *statement, enum ledger_table table,
                  struct ledger_record *ret_record);
 
-/* The effect of a money record on one account. */
-struct ledger_effect {
-    int64_t available_micro;
-    int64_t held_micro;
-};
-bool kind_is_money(enum ledger_kind kind);
-struct ledger_effect effect_on_debit(const struct ledger_record *record);
-struct ledger_effect effect_on_credit(const struct ledger_record *record);
-
-/* Reads hashes of complete subtrees. Leaves and every TREE_LEVEL_STEP-th level are stored. The
- * others are folded from at most 2^(TREE_LEVEL_STEP-1) stored hashes. */
-struct tree_reader {
-    sqlite3_stmt *select_range; /* level, first, count */
-    int error;                  /* the code of the last failed read */
-};
-int tree_reader_init(struct tree_reader *self, sqlite3 *database);
-void tree_reader_fini(struct tree_reader *self);
-/* The function is a merkle_read_node. */
-bool tree_read_node(void *tree_reader, unsigned level, uint64_t index, struct hash32 *ret_hash);
-/* Loads the tree of the first `size` leaves. */
-bool tree_load(struct tree_reader *reader, uint64_t size, struct merkle *ret_tree);
-
 enum ledger_store_status store_status_of(int sqlite_code);
-bool column_bytes(sqlite3_stmt *statement, int column, void *ret_bytes, int length);
+bool table_column_bytes(sqlite3_stmt *statement, int column, void *ret_bytes, int length);
 
 #endif

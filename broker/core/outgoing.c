@@ -1,5 +1,6 @@
-#include "broker/core/messages.h"
+#include "broker/core/outgoing.h"
 
+#include "broker/core/request.h"
 #include "formats/units.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
@@ -7,25 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct request *request_create(void)
-{
-    return calloc(1, sizeof(struct request));
-}
-
-void request_destroy(struct request **self)
-{
-    struct request *request = *self;
-    if (request != NULL) {
-        translation_fini(&request->translation);
-        free(request->message);
-        if (request->budget != NULL) {
-            (void)atomic_fetch_sub(request->budget, request->length);
-        }
-        free(request);
-        *self = NULL;
-    }
-}
 
 struct outgoing *outgoing_create(enum outgoing_kind kind)
 {
@@ -168,15 +150,7 @@ struct outgoing *outgoing_refuse(const struct request *request, enum reject_code
     return outgoing;
 }
 
-void drain_requests(struct queue *queue)
-{
-    for (struct queue_link *link; (link = queue_pop(queue, 0)) != NULL;) {
-        struct request *request = QUEUE_ELEMENT(link, struct request, link);
-        request_destroy(&request);
-    }
-}
-
-void drain_outgoing(struct queue *queue)
+void outgoing_drain(struct queue *queue)
 {
     for (struct queue_link *link; (link = queue_pop(queue, 0)) != NULL;) {
         struct outgoing *outgoing = QUEUE_ELEMENT(link, struct outgoing, link);

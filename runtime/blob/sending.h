@@ -1,9 +1,9 @@
-/* runtime/blob/blob_sending.h describes a put under way. Pieces (blob_put.c) and streams
+/* runtime/blob/sending.h describes a put under way. Pieces (blob_put.c) and streams
  * (blob_stream.c) share it; the header is private to the blob client. */
-#ifndef BOURSE_RUNTIME_BLOB_BLOB_SENDING_H
-#define BOURSE_RUNTIME_BLOB_BLOB_SENDING_H
+#ifndef BOURSE_RUNTIME_BLOB_SENDING_H
+#define BOURSE_RUNTIME_BLOB_SENDING_H
 
-#include "runtime/blob/blob_client_internal.h"
+#include "runtime/blob/flight.h"
 
 struct item {
     bool is_done;

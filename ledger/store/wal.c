@@ -1,4 +1,4 @@
-#include "ledger/store/sqlite_wal.h"
+#include "ledger/store/wal.h"
 
 #include <errno.h>
 #include <fcntl.h>

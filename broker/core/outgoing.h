@@ -1,59 +1,22 @@
-/* These messages travel between the broker's threads, over their queues.
+/* An outgoing message travels to a peer or to another thread; broker/core/request.h shows the ways.
  *
- *   gateway --request--> worker --request--> core --group--> committer --outgoing--> gateway
- *                          \--outgoing (refused)--------------------------------------^
- *                                      core --request--> reader --outgoing------------^
- *   committer --serve, account--> blobs, --account--> reader, --mark--> snapshots
- *
- * The thread that pops an element owns it, with all that the element points to. */
-#ifndef BOURSE_BROKER_CORE_MESSAGES_H
-#define BOURSE_BROKER_CORE_MESSAGES_H
+ * The thread that pops an element from a queue owns it, with all that the element points to. */
+#ifndef BOURSE_BROKER_CORE_OUTGOING_H
+#define BOURSE_BROKER_CORE_OUTGOING_H
 
 #include "base/id.h"
 #include "broker/core/queue.h"
-#include "broker/core/translate.h"
 #include "broker/gateway/directory.h"
 #include "formats/value.h"
-#include "protocol/envelope.h"
+#include "protocol/codec.h"
 #include "protocol/message.h"
 #include "protocol/reject.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---------------------------------------------------------------- requests: inwards */
-
-enum request_kind {
-    REQUEST_MESSAGE, /* from a client or an agent */
-    /* Provider `account` missed heartbeats, returned, or left: `presence` says which. */
-    REQUEST_PRESENCE,
-    REQUEST_CLOSED, /* `session` is over, and its watches end */
-};
-
-struct request {
-    struct queue_link link;
-    enum request_kind kind;
-    enum entry_command_kind presence; /* ENTRY_SUSPECT, ENTRY_RETURNED, ENTRY_GOODBYE */
-    uint64_t session;
-    uint32_t account; /* EXCHANGE_NO_ACCOUNT while anonymous */
-    uint32_t roles;
-    struct key32 key;       /* the account's Ed25519 key; no meaning while anonymous */
-    struct key32 transport; /* the connection's X25519 key */
-    uint8_t *message;       /* owned; the envelope borrows from it */
-    size_t length;
-    /* request_destroy subtracts `length` from this counter; may be NULL. */
-    atomic_size_t *budget;
-    struct envelope envelope;
-    struct translation translation;
-};
-
-/* Returns NULL when memory is short. */
-struct request *request_create(void);
-void request_destroy(struct request **self);
-
-/* ---------------------------------------------------------------- outgoing: to peers */
+struct request;
 
 enum outgoing_kind {
     OUTGOING_REPLY,   /* to `session`, under `id` */
@@ -119,7 +82,6 @@ struct outgoing *outgoing_refuse(const struct request *request, enum reject_code
                                  const char *field, int64_t value, int64_t limit);
 
 /* Frees all elements that are left in a queue that no thread pops any more. */
-void drain_requests(struct queue *queue);
-void drain_outgoing(struct queue *queue);
+void outgoing_drain(struct queue *queue);
 
 #endif

@@ -1,7 +1,8 @@
-/* Hashes of the Merkle tree are read here from table tree. */
-#include <assert.h>
+#include "ledger/store/tree.h"
 
-#include "ledger/store/sqlite_tables.h"
+#include "ledger/store/tables.h"
+
+#include <assert.h>
 
 int tree_reader_init(struct tree_reader *self, sqlite3 *database)
 {
@@ -32,7 +33,7 @@ bool tree_read_node(void *tree_reader, unsigned level, uint64_t index, struct ha
     int code;
     while ((code = sqlite3_step(select)) == SQLITE_ROW) {
         struct hash32 hash;
-        if (!column_bytes(select, 0, &hash, sizeof hash.bytes)) {
+        if (!table_column_bytes(select, 0, &hash, sizeof hash.bytes)) {
             break;
         }
         merkle_append(&folded, &hash, NULL, NULL);

@@ -1,10 +1,10 @@
-/* base/kind.h lists the kinds of devices that a market knows, each with its variants.
+/* base/device_kind.h lists the kinds of devices that a market knows, each with its variants.
  *
  * A device's attribute `kind` is a set. A Coral stick is `tpu` and also `tpu-edge`, so that a
  * requirement may ask for either. The first word of an instrument is the kind; `family`
  * describes its other words. Pure. */
-#ifndef BOURSE_BASE_KIND_H
-#define BOURSE_BASE_KIND_H
+#ifndef BOURSE_BASE_DEVICE_KIND_H
+#define BOURSE_BASE_DEVICE_KIND_H
 
 #include <stddef.h>
 

@@ -1,12 +1,11 @@
-/* The tables of the ledger are defined here, and records become rows and back. */
+#include "ledger/store/tables.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "ledger/store/sqlite_tables.h"
 
 /* The columns of each table after the four common ones, and the record's field for each. One list
  * makes the schema, writes the rows and reads them. */
@@ -253,7 +252,7 @@ static const char *sql_type(enum column_type type)
 enum { SQL_SIZE = 1024 };
 
 /* Appends to the SQL text; every text here is our own and fits. */
-__attribute__((format(printf, 2, 3))) static void append(char sql[SQL_SIZE], const char *format,
+static __attribute__((format(printf, 2, 3))) void append(char sql[SQL_SIZE], const char *format,
                                                          ...)
 {
     size_t length = strlen(sql);
@@ -383,7 +382,7 @@ void tables_bind(sqlite3_stmt *statement, const struct ledger_record *record, ui
     }
 }
 
-bool column_bytes(sqlite3_stmt *statement, int column, void *ret_bytes, int length)
+bool table_column_bytes(sqlite3_stmt *statement, int column, void *ret_bytes, int length)
 {
     const void *bytes = sqlite3_column_blob(statement, column);
     if (bytes == NULL || sqlite3_column_bytes(statement, column) != length) {
@@ -415,9 +414,9 @@ static bool read_column(sqlite3_stmt *statement, int position, const struct colu
         *(enum ledger_kind *)field = (enum ledger_kind)integer;
         return true;
     case COLUMN_ID:
-        return column_bytes(statement, position, field, 16);
+        return table_column_bytes(statement, position, field, 16);
     case COLUMN_BYTES32:
-        return column_bytes(statement, position, field, 32);
+        return table_column_bytes(statement, position, field, 32);
     case COLUMN_NAME:
     case COLUMN_RESULT:
         return true;
@@ -452,48 +451,6 @@ bool tables_read(sqlite3_stmt *statement, enum ledger_table table, struct ledger
     }
     *ret_record = record;
     return true;
-}
-
-bool kind_is_money(enum ledger_kind kind)
-{
-    return table_of_kind(kind) == TABLE_TRANSFERS;
-}
-
-struct ledger_effect effect_on_debit(const struct ledger_record *record)
-{
-    int64_t amount = record->amount_micro;
-    switch (record->kind) {
-    case LEDGER_TRANSFER:
-        return (struct ledger_effect){.available_micro = -amount};
-    case LEDGER_CAPTURE:
-    case LEDGER_FEE:
-        return (struct ledger_effect){.held_micro = -amount};
-    case LEDGER_HOLD:
-        return (struct ledger_effect){.available_micro = -amount, .held_micro = amount};
-    case LEDGER_RELEASE:
-    case LEDGER_EXPIRE:
-        return (struct ledger_effect){.available_micro = amount, .held_micro = -amount};
-    case LEDGER_ACCOUNT:
-    case LEDGER_JOB:
-    case LEDGER_ASK:
-    case LEDGER_BID:
-    case LEDGER_CANCEL:
-    case LEDGER_FILL:
-    case LEDGER_RESULT:
-    case LEDGER_SETTLED:
-    case LEDGER_FLAG:
-    case LEDGER_HELD:
-    case LEDGER_EPOCH:
-        break;
-    }
-    return (struct ledger_effect){0};
-}
-
-struct ledger_effect effect_on_credit(const struct ledger_record *record)
-{
-    bool pays = record->kind == LEDGER_TRANSFER || record->kind == LEDGER_FEE ||
-                record->kind == LEDGER_CAPTURE;
-    return (struct ledger_effect){.available_micro = pays ? record->amount_micro : 0};
 }
 
 enum ledger_store_status store_status_of(int sqlite_code)

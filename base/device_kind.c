@@ -1,4 +1,4 @@
-#include "base/kind.h"
+#include "base/device_kind.h"
 
 static const struct device_kind kinds[] = {
     {"cpu", "processor cores", "cpu.ARCH.LEVEL", {"cpu-x86", "cpu-arm", "cpu-riscv"}},

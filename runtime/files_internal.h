@@ -1,4 +1,4 @@
-/* files.c, private_folder.c and keyfile.c share these steps. */
+/* The units files.c, private_folder.c and keyfile.c share these steps. */
 #ifndef BOURSE_RUNTIME_FILES_INTERNAL_H
 #define BOURSE_RUNTIME_FILES_INTERNAL_H
 

@@ -235,6 +235,9 @@ bool blob_store_open(const struct blob_store_config *config, struct blob_store *
         blob_store_close(&store);
         return false;
     }
+    if (config->checkpoint_pages > 0) {
+        store->wal.checkpoint_pages = config->checkpoint_pages;
+    }
     *ret_store = store;
     return true;
 }
@@ -331,11 +334,6 @@ enum blob_status blob_store_commit(struct blob_store *store)
         return BLOB_FAILED;
     }
     return status;
-}
-
-void blob_store_checkpoint_every(struct blob_store *store, int pages)
-{
-    store->wal.checkpoint_pages = pages;
 }
 
 /* Steps a query for one row: OK with the statement at it, NOT_FOUND, or FAILED. The caller

@@ -407,7 +407,9 @@ static bool add_work(struct release *release, const struct exchange_effect *effe
 
 /* ---------------------------------------------------------------- notes for other threads */
 
-void release_account(const struct exchange_effect *effect, struct directory_account *ret_account)
+/* Fills the directory's row from an account effect. */
+static void fill_account(const struct exchange_effect *effect,
+                         struct directory_account *ret_account)
 {
     *ret_account = (struct directory_account){.number = effect->account,
                                               .key = effect->opened.key,
@@ -424,7 +426,7 @@ static struct outgoing *opened(const struct exchange_effect *effect)
     struct outgoing *outgoing = outgoing_create(OUTGOING_ACCOUNT);
     if (outgoing != NULL) {
         outgoing->account = effect->account;
-        release_account(effect, &outgoing->opened);
+        fill_account(effect, &outgoing->opened);
     }
     return outgoing;
 }

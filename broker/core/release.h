@@ -22,7 +22,4 @@ bool release_effects(const struct exchange_effects *effects, release_send *send,
  * result was accepted, or is held until it is checked. */
 unsigned release_names(bool is_taken, unsigned outcome);
 
-/* Fills the directory's row from an account effect. */
-void release_account(const struct exchange_effect *effect, struct directory_account *ret_account);
-
 #endif

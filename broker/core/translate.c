@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-struct hash32 translate_body_hash(const struct envelope *envelope)
+/* Returns the SHA-256 of type and body, which D7 compares for "same id, other body". */
+static struct hash32 body_hash(const struct envelope *envelope)
 {
     uint8_t type[2];
     struct writer out = writer_over(type, sizeof type);
@@ -693,7 +694,7 @@ enum reject_code translate_message(const struct envelope *envelope, const struct
     }
     ret->command.id = envelope->id;
     ret->command.created_ms = envelope->created_ms;
-    ret->command.body = translate_body_hash(envelope);
+    ret->command.body = body_hash(envelope);
     return command_from_body(type, cluster, ret, ret_error);
 }
 

@@ -49,7 +49,4 @@ enum { TRANSLATE_EPOCH_BYTES = 64 };
 void translate_epoch(const struct exchange_epoch *epoch,
                      uint8_t ret_payload[TRANSLATE_EPOCH_BYTES]);
 
-/* Returns the SHA-256 of type and body, which D7 compares for "same id, other body". */
-struct hash32 translate_body_hash(const struct envelope *envelope);
-
 #endif

@@ -29,8 +29,6 @@ enum statement {
     SELECT_BASE,
     INSERT_ROW,
     RAISE_EPOCH,
-    CUT_ROWS,
-    MOVE_BASE,
     STATEMENTS,
 };
 
@@ -40,8 +38,6 @@ static const char *const statements[STATEMENTS] = {
     [SELECT_BASE] = "SELECT idx, chain, next_command, epoch FROM journal_base",
     [INSERT_ROW] = "INSERT INTO journal VALUES(?1, ?2, ?3, ?4)",
     [RAISE_EPOCH] = "UPDATE journal_base SET epoch = ?1",
-    [CUT_ROWS] = "DELETE FROM journal WHERE idx <= ?1",
-    [MOVE_BASE] = "UPDATE journal_base SET idx = ?1, chain = ?2, state = ?3, next_command = ?4",
 };
 
 struct engine {
@@ -356,42 +352,6 @@ static enum journal_status engine_leader(void *self, struct journal_leader *ret_
     return JOURNAL_OK;
 }
 
-static enum journal_status cut_to(struct engine *engine, const struct journal_base *base)
-{
-    sqlite3_stmt *select = engine->prepared[SELECT_ROW];
-    struct journal_last row;
-    bind_u64(select, 1, base->index);
-    int code = sqlite3_step(select);
-    bool matches = code == SQLITE_ROW && column_last(select, &row) &&
-                   memcmp(row.chain.bytes, base->chain, sizeof base->chain) == 0;
-    (void)sqlite3_reset(select); /* repeats the step's code */
-    if (!matches) {
-        return code == SQLITE_ROW || code == SQLITE_DONE ? JOURNAL_CORRUPT : status_of(code);
-    }
-    sqlite3_stmt *move = engine->prepared[MOVE_BASE];
-    bind_u64(move, 1, base->index);
-    bind_blob(move, 2, base->chain, sizeof base->chain);
-    bind_blob(move, 3, base->state, sizeof base->state);
-    bind_u64(move, 4, row.next_command);
-    enum journal_status status = finish(move);
-    if (status == JOURNAL_OK) {
-        bind_u64(engine->prepared[CUT_ROWS], 1, base->index);
-        status = finish(engine->prepared[CUT_ROWS]);
-    }
-    return status;
-}
-
-static enum journal_status engine_truncate(void *self, uint64_t epoch,
-                                           const struct journal_base *base)
-{
-    struct engine *engine = self;
-    if (engine->epoch == 0 || epoch != engine->epoch) {
-        return JOURNAL_DEPOSED;
-    }
-    enum journal_status status = execute(engine, "SAVEPOINT journal");
-    return status == JOURNAL_OK ? end_savepoint(engine, cut_to(engine, base)) : status;
-}
-
 static void engine_destroy(void *self)
 {
     struct engine *engine = self;
@@ -407,7 +367,6 @@ static const struct journal_engine functions = {
     .append = engine_append,
     .next = engine_next,
     .leader = engine_leader,
-    .truncate = engine_truncate,
     .destroy = engine_destroy,
 };
 

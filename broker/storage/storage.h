@@ -90,6 +90,6 @@ size_t storage_genesis(const struct storage *store, uint8_t *ret_bytes, size_t c
 /* Gets the batch of a HELD or RESULT record: what its provider signed, as `said` by the command.
  * Returns false when no batch came with it: the batch of a held result is stored already. */
 bool storage_batch_of(const struct translation *said, const struct ledger_record *record,
-                    struct ledger_batch *ret_batch);
+                      struct ledger_batch *ret_batch);
 
 #endif

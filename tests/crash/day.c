@@ -343,11 +343,11 @@ static void open_all(struct day *day)
     }
     const struct blob_store_config blobs = {.folder = day->blobs_folder,
                                             .quota_bytes = BLOB_QUOTA_BYTES,
-                                            .size_bytes = BLOB_QUOTA_BYTES};
+                                            .size_bytes = BLOB_QUOTA_BYTES,
+                                            .checkpoint_pages = BLOB_CHECKPOINT_PAGES};
     if (!blob_store_open(&blobs, &day->blobs, &problem)) {
         stop(day, &problem);
     }
-    blob_store_checkpoint_every(day->blobs, BLOB_CHECKPOINT_PAGES);
 }
 
 static void begin(struct day *day, const char *market, struct diary *diary)

@@ -467,10 +467,12 @@ bool audit_job_row(struct audit *audit, struct audit_command *command);
 bool audit_ask_row(struct audit *audit, struct audit_command *command);
 bool audit_bid_row(struct audit *audit, struct audit_command *command);
 bool audit_cancel_row(struct audit *audit, struct audit_command *command);
+bool audit_flag_row(struct audit *audit, struct audit_command *command);
+
+/* ---- fills.c */
 bool audit_fill_row(struct audit *audit, struct audit_command *command);
 /* Records that the lease has its slots: the current row has a result of it that came in time. */
 bool audit_lease_worked(struct audit *audit, struct audit_lease *lease);
-bool audit_flag_row(struct audit *audit, struct audit_command *command);
 
 /* ---- checks.c */
 bool audit_epoch_row(struct audit *audit, struct audit_command *command);

@@ -6,7 +6,7 @@
 #ifndef BOURSE_BROKER_BLOB_STANDING_LEASES_H
 #define BOURSE_BROKER_BLOB_STANDING_LEASES_H
 
-#include "broker/blob/blob_access.h"
+#include "broker/blob/port/blob_access.h"
 #include "broker/blob/outputs.h"
 #include "exchange/exchange.h"
 

@@ -55,11 +55,23 @@ struct incoming {
 /* ---- gateway.c */
 /* Returns the rate of all sessions of one account together. */
 uint32_t gateway_account_rate(const struct gateway *gateway);
+
+/* ---- gateway_workers.c */
 /* Tells the exchange about providers that came, went or fell silent, as far as the queues have
  * room. */
 void gateway_tell_presence(struct gateway *gateway);
 /* Frees the places of ended sessions, as far as the core can be told. */
 void gateway_let_all_go(struct gateway *gateway);
+/* Frees the place of one ended session, once the core is told. */
+void gateway_let_go(struct gateway *gateway, struct session *session);
+/* Passes a message to its worker. Returns false when a queue inside is full and nothing was passed
+ * on. With `waits` the command is held until its account has earned it. */
+bool gateway_pass_on(struct gateway *gateway, const struct incoming *in,
+                     const struct session *session, bool waits);
+/* Passes held commands on, as far as their accounts have earned them and the workers have room. */
+void gateway_pass_held(struct gateway *gateway, int64_t now_ns);
+/* Returns the steps that a command costs before its work is known. */
+int64_t gateway_cost_of(enum message_type type, size_t bytes);
 
 /* ---- gateway_greetings.c */
 void gateway_hello(struct gateway *gateway, const struct incoming *in);

@@ -201,7 +201,7 @@ void broker_forget(struct broker *broker)
 
 /* ---------------------------------------------------------------- the commit */
 
-/* Writes the entry as broker/storage/storage.c does. */
+/* Writes the entry as broker/storage/storage_commit.c does. */
 static size_t write_entry(struct inner *inner, const struct group *group)
 {
     struct entry_head head = {.count = group->command_count,
@@ -223,7 +223,7 @@ static size_t write_entry(struct inner *inner, const struct group *group)
     return length;
 }
 
-/* Offers acts in the transaction of the entry, as broker/storage/storage.c does. */
+/* Offers acts in the transaction of the entry, as broker/storage/storage_commit.c does. */
 static void offer_acts(const struct group *group, const struct hash32 *chain)
 {
     struct act *acts = calloc(group->effects.count + 1, sizeof *acts);

@@ -1,4 +1,4 @@
-#include "broker/blob/blob_access.h"
+#include "broker/blob/port/blob_access.h"
 
 #include <stdlib.h>
 #include <string.h>

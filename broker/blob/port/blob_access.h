@@ -4,8 +4,8 @@
  * Released grants and ends update the table. An ended lease still counts for BLOB_ACCESS_GRACE_NS,
  * so that outputs of its last results arrive. The caller reads a job's manifest once; the table
  * keeps it as a sorted list of hashes. */
-#ifndef BOURSE_BROKER_BLOB_BLOB_ACCESS_H
-#define BOURSE_BROKER_BLOB_BLOB_ACCESS_H
+#ifndef BOURSE_BROKER_BLOB_PORT_BLOB_ACCESS_H
+#define BOURSE_BROKER_BLOB_PORT_BLOB_ACCESS_H
 
 #include "base/checked.h"
 #include "base/id.h"

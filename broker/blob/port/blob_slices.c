@@ -1,4 +1,4 @@
-#include "broker/blob/blob_slices.h"
+#include "broker/blob/port/blob_slices.h"
 
 #include <assert.h>
 

@@ -1,10 +1,10 @@
-/* broker/blob/blob_slices.h says how much of a large chunk the blob port stores before others have
- * their turn.
+/* broker/blob/port/blob_slices.h says how much of a large chunk the blob port stores before others
+ * have their turn.
  *
  * The chunk of an account that is alone is stored at once. While others ask, a chunk is stored
  * slice after slice, and the others have their turns between two slices. Pure. */
-#ifndef BOURSE_BROKER_BLOB_BLOB_SLICES_H
-#define BOURSE_BROKER_BLOB_BLOB_SLICES_H
+#ifndef BOURSE_BROKER_BLOB_PORT_BLOB_SLICES_H
+#define BOURSE_BROKER_BLOB_PORT_BLOB_SLICES_H
 
 #include "broker/blob/blob_store.h"
 #include "protocol/codec.h"

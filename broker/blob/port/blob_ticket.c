@@ -1,4 +1,4 @@
-#include "broker/blob/blob_ticket.h"
+#include "broker/blob/port/blob_ticket.h"
 
 #include "runtime/descriptor.h"
 #include "runtime/log.h"

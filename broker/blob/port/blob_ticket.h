@@ -5,10 +5,10 @@
  * for one blob, once, within BLOB_TICKET_LIFE_NS. The peer brings the ticket to the socket beside
  * the port. To read, the peer gets the blob's file, opened for reading only. Files of the store are
  * whole, durable and never written again. To send, the peer gets the end of a stream that the
- * broker reads (broker/blob/upload_stream.h). Time is an argument. Only one thread calls these
+ * broker reads (broker/blob/port/upload_stream.h). Time is an argument. Only one thread calls these
  * functions. */
-#ifndef BOURSE_BROKER_BLOB_BLOB_TICKET_H
-#define BOURSE_BROKER_BLOB_BLOB_TICKET_H
+#ifndef BOURSE_BROKER_BLOB_PORT_BLOB_TICKET_H
+#define BOURSE_BROKER_BLOB_PORT_BLOB_TICKET_H
 
 #include "base/checked.h"
 #include "base/id.h"

@@ -1,4 +1,4 @@
-/* broker/blob/blobs.h is the thread on the blob port. It decides who may store and read which
+/* broker/blob/port/blobs.h is the thread on the blob port. It decides who may store and read which
  * bytes.
  *
  * Accounts read what they own. A provider that serves a job reads what the job's manifest names, as
@@ -8,14 +8,14 @@
  * under the connection's key.
  *
  * Every message is charged to its account in steps: its bytes, its look-ups, what the disk has to
- * make durable. The account that was charged least is answered next (broker/blob/turns.h). A long
- * request is answered in slices. */
-#ifndef BOURSE_BROKER_BLOB_BLOBS_H
-#define BOURSE_BROKER_BLOB_BLOBS_H
+ * make durable. The account that was charged least is answered next (broker/blob/port/turns.h). A
+ * long request is answered in slices. */
+#ifndef BOURSE_BROKER_BLOB_PORT_BLOBS_H
+#define BOURSE_BROKER_BLOB_PORT_BLOBS_H
 
-#include "broker/blob/blob_access.h"
 #include "broker/blob/blob_store.h"
 #include "broker/blob/outputs.h"
+#include "broker/blob/port/blob_access.h"
 #include "broker/core/logtime.h"
 #include "broker/core/queue.h"
 #include "broker/core/refusals.h"
@@ -73,7 +73,7 @@ struct blobs;
 
 struct blobs_config {
     struct router *router; /* the thread's alone while it runs */
-    /* Peers bring tickets to this port (broker/blob/blob_ticket.h). Borrowed; -1: none. */
+    /* Peers bring tickets to this port (broker/blob/port/blob_ticket.h). Borrowed; -1: none. */
     int file_port;
     struct blob_store *store; /* taken over, as are the next two */
     struct directory *directory;

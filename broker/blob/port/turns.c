@@ -1,4 +1,4 @@
-#include "broker/blob/turns.h"
+#include "broker/blob/port/turns.h"
 
 #include "base/checked.h"
 

@@ -1,4 +1,4 @@
-/* broker/blob/turns.h says which account's message the blob port answers next.
+/* broker/blob/port/turns.h says which account's message the blob port answers next.
  *
  * There are no sessions on the blob port, and an account may have any number of connections. So
  * messages wait in a queue for each account, and the account with the least steps charged comes
@@ -6,8 +6,8 @@
  * of it. An account that did not ask for a while has saved nothing, and owes nothing once the
  * others have had as much. This is start-time fair queueing (Goyal, Vin, Cheng 1996). Time is an
  * argument. */
-#ifndef BOURSE_BROKER_BLOB_TURNS_H
-#define BOURSE_BROKER_BLOB_TURNS_H
+#ifndef BOURSE_BROKER_BLOB_PORT_TURNS_H
+#define BOURSE_BROKER_BLOB_PORT_TURNS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "broker/blob/upload_stream.h"
+#include "broker/blob/port/upload_stream.h"
 
 #include "base/sha256.h"
 #include "broker/core/queue.h"

@@ -1,7 +1,7 @@
 /* An upload stream carries one large blob from a peer on this machine.
  *
  * Over the blob port, one thread after the other seals, sends, unseals and stores the pieces of a
- * blob. For a stream, the peer gets one end of a socket pair (broker/blob/blob_ticket.h). Two
+ * blob. For a stream, the peer gets one end of a socket pair (broker/blob/port/blob_ticket.h). Two
  * threads for this blob alone read the other end, hash and write. The peer has no file of the store
  * open. The threads hash and write their own copy, so later changes by the peer have no effect.
  *
@@ -9,8 +9,8 @@
  * give the reason. Streams are few, and each account has its share. A peer without a stream sends
  * pieces, so holding a stream gains nothing. One thread owns the streams, and ended streams wait in
  * a queue for this thread. */
-#ifndef BOURSE_BROKER_BLOB_UPLOAD_STREAM_H
-#define BOURSE_BROKER_BLOB_UPLOAD_STREAM_H
+#ifndef BOURSE_BROKER_BLOB_PORT_UPLOAD_STREAM_H
+#define BOURSE_BROKER_BLOB_PORT_UPLOAD_STREAM_H
 
 #include "base/id.h"
 #include "broker/storage/disk_reserve.h"

@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "broker/blob/blob_access.h"
+#include "broker/blob/port/blob_access.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

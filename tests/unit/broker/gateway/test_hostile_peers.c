@@ -3,7 +3,7 @@
 #include "tests/support/arena.h"
 
 #include "base/sha256.h"
-#include "broker/blob/blob_ticket.h"
+#include "broker/blob/port/blob_ticket.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
 #include "runtime/blob/blob_client.h"

@@ -1,5 +1,5 @@
 /* Large chunks are stored in slices while others ask, and at once while nobody does. */
-#include "broker/blob/blob_slices.h"
+#include "broker/blob/port/blob_slices.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Files of blobs for tickets: once, in time, within bounds, and whatever strangers send. */
-#include "broker/blob/blob_ticket.h"
+#include "broker/blob/port/blob_ticket.h"
 
 #include "base/sha256.h"
 #include "runtime/descriptor.h"

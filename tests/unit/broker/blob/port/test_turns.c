@@ -1,6 +1,6 @@
 /* The tests ask whose message is next: shares of steps, in order for each account, and no more than
  * the caps say. */
-#include "broker/blob/turns.h"
+#include "broker/blob/port/turns.h"
 
 #include "base/checked.h"
 #include "tests/support/suite.h"

@@ -1,5 +1,5 @@
 /* Blobs that come through streams: when they are whole, and all that ends one. */
-#include "broker/blob/upload_stream.h"
+#include "broker/blob/port/upload_stream.h"
 
 #include "base/sha256.h"
 #include "runtime/entropy.h"

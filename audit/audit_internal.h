@@ -352,7 +352,8 @@ struct audit {
     bool has_mark;
 
     struct audit_account *accounts; /* by number */
-    uint32_t account_count, account_capacity;
+    uint32_t account_count;
+    size_t account_capacity;
     struct audit_map numbers;     /* account key -> uint32_t */
     struct audit_map invitations; /* token hash */
     struct audit_map devices;     /* device id */

@@ -78,7 +78,7 @@ foreach(source ${crash_sources})
 endforeach()
 
 foreach(name crash_memory test_shortage)
-  target_link_options(${name} PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc)
+  target_link_options(${name} PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray)
 endforeach()
 
 # What runs inside the jails of tests/jail: static, without sanitizers.

@@ -1,5 +1,6 @@
 #include "ledger/accounts.h"
 
+#include "base/array.h"
 #include "base/checked.h"
 #include "ledger/accounts_internal.h"
 
@@ -67,19 +68,15 @@ bool accounts_balanced(const struct accounts *accounts)
 
 static enum accounts_status grow(struct accounts *accounts)
 {
-    if (accounts->count < accounts->capacity) {
-        return ACCOUNTS_OK;
-    }
-    if (accounts->capacity >= ACCOUNTS_MAX) {
+    if (accounts->count >= ACCOUNTS_MAX) {
         return ACCOUNTS_FULL;
     }
-    uint32_t capacity = accounts->capacity * 2;
-    struct account_balance *balances = realloc(accounts->balances, capacity * sizeof *balances);
+    struct account_balance *balances =
+        array_with_room(accounts->balances, accounts->count, &accounts->capacity, sizeof *balances);
     if (balances == NULL) {
         return ACCOUNTS_OUT_OF_MEMORY;
     }
     accounts->balances = balances;
-    accounts->capacity = capacity;
     return ACCOUNTS_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "ledger/accounts.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The mint never goes below -ISSUED_MAX, and the sum of all accounts is zero. All other accounts
@@ -13,7 +14,7 @@
 
 struct accounts {
     uint32_t count;
-    uint32_t capacity;
+    size_t capacity;
     struct account_balance *balances; /* by account number */
 };
 

@@ -1,12 +1,12 @@
 #include "broker/storage/journal_memory.h"
 
-#include <assert.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "base/array.h"
 #include "base/random.h"
 #include "base/sha256.h"
 #include "broker/storage/entry.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 struct stored {
     uint8_t *bytes;
@@ -120,15 +120,12 @@ static enum journal_status take(struct journal_log *log, struct stored *stored)
         !hash32_equal(&head.previous, &last->chain)) {
         return JOURNAL_CORRUPT;
     }
-    if (log->count == log->capacity) {
-        size_t capacity = log->capacity == 0 ? 64 : 2 * log->capacity;
-        struct stored *entries = realloc(log->entries, capacity * sizeof *entries);
-        if (entries == NULL) {
-            return JOURNAL_UNAVAILABLE;
-        }
-        log->entries = entries;
-        log->capacity = capacity;
+    struct stored *entries =
+        array_with_room(log->entries, log->count, &log->capacity, sizeof *entries);
+    if (entries == NULL) {
+        return JOURNAL_UNAVAILABLE;
     }
+    log->entries = entries;
     stored->chain = sha256_of(stored->bytes, stored->length);
     stored->next_command = head.first_command + head.count;
     log->entries[log->count++] = *stored;

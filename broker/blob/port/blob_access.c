@@ -1,5 +1,7 @@
 #include "broker/blob/port/blob_access.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,21 +49,6 @@ void blob_access_destroy(struct blob_access **self)
     }
 }
 
-static bool reserve(void **items, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity) {
-        return true;
-    }
-    size_t grown = *capacity == 0 ? 64 : *capacity * 2;
-    void *larger = realloc(*items, grown * size);
-    if (larger == NULL) {
-        return false;
-    }
-    *items = larger;
-    *capacity = grown;
-    return true;
-}
-
 static struct blob_access_job *find_job(struct blob_access *access, const struct id128 *job)
 {
     for (size_t i = 0; i < access->job_count; i++) {
@@ -75,11 +62,10 @@ static struct blob_access_job *find_job(struct blob_access *access, const struct
 static struct blob_access_job *add_job(struct blob_access *access, const struct id128 *job,
                                        uint32_t owner, const struct hash32 *manifest)
 {
-    void *items = access->jobs;
-    bool has_room =
-        reserve(&items, access->job_count, &access->job_capacity, sizeof(struct blob_access_job *));
-    access->jobs = items;
-    struct blob_access_job *added = has_room ? calloc(1, sizeof *added) : NULL;
+    struct blob_access_job **jobs = array_with_room(
+        access->jobs, access->job_count, &access->job_capacity, sizeof(struct blob_access_job *));
+    access->jobs = jobs != NULL ? jobs : access->jobs;
+    struct blob_access_job *added = jobs != NULL ? calloc(1, sizeof *added) : NULL;
     if (added != NULL) {
         *added = (struct blob_access_job){.job = *job, .owner = owner, .manifest = *manifest};
         access->jobs[access->job_count++] = added;
@@ -95,13 +81,15 @@ bool blob_access_add(struct blob_access *access, uint64_t lease, uint32_t provid
             return true;
         }
     }
-    void *items = access->leases;
-    bool has_room =
-        reserve(&items, access->lease_count, &access->lease_capacity, sizeof(struct lease));
-    access->leases = items;
+    struct lease *leases = array_with_room(access->leases, access->lease_count,
+                                           &access->lease_capacity, sizeof *leases);
+    if (leases == NULL) {
+        return false;
+    }
+    access->leases = leases;
     struct blob_access_job *served = find_job(access, job);
-    served = served == NULL && has_room ? add_job(access, job, owner, manifest) : served;
-    if (!has_room || served == NULL) {
+    served = served == NULL ? add_job(access, job, owner, manifest) : served;
+    if (served == NULL) {
         return false;
     }
     served->leases++;

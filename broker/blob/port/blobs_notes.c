@@ -1,6 +1,7 @@
 /* The blob port takes the notes of the other threads here, and writes down what results named. */
 #include "broker/blob/port/blobs_internal.h"
 
+#include "base/array.h"
 #include "base/text.h"
 #include "broker/core/outgoing.h"
 #include "broker/fatal.h"
@@ -46,15 +47,12 @@ static void learn(struct blobs *blobs, const struct outgoing *note)
 
 static void keep_names(struct blobs *blobs, struct outgoing *note)
 {
-    if (blobs->name_count == blobs->name_capacity) {
-        const size_t capacity = blobs->name_capacity == 0 ? 64 : 2 * blobs->name_capacity;
-        struct outgoing **larger = reallocarray(blobs->names, capacity, sizeof(struct outgoing *));
-        if (larger == NULL) {
-            fatal("out of memory");
-        }
-        blobs->names = larger;
-        blobs->name_capacity = capacity;
+    struct outgoing **names = array_with_room(blobs->names, blobs->name_count,
+                                              &blobs->name_capacity, sizeof(struct outgoing *));
+    if (names == NULL) {
+        fatal("out of memory");
     }
+    blobs->names = names;
     blobs->names[blobs->name_count++] = note;
     blobs->named_hashes += note->length / sizeof(struct hash32);
 }

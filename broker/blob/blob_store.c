@@ -41,7 +41,7 @@ enum blob_status blob_store_failed(struct blob_store *store, const char *what)
     int error = errno;
     (void)snprintf(store->error, sizeof store->error, "%s: %s", what, strerror(error));
     if (error == EMFILE || error == ENFILE) {
-        return BLOB_TOO_MANY; /* strangers at the door may have taken the last descriptor */
+        return BLOB_TOO_MANY; /* strangers may have taken the last descriptor */
     }
     return error == ENOSPC || error == EDQUOT ? BLOB_DISK_FULL : BLOB_FAILED;
 }
@@ -70,7 +70,7 @@ void blob_store_path(const struct blob_store *store, const struct hash32 *hash,
 
 /* ---------------------------------------------------------------- opening */
 
-/* Uploads that a former broker had not finished: nobody was told that they are here. */
+/* Removes uploads that a former broker had not finished. Nobody was told that they are here. */
 static bool empty_partials(const char *folder, struct problem *ret_problem)
 {
     char path[PATH_SIZE];
@@ -103,7 +103,7 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
         " PRIMARY KEY (account, hash)) STRICT, WITHOUT ROWID;"
         "CREATE TABLE IF NOT EXISTS usage (account INTEGER PRIMARY KEY, bytes INTEGER NOT NULL) "
         "STRICT;"
-        /* owners are found by hash, too, so that what nobody owns goes */
+        /* owners are found by hash, too, so that blobs without an owner go */
         "CREATE INDEX IF NOT EXISTS owner_hash ON owner (hash);" BLOB_DAMAGE_SCHEMA
             BLOB_PENDING_SCHEMA;
     char path[PATH_SIZE];
@@ -227,7 +227,7 @@ enum blob_status blob_store_commit(struct blob_store *store)
 {
     if (sqlite3_get_autocommit(store->database)) {
         blob_leftovers_rolled_back(store->leftovers);
-        (void)blob_pending_reload(store->pending); /* else it holds less than it could */
+        (void)blob_pending_reload(store->pending); /* after a failure it holds less than it could */
         return BLOB_DISK_FULL; /* SQLite rolled back by itself when a statement met the full disk */
     }
     enum blob_status status = run(store, blob_store_fresh(store, COMMIT));
@@ -237,7 +237,7 @@ enum blob_status blob_store_commit(struct blob_store *store)
     }
     if (status != BLOB_OK) {
         blob_leftovers_rolled_back(store->leftovers);
-        (void)blob_pending_reload(store->pending); /* else it holds less than it could */
+        (void)blob_pending_reload(store->pending); /* after a failure it holds less than it could */
     } else {
         blob_leftovers_committed(store->leftovers);
     }
@@ -521,7 +521,7 @@ enum blob_status blob_store_drop(struct blob_store *store, const struct blob_hol
 
 enum blob_sweep blob_store_sweep(struct blob_store *store, size_t *ret_removed)
 {
-    assert(sqlite3_get_autocommit(store->database)); /* else a rollback could bring a row back */
+    assert(sqlite3_get_autocommit(store->database)); /* a rollback could bring a row back */
     return blob_leftovers_sweep(store->leftovers, ret_removed);
 }
 

@@ -71,7 +71,7 @@ enum blob_status blob_store_file(struct blob_store *store, const struct hash32 *
     return status;
 }
 
-/* A row's bytes are all hashed, whatever is wanted of them. */
+/* Hashes all bytes of a row, also when only some of them are wanted. */
 static bool copy_row(sqlite3_stmt *row, const struct hash32 *hash, uint64_t size, uint64_t offset,
                      size_t length, uint8_t *ret_data)
 {

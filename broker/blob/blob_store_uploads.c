@@ -63,7 +63,7 @@ static bool is_upload_of(const struct partial *partial, uint32_t account,
            (lease == NULL || is_same_holder(&partial->lease.holder, &lease->holder));
 }
 
-/* Whoever sends it: the account itself, or a provider for whichever job. */
+/* Returns true for an upload by the same sender: the account itself, or a provider for any job. */
 static bool is_of_sender(const struct partial *partial, uint32_t account,
                          const struct blob_lease *lease)
 {
@@ -84,7 +84,7 @@ static struct partial *find_partial(struct blob_store *store, uint32_t account,
     return NULL;
 }
 
-/* Bytes promised to uploads that are not finished: the account's own, or the provider's for that
+/* Returns the bytes promised to unfinished uploads: the account's own, or the provider's for that
  * job. */
 static uint64_t reserved(const struct blob_store *store, uint32_t account,
                          const struct blob_lease *lease, unsigned *ret_count)
@@ -101,7 +101,7 @@ static uint64_t reserved(const struct blob_store *store, uint32_t account,
 }
 
 /* A provider's blob counts against its lease, and against no quota before a result names the blob.
- * An owner whose quota is full gets no more all the same. */
+ * An owner whose quota is full still gets no more. */
 static enum blob_status may_hold(const struct blob_store *store, uint32_t account,
                                  const struct blob_lease *lease, uint64_t size)
 {
@@ -171,20 +171,20 @@ static enum blob_status open_partial(struct blob_store *store, uint32_t account,
     return BLOB_OK;
 }
 
-/* The disk gets what is there while the rest is still on its way, so that at the end fsync has
- * little to wait for. */
+/* Starts to write to the disk while the rest is still on its way, so that fsync has little to wait
+ * for at the end. */
 static void begin_writeback(const struct partial *partial, size_t length)
 {
     uint64_t before = partial->stored - partial->stored % WRITEBACK_BYTES;
     uint64_t after = partial->stored + length;
     after -= after % WRITEBACK_BYTES;
-    if (after > before) { /* a hint: what fails is told by fsync */
+    if (after > before) { /* this is a hint, and fsync reports failures */
         (void)sync_file_range(partial->fd, (off_t)before, (off_t)(after - before),
                               SYNC_FILE_RANGE_WRITE);
     }
 }
 
-/* A failed fsync is the end, whatever its reason (P11). */
+/* Every failed fsync ends the broker, whatever its reason (P11). */
 static enum blob_status sync_failed(struct blob_store *store, const char *path)
 {
     (void)blob_store_failed(store, path);
@@ -202,7 +202,7 @@ static enum blob_status sync_folder(struct blob_store *store, const char *path)
     return status;
 }
 
-/* The folder of a blob, durable before anything is in it. */
+/* Makes the folder of a blob. Its name is durable before a file is in it. */
 static enum blob_status make_folder(struct blob_store *store, const char *path)
 {
     if (mkdir(path, 0700) != 0) {
@@ -210,7 +210,7 @@ static enum blob_status make_folder(struct blob_store *store, const char *path)
     }
     enum blob_status status = sync_folder(store, store->folder);
     if (status != BLOB_OK) {
-        (void)rmdir(path); /* else the next one would believe it durable */
+        (void)rmdir(path); /* the next upload would believe it durable */
     }
     return status;
 }
@@ -221,7 +221,7 @@ static void note_hashed(struct blob_store *store, const struct partial *partial)
     struct hashed_file *file = &store->hashed[store->hashed_next];
     store->hashed_next = (store->hashed_next + 1) % BLOB_HASHED_MAX;
     file->hash = partial->hash;
-    (void)stamp_take(partial->fd, &file->stamp); /* else nothing is known of it */
+    (void)stamp_take(partial->fd, &file->stamp); /* after a failure nothing is known of it */
 }
 
 /* Moves a file from partial/ to its own name: bytes, then name, then folder become durable. */
@@ -265,12 +265,11 @@ static enum blob_status finish(struct blob_store *store, struct partial *partial
                                    partial->is_for_lease ? &partial->lease : NULL, &partial->hash,
                                    partial->size, NULL);
     }
-    blob_store_drop_partial(store,
-                            partial); /* its file has its own name by now, or is not wanted */
+    blob_store_drop_partial(store, partial); /* its file was moved in, or is not wanted */
     return status;
 }
 
-/* Hashed while it is written. */
+/* Hashes the chunk while it is written. */
 static enum blob_status take_chunk(struct blob_store *store, struct partial *partial,
                                    const struct blob_chunk *chunk)
 {
@@ -291,7 +290,7 @@ static enum blob_status append(struct blob_store *store, const struct blob_chunk
     struct partial *partial = find_partial(store, chunk->account, chunk->lease, &chunk->hash);
     uint64_t stored = partial == NULL ? 0 : partial->stored;
     if (partial != NULL && partial->is_lent) {
-        return BLOB_TOO_MANY; /* it will be here, or not be lent any more */
+        return BLOB_TOO_MANY; /* the stream will bring the blob or give the upload back */
     }
     if (chunk->offset != stored || (partial != NULL && partial->size != chunk->size)) {
         *ret_stored = stored;

@@ -109,7 +109,7 @@ void blob_access_end(struct blob_access *access, uint64_t lease, int64_t now_ns)
 
 /* ---------------------------------------------------------------- what was given */
 
-/* A hash is as good as random: its first bytes say where it is. */
+/* A hash is as good as random, so its first bytes choose its place. */
 static size_t place_of(const struct hash32 *set, size_t capacity, const struct hash32 *hash)
 {
     size_t at;

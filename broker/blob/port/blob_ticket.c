@@ -10,7 +10,7 @@
 static void end_ticket(struct blob_ticket *ticket)
 {
     if (ticket->has_end) {
-        (void)close(ticket->end); /* whoever reads the other end sees it */
+        (void)close(ticket->end); /* the reader of the other end sees this */
     }
     *ticket = (struct blob_ticket){0};
 }
@@ -62,7 +62,7 @@ void blob_tickets_fini(struct blob_tickets *tickets)
     }
 }
 
-/* Ends the ticket, and says what it was for. In the same time for any token that is none. */
+/* Ends the ticket and copies it to *ret_ticket. Every unknown token takes the same time. */
 static bool use(struct blob_tickets *tickets, const struct id128 *token, int64_t now_ns,
                 struct blob_ticket *ret_ticket)
 {
@@ -82,7 +82,7 @@ static bool use(struct blob_tickets *tickets, const struct id128 *token, int64_t
     return true;
 }
 
-/* An end that nobody came for: who reads at the other is told. */
+/* Closes ends whose time is over, so that their readers see the end of the stream. */
 static void end_late(struct blob_tickets *tickets, int64_t now_ns)
 {
     for (size_t i = 0; i < BLOB_TICKETS_MAX; i++) {
@@ -107,7 +107,7 @@ void blob_tickets_serve(struct blob_tickets *tickets, struct blob_store *store, 
             fd = ticket.end;
             if (!ticket.has_end &&
                 blob_store_file(store, &ticket.blob, &fd, &is_hashed) != BLOB_OK) {
-                if (fd >= 0) { /* of a file that nobody has checked */
+                if (fd >= 0) { /* nobody has checked this file */
                     (void)close(fd);
                     fd = -1;
                 }
@@ -117,7 +117,7 @@ void blob_tickets_serve(struct blob_tickets *tickets, struct blob_store *store, 
         /* A peer that gets no file asks for bytes. */
         descriptor_port_answer(tickets->port, &asker, fd, is_hashed ? &ticket.blob : NULL);
         if (fd >= 0) {
-            (void)close(fd); /* ours: he has his own */
+            (void)close(fd); /* the peer has a descriptor of its own */
         }
     }
 }

@@ -32,7 +32,7 @@ static void asked_free(struct asked *asked)
     free(asked);
 }
 
-/* False: it was refused. */
+/* Decodes the body once the sender may send it. Returns false when the message was refused. */
 static bool decode(struct blobs *blobs, struct asked *asked)
 {
     enum message_type type = (enum message_type)asked->envelope.type;
@@ -68,8 +68,8 @@ static bool decode(struct blobs *blobs, struct asked *asked)
     return false;
 }
 
-/* Answers the message, or a slice of it. False: it is not answered yet, and stays the first of its
- * account. */
+/* Answers the message, or a slice of it. Returns false when the message is not answered yet; it
+ * then stays the first of its account. */
 static bool dispatch(struct blobs *blobs, struct asked *asked)
 {
     if (asked->body == NULL) {
@@ -98,7 +98,7 @@ static bool is_ahead(const struct blobs *blobs, uint32_t account, size_t most, i
     return turns_bytes(&blobs->turns, account) > most && blobs_others_ask(blobs, account, now_ns);
 }
 
-/* An account whose messages come faster than its turns has to wait with them. */
+/* Pauses a connection of an account whose messages come faster than the account's turns. */
 static void pause_sender(struct blobs *blobs, uint32_t account, int descriptor, int64_t now_ns)
 {
     bool is_paused = false; /* by a message that came before */
@@ -116,8 +116,8 @@ static void pause_sender(struct blobs *blobs, uint32_t account, int descriptor, 
                         .until_ns = now_ns + BLOBS_PAUSED_MS * NS_PER_MS};
 }
 
-/* The account's connections go on one after the other, the one that waits longest first: all at
- * once would bring more than the account has turns for. */
+/* Lets paused connections of an account go on one after the other, the longest paused first. All at
+ * once would bring more messages than the account has turns for. */
 static void resume_senders(struct blobs *blobs, int64_t now_ns)
 {
     size_t kept = 0;
@@ -137,7 +137,7 @@ static void resume_senders(struct blobs *blobs, int64_t now_ns)
     blobs->paused_count = kept;
 }
 
-/* The message waits for its account's turn. */
+/* Puts the message into the queue of its account. */
 static void queue_up(struct blobs *blobs, const struct asked *received, int64_t now_ns)
 {
     struct asked *asked = malloc(sizeof *asked);
@@ -157,14 +157,15 @@ static void queue_up(struct blobs *blobs, const struct asked *received, int64_t 
     if (asked->kept == NULL) {
         fatal("out of memory");
     }
-    /* The same once more: its body is where the bytes are now. */
+    /* router_keep has moved the bytes, so the envelope is read again. */
     (void)envelope_read(asked->message.bytes, asked->message.length, LIMIT_BLOB_MESSAGE_BYTES,
                         &asked->envelope);
 }
 
 static void receive(struct blobs *blobs, const struct router_message *message)
 {
-    /* After the message came: a right that its sender may know of is among the notes by now. */
+    /* The notes are read after the message came, so they hold every right that its sender may know
+     * of. */
     blobs_learn(blobs);
     struct asked asked = {.message = *message,
                           .is_local = router_is_local(blobs->config.router),
@@ -213,8 +214,8 @@ static void receive_all(struct blobs *blobs)
     }
 }
 
-/* A request of the others waits for what is under way, and most need several, one after the other:
- * after a long batch of whoever costs most there is time for them. */
+/* A long batch of the account that costs most is followed by a pause for that account. A request of
+ * the others waited for the batch, and most of them need several requests in a row. */
 static void leave_time(struct blobs *blobs, uint32_t account, int64_t since_ns)
 {
     const int64_t now_ns = clock_monotonic_ns();
@@ -226,7 +227,7 @@ static void leave_time(struct blobs *blobs, uint32_t account, int64_t since_ns)
     }
 }
 
-/* Answers those whose turn it is, and makes durable what they stored. */
+/* Answers the messages whose turn has come, and then makes durable what they stored. */
 static void answer_batch(struct blobs *blobs)
 {
     size_t bytes = 0;
@@ -274,9 +275,8 @@ static long waits_ms(struct blobs *blobs)
     return turns_first(&blobs->turns, clock_monotonic_ns()) == NULL ? 1 : 0;
 }
 
-/* Bytes wait for orders: reading and sealing large blobs is all that a member can make the broker
- * work at length, and it leaves the processors to the threads that orders pass through. False: they
- * do not all run yet. */
+/* Lowers the priority of the threads that read and seal blobs. Large blobs are the one long work
+ * that a member can cause, and orders go first. Returns false while a thread does not run yet. */
 static bool yield_to_orders(void)
 {
     return process_yield_threads(BLOBS_THREAD) > 0 && process_yield_threads(BLOBS_IO_THREAD) > 0;

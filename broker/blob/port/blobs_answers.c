@@ -27,7 +27,7 @@ static void send(struct blobs *blobs, const struct route *route, const struct ke
     size_t size = envelope_size(&envelope);
     assert(size <= LIMIT_BLOB_MESSAGE_BYTES); /* a chunk and its head */
     envelope_write(&envelope, blobs->buffer, LIMIT_BLOB_MESSAGE_BYTES);
-    /* Whoever is gone or does not read asks again. */
+    /* A peer that is gone or does not read will ask again. */
     (void)router_send(blobs->config.router, route, client, blobs->buffer, size);
 }
 

@@ -13,8 +13,8 @@
 
 #include <assert.h>
 
-/* Reads at most `most` bytes of a blob to where they leave from. Nothing is sent with another
- * status than OK, nor to whoever does not read. */
+/* Reads at most `most` bytes of a blob straight into the message that carries them. Sends nothing
+ * unless the status is OK and the peer has room. */
 static enum blob_status send_data(struct blobs *blobs, const struct asked *asked,
                                   const struct hash32 *hash, uint64_t offset, size_t most,
                                   uint64_t *ret_size)
@@ -41,14 +41,15 @@ static enum blob_status send_data(struct blobs *blobs, const struct asked *asked
     uint8_t *message =
         router_draft(blobs->config.router, &asked->message.client, envelope_size(&envelope));
     if (message == NULL) {
-        return BLOB_OK; /* too much waits for him: he asks again */
+        return BLOB_OK; /* too much waits for the peer, who asks again */
     }
     envelope_write_head(&envelope, message);
     uint8_t *place = codec_encode_around(&answer.base, &hole, message + ENVELOPE_HEAD_BYTES);
     assert(place != NULL);
     status = blob_store_get(store, hash, offset, answer.data.len, place, &length, ret_size);
     if (status == BLOB_OK && length == answer.data.len) {
-        (void)router_send_draft(blobs->config.router, &asked->message.route); /* or he is gone */
+        (void)router_send_draft(blobs->config.router,
+                                &asked->message.route); /* or the peer is gone */
     } else {
         router_drop_draft(blobs->config.router);
         status = status == BLOB_OK ? BLOB_FAILED : status;
@@ -56,8 +57,9 @@ static enum blob_status send_data(struct blobs *blobs, const struct asked *asked
     return status;
 }
 
-/* A ticket for the file instead of its first bytes, to a peer on this machine that can take one.
- * False: it gets bytes, because they all fit this answer, or too many tickets are open. */
+/* Sends a ticket for the file instead of its first bytes, to a peer on this machine that can take
+ * one. Returns false when the peer gets bytes: all of them fit this answer, or too many tickets are
+ * open. */
 static bool send_ticket(struct blobs *blobs, const struct asked *asked,
                         const Bourse__V1__BlobGet *body, const struct hash32 *hash)
 {
@@ -102,7 +104,7 @@ bool blobs_get(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobG
     size_t wanted = body->length < LIMIT_BLOB_CHUNK_BYTES ? body->length : LIMIT_BLOB_CHUNK_BYTES;
     size_t waiting = router_waiting_key(blobs->config.router, &asked->message.client);
     if (waiting > 0 && waiting + wanted > BLOBS_SEND_KEY_BYTES - LIMIT_BLOB_CHUNK_BYTES) {
-        /* Before anything is looked up for it. What is left of the room is for refusals. */
+        /* The refusal comes before any look-up. The rest of the room is for refusals. */
         blobs_refuse(blobs, asked, REJECT_BUSY, "waiting_bytes", (int64_t)waiting,
                      BLOBS_SEND_KEY_BYTES - LIMIT_BLOB_CHUNK_BYTES);
         return true;

@@ -8,7 +8,7 @@
 
 static const int64_t UNREAD_QUIET_NS = 60 * NS_PER_S;
 
-/* Its own place, or that which is over first. */
+/* Returns the place of the blob in the list, or else the place that is over first. */
 static struct unread *unread_of(struct blobs *blobs, const struct hash32 *hash)
 {
     struct unread *first = &blobs->unread[0];
@@ -32,7 +32,7 @@ void blobs_log_unread(struct blobs *blobs, const struct hash32 *hash)
     }
 }
 
-/* Its own place, or that which is over first. */
+/* Returns the place of the account, or else the place that is over first. */
 static struct keeper *keeper_of(struct blobs *blobs, uint32_t account)
 {
     struct keeper *first = &blobs->keepers[0];
@@ -46,7 +46,7 @@ static struct keeper *keeper_of(struct blobs *blobs, uint32_t account)
     return first;
 }
 
-/* Its own place, or that which is over first. */
+/* Returns the place of the provider and job, or else the place that is over first. */
 static struct lender *lender_of(struct blobs *blobs, uint32_t provider, const struct id128 *job)
 {
     struct lender *first = &blobs->lenders[0];

@@ -22,13 +22,13 @@ bool blobs_have(struct blobs *blobs, struct asked *asked, const Bourse__V1__Blob
     }
     struct blob_lease bounds;
     const struct blob_lease *lease =
-        blobs_lease_of(blobs, asked, served, &bounds); /* reads what it names */
+        blobs_lease_of(blobs, asked, served, &bounds); /* reads what the manifest names */
     if (body->has_lost && body->lost) {
         blobs->steps += 2 * UNREAD_TOLD * BLOBS_LOOK_STEPS;
         blobs_tell_lost(blobs, asked, owner, served);
         return true;
     }
-    blobs_end_batch(blobs); /* "have" is a promise too: of what is durable */
+    blobs_end_batch(blobs); /* "have" promises that the blob is durable */
     if (asked->missing == NULL) {
         asked->missing = calloc(body->n_hashes + 1, sizeof *asked->missing);
         if (asked->missing == NULL) {
@@ -111,7 +111,8 @@ static struct outgoing *stored_answer(const struct hash32 *hash, uint64_t stored
     return outgoing_message(OUTGOING_REPLY, MESSAGE_BLOB_STORED, &answer.base);
 }
 
-/* False: there is none to be had, and the blob comes in pieces. */
+/* Opens a stream for the blob. Returns false when no stream is free; the blob then comes in
+ * pieces. */
 static bool open_stream(struct blobs *blobs, const struct asked *asked, uint32_t owner,
                         const struct blob_lease *lease, const struct hash32 *hash, uint64_t size,
                         struct id128 *ret_token)
@@ -126,18 +127,19 @@ static bool open_stream(struct blobs *blobs, const struct asked *asked, uint32_t
         return false;
     }
     if (!upload_streams_begin(blobs->streams, &facts, &end)) {
-        (void)blob_store_take_back(store, facts.upload, false); /* nothing is kept */
+        (void)blob_store_take_back(store, facts.upload, false); /* the upload is dropped */
         return false;
     }
     blobs->claims[upload_streams_find(blobs->streams, facts.account, &facts.token)] =
         (struct claim){.is_made = false};
     *ret_token = facts.token;
-    return blob_ticket_promise_end(&blobs->tickets, &facts.token, facts.account, end,
-                                   clock_monotonic_ns()); /* without, its stream ends at once */
+    return blob_ticket_promise_end(
+        &blobs->tickets, &facts.token, facts.account, end,
+        clock_monotonic_ns()); /* without a ticket the stream ends at once */
 }
 
-/* Puts without data, of whoever asks for a stream or has sent all through one. False: it is none,
- * or its blob is here. */
+/* Answers a put without data, from a peer that asks for a stream or has sent all through one.
+ * Returns false for any other put, and when the blob is here already. */
 static bool put_by_stream(struct blobs *blobs, const struct asked *asked,
                           const Bourse__V1__BlobPut *body, uint32_t owner,
                           const struct blob_lease *lease)
@@ -149,14 +151,14 @@ static bool put_by_stream(struct blobs *blobs, const struct asked *asked,
     }
     const enum blob_status status = blob_store_has(blobs->config.store, owner, lease, &hash);
     if (status != BLOB_NOT_FOUND && status != BLOB_LOST) {
-        return false; /* what cannot be looked at now is told like for any put */
+        return false; /* the answer of an ordinary put says why it cannot be looked up now */
     }
     if (body->has_ticket) {
         struct id128 token = codec_id(body->ticket);
         int place = upload_streams_find(blobs->streams, asked->account->number, &token);
         if (place >= 0) {
             blobs->claims[place] = blobs_claim_of(asked);
-        } else { /* it came to nothing: pieces, whose answers say why */
+        } else { /* the stream failed: pieces follow, whose answers say why */
             blobs_hold_back(blobs, asked,
                             put_refusal(blobs, asked, lease, BLOB_WRONG_OFFSET, 0, body));
         }

@@ -27,7 +27,8 @@ bool blobs_owner_of(struct blobs *blobs, const struct asked *asked, bool has_job
     return *ret_served != NULL;
 }
 
-/* The bytes of a blob of at most LIMIT_MANIFEST_BYTES; a larger one has none. The caller frees. */
+/* Reads the bytes of a blob of at most LIMIT_MANIFEST_BYTES, which the caller frees. A larger blob
+ * leaves *ret_bytes unset. */
 static enum blob_status read_whole(struct blobs *blobs, const struct hash32 *hash,
                                    uint8_t **ret_bytes, size_t *ret_length)
 {
@@ -57,8 +58,8 @@ static uint64_t bytes_of(const struct blobs *blobs, const Bourse__V1__ManifestLi
     return (uint64_t)(bytes < blobs->config.quota_bytes ? bytes : blobs->config.quota_bytes);
 }
 
-/* The largest of its subtasks counts for all. Without a manifest it has the outputs that any result
- * may have. */
+/* Sets what a provider may store for the job: the largest subtask counts for all. Without a
+ * manifest the bounds are those of any result. */
 static void set_bounds(const struct blobs *blobs, struct blob_access_job *job,
                        const Bourse__V1__Manifest *manifest)
 {
@@ -84,8 +85,8 @@ static void set_bounds(const struct blobs *blobs, struct blob_access_job *job,
     job->blobs_most = count * (outputs + 2 + (has_checkpoints ? LIMIT_CHECKPOINT_FILES : 0));
 }
 
-/* Reads the job's manifest once. One that does not parse names nothing; one that is not there yet,
- * or cannot be read now, is asked for again next time. */
+/* Reads the job's manifest once. A manifest that does not parse names nothing. A manifest that is
+ * missing, or cannot be read now, is read again at the next request. */
 static enum blob_status read_manifest(struct blobs *blobs, struct blob_access_job *job)
 {
     size_t length = 0;
@@ -133,7 +134,7 @@ enum blob_status blobs_may_read(struct blobs *blobs, const struct asked *asked, 
         !blob_access_gave(blobs->config.access, asked->account->number, served, hash)) {
         status = BLOB_NOT_FOUND;
     }
-    /* A manifest may name anything; only what its author owns comes out. */
+    /* A manifest may name any blob, so the author must own this one. */
     return status == BLOB_OK ? blob_store_may_read(blobs->config.store, owner, hash) : status;
 }
 

@@ -15,8 +15,8 @@ static struct turns_queue *queue_of(struct turns *turns, uint32_t account)
     return NULL;
 }
 
-/* A place that nobody has, or that of the account which owes least and waits for nothing; NULL: all
- * wait. */
+/* Returns a free place, or that of the account which owes least and waits for nothing. Returns NULL
+ * when all accounts wait. */
 static struct turns_queue *place_for(struct turns *turns)
 {
     struct turns_queue *least = NULL;
@@ -38,7 +38,7 @@ static bool has_room(const struct turns *turns, const struct turns_queue *queue,
     return queue->count == 0 || (queue->count < TURNS_EACH && queue->bytes + bytes <= most);
 }
 
-/* All accounts begin anew when none waits: each is taken to have had as much as the largest. */
+/* When none waits, all accounts begin anew: each counts as having had as much as the largest. */
 static void forgive_all(struct turns *turns)
 {
     for (size_t i = 0; i < TURNS_ACCOUNTS; i++) {

@@ -42,7 +42,7 @@ struct upload_streams {
 
 /* ---------------------------------------------------------------- on the thread of a stream */
 
-/* False: the end of the stream, or nobody wants more of it. */
+/* Waits for bytes. Returns false at the end of the stream, after a silence, and at a stop. */
 static bool await_bytes(const struct upload_stream *stream)
 {
     for (int waited_ms = 0; waited_ms < UPLOAD_STREAM_SILENCE_MS; waited_ms += SLICE_MS) {
@@ -58,7 +58,7 @@ static bool await_bytes(const struct upload_stream *stream)
     return false;
 }
 
-/* The relay's calls. */
+/* The relay calls the next functions. */
 static bool receive(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
 {
     const struct upload_stream *stream = context;
@@ -84,7 +84,7 @@ static bool write_piece(void *context, uint64_t offset, const uint8_t *bytes, si
         return false;
     }
     if ((offset + length) % WRITEBACK_BYTES == 0) {
-        /* While the rest is on its way: a hint, what fails is told by fsync. */
+        /* This only hints that the disk may write; fsync reports failures. */
         (void)sync_file_range(stream->facts.fd, (off_t)(offset + length - WRITEBACK_BYTES),
                               WRITEBACK_BYTES, SYNC_FILE_RANGE_WRITE);
     }
@@ -105,7 +105,7 @@ static void *run(void *argument)
     struct hash32 hash = sha256_end(&sum);
     stream->status = UPLOAD_STREAM_ENDED;
     if (has_all && hash32_equal(&hash, &stream->facts.hash)) {
-        /* Here, where nobody else waits for it. */
+        /* fsync runs here, where nobody else waits for it. */
         stream->status =
             fsync(stream->facts.fd) == 0 ? UPLOAD_STREAM_WHOLE : UPLOAD_STREAM_UNSYNCED;
     }
@@ -158,7 +158,7 @@ static bool open_stream(int ret_ends[2])
     }
     /* Unread bytes count against the peer's end. Less is good enough. */
     (void)setsockopt(ret_ends[1], SOL_SOCKET, SO_SNDBUF, &buffered, sizeof buffered);
-    (void)shutdown(ret_ends[0], SHUT_WR); /* nothing goes back to him */
+    (void)shutdown(ret_ends[0], SHUT_WR); /* nothing goes back to the peer */
     return true;
 }
 
@@ -245,7 +245,7 @@ void upload_streams_destroy(struct upload_streams **self)
         }
     }
     while (queue_pop(streams->ended, 0) != NULL) {
-        continue; /* of those that are no more */
+        continue; /* these streams have ended */
     }
     queue_close(streams->ended);
     queue_destroy(&streams->ended);

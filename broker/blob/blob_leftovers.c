@@ -94,7 +94,7 @@ static bool hash_of_name(const char *name, unsigned folder, struct hash32 *ret_h
            ret_hash->bytes[0] == folder;
 }
 
-/* False: the sweep gives up. */
+/* Returns false when the sweep gives up. */
 static bool sweep_folder(struct blob_leftovers *leftovers, DIR *directory)
 {
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {

@@ -362,9 +362,8 @@ enum blob_status blob_store_may_read(struct blob_store *store, uint32_t account,
                : status;
 }
 
-/* The blob is stored when the account owns it, or when the provider stored it for the account. */
-static enum blob_status is_stored_by(struct blob_store *store, uint32_t account,
-                                     const struct blob_lease *lease, const struct hash32 *hash)
+enum blob_status blob_store_is_stored_by(struct blob_store *store, uint32_t account,
+                                         const struct blob_lease *lease, const struct hash32 *hash)
 {
     enum blob_status status = blob_store_owns(store, account, hash);
     return status == BLOB_NOT_FOUND && lease != NULL
@@ -398,7 +397,7 @@ static enum blob_status look_at_file(struct blob_store *store, const struct hash
 enum blob_status blob_store_has(struct blob_store *store, uint32_t account,
                                 const struct blob_lease *lease, const struct hash32 *hash)
 {
-    enum blob_status status = is_stored_by(store, account, lease, hash);
+    enum blob_status status = blob_store_is_stored_by(store, account, lease, hash);
     if (status != BLOB_OK) {
         return status;
     }
@@ -462,7 +461,7 @@ enum blob_status blob_store_insert(struct blob_store *store, uint32_t account,
     if (status != BLOB_OK) {
         return status;
     }
-    status = is_stored_by(store, account, lease, hash);
+    status = blob_store_is_stored_by(store, account, lease, hash);
     if (status == BLOB_NOT_FOUND && lease != NULL) {
         return of_pending(store,
                           blob_pending_add(store->pending, &lease->holder, account, hash, size));

@@ -81,6 +81,10 @@ sqlite3_stmt *blob_store_fresh(struct blob_store *store, enum statement which);
 enum blob_status blob_store_look_up(struct blob_store *store, sqlite3_stmt *statement);
 /* Returns OK when the blob has a row, NOT_FOUND, or FAILED. */
 enum blob_status blob_store_find(struct blob_store *store, const struct hash32 *hash);
+/* Returns OK when the account owns the blob, or the provider stored it for the account; NOT_FOUND,
+ * or FAILED. */
+enum blob_status blob_store_is_stored_by(struct blob_store *store, uint32_t account,
+                                         const struct blob_lease *lease, const struct hash32 *hash);
 /* Writes the row of the blob (with its bytes, or NULL for a file), its owner and what it costs the
  * owner. The row takes the place of what was lost, which costs its owner nothing more. */
 enum blob_status blob_store_insert(struct blob_store *store, uint32_t account,

@@ -125,7 +125,7 @@ static enum blob_status may_store(struct blob_store *store, uint32_t account,
     if (size > (uint64_t)store->size_bytes) {
         return BLOB_TOO_LARGE;
     }
-    enum blob_status status = is_stored_by(store, account, lease, hash);
+    enum blob_status status = blob_store_is_stored_by(store, account, lease, hash);
     if (status != BLOB_NOT_FOUND) {
         return status;
     }

@@ -6,8 +6,8 @@
 #ifndef BOURSE_BROKER_BLOB_STANDING_LEASES_H
 #define BOURSE_BROKER_BLOB_STANDING_LEASES_H
 
-#include "broker/blob/port/blob_access.h"
 #include "broker/blob/outputs.h"
+#include "broker/blob/port/blob_access.h"
 #include "exchange/exchange.h"
 
 #include <stdbool.h>

@@ -1,6 +1,7 @@
 #include "broker/gateway/verify.h"
 
 #include "broker/core/outgoing.h"
+#include "broker/core/translate.h"
 #include "broker/fatal.h"
 #include "protocol/codec.h"
 #include "protocol/identity.h"

@@ -77,7 +77,7 @@ void storage_advise(struct problem *problem)
         found.text, MARKET_HEAD, MARKET_HEAD);
 }
 
-static const char *ledger_text(enum ledger_store_status status)
+const char *storage_ledger_text(enum ledger_store_status status)
 {
     switch (status) {
     case LEDGER_STORE_OK:
@@ -205,7 +205,7 @@ static bool open_ledger(struct storage *store, const struct prospect *prospect,
     if (status == LEDGER_STORE_OK) {
         return true;
     }
-    problem_set(ret_problem, "%s: %s", ledger_text(status),
+    problem_set(ret_problem, "%s: %s", storage_ledger_text(status),
                 store->ledger == NULL ? path : ledger_store_error(store->ledger));
     if (status == LEDGER_STORE_CORRUPT && is_old && !prospect->has_head) {
         struct problem found = *ret_problem;
@@ -249,7 +249,7 @@ static bool check_ledger(struct storage *store, struct problem *ret_problem)
     enum ledger_store_status status =
         ledger_check(ledger_store_database(store->ledger), &store->genesis.log_key, text);
     if (status != LEDGER_STORE_OK) {
-        problem_set(ret_problem, "%s: %s", ledger_text(status), text);
+        problem_set(ret_problem, "%s: %s", storage_ledger_text(status), text);
     }
     if (status == LEDGER_STORE_CORRUPT) {
         storage_advise(ret_problem);
@@ -303,7 +303,8 @@ static bool record_adoption(struct storage *store, int64_t log_ns, struct proble
     store->is_full = status == LEDGER_STORE_FULL;
     if (status != LEDGER_STORE_OK) {
         act_log_rolled_back(store->acts);
-        problem_set(ret_problem, "the adoption could not be recorded: %s", ledger_text(status));
+        problem_set(ret_problem, "the adoption could not be recorded: %s",
+                    storage_ledger_text(status));
         return false;
     }
     act_log_committed(store->acts);

@@ -229,7 +229,7 @@ enum storage_status storage_write_acts(struct storage *store, int64_t log_ns, bo
         return STORAGE_FULL;
     }
     if (status != LEDGER_STORE_OK) {
-        fatal("the audit log could not be written: %s: %s; stopped", ledger_text(status),
+        fatal("the audit log could not be written: %s: %s; stopped", storage_ledger_text(status),
               ledger_store_error(store->ledger));
     }
     acts_are_durable(store);
@@ -294,7 +294,8 @@ enum storage_status storage_commit(struct storage *store, const struct group *gr
     if (status != LEDGER_STORE_OK) {
         fatal("entry %" PRIu64
               " could not be committed: %s: %s; stopped, nothing unacknowledged was sent",
-              store->last.index + 1, ledger_text(status), ledger_store_error(store->ledger));
+              store->last.index + 1, storage_ledger_text(status),
+              ledger_store_error(store->ledger));
     }
     store->last.index++;
     store->last.chain = sha256_of(store->buffer, length);

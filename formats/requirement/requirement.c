@@ -270,7 +270,7 @@ static void parse_predicate(struct parser *parser)
         return;
     }
     const struct requirement_field *field = requirement_field(parser->token.text);
-    if (field == NULL && keyword_meant(&parser->token) != NULL) {
+    if (field == NULL && requirement_keyword_meant(&parser->token) != NULL) {
         requirement_fail_at(parser, "");
         return;
     }

@@ -57,6 +57,8 @@ bool requirement_fail_if_foreign(struct parser *parser, const char *first);
 bool requirement_take_op(struct parser *parser, struct token *ret_token);
 /* Takes the next token into parser->token. */
 void requirement_advance(struct parser *parser);
+/* Returns the keyword that was written with capital letters, or NULL. */
+const char *requirement_keyword_meant(const struct token *token);
 bool requirement_at_word(const struct parser *parser, const char *word);
 bool requirement_at_mark(const struct parser *parser, char mark);
 

@@ -71,8 +71,7 @@ bool requirement_fail_if_foreign(struct parser *parser, const char *first)
     return false;
 }
 
-/* Returns the keyword that was written with capital letters, or NULL. */
-static const char *keyword_meant(const struct token *token)
+const char *requirement_keyword_meant(const struct token *token)
 {
     static const char *const keywords[] = {"and", "or", "not", "in", "any"};
     char folded[ATTRIBUTE_TEXT_SIZE];
@@ -94,7 +93,7 @@ void requirement_fail_at(struct parser *parser, const char *what)
     const struct token *token = &parser->token;
     char text[160];
     const char *shown = token->type == TOKEN_OP ? ops[token->op] : token->text;
-    const char *meant = keyword_meant(token);
+    const char *meant = requirement_keyword_meant(token);
     if (token->type == TOKEN_END) {
         (void)snprintf(text, sizeof text, "%s, not the end", what);
     } else if (meant != NULL) {

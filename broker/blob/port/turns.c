@@ -38,7 +38,7 @@ static bool has_room(const struct turns *turns, const struct turns_queue *queue,
     return queue->count == 0 || (queue->count < TURNS_EACH && queue->bytes + bytes <= most);
 }
 
-/* When none waits, all accounts begin anew: each counts as having had as much as the largest. */
+/* All accounts begin anew when none waits: each counts as having had as much as the largest. */
 static void forgive_all(struct turns *turns)
 {
     for (size_t i = 0; i < TURNS_ACCOUNTS; i++) {

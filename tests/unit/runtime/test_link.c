@@ -333,7 +333,7 @@ START_TEST(a_key_that_does_not_read_is_full_by_bytes_and_others_are_not)
     link_close(&links[0]);
     link_close(&links[1]);
     int64_t deadline = clock_monotonic_ns() + WAIT_MS * INT64_C(1000000);
-    /* What nobody will read counts no longer. */
+    /* Bytes that nobody will read count no longer. */
     while (router_waiting_key(market.router, &client) > 0) {
         ck_assert_int_lt(clock_monotonic_ns(), deadline);
         ck_assert_int_eq(router_receive(market.router, 10, &message), 0);

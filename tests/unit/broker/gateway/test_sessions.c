@@ -1,16 +1,12 @@
 #include "broker/gateway/sessions.h"
 
 #include "base/checked.h"
-#include "broker/answer/watches.h"
-#include "broker/gateway/presence.h"
-#include "broker/storage/entry.h"
 #include "exchange/exchange.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
 
-enum { AGENT = 7 };
 #define BEAT NS_PER_S
 
 static struct sessions *sessions;
@@ -294,127 +290,6 @@ START_TEST(what_is_kept_goes_with_its_session_to_another_account)
 }
 END_TEST
 
-static enum entry_command_kind notice_at(int64_t now_ns)
-{
-    uint32_t position = 0;
-    uint32_t account;
-    enum entry_command_kind kind;
-    if (!presence_next_notice(sessions, now_ns, BEAT, &position, &account, &kind)) {
-        return ENTRY_TICK;
-    }
-    ck_assert_uint_eq(account, AGENT);
-    presence_told(sessions, account, kind);
-    return kind;
-}
-
-START_TEST(a_silent_provider_is_suspect_after_three_heartbeats_and_returns_by_speaking)
-{
-    ck_assert(presence_hello(sessions, AGENT, 99, 0));
-    ck_assert_uint_eq(presence_session(sessions, AGENT), 99);
-    ck_assert_int_eq(notice_at(3 * BEAT), ENTRY_TICK);
-    ck_assert_int_eq(notice_at(3 * BEAT + 1), ENTRY_SUSPECT);
-    ck_assert_int_eq(notice_at(9 * BEAT), ENTRY_TICK); /* told once */
-    presence_heard(sessions, AGENT, 10 * BEAT);
-    ck_assert_int_eq(notice_at(10 * BEAT), ENTRY_RETURNED);
-    ck_assert_int_eq(notice_at(10 * BEAT), ENTRY_TICK);
-}
-END_TEST
-
-START_TEST(a_suspect_provider_must_greet_anew)
-{
-    struct session *session = open_session(1, 1, AGENT);
-    uint64_t number = session->number;
-    ck_assert(presence_hello(sessions, AGENT, number, 0));
-    ck_assert_ptr_nonnull(sessions_number(sessions, number));
-    ck_assert_int_eq(notice_at(4 * BEAT), ENTRY_SUSPECT);
-    ck_assert_ptr_null(sessions_of(sessions, number, &session->route, &session->transport));
-    ck_assert_ptr_nonnull(sessions_number(sessions, number)); /* what it is sent is kept */
-
-    session = open_session(1, 1, AGENT);
-    ck_assert(presence_hello(sessions, AGENT, session->number, 5 * BEAT));
-    ck_assert_int_eq(notice_at(5 * BEAT), ENTRY_RETURNED);
-    ck_assert_ptr_nonnull(sessions_number(sessions, session->number));
-}
-END_TEST
-
-START_TEST(a_new_session_of_a_present_provider_says_nothing_and_a_goodbye_does)
-{
-    ck_assert(presence_hello(sessions, AGENT, 99, 0));
-    ck_assert(presence_hello(sessions, AGENT, 100, BEAT)); /* cut off and back: no work is lost */
-    ck_assert_int_eq(notice_at(BEAT), ENTRY_TICK);
-    ck_assert_uint_eq(presence_session(sessions, AGENT), 100);
-    presence_goodbye(sessions, AGENT);
-    ck_assert_int_eq(notice_at(BEAT), ENTRY_GOODBYE);
-    ck_assert_int_eq(notice_at(90 * BEAT), ENTRY_TICK); /* away is not silent */
-    ck_assert(presence_hello(sessions, AGENT, 101, 100 * BEAT));
-    ck_assert_int_eq(notice_at(104 * BEAT), ENTRY_SUSPECT);
-}
-END_TEST
-
-START_TEST(a_provider_from_before_the_start_gets_the_usual_grace)
-{
-    ck_assert(presence_expect(sessions, AGENT, 50 * BEAT));
-    ck_assert_int_eq(notice_at(53 * BEAT), ENTRY_TICK);
-    ck_assert_int_eq(notice_at(54 * BEAT), ENTRY_SUSPECT);
-}
-END_TEST
-
-START_TEST(watchers_hear_of_their_own_jobs_once_per_change)
-{
-    struct watches *watches = watches_create();
-    const struct id128 one = {{1}};
-    const struct id128 two = {{2}};
-    struct watch_event event;
-
-    ck_assert(watches_add(watches, 10, 3, NULL));
-    ck_assert(watches_add(watches, 10, 3, NULL));
-    ck_assert(watches_add(watches, 11, 3, &two));
-    ck_assert(!watches_changed(watches, &one, 4)); /* another's */
-    ck_assert(watches_changed(watches, &one, 3));
-    ck_assert(watches_changed(watches, &one, 3));
-    ck_assert(watches_next_event(watches, &event));
-    ck_assert_uint_eq(event.session, 10);
-    ck_assert(id128_equal(&event.job, &one));
-    ck_assert(!watches_next_event(watches, &event));
-    ck_assert(watches_changed(watches, &two, 3));
-    ck_assert(watches_next_event(watches, &event));
-    ck_assert(watches_next_event(watches, &event));
-    ck_assert_uint_eq(event.session, 11);
-    ck_assert(!watches_next_event(watches, &event));
-    watches_forget(watches, 10);
-    ck_assert(!watches_changed(watches, &one, 3));
-    watches_destroy(&watches);
-}
-END_TEST
-
-START_TEST(a_watch_ends_with_its_job_and_makes_room)
-{
-    struct watches *watches = watches_create();
-    struct watch_event event;
-    struct id128 job = {{1}};
-    ck_assert_ptr_nonnull(watches);
-    for (int i = 0; i < WATCHES_PER_SESSION; i++) {
-        job.bytes[1] = (uint8_t)i;
-        ck_assert(watches_add(watches, 10, 3, &job));
-    }
-    ck_assert(watches_add(watches, 11, 3, &job));
-    struct id128 one_more = {{2}};
-    ck_assert(!watches_add(watches, 10, 3, &one_more));
-
-    /* The first of its two watchers is told and dropped; the second is still told. */
-    ck_assert(watches_changed(watches, &job, 3));
-    ck_assert(watches_next_event(watches, &event));
-    ck_assert_uint_eq(event.session, 10);
-    watches_drop(watches, 10, &job);
-    ck_assert(watches_next_event(watches, &event));
-    ck_assert_uint_eq(event.session, 11);
-    ck_assert(!watches_next_event(watches, &event));
-
-    ck_assert(watches_add(watches, 10, 3, &one_more));
-    watches_destroy(&watches);
-}
-END_TEST
-
 SUITE("sessions", setup, teardown, TEST(a_session_is_found_by_number_on_its_own_route_and_key_only),
       TEST(a_second_hello_on_a_route_ends_the_first_session),
       TEST(anonymous_keys_and_single_keys_have_their_caps),
@@ -427,10 +302,4 @@ SUITE("sessions", setup, teardown, TEST(a_session_is_found_by_number_on_its_own_
       TEST(a_lost_session_makes_room_for_a_new_one_of_its_key),
       TEST(one_account_takes_nothing_of_what_is_kept_for_others),
       TEST(short_of_room_the_largest_account_pays),
-      TEST(what_is_kept_goes_with_its_session_to_another_account),
-      TEST(a_silent_provider_is_suspect_after_three_heartbeats_and_returns_by_speaking),
-      TEST(a_suspect_provider_must_greet_anew),
-      TEST(a_new_session_of_a_present_provider_says_nothing_and_a_goodbye_does),
-      TEST(a_provider_from_before_the_start_gets_the_usual_grace),
-      TEST(watchers_hear_of_their_own_jobs_once_per_change),
-      TEST(a_watch_ends_with_its_job_and_makes_room))
+      TEST(what_is_kept_goes_with_its_session_to_another_account))

@@ -1,6 +1,7 @@
 /* The audit log is checked here by the audit's own reading of docs/ledger.md, sections 2 and 11. */
 #include "audit/audit_internal.h"
 
+#include "base/array.h"
 #include "base/cursor.h"
 #include "base/sha256.h"
 #include "protocol/identity.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KIND_ADOPT = 3, RECORD_MAX = 512, OWED_FIRST = 64 };
+enum { KIND_ADOPT = 3, RECORD_MAX = 512 };
 
 static const char record_domain[] = "bourse/act/v1"; /* written with its NUL, like the next */
 static const char mark_domain[] = "bourse/acts/v1";
@@ -229,15 +230,12 @@ static bool check_mark(struct audit *audit, const struct walk *walk)
 
 bool audit_owe(struct audit *audit, uint16_t kind, uint64_t log_index)
 {
-    if (audit->owed_count == audit->owed_capacity) {
-        size_t capacity = audit->owed_capacity == 0 ? OWED_FIRST : audit->owed_capacity * 2;
-        struct audit_owed *owed = realloc(audit->owed, capacity * sizeof *owed);
-        if (owed == NULL) {
-            return audit_out_of_memory(audit);
-        }
-        audit->owed = owed;
-        audit->owed_capacity = capacity;
+    struct audit_owed *owed =
+        array_with_room(audit->owed, audit->owed_count, &audit->owed_capacity, sizeof *owed);
+    if (owed == NULL) {
+        return audit_out_of_memory(audit);
     }
+    audit->owed = owed;
     audit->owed[audit->owed_count++] = (struct audit_owed){.kind = kind, .log_index = log_index};
     return true;
 }

@@ -352,7 +352,8 @@ struct audit {
     bool has_mark;
 
     struct audit_account *accounts; /* by number */
-    uint32_t account_count, account_capacity;
+    uint32_t account_count;
+    size_t account_capacity;
     struct audit_map numbers;     /* account key -> uint32_t */
     struct audit_map invitations; /* token hash */
     struct audit_map devices;     /* device id */
@@ -467,10 +468,12 @@ bool audit_job_row(struct audit *audit, struct audit_command *command);
 bool audit_ask_row(struct audit *audit, struct audit_command *command);
 bool audit_bid_row(struct audit *audit, struct audit_command *command);
 bool audit_cancel_row(struct audit *audit, struct audit_command *command);
+bool audit_flag_row(struct audit *audit, struct audit_command *command);
+
+/* ---- fills.c */
 bool audit_fill_row(struct audit *audit, struct audit_command *command);
 /* Records that the lease has its slots: the current row has a result of it that came in time. */
 bool audit_lease_worked(struct audit *audit, struct audit_lease *lease);
-bool audit_flag_row(struct audit *audit, struct audit_command *command);
 
 /* ---- checks.c */
 bool audit_epoch_row(struct audit *audit, struct audit_command *command);

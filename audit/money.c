@@ -2,6 +2,7 @@
  * rules. */
 #include "audit/audit_internal.h"
 
+#include "base/array.h"
 #include "base/sha256.h"
 
 #include <inttypes.h>
@@ -15,15 +16,12 @@ enum { MINT = 0, FEES = 1, FIRST_USER = 3, KIND_MESSAGE = 1, KIND_GENESIS = 2 };
 
 static bool add_account(struct audit *audit, const struct key32 *key, uint32_t roles)
 {
-    if (audit->account_count == audit->account_capacity) {
-        uint32_t capacity = audit->account_capacity == 0 ? 64 : 2 * audit->account_capacity;
-        struct audit_account *accounts = realloc(audit->accounts, capacity * sizeof *accounts);
-        if (accounts == NULL) {
-            return audit_out_of_memory(audit);
-        }
-        audit->accounts = accounts;
-        audit->account_capacity = capacity;
+    struct audit_account *accounts = array_with_room(audit->accounts, audit->account_count,
+                                                     &audit->account_capacity, sizeof *accounts);
+    if (accounts == NULL) {
+        return audit_out_of_memory(audit);
     }
+    audit->accounts = accounts;
     audit->accounts[audit->account_count++] = (struct audit_account){.key = *key, .roles = roles};
     return true;
 }

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-int64_t attribute_most(const char *name)
+int64_t requirement_attribute_most(const char *name)
 {
     static const int64_t week_ns = INT64_C(7) * 24 * 3600 * 1000 * 1000 * 1000;
     static const struct {

@@ -57,7 +57,7 @@ struct requirement {
 
 /* Returns the greatest value that any device has of the attribute, in its own unit (durations in
  * ns). Returns INT64_MAX when there is no bound. */
-int64_t attribute_most(const char *name);
+int64_t requirement_attribute_most(const char *name);
 
 /* Returns true when the tree is well formed: no node takes more operands than stand before it,
  * and one operand is left. */

@@ -16,8 +16,9 @@
 #include "protocol/codec.h"
 #include "protocol/results.h"
 #include "runtime/clock.h"
-#include "runtime/files.h"
+#include "runtime/entropy.h"
 #include "runtime/market.h"
+#include "runtime/private_folder.h"
 #include "runtime/process.h"
 
 #include <errno.h>
@@ -123,7 +124,7 @@ static void commit(struct filler *filler, struct exchange_command *command,
     group->command_count = 1;
     group->commands[0] = *entry;
     group->commands[0].entry.log_time_ns = filler->now_ns;
-    if (store_commit(&filler->store, group) != STORE_OK) {
+    if (storage_commit(&filler->store, group) != STORAGE_OK) {
         die("the disk is full", NULL);
     }
     note_work(filler);
@@ -184,7 +185,7 @@ static void found(struct filler *filler)
     struct group_command entry = {.entry = {.account = EXCHANGE_NO_ACCOUNT,
                                             .kind = ENTRY_GENESIS,
                                             .payload = payload,
-                                            .payload_length = (uint32_t)store_genesis(
+                                            .payload_length = (uint32_t)storage_genesis(
                                                 &filler->store, payload, sizeof payload)}};
     if (!translate_entry(&entry.entry, 1, &no_cluster, &translation)) {
         die("the genesis", NULL);

@@ -1,13 +1,12 @@
 #include "broker/broker.h"
-#include "broker/blob/blob_recover.h"
 
-#include "base/checked.h"
-#include "base/text.h"
 #include "broker/answer/reader.h"
-#include "broker/answer/recall.h"
+#include "broker/answer/trade_history.h"
 #include "broker/blob/blob_census.h"
-#include "broker/blob/blobs.h"
+#include "broker/blob/blob_recover.h"
+#include "broker/blob/port/blobs.h"
 #include "broker/blob/standing_leases.h"
+#include "broker/broker_internal.h"
 #include "broker/core/committer.h"
 #include "broker/core/core.h"
 #include "broker/core/logtime.h"
@@ -15,22 +14,15 @@
 #include "broker/gateway/gateway.h"
 #include "broker/gateway/verify.h"
 #include "broker/rights.h"
-#include "broker/storage/agreement.h"
 #include "broker/storage/epoch.h"
-#include "broker/storage/replay.h"
 #include "broker/storage/snapshots.h"
-#include "protocol/limits.h"
-#include "runtime/clock.h"
-#include "runtime/descriptor.h"
-#include "runtime/files.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
+#include "runtime/private_folder.h"
 #include "runtime/router.h"
-#include "runtime/zap.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,9 +30,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
-#include <zmq.h>
 
 enum {
     REQUEST_QUEUE = 4096,
@@ -49,221 +39,6 @@ enum {
     READ_QUEUE = 256,
     SNAPSHOT_QUEUE = 4
 };
-
-struct broker {
-    struct broker_config config;
-    struct storage store;
-    struct exchange *exchange;
-    struct logtime *clock;
-    struct epoch epoch;
-    bool is_group; /* the folder's group gets in: the agent of root's market */
-    gid_t group;
-    char folder[PATH_MAX], snapshots_folder[PATH_MAX], market_path[PATH_MAX], database[PATH_MAX];
-    char history[PATH_MAX], blobs_folder[PATH_MAX];
-    char epoch_path[PATH_MAX];
-    char room_path[PATH_MAX]; /* market.yaml of a killed broker: its space is kept for ours */
-    struct market market;
-    void *context;
-    struct zap *zap;
-    struct router *control, *blob_port;
-    int file_port;
-    struct directory *directories[3]; /* gateway, reader, blobs */
-    struct serves *serves;
-    struct blob_store *blob_store;
-    struct outputs *outputs;
-    struct room room;
-    struct budget *budget; /* shared by gateway, core and reader */
-    struct queue *workers_in[GATEWAY_WORKERS_MAX];
-    struct queue *core_in, *groups, *returned, *releases, *notes, *names, *reads,
-        *snapshot_requests;
-    struct gateway *gateway;
-    struct verify_worker *workers[GATEWAY_WORKERS_MAX];
-    struct core *core;
-    struct committer *committer;
-    struct reader_thread *reader;
-    struct snapshots *snapshots;
-    struct blobs *blobs;
-};
-
-/* ---------------------------------------------------------------- the exchange */
-
-struct exchange *broker_rebuild(struct storage *store, const struct broker_config *config,
-                                struct problem *ret_problem)
-{
-    char folder[PATH_MAX];
-    struct exchange *exchange = NULL;
-    struct snapshot_mark base = {0};
-    if (!folder_path(store->folder, MARKET_SNAPSHOTS, folder, sizeof folder, ret_problem)) {
-        return NULL;
-    }
-    sqlite3 *database = ledger_store_database(store->ledger);
-    const struct snapshot_search search = {.folder = folder,
-                                           .limits = &config->limits,
-                                           .journal = database,
-                                           .last_entry = store->last.index,
-                                           .last_command = store->last.next_command - 1,
-                                           .cluster = &store->genesis.cluster,
-                                           .adopts = store->head == NULL};
-    switch (snapshot_newest(&search, &exchange, &base, ret_problem)) {
-    case SNAPSHOT_FOUND:
-        break;
-    case SNAPSHOT_NONE:
-        exchange = exchange_create(&config->limits);
-        break;
-    case SNAPSHOT_BEYOND:
-    case SNAPSHOT_UNREAD:
-        return NULL;
-    }
-    if (exchange == NULL) {
-        problem_set(ret_problem, "out of memory for the exchange");
-        return NULL;
-    }
-    bool good = base.entry == store->last.index ||
-                snapshots_apply(database, exchange, base.entry + 1, store->last.index, ret_problem);
-    if (good && exchange_index(exchange) + 1 != store->last.next_command) {
-        problem_set(ret_problem, "the journal ends at command %" PRIu64 ", its replay at %" PRIu64,
-                    store->last.next_command - 1, exchange_index(exchange));
-        good = false;
-    }
-    if (good && !agreement_check(database, exchange, ret_problem)) {
-        storage_advise(ret_problem);
-        good = false;
-    }
-    if (good) {
-        log_info("replayed %" PRIu64 " entries of the journal after entry %" PRIu64 "%s",
-                 store->last.index - base.entry, base.entry,
-                 base.entry == 0 ? "" : ", where a snapshot was");
-    } else {
-        exchange_destroy(&exchange);
-    }
-    return exchange;
-}
-
-/* The reserve is there for a start on a full disk too, not only for a commit. */
-static bool may_try_again(const struct broker *broker)
-{
-    if (!broker->store.is_full || !room_give_up(broker->folder)) {
-        return false;
-    }
-    log_warning("the disk is full: the reserve is given up to start");
-    return true;
-}
-
-static bool lead(struct broker *broker, struct problem *ret_problem)
-{
-    const int64_t log_ns = exchange_log_time_ns(broker->exchange);
-    return storage_lead(&broker->store, log_ns, ret_problem) ||
-           (may_try_again(broker) && storage_lead(&broker->store, log_ns, ret_problem));
-}
-
-static bool open_storage(struct broker *broker, bool adopt, bool *ret_new,
-                         struct problem *ret_problem)
-{
-    if (storage_open(broker->folder, &broker->config, adopt, &broker->store, ret_new,
-                     ret_problem)) {
-        return true;
-    }
-    if (!may_try_again(broker)) {
-        return false;
-    }
-    storage_close(&broker->store);
-    return storage_open(broker->folder, &broker->config, adopt, &broker->store, ret_new,
-                        ret_problem);
-}
-
-/* Applies and commits one command of the broker itself, before any thread or socket exists. */
-static bool commit_alone(struct broker *broker, const struct entry_command *entry,
-                         struct problem *ret_problem)
-{
-    struct group *group = group_create();
-    struct translation translation = {0};
-    const struct id128 cluster = exchange_cluster(broker->exchange);
-    const uint64_t index = exchange_index(broker->exchange) + 1;
-    bool good = false;
-    if (group == NULL) {
-        problem_set(ret_problem, "out of memory");
-        return false;
-    }
-    if (!translate_entry(entry, index, &cluster, &translation)) {
-        problem_set(ret_problem, "the genesis is not valid");
-    } else if (exchange_step(broker->exchange, &translation.command, &group->effects) !=
-               EXCHANGE_OK) {
-        problem_set(ret_problem,
-                    "the exchange refused the genesis: check fee, price band and accounts");
-    } else {
-        group->first_command = index;
-        group->command_count = 1;
-        group->commands[0].entry = *entry;
-        good = store_commit(&broker->store, group) == STORE_OK ||
-               (room_give_up(broker->folder) && store_commit(&broker->store, group) == STORE_OK);
-        if (!good) {
-            problem_set(ret_problem, "the disk is full");
-        }
-    }
-    translation_fini(&translation);
-    group_destroy(&group);
-    return good;
-}
-
-static bool commit_genesis(struct broker *broker, struct problem *ret_problem)
-{
-    uint8_t payload[GENESIS_BYTES_MAX];
-    const struct entry_command entry = {
-        .log_time_ns = clock_wall_ns(),
-        .account = EXCHANGE_NO_ACCOUNT,
-        .kind = ENTRY_GENESIS,
-        .payload = payload,
-        .payload_length = (uint32_t)store_genesis(&broker->store, payload, sizeof payload)};
-    return commit_alone(broker, &entry, ret_problem);
-}
-
-/* The change and its act share a transaction; the first limits of a journal change nothing. */
-static void note_limits(struct broker *broker)
-{
-    const struct exchange_limits old = exchange_limits_now(broker->exchange);
-    struct act changed = {
-        .kind = ACT_LIMITS, .account = EXCHANGE_NO_ACCOUNT, .state = EXCHANGE_RULES};
-    if (exchange_rules(broker->exchange) != 0) {
-        config_limits_text(&old, &broker->config.limits, changed.text, sizeof changed.text);
-        store_note(&broker->store, &changed);
-    }
-}
-
-/* Caps and rules are part of the journal's state. If broker.yaml, or this program, has others than
- * the exchange, an entry sets them from here on. */
-static bool commit_limits(struct broker *broker, struct problem *ret_problem)
-{
-    const struct exchange_set_limits set = {.rules = EXCHANGE_RULES,
-                                            .limits = broker->config.limits};
-    uint8_t payload[TRANSLATE_LIMITS_BYTES];
-    const struct entry_command entry = {.log_time_ns = exchange_log_time_ns(broker->exchange),
-                                        .account = EXCHANGE_NO_ACCOUNT,
-                                        .kind = ENTRY_LIMITS,
-                                        .payload = payload,
-                                        .payload_length = sizeof payload};
-    if (exchange_holds_limits(broker->exchange, &set.limits)) {
-        return true;
-    }
-    translate_limits(&set, payload);
-    note_limits(broker);
-    return commit_alone(broker, &entry, ret_problem);
-}
-
-static bool start_exchange(struct broker *broker, bool is_new, struct problem *ret_problem)
-{
-    if (!is_new) {
-        broker->exchange = broker_rebuild(&broker->store, &broker->config, ret_problem);
-        return broker->exchange != NULL && lead(broker, ret_problem) &&
-               commit_limits(broker, ret_problem);
-    }
-    broker->exchange = exchange_create(&broker->config.limits);
-    if (broker->exchange == NULL) {
-        problem_set(ret_problem, "out of memory for the exchange");
-        return false;
-    }
-    return lead(broker, ret_problem) && commit_genesis(broker, ret_problem) &&
-           commit_limits(broker, ret_problem);
-}
 
 /* ---------------------------------------------------------------- the dice */
 
@@ -309,15 +84,15 @@ static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
         broker->directories[i] = directory_of(broker->exchange);
         good = good && broker->directories[i] != NULL;
     }
-    broker->serves = serves_create();
+    broker->access = blob_access_create();
     broker->outputs = outputs_open(broker->blobs_folder);
-    good = good && broker->serves != NULL && broker->outputs != NULL &&
-           standing_leases_restore(broker->exchange, broker->serves, broker->outputs);
+    good = good && broker->access != NULL && broker->outputs != NULL &&
+           standing_leases_restore(broker->exchange, broker->access, broker->outputs);
     if (!good) {
         problem_set(ret_problem, "out of memory");
         return false;
     }
-    if (!recall_market(broker->database, broker->exchange, ret_problem)) {
+    if (!trade_history_load(broker->database, broker->exchange, ret_problem)) {
         return false;
     }
     struct blob_store_config config = {.folder = broker->blobs_folder,
@@ -356,105 +131,6 @@ static bool make_queues(struct broker *broker, struct problem *ret_problem)
     return good;
 }
 
-/* ---------------------------------------------------------------- sockets */
-
-static bool bind_ipc(struct broker *broker, struct router *router, const char *name,
-                     char ret_endpoint[256], struct problem *ret_problem)
-{
-    char path[PATH_MAX];
-    if (!folder_path(broker->folder, name, path, sizeof path, ret_problem)) {
-        return false;
-    }
-    size_t most = sizeof((struct sockaddr_un *)NULL)->sun_path - 1;
-    if (strlen(path) > most) {
-        problem_set(
-            ret_problem,
-            "%.60s...: a socket's path has at most %zu bytes, this one %zu; use a shorter folder",
-            path, most, strlen(path));
-        return false;
-    }
-    (void)unlink(path); /* left by a killed broker, which the lock shows to be gone */
-    (void)snprintf(ret_endpoint, 256, "ipc://%.107s", path); /* not cut: its length was checked */
-    if (!router_bind(router, ret_endpoint, broker->is_group, NULL, 0, ret_problem)) {
-        return false;
-    }
-    if (broker->is_group && chown(path, (uid_t)-1, broker->group) != 0) {
-        problem_set(ret_problem, "%s: %s", path, strerror(errno));
-        return false;
-    }
-    return true;
-}
-
-static bool open_port(struct broker *broker, const char *socket_name, const char *listen,
-                      const char *advertise, size_t message_bytes, struct router **ret_router,
-                      char ret_endpoint[256], struct problem *ret_problem)
-{
-    uid_t own[] = {geteuid()};
-    const bool is_blobs = message_bytes == LIMIT_BLOB_MESSAGE_BYTES;
-    struct router_config config = {.identity = broker->store.transport_key,
-                                   .max_message_bytes = message_bytes,
-                                   /* Sealing a large blob does not hold up orders. */
-                                   .io_threads = is_blobs ? BLOBS_IO_THREADS : 1,
-                                   .receive_queue = is_blobs ? BLOBS_RECEIVE_QUEUE : 0,
-                                   .send_key_bytes = is_blobs ? BLOBS_SEND_KEY_BYTES : 0,
-                                   .uids = own,
-                                   .uid_count = broker->is_group ? 0 : 1};
-    char tcp[CONFIG_ENDPOINT_SIZE] = "";
-    if (!router_open(broker->context, &config, ret_router, ret_problem) ||
-        !bind_ipc(broker, *ret_router, socket_name, ret_endpoint, ret_problem)) {
-        return false;
-    }
-    if (listen[0] == '\0') {
-        return true;
-    }
-    if (!router_bind(*ret_router, listen, false, tcp, sizeof tcp, ret_problem)) {
-        return false;
-    }
-    log_info("listening on %s", tcp);
-    /* Invitations name this endpoint, so everybody connects to it, our own agent included. It is as
-     * the operator wrote it, unless the system chose the port. For an IPv4 address the dual socket
-     * has another name. */
-    const char *port = strrchr(listen, ':');
-    bool chosen = port != NULL && (strcmp(port, ":*") == 0 || strcmp(port, ":0") == 0);
-    (void)snprintf(ret_endpoint, 256, "%s",
-                   advertise[0] != '\0' ? advertise
-                   : chosen             ? tcp
-                                        : listen);
-    return true;
-}
-
-/* The port lies beside the blob port; its name is no longer, so that its path fits. */
-static bool open_file_port(struct broker *broker, struct problem *ret_problem)
-{
-    char path[PATH_MAX];
-    if (!folder_path(broker->folder, MARKET_FILE_SOCKET, path, sizeof path, ret_problem) ||
-        !descriptor_port_open(path, broker->is_group, &broker->file_port, ret_problem)) {
-        return false;
-    }
-    if (broker->is_group && chown(path, (uid_t)-1, broker->group) != 0) {
-        problem_set(ret_problem, "%s: %s", path, strerror(errno));
-        return false;
-    }
-    return true;
-}
-
-static bool open_ports(struct broker *broker, struct problem *ret_problem)
-{
-    const struct broker_config *config = &broker->config;
-    broker->context = zmq_ctx_new();
-    if (broker->context == NULL || zmq_ctx_set(broker->context, ZMQ_IO_THREADS, 2) != 0) {
-        problem_set(ret_problem, "out of memory");
-        return false;
-    }
-    return zap_start(broker->context, &broker->zap, ret_problem) &&
-           open_port(broker, MARKET_SOCKET, config->listen, config->advertise, LIMIT_MESSAGE_BYTES,
-                     &broker->control, broker->market.control, ret_problem) &&
-           open_port(broker, MARKET_BLOB_SOCKET, config->blob_listen, config->blob_advertise,
-                     LIMIT_BLOB_MESSAGE_BYTES, &broker->blob_port, broker->market.blobs,
-                     ret_problem) &&
-           open_file_port(broker, ret_problem);
-}
-
 static bool announce(struct broker *broker, struct problem *ret_problem)
 {
     struct market *market = &broker->market;
@@ -463,7 +139,7 @@ static bool announce(struct broker *broker, struct problem *ret_problem)
     market->log_key = broker->store.genesis.log_key;
     market->pid = getpid();
     memcpy(market->origin, broker->store.genesis.origin, sizeof market->origin);
-    (void)unlink(broker->room_path);
+    (void)unlink(broker->old_market_path);
     if (!market_write(broker->market_path, market, ret_problem)) {
         return false;
     }
@@ -504,10 +180,10 @@ static void start_threads(struct broker *broker)
                                        .size_bytes = broker->config.blob_size_bytes,
                                        .store = broker->blob_store,
                                        .directory = broker->directories[2],
-                                       .serves = broker->serves,
+                                       .access = broker->access,
                                        .outputs = broker->outputs,
                                        .notes = broker->notes,
-                                       .room = &broker->room,
+                                       .reserve = &broker->reserve,
                                        .clock = broker->clock,
                                        .refusals = broker->store.refusals};
     broker->blobs = blobs_start(&blobs);
@@ -521,7 +197,7 @@ static void start_threads(struct broker *broker)
                                                .outputs = broker->outputs,
                                                .names = broker->names,
                                                .snapshots = broker->snapshot_requests,
-                                               .room = &broker->room,
+                                               .reserve = &broker->reserve,
                                                .clock = broker->clock};
     broker->committer = committer_start(&committer);
 
@@ -533,7 +209,7 @@ static void start_threads(struct broker *broker)
                                      .returned = broker->returned,
                                      .reader = broker->reads,
                                      .mark_every = broker->config.snapshot_every,
-                                     .room = &broker->room,
+                                     .reserve = &broker->reserve,
                                      .budget = broker->budget,
                                      .refusals = broker->store.refusals};
     broker->core = core_start(&core);
@@ -551,7 +227,7 @@ static void start_threads(struct broker *broker)
                                      .log_key = genesis->log_key,
                                      .index = index,
                                      .index_log_ns = index_log_ns,
-                                     .room = &broker->room,
+                                     .reserve = &broker->reserve,
                                      .refusals = broker->store.refusals};
     memcpy(gateway.origin, genesis->origin, sizeof gateway.origin);
     for (unsigned i = 0; i < broker->config.workers; i++) {
@@ -568,7 +244,7 @@ static void start_threads(struct broker *broker)
     broker->gateway = gateway_start(&gateway);
     /* The threads own these and the next two. */
     memset(broker->directories, 0, sizeof broker->directories);
-    broker->serves = NULL;
+    broker->access = NULL;
     broker->blob_store = NULL;
 }
 
@@ -595,7 +271,8 @@ static void stop_threads(struct broker *broker)
     reader_stop(&broker->reader);
     const struct snapshot_mark end = mark_of_end(broker);
     /* The space left on a full disk is for cancels. */
-    snapshots_stop(&broker->snapshots, room_state(&broker->room) == ROOM_FREE ? &end : NULL);
+    snapshots_stop(&broker->snapshots,
+                   disk_reserve_state(&broker->reserve) == DISK_RESERVE_UNUSED ? &end : NULL);
     blobs_stop(&broker->blobs);
     gateway_stop(&broker->gateway);
 }
@@ -608,57 +285,26 @@ static void drain_groups(struct queue *queue)
     }
 }
 
-static void close_port(const struct broker *broker, struct router **router, const char *name)
-{
-    char path[PATH_MAX];
-    struct problem problem;
-    if (*router != NULL) {
-        router_close(router);
-        if (folder_path(broker->folder, name, path, sizeof path, &problem)) {
-            (void)unlink(path); /* left by libzmq; the next start would remove it too */
-        }
-    }
-}
-
-static void close_file_port(struct broker *broker)
-{
-    char path[PATH_MAX];
-    struct problem problem;
-    if (broker->file_port >= 0) {
-        (void)close(broker->file_port);
-        broker->file_port = -1;
-        if (folder_path(broker->folder, MARKET_FILE_SOCKET, path, sizeof path, &problem)) {
-            (void)unlink(path); /* the next start would remove it too */
-        }
-    }
-}
-
 static void close_all(struct broker *broker)
 {
-    close_port(broker, &broker->control, MARKET_SOCKET);
-    close_port(broker, &broker->blob_port, MARKET_BLOB_SOCKET);
-    close_file_port(broker);
-    zap_stop(&broker->zap);
-    if (broker->context != NULL) {
-        (void)zmq_ctx_term(broker->context); /* all sockets are closed */
-    }
+    broker_close_ports(broker);
     struct queue *requests[] = {broker->core_in, broker->reads};
     struct queue *notes[] = {broker->releases, broker->notes, broker->names};
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         if (requests[i] != NULL) {
-            drain_requests(requests[i]);
+            request_drain(requests[i]);
             queue_destroy(&requests[i]);
         }
     }
     for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
         if (notes[i] != NULL) {
-            drain_outgoing(notes[i]);
+            outgoing_drain(notes[i]);
             queue_destroy(&notes[i]);
         }
     }
     for (unsigned i = 0; i < broker->config.workers; i++) {
         if (broker->workers_in[i] != NULL) {
-            drain_requests(broker->workers_in[i]);
+            request_drain(broker->workers_in[i]);
             queue_destroy(&broker->workers_in[i]);
         }
     }
@@ -672,7 +318,7 @@ static void close_all(struct broker *broker)
     for (size_t i = 0; i < sizeof broker->directories / sizeof broker->directories[0]; i++) {
         directory_destroy(&broker->directories[i]);
     }
-    serves_destroy(&broker->serves);
+    blob_access_destroy(&broker->access);
     blob_store_close(&broker->blob_store);
     outputs_close(&broker->outputs);
     exchange_destroy(&broker->exchange);
@@ -696,8 +342,8 @@ static bool find_folder(struct broker *broker, const char *folder, struct proble
     broker->group = status.st_gid;
     return folder_path(broker->folder, MARKET_FILE, broker->market_path, sizeof broker->market_path,
                        ret_problem) &&
-           folder_path(broker->folder, MARKET_FILE ".old", broker->room_path,
-                       sizeof broker->room_path, ret_problem) &&
+           folder_path(broker->folder, MARKET_FILE ".old", broker->old_market_path,
+                       sizeof broker->old_market_path, ret_problem) &&
            folder_path(broker->folder, MARKET_EPOCH, broker->epoch_path, sizeof broker->epoch_path,
                        ret_problem) &&
            folder_path(broker->folder, MARKET_DATABASE, broker->database, sizeof broker->database,
@@ -717,8 +363,8 @@ static void note_stop(struct broker *broker)
 {
     int64_t now_ns = logtime_now(broker->clock);
     struct act ended = {.kind = ACT_STOP, .account = EXCHANGE_NO_ACCOUNT};
-    store_note(&broker->store, &ended);
-    if (store_write_acts(&broker->store, now_ns, true) == STORE_FULL) {
+    storage_note(&broker->store, &ended);
+    if (storage_write_acts(&broker->store, now_ns, true) == STORAGE_FULL) {
         log_error("the disk is full: that the broker stopped is not in the audit log");
     }
 }
@@ -729,17 +375,18 @@ static bool start(struct broker *broker, const struct broker_options *options, b
     bool is_new = false;
     if (!config_load(broker->folder, !options->adopt, &broker->config, ret_problem) ||
         !rights_reduce(&broker->config, broker->group, ret_problem) ||
-        !open_storage(broker, options->adopt, &is_new, ret_problem)) {
+        !broker_open_storage(broker, options->adopt, &is_new, ret_problem)) {
         return false;
     }
-    *ret_moved = rename(broker->market_path, broker->room_path) == 0;
-    if (!start_exchange(broker, is_new, ret_problem) || !prepare_tables(broker, ret_problem) ||
-        !make_queues(broker, ret_problem) || !open_ports(broker, ret_problem) ||
+    *ret_moved = rename(broker->market_path, broker->old_market_path) == 0;
+    if (!broker_start_exchange(broker, is_new, ret_problem) ||
+        !prepare_tables(broker, ret_problem) || !make_queues(broker, ret_problem) ||
+        !broker_open_ports(broker, ret_problem) ||
         !private_folder(broker->snapshots_folder, true, ret_problem)) {
         return false;
     }
     int64_t last_ns = exchange_log_time_ns(broker->exchange);
-    int64_t last_act_ns = acts_log_time_ns(broker->store.acts);
+    int64_t last_act_ns = act_log_time_ns(broker->store.acts);
     broker->clock = logtime_create(last_ns > last_act_ns ? last_ns : last_act_ns);
     if (broker->clock == NULL) {
         problem_set(ret_problem, "out of memory");
@@ -748,8 +395,8 @@ static bool start(struct broker *broker, const struct broker_options *options, b
     if (!recall_secrets(broker, ret_problem)) {
         return false;
     }
-    room_open(&broker->room, broker->folder, broker->config.reserve_bytes);
-    if (store_write_acts(&broker->store, logtime_now(broker->clock), false) == STORE_FULL) {
+    disk_reserve_open(&broker->reserve, broker->folder, broker->config.reserve_bytes);
+    if (storage_write_acts(&broker->store, logtime_now(broker->clock), false) == STORAGE_FULL) {
         log_error("the disk is full: that the broker started is not in the audit log yet");
     }
     log_info("%s market %s at command %" PRIu64, is_new ? "new" : "open",
@@ -768,7 +415,7 @@ static bool start_or_undo(struct broker *broker, const struct broker_options *op
     const bool good = find_folder(broker, options->folder, ret_problem) &&
                       start(broker, options, &is_moved, ret_problem);
     if (!good && is_moved) {
-        (void)rename(broker->room_path, broker->market_path);
+        (void)rename(broker->old_market_path, broker->market_path);
     }
     return good;
 }
@@ -799,7 +446,7 @@ static bool serve(struct broker *broker, int signals, struct problem *ret_proble
 {
     enum { ANNOUNCE_MS = 1000 };
     bool announced = announce(broker, ret_problem);
-    if (!announced && room_state(&broker->room) == ROOM_FREE) {
+    if (!announced && disk_reserve_state(&broker->reserve) == DISK_RESERVE_UNUSED) {
         return false;
     }
     notify_supervisor("READY=1");

@@ -4,13 +4,13 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "broker/gateway/budget.h"
+#include "broker/storage/disk_reserve.h"
 #include "broker/storage/head.h"
-#include "broker/storage/room.h"
 #include "formats/yaml.h"
 #include "protocol/identity.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
-#include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "runtime/files.h"
 #include "runtime/market.h"
 
@@ -35,7 +35,7 @@ void config_default(struct broker_config *ret_config)
         .steps = BUDGET_STEPS,
         .workers = 2,
         .snapshot_every = 16384,
-        .reserve_bytes = ROOM_RESERVE_BYTES,
+        .reserve_bytes = DISK_RESERVE_BYTES,
         .blob_quota_bytes = INT64_C(64) << 30,
         .blob_size_bytes = INT64_C(64) << 30,
         .limits = exchange_limits_default(),

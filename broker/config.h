@@ -27,9 +27,9 @@ struct broker_config {
     uint32_t steps;                /* per second and session (broker/gateway/budget.h) */
     unsigned workers;              /* signature workers */
     uint64_t snapshot_every;       /* commands */
-    int64_t reserve_bytes;         /* kept for a full disk (broker/storage/room.h); 0: nothing */
-    int64_t blob_quota_bytes;      /* per account */
-    int64_t blob_size_bytes;       /* of one blob */
+    int64_t reserve_bytes;    /* kept for a full disk (broker/storage/disk_reserve.h); 0: nothing */
+    int64_t blob_quota_bytes; /* per account */
+    int64_t blob_size_bytes;  /* of one blob */
     struct exchange_limits limits;
     struct genesis genesis; /* cluster, origin and keys are not set here */
 };

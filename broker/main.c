@@ -1,15 +1,14 @@
 /* The program bourse-broker runs an exchange over one folder. It also checks its config, audits and
  * replays its journal, and makes and restores backups. */
-#include "base/checked.h"
 #include "base/text.h"
+#include "broker/backup_text.h"
 #include "broker/broker.h"
-#include "broker/gateway/door.h"
+#include "broker/gateway/accept_guard.h"
 #include "broker/storage/backup.h"
 #include "broker/storage/remains.h"
 #include "broker/storage/replay.h"
 #include "broker/usage.h"
 #include "ledger/store/sqlite_code.h"
-#include "runtime/clock.h"
 #include "runtime/completion.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
@@ -25,7 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The least number of open files holds the broker's own, a few sessions, and some to refuse others;
@@ -305,7 +303,7 @@ static int run(const struct arguments *arguments)
     if (!process_open_files(OPEN_FILES_LEAST, OPEN_FILES_MOST, &problem)) {
         return fail(&problem, EXIT_FAILED);
     }
-    if (!door_keep_one()) {
+    if (!accept_guard_prepare()) {
         problem_set(&problem, "/dev/null cannot be opened: %s", strerror(errno));
         return fail(&problem, EXIT_FAILED);
     }
@@ -399,43 +397,12 @@ static int replay(const struct arguments *arguments)
 
 /* ---------------------------------------------------------------- backups */
 
-static void format_time(int64_t time_ns, char ret_text[32])
+static struct backup_told told_of(const struct arguments *arguments)
 {
-    time_t seconds = (time_t)(time_ns / NS_PER_S);
-    struct tm utc;
-    if (gmtime_r(&seconds, &utc) == NULL ||
-        strftime(ret_text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0) {
-        (void)snprintf(ret_text, 32, "?");
-    }
-}
-
-static void print_report(const struct arguments *arguments, const char *done,
-                         const struct backup_report *report)
-{
-    char time[32];
-    int64_t age_s = (clock_wall_ns() - report->log_time_ns) / NS_PER_S;
-    format_time(report->log_time_ns, time);
-    if (arguments->json) {
-        (void)printf("{\"version\":1,\"%s\":\"ok\",\"entry\":%" PRIu64 ",\"index\":%" PRIu64
-                     ",\"log_time_ms\":%" PRId64 ",\"age_s\":%" PRId64 ",\"tree_size\":%" PRIu64
-                     ",\"blobs\":%s,\"keys\":%s",
-                     arguments->command, report->entry, report->command,
-                     report->log_time_ns / NS_PER_MS, age_s, report->tree_size,
-                     report->has_blobs ? "true" : "false", report->has_keys ? "true" : "false");
-        if (report->is_checked) {
-            (void)printf(",\"blobs_damaged\":%" PRIu64, report->blobs_damaged);
-        }
-        if (arguments->head != NULL) {
-            (void)printf(",\"acts_lost\":%" PRIu64, report->acts_lost);
-        }
-        (void)printf("}\n");
-        return;
-    }
-    (void)printf("%s %s: entry %" PRIu64 ", command %" PRIu64 " of %s log time, at most %" PRId64
-                 " seconds old, tree of %" PRIu64 "; %s blobs, %s keys\n",
-                 done, arguments->second, report->entry, report->command, time, age_s,
-                 report->tree_size, report->has_blobs ? "with" : "without",
-                 report->has_keys ? "with" : "without");
+    return (struct backup_told){.command = arguments->command,
+                                .folder = arguments->second,
+                                .is_json = arguments->json,
+                                .has_head = arguments->head != NULL};
 }
 
 static int backup(const struct arguments *arguments)
@@ -455,7 +422,8 @@ static int backup(const struct arguments *arguments)
     if (!backup_make(&options, &report, &problem)) {
         return fail(&problem, EXIT_FAILED);
     }
-    print_report(arguments, "backed up to", &report);
+    const struct backup_told told = told_of(arguments);
+    backup_text_print(&told, "backed up to", &report);
     if (report.blobs_damaged > 0) {
         log_error("%" PRIu64 " of %" PRIu64
                   " blobs, named above, are missing or damaged in %s, and so "
@@ -465,40 +433,6 @@ static int backup(const struct arguments *arguments)
         return EXIT_WRONG;
     }
     return EXIT_OK;
-}
-
-static void say_what_is_next(const struct arguments *arguments, const struct backup_report *report)
-{
-    if (!report->has_keys) {
-        log_info("put %s, %s and %s into %s: without them nobody can connect, and neither receipts "
-                 "nor the "
-                 "audit log be signed",
-                 MARKET_BROKER_KEY, MARKET_LOG_KEY, MARKET_AUDIT_KEY, arguments->second);
-    }
-    if (!report->has_blobs) {
-        log_info("there are no blobs: jobs that wait cannot be run, outputs cannot be fetched");
-    }
-    if (report->blobs_damaged > 0) {
-        log_warning("%" PRIu64
-                    " blobs, named above, were left out: jobs that need them cannot be run, "
-                    "and these outputs not be fetched",
-                    report->blobs_damaged);
-    }
-    if (report->acts_lost > 0) {
-        log_warning("the audit log of this backup ends %" PRIu64
-                    " records before HEAD: these starts, "
-                    "stops and counted refusals after the last command are lost, and the next "
-                    "start says so in the log",
-                    report->acts_lost);
-    }
-    if (arguments->head == NULL) {
-        log_warning(
-            "nothing shows that this backup is the newest state. Whatever was accepted after "
-            "command %" PRIu64 " is lost: if the lost folder's HEAD or a newer checkpoint can "
-            "be found, restore again with --head or --checkpoint. If not: bourse-broker run "
-            "--dir %s --adopt-journal, once",
-            report->command, arguments->second);
-    }
 }
 
 static int restore(const struct arguments *arguments)
@@ -520,8 +454,9 @@ static int restore(const struct arguments *arguments)
     if (!backup_restore(&options, &report, &is_wrong, &problem)) {
         return fail(&problem, is_wrong ? EXIT_WRONG : EXIT_FAILED);
     }
-    print_report(arguments, "restored to", &report);
-    say_what_is_next(arguments, &report);
+    const struct backup_told told = told_of(arguments);
+    backup_text_print(&told, "restored to", &report);
+    backup_text_next(&told, &report);
     return EXIT_OK;
 }
 

@@ -16,7 +16,7 @@ function(program name)
   target_link_libraries(${name} PRIVATE bourse_flags ${PROGRAM_LINKS})
 endfunction()
 
-program(bourse-broker SOURCES broker/main.c broker/gateway/door.c LINKS broker)
+program(bourse-broker SOURCES broker/main.c broker/gateway/accept_guard.c LINKS broker)
 program(bourse-audit SOURCES audit/main.c LINKS audit)
 program(bourse-provider SOURCES provider/main.c LINKS owner provider)
 
@@ -25,7 +25,7 @@ program(bourse SOURCES consumer/command/main.c LINKS command)
 # The worker: no sanitizer (it runs under a system-call filter and tight limits), no library but libc.
 file(GLOB worker_sources CONFIGURE_DEPENDS provider/worker/*.c)
 if(worker_sources)
-  add_executable(bourse-worker ${worker_sources} ${CMAKE_SOURCE_DIR}/base/cursor.c ${CMAKE_SOURCE_DIR}/base/text.c)
+  add_executable(bourse-worker ${worker_sources} ${CMAKE_SOURCE_DIR}/base/reader.c ${CMAKE_SOURCE_DIR}/base/writer.c ${CMAKE_SOURCE_DIR}/base/text.c)
   target_include_directories(bourse-worker PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(bourse-worker PRIVATE -O2 -D_FORTIFY_SOURCE=2)
   target_link_libraries(bourse-worker PRIVATE bourse_strict)
@@ -36,7 +36,7 @@ endif()
 # The tensor program: no sanitizer either. Dynamic, for oneDNN; its jails show the host's system tree.
 function(tensor_program name)
   add_executable(${name} ${tensor_sources} ${numeric_sources} provider/tensor/main.c provider/worker/packet.c
-    formats/npy.c formats/tensor_op.c formats/template.c base/cursor.c base/precision.c base/residual.c base/text.c ${ARGN})
+    formats/npy.c formats/tensor_op.c formats/template.c base/precision.c base/reader.c base/residual.c base/text.c base/writer.c ${ARGN})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE -O2 -D_FORTIFY_SOURCE=2)
   set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)

@@ -36,7 +36,7 @@ add_custom_command(
   DEPENDS ${CMAKE_SOURCE_DIR}/planner/cost/catalogue.awk ${CMAKE_SOURCE_DIR}/planner/cost/devices.csv VERBATIM)
 
 file(GLOB base_sources CONFIGURE_DEPENDS base/*.c)
-file(GLOB formats_sources CONFIGURE_DEPENDS formats/*.c)
+file(GLOB formats_sources CONFIGURE_DEPENDS formats/*.c formats/*/*.c)
 file(GLOB protocol_sources CONFIGURE_DEPENDS protocol/*.c)
 file(GLOB matching_sources CONFIGURE_DEPENDS matching/*.c)
 file(GLOB planner_sources CONFIGURE_DEPENDS planner/*/*.c)
@@ -66,7 +66,7 @@ room(ledger_sqlite SOURCES ${ledger_sqlite_sources} LINKS ledger base PkgConfig:
 room(runtime SOURCES ${runtime_sources} LINKS protocol formats base PkgConfig::ZMQ PkgConfig::SODIUM Threads::Threads)
 
 # Shells. Each session is a pure core of its own.
-file(GLOB broker_sources CONFIGURE_DEPENDS broker/*.c broker/*/*.c)
+file(GLOB broker_sources CONFIGURE_DEPENDS broker/*.c broker/*/*.c broker/*/*/*.c)
 list(FILTER broker_sources EXCLUDE REGEX "broker/main\\.c$")
 file(GLOB audit_sources CONFIGURE_DEPENDS audit/*.c)
 list(FILTER audit_sources EXCLUDE REGEX "/main\\.c$")

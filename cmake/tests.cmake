@@ -61,7 +61,7 @@ foreach(source ${test_sources})
   endif()
 endforeach()
 
-target_sources(test_door PRIVATE ${CMAKE_SOURCE_DIR}/broker/gateway/door.c) # its accept is a program's own, in no library
+target_sources(test_accept_guard PRIVATE ${CMAKE_SOURCE_DIR}/broker/gateway/accept_guard.c) # its accept is a program's own, in no library
 
 # Crash tests: each program has its own open, write, fsync ... in front of libc's (tests/crash/disk.c).
 file(GLOB crash_sources CONFIGURE_DEPENDS tests/crash/*.c)
@@ -78,7 +78,7 @@ foreach(source ${crash_sources})
 endforeach()
 
 foreach(name crash_memory test_shortage)
-  target_link_options(${name} PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc)
+  target_link_options(${name} PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray)
 endforeach()
 
 # What runs inside the jails of tests/jail: static, without sanitizers.
@@ -121,7 +121,7 @@ foreach(script ${script_tests})
 endforeach()
 
 # The tests in which threads meet: scripts/test builds the target `threads` under ThreadSanitizer and runs the label `threads`.
-set(threaded test_queue test_hasher test_relay test_blob_client test_blob_local test_handover test_intake test_control
+set(threaded test_queue test_hasher test_relay test_blob_client test_blob_local test_blob_ticket test_upload_stream test_control
   test_provider_store test_reader test_gateway test_link test_hostile_peers test_log)
 add_custom_target(threads DEPENDS ${threaded} bourse-broker) # test_hostile_peers starts the broker's own program
 set_property(TEST ${threaded} APPEND PROPERTY LABELS threads)

@@ -1,21 +1,13 @@
 #include "ledger/accounts.h"
 
+#include "base/array.h"
+#include "base/checked.h"
+#include "ledger/accounts_internal.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/checked.h"
-
 enum { FIRST_CAPACITY = 16 };
-
-/* The mint never goes below -ISSUED_MAX, and the sum of all accounts is zero. All other accounts
- * together therefore fit int64: no transfer can make a balance wrap. */
-#define ISSUED_MAX INT64_MAX
-
-struct accounts {
-    uint32_t count;
-    uint32_t capacity;
-    struct account_balance *balances; /* by account number */
-};
 
 struct accounts *accounts_create(void)
 {
@@ -48,20 +40,14 @@ uint32_t accounts_count(const struct accounts *accounts)
     return accounts->count;
 }
 
-static struct account_balance *balance_of(const struct accounts *accounts, uint32_t account)
-{
-    assert(account < accounts->count);
-    return &accounts->balances[account];
-}
-
 struct account_balance accounts_balance(const struct accounts *accounts, uint32_t account)
 {
-    return *balance_of(accounts, account);
+    return *accounts_balance_of(accounts, account);
 }
 
 void accounts_restore(struct accounts *accounts, uint32_t account, struct account_balance balance)
 {
-    *balance_of(accounts, account) = balance;
+    *accounts_balance_of(accounts, account) = balance;
 }
 
 bool accounts_balanced(const struct accounts *accounts)
@@ -82,19 +68,15 @@ bool accounts_balanced(const struct accounts *accounts)
 
 static enum accounts_status grow(struct accounts *accounts)
 {
-    if (accounts->count < accounts->capacity) {
-        return ACCOUNTS_OK;
-    }
-    if (accounts->capacity >= ACCOUNTS_MAX) {
+    if (accounts->count >= ACCOUNTS_MAX) {
         return ACCOUNTS_FULL;
     }
-    uint32_t capacity = accounts->capacity * 2;
-    struct account_balance *balances = realloc(accounts->balances, capacity * sizeof *balances);
+    struct account_balance *balances =
+        array_with_room(accounts->balances, accounts->count, &accounts->capacity, sizeof *balances);
     if (balances == NULL) {
         return ACCOUNTS_OUT_OF_MEMORY;
     }
     accounts->balances = balances;
-    accounts->capacity = capacity;
     return ACCOUNTS_OK;
 }
 
@@ -112,8 +94,8 @@ enum accounts_status accounts_open(struct accounts *accounts, uint32_t *ret_acco
 enum accounts_status accounts_transfer(struct accounts *accounts, uint32_t debit, uint32_t credit,
                                        int64_t amount_micro)
 {
-    struct account_balance *payer = balance_of(accounts, debit);
-    struct account_balance *payee = balance_of(accounts, credit);
+    struct account_balance *payer = accounts_balance_of(accounts, debit);
+    struct account_balance *payee = accounts_balance_of(accounts, credit);
     if (amount_micro <= 0) {
         return ACCOUNTS_BAD_AMOUNT;
     }
@@ -134,94 +116,4 @@ enum accounts_status accounts_transfer(struct accounts *accounts, uint32_t debit
     payer->available_micro = paid;
     payee->available_micro = received;
     return ACCOUNTS_OK;
-}
-
-int64_t hold_left(const struct hold *hold)
-{
-    assert(hold->captured_micro >= 0);
-    assert(hold->captured_micro <= hold->amount_micro);
-    return hold->is_open ? hold->amount_micro - hold->captured_micro : 0;
-}
-
-static enum accounts_status set_apart(struct accounts *accounts, uint32_t account,
-                                      int64_t amount_micro)
-{
-    struct account_balance *balance = balance_of(accounts, account);
-    if (amount_micro < 0) {
-        return ACCOUNTS_BAD_AMOUNT;
-    }
-    if (balance->available_micro < amount_micro) {
-        return ACCOUNTS_FUNDS;
-    }
-    int64_t held;
-    if (!checked_add(balance->held_micro, amount_micro, &held)) {
-        return ACCOUNTS_OVERFLOW;
-    }
-    balance->available_micro -= amount_micro;
-    balance->held_micro = held;
-    return ACCOUNTS_OK;
-}
-
-enum accounts_status hold_open(struct accounts *accounts, uint32_t account, int64_t amount_micro,
-                               struct hold *ret_hold)
-{
-    enum accounts_status status = set_apart(accounts, account, amount_micro);
-    if (status == ACCOUNTS_OK) {
-        *ret_hold =
-            (struct hold){.account = account, .amount_micro = amount_micro, .is_open = true};
-    }
-    return status;
-}
-
-enum accounts_status hold_raise(struct accounts *accounts, struct hold *hold, int64_t more_micro)
-{
-    assert(hold->is_open);
-    int64_t amount;
-    if (more_micro <= 0) {
-        return ACCOUNTS_BAD_AMOUNT;
-    }
-    if (!checked_add(hold->amount_micro, more_micro, &amount)) {
-        return ACCOUNTS_OVERFLOW;
-    }
-    enum accounts_status status = set_apart(accounts, hold->account, more_micro);
-    if (status == ACCOUNTS_OK) {
-        hold->amount_micro = amount;
-    }
-    return status;
-}
-
-enum accounts_status hold_capture(struct accounts *accounts, struct hold *hold, uint32_t credit,
-                                  int64_t amount_micro)
-{
-    struct account_balance *payer = balance_of(accounts, hold->account);
-    struct account_balance *payee = balance_of(accounts, credit);
-    if (amount_micro <= 0) {
-        return ACCOUNTS_BAD_AMOUNT;
-    }
-    if (hold_left(hold) < amount_micro) {
-        return ACCOUNTS_FUNDS;
-    }
-    int64_t received;
-    if (!checked_add(payee->available_micro, amount_micro, &received)) {
-        return ACCOUNTS_OVERFLOW;
-    }
-    assert(payer->held_micro >= amount_micro); /* it includes the rest of the hold */
-    payer->held_micro -= amount_micro;
-    payee->available_micro = received;
-    hold->captured_micro += amount_micro;
-    return ACCOUNTS_OK;
-}
-
-int64_t hold_release(struct accounts *accounts, struct hold *hold)
-{
-    assert(hold->is_open);
-    struct account_balance *balance = balance_of(accounts, hold->account);
-    int64_t left = hold_left(hold);
-    assert(balance->held_micro >= left);
-    /* The sum cannot wrap: all credits together are at most ISSUED_MAX. */
-    assert(balance->available_micro <= ISSUED_MAX - left);
-    balance->held_micro -= left;
-    balance->available_micro += left;
-    hold->is_open = false;
-    return left;
 }

@@ -1,10 +1,8 @@
-/* ledger/accounts.h defines the rules of money for balances, transfers and holds. docs/decisions.md
- * D4, D8; promises P1-P4.
+/* ledger/accounts.h defines the rules of money for balances and transfers. docs/decisions.md D4,
+ * D8; promises P1-P4.
  *
  * Every account has `available` and `held` micro-credits. A transfer moves an amount between the
- * available balances of two accounts, all or nothing. Escrow is a hold: available -> held. A
- * capture moves held money of the payer to the payee's available balance, in parts or at once. The
- * rest is released or expired, exactly once.
+ * available balances of two accounts, all or nothing. ledger/hold.h moves escrow.
  *
  * The sum over all accounts is always zero. The minting account goes negative, by transfers, down
  * to -INT64_MAX; it alone may (overdraft). No balance can ever wrap. Accounts are numbered 0, 1, 2
@@ -43,8 +41,7 @@ struct accounts;
 
 struct accounts *accounts_create(void); /* holds the system's three; NULL when memory is short */
 void accounts_destroy(struct accounts **self);
-/* Returns the number of accounts. Every account number passed to the functions below must be
- * less. */
+/* Returns the number of accounts. Every account number passed to a function is less. */
 uint32_t accounts_count(const struct accounts *accounts);
 struct account_balance accounts_balance(const struct accounts *accounts, uint32_t account);
 /* Sets a balance when a snapshot is loaded. accounts_balanced checks the sum afterwards. */
@@ -59,26 +56,5 @@ enum accounts_status accounts_open(struct accounts *accounts, uint32_t *ret_acco
  * nothing. */
 enum accounts_status accounts_transfer(struct accounts *accounts, uint32_t debit, uint32_t credit,
                                        int64_t amount_micro);
-
-/* The caller keeps the hold, in the job or order that it covers. */
-struct hold {
-    uint32_t account;
-    int64_t amount_micro;   /* as opened, plus all raises */
-    int64_t captured_micro; /* so far */
-    bool is_open;
-};
-
-/* Opens a hold. The amount may be 0: a job that pays nothing has a hold too. */
-enum accounts_status hold_open(struct accounts *accounts, uint32_t account, int64_t amount_micro,
-                               struct hold *ret_hold);
-/* Moves more (> 0) into the hold, which must be open. */
-enum accounts_status hold_raise(struct accounts *accounts, struct hold *hold, int64_t more_micro);
-/* Pays `amount_micro` out of the hold to `credit`. The amount is > 0 and at most the rest of the
- * hold; a hold that has ended has none. */
-enum accounts_status hold_capture(struct accounts *accounts, struct hold *hold, uint32_t credit,
-                                  int64_t amount_micro);
-/* Ends the hold and gives back the rest, which it returns (may be 0). The hold must be open. */
-int64_t hold_release(struct accounts *accounts, struct hold *hold);
-int64_t hold_left(const struct hold *hold);
 
 #endif

@@ -186,7 +186,7 @@ static enum codec_status decode(const struct shape *shape, size_t cap, const voi
 enum codec_status codec_decode(enum message_type type, const void *body, size_t length,
                                ProtobufCMessage **ret_body, struct codec_error *ret_error)
 {
-    const struct message_row *row = message_row(type);
+    const struct message_row *row = codec_row(type);
     if (row == NULL) {
         if (ret_error != NULL) {
             *ret_error = (struct codec_error){.value = (int64_t)type};

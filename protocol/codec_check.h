@@ -78,7 +78,7 @@ struct message_row {
 enum { MESSAGE_TYPE_END = 128 };
 
 /* Returns the row of a type, or NULL for an unknown type. */
-const struct message_row *message_row(enum message_type type);
+const struct message_row *codec_row(enum message_type type);
 
 extern const struct shape codec_result_shape;
 extern const struct shape codec_manifest_shape;

@@ -609,7 +609,7 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
     [MESSAGE_LEASE_NOTICE] = {"lease-notice", &lease_notice_shape, SMALL, false, BROKER, 0},
 };
 
-const struct message_row *message_row(enum message_type type)
+const struct message_row *codec_row(enum message_type type)
 {
     unsigned number = (unsigned)type;
     return number < MESSAGE_TYPE_END && rows[number].name != NULL ? &rows[number] : NULL;
@@ -617,30 +617,30 @@ const struct message_row *message_row(enum message_type type)
 
 bool message_must_be_signed(enum message_type type)
 {
-    const struct message_row *row = message_row(type);
+    const struct message_row *row = codec_row(type);
     return row != NULL && row->is_signed;
 }
 
 unsigned message_roles(enum message_type type)
 {
-    const struct message_row *row = message_row(type);
+    const struct message_row *row = codec_row(type);
     return row == NULL ? 0 : row->roles;
 }
 
 enum message_type message_answer(enum message_type type)
 {
-    const struct message_row *row = message_row(type);
+    const struct message_row *row = codec_row(type);
     return row == NULL ? 0 : row->answer;
 }
 
 uint32_t message_body_cap(enum message_type type)
 {
-    const struct message_row *row = message_row(type);
+    const struct message_row *row = codec_row(type);
     return row == NULL ? 0 : row->body_cap;
 }
 
 const char *message_name(enum message_type type)
 {
-    const struct message_row *row = message_row(type);
+    const struct message_row *row = codec_row(type);
     return row == NULL ? "unknown" : row->name;
 }

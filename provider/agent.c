@@ -10,12 +10,12 @@
 #include "provider/work/transfer.h"
 #include "provider/work/unaccepted.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "runtime/link.h"
 #include "runtime/log.h"
 
 #include <zmq.h>
 
-#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

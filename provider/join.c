@@ -5,9 +5,13 @@
 #include "protocol/dialogue.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "runtime/files.h"
+#include "runtime/invitation.h"
+#include "runtime/keyfile.h"
 #include "runtime/link.h"
 #include "runtime/market.h"
+#include "runtime/private_folder.h"
 
 #include <zmq.h>
 

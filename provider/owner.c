@@ -89,7 +89,7 @@ static bool forget_pause(const struct owner *owner, struct problem *problem)
         problem_set(problem, "cannot remove %s: %s", path, strerror(errno));
         return false;
     }
-    return folder_sync(owner->folder, problem);
+    return file_sync_folder(owner->folder, problem);
 }
 
 /* ---------------------------------------------------------------- life */

@@ -9,8 +9,9 @@
 #include "provider/session/agent_session.h"
 #include "runtime/capability.h"
 #include "runtime/clock.h"
-#include "runtime/files.h"
+#include "runtime/keyfile.h"
 #include "runtime/log.h"
+#include "runtime/private_folder.h"
 #include "runtime/process.h"
 
 #include <assert.h>

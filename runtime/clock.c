@@ -3,7 +3,6 @@
 #include "base/checked.h"
 
 #include <assert.h>
-#include <sodium.h>
 #include <time.h>
 
 static int64_t clock_ns(clockid_t clock)
@@ -28,34 +27,4 @@ int64_t clock_monotonic_ns(void)
 int64_t clock_wall_ns(void)
 {
     return clock_ns(CLOCK_REALTIME);
-}
-
-void condition_init(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
-void entropy_bytes(void *ret_bytes, size_t length)
-{
-    randombytes_buf(ret_bytes, length);
-}
-
-struct id128 entropy_id(void)
-{
-    struct id128 id;
-    do {
-        randombytes_buf(id.bytes, sizeof id.bytes);
-    } while (id128_is_zero(&id));
-    return id;
-}
-
-uint64_t entropy_u64(void)
-{
-    uint64_t value;
-    randombytes_buf(&value, sizeof value);
-    return value;
 }

@@ -1,8 +1,6 @@
 #include "runtime/market.h"
 
 #include "base/cleanup.h"
-#include "base/cursor.h"
-#include "base/sha256.h"
 #include "base/text.h"
 #include "formats/yaml.h"
 #include "runtime/files.h"
@@ -16,14 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define INVITATION_PREFIX "bourse-invite-1."
-
-enum {
-    MARKET_FILE_BYTES = 8 << 10,
-    CHECKSUM_BYTES = 4,
-    /* server, cluster, token, expires, three texts of at most 255 bytes, log key, checksum */
-    INVITATION_BYTES_MAX = 32 + 16 + 16 + 8 + 3 * 256 + 32 + CHECKSUM_BYTES,
-};
+enum { MARKET_FILE_BYTES = 8 << 10 };
 
 static void free_bytes(uint8_t **self)
 {
@@ -137,7 +128,7 @@ bool market_settle(const char *path, struct problem *ret_problem)
         problem_set(ret_problem, "%s cannot become %s: %s", staged, path, strerror(errno));
         return false;
     }
-    return folder_sync(dirname(folder), ret_problem);
+    return file_sync_folder(dirname(folder), ret_problem);
 }
 
 void market_unstage(const char *path)
@@ -147,154 +138,4 @@ void market_unstage(const char *path)
     if (staged_path(path, staged, &problem)) {
         (void)unlink(staged); /* there may be none */
     }
-}
-
-/* ---- invitations ---- */
-
-static void write_text(struct writer *out, const char *text)
-{
-    size_t length = strlen(text);
-    assert(length <= UINT8_MAX); /* the fields of struct market are no longer */
-    writer_u8(out, (uint8_t)length);
-    writer_bytes(out, text, length);
-}
-
-/* Reads a text for an endpoint or a name: at least one character, no control characters. */
-static bool read_text(struct reader *in, char *ret_text, size_t capacity)
-{
-    size_t length = reader_u8(in);
-    const uint8_t *bytes = reader_view(in, length);
-    if (bytes == NULL || length == 0 || length >= capacity) {
-        return false;
-    }
-    for (size_t i = 0; i < length; i++) {
-        if (bytes[i] < ' ' || bytes[i] == 0x7f) {
-            return false;
-        }
-    }
-    memcpy(ret_text, bytes, length);
-    ret_text[length] = '\0';
-    return true;
-}
-
-/* Converts between base64 and base64url, which has '-' and '_' for '+' and '/', here without
- * padding. */
-static void swap_letters(char *text, size_t length, char from_a, char to_a, char from_b, char to_b)
-{
-    for (size_t i = 0; i < length; i++) {
-        text[i] = text[i] == from_a ? to_a : text[i] == from_b ? to_b : text[i];
-    }
-}
-
-static bool unbase64url(const char *text, uint8_t *ret_bytes, size_t capacity, size_t *ret_length)
-{
-    char standard[2 * INVITATION_BYTES_MAX];
-    size_t length = strlen(text);
-    if (length > sizeof standard - 3 || strpbrk(text, "+/=") != NULL) {
-        return false;
-    }
-    memcpy(standard, text, length);
-    swap_letters(standard, length, '-', '+', '_', '/');
-    while (length % 4 != 0) {
-        standard[length++] = '=';
-    }
-    return text_unbase64(standard, length, ret_bytes, capacity, ret_length);
-}
-
-static bool parse_invitation(const uint8_t *bytes, size_t length, struct invitation *ret_invitation)
-{
-    if (length < CHECKSUM_BYTES) {
-        return false;
-    }
-    struct hash32 hash = sha256_of(bytes, length - CHECKSUM_BYTES);
-    if (memcmp(hash.bytes, bytes + length - CHECKSUM_BYTES, CHECKSUM_BYTES) != 0) {
-        return false;
-    }
-    struct invitation invitation = {0};
-    struct market *market = &invitation.market;
-    struct reader in = reader_over(bytes, length - CHECKSUM_BYTES);
-    reader_bytes(&in, market->server.bytes, 32);
-    reader_bytes(&in, market->cluster.bytes, 16);
-    reader_bytes(&in, invitation.token.bytes, 16);
-    invitation.expires_ms = reader_i64(&in);
-    if (!read_text(&in, market->control, sizeof market->control) ||
-        !read_text(&in, market->blobs, sizeof market->blobs) ||
-        !read_text(&in, market->origin, sizeof market->origin)) {
-        return false;
-    }
-    reader_bytes(&in, market->log_key.bytes, 32);
-    if (!reader_finished(&in) || invitation.expires_ms < 0) {
-        return false;
-    }
-    *ret_invitation = invitation;
-    return true;
-}
-
-bool invitation_read(const char *text, struct invitation *ret_invitation,
-                     struct problem *ret_problem)
-{
-    size_t prefix_length = strlen(INVITATION_PREFIX);
-    if (strncmp(text, INVITATION_PREFIX, prefix_length) != 0) {
-        problem_set(ret_problem,
-                    "an invitation starts with " INVITATION_PREFIX "; copy the whole of it");
-        return false;
-    }
-    uint8_t bytes[INVITATION_BYTES_MAX];
-    size_t length;
-    if (!unbase64url(text + prefix_length, bytes, sizeof bytes, &length) ||
-        !parse_invitation(bytes, length, ret_invitation)) {
-        problem_set(ret_problem,
-                    "the invitation is damaged; copy the whole of it, without spaces or breaks");
-        return false;
-    }
-    return true;
-}
-
-bool invitation_write(const struct invitation *invitation, char *ret_text, unsigned long capacity)
-{
-    const struct market *market = &invitation->market;
-    uint8_t bytes[INVITATION_BYTES_MAX];
-    struct writer out = writer_over(bytes, sizeof bytes);
-    writer_bytes(&out, market->server.bytes, 32);
-    writer_bytes(&out, market->cluster.bytes, 16);
-    writer_bytes(&out, invitation->token.bytes, 16);
-    writer_i64(&out, invitation->expires_ms);
-    write_text(&out, market->control);
-    write_text(&out, market->blobs);
-    write_text(&out, market->origin);
-    writer_bytes(&out, market->log_key.bytes, 32);
-    struct hash32 hash = sha256_of(bytes, out.position);
-    writer_bytes(&out, hash.bytes, CHECKSUM_BYTES);
-    assert(!out.failed);
-
-    /* An invitation that invitation_read would refuse is not written: line breaks in a path, an
-     * empty name. */
-    struct invitation again;
-    size_t prefix_length = strlen(INVITATION_PREFIX);
-    if (!parse_invitation(bytes, out.position, &again) ||
-        prefix_length + text_base64_size(out.position) + 1 > capacity) {
-        return false;
-    }
-    memcpy(ret_text, INVITATION_PREFIX, prefix_length);
-    char *body = ret_text + prefix_length;
-    text_base64(bytes, out.position, body);
-    size_t length = strcspn(body, "=");
-    body[length] = '\0';
-    swap_letters(body, length, '+', '-', '/', '_');
-    return true;
-}
-
-struct id128 invitation_join_id(const struct invitation *invitation, const struct key32 *account)
-{
-    static const char domain[] = "bourse/join/v1"; /* hashed with its NUL, like signed bytes */
-    struct sha256 sum;
-    sha256_start(&sum);
-    sha256_add(&sum, domain, sizeof domain);
-    sha256_add(&sum, invitation->market.cluster.bytes, sizeof invitation->market.cluster.bytes);
-    sha256_add(&sum, invitation->token.bytes, sizeof invitation->token.bytes);
-    sha256_add(&sum, account->bytes, sizeof account->bytes);
-    const struct hash32 hash = sha256_end(&sum);
-    struct id128 id;
-    memcpy(id.bytes, hash.bytes, sizeof id.bytes);
-    return id;
 }

@@ -410,11 +410,6 @@ size_t router_waiting_key(const struct router *router, const struct key32 *clien
     return atomic_load(&router->waiting->of_bucket[bucket_of(router, client)]);
 }
 
-size_t router_waiting(const struct router *router)
-{
-    return atomic_load(&router->waiting->bytes);
-}
-
 void *router_socket(struct router *router)
 {
     return router->socket;

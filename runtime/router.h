@@ -105,10 +105,9 @@ enum router_sent router_send(struct router *router, const struct route *route,
 uint8_t *router_draft(struct router *router, const struct key32 *client, size_t length);
 enum router_sent router_send_draft(struct router *router, const struct route *route);
 void router_drop_draft(struct router *router);
-/* The two functions return the bytes that wait to leave: for one key, and in total. Each key shares
- * its count with one in 4096 others, by a secret hash. */
+/* Returns the bytes that wait to leave for one key. Each key shares its count with one in 4096
+ * others, by a secret hash. */
 size_t router_waiting_key(const struct router *router, const struct key32 *client);
-size_t router_waiting(const struct router *router);
 /* Returns the zmq socket, for zmq_poll beside other things. */
 void *router_socket(struct router *router);
 struct router_counts router_counts(const struct router *router);

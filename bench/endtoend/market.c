@@ -8,6 +8,8 @@
 #include "provider/privilege.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"
+#include "runtime/invitation.h"
+#include "runtime/keyfile.h"
 #include "runtime/market.h"
 
 #include <errno.h>

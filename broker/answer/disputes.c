@@ -1,5 +1,6 @@
 #include "broker/answer/disputes.h"
 
+#include "broker/answer/wire_view.h"
 #include "exchange/view/disputes.h"
 #include "protocol/limits.h"
 
@@ -7,16 +8,6 @@
 #include <stdlib.h>
 
 /* ---------------------------------------------------------------- DisputesRequest */
-
-static ProtobufCBinaryData view(const void *bytes, size_t length)
-{
-    /* The union drops const: protobuf-c does not write through the pointer when it packs. */
-    union {
-        const void *from;
-        uint8_t *to;
-    } borrowed = {.from = bytes};
-    return (ProtobufCBinaryData){.data = borrowed.to, .len = length};
-}
 
 struct dispute_page { /* a page with everything that its rows point to */
     struct exchange_dispute rows[LIMIT_DISPUTES];
@@ -32,8 +23,8 @@ static void dispute_to_wire(const struct exchange *exchange, struct dispute_page
     bourse__v1__dispute_row__init(wire);
     wire->index = row->index;
     wire->attempt = row->attempt;
-    wire->result = view(row->bytes, row->length);
-    wire->seed = view(&row->seed, sizeof row->seed);
+    wire->result = wire_view(row->bytes, row->length);
+    wire->seed = wire_view(&row->seed, sizeof row->seed);
     wire->has_referee = wire->referee = row->has_referee;
     if (row->accuser != EXCHANGE_NO_ACCOUNT &&
         exchange_account(exchange, row->accuser, &page->accusers[i])) {

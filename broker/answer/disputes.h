@@ -4,7 +4,8 @@
 #ifndef BOURSE_BROKER_ANSWER_DISPUTES_H
 #define BOURSE_BROKER_ANSWER_DISPUTES_H
 
-#include "broker/core/messages.h"
+#include "broker/core/outgoing.h"
+#include "broker/core/request.h"
 #include "exchange/exchange.h"
 #include "protocol/codec.h"
 

@@ -8,7 +8,8 @@
 #ifndef BOURSE_BROKER_ANSWER_FOLLOW_H
 #define BOURSE_BROKER_ANSWER_FOLLOW_H
 
-#include "broker/core/messages.h"
+#include "broker/core/outgoing.h"
+#include "broker/core/request.h"
 #include "exchange/exchange.h"
 
 enum { FOLLOW_WAITING_MAX = 1024 };

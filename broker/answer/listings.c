@@ -1,9 +1,10 @@
 #include "broker/answer/listings.h"
 
-#include "broker/answer/standing.h"
-
 #include "base/checked.h"
 #include "base/text.h"
+#include "broker/answer/page.h"
+#include "broker/answer/standing.h"
+#include "broker/answer/wire_view.h"
 #include "exchange/lifecycle.h"
 #include "exchange/view/listings.h"
 #include "protocol/codec.h"
@@ -14,20 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    FIELD_BYTES = 8, /* tag and length of a row in its reply, at most */
-    BOOK_NEEDS = 256 /* different requirements in one page of the book */
-};
-
-static ProtobufCBinaryData view(const void *bytes, size_t length)
-{
-    /* The union drops const: protobuf-c does not write through the pointer when it packs. */
-    union {
-        const void *from;
-        uint8_t *to;
-    } borrowed = {.from = bytes};
-    return (ProtobufCBinaryData){.data = borrowed.to, .len = length};
-}
+enum { BOOK_NEEDS = 256 }; /* different requirements in one page of the book */
 
 static char *packed(const char *text)
 {
@@ -45,49 +33,6 @@ const char *listings_provider_state(uint8_t state)
         return "suspect";
     }
     return "unknown";
-}
-
-/* A page that is being filled: the rows' wire forms, and everything that they point to. */
-struct page {
-    const struct exchange *exchange;
-    struct arena arena;
-    void **rows; /* rows of the reply's repeated field, `limit` at most */
-    size_t count, limit;
-    size_t bytes;
-    bool is_out_of_memory;
-};
-
-static bool page_of(struct page *page, const struct exchange *exchange, size_t limit)
-{
-    *page = (struct page){.exchange = exchange, .limit = limit};
-    page->rows = arena_take(&page->arena, page->limit, sizeof *page->rows);
-    page->is_out_of_memory = page->rows == NULL;
-    return !page->is_out_of_memory;
-}
-
-static bool page_open(struct page *page, const struct exchange *exchange, bool has_limit,
-                      uint32_t limit)
-{
-    return page_of(page, exchange, has_limit && limit < LIMIT_ROWS ? limit : LIMIT_ROWS);
-}
-
-/* Returns false when the page is full or memory is short; then the walk ends too. */
-static bool page_add(struct page *page, ProtobufCMessage *row)
-{
-    size_t bytes = FIELD_BYTES + protobuf_c_message_get_packed_size(row);
-    if (page->count == page->limit || page->bytes + bytes > LISTING_BYTES) {
-        return false;
-    }
-    page->bytes += bytes;
-    page->rows[page->count++] = row;
-    return true;
-}
-
-static void *page_take(struct page *page, size_t count, size_t size)
-{
-    void *taken = arena_take(&page->arena, count, size);
-    page->is_out_of_memory = page->is_out_of_memory || taken == NULL;
-    return taken;
 }
 
 /* ---------------------------------------------------------------- devices */
@@ -147,10 +92,10 @@ static bool add_device(void *context, const struct exchange_device_row *row)
     assert(is_known); /* an advertising provider has an account */
     Bourse__V1__DeviceRow *wire = &device->wire;
     bourse__v1__device_row__init(wire);
-    wire->account = view(&device->provider.key, sizeof device->provider.key);
+    wire->account = wire_view(&device->provider.key, sizeof device->provider.key);
     wire->provider = device->provider.name;
     wire->state = packed(listings_provider_state(row->state));
-    wire->device = view(&device->row.device, sizeof device->row.device);
+    wire->device = wire_view(&device->row.device, sizeof device->row.device);
     wire->label = device->row.label;
     wire->slots = row->slots;
     wire->leased = row->leased;
@@ -240,7 +185,7 @@ static bool add_provider(void *context, const struct exchange_provider_row *row)
     assert(is_known); /* an advertising provider has an account */
     Bourse__V1__ProviderRow *wire = &provider->wire;
     bourse__v1__provider_row__init(wire);
-    wire->account = view(&provider->account.key, sizeof provider->account.key);
+    wire->account = wire_view(&provider->account.key, sizeof provider->account.key);
     wire->name = provider->account.name;
     wire->state = packed(listings_provider_state(row->state));
     wire->devices = row->devices;
@@ -383,7 +328,7 @@ static bool add_book_bid(struct book_page *book, const struct exchange_book_row 
 static bool add_book_row(void *context, const struct exchange_book_row *row)
 {
     struct book_page *book = context;
-    if (book->asks.bytes + book->needs.bytes + book->bids.bytes >= LISTING_BYTES ||
+    if (book->asks.bytes + book->needs.bytes + book->bids.bytes >= PAGE_BYTES ||
         book->asks.count + book->bids.count == book->limit) {
         return false;
     }
@@ -498,11 +443,11 @@ static bool add_order(void *context, const struct exchange_order_row *row)
     order->row = *row;
     Bourse__V1__OrderRow *wire = &order->wire;
     bourse__v1__order_row__init(wire);
-    wire->order = view(&order->row.order, sizeof order->row.order);
+    wire->order = wire_view(&order->row.order, sizeof order->row.order);
     wire->bid = row->is_bid;
     wire->name = order->row.name;
     wire->has_device = !row->is_bid;
-    wire->device = view(&order->row.device, sizeof order->row.device);
+    wire->device = wire_view(&order->row.device, sizeof order->row.device);
     wire->price_micro = row->price_micro;
     if (row->rate != RATE_NONE) {
         bourse__v1__value__init(&order->value);
@@ -525,7 +470,7 @@ static bool add_order(void *context, const struct exchange_order_row *row)
     wire->has_order_type = row->type != EXCHANGE_LIMIT;
     wire->order_type = row->type;
     wire->has_job = row->is_bid;
-    wire->job = view(&order->row.job, sizeof order->row.job);
+    wire->job = wire_view(&order->row.job, sizeof order->row.job);
     wire->has_part = row->is_bid;
     wire->part = row->part;
     return conditions_to_wire(page, row, wire) && page_add(page, &wire->base);

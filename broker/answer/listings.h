@@ -1,15 +1,14 @@
 /* Listings answer the reads of the market that every member may make.
  *
- * One answer holds as many rows as fit LISTING_BYTES. So a long listing takes little of the core's
- * time at once, and the session's other messages stay kept. The functions only read. */
+ * One answer holds as many rows as fit PAGE_BYTES (page.h). So a long listing takes little of the
+ * core's time at once, and the session's other messages stay kept. The functions only read. */
 #ifndef BOURSE_BROKER_ANSWER_LISTINGS_H
 #define BOURSE_BROKER_ANSWER_LISTINGS_H
 
-#include "broker/core/messages.h"
+#include "broker/core/outgoing.h"
+#include "broker/core/request.h"
 #include "exchange/view/feed.h"
 #include "protocol/codec.h"
-
-enum { LISTING_BYTES = 256 << 10 };
 
 /* Each of these returns the answer, or NULL when memory is short. */
 struct outgoing *listings_devices(const struct exchange *exchange, const struct request *request);

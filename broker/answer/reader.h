@@ -8,7 +8,7 @@
 #define BOURSE_BROKER_ANSWER_READER_H
 
 #include "base/id.h"
-#include "broker/core/messages.h"
+#include "broker/core/queue.h"
 #include "broker/core/watermark.h"
 #include "broker/gateway/budget.h"
 #include "broker/gateway/directory.h"

@@ -4,29 +4,19 @@
 #include "broker/answer/disputes.h"
 #include "broker/answer/explanation.h"
 #include "broker/answer/listings.h"
+#include "broker/answer/quotes.h"
 #include "broker/answer/why.h"
-#include "exchange/view/feed.h"
+#include "broker/answer/wire_view.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { REPLIES_LEASES_MAX = 256, REPLIES_PROVIDER_SIZE = EXCHANGE_NAME_SIZE };
 
 /* ---------------------------------------------------------------- small parts */
-
-static ProtobufCBinaryData view(const void *bytes, size_t length)
-{
-    /* The union drops const: protobuf-c does not write through the pointer when it packs. */
-    union {
-        const void *from;
-        uint8_t *to;
-    } borrowed = {.from = bytes};
-    return (ProtobufCBinaryData){.data = borrowed.to, .len = length};
-}
 
 static struct outgoing *refuse(const struct request *request, enum reject_code code,
                                const char *field)
@@ -74,7 +64,7 @@ static void job_to_wire(const struct exchange *exchange, const struct exchange_j
 {
     const int64_t left_ns = exchange_job_left_ns(exchange, &row->job, now_ns);
     bourse__v1__job_row__init(ret_wire);
-    ret_wire->job = view(&row->job, sizeof row->job);
+    ret_wire->job = wire_view(&row->job, sizeof row->job);
     ret_wire->name = (char *)(uintptr_t)row->name; /* packed, never written */
     ret_wire->state = row->state;
     ret_wire->subtasks = row->subtasks;
@@ -90,7 +80,7 @@ static void job_to_wire(const struct exchange *exchange, const struct exchange_j
     ret_wire->has_ended_ms = row->ended_ns != 0;
     ret_wire->ended_ms = row->ended_ns / NS_PER_MS;
     ret_wire->reason = row->reason;
-    ret_wire->manifest = view(&row->manifest, sizeof row->manifest);
+    ret_wire->manifest = wire_view(&row->manifest, sizeof row->manifest);
     ret_wire->index = exchange_index(exchange);
     ret_wire->has_checking = row->checking > 0;
     ret_wire->checking = row->checking;
@@ -152,7 +142,7 @@ static bool add_subtasks(const struct exchange *exchange, struct job_reply *job)
     }
     const size_t count = exchange_subtasks(exchange, &job->row.job, job->states, job->tries, most);
     job->wire.has_states = count > 0;
-    job->wire.states = view(job->states, count);
+    job->wire.states = wire_view(job->states, count);
     job->wire.n_tries = count;
     job->wire.tries = job->tries;
     return true;
@@ -230,129 +220,7 @@ struct outgoing *replies_job_event(const struct exchange *exchange, const struct
     return outgoing_message(OUTGOING_EVENT, MESSAGE_JOB_EVENT, &event.base);
 }
 
-/* ---------------------------------------------------------------- quote and explain */
-
-static void quote_to_wire(const struct exchange_quote *quote, bool is_by_value,
-                          Bourse__V1__QuoteLevel *levels, Bourse__V1__QuoteLevel **pointers,
-                          Bourse__V1__QuoteReply *ret_wire)
-{
-    assert(quote->level_count <= EXCHANGE_QUOTE_LEVELS);
-    bourse__v1__quote_reply__init(ret_wire);
-    ret_wire->slots_now = quote->slots_now;
-    ret_wire->price_low_micro = quote->price_low_micro;
-    ret_wire->price_high_micro = quote->price_high_micro;
-    ret_wire->expected_micro = quote->expected_micro;
-    ret_wire->minimum_micro = quote->minimum_micro;
-    ret_wire->suggested_micro = quote->suggested_micro;
-    ret_wire->makespan_ns = quote->makespan_ns;
-    for (uint32_t i = 0; i < quote->level_count; i++) {
-        bourse__v1__quote_level__init(&levels[i]);
-        levels[i].price_micro = quote->levels[i].price_micro;
-        levels[i].slots = quote->levels[i].slots;
-        levels[i].providers = quote->levels[i].providers;
-        if (is_by_value) {
-            levels[i].instrument = (char *)(uintptr_t)quote->levels[i].instrument; /* packed only */
-            levels[i].has_limit_micro = true;
-            levels[i].limit_micro = quote->levels[i].limit_micro;
-        }
-        pointers[i] = &levels[i];
-    }
-    ret_wire->has_slots_taken = ret_wire->has_taken_low_micro = ret_wire->has_taken_high_micro =
-        quote->slots_taken > 0;
-    ret_wire->slots_taken = quote->slots_taken;
-    ret_wire->taken_low_micro = quote->taken_low_micro;
-    ret_wire->taken_high_micro = quote->taken_high_micro;
-    ret_wire->has_elsewhere_micro = ret_wire->has_elsewhere_slots = quote->elsewhere_slots > 0;
-    ret_wire->elsewhere_micro = quote->elsewhere_micro;
-    ret_wire->elsewhere_slots = quote->elsewhere_slots;
-    ret_wire->n_levels = quote->level_count;
-    ret_wire->levels = pointers;
-    ret_wire->has_first_account = quote->is_asked;
-    ret_wire->first_account = view(&quote->first, sizeof quote->first);
-    ret_wire->has_second_micro = quote->second_micro >= 0;
-    ret_wire->second_micro = quote->second_micro;
-}
-
-static bool need_from_wire(const Bourse__V1__QuoteRequest *body, uint32_t account,
-                           struct requirement *needs, struct exchange_need *ret_need)
-{
-    const Bourse__V1__Value *value = body->value;
-    *ret_need =
-        (struct exchange_need){.needs = needs,
-                               .account = account,
-                               .subtasks = body->subtasks,
-                               .slots = body->slots,
-                               .at_most = body->at_most,
-                               .expect_ns = body->expect_ns,
-                               .cap_micro = value != NULL         ? value->micro
-                                            : body->has_cap_micro ? body->cap_micro
-                                                                  : -1,
-                               .rate = value == NULL ? RATE_NONE : (enum rate)value->rate,
-                               .apart = body->has_apart && body->apart,
-                               .type = (uint8_t)body->order_type,
-                               .is_firm_only = body->has_interruptions && body->interruptions == 0,
-                               .budget_micro = body->budget_micro,
-                               .holds_nothing = body->has_budget_micro && body->budget_micro == 0};
-    return codec_requirement_from_wire(body->needs, needs) &&
-           checked_mul(body->limit_ms, NS_PER_MS, &ret_need->limit_ns) &&
-           checked_mul(body->term_ms, NS_PER_MS, &ret_need->term_ns);
-}
-
-/* Suggests the usual price as the cap, but never less than the present offers cost. */
-static void suggest_cap(const struct exchange *exchange, const struct requirement *needs,
-                        const struct exchange_quote *quote, Bourse__V1__QuoteReply *answer)
-{
-    const struct exchange_usual usual = exchange_usual_price(exchange, needs);
-    if (usual.trades == 0) {
-        return;
-    }
-    const int64_t least = quote->slots_now > 0 ? quote->price_low_micro : 0;
-    answer->has_cap_micro = answer->has_cap_trades = answer->has_cap_since_ms = true;
-    answer->cap_micro = usual.price_micro > least ? usual.price_micro : least;
-    answer->cap_trades = usual.trades;
-    answer->cap_since_ms = usual.since_ns / NS_PER_MS;
-}
-
-static struct outgoing *quote(const struct exchange *exchange, const struct request *request)
-{
-    const Bourse__V1__QuoteRequest *body = (const void *)request->translation.body;
-    struct requirement needs;
-    struct exchange_need need;
-    if (body->value != NULL && body->has_cap_micro) {
-        return refuse(request, REJECT_PRICE, "cap_micro");
-    }
-    if (body->value != NULL && body->value->rate >= RATES) {
-        return refuse(request, REJECT_REQUIREMENT, "value.rate");
-    }
-    if (!need_from_wire(body, request->account, &needs, &need)) {
-        return refuse(request, REJECT_REQUIREMENT, "needs");
-    }
-    struct explanation *explanation = calloc(1, sizeof *explanation);
-    if (explanation == NULL) {
-        return NULL;
-    }
-    struct exchange_quote row;
-    bool good = exchange_quote(exchange, &need, &row);
-    exchange_explain(exchange, &need, &explanation->row);
-    good = explanation_to_wire(explanation) && good;
-    Bourse__V1__QuoteLevel levels[EXCHANGE_QUOTE_LEVELS];
-    Bourse__V1__QuoteLevel *pointers[EXCHANGE_QUOTE_LEVELS];
-    Bourse__V1__QuoteReply answer;
-    quote_to_wire(&row, need.rate != RATE_NONE, levels, pointers, &answer);
-    answer.index = exchange_index(exchange);
-    const struct exchange_bands bands = exchange_bands_now(exchange);
-    answer.has_least_micro = answer.has_most_micro = true;
-    answer.least_micro = bands.least_micro;
-    answer.most_micro = bands.most_micro;
-    answer.explanation = &explanation->wire;
-    if (need.rate == RATE_NONE) {
-        suggest_cap(exchange, &needs, &row, &answer);
-    }
-    struct outgoing *outgoing =
-        good ? outgoing_reply(request, MESSAGE_QUOTE_REPLY, &answer.base) : NULL;
-    explanation_free(explanation);
-    return outgoing;
-}
+/* ---------------------------------------------------------------- explain */
 
 static const char *job_state_text(uint32_t state)
 {
@@ -514,7 +382,7 @@ static struct outgoing *balance(const struct exchange *exchange, const struct re
         return refuse(request, REJECT_NOT_FOUND, "account");
     }
     Bourse__V1__BalanceReply answer = BOURSE__V1__BALANCE_REPLY__INIT;
-    answer.account = view(&row.key, sizeof row.key);
+    answer.account = wire_view(&row.key, sizeof row.key);
     answer.name = row.name;
     answer.available_micro = row.available_micro;
     answer.held_micro = row.held_micro;
@@ -561,7 +429,7 @@ static struct outgoing *accounts(const struct exchange *exchange, const struct r
             Bourse__V1__AccountRow *wire = &wires[count];
             bourse__v1__account_row__init(wire);
             wire->number = row->number;
-            wire->account = view(&row->key, sizeof row->key);
+            wire->account = wire_view(&row->key, sizeof row->key);
             wire->name = row->name;
             wire->roles = row->roles;
             wire->available_micro = row->available_micro;
@@ -595,7 +463,7 @@ struct outgoing *replies_to_read(const struct exchange *exchange, const struct r
     case MESSAGE_JOBS_REQUEST:
         return jobs(exchange, request, now_ns);
     case MESSAGE_QUOTE_REQUEST:
-        return quote(exchange, request);
+        return quotes_reply(exchange, request);
     case MESSAGE_EXPLAIN_REQUEST:
         return explain(exchange, request);
     case MESSAGE_DISPUTES_REQUEST:

@@ -4,7 +4,8 @@
 #ifndef BOURSE_BROKER_ANSWER_REPLIES_H
 #define BOURSE_BROKER_ANSWER_REPLIES_H
 
-#include "broker/core/messages.h"
+#include "broker/core/outgoing.h"
+#include "broker/core/request.h"
 #include "exchange/exchange.h"
 #include "protocol/message.h"
 

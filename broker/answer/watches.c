@@ -1,5 +1,7 @@
 #include "broker/answer/watches.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +21,8 @@ struct watches {
     struct watch items[WATCHES_MAX];
     uint32_t count;
     struct change *changes;
-    uint32_t change_count, change_capacity;
+    uint32_t change_count;
+    size_t change_capacity;
     uint32_t told; /* number of `items` that know the last change */
 };
 
@@ -115,15 +118,12 @@ bool watches_changed(struct watches *watches, const struct id128 *job, uint32_t 
     if (!is_followed(watches, job, owner)) {
         return false;
     }
-    if (watches->change_count == watches->change_capacity) {
-        uint32_t capacity = watches->change_capacity == 0 ? 64 : watches->change_capacity * 2;
-        struct change *changes = realloc(watches->changes, capacity * sizeof *changes);
-        if (changes == NULL) {
-            return false; /* an event is a convenience: watchers also poll */
-        }
-        watches->changes = changes;
-        watches->change_capacity = capacity;
+    struct change *changes = array_with_room(watches->changes, watches->change_count,
+                                             &watches->change_capacity, sizeof *changes);
+    if (changes == NULL) {
+        return false; /* an event is a convenience: watchers also poll */
     }
+    watches->changes = changes;
     watches->changes[watches->change_count++] = (struct change){.job = *job, .owner = owner};
     watches->told = 0;
     return true;

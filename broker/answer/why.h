@@ -4,7 +4,8 @@
 #ifndef BOURSE_BROKER_ANSWER_WHY_H
 #define BOURSE_BROKER_ANSWER_WHY_H
 
-#include "broker/core/messages.h"
+#include "broker/core/outgoing.h"
+#include "broker/core/request.h"
 #include "exchange/exchange.h"
 
 /* Returns the answer, or NULL when memory is short. */

@@ -1,5 +1,6 @@
 #include "broker/blob/blob_leftovers.h"
 
+#include "base/array.h"
 #include "base/text.h"
 
 #include <dirent.h>
@@ -48,15 +49,12 @@ void blob_leftovers_destroy(struct blob_leftovers **self)
 
 void blob_leftovers_add(struct blob_leftovers *leftovers, const struct hash32 *hash)
 {
-    if (leftovers->count == leftovers->capacity) {
-        const size_t capacity = leftovers->capacity == 0 ? 64 : 2 * leftovers->capacity;
-        struct hash32 *larger = reallocarray(leftovers->hashes, capacity, sizeof *larger);
-        if (larger == NULL) {
-            return;
-        }
-        leftovers->hashes = larger;
-        leftovers->capacity = capacity;
+    struct hash32 *hashes =
+        array_with_room(leftovers->hashes, leftovers->count, &leftovers->capacity, sizeof *hashes);
+    if (hashes == NULL) {
+        return;
     }
+    leftovers->hashes = hashes;
     leftovers->hashes[leftovers->count++] = *hash;
 }
 
@@ -96,7 +94,7 @@ static bool hash_of_name(const char *name, unsigned folder, struct hash32 *ret_h
            ret_hash->bytes[0] == folder;
 }
 
-/* False: the sweep gives up. */
+/* Returns false when the sweep gives up. */
 static bool sweep_folder(struct blob_leftovers *leftovers, DIR *directory)
 {
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {

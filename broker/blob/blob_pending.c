@@ -1,5 +1,7 @@
 #include "broker/blob/blob_pending.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,17 +42,12 @@ static struct blob_holding *find(const struct blob_pending *pending,
 
 static bool has_room(struct blob_pending *pending)
 {
-    if (pending->count < pending->capacity) {
-        return true;
-    }
-    const size_t capacity = pending->capacity == 0 ? 64 : 2 * pending->capacity;
-    struct blob_holding *larger =
-        reallocarray(pending->holdings, capacity, sizeof *pending->holdings);
-    if (larger == NULL) {
+    struct blob_holding *holdings =
+        array_with_room(pending->holdings, pending->count, &pending->capacity, sizeof *holdings);
+    if (holdings == NULL) {
         return false;
     }
-    pending->holdings = larger;
-    pending->capacity = capacity;
+    pending->holdings = holdings;
     return true;
 }
 

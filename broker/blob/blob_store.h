@@ -56,6 +56,9 @@ struct blob_store_config {
     const char *folder;
     int64_t quota_bytes; /* per account */
     int64_t size_bytes;  /* of one blob */
+    /* The log of blobs.db is copied into the database from so many pages on; 0:
+     * WAL_CHECKPOINT_PAGES. */
+    int checkpoint_pages;
 };
 
 bool blob_store_open(const struct blob_store_config *config, struct blob_store **ret_store,
@@ -67,9 +70,6 @@ bool blob_store_is_empty(struct blob_store *store);
 enum blob_status blob_store_begin(struct blob_store *store);
 /* Commits everything since begin. On DISK_FULL all of it is undone. */
 enum blob_status blob_store_commit(struct blob_store *store);
-/* Sets the number of pages in the log of blobs.db at which it is copied into the database. The
- * default is WAL_CHECKPOINT_PAGES. */
-void blob_store_checkpoint_every(struct blob_store *store, int pages);
 
 /* A provider stores for this holder, at most so much until results name it. */
 struct blob_lease {

@@ -1,5 +1,6 @@
 #include "broker/blob/named_blobs.h"
 
+#include "base/array.h"
 #include "base/id.h"
 #include "protocol/codec.h"
 
@@ -21,16 +22,13 @@ static void add(struct hashes *hashes, const uint8_t *bytes)
         hashes->is_full = true;
         return;
     }
-    if (hashes->count == hashes->capacity) {
-        const size_t capacity = hashes->capacity == 0 ? 1024 : hashes->capacity * 2;
-        struct hash32 *items = reallocarray(hashes->items, capacity, sizeof *items);
-        if (items == NULL) {
-            hashes->failed = true;
-            return;
-        }
-        hashes->items = items;
-        hashes->capacity = capacity;
+    struct hash32 *items =
+        array_with_room(hashes->items, hashes->count, &hashes->capacity, sizeof *items);
+    if (items == NULL) {
+        hashes->failed = true;
+        return;
     }
+    hashes->items = items;
     memcpy(hashes->items[hashes->count++].bytes, bytes, sizeof hashes->items->bytes);
 }
 

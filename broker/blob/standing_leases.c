@@ -7,12 +7,12 @@
 #include <stdlib.h>
 
 struct lease_tables {
-    struct serves *serves;
+    struct blob_access *access;
     struct outputs *outputs;
 };
 
 /* Fills the table with present leases; later grants and ends keep the table right. */
-static bool seed_serves(const struct exchange *exchange, struct serves *serves)
+static bool seed_access(const struct exchange *exchange, struct blob_access *access)
 {
     enum { LEASES_MAX = 4096 };
     /* Caps may be lower than the number of present jobs. */
@@ -26,11 +26,11 @@ static bool seed_serves(const struct exchange *exchange, struct serves *serves)
             size_t lease_count = exchange_leases(exchange, &jobs[i].job, leases, LEASES_MAX);
             for (size_t k = 0; good && k < lease_count; k++) {
                 if (exchange_provider_serves(exchange, leases[k].provider, &jobs[i].job)) {
-                    good = serves_add(serves, leases[k].lease, leases[k].provider, &jobs[i].job,
-                                      owner, &jobs[i].manifest);
+                    good = blob_access_add(access, leases[k].lease, leases[k].provider,
+                                           &jobs[i].job, owner, &jobs[i].manifest);
                 }
                 if (good && leases[k].has_ended) { /* in its grace, which begins anew */
-                    serves_end(serves, leases[k].lease, clock_monotonic_ns());
+                    blob_access_end(access, leases[k].lease, clock_monotonic_ns());
                 }
             }
         }
@@ -47,7 +47,7 @@ static bool give_files(const struct lease_tables *tables, uint64_t lease, uint32
     bool good = true;
     for (size_t i = 0; good && i < count; i++) {
         const struct hash32 hash = codec_hash(files[i]->hash);
-        good = serves_give(tables->serves, lease, &hash, 1) &&
+        good = blob_access_give(tables->access, lease, &hash, 1) &&
                outputs_give(tables->outputs, lease, index, &hash, 1);
     }
     return good;
@@ -80,11 +80,11 @@ static bool serve_again(void *context, const struct exchange_standing_lease *lea
                                                           .manifest = lease->manifest});
 }
 
-bool standing_leases_restore(const struct exchange *exchange, struct serves *serves,
+bool standing_leases_restore(const struct exchange *exchange, struct blob_access *access,
                              struct outputs *outputs)
 {
-    struct lease_tables tables = {.serves = serves, .outputs = outputs};
-    return seed_serves(exchange, serves) && exchange_each_lease(exchange, serve_again, outputs) &&
+    struct lease_tables tables = {.access = access, .outputs = outputs};
+    return seed_access(exchange, access) && exchange_each_lease(exchange, serve_again, outputs) &&
            exchange_each_given(exchange, give_again, &tables) &&
            exchange_each_saved(exchange, restore_again, &tables);
 }

@@ -124,21 +124,21 @@ static void request_snapshot(struct committer *committer, const struct group *gr
 
 /* SQLite's log is copied after every commit while the disk is full. The next commit then overwrites
  * the log and needs next to no space. */
-static void review_room(struct committer *committer)
+static void review_reserve(struct committer *committer)
 {
-    room_review(committer->config.room);
-    const bool is_scarce = room_state(committer->config.room) != ROOM_FREE;
+    disk_reserve_review(committer->config.reserve);
+    const bool is_scarce = disk_reserve_state(committer->config.reserve) != DISK_RESERVE_UNUSED;
     if (is_scarce != committer->is_scarce) {
         committer->is_scarce = is_scarce;
-        store_save_room(committer->config.store, is_scarce);
+        storage_save_space(committer->config.store, is_scarce);
     }
 }
 
 static void commit(struct committer *committer, const struct group *group)
 {
     const struct timespec second = {.tv_sec = 1};
-    while (store_commit(committer->config.store, group) == STORE_FULL) {
-        if (!room_met_full(committer->config.room)) {
+    while (storage_commit(committer->config.store, group) == STORAGE_FULL) {
+        if (!disk_reserve_met_full(committer->config.reserve)) {
             /* Time for an operator to free space; a signal that ends the sleep early only causes an
              * early try. */
             (void)nanosleep(&second, NULL);
@@ -150,12 +150,12 @@ static void commit(struct committer *committer, const struct group *group)
  * rest of the disk stays for cancels. */
 static void idle(struct committer *committer)
 {
-    if (room_state(committer->config.room) != ROOM_FREE) {
-        review_room(committer);
+    if (disk_reserve_state(committer->config.reserve) != DISK_RESERVE_UNUSED) {
+        review_reserve(committer);
     } else {
         /* A full disk leaves the acts waiting: the next second tries again. */
-        (void)store_write_acts(committer->config.store, logtime_now(committer->config.clock),
-                               false);
+        (void)storage_write_acts(committer->config.store, logtime_now(committer->config.clock),
+                                 false);
     }
 }
 
@@ -172,8 +172,9 @@ static void *run(void *argument)
         struct group *group = QUEUE_ELEMENT(link, struct group, link);
         if (group->command_count > 0) {
             commit(committer, group);
-            review_room(committer);
-            if (group->has_mark && room_state(committer->config.room) == ROOM_FREE) {
+            review_reserve(committer);
+            if (group->has_mark &&
+                disk_reserve_state(committer->config.reserve) == DISK_RESERVE_UNUSED) {
                 request_snapshot(committer, group);
             }
         }

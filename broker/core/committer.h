@@ -1,18 +1,18 @@
 /* The committer is the thread that makes groups durable, and only then releases their effects (P6,
  * P7).
  *
- * For each group the committer calls store_commit (journal entry, ledger records, checkpoint,
+ * For each group the committer calls storage_commit (journal entry, ledger records, checkpoint,
  * HEAD). Then rights to read blobs, accounts, answers and pushes go out, and the group returns to
  * the core. Refusals enter the audit log with the next group, or within a second. The committer
  * gives up the disk reserve when the disk is full. If there is no reserve, the committer tries once
- * a second until there is room. No other thread changes the state of `room`. */
+ * a second until there is room. No other thread changes the state of `reserve`. */
 #ifndef BOURSE_BROKER_CORE_COMMITTER_H
 #define BOURSE_BROKER_CORE_COMMITTER_H
 
 #include "broker/blob/outputs.h"
 #include "broker/core/logtime.h"
 #include "broker/core/queue.h"
-#include "broker/storage/room.h"
+#include "broker/storage/disk_reserve.h"
 #include "broker/storage/storage.h"
 
 struct committer;
@@ -27,7 +27,7 @@ struct committer_config {
     struct outputs *outputs; /* told of leases that begin and end; NULL: nothing checks outputs */
     struct queue *names;     /* outgoing: accounts, to the reader */
     struct queue *snapshots; /* struct snapshot_request */
-    struct room *room;
+    struct disk_reserve *reserve;
     struct logtime *clock;
 };
 

@@ -4,11 +4,15 @@
 #include "broker/answer/follow.h"
 #include "broker/answer/replies.h"
 #include "broker/answer/watches.h"
+#include "broker/core/core_internal.h"
 #include "broker/core/group.h"
-#include "broker/core/messages.h"
+#include "broker/core/outgoing.h"
+#include "broker/core/request.h"
+#include "broker/core/translate.h"
 #include "broker/fatal.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
 
@@ -24,25 +28,8 @@
 /* A restart must not lose log time that clients were told: their stamps would lie in the future. A
  * quiet journal gets a tick every half LIMIT_ID_AHEAD_MS. */
 #define KEEP_INTERVAL_NS (LIMIT_ID_AHEAD_MS / 2 * NS_PER_MS)
-/* Interval between looks at the waiting reads. */
-#define WAITING_INTERVAL_NS (5 * NS_PER_MS)
 /* Interval between looks whether a full disk has space for a tick again. */
 #define ROOM_INTERVAL_NS NS_PER_S
-
-struct core {
-    struct core_config config;
-    pthread_t thread;
-    struct watches *watches;
-    struct follow *follow;
-    struct group *open;    /* being gathered */
-    int64_t events_due_ns; /* monotonic; INT64_MAX: no job has changed */
-    int64_t next_tick_ns;  /* monotonic: no tick before */
-    int64_t keep_ns;       /* monotonic: a tick by then, unless a command carries log time */
-    uint64_t next_mark;
-    struct queue_link *waiting;       /* reads whose senders must earn more first, oldest first */
-    struct queue_link **last_waiting; /* where the next one goes */
-    int64_t waiting_due_ns;           /* monotonic: when waiting reads are looked at again */
-};
 
 /* ---------------------------------------------------------------- groups */
 
@@ -56,7 +43,7 @@ static void take_group(struct core *core)
     core->open = QUEUE_ELEMENT(link, struct group, link);
 }
 
-static void add_reply(struct core *core, struct outgoing *reply)
+void core_add_reply(struct core *core, struct outgoing *reply)
 {
     if (reply == NULL) {
         fatal("out of memory");
@@ -65,7 +52,7 @@ static void add_reply(struct core *core, struct outgoing *reply)
     core->open->replies[core->open->reply_count++] = reply;
 }
 
-static void charge(struct core *core, const struct budget_asker *asker, int64_t steps)
+void core_charge(struct core *core, const struct budget_asker *asker, int64_t steps)
 {
     if (core->config.budget != NULL) {
         budget_charge(core->config.budget, asker, steps, clock_monotonic_ns());
@@ -82,10 +69,11 @@ static void add_events(struct core *core)
         struct outgoing *reply =
             replies_job_event(core->config.exchange, &event.job, logtime_now(core->config.clock));
         if (reply != NULL) { /* a job may be gone before its event is made */
-            charge(core, &(struct budget_asker){event.account, event.session, BUDGET_READS},
-                   budget_of_answer(exchange_steps(core->config.exchange) - before, reply->length));
+            core_charge(
+                core, &(struct budget_asker){event.account, event.session, BUDGET_READS},
+                budget_of_answer(exchange_steps(core->config.exchange) - before, reply->length));
             reply->session = event.session;
-            add_reply(core, reply);
+            core_add_reply(core, reply);
         }
         if (!exchange_job_is_open(core->config.exchange, &event.job)) {
             /* The watcher knows of the job's end, or nothing is left to tell. */
@@ -101,12 +89,11 @@ static void add_market(struct core *core)
     while (core->open->reply_count < GROUP_REPLIES_MAX &&
            (reply = follow_next(core->follow, core->config.exchange, clock_monotonic_ns())) !=
                NULL) {
-        add_reply(core, reply);
+        core_add_reply(core, reply);
     }
 }
 
-/* Sends the open group to the committer and opens the next. */
-static void hand_over(struct core *core)
+void core_hand_over(struct core *core)
 {
     struct group *group = core->open;
     if (group->command_count > 0) {
@@ -157,7 +144,7 @@ static size_t apply(struct core *core, struct exchange_command *command,
                     const struct group_command *entry, bool *ret_is_refused)
 {
     if (!group_has_room(core->open, &entry->entry)) {
-        hand_over(core);
+        core_hand_over(core);
     }
     struct group *group = core->open;
     command->index = exchange_index(core->config.exchange) + 1;
@@ -302,182 +289,19 @@ static void apply_message(struct core *core, struct request *request)
     } else if (is_results) {
         steps = -budget_of_results(length);
     }
-    charge(core, &(struct budget_asker){account, session, BUDGET_COMMANDS}, steps);
-}
-
-/* ---------------------------------------------------------------- reads */
-
-static void watch(struct core *core, const struct request *request)
-{
-    const Bourse__V1__JobsRequest *body = (const void *)request->translation.body;
-    if (body->has_watch && body->watch) {
-        struct id128 job = {0};
-        if (body->has_job) {
-            job = codec_id(body->job);
-        }
-        if (body->has_job && !exchange_job_is_open(core->config.exchange, &job)) {
-            return; /* the answer says how the job ended */
-        }
-        /* A full table costs the client its events, not its answer; the client polls then. */
-        (void)watches_add(core->watches, request->session, request->account,
-                          body->has_job ? &job : NULL);
-    }
-}
-
-/* The reader answers reads of committed data, once the core knows that the asker owns the job. */
-static void pass_to_reader(struct core *core, struct request *request)
-{
-    struct outgoing *refusal = replies_refuse_read(core->config.exchange, request);
-    if (refusal == NULL && queue_try_push(core->config.reader, &request->link)) {
-        return;
-    }
-    if (refusal == NULL) {
-        refusal = outgoing_refuse(request, REJECT_BUSY, "", 0, 0);
-    }
-    add_reply(core, refusal);
-    request_destroy(&request);
-}
-
-/* Returns the answer that is sent now, or NULL when the answer comes later. */
-static const struct outgoing *follow_market(struct core *core, const struct request *request)
-{
-    struct outgoing *former;
-    struct outgoing *reply =
-        follow_answer(core->follow, core->config.exchange, request, clock_monotonic_ns(), &former);
-    if (former != NULL) {
-        add_reply(core, former);
-    }
-    if (reply != NULL) {
-        add_reply(core, reply);
-    }
-    return reply != NULL ? reply : former;
-}
-
-static struct budget_asker asker_of(const struct request *request)
-{
-    return (struct budget_asker){
-        .account = request->account, .session = request->session, .kind = BUDGET_READS};
-}
-
-/* Answers a read from the present state, and charges its cost. */
-static void answer_now(struct core *core, struct request *request)
-{
-    if (core->open->reply_count + 2 >= GROUP_REPLIES_MAX) {
-        hand_over(core);
-    }
-    const struct budget_asker asker = asker_of(request);
-    enum message_type type = (enum message_type)request->envelope.type;
-    if (replies_are_the_readers(type)) {
-        charge(core, &asker, BUDGET_LEDGER_STEPS);
-        pass_to_reader(core, request);
-        return;
-    }
-    const struct exchange *exchange = core->config.exchange;
-    const uint64_t before = exchange_steps(exchange);
-    const struct outgoing *told = NULL;
-    if (type == MESSAGE_MARKET_REQUEST) {
-        told = follow_market(core, request);
-    } else {
-        struct outgoing *reply =
-            replies_to_read(exchange, request, logtime_now(core->config.clock));
-        if (type == MESSAGE_JOBS_REQUEST && reply != NULL && reply->type == MESSAGE_JOBS_REPLY) {
-            watch(core, request);
-        }
-        add_reply(core, reply);
-        told = reply;
-    }
-    charge(core, &asker,
-           budget_of_answer(exchange_steps(exchange) - before, told == NULL ? 0 : told->length));
-    request_destroy(&request);
-}
-
-static void refuse_for_budget(struct core *core, struct request *request,
-                              const struct budget_refusal *refusal)
-{
-    if (refusal->is_told) {
-        if (core->open->reply_count + 1 >= GROUP_REPLIES_MAX) {
-            hand_over(core);
-        }
-        add_reply(core, outgoing_refuse(request, REJECT_RATE, refusal->field, refusal->value,
-                                        refusal->limit));
-    } else if (core->config.refusals != NULL && request->account != EXCHANGE_NO_ACCOUNT) {
-        refusals_note(core->config.refusals, request->account, REJECT_RATE,
-                      (enum message_type)request->envelope.type);
-    }
-    request_destroy(&request);
-}
-
-static void answer(struct core *core, struct request *request)
-{
-    struct budget_refusal refusal;
-    enum budget_answer allowed = BUDGET_NOW;
-    if (core->config.budget != NULL) {
-        const struct budget_asker asker = asker_of(request);
-        allowed = budget_allows(core->config.budget, &asker, clock_monotonic_ns(), &refusal);
-    }
-    switch (allowed) {
-    case BUDGET_NOW:
-        answer_now(core, request);
-        return;
-    case BUDGET_LATER:
-        request->link.next = NULL;
-        *core->last_waiting = &request->link;
-        core->last_waiting = &request->link.next;
-        return;
-    case BUDGET_REFUSED:
-        refuse_for_budget(core, request, &refusal);
-        return;
-    }
-}
-
-/* Answers waiting reads whose senders have earned the steps of a read. */
-static void answer_waiting(struct core *core)
-{
-    struct queue_link **at = &core->waiting;
-    core->waiting_due_ns = clock_monotonic_ns() + WAITING_INTERVAL_NS;
-    while (*at != NULL) {
-        struct queue_link *link = *at;
-        struct request *request = QUEUE_ELEMENT(link, struct request, link);
-        const struct budget_asker asker = asker_of(request);
-        if (!budget_resumes(core->config.budget, &asker, clock_monotonic_ns())) {
-            at = &link->next;
-            continue;
-        }
-        *at = link->next;
-        answer_now(core, request);
-    }
-    core->last_waiting = at;
-}
-
-/* Drops the waiting reads of an ended session, or with `all` every waiting read. */
-static void forget_waiting(struct core *core, uint64_t session, bool all)
-{
-    struct queue_link **at = &core->waiting;
-    while (*at != NULL) {
-        struct queue_link *link = *at;
-        struct request *request = QUEUE_ELEMENT(link, struct request, link);
-        if (!all && request->session != session) {
-            at = &link->next;
-            continue;
-        }
-        const struct budget_asker asker = asker_of(request);
-        budget_forgets(core->config.budget, &asker);
-        *at = link->next;
-        request_destroy(&request);
-    }
-    core->last_waiting = at;
+    core_charge(core, &(struct budget_asker){account, session, BUDGET_COMMANDS}, steps);
 }
 
 /* ---------------------------------------------------------------- the loop */
 
 /* The request was on its way when the disk filled. A refusal bounds the use of the reserve. */
-static void refuse_for_room(struct core *core, struct request *request)
+static void refuse_for_reserve(struct core *core, struct request *request)
 {
     if (core->open->reply_count + 1 >= GROUP_REPLIES_MAX) {
-        hand_over(core);
+        core_hand_over(core);
     }
-    add_reply(core, outgoing_reject(request->session, &request->envelope.id, REJECT_STORAGE_FULL,
-                                    "", 0, 0));
+    core_add_reply(core, outgoing_reject(request->session, &request->envelope.id,
+                                         REJECT_STORAGE_FULL, "", 0, 0));
     request_destroy(&request);
 }
 
@@ -486,13 +310,13 @@ static void take_request(struct core *core, struct request *request)
     switch (request->kind) {
     case REQUEST_MESSAGE:
         if (!translate_is_command((enum message_type)request->envelope.type)) {
-            answer(core, request);
-        } else if (room_admits(room_state(core->config.room),
-                               (enum message_type)request->envelope.type) &&
+            core_answer(core, request);
+        } else if (disk_reserve_admits(disk_reserve_state(core->config.reserve),
+                                       (enum message_type)request->envelope.type) &&
                    (request->envelope.type != MESSAGE_RESULTS || has_dice(core))) {
             apply_message(core, request); /* the group owns the request now */
         } else {
-            refuse_for_room(core, request);
+            refuse_for_reserve(core, request);
         }
         return;
     case REQUEST_PRESENCE:
@@ -501,7 +325,7 @@ static void take_request(struct core *core, struct request *request)
     case REQUEST_CLOSED:
         watches_forget(core->watches, request->session);
         follow_forget(core->follow, request->session);
-        forget_waiting(core, request->session, false);
+        core_forget_waiting(core, request->session, false);
         break;
     }
     request_destroy(&request);
@@ -533,7 +357,7 @@ static void expect(const struct core *core, const struct queue_link *link)
 /* Log time stands still when the disk cannot store even a tick. */
 static bool may_tick(const struct core *core)
 {
-    return room_state(core->config.room) < ROOM_LAST;
+    return disk_reserve_state(core->config.reserve) < DISK_RESERVE_LAST;
 }
 
 /* Returns the time until the core must act if no request arrives. */
@@ -580,7 +404,7 @@ static void tick_when_due(struct core *core)
         add_market(core);
     }
     if (core->waiting != NULL && core->waiting_due_ns <= now_ns) {
-        answer_waiting(core);
+        core_answer_waiting(core);
     }
 }
 
@@ -601,11 +425,11 @@ static void *run(void *argument)
         }
         tick_when_due(core);
         if (link == NULL && !group_is_empty(core->open) && committer_is_idle(core)) {
-            hand_over(core);
+            core_hand_over(core);
         }
     }
     if (!group_is_empty(core->open)) {
-        hand_over(core);
+        core_hand_over(core);
     }
     return NULL;
 }
@@ -644,7 +468,7 @@ void core_stop(struct core **self)
         log_info("commands %" PRIu64 ", dispatched %" PRIu64 " subtasks, looked at edges %" PRIu64
                  " times",
                  exchange_index(core->config.exchange), totals.dispatches, totals.edges);
-        forget_waiting(core, 0, true); /* unanswered, so nothing was promised */
+        core_forget_waiting(core, 0, true); /* unanswered, so nothing was promised */
         watches_destroy(&core->watches);
         follow_destroy(&core->follow);
         group_destroy(&core->open);

@@ -11,24 +11,24 @@
 #include "broker/core/queue.h"
 #include "broker/core/refusals.h"
 #include "broker/gateway/budget.h"
+#include "broker/storage/disk_reserve.h"
 #include "broker/storage/epoch.h"
-#include "broker/storage/room.h"
 #include "exchange/exchange.h"
 
 struct core;
 
 struct core_config {
-    struct exchange *exchange; /* only the core uses it; its feed is open */
-    struct logtime *clock;     /* shared with the gateway */
-    struct epoch *epoch;       /* only the core uses it; epoch_start was called */
-    struct queue *inbound;     /* struct request */
-    struct queue *groups;      /* to the committer: struct group */
-    struct queue *returned;    /* from the committer: the same groups, empty */
-    struct queue *reader;      /* struct request: reads of committed data */
-    uint64_t mark_every;       /* commands between two recorded state hashes; 0: none */
-    const struct room *room;   /* the committer changes its state */
-    struct budget *budget;     /* shared with the gateway and the reader; NULL: none */
-    struct refusals *refusals; /* counts reads that are dropped above the budget */
+    struct exchange *exchange;          /* only the core uses it; its feed is open */
+    struct logtime *clock;              /* shared with the gateway */
+    struct epoch *epoch;                /* only the core uses it; epoch_start was called */
+    struct queue *inbound;              /* struct request */
+    struct queue *groups;               /* to the committer: struct group */
+    struct queue *returned;             /* from the committer: the same groups, empty */
+    struct queue *reader;               /* struct request: reads of committed data */
+    uint64_t mark_every;                /* commands between two recorded state hashes; 0: none */
+    const struct disk_reserve *reserve; /* the committer changes its state */
+    struct budget *budget;              /* shared with the gateway and the reader; NULL: none */
+    struct refusals *refusals;          /* counts reads that are dropped above the budget */
 };
 
 enum { CORE_GROUPS = 2 }; /* one commits, one gathers; capacity of `groups` and `returned` */

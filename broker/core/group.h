@@ -7,7 +7,9 @@
 #ifndef BOURSE_BROKER_CORE_GROUP_H
 #define BOURSE_BROKER_CORE_GROUP_H
 
-#include "broker/core/messages.h"
+#include "broker/core/outgoing.h"
+#include "broker/core/request.h"
+#include "broker/core/translate.h"
 #include "broker/storage/entry.h"
 #include "exchange/exchange.h"
 

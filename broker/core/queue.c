@@ -1,6 +1,6 @@
 #include "broker/core/queue.h"
 
-#include "runtime/clock.h"
+#include "runtime/condition.h"
 
 #include <assert.h>
 #include <errno.h>

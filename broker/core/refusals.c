@@ -35,7 +35,9 @@ void refusals_destroy(struct refusals **self)
     }
 }
 
-bool refusals_concern_the_sender(enum reject_code code)
+/* Returns true when a refusal with this code says something about its sender. BUSY, SESSION and the
+ * like are about the broker, and BLOB_OFFSET is how uploads resume: for them it returns false. */
+static bool concerns_sender(enum reject_code code)
 {
     return code != REJECT_NONE && code != REJECT_SESSION && code != REJECT_BUSY &&
            code != REJECT_UNAVAILABLE && code != REJECT_STORAGE_FULL && code != REJECT_BLOB_OFFSET;
@@ -68,7 +70,7 @@ static struct tally *find_or_add(struct refusals *refusals, uint32_t account, en
 void refusals_note(struct refusals *refusals, uint32_t account, enum reject_code code,
                    enum message_type type)
 {
-    if (!refusals_concern_the_sender(code)) {
+    if (!concerns_sender(code)) {
         return;
     }
     (void)pthread_mutex_lock(&refusals->mutex); /* cannot fail: private, not recursive */

@@ -31,9 +31,7 @@ struct refusals;
 struct refusals *refusals_create(void);
 void refusals_destroy(struct refusals **self);
 
-/* Returns true when a refusal with this code says something about its sender. BUSY, SESSION and the
- * like are about the broker, and BLOB_OFFSET is how uploads resume: for them it returns false. */
-bool refusals_concern_the_sender(enum reject_code code);
+/* Counts a refusal. A code that says nothing about the sender, such as BUSY, is not counted. */
 void refusals_note(struct refusals *refusals, uint32_t account, enum reject_code code,
                    enum message_type type);
 /* Takes the counts due at `now_ns` (monotonic), or all of them, oldest first. Returns how many. */

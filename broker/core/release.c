@@ -1,6 +1,8 @@
 #include "broker/core/release.h"
 
 #include "base/checked.h"
+#include "broker/answer/wire_view.h"
+#include "broker/core/translate.h"
 #include "protocol/codec.h"
 #include "protocol/identity.h"
 #include "protocol/limits.h"
@@ -18,16 +20,6 @@ struct release {
     size_t run_bytes; /* size of the inputs of the run's work */
     const struct exchange_effect *work[LIMIT_DISPATCH];
 };
-
-static ProtobufCBinaryData view(const void *bytes, size_t length)
-{
-    /* The union drops const: protobuf-c does not write through the pointer when it packs. */
-    union {
-        const void *from;
-        uint8_t *to;
-    } borrowed = {.from = bytes};
-    return (ProtobufCBinaryData){.data = borrowed.to, .len = length};
-}
 
 static bool emit(struct release *release, struct outgoing *outgoing)
 {
@@ -147,17 +139,17 @@ static struct outgoing *granted(const struct exchange_effect *effect)
     const struct exchange_grant *grant = &effect->grant;
     Bourse__V1__LeaseGrant body = BOURSE__V1__LEASE_GRANT__INIT;
     body.lease = grant->lease;
-    body.job = view(&grant->job, sizeof grant->job);
-    body.owner = view(&grant->owner, sizeof grant->owner);
-    body.device = view(&grant->device, sizeof grant->device);
+    body.job = wire_view(&grant->job, sizeof grant->job);
+    body.owner = wire_view(&grant->owner, sizeof grant->owner);
+    body.device = wire_view(&grant->device, sizeof grant->device);
     body.slots = grant->slots;
     body.slots_per_subtask = grant->width;
     body.price_micro = grant->price_micro;
     body.term_ms = term_ms(grant->term_ns);
-    body.manifest = view(&grant->manifest, sizeof grant->manifest);
+    body.manifest = wire_view(&grant->manifest, sizeof grant->manifest);
     body.limit_ms = grant->limit_ns / NS_PER_MS;
     body.has_ask = true;
-    body.ask = view(&grant->ask, sizeof grant->ask);
+    body.ask = wire_view(&grant->ask, sizeof grant->ask);
     body.has_checkpoint = grant->has_checkpoints;
     body.checkpoint = grant->has_checkpoints;
     return push(effect->account, MESSAGE_LEASE_GRANT, &body.base);
@@ -191,8 +183,8 @@ static struct outgoing *noted(const struct exchange_effect *effect)
 {
     const struct exchange_ask_note *ask = &effect->ask;
     Bourse__V1__AskEvent body = BOURSE__V1__ASK_EVENT__INIT;
-    body.device = view(&ask->device, sizeof ask->device);
-    body.order = view(&ask->order, sizeof ask->order);
+    body.device = wire_view(&ask->device, sizeof ask->device);
+    body.order = wire_view(&ask->order, sizeof ask->order);
     body.stands = ask->stands;
     body.slots = ask->slots;
     body.price_micro = ask->price_micro;
@@ -345,7 +337,7 @@ static bool flush_work(struct release *release)
         items[i].has_urgent = work->is_urgent;
         items[i].urgent = work->is_urgent;
         items[i].has_seed = !hash32_is_zero(&work->seed);
-        items[i].seed = view(&work->seed, sizeof work->seed);
+        items[i].seed = wire_view(&work->seed, sizeof work->seed);
         items[i].has_checked = items[i].has_seed;
         items[i].checked = work->checked;
         pointers[i] = &items[i];
@@ -406,7 +398,9 @@ static bool add_work(struct release *release, const struct exchange_effect *effe
 
 /* ---------------------------------------------------------------- notes for other threads */
 
-void release_account(const struct exchange_effect *effect, struct directory_account *ret_account)
+/* Fills the directory's row from an account effect. */
+static void fill_account(const struct exchange_effect *effect,
+                         struct directory_account *ret_account)
 {
     *ret_account = (struct directory_account){.number = effect->account,
                                               .key = effect->opened.key,
@@ -423,7 +417,7 @@ static struct outgoing *opened(const struct exchange_effect *effect)
     struct outgoing *outgoing = outgoing_create(OUTGOING_ACCOUNT);
     if (outgoing != NULL) {
         outgoing->account = effect->account;
-        release_account(effect, &outgoing->opened);
+        fill_account(effect, &outgoing->opened);
     }
     return outgoing;
 }

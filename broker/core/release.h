@@ -4,7 +4,7 @@
 #ifndef BOURSE_BROKER_CORE_RELEASE_H
 #define BOURSE_BROKER_CORE_RELEASE_H
 
-#include "broker/core/messages.h"
+#include "broker/core/outgoing.h"
 #include "exchange/exchange.h"
 
 #include <stdbool.h>
@@ -21,8 +21,5 @@ bool release_effects(const struct exchange_effects *effects, release_send *send,
 /* Returns the blobs of a result that become the consumer's (enum results_blobs). `is_taken`: the
  * result was accepted, or is held until it is checked. */
 unsigned release_names(bool is_taken, unsigned outcome);
-
-/* Fills the directory's row from an account effect. */
-void release_account(const struct exchange_effect *effect, struct directory_account *ret_account);
 
 #endif

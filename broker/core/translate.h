@@ -6,7 +6,7 @@
 #ifndef BOURSE_BROKER_CORE_TRANSLATE_H
 #define BOURSE_BROKER_CORE_TRANSLATE_H
 
-#include "broker/core/arena.h"
+#include "broker/core/translation.h"
 #include "broker/storage/entry.h"
 #include "exchange/exchange.h"
 #include "protocol/codec.h"
@@ -14,30 +14,6 @@
 #include "protocol/reject.h"
 
 #include <stdbool.h>
-
-/* A command and the memory that it borrows. It starts as all zeros; translation_fini ends it. */
-struct translation {
-    struct exchange_command command;
-    struct arena arena;
-    ProtobufCMessage *body; /* owned: results and texts point into it */
-    /* The next fields are set for RESULTS: the provider that claims to have signed, the root and
-     * leaves, and the signature. Nothing here checks them. */
-    struct key32 results_provider;
-    struct hash32 results_root;
-    const struct hash32 *results_leaves; /* in the arena, in the order sent */
-    uint32_t results_count;
-    struct signature64 results_signature;
-    /* The results of the command; the broker marks missing ones here. */
-    struct exchange_result *results;
-    /* `results_wire` holds the results as they came when `keeps_wire` is set; the translation owns
-     * them. */
-    bool can_store_again; /* the sender of the results says so */
-    bool keeps_wire;
-    Bourse__V1__Result **results_wire;
-};
-void translation_fini(struct translation *translation);
-/* Frees `results_wire`. */
-void translation_drop_wire(struct translation *translation);
 
 /* Decodes the body of `envelope`, which must outlive the translation, for its type. Returns
  * REJECT_NONE for any type that the codec knows from a client, else the reason, with *ret_error
@@ -72,8 +48,5 @@ void translate_limits(const struct exchange_set_limits *set,
 enum { TRANSLATE_EPOCH_BYTES = 64 };
 void translate_epoch(const struct exchange_epoch *epoch,
                      uint8_t ret_payload[TRANSLATE_EPOCH_BYTES]);
-
-/* Returns the SHA-256 of type and body, which D7 compares for "same id, other body". */
-struct hash32 translate_body_hash(const struct envelope *envelope);
 
 #endif

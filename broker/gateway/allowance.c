@@ -45,13 +45,13 @@ bool allowance_tell(struct allowance *allowance, int64_t now_ns)
     return true;
 }
 
-void allowances_fini(struct allowances *allowances)
+void allowance_list_fini(struct allowance_list *allowances)
 {
     free(allowances->items);
-    *allowances = (struct allowances){0};
+    *allowances = (struct allowance_list){0};
 }
 
-struct allowance *allowances_of(struct allowances *allowances, uint32_t account)
+struct allowance *allowance_list_of(struct allowance_list *allowances, uint32_t account)
 {
     if (account >= allowances->count) {
         uint32_t count = allowances->count == 0 ? 64 : allowances->count;

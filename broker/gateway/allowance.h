@@ -25,13 +25,13 @@ bool allowance_take_many(struct allowance *allowance, uint32_t rate, uint32_t co
 bool allowance_tell(struct allowance *allowance, int64_t now_ns);
 
 /* The items are indexed by account number; all zeros stand for an empty list. */
-struct allowances {
+struct allowance_list {
     struct allowance *items;
     uint32_t count;
 };
 
-void allowances_fini(struct allowances *allowances);
+void allowance_list_fini(struct allowance_list *allowances);
 /* Returns the account's allowance, valid until the next call, or NULL when memory is short. */
-struct allowance *allowances_of(struct allowances *allowances, uint32_t account);
+struct allowance *allowance_list_of(struct allowance_list *allowances, uint32_t account);
 
 #endif

@@ -1,13 +1,17 @@
 #include "broker/gateway/gateway.h"
 
 #include "base/checked.h"
+#include "broker/core/outgoing.h"
+#include "broker/core/translate.h"
 #include "broker/fatal.h"
 #include "broker/gateway/gateway_internal.h"
+#include "broker/gateway/presence.h"
 #include "broker/gateway/sessions.h"
 #include "exchange/exchange.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
 
@@ -16,7 +20,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <zmq.h>
 
 enum {
@@ -28,190 +31,7 @@ enum {
     HELD_LOOK_MS = 1,        /* interval between looks at held commands */
     PAUSED_LEAST_BYTES = 16 << 10,
     PAUSED_MOST_MS = 100, /* pings and heartbeats of the connection wait as well */
-    HELD_BEHIND = 1024,   /* with so many requests before it, a held command waits on */
 };
-
-/* ---------------------------------------------------------------- to the workers */
-
-/* One worker handles all messages of one account, so the messages keep their order. */
-static struct queue *worker_of(const struct gateway *gateway, uint32_t account, uint64_t session)
-{
-    uint64_t key = account == EXCHANGE_NO_ACCOUNT ? session : account;
-    return gateway->config.workers[key % gateway->config.worker_count];
-}
-
-static bool notice(struct gateway *gateway, enum request_kind kind, uint32_t account,
-                   uint64_t session, enum entry_command_kind presence)
-{
-    struct request *request = request_create();
-    if (request == NULL) {
-        return false; /* the next round tries again */
-    }
-    request->kind = kind;
-    request->account = account;
-    request->session = session;
-    request->presence = presence;
-    bool pushed = queue_try_push(worker_of(gateway, account, session), &request->link);
-    if (!pushed) {
-        request_destroy(&request);
-    }
-    return pushed;
-}
-
-static bool pass_to_worker(struct gateway *gateway, struct request *request)
-{
-    return queue_try_push(worker_of(gateway, request->account, request->session), &request->link);
-}
-
-/* An agent's commands go before the notice that the agent left or fell silent. Returns false when
- * the worker has no room. */
-static bool pass_before_notice(struct gateway *gateway, uint32_t account)
-{
-    struct request *request;
-    while ((request = held_of(&gateway->held, account)) != NULL) {
-        held_take(&gateway->held, account);
-        if (!pass_to_worker(gateway, request)) {
-            held_put_back(&gateway->held, request);
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool tell(struct gateway *gateway, uint32_t account, enum entry_command_kind kind)
-{
-    if (!pass_before_notice(gateway, account)) {
-        return false;
-    }
-    if (!notice(gateway, REQUEST_PRESENCE, account, 0, kind)) {
-        return false;
-    }
-    log_debug("provider %" PRIu32 ": presence %d", account, (int)kind);
-    presence_told(gateway->sessions, account, kind);
-    return true;
-}
-
-static bool may_tell(const struct gateway *gateway)
-{
-    return !atomic_load(&gateway->is_draining) && room_state(gateway->config.room) < ROOM_LAST;
-}
-
-void gateway_tell_presence(struct gateway *gateway)
-{
-    if (!may_tell(gateway)) {
-        return; /* the next round tells it */
-    }
-    int64_t now_ns = clock_monotonic_ns();
-    uint32_t position = 0;
-    uint32_t account;
-    enum entry_command_kind kind;
-    while (presence_next_notice(gateway->sessions, now_ns, gateway->config.heartbeat_ms * NS_PER_MS,
-                                &position, &account, &kind)) {
-        (void)tell(gateway, account, kind); /* its worker is busy: the next round tells it */
-    }
-}
-
-/* An agent's commands must not overtake its earlier goodbye, which would cancel the asks of its
- * return. */
-static bool goodbye_went_first(struct gateway *gateway, uint32_t account)
-{
-    return !presence_owes_goodbye(gateway->sessions, account) ||
-           (may_tell(gateway) && tell(gateway, account, ENTRY_GOODBYE));
-}
-
-/* Frees the place of an ended session, once the core is told. */
-static void let_go(struct gateway *gateway, struct session *session)
-{
-    if (notice(gateway, REQUEST_CLOSED, session->account, session->number, ENTRY_TICK)) {
-        sessions_forget(gateway->sessions, session);
-    }
-}
-
-void gateway_let_all_go(struct gateway *gateway)
-{
-    size_t position = 0;
-    for (struct session *session;
-         (session = sessions_next(gateway->sessions, &position)) != NULL;) {
-        if (session->is_closing) {
-            let_go(gateway, session);
-        }
-    }
-}
-
-/* Returns false when a queue inside is full and nothing was passed on. With `waits` the command is
- * held until its account has earned it. */
-static bool pass_on(struct gateway *gateway, const struct incoming *in,
-                    const struct session *session, bool waits)
-{
-    size_t length = in->message.length;
-    if (translate_is_command((enum message_type)in->envelope.type) &&
-        !goodbye_went_first(gateway, session->account)) {
-        return false;
-    }
-    if (atomic_fetch_add(&gateway->pending_bytes, length) + length > GATEWAY_PENDING_BYTES) {
-        (void)atomic_fetch_sub(&gateway->pending_bytes, length);
-        return false;
-    }
-    struct request *request = request_create();
-    if (request == NULL) {
-        (void)atomic_fetch_sub(&gateway->pending_bytes, length);
-        return false;
-    }
-    request->budget = &gateway->pending_bytes; /* request_destroy subtracts `length` from here on */
-    request->length = length;
-    request->message = malloc(length);
-    if (request->message == NULL) {
-        request_destroy(&request);
-        return false;
-    }
-    memcpy(request->message, in->message.bytes, length);
-    request->kind = REQUEST_MESSAGE;
-    request->session = session->number;
-    request->account = session->account;
-    if (in->account != NULL) {
-        request->roles = in->account->roles;
-        request->key = in->account->key;
-    }
-    request->transport = in->message.client;
-    request->envelope = in->envelope;
-    request->envelope.body = request->message + ENVELOPE_HEAD_BYTES;
-    if (!(waits ? held_put(&gateway->held, request) : pass_to_worker(gateway, request))) {
-        request_destroy(&request);
-        return false;
-    }
-    return true;
-}
-
-static struct budget_asker commander(const struct request *request)
-{
-    return (struct budget_asker){request->account, request->session, BUDGET_COMMANDS};
-}
-
-static int64_t cost_of(enum message_type type, size_t bytes)
-{
-    return type == MESSAGE_RESULTS ? budget_of_results(bytes) : budget_of_command(bytes);
-}
-
-/* Passes held commands on, as far as their accounts have earned them and the workers have room. */
-static void pass_held(struct gateway *gateway, int64_t now_ns)
-{
-    for (size_t i = 0; i < gateway->held.count;) {
-        struct request *request = held_first(&gateway->held, i);
-        const struct budget_asker asker = commander(request);
-        const int64_t cost = cost_of((enum message_type)request->envelope.type, request->length);
-        if (!budget_admits(gateway->config.budget, &asker, now_ns) ||
-            queue_count(worker_of(gateway, request->account, request->session)) >= HELD_BEHIND) {
-            i++;
-            continue;
-        }
-        held_take(&gateway->held, request->account);
-        if (!pass_to_worker(gateway, request)) {
-            held_put_back(&gateway->held, request);
-            return;
-        }
-        budget_charge(gateway->config.budget, &asker, cost, now_ns);
-    }
-}
 
 /* ---------------------------------------------------------------- session messages */
 
@@ -271,7 +91,7 @@ static struct refusal check(struct gateway *gateway, const struct incoming *in)
     if (atomic_load(&gateway->is_draining)) {
         return (struct refusal){REJECT_UNAVAILABLE, "", 0, 0};
     }
-    if (!room_admits(room_state(gateway->config.room), type)) {
+    if (!disk_reserve_admits(disk_reserve_state(gateway->config.reserve), type)) {
         return (struct refusal){REJECT_STORAGE_FULL, "", 0, 0};
     }
     if (!translate_is_command(type)) {
@@ -329,7 +149,7 @@ static bool within_rates(struct gateway *gateway, const struct incoming *in,
         return false;
     }
     struct allowance *whole =
-        is_known ? allowances_of(&gateway->accounts, in->account->number) : &gateway->strangers;
+        is_known ? allowance_list_of(&gateway->accounts, in->account->number) : &gateway->strangers;
     uint32_t whole_rate = is_known ? gateway_account_rate(gateway) : rate * STRANGERS_RATES;
     if (whole != NULL && !allowance_take(whole, whole_rate, now_ns)) {
         over_rate(gateway, in, session, "account_messages_per_second", whole_rate);
@@ -396,9 +216,9 @@ static void pass_within_budget(struct gateway *gateway, const struct incoming *i
     const bool waits = is_command && (!admits || held_of(&gateway->held, session->account) != NULL);
     if (!admits && !is_command) {
         over_budget(gateway, in, session, &asker, now_ns);
-    } else if (pass_on(gateway, in, session, waits)) {
+    } else if (gateway_pass_on(gateway, in, session, waits)) {
         if (is_command && !waits && budget != NULL) {
-            budget_charge(budget, &asker, cost_of(type, in->message.length), now_ns);
+            budget_charge(budget, &asker, gateway_cost_of(type, in->message.length), now_ns);
         }
     } else if (waits) {
         over_budget(gateway, in, session, &asker, now_ns);
@@ -572,7 +392,7 @@ static void make_round(struct gateway *gateway, int64_t now_ns)
             notice_silence(session, now_ns - session->heard_ns, beat_ns);
         }
         if (session->is_closing) {
-            let_go(gateway, session);
+            gateway_let_go(gateway, session);
             continue;
         }
         gateway_catch_up(gateway, session);
@@ -602,7 +422,7 @@ static void *run(void *argument)
         }
         int64_t wait_ms = (gateway->next_round_ns - now_ns) / NS_PER_MS + 1;
         if (gateway->held.count > 0) {
-            pass_held(gateway, now_ns);
+            gateway_pass_held(gateway, now_ns);
             wait_ms = wait_ms < HELD_LOOK_MS ? wait_ms : HELD_LOOK_MS;
         }
         pauses_end(&gateway->pauses, now_ns);
@@ -674,8 +494,8 @@ void gateway_stop(struct gateway **self)
                  gateway->counts.dropped, gateway->counts.lost_sends);
         held_fini(&gateway->held);
         sessions_destroy(&gateway->sessions);
-        allowances_fini(&gateway->accounts);
-        allowances_fini(&gateway->greeters);
+        allowance_list_fini(&gateway->accounts);
+        allowance_list_fini(&gateway->greeters);
         directory_destroy(&gateway->config.directory);
         free(gateway->buffer);
         free(gateway);

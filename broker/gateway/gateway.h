@@ -9,11 +9,11 @@
 
 #include "base/id.h"
 #include "broker/core/logtime.h"
-#include "broker/core/messages.h"
+#include "broker/core/queue.h"
 #include "broker/core/refusals.h"
 #include "broker/gateway/budget.h"
 #include "broker/gateway/directory.h"
-#include "broker/storage/room.h"
+#include "broker/storage/disk_reserve.h"
 #include "runtime/router.h"
 
 #include <stdatomic.h>
@@ -38,10 +38,10 @@ struct gateway_config {
     struct id128 cluster;
     char origin[64];
     struct key32 log_key;
-    uint64_t index;            /* newest durable command */
-    int64_t index_log_ns;      /* its log time */
-    const struct room *room;   /* the committer changes its state */
-    struct refusals *refusals; /* counts refusals of members */
+    uint64_t index;                     /* newest durable command */
+    int64_t index_log_ns;               /* its log time */
+    const struct disk_reserve *reserve; /* the committer changes its state */
+    struct refusals *refusals;          /* counts refusals of members */
 };
 
 /* Starts the thread. The process ends when memory or threads are short. */

@@ -1,7 +1,9 @@
 /* This part of the gateway answers Hello. It opens sessions, resumes them, and says Welcome. */
 #include "broker/gateway/gateway_internal.h"
 
+#include "broker/core/outgoing.h"
 #include "broker/fatal.h"
+#include "broker/gateway/presence.h"
 #include "exchange/exchange.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
@@ -63,8 +65,8 @@ bool gateway_welcome_back(struct gateway *gateway, struct session *session)
         *directory_number(gateway->config.directory, session->account);
     fill_welcome(gateway, session, &account, &body);
     body.has_resumed = body.has_missed = body.resumed = true;
-    /* The number is at most KEPT_MESSAGES. */
-    body.missed = (uint32_t)(session->kept.last - session->wire_sequence);
+    /* The number is at most RESEND_BUFFER_MESSAGES. */
+    body.missed = (uint32_t)(session->resend.last - session->wire_sequence);
     struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, MESSAGE_WELCOME, &body.base);
     if (outgoing == NULL) {
         fatal("out of memory");
@@ -165,7 +167,7 @@ static bool may_greet(struct gateway *gateway, const struct incoming *in, int64_
         gateway->counts.dropped += !may;
         return may;
     }
-    struct allowance *greeter = allowances_of(&gateway->greeters, in->account->number);
+    struct allowance *greeter = allowance_list_of(&gateway->greeters, in->account->number);
     if (greeter == NULL) {
         gateway->counts.dropped++;
         return false;
@@ -190,12 +192,12 @@ static bool may_resume(struct gateway *gateway, const struct incoming *in, uint6
         return true; /* the session will not go on */
     }
     uint32_t rate = gateway_account_rate(gateway);
-    uint32_t count = (uint32_t)(session->kept.bytes >> 10);
-    struct allowance *whole = allowances_of(&gateway->accounts, in->account->number);
+    uint32_t count = (uint32_t)(session->resend.bytes >> 10);
+    struct allowance *whole = allowance_list_of(&gateway->accounts, in->account->number);
     if (whole != NULL && allowance_take_many(whole, rate, count < rate ? count : rate, now_ns)) {
         return true;
     }
-    struct allowance *greeter = allowances_of(&gateway->greeters, in->account->number);
+    struct allowance *greeter = allowance_list_of(&gateway->greeters, in->account->number);
     if (greeter != NULL) { /* may_greet has made it */
         refuse_greeting(gateway, in, greeter, "account_messages_per_second", rate, now_ns);
     }

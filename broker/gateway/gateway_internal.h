@@ -5,6 +5,7 @@
 #ifndef BOURSE_BROKER_GATEWAY_GATEWAY_INTERNAL_H
 #define BOURSE_BROKER_GATEWAY_GATEWAY_INTERNAL_H
 
+#include "broker/core/outgoing.h"
 #include "broker/gateway/allowance.h"
 #include "broker/gateway/gateway.h"
 #include "broker/gateway/held.h"
@@ -32,9 +33,9 @@ struct gateway {
     /* These allowances bound messages without a session, all strangers together, and each account
      * over all its sessions. */
     struct allowance hellos, stranger_hellos, strays, strangers;
-    struct allowances accounts;
-    struct allowances greeters; /* Hellos, by account */
-    struct held held;           /* commands above their account's budget */
+    struct allowance_list accounts;
+    struct allowance_list greeters; /* Hellos, by account */
+    struct held held;               /* commands above their account's budget */
     /* Connections whose large messages are above their account's budget. */
     struct pauses pauses;
     int64_t next_round_ns;
@@ -54,11 +55,23 @@ struct incoming {
 /* ---- gateway.c */
 /* Returns the rate of all sessions of one account together. */
 uint32_t gateway_account_rate(const struct gateway *gateway);
+
+/* ---- gateway_workers.c */
 /* Tells the exchange about providers that came, went or fell silent, as far as the queues have
  * room. */
 void gateway_tell_presence(struct gateway *gateway);
 /* Frees the places of ended sessions, as far as the core can be told. */
 void gateway_let_all_go(struct gateway *gateway);
+/* Frees the place of one ended session, once the core is told. */
+void gateway_let_go(struct gateway *gateway, struct session *session);
+/* Passes a message to its worker. Returns false when a queue inside is full and nothing was passed
+ * on. With `waits` the command is held until its account has earned it. */
+bool gateway_pass_on(struct gateway *gateway, const struct incoming *in,
+                     const struct session *session, bool waits);
+/* Passes held commands on, as far as their accounts have earned them and the workers have room. */
+void gateway_pass_held(struct gateway *gateway, int64_t now_ns);
+/* Returns the steps that a command costs before its work is known. */
+int64_t gateway_cost_of(enum message_type type, size_t bytes);
 
 /* ---- gateway_greetings.c */
 void gateway_hello(struct gateway *gateway, const struct incoming *in);

@@ -60,13 +60,13 @@ bool gateway_put_on_wire(struct gateway *gateway, struct session *session, uint6
 
 void gateway_catch_up(struct gateway *gateway, struct session *session)
 {
-    const struct kept_message *kept;
+    const struct resend_message *kept;
     if (session->is_detached || session->is_closing ||
         (session->is_welcome_due && !gateway_welcome_back(gateway, session))) {
         return;
     }
     while (!session->is_detached && !session->is_closing &&
-           (kept = kept_find(&session->kept, session->wire_sequence + 1)) != NULL) {
+           (kept = resend_buffer_find(&session->resend, session->wire_sequence + 1)) != NULL) {
         const struct outgoing again = {.kind = OUTGOING_REPLY,
                                        .type = kept->type,
                                        .id = kept->id,
@@ -80,7 +80,7 @@ void gateway_catch_up(struct gateway *gateway, struct session *session)
 
 void gateway_send(struct gateway *gateway, struct session *session, struct outgoing *outgoing)
 {
-    uint64_t sequence = session->kept.last + 1;
+    uint64_t sequence = session->resend.last + 1;
     if (outgoing->length > LIMIT_LARGE_BODY_BYTES) {
         log_error("an answer of type %s is too large to send: %zu bytes",
                   message_name(outgoing->type), outgoing->length);
@@ -90,10 +90,10 @@ void gateway_send(struct gateway *gateway, struct session *session, struct outgo
         session->wire_sequence + 1 == sequence) {
         (void)gateway_put_on_wire(gateway, session, sequence, outgoing);
     }
-    const struct kept_message kept = {.type = outgoing->type,
-                                      .id = outgoing->id,
-                                      .body = outgoing->body,
-                                      .length = outgoing->length};
+    const struct resend_message kept = {.type = outgoing->type,
+                                        .id = outgoing->id,
+                                        .body = outgoing->body,
+                                        .length = outgoing->length};
     outgoing->body = NULL;
     outgoing->length = 0;
     sessions_keep(gateway->sessions, session, &kept);

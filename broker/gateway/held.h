@@ -6,7 +6,7 @@
 #ifndef BOURSE_BROKER_GATEWAY_HELD_H
 #define BOURSE_BROKER_GATEWAY_HELD_H
 
-#include "broker/core/messages.h"
+#include "broker/core/request.h"
 
 enum {
     HELD_ACCOUNTS = 256,        /* accounts with waiting commands */

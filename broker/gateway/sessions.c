@@ -1,29 +1,11 @@
 #include "broker/gateway/sessions.h"
 
+#include "broker/gateway/sessions_internal.h"
 #include "exchange/exchange.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum presence { PRESENCE_UNKNOWN, PRESENCE_PRESENT, PRESENCE_SUSPECT, PRESENCE_AWAY };
-
-struct provider {
-    int64_t heard_ns;
-    uint64_t session;
-    uint8_t told;      /* enum presence, as the exchange was told */
-    bool said_goodbye; /* the exchange does not know yet */
-};
-
-struct sessions {
-    struct session places[SESSIONS_MAX];
-    size_t kept_bytes;  /* bytes kept for all sessions */
-    size_t *held_bytes; /* a part of kept_bytes: strangers first, then by account number */
-    uint32_t held_count;
-    uint64_t next;              /* number = next * SESSIONS_MAX + place: found without a search */
-    struct provider *providers; /* by account number */
-    uint32_t provider_count;
-};
 
 struct sessions *sessions_create(uint64_t first)
 {
@@ -39,7 +21,7 @@ void sessions_destroy(struct sessions **self)
 {
     if (*self != NULL) {
         for (size_t i = 0; i < SESSIONS_MAX; i++) {
-            kept_fini(&(*self)->places[i].kept, &(*self)->kept_bytes);
+            resend_buffer_fini(&(*self)->places[i].resend, &(*self)->resend_bytes);
         }
         free((*self)->held_bytes);
         free((*self)->providers);
@@ -101,15 +83,15 @@ static void trim_holder(struct sessions *sessions, uint32_t holder)
     for (size_t i = 0; i < SESSIONS_MAX; i++) {
         struct session *session = &sessions->places[i];
         bool is_of_it = session->number != 0 && holder_of(session->account) == holder;
-        if (is_of_it && (largest == NULL || session->kept.bytes > largest->kept.bytes)) {
+        if (is_of_it && (largest == NULL || session->resend.bytes > largest->resend.bytes)) {
             largest = session;
         }
     }
-    assert(largest != NULL && largest->kept.count > 0);
-    size_t before = largest->kept.bytes;
-    kept_trim(&largest->kept, &sessions->kept_bytes, before / 8 + 1);
-    sessions->held_bytes[holder] -= before - largest->kept.bytes;
-    if (!kept_reaches(&largest->kept, largest->wire_sequence)) {
+    assert(largest != NULL && largest->resend.count > 0);
+    size_t before = largest->resend.bytes;
+    resend_buffer_trim(&largest->resend, &sessions->resend_bytes, before / 8 + 1);
+    sessions->held_bytes[holder] -= before - largest->resend.bytes;
+    if (!resend_buffer_reaches(&largest->resend, largest->wire_sequence)) {
         sessions_close(largest);
     }
 }
@@ -119,10 +101,11 @@ static void trim_holder(struct sessions *sessions, uint32_t holder)
 static void make_room(struct sessions *sessions, uint32_t account, size_t bytes)
 {
     size_t *held = held_by(sessions, account);
-    while (*held > 0 && *held + bytes > KEPT_ACCOUNT_BYTES) {
+    while (*held > 0 && *held + bytes > RESEND_BUFFER_ACCOUNT_BYTES) {
         trim_holder(sessions, holder_of(account));
     }
-    while (sessions->kept_bytes > 0 && sessions->kept_bytes + bytes > KEPT_TOTAL_BYTES) {
+    while (sessions->resend_bytes > 0 &&
+           sessions->resend_bytes + bytes > RESEND_BUFFER_TOTAL_BYTES) {
         trim_holder(sessions, largest_holder(sessions));
     }
 }
@@ -216,7 +199,7 @@ struct session *sessions_resume(struct sessions *sessions, uint64_t number, uint
     struct session *session = sessions_number(sessions, number);
     if (session == NULL || !key32_equal(&session->transport, transport) ||
         account == EXCHANGE_NO_ACCOUNT || session->account != account || session->role != role ||
-        seen == 0 || !kept_reaches(&session->kept, seen)) {
+        seen == 0 || !resend_buffer_reaches(&session->resend, seen)) {
         return NULL;
     }
     close_others_on(sessions, route, session);
@@ -239,15 +222,15 @@ void sessions_detach(struct session *session)
 }
 
 void sessions_keep(struct sessions *sessions, struct session *session,
-                   const struct kept_message *message)
+                   const struct resend_message *message)
 {
-    size_t bytes = kept_weight(message);
-    make_room(sessions, session->account, bytes < KEPT_BYTES ? bytes : 0);
+    size_t bytes = resend_buffer_weight(message);
+    make_room(sessions, session->account, bytes < RESEND_BUFFER_BYTES ? bytes : 0);
     size_t *held = held_by(sessions, session->account);
-    *held -= session->kept.bytes;
-    kept_add(&session->kept, &sessions->kept_bytes, message);
-    *held += session->kept.bytes;
-    if (!kept_reaches(&session->kept, session->wire_sequence)) {
+    *held -= session->resend.bytes;
+    resend_buffer_add(&session->resend, &sessions->resend_bytes, message);
+    *held += session->resend.bytes;
+    if (!resend_buffer_reaches(&session->resend, session->wire_sequence)) {
         sessions_close(session);
     }
 }
@@ -257,9 +240,9 @@ bool sessions_know(struct sessions *sessions, struct session *session, uint32_t 
     if (!make_holder(sessions, account)) {
         return false;
     }
-    *held_by(sessions, session->account) -= session->kept.bytes;
+    *held_by(sessions, session->account) -= session->resend.bytes;
     session->account = account;
-    *held_by(sessions, account) += session->kept.bytes;
+    *held_by(sessions, account) += session->resend.bytes;
     return true;
 }
 
@@ -267,9 +250,10 @@ void sessions_seen(struct sessions *sessions, struct session *session, uint64_t 
 {
     uint64_t most = session->wire_sequence;
     size_t *held = held_by(sessions, session->account);
-    *held -= session->kept.bytes;
-    kept_seen(&session->kept, &sessions->kept_bytes, sequence < most ? sequence : most);
-    *held += session->kept.bytes;
+    *held -= session->resend.bytes;
+    resend_buffer_seen(&session->resend, &sessions->resend_bytes,
+                       sequence < most ? sequence : most);
+    *held += session->resend.bytes;
 }
 
 uint32_t sessions_count(const struct sessions *sessions)
@@ -303,8 +287,8 @@ void sessions_close(struct session *session)
 
 void sessions_forget(struct sessions *sessions, struct session *session)
 {
-    *held_by(sessions, session->account) -= session->kept.bytes;
-    kept_fini(&session->kept, &sessions->kept_bytes);
+    *held_by(sessions, session->account) -= session->resend.bytes;
+    resend_buffer_fini(&session->resend, &sessions->resend_bytes);
     *session = (struct session){0};
 }
 
@@ -317,134 +301,4 @@ struct session *sessions_next(struct sessions *sessions, size_t *position)
         }
     }
     return NULL;
-}
-
-/* ---------------------------------------------------------------- presence */
-
-static struct provider *provider_of(struct sessions *sessions, uint32_t account)
-{
-    if (account >= sessions->provider_count) {
-        uint32_t count = sessions->provider_count == 0 ? 64 : sessions->provider_count;
-        while (count <= account) {
-            count *= 2;
-        }
-        struct provider *providers = realloc(sessions->providers, count * sizeof *providers);
-        if (providers == NULL) {
-            return NULL;
-        }
-        memset(providers + sessions->provider_count, 0,
-               (count - sessions->provider_count) * sizeof *providers);
-        sessions->providers = providers;
-        sessions->provider_count = count;
-    }
-    return &sessions->providers[account];
-}
-
-bool presence_expect(struct sessions *sessions, uint32_t account, int64_t now_ns)
-{
-    struct provider *provider = provider_of(sessions, account);
-    if (provider == NULL) {
-        return false;
-    }
-    provider->heard_ns = now_ns;
-    /* Presence is assumed; SUSPECT for a provider that is away changes nothing. */
-    provider->told = PRESENCE_PRESENT;
-    return true;
-}
-
-bool presence_hello(struct sessions *sessions, uint32_t account, uint64_t session, int64_t now_ns)
-{
-    struct provider *provider = provider_of(sessions, account);
-    if (provider == NULL) {
-        return false;
-    }
-    provider->session = session;
-    provider->heard_ns = now_ns;
-    if (provider->told == PRESENCE_UNKNOWN ||
-        (provider->told == PRESENCE_AWAY && !provider->said_goodbye)) {
-        /* The provider will advertise, which makes it present. */
-        provider->told = PRESENCE_PRESENT;
-    }
-    return true;
-}
-
-void presence_heard(struct sessions *sessions, uint32_t account, int64_t now_ns)
-{
-    if (account < sessions->provider_count) {
-        sessions->providers[account].heard_ns = now_ns;
-    }
-}
-
-void presence_goodbye(struct sessions *sessions, uint32_t account)
-{
-    if (account < sessions->provider_count) {
-        sessions->providers[account].said_goodbye = true;
-        sessions->providers[account].session = 0;
-    }
-}
-
-bool presence_owes_goodbye(const struct sessions *sessions, uint32_t account)
-{
-    return account < sessions->provider_count && sessions->providers[account].said_goodbye;
-}
-
-uint64_t presence_session(const struct sessions *sessions, uint32_t account)
-{
-    return account < sessions->provider_count ? sessions->providers[account].session : 0;
-}
-
-bool presence_next_notice(struct sessions *sessions, int64_t now_ns, int64_t heartbeat_ns,
-                          uint32_t *position, uint32_t *ret_account,
-                          enum entry_command_kind *ret_kind)
-{
-    for (; *position < sessions->provider_count; (*position)++) {
-        const struct provider *provider = &sessions->providers[*position];
-        bool is_silent = now_ns - provider->heard_ns > SESSIONS_MISSED_HEARTBEATS * heartbeat_ns;
-        enum entry_command_kind kind = ENTRY_TICK;
-        if (provider->said_goodbye) {
-            kind = ENTRY_GOODBYE;
-        } else if (provider->told == PRESENCE_PRESENT && is_silent) {
-            kind = ENTRY_SUSPECT;
-        } else if (provider->told == PRESENCE_SUSPECT && !is_silent) {
-            kind = ENTRY_RETURNED;
-        }
-        if (kind != ENTRY_TICK) {
-            *ret_account = (*position)++;
-            *ret_kind = kind;
-            return true;
-        }
-    }
-    return false;
-}
-
-void presence_told(struct sessions *sessions, uint32_t account, enum entry_command_kind kind)
-{
-    assert(account < sessions->provider_count);
-    struct provider *provider = &sessions->providers[account];
-    struct session *session = sessions_number(sessions, provider->session);
-    switch (kind) {
-    case ENTRY_SUSPECT:
-        provider->told = PRESENCE_SUSPECT;
-        if (session != NULL) {
-            /* Its asks are cancelled: a new Hello brings them back. */
-            sessions_detach(session);
-        }
-        return;
-    case ENTRY_RETURNED:
-        provider->told = PRESENCE_PRESENT;
-        return;
-    case ENTRY_GOODBYE:
-        /* The agent may be back already. */
-        provider->told = provider->session != 0 ? PRESENCE_PRESENT : PRESENCE_AWAY;
-        provider->said_goodbye = false;
-        return;
-    case ENTRY_MESSAGE:
-    case ENTRY_GENESIS:
-    case ENTRY_RESULTS:
-    case ENTRY_LIMITS:
-    case ENTRY_EPOCH:
-    case ENTRY_TICK:
-        break;
-    }
-    assert(false && "not a notice of presence");
 }

@@ -2,16 +2,14 @@
  * clocks.
  *
  * A session begins with Hello and belongs to one route and one connection key. It ends by Goodbye,
- * silence, or a new Hello on its route. Presence belongs to a provider's account, over all its
- * connections. The exchange hears SUSPECT, RETURNED and GOODBYE of it, each until it was taken.
- * Time is an argument. */
+ * silence, or a new Hello on its route. broker/gateway/presence.h says which providers are heard
+ * of. Time is an argument. */
 #ifndef BOURSE_BROKER_GATEWAY_SESSIONS_H
 #define BOURSE_BROKER_GATEWAY_SESSIONS_H
 
 #include "base/id.h"
 #include "broker/gateway/allowance.h"
-#include "broker/gateway/kept.h"
-#include "broker/storage/entry.h"
+#include "broker/gateway/resend_buffer.h"
 #include "protocol/message.h"
 #include "runtime/router.h"
 
@@ -44,7 +42,7 @@ struct session {
     /* The Welcome of a resumed session is still unsent; no message may leave before it. */
     bool is_welcome_due;
     struct id128 hello; /* id of the Hello that this Welcome answers */
-    struct kept kept;
+    struct resend_buffer resend;
     struct allowance allowance;
 };
 
@@ -75,7 +73,7 @@ void sessions_detach(struct session *session);
  * of all, the oldest messages of the largest account's largest session go. Closes a session when
  * its unsent messages are above the caps. */
 void sessions_keep(struct sessions *sessions, struct session *session,
-                   const struct kept_message *message);
+                   const struct resend_message *message);
 /* Gives the session to `account`. Returns false when memory is short; then nothing has changed. */
 bool sessions_know(struct sessions *sessions, struct session *session, uint32_t account);
 void sessions_seen(struct sessions *sessions, struct session *session, uint64_t sequence);
@@ -91,30 +89,5 @@ void sessions_close(struct session *session);
 void sessions_forget(struct sessions *sessions, struct session *session);
 /* Walks the places in use, closing ones too; `position` starts at 0. Returns NULL at the end. */
 struct session *sessions_next(struct sessions *sessions, size_t *position);
-
-/* ---------------------------------------------------------------- presence of providers */
-
-/* Notes that `account` may be present since before the broker started. It is missed only after the
- * usual silence. */
-bool presence_expect(struct sessions *sessions, uint32_t account, int64_t now_ns);
-/* Notes a Hello of the provider's agent on `session`, which gets the provider's pushes from now
- * on. */
-bool presence_hello(struct sessions *sessions, uint32_t account, uint64_t session, int64_t now_ns);
-void presence_heard(struct sessions *sessions, uint32_t account, int64_t now_ns);
-void presence_goodbye(struct sessions *sessions, uint32_t account);
-/* Returns true when the provider said goodbye and presence_told has not followed. */
-bool presence_owes_goodbye(const struct sessions *sessions, uint32_t account);
-/* Returns the session that gets the provider's pushes, or 0 when there is none. */
-uint64_t presence_session(const struct sessions *sessions, uint32_t account);
-
-/* Finds the next provider whose state the exchange must hear of now. `position` starts at 0.
- * Returns false when there is none. The caller calls presence_told after the notice was taken. */
-bool presence_next_notice(struct sessions *sessions, int64_t now_ns, int64_t heartbeat_ns,
-                          uint32_t *position, uint32_t *ret_account,
-                          enum entry_command_kind *ret_kind);
-/* Notes that the exchange will hear of the state. A suspect provider's session loses its
- * connection: an agent that was only stopped for a while would otherwise never learn that its asks
- * are gone. */
-void presence_told(struct sessions *sessions, uint32_t account, enum entry_command_kind kind);
 
 #endif

@@ -1,8 +1,11 @@
 #include "broker/gateway/verify.h"
 
+#include "broker/core/outgoing.h"
+#include "broker/core/translate.h"
 #include "broker/fatal.h"
 #include "protocol/codec.h"
 #include "protocol/identity.h"
+#include "protocol/reject.h"
 #include "protocol/results.h"
 #include "runtime/clock.h"
 #include "runtime/process.h"

@@ -8,8 +8,9 @@
 
 #include "base/id.h"
 #include "broker/blob/outputs.h"
-#include "broker/core/messages.h"
+#include "broker/core/request.h"
 #include "broker/gateway/budget.h"
+#include "protocol/reject.h"
 
 #include <stdbool.h>
 

@@ -7,6 +7,7 @@
 #include "runtime/files.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
+#include "runtime/private_folder.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -94,14 +95,14 @@ bool backup_publish(const char *beside, const char *folder, struct problem *ret_
     } else {
         slash[slash == parent ? 1 : 0] = '\0';
     }
-    if (!folder_sync(beside, ret_problem)) {
+    if (!file_sync_folder(beside, ret_problem)) {
         return false;
     }
     if (rename(beside, folder) != 0) {
         problem_set(ret_problem, "%s: %s", folder, strerror(errno));
         return false;
     }
-    return folder_sync(parent, ret_problem);
+    return file_sync_folder(parent, ret_problem);
 }
 
 /* ---------------------------------------------------------------- one database */
@@ -235,7 +236,7 @@ static bool copy_files(const char *from, const char *to, struct problem *ret_pro
         good = false;
     }
     (void)closedir(directory); /* only read */
-    return good && folder_sync(to, ret_problem);
+    return good && file_sync_folder(to, ret_problem);
 }
 
 static bool copy_blobs(const char *from, const char *to, bool *ret_is_wrong,
@@ -255,7 +256,7 @@ static bool copy_blobs(const char *from, const char *to, bool *ret_is_wrong,
                folder_path(to, name, target, sizeof target, ret_problem) &&
                copy_files(source, target, ret_problem);
     }
-    return good && folder_sync(to, ret_problem);
+    return good && file_sync_folder(to, ret_problem);
 }
 
 /* ---------------------------------------------------------------- the whole market */

@@ -9,11 +9,6 @@ static const uint8_t magic[4] = {'B', 'J', 'E', '1'};
 
 enum { LENGTH_FIELD_BYTES = 4 };
 
-bool entry_is_message(const struct entry_command *command)
-{
-    return command->kind == ENTRY_MESSAGE || command->kind == ENTRY_RESULTS;
-}
-
 void entry_results_set(struct entry_results *results, size_t position)
 {
     assert(position < ENTRY_RESULTS_MAX);

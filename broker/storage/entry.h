@@ -82,8 +82,6 @@ struct entry_head {
     uint64_t first_command;
 };
 
-/* Returns true when a member sent the command: the payload is an envelope. */
-bool entry_is_message(const struct entry_command *command);
 /* Returns the size of one command in an entry, with its length field. */
 size_t entry_command_size(const struct entry_command *command);
 /* Writes head and commands; returns the size, or 0 when capacity is too small. */

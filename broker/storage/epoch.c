@@ -2,7 +2,7 @@
 
 #include "base/cursor.h"
 #include "base/sha256.h"
-#include "runtime/clock.h"
+#include "runtime/entropy.h"
 
 #include <assert.h>
 #include <sodium.h>

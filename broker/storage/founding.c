@@ -1,8 +1,8 @@
 #include "broker/storage/founding.h"
 
 #include "base/text.h"
-#include "runtime/clock.h"
-#include "runtime/files.h"
+#include "runtime/entropy.h"
+#include "runtime/keyfile.h"
 #include "runtime/market.h"
 
 #include <stdio.h>

@@ -13,7 +13,7 @@
  *     0  8 magic "BJHEAD1\0"      8  8 counter (the higher valid one counts)
  *    16  8 index                 24 32 chain hash of that entry (zeros at index 0)
  *    56  8 signed tree size      64  8 number of the newest record of the audit log (0: none)
- *    72 32 its chain hash       104 64 signature of both (broker/core/acts.h)
+ *    72 32 its chain hash       104 64 signature of both (broker/core/act_log.h)
  *   168  1 1: by a restore       169  8 records of the audit log that it lost
  *   177 zeros up to 480
  *   480 32 SHA-256 of bytes 0 .. 479 */
@@ -29,7 +29,7 @@
 enum { HEAD_SLOT_BYTES = 512 };
 
 /* The end of the audit log. */
-struct acts_mark {
+struct act_log_mark {
     uint64_t number;
     struct hash32 chain;
     struct signature64 signature; /* by audit.key */
@@ -39,7 +39,7 @@ struct head {
     uint64_t index;      /* last durable entry; 0: none */
     struct hash32 chain; /* its chain hash */
     uint64_t tree_size;  /* tree size of the newest signed checkpoint */
-    struct acts_mark acts;
+    struct act_log_mark acts;
     /* A restore wrote this HEAD; the next start records that in the audit log. */
     bool restored;
     /* Records of the audit log that the restored backup lacked. */

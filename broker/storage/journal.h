@@ -35,12 +35,6 @@ struct journal_leader {
     char broker[64], address[128];
 };
 
-/* The newest snapshot that may replace the log up to and including `index`. */
-struct journal_base {
-    uint64_t index;
-    uint8_t chain[32], state[32];
-};
-
 struct journal;
 
 /* An engine implements these functions; `self` is its own state. */
@@ -52,7 +46,6 @@ struct journal_engine {
     enum journal_status (*next)(void *self, uint64_t index, struct journal_entry *ret_entry,
                                 int timeout_ms);
     enum journal_status (*leader)(void *self, struct journal_leader *ret_leader);
-    enum journal_status (*truncate)(void *self, uint64_t epoch, const struct journal_base *base);
     void (*destroy)(void *self);
 };
 
@@ -69,13 +62,11 @@ enum journal_status journal_lead(struct journal *journal, uint64_t last_index,
 enum journal_status journal_append(struct journal *journal, uint64_t epoch,
                                    const struct journal_entry *entries, size_t count);
 /* Reads the entry at `index`, and waits up to timeout_ms for it. Returns OK, UNAVAILABLE (not there
- * yet), BEHIND (truncated: load the snapshot of the base) or CORRUPT. */
+ * yet), BEHIND (the log begins later: load a snapshot) or CORRUPT. */
 enum journal_status journal_next(struct journal *journal, uint64_t index,
                                  struct journal_entry *ret_entry, int timeout_ms);
 /* Reads the present leader: a hint, never proof. */
 enum journal_status journal_leader(struct journal *journal, struct journal_leader *ret_leader);
-enum journal_status journal_truncate(struct journal *journal, uint64_t epoch,
-                                     const struct journal_base *base);
 const char *journal_status_text(enum journal_status status);
 
 #endif

@@ -1,12 +1,12 @@
 #include "broker/storage/journal_memory.h"
 
-#include <assert.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "base/array.h"
 #include "base/random.h"
 #include "base/sha256.h"
 #include "broker/storage/entry.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 struct stored {
     uint8_t *bytes;
@@ -19,9 +19,8 @@ struct journal_log {
     struct random dice;
     struct journal_faults faults;
     uint64_t entries_max;
-    uint64_t base;          /* entries up to this one are cut off */
-    struct stored before;   /* the chain at the base; no bytes */
-    struct stored *entries; /* entry base + 1 + i */
+    struct stored before;   /* the chain before the first entry; no bytes */
+    struct stored *entries; /* entry 1 + i */
     size_t count;
     size_t capacity;
     uint64_t epoch;
@@ -82,7 +81,7 @@ void journal_log_set_faults(struct journal_log *log, const struct journal_faults
 
 uint64_t journal_log_last(const struct journal_log *log)
 {
-    return log->base + log->count;
+    return log->count;
 }
 
 static bool chance(struct journal_log *log, uint32_t per_thousand)
@@ -97,9 +96,7 @@ static const struct stored *last_of(const struct journal_log *log)
 
 static const struct stored *stored_at(const struct journal_log *log, uint64_t index)
 {
-    return index > log->base && index <= journal_log_last(log)
-               ? &log->entries[index - log->base - 1]
-               : NULL;
+    return index > 0 && index <= log->count ? &log->entries[index - 1] : NULL;
 }
 
 static bool copy_entry(const struct journal_entry *entry, struct stored *ret_stored)
@@ -123,15 +120,12 @@ static enum journal_status take(struct journal_log *log, struct stored *stored)
         !hash32_equal(&head.previous, &last->chain)) {
         return JOURNAL_CORRUPT;
     }
-    if (log->count == log->capacity) {
-        size_t capacity = log->capacity == 0 ? 64 : 2 * log->capacity;
-        struct stored *entries = realloc(log->entries, capacity * sizeof *entries);
-        if (entries == NULL) {
-            return JOURNAL_UNAVAILABLE;
-        }
-        log->entries = entries;
-        log->capacity = capacity;
+    struct stored *entries =
+        array_with_room(log->entries, log->count, &log->capacity, sizeof *entries);
+    if (entries == NULL) {
+        return JOURNAL_UNAVAILABLE;
     }
+    log->entries = entries;
     stored->chain = sha256_of(stored->bytes, stored->length);
     stored->next_command = head.first_command + head.count;
     log->entries[log->count++] = *stored;
@@ -287,9 +281,6 @@ static enum journal_status view_next(void *self, uint64_t index, struct journal_
 {
     struct journal_log *log = ((struct view *)self)->log;
     (void)timeout_ms; /* the simulator has virtual time: it calls again */
-    if (index <= log->base) {
-        return JOURNAL_BEHIND;
-    }
     const struct stored *stored = stored_at(log, index);
     if (stored == NULL || chance(log, log->faults.lagging)) {
         return JOURNAL_UNAVAILABLE;
@@ -309,29 +300,6 @@ static enum journal_status view_leader(void *self, struct journal_leader *ret_le
     return JOURNAL_OK;
 }
 
-static enum journal_status view_truncate(void *self, uint64_t epoch,
-                                         const struct journal_base *base)
-{
-    struct journal_log *log = ((struct view *)self)->log;
-    deliver_late(log);
-    if (epoch == 0 || epoch != log->epoch) {
-        return JOURNAL_DEPOSED;
-    }
-    const struct stored *stored = stored_at(log, base->index);
-    if (stored == NULL || memcmp(stored->chain.bytes, base->chain, sizeof base->chain) != 0) {
-        return JOURNAL_CORRUPT;
-    }
-    size_t cut = (size_t)(base->index - log->base);
-    log->before = (struct stored){.chain = stored->chain, .next_command = stored->next_command};
-    for (size_t i = 0; i < cut; i++) {
-        free(log->entries[i].bytes);
-    }
-    memmove(log->entries, log->entries + cut, (log->count - cut) * sizeof *log->entries);
-    log->count -= cut;
-    log->base = base->index;
-    return JOURNAL_OK;
-}
-
 static void view_destroy(void *self)
 {
     free(self);
@@ -344,7 +312,6 @@ struct journal *journal_memory_open(struct journal_log *log)
         .append = view_append,
         .next = view_next,
         .leader = view_leader,
-        .truncate = view_truncate,
         .destroy = view_destroy,
     };
     struct view *view = malloc(sizeof *view);

@@ -1,14 +1,12 @@
 #include "broker/storage/journal_sqlite.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/sha256.h"
 #include "broker/storage/entry.h"
-#include "ledger/store/sqlite_code.h"
+#include "broker/storage/journal_sqlite_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* The column bytes is last, so that reading other columns never touches its overflow pages. */
 static const char schema[] =
@@ -23,34 +21,12 @@ static const char schema[] =
     "INSERT OR IGNORE INTO journal_base SELECT 1, 0, 0, zeroblob(32), zeroblob(32), 1"
     "  WHERE NOT EXISTS (SELECT 1 FROM journal);";
 
-enum statement {
-    SELECT_LAST,
-    SELECT_ROW,
-    SELECT_BASE,
-    INSERT_ROW,
-    RAISE_EPOCH,
-    CUT_ROWS,
-    MOVE_BASE,
-    STATEMENTS,
-};
-
 static const char *const statements[STATEMENTS] = {
     [SELECT_LAST] = "SELECT idx, chain, next_command FROM journal ORDER BY idx DESC LIMIT 1",
     [SELECT_ROW] = "SELECT idx, chain, next_command, bytes FROM journal WHERE idx = ?1",
     [SELECT_BASE] = "SELECT idx, chain, next_command, epoch FROM journal_base",
     [INSERT_ROW] = "INSERT INTO journal VALUES(?1, ?2, ?3, ?4)",
     [RAISE_EPOCH] = "UPDATE journal_base SET epoch = ?1",
-    [CUT_ROWS] = "DELETE FROM journal WHERE idx <= ?1",
-    [MOVE_BASE] = "UPDATE journal_base SET idx = ?1, chain = ?2, state = ?3, next_command = ?4",
-};
-
-struct engine {
-    sqlite3 *database; /* borrowed */
-    sqlite3_stmt *prepared[STATEMENTS];
-    uint64_t epoch; /* 0 until journal_lead */
-    uint8_t *lent;  /* the entry that journal_next returned last */
-    size_t lent_capacity;
-    struct journal_leader leader;
 };
 
 static enum journal_status status_of(int code)
@@ -103,12 +79,6 @@ static enum journal_status finish(sqlite3_stmt *statement)
 
 /* ---- rows */
 
-struct row {
-    struct journal_last end; /* the end of the journal after this entry */
-    const uint8_t *bytes;    /* borrowed from the statement */
-    size_t length;
-};
-
 static bool column_hash(sqlite3_stmt *statement, int column, struct hash32 *ret_hash)
 {
     const void *bytes = sqlite3_column_blob(statement, column);
@@ -132,8 +102,8 @@ static bool column_last(sqlite3_stmt *statement, struct journal_last *ret_last)
     return true;
 }
 
-static enum journal_status read_base(struct engine *engine, struct journal_last *ret_base,
-                                     uint64_t *ret_epoch)
+enum journal_status journal_sqlite_read_base(struct engine *engine, struct journal_last *ret_base,
+                                             uint64_t *ret_epoch)
 {
     sqlite3_stmt *select = engine->prepared[SELECT_BASE];
     int code = sqlite3_step(select);
@@ -158,7 +128,7 @@ static enum journal_status read_last(struct engine *engine, struct journal_last 
         status = column_last(select, ret_last) ? JOURNAL_OK : JOURNAL_CORRUPT;
     }
     (void)sqlite3_reset(select); /* repeats the step's code */
-    return code == SQLITE_DONE ? read_base(engine, ret_last, &epoch) : status;
+    return code == SQLITE_DONE ? journal_sqlite_read_base(engine, ret_last, &epoch) : status;
 }
 
 /* Returns true when an entry follows `before`. *ret_end is then the end of the journal after it. */
@@ -188,7 +158,7 @@ static enum journal_status engine_lead(void *self, uint64_t last_index,
     uint64_t epoch;
     enum journal_status status = read_last(engine, &last);
     if (status == JOURNAL_OK) {
-        status = read_base(engine, &base, &epoch);
+        status = journal_sqlite_read_base(engine, &base, &epoch);
     }
     if (status != JOURNAL_OK) {
         return status;
@@ -280,8 +250,8 @@ static enum journal_status read_before(struct engine *engine, uint64_t index,
     return status;
 }
 
-static enum journal_status check_row(sqlite3_stmt *select, const struct journal_last *before,
-                                     struct row *ret_row)
+enum journal_status journal_sqlite_check_row(sqlite3_stmt *select,
+                                             const struct journal_last *before, struct row *ret_row)
 {
     struct journal_last end;
     ret_row->bytes = sqlite3_column_blob(select, 3);
@@ -319,7 +289,7 @@ static enum journal_status engine_next(void *self, uint64_t index, struct journa
     struct journal_last before;
     uint64_t epoch;
     (void)timeout_ms; /* no other thread can append meanwhile */
-    enum journal_status status = read_base(engine, &base, &epoch);
+    enum journal_status status = journal_sqlite_read_base(engine, &base, &epoch);
     if (status == JOURNAL_OK && index <= base.index) {
         status = JOURNAL_BEHIND;
     }
@@ -335,7 +305,7 @@ static enum journal_status engine_next(void *self, uint64_t index, struct journa
     int code = sqlite3_step(select);
     status = code == SQLITE_DONE ? JOURNAL_UNAVAILABLE : status_of(code);
     if (code == SQLITE_ROW) {
-        status = check_row(select, &before, &row);
+        status = journal_sqlite_check_row(select, &before, &row);
         status = status == JOURNAL_OK ? lend(engine, &row) : status;
     }
     (void)sqlite3_reset(select); /* repeats the step's code */
@@ -356,42 +326,6 @@ static enum journal_status engine_leader(void *self, struct journal_leader *ret_
     return JOURNAL_OK;
 }
 
-static enum journal_status cut_to(struct engine *engine, const struct journal_base *base)
-{
-    sqlite3_stmt *select = engine->prepared[SELECT_ROW];
-    struct journal_last row;
-    bind_u64(select, 1, base->index);
-    int code = sqlite3_step(select);
-    bool matches = code == SQLITE_ROW && column_last(select, &row) &&
-                   memcmp(row.chain.bytes, base->chain, sizeof base->chain) == 0;
-    (void)sqlite3_reset(select); /* repeats the step's code */
-    if (!matches) {
-        return code == SQLITE_ROW || code == SQLITE_DONE ? JOURNAL_CORRUPT : status_of(code);
-    }
-    sqlite3_stmt *move = engine->prepared[MOVE_BASE];
-    bind_u64(move, 1, base->index);
-    bind_blob(move, 2, base->chain, sizeof base->chain);
-    bind_blob(move, 3, base->state, sizeof base->state);
-    bind_u64(move, 4, row.next_command);
-    enum journal_status status = finish(move);
-    if (status == JOURNAL_OK) {
-        bind_u64(engine->prepared[CUT_ROWS], 1, base->index);
-        status = finish(engine->prepared[CUT_ROWS]);
-    }
-    return status;
-}
-
-static enum journal_status engine_truncate(void *self, uint64_t epoch,
-                                           const struct journal_base *base)
-{
-    struct engine *engine = self;
-    if (engine->epoch == 0 || epoch != engine->epoch) {
-        return JOURNAL_DEPOSED;
-    }
-    enum journal_status status = execute(engine, "SAVEPOINT journal");
-    return status == JOURNAL_OK ? end_savepoint(engine, cut_to(engine, base)) : status;
-}
-
 static void engine_destroy(void *self)
 {
     struct engine *engine = self;
@@ -407,13 +341,12 @@ static const struct journal_engine functions = {
     .append = engine_append,
     .next = engine_next,
     .leader = engine_leader,
-    .truncate = engine_truncate,
     .destroy = engine_destroy,
 };
 
 /* ---- start */
 
-static enum journal_status unreadable(struct engine *engine, struct problem *ret_problem)
+enum journal_status journal_sqlite_unreadable(struct engine *engine, struct problem *ret_problem)
 {
     problem_set(ret_problem, "the journal cannot be read: %s", sqlite3_errmsg(engine->database));
     return status_of(sqlite3_errcode(engine->database)) == JOURNAL_CORRUPT ? JOURNAL_CORRUPT
@@ -423,202 +356,15 @@ static enum journal_status unreadable(struct engine *engine, struct problem *ret
 static enum journal_status prepare(struct engine *engine, struct problem *ret_problem)
 {
     if (execute(engine, schema) != JOURNAL_OK) {
-        return unreadable(engine, ret_problem);
+        return journal_sqlite_unreadable(engine, ret_problem);
     }
     for (size_t i = 0; i < STATEMENTS; i++) {
         if (sqlite3_prepare_v3(engine->database, statements[i], -1, SQLITE_PREPARE_PERSISTENT,
                                &engine->prepared[i], NULL) != SQLITE_OK) {
-            return unreadable(engine, ret_problem);
+            return journal_sqlite_unreadable(engine, ret_problem);
         }
     }
     return JOURNAL_OK;
-}
-
-/* Writes "tables results, transfers": those that fail the check on their own. */
-static void name_damaged_tables(sqlite3 *database, char ret_names[100])
-{
-    sqlite3_stmt *tables = NULL;
-    size_t length = 0;
-    (void)snprintf(ret_names, 100, "its free pages or its schema");
-    if (sqlite3_prepare_v2(database, "SELECT name FROM sqlite_schema WHERE type = 'table'", -1,
-                           &tables, NULL) != SQLITE_OK) {
-        return;
-    }
-    while (sqlite3_step(tables) == SQLITE_ROW && length < 80) {
-        char why[PAGES_TEXT];
-        const char *name = (const char *)sqlite3_column_text(tables, 0);
-        if (sqlite_check_pages(database, name == NULL ? "" : name, why) != PAGES_WHOLE) {
-            length += (size_t)snprintf(ret_names + length, 100 - length, "%s%.30s",
-                                       length == 0 ? "table " : ", ", name == NULL ? "" : name);
-        }
-    }
-    (void)sqlite3_finalize(tables); /* only read */
-}
-
-static enum journal_status check_pages(struct engine *engine, struct problem *ret_problem)
-{
-    char why[PAGES_TEXT];
-    char tables[100];
-    switch (sqlite_check_pages(engine->database, NULL, why)) {
-    case PAGES_WHOLE:
-        break;
-    case PAGES_DAMAGED:
-        name_damaged_tables(engine->database, tables);
-        problem_set(ret_problem, "the database is damaged in %s (%s)", tables, why);
-        return JOURNAL_CORRUPT;
-    case PAGES_UNREAD:
-        problem_set(ret_problem, "the disk did not give every page (%s). " PROBLEM_TRY_AGAIN, why);
-        return JOURNAL_UNAVAILABLE;
-    }
-    return JOURNAL_OK;
-}
-
-/* The end of the journal as the walk over all entries found it, and the chain value at HEAD's
- * entry. */
-struct walk {
-    struct journal_last last;
-    uint64_t epoch;          /* epoch of the last entry; 0: none */
-    const struct head *head; /* or NULL */
-    bool met_head;
-    struct hash32 chain_at_head;
-};
-
-static void pass_head(struct walk *walk)
-{
-    if (walk->head != NULL && walk->head->index == walk->last.index) {
-        walk->met_head = true;
-        walk->chain_at_head = walk->last.chain;
-    }
-}
-
-/* Returns the epoch of a row that was read before. */
-static uint64_t epoch_of(const struct row *row)
-{
-    struct entry_head head = {.epoch = 0};
-    (void)entry_read_head(row->bytes, row->length, &head);
-    return head.epoch;
-}
-
-static enum journal_status check_chain(struct engine *engine, struct walk *walk,
-                                       struct problem *ret_problem)
-{
-    sqlite3_stmt *select;
-    if (sqlite3_prepare_v2(engine->database,
-                           "SELECT idx, chain, next_command, bytes FROM journal ORDER BY idx", -1,
-                           &select, NULL) != SQLITE_OK) {
-        return unreadable(engine, ret_problem);
-    }
-    enum journal_status status = JOURNAL_OK;
-    int code;
-    pass_head(walk);
-    while (status == JOURNAL_OK && (code = sqlite3_step(select)) != SQLITE_DONE) {
-        struct row row;
-        if (code != SQLITE_ROW) {
-            status = unreadable(engine, ret_problem);
-            break;
-        }
-        status = check_row(select, &walk->last, &row);
-        if (status == JOURNAL_OK) {
-            walk->last = row.end;
-            walk->epoch = epoch_of(&row);
-            pass_head(walk);
-        } else {
-            problem_set(ret_problem,
-                        "table journal, entry %" PRIu64
-                        ": the row (number %lld) is damaged or missing: its hash does not follow",
-                        walk->last.index + 1, (long long)sqlite3_column_int64(select, 0));
-        }
-    }
-    (void)sqlite3_finalize(select); /* repeats the step's code */
-    return status;
-}
-
-static enum journal_status check_head(const struct walk *walk, const struct journal_last *base,
-                                      const struct journal_sqlite_start *start,
-                                      struct problem *ret_problem)
-{
-    const struct head *head = start->head;
-    if (head == NULL) {
-        if (walk->last.index == 0 || start->adopt) {
-            return JOURNAL_OK;
-        }
-        problem_set(ret_problem,
-                    "HEAD is missing beside a journal of %" PRIu64
-                    " entries, so nothing shows that it is the newest: put HEAD back, or if you"
-                    " restored a backup on purpose, start once with --adopt-journal",
-                    walk->last.index);
-        return JOURNAL_CORRUPT;
-    }
-    if (head->index > walk->last.index) {
-        problem_set(ret_problem,
-                    "the journal ends at entry %" PRIu64 " but HEAD has seen %" PRIu64
-                    ": an old backup was restored, or the database's WAL is damaged or missing",
-                    walk->last.index, head->index);
-        return JOURNAL_CORRUPT;
-    }
-    if (head->index >= base->index &&
-        (!walk->met_head || !hash32_equal(&walk->chain_at_head, &head->chain))) {
-        problem_set(ret_problem,
-                    "entry %" PRIu64
-                    " of the journal is not the one that HEAD has seen: this is another history",
-                    head->index);
-        return JOURNAL_CORRUPT;
-    }
-    if (head->tree_size > start->tree_size) {
-        problem_set(ret_problem,
-                    "the ledger's tree has %" PRIu64 " leaves but one of %" PRIu64
-                    " was signed: an old backup was restored, or the database is damaged",
-                    start->tree_size, head->tree_size);
-        return JOURNAL_CORRUPT;
-    }
-    return JOURNAL_OK;
-}
-
-/* Each start leads under the next epoch; an older epoch would let two starts write under the
- * same. */
-static enum journal_status check_epoch(const struct walk *walk, uint64_t epoch,
-                                       struct problem *ret_problem)
-{
-    if (epoch >= walk->epoch) {
-        return JOURNAL_OK;
-    }
-    problem_set(ret_problem,
-                "table journal_base: its epoch is %" PRIu64 ", and entry %" PRIu64
-                " was written under epoch %" PRIu64
-                ": the row is damaged; docs/operator.md says how it is restored",
-                epoch, walk->last.index, walk->epoch);
-    return JOURNAL_CORRUPT;
-}
-
-static enum journal_status check_entries(struct engine *engine,
-                                         const struct journal_sqlite_start *start,
-                                         struct journal_last *ret_last, struct problem *ret_problem)
-{
-    struct walk walk = {.head = start->head};
-    struct journal_last base;
-    uint64_t epoch;
-    const enum journal_status found = read_base(engine, &base, &epoch);
-    if (found == JOURNAL_CORRUPT) {
-        problem_set(ret_problem,
-                    "table journal_base: its row is damaged or missing; `bourse-broker "
-                    "replay --verify` says more, docs/operator.md how it is restored");
-        return JOURNAL_CORRUPT;
-    }
-    if (found != JOURNAL_OK) {
-        return unreadable(engine, ret_problem);
-    }
-    walk.last = base;
-    enum journal_status status = check_chain(engine, &walk, ret_problem);
-    if (status == JOURNAL_OK) {
-        status = check_epoch(&walk, epoch, ret_problem);
-    }
-    if (status == JOURNAL_OK) {
-        status = check_head(&walk, &base, start, ret_problem);
-    }
-    if (status == JOURNAL_OK) {
-        *ret_last = walk.last;
-    }
-    return status;
 }
 
 /* One transaction does all, so that a refused journal leaves no new tables. */
@@ -627,20 +373,21 @@ static enum journal_status check_start(struct engine *engine,
                                        struct journal_last *ret_last, struct problem *ret_problem)
 {
     if (execute(engine, "BEGIN") != JOURNAL_OK) {
-        return unreadable(engine, ret_problem);
+        return journal_sqlite_unreadable(engine, ret_problem);
     }
     enum journal_status status = prepare(engine, ret_problem);
     if (status == JOURNAL_OK) {
-        status = check_pages(engine, ret_problem);
+        status = journal_sqlite_check_pages(engine, ret_problem);
     }
     if (status == JOURNAL_OK) {
-        status = check_entries(engine, start, ret_last, ret_problem);
+        status = journal_sqlite_check_entries(engine, start, ret_last, ret_problem);
     }
     if (status != JOURNAL_OK) {
         (void)execute(engine, "ROLLBACK"); /* the finding is the answer */
         return status;
     }
-    return execute(engine, "COMMIT") == JOURNAL_OK ? JOURNAL_OK : unreadable(engine, ret_problem);
+    return execute(engine, "COMMIT") == JOURNAL_OK ? JOURNAL_OK
+                                                   : journal_sqlite_unreadable(engine, ret_problem);
 }
 
 enum journal_status journal_sqlite_open(sqlite3 *database, const struct journal_sqlite_start *start,

@@ -3,8 +3,7 @@
  *
  *   journal       idx, chain (SHA-256 of bytes), next_command (number of the first command after
  *       it), bytes
- *   journal_base  one row: epoch, and what a snapshot replaced: idx and chain of the last entry
- *       cut off
+ *   journal_base  one row: epoch, and idx and chain of the last entry before the first one
  *
  * journal_append joins a transaction that is open on the handle, and the caller commits. Otherwise
  * it uses a transaction of its own. Between calls it remembers nothing that a rollback could

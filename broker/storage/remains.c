@@ -4,7 +4,9 @@
 #include "broker/storage/startable.h"
 #include "protocol/identity.h"
 #include "runtime/files.h"
+#include "runtime/keyfile.h"
 #include "runtime/market.h"
+#include "runtime/private_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -205,7 +207,7 @@ static bool replace_key(const char *folder, const char *aside, struct problem *r
         problem_set(ret_problem, "%s cannot be replaced: %s", key, strerror(errno));
         return false;
     }
-    return folder_sync(aside, ret_problem) && folder_sync(folder, ret_problem);
+    return file_sync_folder(aside, ret_problem) && file_sync_folder(folder, ret_problem);
 }
 
 static bool move_others(const char *folder, const char *aside, struct problem *ret_problem)
@@ -236,7 +238,7 @@ static bool move_others(const char *folder, const char *aside, struct problem *r
             return false;
         }
     }
-    return folder_sync(aside, ret_problem) && folder_sync(folder, ret_problem);
+    return file_sync_folder(aside, ret_problem) && file_sync_folder(folder, ret_problem);
 }
 
 bool remains_set_aside(const char *folder, const char *end_market, char ret_aside[PATH_MAX],

@@ -4,9 +4,9 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "broker/config.h"
-#include "broker/core/acts.h"
+#include "broker/core/act_log.h"
 #include "broker/core/translate.h"
-#include "broker/storage/agreement.h"
+#include "broker/storage/balance_check.h"
 #include "broker/storage/entry.h"
 #include "broker/storage/head.h"
 #include "broker/storage/journal_sqlite.h"
@@ -88,7 +88,7 @@ static bool compare_records(void *context, const struct translation *said,
         const struct ledger_record *record = &effects->items[i].ledger;
         struct ledger_batch batch;
         if (effects->items[i].type == EFFECT_LEDGER) {
-            const bool has_batch = store_batch_of(said, record, &batch);
+            const bool has_batch = storage_batch_of(said, record, &batch);
             verification->records++;
             comparing->found =
                 !compared(verification,
@@ -293,25 +293,25 @@ static bool verify_acts(struct verification *verification, struct problem *ret_p
 {
     uint64_t reached;
     uint64_t lost = 0;
-    struct acts_mark mark;
-    if (!acts_check_chain(verification->database, &reached, ret_problem)) {
+    struct act_log_mark mark;
+    if (!act_log_check_chain(verification->database, &reached, ret_problem)) {
         return false;
     }
     if (!verification->has_head) {
         return true;
     }
-    switch (acts_hold_against(verification->database, &verification->head.acts,
-                              &verification->genesis.cluster, &mark, &lost, ret_problem)) {
-    case ACTS_REACHED:
+    switch (act_log_hold_against(verification->database, &verification->head.acts,
+                                 &verification->genesis.cluster, &mark, &lost, ret_problem)) {
+    case ACT_LOG_REACHED:
         return true;
-    case ACTS_SHORT:
+    case ACT_LOG_SHORT:
         problem_set(ret_problem,
                     "table acts, record %" PRIu64 " is missing: HEAD has seen %" PRIu64 " records",
                     reached + 1, verification->head.acts.number);
         return false;
-    case ACTS_OTHER:
+    case ACT_LOG_OTHER:
         return false;
-    case ACTS_UNREADABLE:
+    case ACT_LOG_UNREADABLE:
         break;
     }
     return failed(verification);
@@ -391,7 +391,7 @@ static bool verify_all(struct verification *verification, const char *folder,
            verify_epoch(verification, ret_problem) && verify_head(verification, ret_problem) &&
            verify_state(verification, ret_problem) &&
            compared(verification, ledger_comparison_end(verification->comparison, ret_problem)) &&
-           agreement_check(verification->database, verification->exchange, ret_problem) &&
+           balance_check(verification->database, verification->exchange, ret_problem) &&
            verify_tree(verification, ret_problem) && verify_acts(verification, ret_problem);
 }
 

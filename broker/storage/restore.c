@@ -1,7 +1,7 @@
 /* This part of backup.h turns a backup into a market again, after all checks. */
 #include "base/sha256.h"
 #include "base/text.h"
-#include "broker/core/acts.h"
+#include "broker/core/act_log.h"
 #include "broker/storage/backup.h"
 #include "broker/storage/journal_sqlite.h"
 #include "broker/storage/replay.h"
@@ -134,7 +134,7 @@ static bool check_chain(struct restore *restore, struct problem *ret_problem)
 }
 
 /* Checks the audit log up to the end that HEAD has seen. *ret_mark is the mark for the new HEAD. */
-static bool check_acts(struct restore *restore, struct acts_mark *ret_mark,
+static bool check_acts(struct restore *restore, struct act_log_mark *ret_mark,
                        struct problem *ret_problem)
 {
     char path[PATH_MAX];
@@ -147,17 +147,17 @@ static bool check_acts(struct restore *restore, struct acts_mark *ret_mark,
         (void)sqlite3_close(database); /* it is not open */
         return false;
     }
-    enum acts_reach reach =
-        acts_hold_against(database, &restore->head.acts, &restore->summary.genesis.cluster,
-                          ret_mark, &restore->report.acts_lost, ret_problem);
+    enum act_log_reach reach =
+        act_log_hold_against(database, &restore->head.acts, &restore->summary.genesis.cluster,
+                             ret_mark, &restore->report.acts_lost, ret_problem);
     (void)sqlite3_close(database); /* only read */
     switch (reach) {
-    case ACTS_REACHED:
-    case ACTS_SHORT:
+    case ACT_LOG_REACHED:
+    case ACT_LOG_SHORT:
         return true;
-    case ACTS_OTHER:
+    case ACT_LOG_OTHER:
         return wrong(restore);
-    case ACTS_UNREADABLE:
+    case ACT_LOG_UNREADABLE:
         break;
     }
     return false;

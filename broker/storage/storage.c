@@ -1,23 +1,18 @@
 #include "broker/storage/storage.h"
 
 #include "base/checked.h"
-#include "base/sha256.h"
-#include "broker/core/deeds.h"
-#include "broker/fatal.h"
 #include "broker/storage/founding.h"
 #include "broker/storage/remains.h"
+#include "broker/storage/storage_internal.h"
 #include "ledger/store/sqlite_code.h"
-#include "ledger/store/sqlite_wal.h"
 #include "runtime/clock.h"
-#include "runtime/files.h"
+#include "runtime/keyfile.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
+#include "runtime/private_folder.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +77,7 @@ void storage_advise(struct problem *problem)
         found.text, MARKET_HEAD, MARKET_HEAD);
 }
 
-static const char *ledger_text(enum ledger_store_status status)
+const char *storage_ledger_text(enum ledger_store_status status)
 {
     switch (status) {
     case LEDGER_STORE_OK:
@@ -210,7 +205,7 @@ static bool open_ledger(struct storage *store, const struct prospect *prospect,
     if (status == LEDGER_STORE_OK) {
         return true;
     }
-    problem_set(ret_problem, "%s: %s", ledger_text(status),
+    problem_set(ret_problem, "%s: %s", storage_ledger_text(status),
                 store->ledger == NULL ? path : ledger_store_error(store->ledger));
     if (status == LEDGER_STORE_CORRUPT && is_old && !prospect->has_head) {
         struct problem found = *ret_problem;
@@ -254,7 +249,7 @@ static bool check_ledger(struct storage *store, struct problem *ret_problem)
     enum ledger_store_status status =
         ledger_check(ledger_store_database(store->ledger), &store->genesis.log_key, text);
     if (status != LEDGER_STORE_OK) {
-        problem_set(ret_problem, "%s: %s", ledger_text(status), text);
+        problem_set(ret_problem, "%s: %s", storage_ledger_text(status), text);
     }
     if (status == LEDGER_STORE_CORRUPT) {
         storage_advise(ret_problem);
@@ -291,21 +286,6 @@ static bool read_genesis(struct storage *store, struct problem *ret_problem)
     return true;
 }
 
-static enum ledger_store_status append_act(struct storage *store, struct act *act)
-{
-    act->wall_ms = clock_wall_ns() / NS_PER_MS;
-    switch (acts_append(store->acts, act)) {
-    case ACTS_OK:
-        return LEDGER_STORE_OK;
-    case ACTS_FULL:
-        ledger_store_rollback(store->ledger);
-        return LEDGER_STORE_FULL;
-    case ACTS_FAILED:
-        break;
-    }
-    return LEDGER_STORE_FAILED;
-}
-
 /* The act is durable before a HEAD exists. So no adopted journal with a HEAD lacks its record, at
  * whatever point this start ends. */
 static bool record_adoption(struct storage *store, int64_t log_ns, struct problem *ret_problem)
@@ -317,16 +297,17 @@ static bool record_adoption(struct storage *store, int64_t log_ns, struct proble
                            .target = *identity_key(store->audit_key)};
     enum ledger_store_status status = ledger_store_begin(store->ledger);
     if (status == LEDGER_STORE_OK) {
-        status = append_act(store, &believed);
+        status = storage_append_act(store, &believed);
         status = status == LEDGER_STORE_OK ? ledger_store_commit(store->ledger) : status;
     }
     store->is_full = status == LEDGER_STORE_FULL;
     if (status != LEDGER_STORE_OK) {
-        acts_rolled_back(store->acts);
-        problem_set(ret_problem, "the adoption could not be recorded: %s", ledger_text(status));
+        act_log_rolled_back(store->acts);
+        problem_set(ret_problem, "the adoption could not be recorded: %s",
+                    storage_ledger_text(status));
         return false;
     }
-    acts_committed(store->acts);
+    act_log_committed(store->acts);
     return true;
 }
 
@@ -343,9 +324,9 @@ static void note_start(struct storage *store, const struct head *head)
         (void)snprintf(brought_back.text, sizeof brought_back.text,
                        "%" PRIu64 " records before this are lost", head->acts_lost);
     }
-    store_note(store, &begun);
+    storage_note(store, &begun);
     if (head->restored) {
-        store_note(store, &brought_back);
+        storage_note(store, &brought_back);
     }
 }
 
@@ -393,11 +374,11 @@ static bool open_audit_log(struct storage *store, const struct head *head, bool 
                            struct problem *ret_problem)
 {
     sqlite3 *database = ledger_store_database(store->ledger);
-    const bool may_make = adopted || (head->acts.number == 0 && acts_is_empty(database));
+    const bool may_make = adopted || (head->acts.number == 0 && act_log_is_empty(database));
     unsigned notes = 0; /* unused: the store keeps only the log key's notes */
     return open_key(store, MARKET_AUDIT_KEY, may_make, &store->audit_key, &notes, ret_problem) &&
-           acts_open(database, adopted ? NULL : &head->acts, store->audit_key,
-                     &store->genesis.cluster, &store->acts, ret_problem);
+           act_log_open(database, adopted ? NULL : &head->acts, store->audit_key,
+                        &store->genesis.cluster, &store->acts, ret_problem);
 }
 
 bool storage_open(const char *folder, const struct broker_config *config, bool adopt,
@@ -481,7 +462,7 @@ bool storage_lead(struct storage *store, int64_t log_ns, struct problem *ret_pro
     struct head fresh = {.index = store->last.index,
                          .chain = store->last.chain,
                          .tree_size = ledger_store_tree(store->ledger)->size,
-                         .acts = *acts_mark(store->acts)};
+                         .acts = *act_log_mark(store->acts)};
     if (!folder_path(store->folder, MARKET_HEAD, path, sizeof path, ret_problem) ||
         (store->head == NULL && head_create(path, &fresh, &store->head, ret_problem) != HEAD_OK) ||
         !mend_head(store, path, ret_problem) || !note_signing(store, ret_problem)) {
@@ -513,7 +494,7 @@ static void remove_ledger_lock(const struct storage *store)
 void storage_close(struct storage *store)
 {
     head_close(&store->head);
-    acts_close(&store->acts);
+    act_log_close(&store->acts);
     refusals_destroy(&store->refusals);
     journal_destroy(&store->journal);
     remove_ledger_lock(store);
@@ -529,285 +510,7 @@ void storage_close(struct storage *store)
     folder_unlock(store->folder, &store->lock, store->made.lock);
 }
 
-size_t store_genesis(const struct storage *store, uint8_t *ret_bytes, size_t capacity)
+size_t storage_genesis(const struct storage *store, uint8_t *ret_bytes, size_t capacity)
 {
     return genesis_write(&store->genesis, ret_bytes, capacity);
-}
-
-/* ---------------------------------------------------------------- commit */
-
-static size_t write_entry(struct storage *store, const struct group *group)
-{
-    struct entry_head head = {.count = group->command_count,
-                              .index = store->last.index + 1,
-                              .epoch = store->epoch,
-                              .batch = entropy_id(),
-                              .previous = store->last.chain,
-                              .first_command = group->first_command};
-    struct entry_command *commands = calloc(group->command_count, sizeof *commands);
-    if (commands == NULL) {
-        fatal("out of memory for a journal entry");
-    }
-    for (uint32_t i = 0; i < group->command_count; i++) {
-        commands[i] = group->commands[i].entry;
-    }
-    size_t length = entry_write(&head, commands, store->buffer, ENTRY_MAX_BYTES);
-    free(commands);
-    assert(length > 0); /* a group is smaller than an entry may be */
-    return length;
-}
-
-bool store_batch_of(const struct translation *said, const struct ledger_record *record,
-                    struct ledger_batch *ret_batch)
-{
-    bool came_with_it = record->kind == LEDGER_HELD ||
-                        (record->kind == LEDGER_RESULT && record->batch_index == record->log_index);
-    if (!came_with_it || said->results_count == 0) {
-        return false; /* stored already, or an outcome that the broker decided */
-    }
-    *ret_batch = (struct ledger_batch){.signature = said->results_signature,
-                                       .leaves = said->results_leaves,
-                                       .count = said->results_count};
-    return true;
-}
-
-/* Returns the message of the record's command, or NULL for a command of the broker itself. */
-static const struct translation *said_by(const struct group *group,
-                                         const struct ledger_record *record)
-{
-    assert(record->log_index >= group->first_command);
-    assert(record->log_index - group->first_command < group->command_count);
-    const struct request *request =
-        group->commands[record->log_index - group->first_command].request;
-    return request == NULL ? NULL : &request->translation;
-}
-
-static enum ledger_store_status append_records(struct storage *store, const struct group *group)
-{
-    for (size_t i = 0; i < group->effects.count; i++) {
-        const struct exchange_effect *effect = &group->effects.items[i];
-        struct ledger_batch batch;
-        if (effect->type == EFFECT_LEDGER) {
-            const struct translation *said = said_by(group, &effect->ledger);
-            bool has_batch = said != NULL && store_batch_of(said, &effect->ledger, &batch);
-            enum ledger_store_status status =
-                ledger_store_append(store->ledger, &effect->ledger, has_batch ? &batch : NULL);
-            if (status != LEDGER_STORE_OK) {
-                return status;
-            }
-        }
-    }
-    return LEDGER_STORE_OK;
-}
-
-static struct signature64 sign_note(void *context, const void *text, size_t length)
-{
-    return identity_sign(context, text, length);
-}
-
-static enum ledger_store_status set_checkpoint(struct storage *store, uint64_t size_before)
-{
-    const struct merkle *tree = ledger_store_tree(store->ledger);
-    if (tree->size == size_before) {
-        return LEDGER_STORE_OK;
-    }
-    assert(store->last.index > 0 || (store->log_notes & KEYFILE_SIGNED) != 0);
-    struct checkpoint checkpoint = {.size = tree->size, .root = merkle_root(tree)};
-    memcpy(checkpoint.origin, store->genesis.origin, sizeof checkpoint.origin);
-    char note[CHECKPOINT_TEXT_SIZE];
-    size_t length = checkpoint_write(&checkpoint, identity_key(store->log_key), sign_note,
-                                     store->log_key, note);
-    return ledger_store_set_checkpoint(store->ledger, note, length, checkpoint.size);
-}
-
-/* ---------------------------------------------------------------- the audit log */
-
-static enum ledger_store_status append_deeds(struct storage *store, const struct group *group)
-{
-    enum ledger_store_status status = LEDGER_STORE_OK;
-    for (size_t i = 0; status == LEDGER_STORE_OK && i < group->effects.count; i++) {
-        struct act act;
-        if (deed_of(group, &group->effects.items[i], &act)) {
-            status = append_act(store, &act);
-        }
-    }
-    return status;
-}
-
-/* Appends waiting notes and refusals, within the transaction. */
-static enum ledger_store_status append_waiting(struct storage *store, int64_t log_ns, bool all)
-{
-    enum ledger_store_status status = LEDGER_STORE_OK;
-    if (store->refused_count == 0) {
-        store->refused_count =
-            refusals_take(store->refusals, clock_monotonic_ns(), all, store->refused);
-    }
-    for (size_t i = 0; status == LEDGER_STORE_OK && i < store->note_count; i++) {
-        struct act act = store->notes[i];
-        act.log_time_ns = log_ns;
-        act.log_index = store->last.next_command - 1;
-        status = append_act(store, &act);
-    }
-    for (size_t i = 0; status == LEDGER_STORE_OK && i < store->refused_count; i++) {
-        const struct refusal_count *refused = &store->refused[i];
-        struct act act = {.kind = ACT_REFUSAL,
-                          .log_time_ns = log_ns,
-                          .account = refused->account,
-                          .log_index = store->last.next_command - 1,
-                          .code = (uint16_t)refused->code,
-                          .type = (uint16_t)refused->type,
-                          .count = refused->count};
-        status = append_act(store, &act);
-    }
-    return status;
-}
-
-/* Settles the appended acts after the commit of their transaction. */
-static void acts_are_durable(struct storage *store)
-{
-    acts_committed(store->acts);
-    store->note_count = 0;
-    store->refused_count = 0;
-}
-
-void store_note(struct storage *store, const struct act *act)
-{
-    if (store->note_count == STORE_NOTES_MAX) {
-        log_error("the audit log cannot take act %d: %d wait for room on the disk", (int)act->kind,
-                  STORE_NOTES_MAX);
-        return;
-    }
-    store->notes[store->note_count++] = *act;
-}
-
-/* A HEAD that is removed under a running broker is made again: the process knows where the journal
- * stands. */
-static enum head_status keep_head(struct storage *store, const struct head *head)
-{
-    switch (head_look(store->head)) {
-    case HEAD_STANDS:
-        return head_write(store->head, head);
-    case HEAD_REMOVED:
-        if (head_create_again(store->head, head) != HEAD_OK) {
-            break;
-        }
-        log_warning("%s/%s was removed while the broker runs: it has been written anew",
-                    store->folder, MARKET_HEAD);
-        return HEAD_OK;
-    case HEAD_REPLACED:
-        fatal("%s/%s was replaced by another file while the broker runs; stopped, and that file "
-              "was left as it is",
-              store->folder, MARKET_HEAD);
-    case HEAD_UNSEEN:
-        break;
-    }
-    return HEAD_FAILED;
-}
-
-static void write_head(struct storage *store)
-{
-    struct head head = {.index = store->last.index,
-                        .chain = store->last.chain,
-                        .tree_size = ledger_store_tree(store->ledger)->size,
-                        .acts = *acts_mark(store->acts)};
-    if (keep_head(store, &head) != HEAD_OK) {
-        fatal("%s could not be written: %s; stopped", MARKET_HEAD, strerror(errno));
-    }
-}
-
-enum store_status store_write_acts(struct storage *store, int64_t log_ns, bool all)
-{
-    if (store->note_count == 0 && store->refused_count == 0) {
-        store->refused_count =
-            refusals_take(store->refusals, clock_monotonic_ns(), all, store->refused);
-        if (store->refused_count == 0) {
-            return STORE_OK;
-        }
-    }
-    enum ledger_store_status status = ledger_store_begin(store->ledger);
-    if (status == LEDGER_STORE_OK) {
-        status = append_waiting(store, log_ns, all);
-        status = status == LEDGER_STORE_OK ? ledger_store_commit(store->ledger) : status;
-    }
-    if (status == LEDGER_STORE_FULL) {
-        acts_rolled_back(store->acts);
-        return STORE_FULL;
-    }
-    if (status != LEDGER_STORE_OK) {
-        fatal("the audit log could not be written: %s: %s; stopped", ledger_text(status),
-              ledger_store_error(store->ledger));
-    }
-    acts_are_durable(store);
-    write_head(store);
-    return STORE_OK;
-}
-
-void store_save_room(struct storage *store, bool is_scarce)
-{
-    ledger_store_checkpoint_every(store->ledger, is_scarce ? 1 : WAL_CHECKPOINT_PAGES);
-}
-
-/* ---------------------------------------------------------------- the group */
-
-/* Writes the group within the transaction. */
-static enum ledger_store_status write_group(struct storage *store, const struct group *group,
-                                            size_t length)
-{
-    struct journal_entry entry = {
-        .index = store->last.index + 1, .bytes = store->buffer, .length = length};
-    switch (journal_append(store->journal, store->epoch, &entry, 1)) {
-    case JOURNAL_OK:
-        break;
-    case JOURNAL_FULL:
-        /* The ledger's own calls roll back when they fail; journal_append does not. */
-        ledger_store_rollback(store->ledger);
-        return LEDGER_STORE_FULL;
-    case JOURNAL_UNKNOWN:
-    case JOURNAL_DEPOSED:
-    case JOURNAL_BEHIND:
-    case JOURNAL_TOO_LARGE:
-    case JOURNAL_UNAVAILABLE:
-    case JOURNAL_CORRUPT:
-        return LEDGER_STORE_FAILED;
-    }
-    uint64_t size_before = ledger_store_tree(store->ledger)->size;
-    enum ledger_store_status status = append_records(store, group);
-    if (status == LEDGER_STORE_OK) {
-        status = set_checkpoint(store, size_before);
-    }
-    if (status == LEDGER_STORE_OK) {
-        status = append_waiting(store, group->commands[0].entry.log_time_ns, false);
-    }
-    if (status == LEDGER_STORE_OK) {
-        status = append_deeds(store, group);
-    }
-    return status;
-}
-
-enum store_status store_commit(struct storage *store, const struct group *group)
-{
-    assert(group->command_count > 0);
-    assert(group->first_command == store->last.next_command);
-    size_t length = write_entry(store, group);
-    enum ledger_store_status status = ledger_store_begin(store->ledger);
-    if (status == LEDGER_STORE_OK) {
-        status = write_group(store, group, length);
-        status = status == LEDGER_STORE_OK ? ledger_store_commit(store->ledger) : status;
-    }
-    if (status == LEDGER_STORE_FULL) {
-        acts_rolled_back(store->acts);
-        return STORE_FULL;
-    }
-    if (status != LEDGER_STORE_OK) {
-        fatal("entry %" PRIu64
-              " could not be committed: %s: %s; stopped, nothing unacknowledged was sent",
-              store->last.index + 1, ledger_text(status), ledger_store_error(store->ledger));
-    }
-    store->last.index++;
-    store->last.chain = sha256_of(store->buffer, length);
-    store->last.next_command += group->command_count;
-    acts_are_durable(store);
-    write_head(store);
-    watermark_raise(&store->durable, store->last.index);
-    return STORE_OK;
 }

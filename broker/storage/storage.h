@@ -8,7 +8,7 @@
 
 #include "base/problem.h"
 #include "broker/config.h"
-#include "broker/core/acts.h"
+#include "broker/core/act_log.h"
 #include "broker/core/group.h"
 #include "broker/core/refusals.h"
 #include "broker/core/watermark.h"
@@ -20,7 +20,7 @@
 
 #include <stdbool.h>
 
-enum { STORE_NOTES_MAX = 8 };
+enum { STORAGE_NOTES_MAX = 8 };
 
 struct storage {
     char folder[4096];
@@ -36,10 +36,10 @@ struct storage {
     struct ledger_store *ledger;
     struct journal *journal;
     struct head_file *head;
-    struct acts *acts;
+    struct act_log *acts;
     struct refusals *refusals; /* noted by any thread, written by the store */
     /* These wait for the next transaction, for the audit log; a full disk keeps them waiting. */
-    struct act notes[STORE_NOTES_MAX];
+    struct act notes[STORAGE_NOTES_MAX];
     size_t note_count;
     struct refusal_count refused[REFUSALS_TAKE_MAX];
     size_t refused_count;
@@ -69,27 +69,27 @@ void storage_close(struct storage *store);
 /* Adds the operator's next step to a finding of damage. */
 void storage_advise(struct problem *problem);
 
-enum store_status { STORE_OK, STORE_FULL };
+enum storage_status { STORAGE_OK, STORAGE_FULL };
 /* Makes `group` durable. FULL: nothing has changed; try again when there is space. Any other
  * failure ends the process with a line that gives the reason. */
-enum store_status store_commit(struct storage *store, const struct group *group);
+enum storage_status storage_commit(struct storage *store, const struct group *group);
 /* Makes each commit from now on use as little disk space as it can, or ends that; it is slower. */
-void store_save_room(struct storage *store, bool is_scarce);
+void storage_save_space(struct storage *store, bool is_scarce);
 
 /* Keeps `act` for the audit log, beside the newest command. It is written with the next group, or
- * by store_write_acts. Beyond STORE_NOTES_MAX acts the rest is lost, and the process log says so.
- * storage_open notes the start of the broker; storage_lead notes an adoption. */
-void store_note(struct storage *store, const struct act *act);
+ * by storage_write_acts. Beyond STORAGE_NOTES_MAX acts the rest is lost, and the process log says
+ * so. storage_open notes the start of the broker; storage_lead notes an adoption. */
+void storage_note(struct storage *store, const struct act *act);
 /* Makes waiting acts durable at log time `log_ns`: notes, and refusals that are due (`all`: all
  * that are counted). Costs nothing when none wait; after FULL they keep waiting. */
-enum store_status store_write_acts(struct storage *store, int64_t log_ns, bool all);
+enum storage_status storage_write_acts(struct storage *store, int64_t log_ns, bool all);
 
 /* Writes the bytes of the genesis command. Returns their length. */
-size_t store_genesis(const struct storage *store, uint8_t *ret_bytes, size_t capacity);
+size_t storage_genesis(const struct storage *store, uint8_t *ret_bytes, size_t capacity);
 
 /* Gets the batch of a HELD or RESULT record: what its provider signed, as `said` by the command.
  * Returns false when no batch came with it: the batch of a held result is stored already. */
-bool store_batch_of(const struct translation *said, const struct ledger_record *record,
-                    struct ledger_batch *ret_batch);
+bool storage_batch_of(const struct translation *said, const struct ledger_record *record,
+                      struct ledger_batch *ret_batch);
 
 #endif

@@ -9,6 +9,8 @@
 #include "consumer/client/rows.h"
 #include "ledger/checkpoint.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
+#include "runtime/invitation.h"
 
 #include <inttypes.h>
 #include <sodium.h>

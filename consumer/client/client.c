@@ -6,7 +6,8 @@
 #include "formats/value.h"
 #include "ledger/checkpoint.h"
 #include "runtime/clock.h"
-#include "runtime/files.h"
+#include "runtime/entropy.h"
+#include "runtime/keyfile.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -3,7 +3,9 @@
 
 #include "base/cleanup.h"
 #include "protocol/identity.h"
-#include "runtime/files.h"
+#include "runtime/invitation.h"
+#include "runtime/keyfile.h"
+#include "runtime/private_folder.h"
 
 #include <errno.h>
 #include <libgen.h>

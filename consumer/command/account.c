@@ -7,8 +7,9 @@
 #include "formats/units.h"
 #include "ledger/checkpoint.h"
 #include "protocol/identity.h"
-#include "runtime/files.h"
+#include "runtime/keyfile.h"
 #include "runtime/market.h"
+#include "runtime/private_folder.h"
 
 #include <errno.h>
 #include <libgen.h>

@@ -11,7 +11,7 @@
 #include "formats/template.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
-#include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "runtime/files.h"
 
 #include <assert.h>

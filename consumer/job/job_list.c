@@ -7,6 +7,7 @@
 #include "consumer/client/rows.h"
 #include "consumer/job/submit.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 
 #include <assert.h>
 #include <ctype.h>

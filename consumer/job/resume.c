@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "protocol/subtask.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 
 #include <assert.h>
 #include <stdlib.h>

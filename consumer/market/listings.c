@@ -15,6 +15,7 @@
 #include "formats/value.h"
 #include "protocol/conditions.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 
 #include <stdio.h>
 #include <string.h>

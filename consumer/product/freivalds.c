@@ -4,7 +4,7 @@
 #include "base/precision.h"
 #include "base/residual.h"
 #include "planner/layout/split.h"
-#include "runtime/clock.h"
+#include "runtime/entropy.h"
 
 #include <assert.h>
 #include <float.h>

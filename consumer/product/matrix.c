@@ -388,7 +388,7 @@ bool matrix_draft_keep(struct matrix_draft *draft, struct problem *ret_problem)
     free(draft->temporary);
     draft->temporary = NULL;
     char *folder = folder_of(draft->path);
-    bool good = folder != NULL && folder_sync(folder, ret_problem);
+    bool good = folder != NULL && file_sync_folder(folder, ret_problem);
     if (folder == NULL) {
         problem_set(ret_problem, "out of memory");
     }

@@ -11,7 +11,7 @@
 #include "consumer/job/result_checks.h"
 #include "consumer/product/freivalds.h"
 #include "formats/limits.h"
-#include "runtime/clock.h"
+#include "runtime/entropy.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -15,6 +15,7 @@
 #include "exchange/policy.h"
 #include "exchange/state/table.h"
 #include "ledger/accounts.h"
+#include "ledger/hold.h"
 #include "matching/book.h"
 
 enum record_type { /* Snapshots hold these numbers, which never change. */

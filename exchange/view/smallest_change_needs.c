@@ -79,7 +79,7 @@ static struct requirement_node loosened(const struct requirement_node *node, boo
 static bool can_hold(const struct requirement_node *node)
 {
     return node->op != REQUIREMENT_GT ||
-           node->attribute.number < attribute_most(node->attribute.name);
+           node->attribute.number < requirement_attribute_most(node->attribute.name);
 }
 
 enum truth { TREE, ALWAYS, NEVER };

@@ -8,7 +8,9 @@
 
 #include "base/sha256.h"
 #include "ledger/accounts.h"
-#include "ledger/store/sqlite_tables.h"
+#include "ledger/store/effect.h"
+#include "ledger/store/tables.h"
+#include "ledger/store/tree.h"
 
 /* The tree is checked first. Once its root equals the signed one, a row that does not give its leaf
  * is wrong itself. Data in no leaf is compared with other data. Money must agree with the balances,
@@ -32,7 +34,7 @@ struct check {
     char *error; /* LEDGER_CHECK_TEXT bytes */
 };
 
-__attribute__((format(printf, 2, 3))) static enum ledger_store_status wrong(struct check *check,
+static __attribute__((format(printf, 2, 3))) enum ledger_store_status wrong(struct check *check,
                                                                             const char *format, ...)
 {
     va_list arguments;
@@ -68,7 +70,7 @@ static bool read_node(struct check *check, unsigned level, uint64_t index, struc
     (void)sqlite3_bind_int64(check->node, 1, level); /* a failed bind selects nothing */
     (void)sqlite3_bind_int64(check->node, 2, (sqlite3_int64)index);
     bool found = sqlite3_step(check->node) == SQLITE_ROW &&
-                 column_bytes(check->node, 0, ret_hash, sizeof ret_hash->bytes);
+                 table_column_bytes(check->node, 0, ret_hash, sizeof ret_hash->bytes);
     (void)sqlite3_reset(check->node); /* repeats the step's code */
     return found;
 }
@@ -107,7 +109,7 @@ static enum ledger_store_status walk_leaves(struct tree_walk *walk)
     }
     while (walk->status == LEDGER_STORE_OK && (step = sqlite3_step(rows)) == SQLITE_ROW) {
         if ((uint64_t)sqlite3_column_int64(rows, 0) != walk->tree.size ||
-            !column_bytes(rows, 1, &leaf, sizeof leaf.bytes)) {
+            !table_column_bytes(rows, 1, &leaf, sizeof leaf.bytes)) {
             walk->status =
                 wrong(check, "table tree: leaf %" PRIu64 " is missing or damaged", walk->tree.size);
         } else {
@@ -186,7 +188,7 @@ static bool complete(struct check *check, struct ledger_record *record)
         }
         return tally != NULL;
     }
-    if (kind_is_money(record->kind)) {
+    if (effect_is_money(record->kind)) {
         struct tally *credit = tally_of(check, record->credit);
         if (credit == NULL) {
             return false;

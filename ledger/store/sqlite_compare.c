@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "ledger/store/sqlite_tables.h"
+#include "ledger/store/effect.h"
+#include "ledger/store/tables.h"
+#include "ledger/store/tree.h"
 
 /* A statement that returns its bound values holds the row that the journal gives. Each side is then
  * a row, and one function compares and prints rows of any columns. */
@@ -521,7 +523,7 @@ static enum ledger_store_status take(struct ledger_comparison *comparison,
         merkle_append(&comparison->tree, &leaf, compare_node, comparison);
         status = comparison->node_status;
     }
-    if (status == LEDGER_STORE_OK && kind_is_money(record->kind) &&
+    if (status == LEDGER_STORE_OK && effect_is_money(record->kind) &&
         (!add_effect(comparison, record->debit, effect_on_debit(record)) ||
          !add_effect(comparison, record->credit, effect_on_credit(record)))) {
         problem_set(&comparison->problem, "the balances do not fit");

@@ -1,26 +1,14 @@
 /* Readers of the stored ledger answer statements, trades, outcomes and receipts. */
+#include "ledger/store/sqlite_reader_internal.h"
+
+#include "ledger/store/effect.h"
+#include "ledger/store/sqlite_code.h"
+#include "ledger/store/tables.h"
+#include "ledger/store/tree.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "ledger/accounts.h"
-#include "ledger/receipt.h"
-#include "ledger/store/sqlite_code.h"
-#include "ledger/store/sqlite_tables.h"
-
-enum statement {
-    SELECT_STATEMENT,
-    SELECT_RESULTS,
-    SELECT_RESULTS_END,
-    SELECT_TRADES,
-    SELECT_OUTCOMES,
-    SELECT_OTHERS,
-    SELECT_MEASURED,
-    SELECT_DECIDED,
-    SELECT_BATCH,
-    SELECT_CHECKPOINT,
-    STATEMENTS
-};
 
 #define MONEY "entry, log_index, log_time_ns, kind, debit, credit, amount, job, lease, idx, attempt"
 
@@ -74,14 +62,6 @@ static const char *const statements[STATEMENTS] = {
                         " WHERE o.job = ?1 AND o.idx = ?2"),
     [SELECT_BATCH] = "SELECT signature, leaves FROM batches WHERE log_index = ?1",
     [SELECT_CHECKPOINT] = "SELECT tree_size, note FROM checkpoint",
-};
-
-enum { RESULT_LEAF_COLUMN = 3 };
-
-struct ledger_reader {
-    sqlite3 *database;
-    sqlite3_stmt *prepared[STATEMENTS];
-    struct tree_reader tree;
 };
 
 /* ---- opening */
@@ -140,9 +120,8 @@ sqlite3 *ledger_reader_database(struct ledger_reader *reader)
     return reader->database;
 }
 
-/* Ends a walk over rows and returns its own failure, or the database's. */
-static enum ledger_store_status end_walk(sqlite3_stmt *statement, int code,
-                                         enum ledger_store_status status)
+enum ledger_store_status ledger_reader_end_walk(sqlite3_stmt *statement, int code,
+                                                enum ledger_store_status status)
 {
     (void)sqlite3_reset(statement); /* repeats the step's code */
     return status == LEDGER_STORE_OK ? store_status_of(code) : status;
@@ -169,8 +148,9 @@ static void read_money(sqlite3_stmt *select, uint32_t account, struct ledger_sta
         .counterparty = UINT32_MAX,
     };
     /* Damaged ids become zeros; the audit finds them. */
-    (void)column_bytes(select, 7, row.job.bytes, sizeof row.job.bytes);
-    (void)column_bytes(select, 10, row.device.bytes, sizeof row.device.bytes); /* zeros: none */
+    (void)table_column_bytes(select, 7, row.job.bytes, sizeof row.job.bytes);
+    (void)table_column_bytes(select, 10, row.device.bytes,
+                             sizeof row.device.bytes); /* zeros: none */
     row.fee_micro = sqlite3_column_int64(select, 11);
     if (record.debit != record.credit) {
         row.counterparty = record.debit == account ? record.credit : record.debit;
@@ -201,7 +181,7 @@ enum ledger_store_status ledger_reader_statement(struct ledger_reader *reader, u
     while (count < limit && (code = sqlite3_step(select)) == SQLITE_ROW) {
         read_money(select, account, &ret_rows[count++]);
     }
-    enum ledger_store_status status = end_walk(select, code, LEDGER_STORE_OK);
+    enum ledger_store_status status = ledger_reader_end_walk(select, code, LEDGER_STORE_OK);
     if (status == LEDGER_STORE_OK) {
         *ret_count = count;
     }
@@ -221,8 +201,9 @@ static void read_result(sqlite3_stmt *select, struct ledger_statement_row *ret_r
         .given_ns = sqlite3_column_int64(select, 6),
         .is_failed = sqlite3_column_int(select, 7) != 0,
     };
-    (void)column_bytes(select, 3, row.job.bytes, sizeof row.job.bytes); /* zeros when damaged */
-    (void)column_bytes(select, 5, row.device.bytes, sizeof row.device.bytes);
+    (void)table_column_bytes(select, 3, row.job.bytes,
+                             sizeof row.job.bytes); /* zeros when damaged */
+    (void)table_column_bytes(select, 5, row.device.bytes, sizeof row.device.bytes);
     *ret_row = row;
 }
 
@@ -241,7 +222,7 @@ enum ledger_store_status ledger_reader_results_end(struct ledger_reader *reader,
     sqlite3_stmt *select = reader->prepared[SELECT_RESULTS_END];
     int code = sqlite3_step(select);
     *ret_end = code == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(select, 0) : 0;
-    return end_walk(select, code, LEDGER_STORE_OK);
+    return ledger_reader_end_walk(select, code, LEDGER_STORE_OK);
 }
 
 enum ledger_store_status ledger_reader_results(struct ledger_reader *reader, uint32_t account,
@@ -266,7 +247,7 @@ enum ledger_store_status ledger_reader_results(struct ledger_reader *reader, uin
     while (count < limit && (code = sqlite3_step(select)) == SQLITE_ROW) {
         read_result(select, &ret_rows[count++]);
     }
-    status = end_walk(select, code, LEDGER_STORE_OK);
+    status = ledger_reader_end_walk(select, code, LEDGER_STORE_OK);
     if (status == LEDGER_STORE_OK) {
         *ret_next = count == limit ? ret_rows[count - 1].entry : from;
         *ret_count = count;
@@ -322,7 +303,7 @@ enum ledger_store_status ledger_reader_trades(struct ledger_reader *reader, uint
     while (count < limit && (code = sqlite3_step(select)) == SQLITE_ROW) {
         read_trade(select, &ret_rows[count++]);
     }
-    enum ledger_store_status status = end_walk(select, code, LEDGER_STORE_OK);
+    enum ledger_store_status status = ledger_reader_end_walk(select, code, LEDGER_STORE_OK);
     if (status == LEDGER_STORE_OK) {
         *ret_count = count;
     }
@@ -331,7 +312,8 @@ enum ledger_store_status ledger_reader_trades(struct ledger_reader *reader, uint
 
 /* ---- outcomes */
 
-static bool copy_blob(sqlite3_stmt *select, int column, uint8_t **ret_bytes, size_t *ret_length)
+bool ledger_reader_copy_blob(sqlite3_stmt *select, int column, uint8_t **ret_bytes,
+                             size_t *ret_length)
 {
     const void *bytes = sqlite3_column_blob(select, column);
     size_t length = (size_t)sqlite3_column_bytes(select, column);
@@ -359,7 +341,7 @@ static bool read_outcome(sqlite3_stmt *select, struct ledger_outcome_row *ret_ro
         .level = (uint8_t)sqlite3_column_int(select, 7),
         .entry = (uint64_t)sqlite3_column_int64(select, 8),
     };
-    if (!copy_blob(select, 6, &row.result, &row.result_length)) {
+    if (!ledger_reader_copy_blob(select, 6, &row.result, &row.result_length)) {
         return false;
     }
     *ret_row = row;
@@ -390,7 +372,7 @@ static enum ledger_store_status read_outcomes(sqlite3_stmt *select, const struct
         bytes += length;
         count++;
     }
-    status = end_walk(select, code, status);
+    status = ledger_reader_end_walk(select, code, status);
     if (status != LEDGER_STORE_OK) {
         for (size_t i = 0; i < count; i++) {
             free(ret_rows[i].result);
@@ -447,7 +429,7 @@ static bool read_measured(sqlite3_stmt *select, struct ledger_measured_row *ret_
     }
     copy_fixed(select, 6, row.provider.bytes, sizeof row.provider.bytes);
     copy_fixed(select, 7, row.device.bytes, sizeof row.device.bytes);
-    if (!copy_blob(select, 4, &row.result, &row.result_length)) {
+    if (!ledger_reader_copy_blob(select, 4, &row.result, &row.result_length)) {
         return false;
     }
     *ret_row = row;
@@ -471,7 +453,7 @@ enum ledger_store_status ledger_reader_measured(struct ledger_reader *reader, ui
         }
         count++;
     }
-    status = end_walk(select, code, status);
+    status = ledger_reader_end_walk(select, code, status);
     if (status != LEDGER_STORE_OK) {
         for (size_t i = 0; i < count; i++) {
             free(ret_rows[i].result);
@@ -479,213 +461,5 @@ enum ledger_store_status ledger_reader_measured(struct ledger_reader *reader, ui
         return status;
     }
     *ret_count = count;
-    return LEDGER_STORE_OK;
-}
-
-/* ---- receipts */
-
-struct proof { /* a receipt and the memory it borrows */
-    struct receipt receipt;
-    uint8_t *result;
-    char note[CHECKPOINT_TEXT_SIZE];
-    uint64_t tree_size;
-};
-
-static enum ledger_store_status read_checkpoint(struct ledger_reader *reader,
-                                                char ret_text[CHECKPOINT_TEXT_SIZE],
-                                                uint64_t *ret_size)
-{
-    sqlite3_stmt *select = reader->prepared[SELECT_CHECKPOINT];
-    int code = sqlite3_step(select);
-    enum ledger_store_status status =
-        code == SQLITE_DONE ? LEDGER_STORE_NOT_FOUND : LEDGER_STORE_OK;
-    if (code == SQLITE_ROW) {
-        const char *note = (const char *)sqlite3_column_text(select, 1);
-        size_t length = (size_t)sqlite3_column_bytes(select, 1);
-        if (note == NULL || length >= CHECKPOINT_TEXT_SIZE) {
-            status = LEDGER_STORE_CORRUPT;
-        } else {
-            memcpy(ret_text, note, length);
-            ret_text[length] = '\0';
-            *ret_size = (uint64_t)sqlite3_column_int64(select, 0);
-        }
-    }
-    return end_walk(select, code, status);
-}
-
-static enum ledger_store_status read_decided(struct ledger_reader *reader, const struct id128 *job,
-                                             uint32_t index, struct proof *proof)
-{
-    sqlite3_stmt *select = reader->prepared[SELECT_DECIDED];
-    (void)sqlite3_bind_blob(select, 1, job->bytes, sizeof job->bytes, SQLITE_STATIC);
-    (void)sqlite3_bind_int64(select, 2, index);
-    int code = sqlite3_step(select);
-    enum ledger_store_status status =
-        code == SQLITE_DONE ? LEDGER_STORE_NOT_FOUND : LEDGER_STORE_OK;
-    if (code == SQLITE_ROW) {
-        struct receipt *receipt = &proof->receipt;
-        receipt->leaf_index = (uint64_t)sqlite3_column_int64(select, RESULT_LEAF_COLUMN);
-        if (!tables_read(select, TABLE_RESULTS, &receipt->leaf)) {
-            status = LEDGER_STORE_CORRUPT;
-        } else if (!copy_blob(select, sqlite3_column_count(select) - 1, &proof->result,
-                              &receipt->result_length)) {
-            status = LEDGER_STORE_OUT_OF_MEMORY;
-        } else if (receipt->result_length > RECEIPT_RESULT_MAX) {
-            status = LEDGER_STORE_FULL;
-        }
-        receipt->result = proof->result;
-    }
-    return end_walk(select, code, status);
-}
-
-static bool read_batch_node(void *context, unsigned level, uint64_t index, struct hash32 *ret_hash)
-{
-    const struct hash32 *leaves = context;
-    struct merkle folded = {0};
-    for (uint64_t i = index << level; i < (index + 1) << level; i++) {
-        merkle_append(&folded, &leaves[i], NULL, NULL);
-    }
-    *ret_hash = merkle_root(&folded);
-    return true;
-}
-
-/* Returns the sides of the path: bit i says that the i-th hash stands to the left. The walk goes
- * from the root down, so the first bit shifts to the top. */
-static uint8_t sides_of(uint64_t count, uint64_t position)
-{
-    unsigned sides = 0;
-    while (count > 1) {
-        uint64_t split = 1;
-        while (split < count - split) {
-            split *= 2;
-        }
-        bool goes_right = position >= split;
-        sides = sides << 1 | (goes_right ? 1 : 0);
-        position -= goes_right ? split : 0;
-        count = goes_right ? count - split : split;
-    }
-    return (uint8_t)sides;
-}
-
-static enum ledger_store_status prove_in_batch(struct receipt *receipt, const struct hash32 *leaves,
-                                               size_t count)
-{
-    struct hash32 path[MERKLE_LEVELS_MAX];
-    struct hash32 leaf = merkle_leaf_hash(receipt->result, receipt->result_length);
-    size_t length;
-    uint32_t position = receipt->leaf.position;
-    if (count == 0 || count > LEDGER_BATCH_MAX || position >= count ||
-        !hash32_equal(&leaf, &leaves[position]) ||
-        !merkle_inclusion(count, position, read_batch_node, (void *)leaves, path, &length)) {
-        return LEDGER_STORE_CORRUPT;
-    }
-    assert(length <= RECEIPT_BATCH_PATH_MAX);
-    receipt->batch_path_length = (uint8_t)length;
-    receipt->batch_sides = sides_of(count, position);
-    memcpy(receipt->batch_path, path, length * sizeof path[0]);
-    return LEDGER_STORE_OK;
-}
-
-static enum ledger_store_status read_batch(struct ledger_reader *reader, struct receipt *receipt)
-{
-    sqlite3_stmt *select = reader->prepared[SELECT_BATCH];
-    struct hash32 leaves[LEDGER_BATCH_MAX];
-    (void)sqlite3_bind_int64(select, 1, (sqlite3_int64)receipt->leaf.batch_index);
-    int code = sqlite3_step(select);
-    enum ledger_store_status status = code == SQLITE_DONE ? LEDGER_STORE_CORRUPT : LEDGER_STORE_OK;
-    if (code == SQLITE_ROW) {
-        int length = sqlite3_column_bytes(select, 1);
-        bool fits =
-            length > 0 && (size_t)length <= sizeof leaves && length % (int)sizeof leaves[0] == 0;
-        if (!fits ||
-            !column_bytes(select, 0, receipt->signature.bytes, sizeof receipt->signature.bytes) ||
-            !column_bytes(select, 1, leaves, length)) {
-            status = LEDGER_STORE_CORRUPT;
-        } else {
-            status = prove_in_batch(receipt, leaves, (size_t)length / sizeof leaves[0]);
-        }
-    }
-    return end_walk(select, code, status);
-}
-
-static enum ledger_store_status prove_in_tree(struct ledger_reader *reader, struct proof *proof)
-{
-    struct receipt *receipt = &proof->receipt;
-    enum ledger_store_status status = read_checkpoint(reader, proof->note, &proof->tree_size);
-    if (status != LEDGER_STORE_OK) {
-        return status;
-    }
-    receipt->checkpoint = proof->note;
-    if (receipt->leaf_index >= proof->tree_size) {
-        return LEDGER_STORE_NOT_FOUND; /* not signed yet */
-    }
-    if (!merkle_inclusion(proof->tree_size, receipt->leaf_index, tree_read_node, &reader->tree,
-                          receipt->path, &receipt->path_length)) {
-        return store_status_of(reader->tree.error);
-    }
-    return LEDGER_STORE_OK;
-}
-
-static enum ledger_store_status prove(struct ledger_reader *reader, const struct id128 *job,
-                                      uint32_t index, struct proof *proof)
-{
-    enum ledger_store_status status = read_decided(reader, job, index, proof);
-    if (status == LEDGER_STORE_OK) {
-        status = read_batch(reader, &proof->receipt);
-    }
-    if (status == LEDGER_STORE_OK) {
-        status = prove_in_tree(reader, proof);
-    }
-    return status;
-}
-
-enum ledger_store_status ledger_reader_receipt(struct ledger_reader *reader,
-                                               const struct id128 *cluster, const struct id128 *job,
-                                               uint32_t index, char *ret_text, size_t capacity,
-                                               size_t *ret_length)
-{
-    struct proof proof = {.receipt = {.cluster = *cluster}};
-    /* One transaction makes leaf, nodes and checkpoint consistent. */
-    int code = sqlite3_exec(reader->database, "BEGIN", NULL, NULL, NULL);
-    if (code != SQLITE_OK) {
-        return store_status_of(code);
-    }
-    enum ledger_store_status status = prove(reader, job, index, &proof);
-    (void)sqlite3_exec(reader->database, "COMMIT", NULL, NULL, NULL); /* nothing was written */
-    if (status == LEDGER_STORE_OK) {
-        size_t length = receipt_write(&proof.receipt, ret_text, capacity);
-        status = length > 0 ? LEDGER_STORE_OK : LEDGER_STORE_FULL;
-        if (length > 0) {
-            *ret_length = length;
-        }
-    }
-    free(proof.result);
-    return status;
-}
-
-enum ledger_store_status ledger_reader_checkpoint(struct ledger_reader *reader,
-                                                  char ret_text[CHECKPOINT_TEXT_SIZE],
-                                                  uint64_t *ret_size)
-{
-    return read_checkpoint(reader, ret_text, ret_size);
-}
-
-enum ledger_store_status ledger_reader_root(struct ledger_reader *reader, uint64_t size,
-                                            struct hash32 *ret_root)
-{
-    char note[CHECKPOINT_TEXT_SIZE];
-    uint64_t signed_size = 0;
-    struct merkle tree;
-    enum ledger_store_status status = read_checkpoint(reader, note, &signed_size);
-    if (status != LEDGER_STORE_OK) {
-        return status;
-    }
-    if (size > signed_size) {
-        return LEDGER_STORE_NOT_FOUND;
-    }
-    if (!tree_load(&reader->tree, size, &tree)) {
-        return store_status_of(reader->tree.error);
-    }
-    *ret_root = merkle_root(&tree);
     return LEDGER_STORE_OK;
 }

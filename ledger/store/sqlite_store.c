@@ -1,4 +1,11 @@
 /* The writer of the ledger appends records in groups and commits each group. */
+#include "base/array.h"
+#include "ledger/store/effect.h"
+#include "ledger/store/sqlite_code.h"
+#include "ledger/store/tables.h"
+#include "ledger/store/tree.h"
+#include "ledger/store/wal.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,10 +17,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
-
-#include "ledger/store/sqlite_code.h"
-#include "ledger/store/sqlite_tables.h"
-#include "ledger/store/sqlite_wal.h"
 
 /* Values of the protocol's enum attempt_status: an accepted result ranks highest, and a late one
  * decides nothing. */
@@ -71,7 +74,7 @@ struct ledger_store {
     char error[256];
 };
 
-__attribute__((format(printf, 2, 3))) static void explain(struct ledger_store *store,
+static __attribute__((format(printf, 2, 3))) void explain(struct ledger_store *store,
                                                           const char *format, ...)
 {
     va_list arguments;
@@ -408,15 +411,12 @@ static bool add_delta(struct ledger_store *store, uint32_t account, struct ledge
         i++;
     }
     if (i == store->delta_count) {
-        if (store->delta_count == store->delta_capacity) {
-            size_t capacity = store->delta_capacity == 0 ? 64 : 2 * store->delta_capacity;
-            struct delta *deltas = realloc(store->deltas, capacity * sizeof *deltas);
-            if (deltas == NULL) {
-                return false;
-            }
-            store->deltas = deltas;
-            store->delta_capacity = capacity;
+        struct delta *deltas = array_with_room(store->deltas, store->delta_count,
+                                               &store->delta_capacity, sizeof *deltas);
+        if (deltas == NULL) {
+            return false;
         }
+        store->deltas = deltas;
         store->deltas[store->delta_count++] = (struct delta){.account = account};
     }
     struct delta *delta = &store->deltas[i];
@@ -517,7 +517,7 @@ enum ledger_store_status ledger_store_append(struct ledger_store *store,
     if (code != SQLITE_OK) {
         return roll_back_for(store, table_name(table_of_kind(record->kind)), code);
     }
-    if (kind_is_money(record->kind) &&
+    if (effect_is_money(record->kind) &&
         (!add_delta(store, record->debit, effect_on_debit(record)) ||
          !add_delta(store, record->credit, effect_on_credit(record)))) {
         explain(store, "the balances of one group do not fit");

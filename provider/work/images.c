@@ -2,8 +2,8 @@
 
 #include "base/list.h"
 #include "base/text.h"
-#include "runtime/files.h"
 #include "runtime/log.h"
+#include "runtime/private_folder.h"
 
 #include <assert.h>
 #include <dirent.h>

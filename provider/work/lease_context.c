@@ -3,7 +3,7 @@
 #include "provider/executors/noop.h"
 #include "provider/executors/program.h"
 #include "provider/executors/tensor.h"
-#include "runtime/clock.h"
+#include "runtime/condition.h"
 
 #include <errno.h>
 #include <pthread.h>

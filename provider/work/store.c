@@ -4,8 +4,8 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "provider/work/free_space.h"
-#include "runtime/clock.h"
-#include "runtime/files.h"
+#include "runtime/condition.h"
+#include "runtime/private_folder.h"
 #include "runtime/process.h"
 
 #include <assert.h>

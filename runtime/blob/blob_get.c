@@ -8,7 +8,7 @@
  * requested in pieces. */
 #include "base/sha256.h"
 #include "protocol/limits.h"
-#include "runtime/blob/blob_client_internal.h"
+#include "runtime/blob/flight.h"
 #include "runtime/descriptor.h"
 #include "runtime/files.h"
 #include "runtime/relay.h"

@@ -2,7 +2,7 @@
 #include "runtime/blob/blob_client.h"
 
 #include "protocol/limits.h"
-#include "runtime/blob/blob_client_internal.h"
+#include "runtime/blob/flight.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * can hash each. A blob that does not arrive whole in one answer or from a file is fetched alone
  * afterwards (blob_get.c), which reports its faults. */
 #include "base/sha256.h"
-#include "runtime/blob/blob_client_internal.h"
+#include "runtime/blob/flight.h"
 
 #include <fcntl.h>
 #include <pthread.h>

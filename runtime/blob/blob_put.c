@@ -4,7 +4,7 @@
  * send here. */
 #include "base/sha256.h"
 #include "protocol/limits.h"
-#include "runtime/blob/blob_sending.h"
+#include "runtime/blob/sending.h"
 
 #include <assert.h>
 #include <errno.h>

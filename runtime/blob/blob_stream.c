@@ -1,9 +1,9 @@
 /* A put to a broker on this machine uses streams for large blobs, because pieces are sealed, copied
  * and answered one by one. The bytes go through a socket that the broker hands over for a ticket
- * (broker/blob/intake.h). Several streams run at a time, so that several threads of the broker
- * store them. The kernel sends bytes of a file into the socket without a read of ours. A stream is
- * never required: when one fails, its blob goes in pieces. */
-#include "runtime/blob/blob_sending.h"
+ * (broker/blob/port/upload_stream.h). Several streams run at a time, so that several threads of the
+ * broker store them. The kernel sends bytes of a file into the socket without a read of ours. A
+ * stream is never required: when one fails, its blob goes in pieces. */
+#include "runtime/blob/sending.h"
 #include "runtime/descriptor.h"
 
 #include <errno.h>

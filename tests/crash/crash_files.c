@@ -4,6 +4,8 @@
 #include "base/problem.h"
 #include "broker/storage/head.h"
 #include "runtime/files.h"
+#include "runtime/keyfile.h"
+#include "runtime/private_folder.h"
 #include "tests/crash/cut.h"
 #include "tests/crash/disk.h"
 #include "tests/crash/scratch.h"

@@ -22,9 +22,9 @@
 #include "broker/storage/storage.h"
 #include "protocol/codec.h"
 #include "protocol/results.h"
-#include "runtime/clock.h"
-#include "runtime/files.h"
+#include "runtime/entropy.h"
 #include "runtime/market.h"
+#include "runtime/private_folder.h"
 #include "tests/crash/disk.h"
 
 enum {
@@ -160,7 +160,7 @@ static void note_commit(struct day *day)
 static void commit(struct day *day)
 {
     int tries = 0;
-    while (store_commit(&day->store, day->group) == STORE_FULL) {
+    while (storage_commit(&day->store, day->group) == STORAGE_FULL) {
         MUST(disk_has_failed(), "a put was put off without a reason");
         if (++tries == FULL_TRIES) {
             end(DAY_STOPPED, "stopped: no room or no descriptor for a blob");
@@ -303,7 +303,7 @@ static void commit_genesis(struct day *day)
         .account = EXCHANGE_NO_ACCOUNT,
         .kind = ENTRY_GENESIS,
         .payload = payload,
-        .payload_length = (uint32_t)store_genesis(&day->store, payload, sizeof payload)};
+        .payload_length = (uint32_t)storage_genesis(&day->store, payload, sizeof payload)};
     if (!translate_entry(&entry, 1, &no_cluster, &translation)) {
         end(DAY_STOPPED, "stopped: out of memory for the genesis");
     }
@@ -343,11 +343,11 @@ static void open_all(struct day *day)
     }
     const struct blob_store_config blobs = {.folder = day->blobs_folder,
                                             .quota_bytes = BLOB_QUOTA_BYTES,
-                                            .size_bytes = BLOB_QUOTA_BYTES};
+                                            .size_bytes = BLOB_QUOTA_BYTES,
+                                            .checkpoint_pages = BLOB_CHECKPOINT_PAGES};
     if (!blob_store_open(&blobs, &day->blobs, &problem)) {
         stop(day, &problem);
     }
-    blob_store_checkpoint_every(day->blobs, BLOB_CHECKPOINT_PAGES);
 }
 
 static void begin(struct day *day, const char *market, struct diary *diary)
@@ -575,7 +575,7 @@ static void blobs_failed(struct day *day, const char *doing)
     end(DAY_STOPPED, "stopped: %s: %s", doing, blob_store_error(day->blobs));
 }
 
-/* One batch, as broker/blob/blobs.c makes them. False: no room or no descriptor, nothing is promised. */
+/* One batch, as broker/blob/port/blobs.c makes them. False: no room or no descriptor, nothing is promised. */
 static bool try_put(struct day *day, uint32_t account, const struct hash32 *hash,
                     const uint8_t *bytes, size_t size)
 {

@@ -2,7 +2,7 @@
  *
  * Genesis, accounts, invitations, devices, asks, blobs, jobs, work, results, cancels, silence,
  * expiry, snapshots, a restart: every command goes through translate, exchange_step and
- * store_commit, as on the broker's own threads, but one after the other in this one. What was
+ * storage_commit, as on the broker's own threads, but one after the other in this one. What was
  * acknowledged is noted in a diary in shared memory, so that it outlives whoever wrote it. A day
  * that cannot go on ends its process as the broker does: a line on stderr and status 1. */
 #ifndef BOURSE_TESTS_CRASH_DAY_H

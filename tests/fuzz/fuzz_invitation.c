@@ -1,5 +1,5 @@
 /* Invitations: what is read is written again as the same word. */
-#include "runtime/market.h"
+#include "runtime/invitation.h"
 
 #include <assert.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* A key file: an identity, or a line that says what is wrong. */
-#include "runtime/files.h"
+#include "runtime/keyfile.h"
 
 #include "tests/fuzz/as_file.h"
 

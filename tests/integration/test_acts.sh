@@ -175,7 +175,7 @@ killed
 shows ' adopt-journal'
 
 # Who reads it shares no code with who wrote it.
-for symbol in acts_append exchange_step ledger_store_append; do
+for symbol in act_log_append exchange_step ledger_store_append; do
     nm "$bin/bourse-audit" | grep -q " $symbol\$" && fail "bourse-audit links $symbol"
 done
 echo ok

@@ -9,6 +9,7 @@
 #include "protocol/message.h"
 #include "protocol/reject.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

@@ -16,7 +16,7 @@
 #include "protocol/limits.h"
 #include "protocol/message.h"
 #include "runtime/blob/blob_client.h"
-#include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "tests/support/suite.h"
 
 #include <arpa/inet.h>

@@ -13,6 +13,7 @@
 #include "protocol/limits.h"
 #include "protocol/message.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

@@ -11,7 +11,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "runtime/blob/blob_client.h"
-#include "runtime/files.h"
+#include "runtime/keyfile.h"
 #include "runtime/market.h"
 
 #include <sodium.h>

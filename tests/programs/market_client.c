@@ -23,7 +23,7 @@
 #include "consumer/client/client.h"
 #include "consumer/job/bourse_job.h"
 #include "protocol/codec.h"
-#include "runtime/clock.h"
+#include "runtime/entropy.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

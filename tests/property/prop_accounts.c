@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/random.h"
 #include "ledger/accounts.h"
+#include "ledger/hold.h"
 #include "tests/support/suite.h"
 
 enum { SEEDS = 40, STEPS = 2000, USERS = 12, HOLDS = 24 };

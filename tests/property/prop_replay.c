@@ -5,10 +5,12 @@
  * `prop_replay --corpus FOLDER SEED` what fuzzing begins with, for tests/fuzz: FOLDER/command/drawn-N holds its first N
  * commands in the form of fuzz_command, FOLDER/snapshot/drawn-N the state after them, and FOLDER/body/drawn-TYPE a
  * message of the type. */
+#include "broker/core/translate.h"
 #include "broker/gateway/verify.h"
 #include "tests/support/journal_digest.h"
 #include "tests/support/market_model.h"
 #include "tests/support/market_wire.h"
+#include "tests/support/member_entry.h"
 #include "tests/support/model_limits.h"
 
 #include "base/checked.h"
@@ -79,7 +81,7 @@ static void write_entry(struct recording *recording)
 /* Returns what a signature worker says of the message in `entry`. */
 static bool passes(struct recording *recording, const struct entry_command *entry)
 {
-    if (!entry_is_message(entry)) {
+    if (!member_entry(entry)) {
         return true;
     }
     const struct identity *sender = market_wire_sender(&recording->wire, &recording->model.command);
@@ -117,7 +119,7 @@ static void keep_body(const struct recording *recording, const struct entry_comm
     static size_t kept[DIGEST_TYPES];
     uint8_t bytes[1 + BODY_MOST];
     struct envelope envelope;
-    if (!entry_is_message(entry) ||
+    if (!member_entry(entry) ||
         envelope_read(entry->payload, entry->payload_length, UINT32_MAX, &envelope) !=
             ENVELOPE_OK ||
         envelope.type >= DIGEST_TYPES || envelope.body_length > BODY_MOST ||

@@ -3,6 +3,7 @@
 #include "protocol/codec.h"
 #include "protocol/results.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "tests/sim/oracle.h"
 
 #include <assert.h>

@@ -3,7 +3,7 @@
 #include "base/sha256.h"
 #include "broker/core/committer.h"
 #include "broker/core/core.h"
-#include "broker/core/deeds.h"
+#include "broker/core/privileged_acts.h"
 #include "broker/fatal.h"
 #include "broker/gateway/gateway.h"
 #include "broker/gateway/verify.h"
@@ -11,8 +11,8 @@
 #include "broker/storage/snapshots.h"
 #include "exchange/view/feed.h"
 #include "protocol/identity.h"
-#include "protocol/limits.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "tests/sim/fibre.h"
 #include "tests/sim/look.h"
 #include "tests/sim/net.h"
@@ -50,7 +50,7 @@ struct inner {
     struct exchange *exchange;
     struct epoch epoch;
     struct router port;
-    struct room room; /* without a reserve: a full disk is waited out */
+    struct disk_reserve reserve; /* without a reserve: a full disk is waited out */
     struct queue *worker_in, *core_in, *groups, *returned, *releases, *notes, *names, *reads,
         *snapshot_requests;
 };
@@ -201,7 +201,7 @@ void broker_forget(struct broker *broker)
 
 /* ---------------------------------------------------------------- the commit */
 
-/* Writes the entry as broker/storage/storage.c does. */
+/* Writes the entry as broker/storage/storage_commit.c does. */
 static size_t write_entry(struct inner *inner, const struct group *group)
 {
     struct entry_head head = {.count = group->command_count,
@@ -223,7 +223,7 @@ static size_t write_entry(struct inner *inner, const struct group *group)
     return length;
 }
 
-/* Offers acts in the transaction of the entry, as broker/storage/storage.c does. */
+/* Offers acts in the transaction of the entry, as broker/storage/storage_commit.c does. */
 static void offer_acts(const struct group *group, const struct hash32 *chain)
 {
     struct act *acts = calloc(group->effects.count + 1, sizeof *acts);
@@ -232,7 +232,7 @@ static void offer_acts(const struct group *group, const struct hash32 *chain)
         fatal("out of memory for the audit log");
     }
     for (size_t i = 0; i < group->effects.count; i++) {
-        count += deed_of(group, &group->effects.items[i], &acts[count]);
+        count += privileged_act_of(group, &group->effects.items[i], &acts[count]);
     }
     oracle_offers_acts(chain, acts, count);
     free(acts);
@@ -269,13 +269,13 @@ static enum journal_status append_resolved(struct broker *broker, const struct j
 }
 
 /* The journal in memory takes no room on a disk. */
-void store_save_room(struct storage *store, bool is_scarce)
+void storage_save_space(struct storage *store, bool is_scarce)
 {
     (void)store;
     (void)is_scarce;
 }
 
-enum store_status store_commit(struct storage *store, const struct group *group)
+enum storage_status storage_commit(struct storage *store, const struct group *group)
 {
     struct broker *broker = present();
     struct inner *inner = broker->inner;
@@ -290,7 +290,7 @@ enum store_status store_commit(struct storage *store, const struct group *group)
     case JOURNAL_OK:
         break;
     case JOURNAL_FULL:
-        return STORE_FULL;
+        return STORAGE_FULL;
     case JOURNAL_DEPOSED:
         broker->deposed++;
         fatal("deposed: another broker leads; stopped, to follow it");
@@ -310,14 +310,14 @@ enum store_status store_commit(struct storage *store, const struct group *group)
     if (group->has_mark) {
         oracle_compare(store->last.next_command - 1, &group->mark, "live");
     }
-    return STORE_OK;
+    return STORAGE_OK;
 }
 
-enum store_status store_write_acts(struct storage *store, int64_t log_ns, bool all)
+enum storage_status storage_write_acts(struct storage *store, int64_t log_ns, bool all)
 {
     size_t count = refusals_take(store->refusals, clock_monotonic_ns(), all, store->refused);
     oracle_refuses(store->refused, count, log_ns);
-    return STORE_OK;
+    return STORAGE_OK;
 }
 
 /* ---------------------------------------------------------------- following */
@@ -506,7 +506,7 @@ static void start_threads(struct broker *broker)
                                                .blobs = inner->notes,
                                                .names = inner->names,
                                                .snapshots = inner->snapshot_requests,
-                                               .room = &inner->room};
+                                               .reserve = &inner->reserve};
     (void)committer_start(&committer);
     const struct core_config core = {.exchange = inner->exchange,
                                      .clock = clock,
@@ -516,7 +516,7 @@ static void start_threads(struct broker *broker)
                                      .returned = inner->returned,
                                      .reader = inner->reads,
                                      .mark_every = broker->mark_every,
-                                     .room = &inner->room};
+                                     .reserve = &inner->reserve};
     (void)core_start(&core);
     const struct verify_config verify = {.inbound = inner->worker_in,
                                          .core = inner->core_in,
@@ -537,7 +537,7 @@ static void start_threads(struct broker *broker)
                                      .log_key = genesis->log_key,
                                      .index = index,
                                      .index_log_ns = exchange_log_time_ns(inner->exchange),
-                                     .room = &inner->room,
+                                     .reserve = &inner->reserve,
                                      .refusals = inner->store.refusals};
     memcpy(gateway.origin, genesis->origin, sizeof gateway.origin);
     (void)gateway_start(&gateway);
@@ -561,7 +561,7 @@ static void commit_alone(struct broker *broker, const struct entry_command *entr
     group->first_command = index;
     group->command_count = 1;
     group->commands[0].entry = *entry;
-    while (store_commit(&broker->inner->store, group) == STORE_FULL) {
+    while (storage_commit(&broker->inner->store, group) == STORAGE_FULL) {
         fibre_wait(SIM_S);
     }
     translation_fini(&translation);

@@ -1,9 +1,10 @@
-/* tests/sim/broker.h - a broker of the simulated world: the production gateway, signature worker, core and
- * committer, as fibres, over a journal in memory that two brokers may share.
+/* tests/sim/broker.h - a broker of the simulated world: the production gateway, signature worker,
+ * core and committer, as fibres, over a journal in memory that two brokers may share.
  *
- * What is the world's, not production's: the queues between the threads (broker/core/queue.h), the port
- * (runtime/router.h), clocks and entropy (runtime/clock.h), log lines, the commit to the journal and the
- * disk of snapshots, and who tries to lead. A fatal error ends the process, as it would. */
+ * What is the world's, not production's: the queues between the threads (broker/core/queue.h), the
+ * port (runtime/router.h), clocks and entropy (runtime/clock.h), log lines, the commit to the
+ * journal and the disk of snapshots, and who tries to lead. A fatal error ends the process, as it
+ * would. */
 #ifndef BOURSE_TESTS_SIM_BROKER_H
 #define BOURSE_TESTS_SIM_BROKER_H
 

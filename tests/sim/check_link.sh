@@ -8,7 +8,7 @@ set -euo pipefail
 program=$1
 rooms=$2
 shift 2
-world='^(queue_[a-z_]+|fatal|store_commit|store_save_room|store_write_acts)$'
+world='^(queue_[a-z_]+|fatal|storage_commit|storage_save_space|storage_write_acts)$'
 
 defined() { nm --defined-only --extern-only "$@" 2>/dev/null | awk 'NF == 3 && $2 ~ /[TDBRVW]/ { print $3 }' | sort -u; }
 own=$(defined "$@")
@@ -43,4 +43,4 @@ need consumer_session consumer_session_incoming consumer_session_request
 need protocol dialogue_incoming envelope_read codec_decode identity_verify_envelope results_verify
 need matching book_match book_match_by_rank
 need broker gateway_start core_start committer_start verify_start release_effects translate_entry \
-    presence_next_notice replay_entry entry_write journal_memory_open logtime_stamp deed_of acts_open acts_append
+    presence_next_notice replay_entry entry_write journal_memory_open logtime_stamp privileged_act_of act_log_open act_log_append

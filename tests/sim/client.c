@@ -2,10 +2,10 @@
 
 #include "protocol/codec.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "tests/sim/oracle.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

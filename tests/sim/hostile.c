@@ -3,6 +3,7 @@
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "tests/sim/market.h"
 
-#include "protocol/identity.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "tests/sim/agent.h"
 #include "tests/sim/broker.h"
 #include "tests/sim/client.h"

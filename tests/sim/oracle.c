@@ -6,6 +6,7 @@
 #include "protocol/envelope.h"
 #include "protocol/limits.h"
 #include "tests/sim/oracle_models.h"
+#include "tests/support/member_entry.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -158,8 +159,8 @@ static const char *command_name(const struct entry_command *entry)
         [ENTRY_EPOCH] = "epoch"};
     struct envelope envelope;
     bool is_message =
-        entry_is_message(entry) && envelope_read(entry->payload, entry->payload_length,
-                                                 LIMIT_MESSAGE_BYTES, &envelope) == ENVELOPE_OK;
+        member_entry(entry) && envelope_read(entry->payload, entry->payload_length,
+                                             LIMIT_MESSAGE_BYTES, &envelope) == ENVELOPE_OK;
     return is_message ? message_name((enum message_type)envelope.type) : own[entry->kind];
 }
 
@@ -169,7 +170,7 @@ static void apply(const struct entry_command *entry)
     if (!translate_entry(entry, oracle.command + 1, &oracle.cluster, &translation)) {
         sim_fail("command %" PRIu64 " cannot be read back", oracle.command + 1);
     }
-    if (entry_is_message(entry)) {
+    if (member_entry(entry)) {
         oracle_check_genuine(entry, &translation.command);
     }
     oracle_check_log_time(entry);

@@ -1,12 +1,13 @@
 /* tests/sim/oracle.h - what must hold, checked after every step against models of its own.
  *
- * It reads the true log as soon as an entry is in, and applies it to an exchange of its own, the reference:
- * every broker must agree with its hash. From commands and effects it keeps accounts, leases, attempts,
- * asks and jobs by itself, from nothing but what was said, and fails the run at the first promise broken. */
+ * It reads the true log as soon as an entry is in, and applies it to an exchange of its own, the
+ * reference: every broker must agree with its hash. From commands and effects it keeps accounts,
+ * leases, attempts, asks and jobs by itself, from nothing but what was said, and fails the run at
+ * the first promise broken. */
 #ifndef BOURSE_TESTS_SIM_ORACLE_H
 #define BOURSE_TESTS_SIM_ORACLE_H
 
-#include "broker/core/acts.h"
+#include "broker/core/act_log.h"
 #include "broker/core/refusals.h"
 #include "broker/storage/journal_memory.h"
 #include "exchange/exchange.h"

@@ -1,11 +1,13 @@
-/* The audit log (P26): each privileged act that was applied has one record, of whoever did it, in the transaction of
- * its entry, whatever becomes of the broker meanwhile; and each start finds the log that the one before left.
+/* The audit log (P26): each privileged act that was applied has one record, of whoever did it, in
+ * the transaction of its entry, whatever becomes of the broker meanwhile; and each start finds the
+ * log that the one before left.
  *
- * The log is the production one (broker/core/acts.h), over a database in memory that outlives every broker. What a broker
- * writes with an entry counts when that entry is in, and never if it never is: one transaction. */
+ * The log is the production one (broker/core/act_log.h), over a database in memory that outlives
+ * every broker. What a broker writes with an entry counts when that entry is in, and never if it
+ * never is: one transaction. */
 #include "tests/sim/oracle_models.h"
 
-#include "broker/core/acts.h"
+#include "broker/core/act_log.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -14,27 +16,27 @@
 static struct {
     sqlite3 *database;
     struct identity *key;
-    struct acts *acts;
-    struct acts_mark head; /* as HEAD has it */
+    struct act_log *acts;
+    struct act_log_mark head; /* as HEAD has it */
     uint64_t written;
 } audit_log;
 
 static void open_log(bool is_first)
 {
     struct problem problem = {.text = ""};
-    if (!acts_open(audit_log.database, is_first ? NULL : &audit_log.head, audit_log.key,
-                   &oracle.cluster, &audit_log.acts, &problem)) {
+    if (!act_log_open(audit_log.database, is_first ? NULL : &audit_log.head, audit_log.key,
+                      &oracle.cluster, &audit_log.acts, &problem)) {
         sim_fail("the audit log does not open: %s", problem.text);
     }
 }
 
 static void write_act(const struct act *act)
 {
-    if (acts_append(audit_log.acts, act) != ACTS_OK) {
+    if (act_log_append(audit_log.acts, act) != ACT_LOG_OK) {
         sim_fail("the audit log takes no record");
     }
-    acts_committed(audit_log.acts);
-    audit_log.head = *acts_mark(audit_log.acts);
+    act_log_committed(audit_log.acts);
+    audit_log.head = *act_log_mark(audit_log.acts);
     audit_log.written++;
     if (audit_log.head.number != audit_log.written) {
         sim_fail("record %" PRIu64 " of the audit log has number %" PRIu64, audit_log.written,
@@ -53,7 +55,7 @@ void oracle_serves(void)
         int code = sqlite3_open(":memory:", &audit_log.database);
         assert(audit_log.key != NULL && code == SQLITE_OK);
     }
-    acts_close(&audit_log.acts);
+    act_log_close(&audit_log.acts);
     open_log(is_first);
     const struct act begun = {.kind = ACT_START,
                               .log_time_ns = oracle.log_time_ns,

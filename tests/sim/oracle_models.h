@@ -1,4 +1,5 @@
-/* tests/sim/oracle_models.h - the books that the oracle's parts keep together; only tests/sim/oracle*.c include it.
+/* tests/sim/oracle_models.h - the books that the oracle's parts keep together; only
+ * tests/sim/oracle*.c include it.
  *
  * oracle.c reads the log and hands each effect to the parts, and each part watches one thing:
  *
@@ -16,12 +17,13 @@
  *     oracle_acts.c      the audit log
  *     oracle_brokers.c   what brokers say, and their states
  *
- * All is plain data: tables that only grow; each seed has a process of its own, which takes them with it. */
+ * All is plain data: tables that only grow; each seed has a process of its own, which takes them
+ * with it. */
 #ifndef BOURSE_TESTS_SIM_ORACLE_MODELS_H
 #define BOURSE_TESTS_SIM_ORACLE_MODELS_H
 
 #include "base/rate.h"
-#include "broker/core/acts.h"
+#include "broker/core/act_log.h"
 #include "broker/storage/entry.h"
 #include "ledger/accounts.h"
 #include "tests/sim/map.h"

@@ -4,6 +4,7 @@
 #include "broker/core/queue.h"
 #include "broker/fatal.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
 #include "tests/sim/fibre.h"

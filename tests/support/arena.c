@@ -6,6 +6,7 @@
 #include "protocol/envelope.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 
 #include <check.h>
 #include <signal.h>

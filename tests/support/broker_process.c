@@ -4,7 +4,9 @@
 #include "base/text.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "runtime/files.h"
+#include "runtime/keyfile.h"
 
 #include <check.h>
 #include <fcntl.h>

@@ -4,6 +4,7 @@
 #include "protocol/codec_check.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 
 #include <check.h>
 #include <signal.h>
@@ -22,7 +23,7 @@ enum {
     LARGE_BYTES = 1 << 16, /* of such a message one is sent */
     OPEN_AGAIN_MS = 500,   /* who does not read is hung up on, and comes back */
     PAIRS_MOST = 5,
-    SINK_MIB_S = 256, /* as much as the broker sends to one account (broker/blob/blobs.h) */
+    SINK_MIB_S = 256, /* as much as the broker sends to one account (broker/blob/port/blobs.h) */
 };
 
 /* ---------------------------------------------------------------- what is sent */

@@ -3,6 +3,7 @@
 #include "base/sha256.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 
 #include <check.h>
 #include <signal.h>

@@ -1,6 +1,7 @@
 #include "tests/support/honest.h"
 
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 
 #include <check.h>
 #include <fcntl.h>

@@ -8,6 +8,7 @@
 #include "ledger/merkle.h"
 #include "protocol/codec.h"
 #include "protocol/envelope.h"
+#include "tests/support/member_entry.h"
 #include "tests/support/model_limits.h"
 
 #include <inttypes.h>
@@ -175,7 +176,7 @@ static void count_commands(struct journal_digest *digest, const uint8_t *bytes, 
     while (entry_next(bytes, length, &position, &command)) {
         struct envelope envelope;
         digest->commands++;
-        if (!entry_is_message(&command)) {
+        if (!member_entry(&command)) {
             digest->others[command.kind]++;
         } else if (envelope_read(command.payload, command.payload_length, UINT32_MAX, &envelope) ==
                        ENVELOPE_OK &&

@@ -6,7 +6,9 @@
 #include "formats/yaml.h"
 #include "protocol/identity.h"
 #include "runtime/files.h"
+#include "runtime/keyfile.h"
 #include "runtime/market.h"
+#include "runtime/private_folder.h"
 
 #include <errno.h>
 #include <inttypes.h>

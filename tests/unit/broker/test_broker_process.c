@@ -5,6 +5,7 @@
 #include "protocol/envelope.h"
 #include "protocol/message.h"
 #include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

@@ -1,7 +1,7 @@
 #include "formats/requirement.h"
 
 #include "base/cleanup.h"
-#include "base/kind.h"
+#include "base/device_kind.h"
 #include "formats/limits.h"
 #include "tests/support/suite.h"
 

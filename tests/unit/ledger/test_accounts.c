@@ -1,4 +1,5 @@
 #include "ledger/accounts.h"
+#include "ledger/hold.h"
 
 #include <check.h>
 #include <stdint.h>

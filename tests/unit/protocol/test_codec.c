@@ -331,7 +331,7 @@ static void check_subject(const struct subject *subject)
 
 START_TEST(every_field_of_every_message_has_its_caps)
 {
-    const struct message_row *row = message_row((enum message_type)_i);
+    const struct message_row *row = codec_row((enum message_type)_i);
     if (row != NULL) {
         check_subject(&(struct subject){row->shape, (enum message_type)_i, row->body_cap});
     }
@@ -348,7 +348,7 @@ END_TEST
 START_TEST(a_body_above_its_cap_is_not_looked_at)
 {
     for (int type = 0; type < MESSAGE_TYPE_END; type++) {
-        const struct message_row *row = message_row((enum message_type)type);
+        const struct message_row *row = codec_row((enum message_type)type);
         if (row == NULL) {
             continue;
         }
@@ -960,7 +960,7 @@ START_TEST(denied_unless_listed)
         ck_assert_msg(message_must_be_signed(expected.type) == expected.is_signed,
                       "signature of type %d", type);
         ck_assert_msg(message_answer(expected.type) == expected.answer, "answer to type %d", type);
-        ck_assert((message_row(expected.type) != NULL) == (message_body_cap(expected.type) > 0));
+        ck_assert((codec_row(expected.type) != NULL) == (message_body_cap(expected.type) > 0));
     }
 }
 END_TEST

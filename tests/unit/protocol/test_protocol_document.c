@@ -59,7 +59,7 @@ START_TEST(the_table_of_messages_is_the_codes)
 {
     char *text = read_source("docs/protocol.md");
     for (int type = 0; type < MESSAGE_TYPE_END; type++) {
-        const struct message_row *row = message_row((enum message_type)type);
+        const struct message_row *row = codec_row((enum message_type)type);
         if (row == NULL) {
             continue;
         }

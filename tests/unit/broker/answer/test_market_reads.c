@@ -3,7 +3,7 @@
 #include "tests/support/hand_broker.h"
 
 #include "protocol/limits.h"
-#include "runtime/clock.h"
+#include "runtime/entropy.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

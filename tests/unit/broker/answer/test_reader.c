@@ -1,6 +1,8 @@
 #include "broker/answer/reader.h"
 
+#include "broker/core/outgoing.h"
 #include "broker/core/queue.h"
+#include "broker/core/request.h"
 #include "tests/support/small_market.h"
 #include "tests/support/suite.h"
 

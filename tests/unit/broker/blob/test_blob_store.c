@@ -3,7 +3,6 @@
 #include "base/checked.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "broker/blob/serves.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -861,69 +860,6 @@ START_TEST(leftovers_of_a_crash_are_removed_at_the_next_start)
 }
 END_TEST
 
-START_TEST(who_has_the_lease_may_read_what_was_given_with_its_work)
-{
-    enum { MANY = 500 };
-    struct serves *serves = serves_create();
-    const struct id128 job = {{1}};
-    const struct hash32 manifest = {{9}};
-    struct hash32 given[MANY];
-    for (uint32_t i = 0; i < MANY; i++) {
-        given[i] = sha256_of(&i, sizeof i);
-    }
-    ck_assert(serves_add(serves, 1, 5, &job, ALICE, &manifest));
-    ck_assert(serves_add(serves, 2, 6, &job, ALICE, &manifest));
-    ck_assert(serves_give(serves, 77, given, MANY)); /* no such lease any more */
-    const struct served_job *served = serves_find(serves, 5, &job, 0);
-    ck_assert(!serves_gave(serves, 5, served, &given[0]));
-    ck_assert(serves_give(serves, 1, given, MANY - 1));
-    ck_assert(serves_give(serves, 1, given, 3)); /* again: nothing new */
-    for (uint32_t i = 0; i < MANY; i++) {
-        ck_assert(serves_gave(serves, 5, served, &given[i]) == (i < MANY - 1));
-        ck_assert(!serves_gave(serves, 6, served, &given[i]));
-    }
-    serves_end(serves, 1, 1000 * NS_PER_S);
-    serves_expire(serves, 1061 * NS_PER_S);
-    ck_assert(!serves_gave(serves, 5, serves_find(serves, 6, &job, 0), &given[0]));
-    serves_destroy(&serves);
-}
-END_TEST
-
-START_TEST(a_provider_serves_while_its_lease_stands_and_a_minute_more)
-{
-    struct serves *serves = serves_create();
-    const struct id128 job = {{1}};
-    const struct id128 other = {{2}};
-    const struct hash32 manifest = {{9}};
-    const struct hash32 input = {{7}};
-    const struct hash32 stranger = {{8}};
-
-    ck_assert(serves_add(serves, 1, 5, &job, ALICE, &manifest));
-    ck_assert(
-        serves_add(serves, 1, 5, &job, ALICE, &manifest)); /* granted again after a statement */
-    ck_assert_ptr_null(serves_find(serves, 6, &job, 0));
-    ck_assert_ptr_null(serves_find(serves, 5, &other, 0));
-    struct served_job *served = serves_find(serves, 5, &job, 0);
-    ck_assert_ptr_nonnull(served);
-    ck_assert_uint_eq(served->owner, ALICE);
-    struct hash32 *hashes = calloc(2, sizeof *hashes);
-    ck_assert_ptr_nonnull(hashes);
-    hashes[0] = input;
-    hashes[1] = (struct hash32){{3}};
-    served_job_set_hashes(served, hashes, 2);
-    ck_assert(served_job_names(served, &manifest));
-    ck_assert(served_job_names(served, &input));
-    ck_assert(!served_job_names(served, &stranger));
-
-    serves_end(serves, 1, 1000 * NS_PER_S);
-    ck_assert_ptr_nonnull(serves_find(serves, 5, &job, 1060 * NS_PER_S));
-    ck_assert_ptr_null(serves_find(serves, 5, &job, 1061 * NS_PER_S));
-    serves_expire(serves, 1061 * NS_PER_S);
-    ck_assert_ptr_null(serves_find(serves, 5, &job, 0));
-    serves_destroy(&serves);
-}
-END_TEST
-
 SUITE("blob store", setup, teardown,
       TEST(a_small_blob_is_stored_at_once_and_read_back_by_its_owner),
       TEST(nothing_at_all_is_a_blob_too),
@@ -951,6 +887,4 @@ SUITE("blob store", setup, teardown,
       TEST(a_rollback_leaves_a_dropped_blob_whole),
       TEST(files_without_a_row_are_swept_and_others_stay),
       TEST(a_sweep_gives_up_where_many_files_have_no_row),
-      TEST(leftovers_of_a_crash_are_removed_at_the_next_start),
-      TEST(who_has_the_lease_may_read_what_was_given_with_its_work),
-      TEST(a_provider_serves_while_its_lease_stands_and_a_minute_more))
+      TEST(leftovers_of_a_crash_are_removed_at_the_next_start))

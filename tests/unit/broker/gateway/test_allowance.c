@@ -36,13 +36,13 @@ END_TEST
 
 START_TEST(each_account_has_its_own)
 {
-    struct allowances allowances = {0};
-    while (allowance_take(allowances_of(&allowances, 3), 10, 0)) {
+    struct allowance_list allowances = {0};
+    while (allowance_take(allowance_list_of(&allowances, 3), 10, 0)) {
     }
-    ck_assert(allowance_take(allowances_of(&allowances, 1000), 10, 0));
-    ck_assert(!allowance_take(allowances_of(&allowances, 3), 10, 0));
-    ck_assert(allowance_take(allowances_of(&allowances, 4), 10, 0));
-    allowances_fini(&allowances);
+    ck_assert(allowance_take(allowance_list_of(&allowances, 1000), 10, 0));
+    ck_assert(!allowance_take(allowance_list_of(&allowances, 3), 10, 0));
+    ck_assert(allowance_take(allowance_list_of(&allowances, 4), 10, 0));
+    allowance_list_fini(&allowances);
 }
 END_TEST
 

@@ -4,7 +4,9 @@
 
 #include "base/checked.h"
 #include "broker/core/logtime.h"
+#include "broker/core/outgoing.h"
 #include "broker/core/queue.h"
+#include "broker/core/request.h"
 #include "broker/gateway/sessions.h"
 #include "protocol/codec.h"
 #include "protocol/envelope.h"
@@ -88,7 +90,7 @@ static struct {
     struct logtime *clock;
     struct refusals *refusals;
     struct queue *worker, *releases;
-    struct room room;
+    struct disk_reserve reserve;
     struct gateway *gateway;
 } around;
 
@@ -137,7 +139,7 @@ static void start(int64_t heartbeat_ms, uint32_t rate)
                                           .rate = rate,
                                           .rate_anonymous = rate,
                                           .origin = "test",
-                                          .room = &around.room,
+                                          .reserve = &around.reserve,
                                           .refusals = around.refusals};
     around.gateway = gateway_start(&config);
 }
@@ -145,7 +147,7 @@ static void start(int64_t heartbeat_ms, uint32_t rate)
 static void stop(void)
 {
     gateway_stop(&around.gateway);
-    drain_requests(around.worker);
+    request_drain(around.worker);
     queue_destroy(&around.worker);
     queue_destroy(&around.releases);
     refusals_destroy(&around.refusals);

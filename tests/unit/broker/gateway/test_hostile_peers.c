@@ -3,12 +3,13 @@
 #include "tests/support/arena.h"
 
 #include "base/sha256.h"
-#include "broker/blob/handover.h"
+#include "broker/blob/port/blob_ticket.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
 #include "runtime/blob/blob_client.h"
 #include "runtime/clock.h"
 #include "runtime/descriptor.h"
+#include "runtime/entropy.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -423,7 +424,7 @@ START_TEST(a_ticket_is_given_to_who_may_read_and_brings_the_file_once)
     check_bytes_came(mine, &small, 0, 1 << 20, 1000);
     check_bytes_came(mine, &hash, 0, SIZE, SIZE);       /* all of it fits one answer */
     check_bytes_came(mine, &hash, 1 << 20, 1000, 1000); /* not from the start */
-    for (size_t i = 0; i < TICKETS_PER_ACCOUNT; i++) {
+    for (size_t i = 0; i < BLOB_TICKETS_PER_ACCOUNT; i++) {
         ck_assert_int_eq(asked_by_file(mine, &hash, NULL, 0, 1 << 20, &data), REJECT_NONE);
         ck_assert(data->has_ticket);
         codec_free((ProtobufCMessage **)(void *)&data);

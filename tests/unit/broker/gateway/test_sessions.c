@@ -1,14 +1,12 @@
 #include "broker/gateway/sessions.h"
 
 #include "base/checked.h"
-#include "broker/answer/watches.h"
 #include "exchange/exchange.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
 
-enum { AGENT = 7 };
 #define BEAT NS_PER_S
 
 static struct sessions *sessions;
@@ -90,7 +88,7 @@ START_TEST(a_full_house_has_room_again_once_a_session_that_ended_is_forgotten)
     last->heard_sequence = 7;
     last->allowance.told_ns = 7;
     last->is_welcome_due = true;
-    struct kept_message message = {.type = MESSAGE_DISPATCH, .body = calloc(1, 8), .length = 8};
+    struct resend_message message = {.type = MESSAGE_DISPATCH, .body = calloc(1, 8), .length = 8};
     sessions_keep(sessions, last, &message);
     uint64_t number = last->number;
     sessions_close(last);
@@ -100,7 +98,7 @@ START_TEST(a_full_house_has_room_again_once_a_session_that_ended_is_forgotten)
     ck_assert_ptr_eq(next, last);
     ck_assert_uint_ne(next->number, number);
     ck_assert_ptr_null(sessions_number(sessions, number));
-    ck_assert_uint_eq(next->heard_sequence + next->kept.last + next->kept.bytes, 0);
+    ck_assert_uint_eq(next->heard_sequence + next->resend.last + next->resend.bytes, 0);
     ck_assert(next->allowance.told_ns == 0 && !next->is_welcome_due && !next->is_closing);
 }
 END_TEST
@@ -109,7 +107,7 @@ END_TEST
 
 static void send_one(struct session *session, bool is_taken)
 {
-    struct kept_message message = {.type = MESSAGE_DISPATCH, .body = calloc(1, 8), .length = 8};
+    struct resend_message message = {.type = MESSAGE_DISPATCH, .body = calloc(1, 8), .length = 8};
     session->wire_sequence += is_taken;
     sessions_keep(sessions, session, &message);
 }
@@ -133,9 +131,9 @@ START_TEST(a_session_goes_on_over_another_connection)
     struct route former = session->route;
     ck_assert_ptr_eq(resume(session, 3), session);
     ck_assert_uint_eq(session->wire_sequence, 3); /* 4 to 6 are sent again */
-    ck_assert_uint_eq(session->kept.last, 6);
-    ck_assert_ptr_nonnull(kept_find(&session->kept, 4));
-    ck_assert_ptr_null(kept_find(&session->kept, 3));
+    ck_assert_uint_eq(session->resend.last, 6);
+    ck_assert_ptr_nonnull(resend_buffer_find(&session->resend, 4));
+    ck_assert_ptr_null(resend_buffer_find(&session->resend, 3));
     ck_assert_ptr_null(sessions_of(sessions, session->number, &former, &session->transport));
     ck_assert_ptr_eq(sessions_of(sessions, session->number, &elsewhere, &session->transport),
                      session);
@@ -167,7 +165,7 @@ END_TEST
 START_TEST(what_is_not_kept_any_more_cannot_be_resumed)
 {
     struct session *session = open_session(1, 1, 3);
-    for (int i = 0; i < KEPT_MESSAGES + 10; i++) {
+    for (int i = 0; i < RESEND_BUFFER_MESSAGES + 10; i++) {
         send_one(session, true);
     }
     ck_assert_ptr_null(resume(session, 9));
@@ -181,7 +179,7 @@ START_TEST(a_session_that_falls_behind_its_cap_is_over)
 {
     struct session *session = open_session(1, 1, 3);
     send_one(session, true);
-    for (int i = 0; i < KEPT_MESSAGES; i++) {
+    for (int i = 0; i < RESEND_BUFFER_MESSAGES; i++) {
         ck_assert(!session->is_closing);
         send_one(session, false); /* its connection takes nothing */
     }
@@ -199,10 +197,10 @@ START_TEST(a_heartbeat_frees_what_it_names_and_no_more_than_was_sent)
     }
     send_one(session, false);
     sessions_seen(sessions, session, 3);
-    ck_assert_uint_eq(session->kept.count, 3);
+    ck_assert_uint_eq(session->resend.count, 3);
     sessions_seen(sessions, session, 1000);
-    ck_assert_uint_eq(session->kept.count, 1); /* the one not sent yet stays */
-    ck_assert_ptr_nonnull(kept_find(&session->kept, 6));
+    ck_assert_uint_eq(session->resend.count, 1); /* the one not sent yet stays */
+    ck_assert_ptr_nonnull(resend_buffer_find(&session->resend, 6));
 }
 END_TEST
 
@@ -223,7 +221,7 @@ END_TEST
 static void send_large(struct session *session, size_t count, size_t length)
 {
     for (size_t i = 0; i < count; i++) {
-        struct kept_message message = {
+        struct resend_message message = {
             .type = MESSAGE_DISPATCH, .body = calloc(1, length), .length = length};
         session->wire_sequence++;
         sessions_keep(sessions, session, &message);
@@ -234,7 +232,7 @@ static size_t kept_of(uint32_t account)
 {
     size_t bytes = 0, position = 0;
     for (struct session *session; (session = sessions_next(sessions, &position)) != NULL;) {
-        bytes += session->account == account ? session->kept.bytes : 0;
+        bytes += session->account == account ? session->resend.bytes : 0;
     }
     return bytes;
 }
@@ -246,8 +244,8 @@ START_TEST(one_account_takes_nothing_of_what_is_kept_for_others)
     for (uint32_t i = 0; i < SESSIONS_PER_KEY; i++) {
         send_large(open_session(i, 1, 3), 16, 128 << 10); /* reads all, names nothing as seen */
     }
-    ck_assert_uint_le(kept_of(3), KEPT_ACCOUNT_BYTES);
-    ck_assert_uint_gt(kept_of(3), KEPT_ACCOUNT_BYTES / 2);
+    ck_assert_uint_le(kept_of(3), RESEND_BUFFER_ACCOUNT_BYTES);
+    ck_assert_uint_gt(kept_of(3), RESEND_BUFFER_ACCOUNT_BYTES / 2);
     sessions_detach(honest);
     send_one(honest, false);
     ck_assert(!honest->is_closing);
@@ -270,7 +268,7 @@ START_TEST(short_of_room_the_largest_account_pays)
         whole += kept_of(10 + i);
         ck_assert_uint_gt(kept_of(10 + i), 1 << 20);
     }
-    ck_assert_uint_le(whole, KEPT_TOTAL_BYTES);
+    ck_assert_uint_le(whole, RESEND_BUFFER_TOTAL_BYTES);
     ck_assert_ptr_eq(resume(honest, 1), honest);
 }
 END_TEST
@@ -283,133 +281,12 @@ START_TEST(what_is_kept_goes_with_its_session_to_another_account)
     for (uint32_t i = 0; i < 10; i++) { /* what strangers have is theirs alone */
         send_large(open_session(10 + i, (uint8_t)(10 + i), EXCHANGE_NO_ACCOUNT), 15, 128 << 10);
     }
-    ck_assert_uint_eq(session->kept.count, 10);
-    ck_assert_uint_le(kept_of(EXCHANGE_NO_ACCOUNT), KEPT_ACCOUNT_BYTES);
+    ck_assert_uint_eq(session->resend.count, 10);
+    ck_assert_uint_le(kept_of(EXCHANGE_NO_ACCOUNT), RESEND_BUFFER_ACCOUNT_BYTES);
     sessions_close(session);
     sessions_forget(sessions, session);
     send_large(open_session(1, 1, 100), 10, 128 << 10);
     ck_assert_uint_gt(kept_of(100), 1 << 20);
-}
-END_TEST
-
-static enum entry_command_kind notice_at(int64_t now_ns)
-{
-    uint32_t position = 0;
-    uint32_t account;
-    enum entry_command_kind kind;
-    if (!presence_next_notice(sessions, now_ns, BEAT, &position, &account, &kind)) {
-        return ENTRY_TICK;
-    }
-    ck_assert_uint_eq(account, AGENT);
-    presence_told(sessions, account, kind);
-    return kind;
-}
-
-START_TEST(a_silent_provider_is_suspect_after_three_heartbeats_and_returns_by_speaking)
-{
-    ck_assert(presence_hello(sessions, AGENT, 99, 0));
-    ck_assert_uint_eq(presence_session(sessions, AGENT), 99);
-    ck_assert_int_eq(notice_at(3 * BEAT), ENTRY_TICK);
-    ck_assert_int_eq(notice_at(3 * BEAT + 1), ENTRY_SUSPECT);
-    ck_assert_int_eq(notice_at(9 * BEAT), ENTRY_TICK); /* told once */
-    presence_heard(sessions, AGENT, 10 * BEAT);
-    ck_assert_int_eq(notice_at(10 * BEAT), ENTRY_RETURNED);
-    ck_assert_int_eq(notice_at(10 * BEAT), ENTRY_TICK);
-}
-END_TEST
-
-START_TEST(a_suspect_provider_must_greet_anew)
-{
-    struct session *session = open_session(1, 1, AGENT);
-    uint64_t number = session->number;
-    ck_assert(presence_hello(sessions, AGENT, number, 0));
-    ck_assert_ptr_nonnull(sessions_number(sessions, number));
-    ck_assert_int_eq(notice_at(4 * BEAT), ENTRY_SUSPECT);
-    ck_assert_ptr_null(sessions_of(sessions, number, &session->route, &session->transport));
-    ck_assert_ptr_nonnull(sessions_number(sessions, number)); /* what it is sent is kept */
-
-    session = open_session(1, 1, AGENT);
-    ck_assert(presence_hello(sessions, AGENT, session->number, 5 * BEAT));
-    ck_assert_int_eq(notice_at(5 * BEAT), ENTRY_RETURNED);
-    ck_assert_ptr_nonnull(sessions_number(sessions, session->number));
-}
-END_TEST
-
-START_TEST(a_new_session_of_a_present_provider_says_nothing_and_a_goodbye_does)
-{
-    ck_assert(presence_hello(sessions, AGENT, 99, 0));
-    ck_assert(presence_hello(sessions, AGENT, 100, BEAT)); /* cut off and back: no work is lost */
-    ck_assert_int_eq(notice_at(BEAT), ENTRY_TICK);
-    ck_assert_uint_eq(presence_session(sessions, AGENT), 100);
-    presence_goodbye(sessions, AGENT);
-    ck_assert_int_eq(notice_at(BEAT), ENTRY_GOODBYE);
-    ck_assert_int_eq(notice_at(90 * BEAT), ENTRY_TICK); /* away is not silent */
-    ck_assert(presence_hello(sessions, AGENT, 101, 100 * BEAT));
-    ck_assert_int_eq(notice_at(104 * BEAT), ENTRY_SUSPECT);
-}
-END_TEST
-
-START_TEST(a_provider_from_before_the_start_gets_the_usual_grace)
-{
-    ck_assert(presence_expect(sessions, AGENT, 50 * BEAT));
-    ck_assert_int_eq(notice_at(53 * BEAT), ENTRY_TICK);
-    ck_assert_int_eq(notice_at(54 * BEAT), ENTRY_SUSPECT);
-}
-END_TEST
-
-START_TEST(watchers_hear_of_their_own_jobs_once_per_change)
-{
-    struct watches *watches = watches_create();
-    const struct id128 one = {{1}};
-    const struct id128 two = {{2}};
-    struct watch_event event;
-
-    ck_assert(watches_add(watches, 10, 3, NULL));
-    ck_assert(watches_add(watches, 10, 3, NULL));
-    ck_assert(watches_add(watches, 11, 3, &two));
-    ck_assert(!watches_changed(watches, &one, 4)); /* another's */
-    ck_assert(watches_changed(watches, &one, 3));
-    ck_assert(watches_changed(watches, &one, 3));
-    ck_assert(watches_next_event(watches, &event));
-    ck_assert_uint_eq(event.session, 10);
-    ck_assert(id128_equal(&event.job, &one));
-    ck_assert(!watches_next_event(watches, &event));
-    ck_assert(watches_changed(watches, &two, 3));
-    ck_assert(watches_next_event(watches, &event));
-    ck_assert(watches_next_event(watches, &event));
-    ck_assert_uint_eq(event.session, 11);
-    ck_assert(!watches_next_event(watches, &event));
-    watches_forget(watches, 10);
-    ck_assert(!watches_changed(watches, &one, 3));
-    watches_destroy(&watches);
-}
-END_TEST
-
-START_TEST(a_watch_ends_with_its_job_and_makes_room)
-{
-    struct watches *watches = watches_create();
-    struct watch_event event;
-    struct id128 job = {{1}};
-    ck_assert_ptr_nonnull(watches);
-    for (int i = 0; i < WATCHES_PER_SESSION; i++) {
-        job.bytes[1] = (uint8_t)i;
-        ck_assert(watches_add(watches, 10, 3, &job));
-    }
-    ck_assert(watches_add(watches, 11, 3, &job));
-    struct id128 one_more = {{2}};
-    ck_assert(!watches_add(watches, 10, 3, &one_more));
-
-    /* The first of its two watchers is told and dropped; the second is still told. */
-    ck_assert(watches_changed(watches, &job, 3));
-    ck_assert(watches_next_event(watches, &event));
-    ck_assert_uint_eq(event.session, 10);
-    watches_drop(watches, 10, &job);
-    ck_assert(watches_next_event(watches, &event));
-    ck_assert_uint_eq(event.session, 11);
-    ck_assert(!watches_next_event(watches, &event));
-
-    ck_assert(watches_add(watches, 10, 3, &one_more));
-    watches_destroy(&watches);
 }
 END_TEST
 
@@ -425,10 +302,4 @@ SUITE("sessions", setup, teardown, TEST(a_session_is_found_by_number_on_its_own_
       TEST(a_lost_session_makes_room_for_a_new_one_of_its_key),
       TEST(one_account_takes_nothing_of_what_is_kept_for_others),
       TEST(short_of_room_the_largest_account_pays),
-      TEST(what_is_kept_goes_with_its_session_to_another_account),
-      TEST(a_silent_provider_is_suspect_after_three_heartbeats_and_returns_by_speaking),
-      TEST(a_suspect_provider_must_greet_anew),
-      TEST(a_new_session_of_a_present_provider_says_nothing_and_a_goodbye_does),
-      TEST(a_provider_from_before_the_start_gets_the_usual_grace),
-      TEST(watchers_hear_of_their_own_jobs_once_per_change),
-      TEST(a_watch_ends_with_its_job_and_makes_room))
+      TEST(what_is_kept_goes_with_its_session_to_another_account))

@@ -65,14 +65,6 @@ START_TEST(without_faults_it_is_a_plain_log)
     ck_assert_uint_eq(read.bytes[read.length - 1], 2);
     ck_assert_int_eq(journal_next(journal, 4, &read, 0), JOURNAL_UNAVAILABLE);
     ck_assert_int_eq(journal_lead(journal, 2, &me, &epoch), JOURNAL_BEHIND);
-    struct journal_base base = {.index = 2};
-    ck_assert_int_eq(journal_truncate(journal, epoch, &base), JOURNAL_CORRUPT);
-    struct hash32 chain = sha256_of(read.bytes, read.length);
-    memcpy(base.chain, chain.bytes, 32);
-    ck_assert_int_eq(journal_truncate(journal, epoch, &base), JOURNAL_OK);
-    ck_assert_int_eq(journal_next(journal, 2, &read, 0), JOURNAL_BEHIND);
-    ck_assert_int_eq(journal_next(journal, 3, &read, 0), JOURNAL_OK);
-    ck_assert_int_eq(journal_append(journal, epoch, &entry, 1), JOURNAL_OK);
     journal_destroy(&journal);
     journal_log_destroy(&log);
 }

@@ -2,7 +2,7 @@
  *
  * The journals are the recorded ones of tests/golden, under a key that can sign. They are replayed
  * into a ledger as a broker stores one, and then a row is changed. */
-#include "broker/core/acts.h"
+#include "broker/core/act_log.h"
 #include "broker/core/translate.h"
 #include "broker/storage/entry.h"
 #include "broker/storage/head.h"
@@ -53,7 +53,7 @@ static bool store_records(void *context, const struct translation *said,
         const struct ledger_record *record = &effects->items[i].ledger;
         struct ledger_batch batch;
         if (effects->items[i].type == EFFECT_LEDGER) {
-            const bool has_batch = store_batch_of(said, record, &batch);
+            const bool has_batch = storage_batch_of(said, record, &batch);
             ck_assert_int_eq(ledger_store_append(built.store, record, has_batch ? &batch : NULL),
                              LEDGER_STORE_OK);
         }
@@ -438,19 +438,19 @@ static void add_acts(void)
 {
     static const uint8_t seed[32] = {9};
     sqlite3 *database;
-    struct acts *log = NULL;
+    struct act_log *log = NULL;
     struct identity *key = identity_create(seed);
     const struct id128 cluster = {{1}};
     restore();
     ck_assert_int_eq(sqlite3_open(built.database, &database), SQLITE_OK);
-    ck_assert(acts_open(database, NULL, key, &cluster, &log, &problem));
+    ck_assert(act_log_open(database, NULL, key, &cluster, &log, &problem));
     for (int i = 0; i < 3; i++) {
         const struct act act = {
             .kind = i == 0 ? ACT_START : ACT_REFUSAL, .log_index = 1, .target = *identity_key(key)};
-        ck_assert_int_eq(acts_append(log, &act), ACTS_OK);
-        acts_committed(log);
+        ck_assert_int_eq(act_log_append(log, &act), ACT_LOG_OK);
+        act_log_committed(log);
     }
-    acts_close(&log);
+    act_log_close(&log);
     ck_assert_int_eq(sqlite3_close(database), SQLITE_OK);
     identity_destroy(&key);
     free(built.pristine);

@@ -2,7 +2,7 @@
 #include "planner/cost/catalogue.h"
 #include "planner/cost/cost.h"
 
-#include "base/kind.h"
+#include "base/device_kind.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

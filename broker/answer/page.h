@@ -1,0 +1,36 @@
+/* A page of rows holds the rows' wire forms, at most PAGE_BYTES of them, and everything that they
+ * point to. */
+#ifndef BOURSE_BROKER_ANSWER_PAGE_H
+#define BOURSE_BROKER_ANSWER_PAGE_H
+
+#include "broker/core/arena.h"
+#include "exchange/exchange.h"
+#include "protocol/codec.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PAGE_BYTES = 256 << 10 };
+
+struct page {
+    const struct exchange *exchange;
+    struct arena arena;
+    void **rows; /* rows of the reply's repeated field, `limit` at most */
+    size_t count, limit;
+    size_t bytes;
+    bool is_out_of_memory;
+};
+
+/* Starts a page of at most `limit` rows. Returns false when memory is short. arena_fini of its
+ * arena frees the page. */
+bool page_of(struct page *page, const struct exchange *exchange, size_t limit);
+/* Starts a page for a request, which may have a limit of its own below LIMIT_ROWS. */
+bool page_open(struct page *page, const struct exchange *exchange, bool has_limit, uint32_t limit);
+/* Adds a row, whose memory comes from page_take. Returns false when the page is full or memory is
+ * short; then the walk ends too. */
+bool page_add(struct page *page, ProtobufCMessage *row);
+/* Returns zeroed memory that lives as long as the page, or NULL when memory is short. */
+void *page_take(struct page *page, size_t count, size_t size);
+
+#endif

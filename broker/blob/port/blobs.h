@@ -1,0 +1,94 @@
+/* broker/blob/port/blobs.h is the thread on the blob port. It decides who may store and read which
+ * bytes.
+ *
+ * Accounts read what they own. A provider that serves a job reads what the job's manifest names, as
+ * far as the job's owner owns it, and stores outputs for that owner. A put is acknowledged only
+ * when its bytes are durable; puts that arrive together share one commit. Large blobs travel in
+ * chunks, so that none delays others. The blob port has no sessions: every message stands alone,
+ * under the connection's key.
+ *
+ * Every message is charged to its account in steps: its bytes, its look-ups, what the disk has to
+ * make durable. The account that was charged least is answered next (broker/blob/port/turns.h). A
+ * long request is answered in slices. */
+#ifndef BOURSE_BROKER_BLOB_PORT_BLOBS_H
+#define BOURSE_BROKER_BLOB_PORT_BLOBS_H
+
+#include "broker/blob/blob_store.h"
+#include "broker/blob/outputs.h"
+#include "broker/blob/port/blob_access.h"
+#include "broker/core/logtime.h"
+#include "broker/core/queue.h"
+#include "broker/core/refusals.h"
+#include "broker/gateway/directory.h"
+#include "broker/storage/disk_reserve.h"
+#include "runtime/router.h"
+
+enum {
+    BLOBS_RATE = 5000, /* requests a second of one account */
+    /* One account reads so much in a second: reading, copying and sealing is work for the broker. */
+    BLOBS_READ_KIB = 256 << 10,
+    /* A byte that is read leaves others so much time, if its account costs most: 128 MiB a second. */
+    BLOBS_READ_SHARED_NS = 7,
+    BLOBS_RECEIVE_QUEUE = 4, /* messages of 5 MiB of one connection: then its sender waits */
+    /* Chunks that wait to leave for one key, whatever number of connections it has: room for the 12
+     * requests of four connections. Beyond, BlobGet is BUSY. */
+    BLOBS_SEND_KEY_BYTES = 4 * 12 * (4 << 20),
+    /* Subtasks of one job that a provider has stored outputs of, and that no result names yet. */
+    BLOBS_UNNAMED_SUBTASKS = 4096,
+    /* Tries of a subtask that a provider may have stored something of. */
+    BLOBS_UNNAMED_TRIES = 4,
+    BLOBS_STREAMS_BYTES = 64 << 20, /* standard output and errors of one try */
+    BLOBS_NAMES_MAX = 4096,         /* hashes that results named, before they are written down */
+    BLOBS_DROPPED_AT_ONCE = 256,    /* blobs of a lease that has ended */
+    /* Accounts of which a client waits that has its files still, and as many providers. */
+    BLOBS_KEEPERS_MAX = 256,
+    BLOBS_KEEPER_S = 6,        /* after it last asked what is lost */
+    BLOBS_KEEPER_TIME_S = 8,   /* that it has to send a lost blob again, before it is not found */
+    BLOBS_IO_THREADS = 1 << 1, /* the second of the context's */
+
+    /* Steps, as in broker/gateway/budget.h: about 8 ns of the thread. */
+    BLOBS_MESSAGE_STEPS = 1000, /* of any message */
+    BLOBS_BYTES_PER_STEP = 4,   /* of data that comes or goes: hashed, copied, sealed */
+    BLOBS_LOOK_STEPS = 500,     /* of a look-up in the database */
+    BLOBS_SLICE_HASHES = 128,   /* of a BlobHave, before others have their turn */
+    BLOBS_BATCH_STEPS = 500000, /* before a commit, while others ask */
+    BLOBS_DEAR_MS = 3,          /* a batch that took so long leaves others as much after it, */
+    BLOBS_DEAR_MOST_MS = 50,    /* but no more */
+    BLOBS_OTHERS_MS = 2000,     /* others ask, if they did so just now */
+    BLOBS_NEAR_MS = 250,        /* A transfer's next request comes within this time. */
+    /* Bytes of one account that wait for their turn while others ask: then nothing more is read
+     * from its connections for a while, so that what others send comes before. */
+    BLOBS_WAITING_SHARED_BYTES = 4 << 20,
+    BLOBS_PAUSED_MAX = 256, /* connections at a time */
+    BLOBS_PAUSED_MS = 1000,
+    BLOBS_RESUME_MS = 4, /* between two of them that go on */
+    /* Bytes that wait to leave for one key while others ask, and how long a BlobGet stays behind
+     * for that. So an answer to the others does not leave after many. */
+    BLOBS_SEND_SHARED_BYTES = 5 << 20,
+    BLOBS_BEHIND_MS = 100,
+};
+#define BLOBS_THREAD "blobs"
+#define BLOBS_IO_THREAD "ZMQbg/IO/1" /* as libzmq calls it */
+
+struct blobs;
+
+struct blobs_config {
+    struct router *router; /* the thread's alone while it runs */
+    /* Peers bring tickets to this port (broker/blob/port/blob_ticket.h). Borrowed; -1: none. */
+    int file_port;
+    struct blob_store *store; /* taken over, as are the next two */
+    struct directory *directory;
+    struct blob_access *access;
+    struct outputs *outputs;            /* shared; told of blobs that cannot be given out */
+    struct queue *notes;                /* outgoing: serve, unserve, account */
+    const struct disk_reserve *reserve; /* moved by the committer */
+    struct logtime *clock;              /* shared */
+    struct refusals *refusals;          /* what members are refused is noted there */
+    int64_t quota_bytes, size_bytes;    /* as the store has them: for refusals */
+};
+
+struct blobs *blobs_start(const struct blobs_config *config); /* the process ends when that fails */
+/* Closes `notes`, ends the thread. */
+void blobs_stop(struct blobs **self);
+
+#endif

@@ -1,0 +1,172 @@
+/* `struct blobs` is the state of the blob port's thread, which the units blobs*.c share. */
+#ifndef BOURSE_BROKER_BLOB_PORT_BLOBS_INTERNAL_H
+#define BOURSE_BROKER_BLOB_PORT_BLOBS_INTERNAL_H
+
+#include "broker/blob/port/blobs.h"
+
+#include "broker/blob/blob_check.h"
+#include "broker/blob/port/blob_ticket.h"
+#include "broker/blob/port/turns.h"
+#include "broker/blob/port/upload_stream.h"
+#include "broker/core/outgoing.h"
+#include "broker/gateway/allowance.h"
+#include "protocol/codec.h"
+#include "protocol/envelope.h"
+#include "runtime/blob/blob_client.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    BATCH_MESSAGES = 128,
+    UNREAD_TOLD = BLOB_LOST_MAX, /* unread blobs of which the log was told lately */
+};
+
+struct answer { /* to a put, held back until the commit */
+    struct route route;
+    struct key32 client;
+    uint64_t session;
+    struct outgoing *outgoing;
+};
+
+struct claim { /* a put whose bytes come through a stream: answered when they are here */
+    bool is_made;
+    struct route route;
+    struct key32 client;
+    uint64_t session;
+    struct id128 id;
+};
+
+struct blobs {
+    struct blobs_config config;
+    pthread_t thread;
+    bool in_batch;
+    bool is_swept; /* no file without a row is looked for any more */
+    struct answer answers[BATCH_MESSAGES];
+    size_t answer_count;
+    uint8_t *buffer;                         /* LIMIT_BLOB_MESSAGE_BYTES: what is sent */
+    struct allowance_list allowances, reads; /* requests; KiB read */
+    struct turns turns;                      /* of messages: struct asked */
+    struct paused {
+        int descriptor;
+        uint32_t account;
+        int64_t until_ns;
+    } paused[BLOBS_PAUSED_MAX]; /* connections that nothing is read from */
+    size_t paused_count;
+    int64_t next_resume_ns;
+    uint64_t steps; /* that the message being answered has cost so far */
+    struct blob_tickets tickets;
+    struct upload_streams *streams;
+    struct blob_checks *checks;
+    struct claim claims[UPLOAD_STREAMS_MAX]; /* by the stream's place */
+    struct outgoing **names;                 /* notes of results; owned */
+    size_t name_count, name_capacity, named_hashes;
+    struct unread {
+        struct hash32 hash;
+        int64_t until_ns; /* the log has it until then */
+    } unread[UNREAD_TOLD];
+    struct keeper {
+        uint32_t account;
+        int64_t until_ns;
+    } keepers[BLOBS_KEEPERS_MAX];
+    struct lender { /* a provider that may have files of a job that it serves */
+        uint32_t provider;
+        struct id128 job;
+        int64_t until_ns; /* 0: free */
+    } lenders[BLOBS_KEEPERS_MAX];
+};
+
+struct asked { /* one message with its sender, from when it comes until it is answered */
+    struct turn turn;
+    struct router_kept *kept; /* owns the message's bytes; NULL while it is the router's */
+    struct router_message message;
+    bool is_local;
+    struct envelope envelope;
+    const struct directory_account *account; /* looked up anew when it is its turn */
+    ProtobufCMessage *body;                  /* NULL until it is its turn; owned */
+    ProtobufCBinaryData *missing;            /* of a BlobHave, so far; owned */
+    size_t missing_count, looked_up;
+    size_t stored_bytes; /* of a BlobPut's data, so far */
+    int64_t behind_ns;   /* a BlobGet stays behind since then; 0: it does not */
+};
+
+/* ---------------------------------------------------------------- blobs_answers.c */
+
+/* Returns the head of an answer; body and body_length are left to the caller. */
+struct envelope blobs_head(const struct blobs *blobs, enum message_type type, uint64_t session,
+                           const struct id128 *id);
+/* Ends the process when `outgoing` is NULL, for memory was short. */
+struct outgoing *blobs_checked(struct outgoing *outgoing);
+/* Sends an answer now, and destroys it. */
+void blobs_reply(struct blobs *blobs, const struct asked *asked, struct outgoing *outgoing);
+/* Counts a refusal of the sender for the audit log. */
+void blobs_note_refused(struct blobs *blobs, const struct asked *asked, enum reject_code code);
+/* Refuses the message now, and counts that. */
+void blobs_refuse(struct blobs *blobs, const struct asked *asked, enum reject_code code,
+                  const char *field, int64_t value, int64_t limit);
+/* Opens a transaction of the store, unless one is open. */
+void blobs_begin_batch(struct blobs *blobs);
+/* Commits the transaction, and then sends the answers that waited for it. */
+void blobs_end_batch(struct blobs *blobs);
+/* Keeps an answer until the commit; takes it over. */
+void blobs_hold_answer(struct blobs *blobs, const struct claim *to, struct outgoing *outgoing);
+void blobs_hold_back(struct blobs *blobs, const struct asked *asked, struct outgoing *outgoing);
+struct claim blobs_claim_of(const struct asked *asked);
+/* Returns true when other accounts asked just now. */
+bool blobs_others_ask(const struct blobs *blobs, uint32_t account, int64_t now_ns);
+
+/* ---------------------------------------------------------------- blobs_rights.c */
+
+/* Finds the owner of the blobs in question: the sender, or the owner of a job that the sender
+ * serves. Returns false when the sender does not serve the job. */
+bool blobs_owner_of(struct blobs *blobs, const struct asked *asked, bool has_job,
+                    ProtobufCBinaryData job, uint32_t *ret_owner,
+                    struct blob_access_job **ret_served);
+/* Returns OK, NOT_FOUND, or that nobody knows now. */
+enum blob_status blobs_may_read(struct blobs *blobs, const struct asked *asked, uint32_t owner,
+                                struct blob_access_job *served, const struct hash32 *hash);
+/* Returns the bounds of what the sender may store for the job, or NULL for the sender's own. */
+const struct blob_lease *blobs_lease_of(struct blobs *blobs, const struct asked *asked,
+                                        struct blob_access_job *served, struct blob_lease *lease);
+
+/* ---------------------------------------------------------------- blobs_lost.c */
+
+/* Names an unread blob in the log, once in a while. */
+void blobs_log_unread(struct blobs *blobs, const struct hash32 *hash);
+/* Refuses a blob that was not read. A lost one is not found, unless its owner may send it. */
+void blobs_refuse_unread(struct blobs *blobs, const struct asked *asked, enum blob_status status,
+                         uint32_t owner, const struct hash32 *hash);
+/* Lets a thread hash the blob's file. Returns true when that is under way, or has to wait. */
+bool blobs_check_file(struct blobs *blobs, const struct hash32 *hash);
+/* Looks at a blob whose bytes a peer calls wrong. Returns true when that is not done yet. */
+bool blobs_recheck(struct blobs *blobs, const struct hash32 *hash);
+/* Takes what the hashing threads have found. */
+void blobs_end_checks(struct blobs *blobs);
+/* Answers which lost blobs are wanted again from a sender that may have their files. */
+void blobs_tell_lost(struct blobs *blobs, const struct asked *asked, uint32_t owner,
+                     struct blob_access_job *served);
+
+/* ------------------------------------------------- blobs_put.c and blobs_get.c: the messages */
+
+/* Each answers its message, or a slice of it. Returns false when it is not answered yet. */
+bool blobs_have(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobHave *body);
+bool blobs_put(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobPut *body);
+bool blobs_get(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobGet *body);
+/* Answers for the streams that have ended. */
+void blobs_end_streams(struct blobs *blobs);
+
+/* ---------------------------------------------------------------- blobs_notes.c */
+
+/* Takes the notes of the other threads. */
+void blobs_learn(struct blobs *blobs);
+/* Blobs that results have named since the last call become their owners'. Returns false when the
+ * disk is full; the caller tries again later. */
+bool blobs_write_names(struct blobs *blobs);
+/* Drops blobs of one ended lease that no result has named. */
+void blobs_drop_unnamed(struct blobs *blobs, int64_t now_ns);
+/* Looks through one folder for files without a row. */
+void blobs_sweep(struct blobs *blobs);
+
+#endif

@@ -1,0 +1,194 @@
+/* A start rebuilds the exchange from its journal here, or founds a market. */
+#include "broker/broker_internal.h"
+
+#include "broker/core/translate.h"
+#include "broker/storage/balance_check.h"
+#include "broker/storage/replay.h"
+#include "broker/storage/snapshots.h"
+#include "runtime/clock.h"
+#include "runtime/log.h"
+#include "runtime/market.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <sys/signalfd.h>
+#include <sys/un.h>
+
+struct exchange *broker_rebuild(struct storage *store, const struct broker_config *config,
+                                struct problem *ret_problem)
+{
+    char folder[PATH_MAX];
+    struct exchange *exchange = NULL;
+    struct snapshot_mark base = {0};
+    if (!folder_path(store->folder, MARKET_SNAPSHOTS, folder, sizeof folder, ret_problem)) {
+        return NULL;
+    }
+    sqlite3 *database = ledger_store_database(store->ledger);
+    const struct snapshot_search search = {.folder = folder,
+                                           .limits = &config->limits,
+                                           .journal = database,
+                                           .last_entry = store->last.index,
+                                           .last_command = store->last.next_command - 1,
+                                           .cluster = &store->genesis.cluster,
+                                           .adopts = store->head == NULL};
+    switch (snapshot_newest(&search, &exchange, &base, ret_problem)) {
+    case SNAPSHOT_FOUND:
+        break;
+    case SNAPSHOT_NONE:
+        exchange = exchange_create(&config->limits);
+        break;
+    case SNAPSHOT_BEYOND:
+    case SNAPSHOT_UNREAD:
+        return NULL;
+    }
+    if (exchange == NULL) {
+        problem_set(ret_problem, "out of memory for the exchange");
+        return NULL;
+    }
+    bool good = base.entry == store->last.index ||
+                snapshots_apply(database, exchange, base.entry + 1, store->last.index, ret_problem);
+    if (good && exchange_index(exchange) + 1 != store->last.next_command) {
+        problem_set(ret_problem, "the journal ends at command %" PRIu64 ", its replay at %" PRIu64,
+                    store->last.next_command - 1, exchange_index(exchange));
+        good = false;
+    }
+    if (good && !balance_check(database, exchange, ret_problem)) {
+        storage_advise(ret_problem);
+        good = false;
+    }
+    if (good) {
+        log_info("replayed %" PRIu64 " entries of the journal after entry %" PRIu64 "%s",
+                 store->last.index - base.entry, base.entry,
+                 base.entry == 0 ? "" : ", where a snapshot was");
+    } else {
+        exchange_destroy(&exchange);
+    }
+    return exchange;
+}
+
+/* The reserve is there for a start on a full disk too, not only for a commit. */
+static bool may_try_again(const struct broker *broker)
+{
+    if (!broker->store.is_full || !disk_reserve_give_up(broker->folder)) {
+        return false;
+    }
+    log_warning("the disk is full: the reserve is given up to start");
+    return true;
+}
+
+static bool lead(struct broker *broker, struct problem *ret_problem)
+{
+    const int64_t log_ns = exchange_log_time_ns(broker->exchange);
+    return storage_lead(&broker->store, log_ns, ret_problem) ||
+           (may_try_again(broker) && storage_lead(&broker->store, log_ns, ret_problem));
+}
+
+bool broker_open_storage(struct broker *broker, bool adopt, bool *ret_new,
+                         struct problem *ret_problem)
+{
+    if (storage_open(broker->folder, &broker->config, adopt, &broker->store, ret_new,
+                     ret_problem)) {
+        return true;
+    }
+    if (!may_try_again(broker)) {
+        return false;
+    }
+    storage_close(&broker->store);
+    return storage_open(broker->folder, &broker->config, adopt, &broker->store, ret_new,
+                        ret_problem);
+}
+
+/* Applies and commits one command of the broker itself, before any thread or socket exists. */
+static bool commit_alone(struct broker *broker, const struct entry_command *entry,
+                         struct problem *ret_problem)
+{
+    struct group *group = group_create();
+    struct translation translation = {0};
+    const struct id128 cluster = exchange_cluster(broker->exchange);
+    const uint64_t index = exchange_index(broker->exchange) + 1;
+    bool good = false;
+    if (group == NULL) {
+        problem_set(ret_problem, "out of memory");
+        return false;
+    }
+    if (!translate_entry(entry, index, &cluster, &translation)) {
+        problem_set(ret_problem, "the genesis is not valid");
+    } else if (exchange_step(broker->exchange, &translation.command, &group->effects) !=
+               EXCHANGE_OK) {
+        problem_set(ret_problem,
+                    "the exchange refused the genesis: check fee, price band and accounts");
+    } else {
+        group->first_command = index;
+        group->command_count = 1;
+        group->commands[0].entry = *entry;
+        good = storage_commit(&broker->store, group) == STORAGE_OK ||
+               (disk_reserve_give_up(broker->folder) &&
+                storage_commit(&broker->store, group) == STORAGE_OK);
+        if (!good) {
+            problem_set(ret_problem, "the disk is full");
+        }
+    }
+    translation_fini(&translation);
+    group_destroy(&group);
+    return good;
+}
+
+static bool commit_genesis(struct broker *broker, struct problem *ret_problem)
+{
+    uint8_t payload[GENESIS_BYTES_MAX];
+    const struct entry_command entry = {
+        .log_time_ns = clock_wall_ns(),
+        .account = EXCHANGE_NO_ACCOUNT,
+        .kind = ENTRY_GENESIS,
+        .payload = payload,
+        .payload_length = (uint32_t)storage_genesis(&broker->store, payload, sizeof payload)};
+    return commit_alone(broker, &entry, ret_problem);
+}
+
+/* The change and its act share a transaction; the first limits of a journal change nothing. */
+static void note_limits(struct broker *broker)
+{
+    const struct exchange_limits old = exchange_limits_now(broker->exchange);
+    struct act changed = {
+        .kind = ACT_LIMITS, .account = EXCHANGE_NO_ACCOUNT, .state = EXCHANGE_RULES};
+    if (exchange_rules(broker->exchange) != 0) {
+        config_limits_text(&old, &broker->config.limits, changed.text, sizeof changed.text);
+        storage_note(&broker->store, &changed);
+    }
+}
+
+/* Caps and rules are part of the journal's state. If broker.yaml, or this program, has others than
+ * the exchange, an entry sets them from here on. */
+static bool commit_limits(struct broker *broker, struct problem *ret_problem)
+{
+    const struct exchange_set_limits set = {.rules = EXCHANGE_RULES,
+                                            .limits = broker->config.limits};
+    uint8_t payload[TRANSLATE_LIMITS_BYTES];
+    const struct entry_command entry = {.log_time_ns = exchange_log_time_ns(broker->exchange),
+                                        .account = EXCHANGE_NO_ACCOUNT,
+                                        .kind = ENTRY_LIMITS,
+                                        .payload = payload,
+                                        .payload_length = sizeof payload};
+    if (exchange_holds_limits(broker->exchange, &set.limits)) {
+        return true;
+    }
+    translate_limits(&set, payload);
+    note_limits(broker);
+    return commit_alone(broker, &entry, ret_problem);
+}
+
+bool broker_start_exchange(struct broker *broker, bool is_new, struct problem *ret_problem)
+{
+    if (!is_new) {
+        broker->exchange = broker_rebuild(&broker->store, &broker->config, ret_problem);
+        return broker->exchange != NULL && lead(broker, ret_problem) &&
+               commit_limits(broker, ret_problem);
+    }
+    broker->exchange = exchange_create(&broker->config.limits);
+    if (broker->exchange == NULL) {
+        problem_set(ret_problem, "out of memory for the exchange");
+        return false;
+    }
+    return lead(broker, ret_problem) && commit_genesis(broker, ret_problem) &&
+           commit_limits(broker, ret_problem);
+}

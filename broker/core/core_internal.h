@@ -1,0 +1,47 @@
+/* `struct core` is the state of the core's thread, which core.c and core_reads.c share. */
+#ifndef BOURSE_BROKER_CORE_CORE_INTERNAL_H
+#define BOURSE_BROKER_CORE_CORE_INTERNAL_H
+
+#include "broker/core/core.h"
+
+#include "broker/answer/follow.h"
+#include "broker/answer/watches.h"
+#include "broker/core/group.h"
+#include "broker/core/outgoing.h"
+#include "broker/core/request.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct core {
+    struct core_config config;
+    pthread_t thread;
+    struct watches *watches;
+    struct follow *follow;
+    struct group *open;    /* being gathered */
+    int64_t events_due_ns; /* monotonic; INT64_MAX: no job has changed */
+    int64_t next_tick_ns;  /* monotonic: no tick before */
+    int64_t keep_ns;       /* monotonic: a tick by then, unless a command carries log time */
+    uint64_t next_mark;
+    struct queue_link *waiting;       /* reads whose senders must earn more first, oldest first */
+    struct queue_link **last_waiting; /* where the next one goes */
+    int64_t waiting_due_ns;           /* monotonic: when waiting reads are looked at again */
+};
+
+/* Adds an answer to the open group, and takes it over. Ends the process when `reply` is NULL, for
+ * memory was short. */
+void core_add_reply(struct core *core, struct outgoing *reply);
+/* Charges steps to a member or a stranger. */
+void core_charge(struct core *core, const struct budget_asker *asker, int64_t steps);
+/* Sends the open group to the committer and opens the next. */
+void core_hand_over(struct core *core);
+
+/* Answers a read, keeps it waiting, or refuses it; takes the request over. */
+void core_answer(struct core *core, struct request *request);
+/* Answers waiting reads whose senders have earned the steps of a read. */
+void core_answer_waiting(struct core *core);
+/* Drops the waiting reads of an ended session, or with `all` every waiting read. */
+void core_forget_waiting(struct core *core, uint64_t session, bool all);
+
+#endif

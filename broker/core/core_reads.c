@@ -1,0 +1,174 @@
+/* The core answers reads from the present state here, as far as their senders have earned them. */
+#include "broker/core/core_internal.h"
+
+#include "base/checked.h"
+#include "broker/answer/follow.h"
+#include "broker/answer/replies.h"
+#include "broker/answer/watches.h"
+#include "broker/core/group.h"
+#include "broker/core/outgoing.h"
+#include "broker/core/request.h"
+#include "runtime/clock.h"
+
+/* Interval between looks at the waiting reads. */
+#define WAITING_INTERVAL_NS (5 * NS_PER_MS)
+
+static void watch(struct core *core, const struct request *request)
+{
+    const Bourse__V1__JobsRequest *body = (const void *)request->translation.body;
+    if (body->has_watch && body->watch) {
+        struct id128 job = {0};
+        if (body->has_job) {
+            job = codec_id(body->job);
+        }
+        if (body->has_job && !exchange_job_is_open(core->config.exchange, &job)) {
+            return; /* the answer says how the job ended */
+        }
+        /* A full table costs the client its events, not its answer; the client polls then. */
+        (void)watches_add(core->watches, request->session, request->account,
+                          body->has_job ? &job : NULL);
+    }
+}
+
+/* The reader answers reads of committed data, once the core knows that the asker owns the job. */
+static void pass_to_reader(struct core *core, struct request *request)
+{
+    struct outgoing *refusal = replies_refuse_read(core->config.exchange, request);
+    if (refusal == NULL && queue_try_push(core->config.reader, &request->link)) {
+        return;
+    }
+    if (refusal == NULL) {
+        refusal = outgoing_refuse(request, REJECT_BUSY, "", 0, 0);
+    }
+    core_add_reply(core, refusal);
+    request_destroy(&request);
+}
+
+/* Returns the answer that is sent now, or NULL when the answer comes later. */
+static const struct outgoing *follow_market(struct core *core, const struct request *request)
+{
+    struct outgoing *former;
+    struct outgoing *reply =
+        follow_answer(core->follow, core->config.exchange, request, clock_monotonic_ns(), &former);
+    if (former != NULL) {
+        core_add_reply(core, former);
+    }
+    if (reply != NULL) {
+        core_add_reply(core, reply);
+    }
+    return reply != NULL ? reply : former;
+}
+
+static struct budget_asker asker_of(const struct request *request)
+{
+    return (struct budget_asker){
+        .account = request->account, .session = request->session, .kind = BUDGET_READS};
+}
+
+/* Answers a read from the present state, and charges its cost. */
+static void answer_now(struct core *core, struct request *request)
+{
+    if (core->open->reply_count + 2 >= GROUP_REPLIES_MAX) {
+        core_hand_over(core);
+    }
+    const struct budget_asker asker = asker_of(request);
+    enum message_type type = (enum message_type)request->envelope.type;
+    if (replies_are_the_readers(type)) {
+        core_charge(core, &asker, BUDGET_LEDGER_STEPS);
+        pass_to_reader(core, request);
+        return;
+    }
+    const struct exchange *exchange = core->config.exchange;
+    const uint64_t before = exchange_steps(exchange);
+    const struct outgoing *told = NULL;
+    if (type == MESSAGE_MARKET_REQUEST) {
+        told = follow_market(core, request);
+    } else {
+        struct outgoing *reply =
+            replies_to_read(exchange, request, logtime_now(core->config.clock));
+        if (type == MESSAGE_JOBS_REQUEST && reply != NULL && reply->type == MESSAGE_JOBS_REPLY) {
+            watch(core, request);
+        }
+        core_add_reply(core, reply);
+        told = reply;
+    }
+    core_charge(
+        core, &asker,
+        budget_of_answer(exchange_steps(exchange) - before, told == NULL ? 0 : told->length));
+    request_destroy(&request);
+}
+
+static void refuse_for_budget(struct core *core, struct request *request,
+                              const struct budget_refusal *refusal)
+{
+    if (refusal->is_told) {
+        if (core->open->reply_count + 1 >= GROUP_REPLIES_MAX) {
+            core_hand_over(core);
+        }
+        core_add_reply(core, outgoing_refuse(request, REJECT_RATE, refusal->field, refusal->value,
+                                             refusal->limit));
+    } else if (core->config.refusals != NULL && request->account != EXCHANGE_NO_ACCOUNT) {
+        refusals_note(core->config.refusals, request->account, REJECT_RATE,
+                      (enum message_type)request->envelope.type);
+    }
+    request_destroy(&request);
+}
+
+void core_answer(struct core *core, struct request *request)
+{
+    struct budget_refusal refusal;
+    enum budget_answer allowed = BUDGET_NOW;
+    if (core->config.budget != NULL) {
+        const struct budget_asker asker = asker_of(request);
+        allowed = budget_allows(core->config.budget, &asker, clock_monotonic_ns(), &refusal);
+    }
+    switch (allowed) {
+    case BUDGET_NOW:
+        answer_now(core, request);
+        return;
+    case BUDGET_LATER:
+        request->link.next = NULL;
+        *core->last_waiting = &request->link;
+        core->last_waiting = &request->link.next;
+        return;
+    case BUDGET_REFUSED:
+        refuse_for_budget(core, request, &refusal);
+        return;
+    }
+}
+
+void core_answer_waiting(struct core *core)
+{
+    struct queue_link **at = &core->waiting;
+    core->waiting_due_ns = clock_monotonic_ns() + WAITING_INTERVAL_NS;
+    while (*at != NULL) {
+        struct queue_link *link = *at;
+        struct request *request = QUEUE_ELEMENT(link, struct request, link);
+        const struct budget_asker asker = asker_of(request);
+        if (!budget_resumes(core->config.budget, &asker, clock_monotonic_ns())) {
+            at = &link->next;
+            continue;
+        }
+        *at = link->next;
+        answer_now(core, request);
+    }
+    core->last_waiting = at;
+}
+
+void core_forget_waiting(struct core *core, uint64_t session, bool all)
+{
+    struct queue_link **at = &core->waiting;
+    while (*at != NULL) {
+        struct queue_link *link = *at;
+        struct request *request = QUEUE_ELEMENT(link, struct request, link);
+        if (!all && request->session != session) {
+            at = &link->next;
+            continue;
+        }
+        const struct budget_asker asker = asker_of(request);
+        budget_forgets(core->config.budget, &asker);
+        *at = link->next;
+        request_destroy(&request);
+    }
+    core->last_waiting = at;
+}

@@ -1,0 +1,159 @@
+#include "broker/core/outgoing.h"
+
+#include "broker/core/request.h"
+#include "formats/units.h"
+#include "protocol/codec.h"
+#include "protocol/limits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct outgoing *outgoing_create(enum outgoing_kind kind)
+{
+    struct outgoing *outgoing = calloc(1, sizeof *outgoing);
+    if (outgoing != NULL) {
+        outgoing->kind = kind;
+    }
+    return outgoing;
+}
+
+void outgoing_destroy(struct outgoing **self)
+{
+    struct outgoing *outgoing = *self;
+    if (outgoing != NULL) {
+        free(outgoing->body);
+        free(outgoing);
+        *self = NULL;
+    }
+}
+
+struct outgoing *outgoing_message(enum outgoing_kind kind, enum message_type type,
+                                  const ProtobufCMessage *body)
+{
+    struct outgoing *outgoing = outgoing_create(kind);
+    if (outgoing == NULL) {
+        return NULL;
+    }
+    outgoing->type = type;
+    outgoing->body = codec_encode(body, &outgoing->length);
+    if (outgoing->body == NULL) {
+        outgoing_destroy(&outgoing);
+    }
+    return outgoing;
+}
+
+struct outgoing *outgoing_reply(const struct request *request, enum message_type type,
+                                const ProtobufCMessage *body)
+{
+    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, type, body);
+    if (outgoing != NULL) {
+        outgoing->session = request->session;
+        outgoing->id = request->envelope.id;
+    }
+    return outgoing;
+}
+
+/* This suffix marks a field that holds micro-credits; people read credits. */
+#define MICRO "_micro"
+
+/* Writes "budget: 5, limit 2; hold more or ask for less": the field, the numbers, the advice. */
+static void reject_text(enum reject_code code, const char *field, int64_t value, int64_t limit,
+                        char *ret_text, size_t capacity)
+{
+    const char *advice = reject_advice(code);
+    const int name = (int)strlen(field) - (int)strlen(MICRO);
+    const bool is_money = name > 0 && strcmp(field + name, MICRO) == 0;
+    const int shown = is_money ? name : (int)strlen(field);
+    if (code == REJECT_SELF_MATCH) {
+        (void)snprintf(ret_text, capacity, "%.*s: %s", shown, field, advice);
+    } else if (code == REJECT_OUTPUT_NOT_STORED || code == REJECT_OUTPUT_LOST) {
+        (void)snprintf(ret_text, capacity, "%s of subtask %lld: %s", field, (long long)value,
+                       advice);
+    } else if (code == REJECT_PRICE && limit == 0 && value != 0) { /* no price is good here */
+        char asked[UNITS_TEXT_SIZE];
+        units_text(is_money ? UNITS_MONEY : UNITS_COUNT, value, asked);
+        (void)snprintf(ret_text, capacity, "%.*s: %s: %s", shown, field, asked, advice);
+    } else if (is_money) {
+        char asked[UNITS_TEXT_SIZE];
+        char most[UNITS_TEXT_SIZE];
+        units_money_text(value, asked);
+        units_money_text(limit, most);
+        (void)snprintf(ret_text, capacity, "%.*s: %s credits, limit %s: %s", name, field, asked,
+                       most, advice);
+    } else if (field[0] == '\0') {
+        (void)snprintf(ret_text, capacity, "%s", advice);
+    } else if ((value == 0 && limit == 0) || code == REJECT_STATE) {
+        (void)snprintf(ret_text, capacity, "%s: %s", field, advice);
+    } else {
+        (void)snprintf(ret_text, capacity, "%s: %lld, limit %lld: %s", field, (long long)value,
+                       (long long)limit, advice);
+    }
+}
+
+static struct outgoing *say_reject(uint64_t session, const struct id128 *id, enum reject_code code,
+                                   const char *field, int64_t value, int64_t limit, char *text)
+{
+    Bourse__V1__Reject body = BOURSE__V1__REJECT__INIT;
+    body.code = (uint32_t)code;
+    body.text = text;
+    char name[64];
+    (void)snprintf(name, sizeof name, "%s", field);
+    if (field[0] != '\0') {
+        body.field = name;
+        body.has_value = body.has_limit = true;
+        body.value = value;
+        body.limit = limit;
+    }
+    struct outgoing *outgoing = outgoing_message(OUTGOING_REPLY, MESSAGE_REJECT, &body.base);
+    if (outgoing != NULL) {
+        outgoing->session = session;
+        outgoing->id = *id;
+        outgoing->account = EXCHANGE_NO_ACCOUNT;
+        outgoing->refused = code;
+    }
+    return outgoing;
+}
+
+struct outgoing *outgoing_reject(uint64_t session, const struct id128 *id, enum reject_code code,
+                                 const char *field, int64_t value, int64_t limit)
+{
+    char text[LIMIT_TEXT_BYTES];
+    reject_text(code, field, value, limit, text, sizeof text);
+    return say_reject(session, id, code, field, value, limit, text);
+}
+
+struct outgoing *outgoing_reject_value(uint64_t session, const struct id128 *id,
+                                       enum reject_code code, bool is_of_parts,
+                                       const struct value *value, int64_t limit_micro)
+{
+    char text[LIMIT_TEXT_BYTES];
+    char asked[VALUE_TEXT_SIZE];
+    char most[UNITS_TEXT_SIZE];
+    value_text(value, asked);
+    units_money_text(limit_micro, most);
+    (void)snprintf(text, sizeof text, "%svalue: %s, limit %s credits per slot-hour: %s",
+                   is_of_parts ? "parts." : "", asked, most, reject_advice(code));
+    return say_reject(session, id, code, is_of_parts ? "parts.value.micro" : "value.micro",
+                      value->micro, limit_micro, text);
+}
+
+struct outgoing *outgoing_refuse(const struct request *request, enum reject_code code,
+                                 const char *field, int64_t value, int64_t limit)
+{
+    struct outgoing *outgoing =
+        outgoing_reject(request->session, &request->envelope.id, code, field, value, limit);
+    if (outgoing != NULL) {
+        outgoing->account = request->account;
+        outgoing->refused_type = (enum message_type)request->envelope.type;
+    }
+    return outgoing;
+}
+
+void outgoing_drain(struct queue *queue)
+{
+    for (struct queue_link *link; (link = queue_pop(queue, 0)) != NULL;) {
+        struct outgoing *outgoing = QUEUE_ELEMENT(link, struct outgoing, link);
+        outgoing_destroy(&outgoing);
+    }
+}

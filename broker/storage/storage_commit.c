@@ -1,0 +1,307 @@
+/* A group of commands becomes durable here, with the acts that the audit log records. */
+#include "broker/storage/storage_internal.h"
+
+#include "base/sha256.h"
+#include "broker/core/privileged_acts.h"
+#include "broker/fatal.h"
+#include "ledger/store/wal.h"
+#include "runtime/clock.h"
+#include "runtime/entropy.h"
+#include "runtime/keyfile.h"
+#include "runtime/log.h"
+#include "runtime/market.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t write_entry(struct storage *store, const struct group *group)
+{
+    struct entry_head head = {.count = group->command_count,
+                              .index = store->last.index + 1,
+                              .epoch = store->epoch,
+                              .batch = entropy_id(),
+                              .previous = store->last.chain,
+                              .first_command = group->first_command};
+    struct entry_command *commands = calloc(group->command_count, sizeof *commands);
+    if (commands == NULL) {
+        fatal("out of memory for a journal entry");
+    }
+    for (uint32_t i = 0; i < group->command_count; i++) {
+        commands[i] = group->commands[i].entry;
+    }
+    size_t length = entry_write(&head, commands, store->buffer, ENTRY_MAX_BYTES);
+    free(commands);
+    assert(length > 0); /* a group is smaller than an entry may be */
+    return length;
+}
+
+bool storage_batch_of(const struct translation *said, const struct ledger_record *record,
+                      struct ledger_batch *ret_batch)
+{
+    bool came_with_it = record->kind == LEDGER_HELD ||
+                        (record->kind == LEDGER_RESULT && record->batch_index == record->log_index);
+    if (!came_with_it || said->results_count == 0) {
+        return false; /* stored already, or an outcome that the broker decided */
+    }
+    *ret_batch = (struct ledger_batch){.signature = said->results_signature,
+                                       .leaves = said->results_leaves,
+                                       .count = said->results_count};
+    return true;
+}
+
+/* Returns the message of the record's command, or NULL for a command of the broker itself. */
+static const struct translation *said_by(const struct group *group,
+                                         const struct ledger_record *record)
+{
+    assert(record->log_index >= group->first_command);
+    assert(record->log_index - group->first_command < group->command_count);
+    const struct request *request =
+        group->commands[record->log_index - group->first_command].request;
+    return request == NULL ? NULL : &request->translation;
+}
+
+static enum ledger_store_status append_records(struct storage *store, const struct group *group)
+{
+    for (size_t i = 0; i < group->effects.count; i++) {
+        const struct exchange_effect *effect = &group->effects.items[i];
+        struct ledger_batch batch;
+        if (effect->type == EFFECT_LEDGER) {
+            const struct translation *said = said_by(group, &effect->ledger);
+            bool has_batch = said != NULL && storage_batch_of(said, &effect->ledger, &batch);
+            enum ledger_store_status status =
+                ledger_store_append(store->ledger, &effect->ledger, has_batch ? &batch : NULL);
+            if (status != LEDGER_STORE_OK) {
+                return status;
+            }
+        }
+    }
+    return LEDGER_STORE_OK;
+}
+
+static struct signature64 sign_note(void *context, const void *text, size_t length)
+{
+    return identity_sign(context, text, length);
+}
+
+static enum ledger_store_status set_checkpoint(struct storage *store, uint64_t size_before)
+{
+    const struct merkle *tree = ledger_store_tree(store->ledger);
+    if (tree->size == size_before) {
+        return LEDGER_STORE_OK;
+    }
+    assert(store->last.index > 0 || (store->log_notes & KEYFILE_SIGNED) != 0);
+    struct checkpoint checkpoint = {.size = tree->size, .root = merkle_root(tree)};
+    memcpy(checkpoint.origin, store->genesis.origin, sizeof checkpoint.origin);
+    char note[CHECKPOINT_TEXT_SIZE];
+    size_t length = checkpoint_write(&checkpoint, identity_key(store->log_key), sign_note,
+                                     store->log_key, note);
+    return ledger_store_set_checkpoint(store->ledger, note, length, checkpoint.size);
+}
+
+enum ledger_store_status storage_append_act(struct storage *store, struct act *act)
+{
+    act->wall_ms = clock_wall_ns() / NS_PER_MS;
+    switch (act_log_append(store->acts, act)) {
+    case ACT_LOG_OK:
+        return LEDGER_STORE_OK;
+    case ACT_LOG_FULL:
+        ledger_store_rollback(store->ledger);
+        return LEDGER_STORE_FULL;
+    case ACT_LOG_FAILED:
+        break;
+    }
+    return LEDGER_STORE_FAILED;
+}
+
+static enum ledger_store_status append_privileged_acts(struct storage *store,
+                                                       const struct group *group)
+{
+    enum ledger_store_status status = LEDGER_STORE_OK;
+    for (size_t i = 0; status == LEDGER_STORE_OK && i < group->effects.count; i++) {
+        struct act act;
+        if (privileged_act_of(group, &group->effects.items[i], &act)) {
+            status = storage_append_act(store, &act);
+        }
+    }
+    return status;
+}
+
+/* Appends waiting notes and refusals, within the transaction. */
+static enum ledger_store_status append_waiting(struct storage *store, int64_t log_ns, bool all)
+{
+    enum ledger_store_status status = LEDGER_STORE_OK;
+    if (store->refused_count == 0) {
+        store->refused_count =
+            refusals_take(store->refusals, clock_monotonic_ns(), all, store->refused);
+    }
+    for (size_t i = 0; status == LEDGER_STORE_OK && i < store->note_count; i++) {
+        struct act act = store->notes[i];
+        act.log_time_ns = log_ns;
+        act.log_index = store->last.next_command - 1;
+        status = storage_append_act(store, &act);
+    }
+    for (size_t i = 0; status == LEDGER_STORE_OK && i < store->refused_count; i++) {
+        const struct refusal_count *refused = &store->refused[i];
+        struct act act = {.kind = ACT_REFUSAL,
+                          .log_time_ns = log_ns,
+                          .account = refused->account,
+                          .log_index = store->last.next_command - 1,
+                          .code = (uint16_t)refused->code,
+                          .type = (uint16_t)refused->type,
+                          .count = refused->count};
+        status = storage_append_act(store, &act);
+    }
+    return status;
+}
+
+/* Settles the appended acts after the commit of their transaction. */
+static void acts_are_durable(struct storage *store)
+{
+    act_log_committed(store->acts);
+    store->note_count = 0;
+    store->refused_count = 0;
+}
+
+void storage_note(struct storage *store, const struct act *act)
+{
+    if (store->note_count == STORAGE_NOTES_MAX) {
+        log_error("the audit log cannot take act %d: %d wait for room on the disk", (int)act->kind,
+                  STORAGE_NOTES_MAX);
+        return;
+    }
+    store->notes[store->note_count++] = *act;
+}
+
+/* A HEAD that is removed under a running broker is made again: the process knows where the journal
+ * stands. */
+static enum head_status keep_head(struct storage *store, const struct head *head)
+{
+    switch (head_look(store->head)) {
+    case HEAD_STANDS:
+        return head_write(store->head, head);
+    case HEAD_REMOVED:
+        if (head_create_again(store->head, head) != HEAD_OK) {
+            break;
+        }
+        log_warning("%s/%s was removed while the broker runs: it has been written anew",
+                    store->folder, MARKET_HEAD);
+        return HEAD_OK;
+    case HEAD_REPLACED:
+        fatal("%s/%s was replaced by another file while the broker runs; stopped, and that file "
+              "was left as it is",
+              store->folder, MARKET_HEAD);
+    case HEAD_UNSEEN:
+        break;
+    }
+    return HEAD_FAILED;
+}
+
+static void write_head(struct storage *store)
+{
+    struct head head = {.index = store->last.index,
+                        .chain = store->last.chain,
+                        .tree_size = ledger_store_tree(store->ledger)->size,
+                        .acts = *act_log_mark(store->acts)};
+    if (keep_head(store, &head) != HEAD_OK) {
+        fatal("%s could not be written: %s; stopped", MARKET_HEAD, strerror(errno));
+    }
+}
+
+enum storage_status storage_write_acts(struct storage *store, int64_t log_ns, bool all)
+{
+    if (store->note_count == 0 && store->refused_count == 0) {
+        store->refused_count =
+            refusals_take(store->refusals, clock_monotonic_ns(), all, store->refused);
+        if (store->refused_count == 0) {
+            return STORAGE_OK;
+        }
+    }
+    enum ledger_store_status status = ledger_store_begin(store->ledger);
+    if (status == LEDGER_STORE_OK) {
+        status = append_waiting(store, log_ns, all);
+        status = status == LEDGER_STORE_OK ? ledger_store_commit(store->ledger) : status;
+    }
+    if (status == LEDGER_STORE_FULL) {
+        act_log_rolled_back(store->acts);
+        return STORAGE_FULL;
+    }
+    if (status != LEDGER_STORE_OK) {
+        fatal("the audit log could not be written: %s: %s; stopped", storage_ledger_text(status),
+              ledger_store_error(store->ledger));
+    }
+    acts_are_durable(store);
+    write_head(store);
+    return STORAGE_OK;
+}
+
+void storage_save_space(struct storage *store, bool is_scarce)
+{
+    ledger_store_checkpoint_every(store->ledger, is_scarce ? 1 : WAL_CHECKPOINT_PAGES);
+}
+
+/* Writes the group within the transaction. */
+static enum ledger_store_status write_group(struct storage *store, const struct group *group,
+                                            size_t length)
+{
+    struct journal_entry entry = {
+        .index = store->last.index + 1, .bytes = store->buffer, .length = length};
+    switch (journal_append(store->journal, store->epoch, &entry, 1)) {
+    case JOURNAL_OK:
+        break;
+    case JOURNAL_FULL:
+        /* The ledger's own calls roll back when they fail; journal_append does not. */
+        ledger_store_rollback(store->ledger);
+        return LEDGER_STORE_FULL;
+    case JOURNAL_UNKNOWN:
+    case JOURNAL_DEPOSED:
+    case JOURNAL_BEHIND:
+    case JOURNAL_TOO_LARGE:
+    case JOURNAL_UNAVAILABLE:
+    case JOURNAL_CORRUPT:
+        return LEDGER_STORE_FAILED;
+    }
+    uint64_t size_before = ledger_store_tree(store->ledger)->size;
+    enum ledger_store_status status = append_records(store, group);
+    if (status == LEDGER_STORE_OK) {
+        status = set_checkpoint(store, size_before);
+    }
+    if (status == LEDGER_STORE_OK) {
+        status = append_waiting(store, group->commands[0].entry.log_time_ns, false);
+    }
+    if (status == LEDGER_STORE_OK) {
+        status = append_privileged_acts(store, group);
+    }
+    return status;
+}
+
+enum storage_status storage_commit(struct storage *store, const struct group *group)
+{
+    assert(group->command_count > 0);
+    assert(group->first_command == store->last.next_command);
+    size_t length = write_entry(store, group);
+    enum ledger_store_status status = ledger_store_begin(store->ledger);
+    if (status == LEDGER_STORE_OK) {
+        status = write_group(store, group, length);
+        status = status == LEDGER_STORE_OK ? ledger_store_commit(store->ledger) : status;
+    }
+    if (status == LEDGER_STORE_FULL) {
+        act_log_rolled_back(store->acts);
+        return STORAGE_FULL;
+    }
+    if (status != LEDGER_STORE_OK) {
+        fatal("entry %" PRIu64
+              " could not be committed: %s: %s; stopped, nothing unacknowledged was sent",
+              store->last.index + 1, storage_ledger_text(status),
+              ledger_store_error(store->ledger));
+    }
+    store->last.index++;
+    store->last.chain = sha256_of(store->buffer, length);
+    store->last.next_command += group->command_count;
+    acts_are_durable(store);
+    write_head(store);
+    watermark_raise(&store->durable, store->last.index);
+    return STORAGE_OK;
+}

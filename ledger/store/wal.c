@@ -1,0 +1,120 @@
+#include "ledger/store/wal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { BLOCK_BYTES = 16 << 10 };
+
+static bool write_again(int fd, const uint8_t *bytes, size_t length, off_t offset)
+{
+    while (length > 0) {
+        ssize_t count = pwrite(fd, bytes, length, offset);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            return false;
+        }
+        bytes += count;
+        length -= (size_t)count;
+        offset += count;
+    }
+    return true;
+}
+
+static bool renew(int fd)
+{
+    uint8_t block[BLOCK_BYTES];
+    off_t offset = 0;
+    for (;;) {
+        ssize_t count = pread(fd, block, sizeof block, offset);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            return count == 0 && fsync(fd) == 0;
+        }
+        if (!write_again(fd, block, (size_t)count, offset)) {
+            return false;
+        }
+        offset += count;
+    }
+}
+
+bool wal_renew(const char *path)
+{
+    char log[PATH_MAX];
+    int length = snprintf(log, sizeof log, "%s-wal", path);
+    if (length < 0 || (size_t)length >= sizeof log) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    int fd = open(log, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) {
+        return errno == ENOENT;
+    }
+    bool renewed = renew(fd);
+    int error = errno;
+    (void)close(fd); /* synced, or failed already */
+    errno = error;
+    return renewed;
+}
+
+bool wal_sync_name(const char *path)
+{
+    char copy[PATH_MAX];
+    int length = snprintf(copy, sizeof copy, "%s", path);
+    if (length < 0 || (size_t)length >= sizeof copy) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    bool synced = fsync(fd) == 0;
+    int error = errno;
+    (void)close(fd); /* only read */
+    errno = error;
+    return synced;
+}
+
+static int on_commit(void *self, sqlite3 *database, const char *name, int pages)
+{
+    struct wal *wal = self;
+    (void)database;
+    (void)name;
+    wal->pages = pages;
+    return SQLITE_OK;
+}
+
+void wal_init(struct wal *self, sqlite3 *database)
+{
+    *self = (struct wal){.database = database, .checkpoint_pages = WAL_CHECKPOINT_PAGES};
+    (void)sqlite3_wal_hook(database, on_commit, self); /* replaces SQLite's own hook */
+}
+
+int wal_checkpoint_when_due(struct wal *self)
+{
+    if (self->pages < self->checkpoint_pages) {
+        return SQLITE_OK;
+    }
+    int code =
+        sqlite3_wal_checkpoint_v2(self->database, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    if (code == SQLITE_IOERR_SHMSIZE) {
+        return SQLITE_OK; /* also a full disk, as below */
+    }
+    switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_FULL:
+        return SQLITE_OK; /* all data is still in the log; the next commit tries again */
+    default:
+        return code;
+    }
+}

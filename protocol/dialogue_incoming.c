@@ -1,0 +1,315 @@
+/* A dialogue takes the messages of the other side here, and notices a broken connection. */
+#include "protocol/dialogue_internal.h"
+
+#include "base/checked.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "protocol/envelope.h"
+#include "protocol/limits.h"
+#include "protocol/requests.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BACKOFF_FIRST_NS (100 * NS_PER_MS)
+#define BACKOFF_MOST_NS (5 * NS_PER_S)
+#define RATE_PAUSE_NS NS_PER_S /* the broker reports RATE once a second */
+
+enum { BACKOFF_DOUBLINGS_MAX = 6 };
+
+/* Returns the wait before a reconnect. The wait doubles from 100 ms to 5 s. It is random between
+ * half and all, so that clients do not return in step. The broker's spread adds to it. */
+static int64_t backoff_ns(struct dialogue *dialogue)
+{
+    unsigned doublings =
+        dialogue->failures < BACKOFF_DOUBLINGS_MAX ? dialogue->failures : BACKOFF_DOUBLINGS_MAX;
+    int64_t most = BACKOFF_FIRST_NS << doublings;
+    if (most > BACKOFF_MOST_NS) {
+        most = BACKOFF_MOST_NS;
+    }
+    dialogue->failures++;
+    int64_t wait_ns = most / 2 + (int64_t)random_below(&dialogue->dice, (uint64_t)(most / 2) + 1);
+    return wait_ns + (int64_t)random_below(&dialogue->dice, (uint64_t)dialogue->spread_ns + 1);
+}
+
+static void end_connection(struct dialogue *dialogue, enum dialogue_event_type type,
+                           const char *text, struct dialogue_event *ret_event)
+{
+    dialogue->state = STATE_OFFLINE;
+    dialogue->give_again = false;
+    ret_event->type = type;
+    ret_event->wait_ns = backoff_ns(dialogue);
+    text_printable(text, strlen(text), ret_event->text, sizeof ret_event->text);
+}
+
+static void broken(struct dialogue *dialogue, const char *text, struct dialogue_event *ret_event)
+{
+    dialogue->session = 0; /* resuming would break again */
+    dialogue->resume_session = 0;
+    end_connection(dialogue, DIALOGUE_BROKEN, text, ret_event);
+}
+
+void dialogue_lost(struct dialogue *dialogue, const char *text, struct dialogue_event *ret_event)
+{
+    end_connection(dialogue, DIALOGUE_LOST, text, ret_event);
+}
+
+/* A new session begins with its Welcome as number 1; a resumed one goes on after the last number
+ * received. */
+static bool opens_session(const struct dialogue *dialogue, const Bourse__V1__Welcome *welcome,
+                          const struct envelope *envelope)
+{
+    if (welcome->session != envelope->session) {
+        return false;
+    }
+    if (!welcome->has_resumed || !welcome->resumed) {
+        return envelope->sequence == 1 && !welcome->has_missed;
+    }
+    return dialogue->resume_session != 0 && envelope->session == dialogue->resume_session &&
+           envelope->sequence == dialogue->resume_sequence;
+}
+
+static void on_welcome(struct dialogue *dialogue, int64_t now_ns, const struct envelope *envelope,
+                       ProtobufCMessage **body, struct dialogue_event *ret_event)
+{
+    const Bourse__V1__Welcome *welcome = (const Bourse__V1__Welcome *)(const void *)*body;
+    struct id128 cluster = codec_id(welcome->cluster);
+    if (welcome->version != ENVELOPE_VERSION) {
+        broken(dialogue,
+               "the broker speaks another version of the protocol; upgrade the older of the two",
+               ret_event);
+        return;
+    }
+    if (dialogue->welcome != NULL && !id128_equal(&cluster, &dialogue->cluster)) {
+        broken(dialogue, "another market answers at this address now; join it anew", ret_event);
+        return;
+    }
+    if (!opens_session(dialogue, welcome, envelope)) {
+        broken(dialogue, "the broker's welcome does not open its session", ret_event);
+        return;
+    }
+    dialogue->caught_up_at = envelope->sequence + (welcome->has_missed ? welcome->missed : 0);
+    dialogue->resume_session = 0;
+    codec_free(&dialogue->welcome);
+    dialogue->welcome = *body;
+    *body = NULL;
+    dialogue->cluster = cluster;
+    dialogue->session = envelope->session;
+    dialogue->sequence_in = envelope->sequence;
+    dialogue->sequence_out = 0;
+    dialogue->give_again = false;
+    dialogue->log_time_ms = dialogue_welcome(dialogue)->log_time_ms;
+    dialogue->log_heard_ns = now_ns;
+    dialogue->heard_ns = now_ns;
+    dialogue->beaten_ns = now_ns;
+    dialogue->heartbeat_ns = (int64_t)dialogue_welcome(dialogue)->heartbeat_ms * NS_PER_MS;
+    dialogue->spread_ns = (int64_t)dialogue_welcome(dialogue)->spread_ms * NS_PER_MS;
+    if (!requests_stamp(&dialogue->requests, dialogue->config.identity, &dialogue->cluster,
+                        dialogue_log_time_ms(dialogue, now_ns))) {
+        dialogue_lost(dialogue, "out of memory for signing", ret_event);
+        return;
+    }
+    dialogue->failures = 0;
+    dialogue->state = STATE_READY;
+    ret_event->type = DIALOGUE_READY;
+    ret_event->welcome = dialogue_welcome(dialogue);
+}
+
+static void fill_reject(const Bourse__V1__Reject *reject, struct dialogue_event *ret_event)
+{
+    ret_event->reject = (enum reject_code)reject->code;
+    text_printable(reject->text, strlen(reject->text), ret_event->text, sizeof ret_event->text);
+    const char *field = reject->field != NULL ? reject->field : "";
+    text_printable(field, strlen(field), ret_event->field, sizeof ret_event->field);
+    ret_event->value = reject->has_value ? reject->value : 0;
+    ret_event->limit = reject->has_limit ? reject->limit : 0;
+}
+
+/* A refused Hello is hopeless for another version, else worth another try. */
+static void on_greeting_refused(struct dialogue *dialogue, const Bourse__V1__Reject *reject,
+                                struct dialogue_event *ret_event)
+{
+    struct dialogue_event refusal = {0};
+    fill_reject(reject, &refusal);
+    enum dialogue_event_type type =
+        refusal.reject == REJECT_VERSION ? DIALOGUE_BROKEN : DIALOGUE_LOST;
+    end_connection(dialogue, type, refusal.text, ret_event);
+    ret_event->reject = refusal.reject;
+}
+
+static bool is_push(enum message_type type)
+{
+    return type == MESSAGE_LEASE_GRANT || type == MESSAGE_LEASE_RENEW || type == MESSAGE_DISPATCH ||
+           type == MESSAGE_WITHDRAW || type == MESSAGE_LEASE_END || type == MESSAGE_JOB_EVENT ||
+           type == MESSAGE_ASK_EVENT || type == MESSAGE_LEASE_NOTICE;
+}
+
+/* Handles an answer; NULL is a forgotten request. Takes the body when the caller gets it. */
+static void on_answer(struct dialogue *dialogue, struct request *request,
+                      const struct envelope *envelope, ProtobufCMessage **body,
+                      struct dialogue_event *ret_event)
+{
+    enum message_type type = (enum message_type)envelope->type;
+    if (request == NULL) {
+        return;
+    }
+    if (type != MESSAGE_REJECT && type != message_answer(request->type)) {
+        broken(dialogue, "the broker answered with a message of the wrong type", ret_event);
+        return;
+    }
+    ret_event->id = request->id;
+    ret_event->request_type = request->type;
+    if (type == MESSAGE_REJECT) {
+        ret_event->type = DIALOGUE_REJECTED;
+        fill_reject((const Bourse__V1__Reject *)(const void *)*body, ret_event);
+        if (ret_event->reject == REJECT_RATE && dialogue->send_again_ns == INT64_MAX) {
+            dialogue->send_again_ns = dialogue->heard_ns + RATE_PAUSE_NS;
+        }
+    } else if (type == MESSAGE_ACCEPTED) {
+        ret_event->type = DIALOGUE_ACCEPTED;
+        ret_event->index = ((const Bourse__V1__Accepted *)(const void *)*body)->index;
+    } else {
+        ret_event->type = DIALOGUE_REPLY;
+        ret_event->body = *body;
+        *body = NULL;
+    }
+    requests_drop(&dialogue->requests, request);
+}
+
+static void on_message(struct dialogue *dialogue, const struct envelope *envelope,
+                       ProtobufCMessage **body, struct dialogue_event *ret_event)
+{
+    enum message_type type = (enum message_type)envelope->type;
+    if (is_push(type)) {
+        ret_event->type = DIALOGUE_PUSH;
+        ret_event->id = envelope->id;
+        ret_event->body = *body;
+        *body = NULL;
+    } else if (type == MESSAGE_GOODBYE) {
+        dialogue_lost(dialogue, "the broker said goodbye", ret_event);
+    } else if (type == MESSAGE_HEARTBEAT) {
+        const Bourse__V1__Heartbeat *heartbeat = (const void *)*body;
+        if (heartbeat->has_spread_ms) {
+            dialogue->spread_ns = (int64_t)heartbeat->spread_ms * NS_PER_MS;
+        }
+    } else {
+        on_answer(dialogue, requests_find(&dialogue->requests, &envelope->id), envelope, body,
+                  ret_event);
+    }
+}
+
+/* Returns true when the message is the next one of the present session. */
+static bool in_sequence(struct dialogue *dialogue, const struct envelope *envelope,
+                        struct dialogue_event *ret_event)
+{
+    if (envelope->session != dialogue->session) {
+        return false; /* from an earlier connection */
+    }
+    if (envelope->sequence <= dialogue->sequence_in) {
+        return false; /* a repeat */
+    }
+    if (envelope->sequence != dialogue->sequence_in + 1) {
+        dialogue_lost(dialogue, "messages of the broker were lost on the way", ret_event);
+        return false;
+    }
+    dialogue->sequence_in++;
+    return true;
+}
+
+static void on_body(struct dialogue *dialogue, int64_t now_ns, const struct envelope *envelope,
+                    ProtobufCMessage **body, struct dialogue_event *ret_event)
+{
+    enum message_type type = (enum message_type)envelope->type;
+    if (dialogue->state == STATE_GREETING) {
+        if (!id128_equal(&envelope->id, &dialogue->hello_id)) {
+            return; /* from an earlier connection */
+        }
+        if (type == MESSAGE_WELCOME) {
+            on_welcome(dialogue, now_ns, envelope, body, ret_event);
+        } else if (type == MESSAGE_REJECT) {
+            on_greeting_refused(dialogue, (const Bourse__V1__Reject *)(const void *)*body,
+                                ret_event);
+        }
+        return;
+    }
+    if (type == MESSAGE_REJECT &&
+        ((const Bourse__V1__Reject *)(const void *)*body)->code == REJECT_SESSION) {
+        /* The broker restarted. */
+        dialogue_lost(dialogue, "the broker does not know this session any more", ret_event);
+        return;
+    }
+    if (in_sequence(dialogue, envelope, ret_event)) {
+        dialogue->heard_ns = now_ns;
+        /* The broker's clock drifts by up to 1 %, so each message corrects ours: over a day the
+         * error would be too large. */
+        if (envelope->created_ms > 0) {
+            dialogue->log_time_ms = envelope->created_ms;
+            dialogue->log_heard_ns = now_ns;
+        }
+        on_message(dialogue, envelope, body, ret_event);
+    }
+}
+
+static const char *envelope_complaint(enum envelope_status status)
+{
+    switch (status) {
+    case ENVELOPE_BAD_VERSION:
+        return "the broker speaks another version of the protocol; upgrade the older of the two";
+    case ENVELOPE_TOO_LARGE:
+        return "the broker sent a message above the limit";
+    case ENVELOPE_OK:
+    case ENVELOPE_SHORT:
+    case ENVELOPE_LONG:
+    case ENVELOPE_BAD_MAGIC:
+    case ENVELOPE_BAD_FLAGS:
+        break;
+    }
+    return "what came is not a message of this protocol";
+}
+
+static void write_complaint(enum message_type type, enum codec_status status,
+                            const struct codec_error *error, char *ret_text, size_t capacity)
+{
+    if (status == CODEC_TOO_LARGE) {
+        (void)snprintf(ret_text, capacity,
+                       "the broker sent a message that is larger, or takes more memory, than it "
+                       "may (%s, at most %" PRId64 " bytes)",
+                       message_name(type), error->limit);
+    } else {
+        (void)snprintf(ret_text, capacity, "the broker sent a malformed message (%s, field \"%s\")",
+                       message_name(type), error->field);
+    }
+}
+
+void dialogue_incoming(struct dialogue *dialogue, int64_t now_ns, const uint8_t *message,
+                       size_t length, struct dialogue_event *ret_event)
+{
+    *ret_event = (struct dialogue_event){.type = DIALOGUE_NOTHING};
+    if (dialogue->state == STATE_OFFLINE) {
+        return;
+    }
+    struct envelope envelope;
+    enum envelope_status status = envelope_read(message, length, LIMIT_LARGE_BODY_BYTES, &envelope);
+    if (status != ENVELOPE_OK) {
+        broken(dialogue, envelope_complaint(status), ret_event);
+        return;
+    }
+    ret_event->message_type = (enum message_type)envelope.type;
+    ProtobufCMessage *body = NULL;
+    struct codec_error error;
+    enum codec_status decoded =
+        codec_decode(ret_event->message_type, envelope.body, envelope.body_length, &body, &error);
+    if (decoded == CODEC_OUT_OF_MEMORY) {
+        dialogue_lost(dialogue, "out of memory for a message of the broker", ret_event);
+        return;
+    }
+    if (decoded != CODEC_OK) {
+        char text[256];
+        write_complaint(ret_event->message_type, decoded, &error, text, sizeof text);
+        broken(dialogue, text, ret_event);
+        return;
+    }
+    on_body(dialogue, now_ns, &envelope, &body, ret_event);
+    codec_free(&body); /* does nothing when the event took it */
+}

@@ -1,0 +1,104 @@
+/* The tests follow providers that fall silent, return, say goodbye, or were there before. */
+#include "broker/gateway/presence.h"
+
+#include "base/checked.h"
+#include "tests/support/suite.h"
+
+#include <check.h>
+
+enum { AGENT = 7 };
+#define BEAT NS_PER_S
+
+static struct sessions *sessions;
+
+static void setup(void)
+{
+    sessions = sessions_create(12345);
+    ck_assert_ptr_nonnull(sessions);
+}
+
+static void teardown(void)
+{
+    sessions_destroy(&sessions);
+}
+
+static struct session *open_session(uint32_t route_number, uint8_t key_number, uint32_t account)
+{
+    struct route route = {{(uint8_t)route_number, (uint8_t)(route_number >> 8), 1, 1, 1}};
+    struct key32 key = {{key_number}};
+    struct session *session = NULL;
+    enum sessions_status status =
+        sessions_open(sessions, &route, &key, account, SESSION_CONSUMER, 0, &session);
+    return status == SESSIONS_OK ? session : NULL;
+}
+
+static enum entry_command_kind notice_at(int64_t now_ns)
+{
+    uint32_t position = 0;
+    uint32_t account;
+    enum entry_command_kind kind;
+    if (!presence_next_notice(sessions, now_ns, BEAT, &position, &account, &kind)) {
+        return ENTRY_TICK;
+    }
+    ck_assert_uint_eq(account, AGENT);
+    presence_told(sessions, account, kind);
+    return kind;
+}
+
+START_TEST(a_silent_provider_is_suspect_after_three_heartbeats_and_returns_by_speaking)
+{
+    ck_assert(presence_hello(sessions, AGENT, 99, 0));
+    ck_assert_uint_eq(presence_session(sessions, AGENT), 99);
+    ck_assert_int_eq(notice_at(3 * BEAT), ENTRY_TICK);
+    ck_assert_int_eq(notice_at(3 * BEAT + 1), ENTRY_SUSPECT);
+    ck_assert_int_eq(notice_at(9 * BEAT), ENTRY_TICK); /* told once */
+    presence_heard(sessions, AGENT, 10 * BEAT);
+    ck_assert_int_eq(notice_at(10 * BEAT), ENTRY_RETURNED);
+    ck_assert_int_eq(notice_at(10 * BEAT), ENTRY_TICK);
+}
+END_TEST
+
+START_TEST(a_suspect_provider_must_greet_anew)
+{
+    struct session *session = open_session(1, 1, AGENT);
+    uint64_t number = session->number;
+    ck_assert(presence_hello(sessions, AGENT, number, 0));
+    ck_assert_ptr_nonnull(sessions_number(sessions, number));
+    ck_assert_int_eq(notice_at(4 * BEAT), ENTRY_SUSPECT);
+    ck_assert_ptr_null(sessions_of(sessions, number, &session->route, &session->transport));
+    ck_assert_ptr_nonnull(sessions_number(sessions, number)); /* what it is sent is kept */
+
+    session = open_session(1, 1, AGENT);
+    ck_assert(presence_hello(sessions, AGENT, session->number, 5 * BEAT));
+    ck_assert_int_eq(notice_at(5 * BEAT), ENTRY_RETURNED);
+    ck_assert_ptr_nonnull(sessions_number(sessions, session->number));
+}
+END_TEST
+
+START_TEST(a_new_session_of_a_present_provider_says_nothing_and_a_goodbye_does)
+{
+    ck_assert(presence_hello(sessions, AGENT, 99, 0));
+    ck_assert(presence_hello(sessions, AGENT, 100, BEAT)); /* cut off and back: no work is lost */
+    ck_assert_int_eq(notice_at(BEAT), ENTRY_TICK);
+    ck_assert_uint_eq(presence_session(sessions, AGENT), 100);
+    presence_goodbye(sessions, AGENT);
+    ck_assert_int_eq(notice_at(BEAT), ENTRY_GOODBYE);
+    ck_assert_int_eq(notice_at(90 * BEAT), ENTRY_TICK); /* away is not silent */
+    ck_assert(presence_hello(sessions, AGENT, 101, 100 * BEAT));
+    ck_assert_int_eq(notice_at(104 * BEAT), ENTRY_SUSPECT);
+}
+END_TEST
+
+START_TEST(a_provider_from_before_the_start_gets_the_usual_grace)
+{
+    ck_assert(presence_expect(sessions, AGENT, 50 * BEAT));
+    ck_assert_int_eq(notice_at(53 * BEAT), ENTRY_TICK);
+    ck_assert_int_eq(notice_at(54 * BEAT), ENTRY_SUSPECT);
+}
+END_TEST
+
+SUITE("presence", setup, teardown,
+      TEST(a_silent_provider_is_suspect_after_three_heartbeats_and_returns_by_speaking),
+      TEST(a_suspect_provider_must_greet_anew),
+      TEST(a_new_session_of_a_present_provider_says_nothing_and_a_goodbye_does),
+      TEST(a_provider_from_before_the_start_gets_the_usual_grace))

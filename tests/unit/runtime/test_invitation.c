@@ -1,0 +1,124 @@
+/* The tests follow an invitation as it travels, is damaged on the way, and is redeemed. */
+#include "runtime/invitation.h"
+
+#include "base/id.h"
+#include "tests/support/suite.h"
+
+#include <check.h>
+#include <string.h>
+
+static struct market example(void)
+{
+    struct market market = {
+        .pid = 4711, .server = {{1, 2, 3}}, .cluster = {{0xc1}}, .log_key = {{0xfe}}};
+    strcpy(market.control, "tcp://203.0.113.7:7001");
+    strcpy(market.blobs, "tcp://203.0.113.7:7002");
+    strcpy(market.origin, "bourse.example.org/log");
+    return market;
+}
+
+static void check_same(const struct market *a, const struct market *b)
+{
+    ck_assert_str_eq(a->control, b->control);
+    ck_assert_str_eq(a->blobs, b->blobs);
+    ck_assert_str_eq(a->origin, b->origin);
+    ck_assert(key32_equal(&a->server, &b->server));
+    ck_assert(key32_equal(&a->log_key, &b->log_key));
+    ck_assert(id128_equal(&a->cluster, &b->cluster));
+}
+
+static struct invitation invitation_example(void)
+{
+    return (struct invitation){.market = example(), .token = {{9, 9}}, .expires_ms = 1800000000000};
+}
+
+START_TEST(an_invitation_travels_as_one_word)
+{
+    struct invitation out = invitation_example();
+    char text[1024];
+    struct problem problem;
+    ck_assert(invitation_write(&out, text, sizeof text));
+    ck_assert_int_eq(strncmp(text, "bourse-invite-1.", 16), 0);
+    ck_assert_uint_eq(
+        strspn(text + 16, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
+        strlen(text) - 16);
+    struct invitation in;
+    ck_assert_msg(invitation_read(text, &in, &problem), "%s", problem.text);
+    check_same(&in.market, &out.market);
+    ck_assert(id128_equal(&in.token, &out.token));
+    ck_assert_int_eq(in.expires_ms, out.expires_ms);
+    ck_assert_int_eq(in.market.pid, 0);
+}
+END_TEST
+
+/* A Join sent again is the same Join; that of another key, or of another token, is another. */
+START_TEST(an_invitation_is_redeemed_under_one_id)
+{
+    struct invitation invitation = invitation_example();
+    const struct key32 account = {{7}};
+    const struct key32 other = {{8}};
+    const struct id128 id = invitation_join_id(&invitation, &account);
+    struct id128 again = invitation_join_id(&invitation, &account);
+    ck_assert(id128_equal(&id, &again));
+    again = invitation_join_id(&invitation, &other);
+    ck_assert(!id128_equal(&id, &again));
+    invitation.token.bytes[15] ^= 1;
+    again = invitation_join_id(&invitation, &account);
+    ck_assert(!id128_equal(&id, &again));
+    invitation.token.bytes[15] ^= 1;
+    invitation.market.cluster.bytes[0] ^= 1;
+    again = invitation_join_id(&invitation, &account);
+    ck_assert(!id128_equal(&id, &again));
+}
+END_TEST
+
+START_TEST(any_changed_character_is_noticed)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=. \n";
+    struct invitation out = invitation_example();
+    char text[1024];
+    ck_assert(invitation_write(&out, text, sizeof text));
+    struct invitation in;
+    for (size_t at = 0; text[at] != '\0'; at++) {
+        char good = text[at];
+        for (size_t i = 0; letters[i] != '\0'; i++) {
+            text[at] = letters[i];
+            struct problem problem;
+            ck_assert_msg(letters[i] == good || !invitation_read(text, &in, &problem), "at %zu: %c",
+                          at, letters[i]);
+        }
+        text[at] = '\0';
+        ck_assert(!invitation_read(text, &in, NULL));
+        text[at] = good;
+    }
+    strcat(text, "A");
+    ck_assert(!invitation_read(text, &in, NULL));
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_is_not_written)
+{
+    char text[1024];
+    struct invitation out = invitation_example();
+    ck_assert(!invitation_write(&out, text, 100));
+    strcpy(out.market.control, "ipc:///with space");
+    ck_assert(invitation_write(&out, text, sizeof text));
+    strcpy(out.market.control, "ipc:///with\nbreak");
+    ck_assert(!invitation_write(&out, text, sizeof text));
+    out = invitation_example();
+    out.market.origin[0] = '\0';
+    ck_assert(!invitation_write(&out, text, sizeof text));
+    out = invitation_example();
+    memset(out.market.control, 'x', 255);
+    memset(out.market.blobs, 'y', 255);
+    char longest[2048];
+    struct invitation in;
+    ck_assert(invitation_write(&out, longest, sizeof longest));
+    ck_assert(invitation_read(longest, &in, NULL));
+}
+END_TEST
+
+SUITE("invitation", NULL, NULL, TEST(an_invitation_travels_as_one_word),
+      TEST(an_invitation_is_redeemed_under_one_id), TEST(any_changed_character_is_noticed),
+      TEST(what_cannot_be_read_is_not_written))

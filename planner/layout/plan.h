@@ -11,13 +11,12 @@
  *     split      each device all steps, of a share   h100 1  |= 5 of 8 =|
  *                of the batch; what does not fit     tpu 1   |= 2 =|= 1 =|
  *                at once one part after the other
- *     pipeline   each device some steps that follow  h100 1  |0|1|2|3|
- *                one another, of all micro-batches   tpu 1     ~|0|1|2|3|
+ *     pipeline   each device some columns of the     h100 1  |0|1|2|3|
+ *                work's chain, of all micro-batches  tpu 1     ~|0|1|2|3|
  *
- * Work with a chain (templates/steps.h) has more pipelines. Stages may consist of its columns, with
- * micro-batches that go forward and then decode in rounds, or forward and backward
- * (stage_chain.h). Several devices
- * may hold one stage together (plan_team.h).
+ * Only work with a chain (templates/steps.h) has pipelines. Micro-batches go forward and then
+ * decode in rounds, or forward and backward (stage_chain.h). Several devices may hold one stage
+ * together (plan_team.h).
  *
  * A device may hold parts of the batch at once, but not the whole batch. Then a single device does
  * one part after the other. A device that may be taken away does so, too, if that lowers the

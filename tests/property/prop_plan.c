@@ -48,7 +48,7 @@ static enum steps_status make_random(const int64_t *values, struct steps **ret_s
     struct random dice = random_seeded((uint64_t)values[1]);
     int64_t batch = values[0];
     size_t count = 1 + (size_t)random_below(&dice, STEPS);
-    bool is_chain = random_below(&dice, 2) == 0; /* which is what pipelines are good at */
+    bool is_chain = random_below(&dice, 2) == 0;
     struct steps *steps = sample_steps(count);
     (void)ret_problem;
     for (uint32_t s = 0; s < count; s++) {

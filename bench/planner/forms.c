@@ -163,7 +163,7 @@ static void plan_case(const struct template *template, const int64_t *values,
                                      .device_count = set->count,
                                      .topology = set->topology,
                                      .objective = objective,
-                                     .budget_micro = PLAN_UNLIMITED,
+                                     .budget_micro = LIMIT_NONE,
                                      .may_leave_out = true,
                                      .effort = PLAN_EFFORT};
     if (plan_make(&input, &plan, &fault) == PLAN_OK) {

@@ -7,6 +7,7 @@
 #include "consumer/job/tasks.h"
 
 #include "base/cleanup.h"
+#include "base/limit.h"
 #include "base/text.h"
 #include "protocol/subtask.h"
 #include "runtime/clock.h"
@@ -469,12 +470,12 @@ static bool check_terms(const Bourse__V1__Manifest *manifest, int64_t cap_micro,
     if (!has_terms(manifest, error)) {
         return false;
     }
-    if (manifest->terms->capped && cap_micro < 0 && value->rate == RATE_NONE) {
+    if (manifest->terms->capped && !limit_is_set(cap_micro) && value->rate == RATE_NONE) {
         return client_fail(error, BOURSE_USAGE,
                            "the job had a cap or a value, which only its file says; give it again "
                            "with --cap or --value");
     }
-    if (value->rate != RATE_NONE && cap_micro >= 0) {
+    if (value->rate != RATE_NONE && limit_is_set(cap_micro)) {
         return client_fail(error, BOURSE_USAGE, "a cap and a value; a limit is one or the other");
     }
     if (value->rate != RATE_NONE && strcmp(manifest->terms->verify, "cheap") == 0) {
@@ -518,7 +519,7 @@ bool resume_to_plan(struct bourse *bourse, const char *id, struct bourse_job **r
         return false;
     }
     CLEANUP(resume_fini) struct resume resume = {.manifest = manifest};
-    return make_rest(bourse, id, manifest, &resume, &continued, -1, &value, ret_job, error);
+    return make_rest(bourse, id, manifest, &resume, &continued, LIMIT_NONE, &value, ret_job, error);
 }
 
 bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro,

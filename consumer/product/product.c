@@ -323,8 +323,8 @@ static bool fill_file(struct job_file *file, const struct bourse_product *produc
     file->at_most = needs->at_most;
     file->limit_ms = needs->limit_ms;
     file->expect_ms = needs->expect_ms;
-    file->budget_micro = options->budget_micro >= 0 ? options->budget_micro : JOB_ABSENT;
-    file->cap_micro = options->cap_micro >= 0 ? options->cap_micro : JOB_ABSENT;
+    file->budget_micro = options->budget_micro;
+    file->cap_micro = options->cap_micro;
     return good;
 }
 

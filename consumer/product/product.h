@@ -3,6 +3,7 @@
 #ifndef BOURSE_CONSUMER_PRODUCT_PRODUCT_H
 #define BOURSE_CONSUMER_PRODUCT_PRODUCT_H
 
+#include "base/limit.h"
 #include "consumer/client/bourse.h"
 #include "consumer/job/job_build.h"
 #include "consumer/product/matrix.h"
@@ -56,7 +57,7 @@ struct bourse_product {
     int64_t least_speed, memory_bytes; /* what the plan asks of a device; 0: nothing */
     uint32_t at_most;                  /* present limit of slots at a time; 0: none */
     uint32_t most;                     /* highest limit of slots; 0: none */
-    int64_t cap_micro;                 /* -1: none */
+    int64_t cap_micro;                 /* or LIMIT_NONE */
     /* Ratio of the tiles' time to the planned time at the last plan; 1 at first. */
     double drift;
 };

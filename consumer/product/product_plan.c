@@ -26,7 +26,7 @@ struct supply {
 };
 
 struct market_view {
-    int64_t cap_micro;    /* -1: none */
+    int64_t cap_micro;    /* or LIMIT_NONE */
     int64_t least_speed;  /* slower devices do not count; 0: none */
     int64_t memory_bytes; /* least memory of a slot */
     int64_t most_bytes;   /* largest memory of a slot for sale; 0: none */
@@ -68,8 +68,7 @@ static bool take_device(void *context, const struct bourse_device *device)
 {
     struct market_view *view = context;
     int64_t speed = number_of(device, "gemm_fp32");
-    bool sells =
-        device->price_micro >= 0 && (view->cap_micro < 0 || device->price_micro <= view->cap_micro);
+    bool sells = device->price_micro >= 0 && limit_allows(view->cap_micro, device->price_micro);
     int64_t memory_bytes = number_of(device, "memory");
     if (device->simulated || !sells || speed <= 0 || device->slots == 0 ||
         speed < view->least_speed) {
@@ -299,7 +298,7 @@ static bool no_plan(const struct market_view *view, const struct bourse_product_
                            "no device on offer multiplies matrices (executor = tensor%s); `bourse "
                            "devices` lists what is "
                            "there",
-                           options->cap_micro >= 0 ? ", within the cap" : "");
+                           limit_is_set(options->cap_micro) ? ", within the cap" : "");
     }
     return client_fail(
         error, BOURSE_USAGE,

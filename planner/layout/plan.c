@@ -50,7 +50,7 @@ static bool check(const struct plan_input *input, struct plan_fault *fault)
                     input->device_count, PLAN_DEVICES);
         return false;
     }
-    if (!is_amount(input->deadline_s) || input->budget_micro < PLAN_UNLIMITED) {
+    if (!is_amount(input->deadline_s) || input->budget_micro < LIMIT_NONE) {
         problem_set(&fault->problem, "the deadline or the budget is negative or not a number");
         return false;
     }
@@ -512,8 +512,8 @@ static void refuse_limit(const struct making *making, const struct plan_outcome 
             &fault->problem,
             "the deadline is %.6g s; the fastest plan found%s takes %.6g s, and no plan takes "
             "less than %.6g s",
-            input->deadline_s, input->budget_micro >= 0 ? " within the budget" : "", takes_s,
-            fault->bound);
+            input->deadline_s, limit_is_set(input->budget_micro) ? " within the budget" : "",
+            takes_s, fault->bound);
     } else {
         fault->least = (double)nearest->price_micro;
         fault->bound = making->bounds.price_micro;

@@ -59,6 +59,7 @@
 #ifndef BOURSE_PLANNER_LAYOUT_PLAN_H
 #define BOURSE_PLANNER_LAYOUT_PLAN_H
 
+#include "base/limit.h"
 #include "planner/cost/spot.h"
 #include "planner/cost/topology.h"
 #include "planner/schedule/portfolio.h"
@@ -76,7 +77,6 @@ enum {
 /* Index without a device: a step may run anywhere, or there is no device. */
 #define PLAN_ANYWHERE UINT32_MAX
 #define PLAN_UNPRICED INT64_C(-1)
-#define PLAN_UNLIMITED INT64_C(-1)
 /* The most step times that the searches compute among sixteen devices; fewer devices get a
  * proportional part. All subsets together get twice as much, and searches within limits as much
  * again. */
@@ -116,7 +116,7 @@ struct plan_input {
     const struct topology *topology; /* NULL: no data can be sent */
     enum plan_objective objective;
     double deadline_s;    /* limit of the makespan; 0: none */
-    int64_t budget_micro; /* limit of the price; PLAN_UNLIMITED: none */
+    int64_t budget_micro; /* limit of the price, or LIMIT_NONE */
     int64_t worth_micro;  /* worth of an hour saved, above 0: for PLAN_VALUE only */
     /* Required device of each step, or PLAN_ANYWHERE. NULL means that no step has one. With
      * required devices, only the forms single and graph exist. */

@@ -471,7 +471,7 @@ static double rate_of(const struct division *division, uint32_t device)
     case PLAN_OBJECTIVES:
         break;
     }
-    bool is_limited = input->budget_micro >= 0;
+    bool is_limited = limit_is_set(input->budget_micro);
     return !is_limited ? item_s : price < 0 ? INFINITY : price * item_s;
 }
 

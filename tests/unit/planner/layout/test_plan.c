@@ -28,7 +28,7 @@ static void furnish(struct room *room, const struct steps *steps, size_t count,
                                     .devices = room->list,
                                     .device_count = count,
                                     .topology = topology,
-                                    .budget_micro = PLAN_UNLIMITED,
+                                    .budget_micro = LIMIT_NONE,
                                     .effort = PLAN_EFFORT}};
     for (uint32_t d = 0; d < count; d++) {
         sample_device(&room->devices[d], 1, 0);
@@ -397,7 +397,7 @@ START_TEST(limits_are_kept_or_refused_with_the_least_there_is)
     room.list[0].price_micro = PLAN_UNPRICED;
     room.list[1].price_micro = PLAN_UNPRICED;
     (void)refused(&room.input, PLAN_NO_PRICE);
-    room.input.budget_micro = PLAN_UNLIMITED;
+    room.input.budget_micro = LIMIT_NONE;
     CLEANUP(plan_destroy) struct plan *fast = sample_plan(&room.input);
     ck_assert_int_eq(fast->total.price_micro, PLAN_UNPRICED); /* and not 0 */
     room.input.objective = PLAN_ENERGY;

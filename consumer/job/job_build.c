@@ -9,6 +9,7 @@
 #include "formats/limits.h"
 #include "formats/tar.h"
 #include "formats/template.h"
+#include "planner/cost/measured_times.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
@@ -37,6 +38,8 @@ void bourse_job_destroy(struct bourse_job **self)
         free(job->made.items);
         order_graph_fini(&job->graph);
         free(job->expect_ns);
+        measured_times_destroy(&job->learned.times);
+        free(job->learned.works);
         free(job->parts);
         free(job->order);
         free(job->own_of);

@@ -682,7 +682,7 @@ static bool find_named(struct bourse *bourse, const struct bourse_job *job,
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     if (!supply_name(bourse, job, named, error) ||
-        (job->learned.subtasks > 0 && !supply_learn(bourse, job, named, error))) {
+        (job->learned.subtasks > 0 && !supply_learn(job, named, error))) {
         return false;
     }
     *ret_named = named;

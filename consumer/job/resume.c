@@ -1,6 +1,7 @@
 /* This file makes a job of the rest of an ended one. The manifest stays the same without the
  * accepted subtasks, whose outputs become inputs by their hashes. */
 #include "consumer/client/client.h"
+#include "consumer/job/job_build.h"
 #include "consumer/job/job_plan.h"
 #include "consumer/job/manifest.h"
 #include "consumer/job/result_checks.h"
@@ -397,11 +398,10 @@ static bool make_job(const struct resume *resume, const struct id128 *continued,
                      const struct value *value, struct bourse_job **ret_job,
                      struct bourse_error *error)
 {
-    CLEANUP(bourse_job_destroy) struct bourse_job *job = calloc(1, sizeof *job);
-    if (job == NULL || (job->parts = calloc(ORDER_PARTS_MAX, sizeof *job->parts)) == NULL) {
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = job_build_begin(NULL);
+    if (job == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    job->id = entropy_id();
     job->continues = true;
     job->continued = *continued;
     job->subtasks = resume->count;

@@ -279,29 +279,11 @@ static bool list_subtasks(const struct bourse_product *product, struct made_blob
 static bool write_manifest(const struct bourse_product *product, struct bourse_job *job,
                            struct bourse_error *error)
 {
-    static char executor[] = "tensor";
     CLEANUP(listing_fini) struct listing listing = {.subtasks = NULL};
-    Bourse__V1__Manifest manifest = BOURSE__V1__MANIFEST__INIT;
-    Bourse__V1__ManifestLimits limits = BOURSE__V1__MANIFEST_LIMITS__INIT;
     if (!list_subtasks(product, &job->made, &listing)) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    limits.has_wall_ms = 1;
-    limits.wall_ms = job->file->limit_ms;
-    manifest.version = 1;
-    manifest.executor = executor;
-    manifest.name = job->file->name;
-    manifest.n_arguments = job->file->run.count;
-    manifest.arguments = job->file->run.items;
-    manifest.n_outputs = job->file->outputs.count;
-    manifest.outputs = job->file->outputs.items;
-    manifest.limits = &limits;
-    manifest.has_expect_ns = 1;
-    manifest.expect_ns = job->file->expect_ms * NS_PER_MS;
-    manifest.n_subtasks = (size_t)product->summary.tiles;
-    manifest.subtasks = listing.pointers;
-    manifest.subtask_count = (uint32_t)product->summary.tiles;
-    return manifest_finish(job, &manifest, error);
+    return manifest_make_of(job, listing.pointers, (size_t)product->summary.tiles, error);
 }
 
 static bool fill_file(struct job_file *file, const struct bourse_product *product,
@@ -332,17 +314,15 @@ static bool make_job(struct bourse_product *product, const struct bourse_product
                      const struct product_needs *needs, struct bourse_error *error)
 {
     struct problem problem = {.text = "out of memory"};
-    CLEANUP(bourse_job_destroy) struct bourse_job *job = calloc(1, sizeof *job);
-    if (job == NULL || (job->file = job_file_create()) == NULL ||
-        !fill_file(job->file, product, options, needs) || !job_file_check(job->file, &problem)) {
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = job_build_begin(job_file_create());
+    if (job == NULL || job->file == NULL || !fill_file(job->file, product, options, needs) ||
+        !job_file_check(job->file, &problem)) {
         return client_fail(error, BOURSE_LOCAL, "%s", problem.text);
     }
-    job->id = entropy_id();
     job->subtasks = product->summary.tiles;
     if (!job_build_part(job, error)) {
         return false;
     }
-    job->parts[0].subtasks = (uint32_t)product->summary.tiles;
     /* The few terms leave room for more. */
     struct requirement *part_needs = &job->parts[0].needs;
     (void)order_add_least(part_needs, "memory", needs->memory_bytes);

@@ -1,4 +1,4 @@
-/* base/limit.h - an amount of money that somebody may set as a limit, or leave open.
+/* base/limit.h says whether somebody set a limit of money, and what it allows.
  *
  * The cap of a job is the most that it pays for a slot-hour, and its budget the most that all of it
  * costs. A limit is 0 or more micro-credits, or LIMIT_NONE when nobody set it. Messages have no

@@ -1,5 +1,4 @@
-/* This file writes into a manifest what was planned of the job when it was submitted. `report` reads
- * it there. */
+/* This file writes the plan of a job into its manifest, where `report` reads the plan. */
 #include "consumer/job/manifest.h"
 
 #include "base/cleanup.h"

@@ -1,5 +1,5 @@
-/* consumer/job/manifest_subtasks.h makes the subtasks of a manifest from a job's file and inputs. The
- * files of the manifest alone use this header. */
+/* consumer/job/manifest_subtasks.h makes the subtasks of a manifest from a job's file and inputs.
+ * The files of the manifest alone use this header. */
 #ifndef BOURSE_CONSUMER_JOB_MANIFEST_SUBTASKS_H
 #define BOURSE_CONSUMER_JOB_MANIFEST_SUBTASKS_H
 

@@ -87,6 +87,9 @@ bool product_make_room(struct bourse_product *product, const char *output,
                        struct bourse_error *error);
 /* Makes the tiles by the grid and the shape. */
 bool product_make_tiles(struct bourse_product *product, struct bourse_error *error);
+/* Makes the job of the product, whose factors are open and whose tiles are made. */
+bool product_make_job(struct bourse_product *product, const struct bourse_product_options *options,
+                      const struct product_needs *needs, struct bourse_error *error);
 /* Remembers which tiles a job makes. Returns NULL and fills the error on failure. The source is
  * valid until the next one is added. */
 struct product_source *product_add_source(struct bourse_product *product, const char *id,

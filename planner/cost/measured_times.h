@@ -1,4 +1,5 @@
-/* The measured times of pieces of work on the devices of a market, and the time to expect from them.
+/* The store keeps what pieces of work were measured to take on the devices of a market. The reader
+ * says what to expect from that.
  *
  * The store has a row for each work, size of its inputs, and class of devices. Such a row tells the
  * time on the fastest device of its class. A device that is unlike its class has rows of its own.
@@ -73,7 +74,8 @@ void measured_times_destroy(struct measured_times **self);
 bool measured_times_add(struct measured_times *times, const struct measured_row *row);
 bool measured_times_add_pace(struct measured_times *times, const struct measured_pace *pace);
 
-/* The rows in the order in which they were added, and the paces. They live until the next change. */
+/* Return the rows in the order in which they were added, and the paces. They live until the next
+ * change. */
 size_t measured_times_count(const struct measured_times *times);
 const struct measured_row *measured_times_row(const struct measured_times *times, size_t index);
 size_t measured_times_pace_count(const struct measured_times *times);

@@ -1,4 +1,4 @@
-/* This file plans pipelines: the stages of a chain (stage_chain.h), for work that has one. */
+/* This file plans pipelines, which are the stages of a chain (stage_chain.h). */
 #include "planner/layout/plan_internal.h"
 
 bool plan_pipeline(const struct plan_case *of, struct layout_found *ret_found)

@@ -1,5 +1,6 @@
 #include "consumer/job/report.h"
 
+#include "base/array.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "consumer/client/client.h"
@@ -75,15 +76,12 @@ static bool keep_left(struct reading *reading, const struct bourse_outcome *outc
         return true;
     }
     for (size_t i = 0; i < outcome->output_count; i++) {
-        if (reading->left_count == reading->left_capacity) {
-            size_t capacity = reading->left_capacity == 0 ? 64 : reading->left_capacity * 2;
-            struct left *left = reallocarray(reading->left, capacity, sizeof *left);
-            if (left == NULL) {
-                return false;
-            }
-            reading->left = left;
-            reading->left_capacity = capacity;
+        struct left *all = array_with_room(reading->left, reading->left_count,
+                                           &reading->left_capacity, sizeof *all);
+        if (all == NULL) {
+            return false;
         }
+        reading->left = all;
         struct left left = {outcome->index, strdup(outcome->outputs[i].name),
                             outcome->outputs[i].size};
         if (left.name == NULL) {

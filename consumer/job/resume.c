@@ -7,6 +7,7 @@
 #include "consumer/job/result_checks.h"
 #include "consumer/job/tasks.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/limit.h"
 #include "base/text.h"
@@ -63,17 +64,14 @@ static void resume_fini(struct resume *resume)
 
 static bool keep_file(struct resume *resume, uint32_t index, const struct bourse_output *output)
 {
-    if (resume->file_count == resume->file_capacity) {
-        size_t capacity = resume->file_capacity == 0 ? 64 : 2 * resume->file_capacity;
-        struct left_file *files = reallocarray(resume->files, capacity, sizeof *files);
-        if (files == NULL) {
-            resume->failed = true;
-            return false;
-        }
-        resume->files = files;
-        resume->file_capacity = capacity;
+    struct left_file *files =
+        array_with_room(resume->files, resume->file_count, &resume->file_capacity, sizeof *files);
+    if (files == NULL) {
+        resume->failed = true;
+        return false;
     }
-    resume->files[resume->file_count++] = (struct left_file){index, *output};
+    resume->files = files;
+    files[resume->file_count++] = (struct left_file){index, *output};
     return true;
 }
 

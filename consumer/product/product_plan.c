@@ -4,6 +4,8 @@
 #include "consumer/product/product.h"
 #include "planner/schedule/online.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,18 +50,11 @@ static int64_t number_of(const struct bourse_device *device, const char *name)
 
 static bool grow(struct market_view *view)
 {
-    if (view->count < view->capacity) {
-        return true;
-    }
-    size_t capacity = view->capacity == 0 ? 16 : 2 * view->capacity;
-    struct supply *items = reallocarray(view->items, capacity, sizeof *items);
-    if (items == NULL) {
-        view->is_out_of_memory = true;
-        return false;
-    }
-    view->items = items;
-    view->capacity = capacity;
-    return true;
+    struct supply *items =
+        array_with_room(view->items, view->count, &view->capacity, sizeof *items);
+    view->items = items != NULL ? items : view->items;
+    view->is_out_of_memory = view->is_out_of_memory || items == NULL;
+    return items != NULL;
 }
 
 /* A device counts while its ask stands, even when it is leased now, because it may be free

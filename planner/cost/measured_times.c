@@ -1,5 +1,6 @@
 #include "planner/cost/measured_times.h"
 
+#include "base/array.h"
 #include "base/checked.h"
 #include "planner/cost/history.h"
 #include "planner/cost/pace.h"
@@ -48,19 +49,6 @@ void measured_times_destroy(struct measured_times **self)
 
 /* ---------------------------------------------------------------- rows */
 
-/* Makes room for one more element. Returns the array, or NULL when memory is short; then the old
- * array still stands. */
-static void *with_room(void *items, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity) {
-        return items;
-    }
-    const size_t larger = *capacity == 0 ? 16 : 2 * *capacity;
-    void *moved = reallocarray(items, larger, size);
-    *capacity = moved != NULL ? larger : *capacity;
-    return moved;
-}
-
 /* Returns the number of the class, or SIZE_MAX when memory is short. */
 static size_t number_class(struct measured_times *times, const char *name)
 {
@@ -69,8 +57,8 @@ static size_t number_class(struct measured_times *times, const char *name)
             return i;
         }
     }
-    struct class_of_devices *classes =
-        with_room(times->classes, times->class_count, &times->class_capacity, sizeof *classes);
+    struct class_of_devices *classes = array_with_room(times->classes, times->class_count,
+                                                       &times->class_capacity, sizeof *classes);
     if (classes == NULL) {
         return SIZE_MAX;
     }
@@ -87,7 +75,7 @@ bool measured_times_add(struct measured_times *times, const struct measured_row 
     assert(row->samples > 0 && row->median_ns > 0);
     const size_t of_class = number_class(times, row->place.device_class);
     struct item *items =
-        with_room(times->items, times->count, &times->capacity, sizeof *times->items);
+        array_with_room(times->items, times->count, &times->capacity, sizeof *times->items);
     times->items = items != NULL ? items : times->items;
     if (items == NULL || of_class == SIZE_MAX) {
         return false;
@@ -116,7 +104,7 @@ bool measured_times_add_pace(struct measured_times *times, const struct measured
     }
     if (at == times->pace_count) {
         struct measured_pace *paces =
-            with_room(times->paces, times->pace_count, &times->pace_capacity, sizeof *paces);
+            array_with_room(times->paces, times->pace_count, &times->pace_capacity, sizeof *paces);
         if (paces == NULL) {
             return false;
         }

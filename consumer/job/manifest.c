@@ -317,7 +317,7 @@ bool manifest_make_of(struct bourse_job *job, Bourse__V1__ManifestSubtask **item
 
 bool manifest_make(struct bourse_job *job, const char *folder, struct bourse_error *error)
 {
-    CLEANUP(subtasks_fini) struct manifest_subtasks subtasks = {.items = NULL};
+    CLEANUP(manifest_subtasks_fini) struct manifest_subtasks subtasks = {.items = NULL};
     if (!manifest_subtasks_make(job, folder, &subtasks, error)) {
         return false;
     }

@@ -1,5 +1,6 @@
 #include "consumer/job/manifest_subtasks.h"
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "consumer/client/client.h"
 #include "runtime/files.h"

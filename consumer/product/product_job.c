@@ -1,4 +1,5 @@
-/* This file makes the job of a product: blocks of A and B as blobs, and a manifest of its tiles. */
+/* This file makes the job of a product, with blocks of A and B as blobs, and a manifest of its
+ * tiles. */
 #include "consumer/product/product.h"
 
 #include "base/cleanup.h"

@@ -1,10 +1,33 @@
-/* This file computes the outcome of a chain's run (stage_chain.h): what its devices do, and the rows,
- * transfers and waits of the plan. */
+/* This file computes the outcome of a chain's run (stage_chain.h). The outcome is what the devices
+ * do, and the rows, transfers and waits of the plan. */
 #include "planner/layout/stage_chain.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static uint32_t loop_count(const struct stage_chain *chain)
+{
+    return chain->stage_count - chain->loop;
+}
+
+double chain_bytes_into(const struct stage_chain *chain, uint32_t k, enum step_phase phase)
+{
+    const struct chain_stage *stage = &chain->stages[k];
+    bool is_in_loop = chain->rounds > 0 && k >= chain->loop && loop_count(chain) > 1;
+    switch (phase) {
+    case STEP_FORWARD:
+        return k > 0 && k < chain->forward_count ? stage->forward_bytes : 0;
+    case STEP_DECODE:
+        return is_in_loop ? stage->round_bytes : 0;
+    case STEP_BACKWARD:
+        return chain->has_backward && k + 1 < chain->forward_count ? stage->backward_bytes : 0;
+    case STEP_ONCE:
+    case STEP_PHASES:
+        break;
+    }
+    return 0;
+}
 
 /* Counts data to the first device of a stage, which hands it on. Data within one memory is not
  * sent. */

@@ -229,6 +229,20 @@ static bool make_split(struct making *making)
     return ok;
 }
 
+/* Plans a pipeline of the columns of a chain, or says why the work has none. */
+static bool make_pipeline(const struct plan_case *of, struct layout_found *ret_found)
+{
+    if (plan_can_chain(of) && !of->has_no_chain) {
+        return plan_stage_chain(of, ret_found);
+    }
+    *ret_found = (struct layout_found){.plan = NULL};
+    if (plan_is_divisible(of, &ret_found->outcome)) {
+        ret_found->outcome.status = PLAN_INDIVISIBLE;
+        problem_set(&ret_found->outcome.problem, "this work has no layers to make stages of");
+    }
+    return true;
+}
+
 static void note_all(struct making *making, const struct plan_variants *found)
 {
     for (size_t i = 0; i < found->count; i++) {
@@ -244,7 +258,7 @@ static bool make_forms(struct making *making, uint64_t *effort, double *ret_boun
     bool ok = plan_single(making->whole, &making->forms[PLAN_SINGLE], &making->single) &&
               plan_graph(making->whole, effort, &making->forms[PLAN_GRAPH], &making->soonest,
                          ret_bound_s) &&
-              make_split(making) && plan_pipeline(making->whole, &making->forms[PLAN_PIPELINE]);
+              make_split(making) && make_pipeline(making->whole, &making->forms[PLAN_PIPELINE]);
     for (int i = 0; ok && i < PLAN_FORMS; i++) {
         explain_limits(making->input, &making->forms[i].outcome);
     }

@@ -1,7 +1,8 @@
-/* This file searches the set of devices that share the batch (plan_division.h). It tries all, the
+/* This file searches the set of devices that share the batch (division.h). It tries all, the
  * best few, those of each machine and of each kind. From the best set, one or all of a kind in a
  * machine are added or removed while that helps. So useless devices are left out. */
-#include "planner/layout/plan_division.h"
+#include "planner/layout/division.h"
+#include "planner/layout/split.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -82,29 +82,6 @@ static void add_held(const struct stage_chain *chain, struct chain_stage *stage,
     stage->working_bytes = working + 2 * within;
 }
 
-static uint32_t loop_count(const struct stage_chain *chain)
-{
-    return chain->stage_count - chain->loop;
-}
-
-double chain_bytes_into(const struct stage_chain *chain, uint32_t k, enum step_phase phase)
-{
-    const struct chain_stage *stage = &chain->stages[k];
-    bool is_in_loop = chain->rounds > 0 && k >= chain->loop && loop_count(chain) > 1;
-    switch (phase) {
-    case STEP_FORWARD:
-        return k > 0 && k < chain->forward_count ? stage->forward_bytes : 0;
-    case STEP_DECODE:
-        return is_in_loop ? stage->round_bytes : 0;
-    case STEP_BACKWARD:
-        return chain->has_backward && k + 1 < chain->forward_count ? stage->backward_bytes : 0;
-    case STEP_ONCE:
-    case STEP_PHASES:
-        break;
-    }
-    return 0;
-}
-
 /* Data at one team member is handed on to all; the team does nothing else meanwhile. */
 static void add_spread(struct stage_chain *chain, uint32_t k, bool has_slow)
 {

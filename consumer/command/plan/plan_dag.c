@@ -4,8 +4,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "consumer/command/plan/dag_refusal.h"
 #include "consumer/command/plan/picture.h"
-#include "consumer/command/plan/plan_dag_refusal.h"
 #include "consumer/command/show.h"
 #include "formats/dag.h"
 #include "planner/schedule/portfolio.h"

@@ -10,6 +10,7 @@
 #include "planner/picture/picture_list_schedule.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

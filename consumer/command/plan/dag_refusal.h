@@ -1,7 +1,7 @@
-/* consumer/command/plan/plan_dag_refusal.h says what is wrong with a graph file. Each refusal has a
+/* consumer/command/plan/dag_refusal.h says what is wrong with a graph file. Each refusal has a
  * stable name of its own (docs/errors.md). The functions return the exit status. */
-#ifndef BOURSE_CONSUMER_COMMAND_PLAN_PLAN_DAG_REFUSAL_H
-#define BOURSE_CONSUMER_COMMAND_PLAN_PLAN_DAG_REFUSAL_H
+#ifndef BOURSE_CONSUMER_COMMAND_PLAN_DAG_REFUSAL_H
+#define BOURSE_CONSUMER_COMMAND_PLAN_DAG_REFUSAL_H
 
 #include "consumer/command/command.h"
 #include "formats/dag.h"

@@ -4,8 +4,8 @@
  * exactly linear. So each line goes through the times of the device's share and of half of it, with
  * transfers. Shares and lines are computed in turn a few times. The end of all work (plan_course.h)
  * is what counts. Only plan_split.c uses this header. Pure. */
-#ifndef BOURSE_PLANNER_LAYOUT_PLAN_DIVISION_H
-#define BOURSE_PLANNER_LAYOUT_PLAN_DIVISION_H
+#ifndef BOURSE_PLANNER_LAYOUT_DIVISION_H
+#define BOURSE_PLANNER_LAYOUT_DIVISION_H
 
 #include "planner/layout/plan_course.h"
 

@@ -1,4 +1,4 @@
-#include "consumer/command/plan/plan_dag_refusal.h"
+#include "consumer/command/plan/dag_refusal.h"
 
 #include "consumer/command/show.h"
 

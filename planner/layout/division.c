@@ -1,4 +1,4 @@
-#include "planner/layout/plan_division.h"
+#include "planner/layout/division.h"
 
 #include "planner/layout/split.h"
 

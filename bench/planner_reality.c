@@ -410,9 +410,9 @@ static json_t *measure_pipeline(struct bench *bench)
     json_t *list = json_array();
     for (uint32_t i = 0; i < stages; i++) {
         const struct stages_stage *stage = &cut.stages.stages[i];
-        (void)json_array_append_new(list, json_pack("{s:i, s:i, s:f}", "processor",
-                                                    (int)stage->group, "layers", (int)stage->count,
-                                                    "s", cut.stage_s[i]));
+        (void)json_array_append_new(list,
+                                    json_pack("{s:i, s:i, s:f}", "processor", (int)stage->group,
+                                              "layers", (int)stage->count, "s", cut.stage_s[i]));
     }
     (void)json_object_set_new(row, "items", json_integer(bench->items));
     (void)json_object_set_new(row, "micro_batches", json_integer(batches));

@@ -32,10 +32,10 @@ static void try_cut(const struct line *line, const struct calibration *calibrati
                                        .micro_batches = cut.micro_batches};
     struct stages_search *search = NULL;
     double limit_s = 0;
-    const bool is_cut =
-        stages_create(&input, &search) == STAGES_OK &&
-        stages_least(search, &limit_s) == STAGES_OK && stages_find(search, limit_s) == STAGES_OK &&
-        stages_take(search, (1U << CORES) - 1, &cut.stages);
+    const bool is_cut = stages_create(&input, &search) == STAGES_OK &&
+                        stages_least(search, &limit_s) == STAGES_OK &&
+                        stages_find(search, limit_s) == STAGES_OK &&
+                        stages_take(search, (1U << CORES) - 1, &cut.stages);
     stages_destroy(&search);
     if (!is_cut) {
         return;

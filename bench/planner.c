@@ -274,7 +274,7 @@ static json_t *measure_work(void)
                                .devices = devices,
                                .device_count = set->count,
                                .topology = set->topology,
-                               .budget_micro = PLAN_UNLIMITED,
+                               .budget_micro = LIMIT_NONE,
                                .may_leave_out = true,
                                .effort = PLAN_EFFORT};
     json_t *rows = json_array();

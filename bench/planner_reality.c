@@ -15,7 +15,6 @@
 #include "bench/give_up.h"
 #include "bench/planner_reality/parts.h"
 #include "consumer/client/bourse.h"
-#include "planner/layout/pipeline.h"
 #include "planner/layout/split.h"
 #include "planner/schedule/contention.h"
 #include "planner/schedule/portfolio.h"
@@ -369,46 +368,16 @@ static json_t *measure_graph(struct bench *bench)
 
 /* ---------------------------------------------------------------- a pipeline */
 
-static void choose_stages(const struct bench *bench, struct pipeline *ret_pipeline)
-{
-    double fixed_s[LAYERS * CORES] = {0};
-    double item_s[LAYERS * CORES];
-    double nothing[LAYERS] = {0};
-    double out_bytes[LAYERS];
-    const double memory_bytes[CORES] = {INFINITY, INFINITY};
-    const double latency_s[] = {0, speed.latency_s, speed.latency_s, 0};
-    const double bandwidth[] = {speed.bytes_per_s, speed.bytes_per_s, speed.bytes_per_s,
-                                speed.bytes_per_s};
-    for (uint32_t i = 0; i < LAYERS; i++) {
-        out_bytes[i] = ITEM_BYTES;
-        for (uint32_t c = 0; c < CORES; c++) {
-            item_s[i * CORES + c] = seconds_of(bench, c, layers[i]);
-        }
-    }
-    const struct pipeline_input input = {.layer_count = LAYERS,
-                                         .device_count = CORES,
-                                         .fixed_s = fixed_s,
-                                         .item_s = item_s,
-                                         .weight_bytes = nothing,
-                                         .held_bytes = nothing,
-                                         .out_bytes = out_bytes,
-                                         .memory_bytes = memory_bytes,
-                                         .latency_s = latency_s,
-                                         .bandwidth = bandwidth,
-                                         .items = bench->items,
-                                         .micro_batches_most = bench->items};
-    if (pipeline_make(&input, ret_pipeline) != PIPELINE_OK) {
-        die("no pipeline");
-    }
-}
-
 /* Task micro-batch x stages + stage: its items one after the other through the stage's layers. */
 static json_t *measure_pipeline(struct bench *bench)
 {
-    struct pipeline pipeline;
-    choose_stages(bench, &pipeline);
-    uint32_t stages = pipeline.stage_count;
-    uint32_t batches = (uint32_t)pipeline.micro_batches;
+    struct cut cut;
+    const struct line line = {layers, LAYERS, bench->items, ITEM_BYTES};
+    if (!cut_line(&line, &bench->calibration, speed, &cut)) {
+        die("no pipeline");
+    }
+    uint32_t stages = cut.stages.stage_count;
+    uint32_t batches = cut.micro_batches;
     uint32_t tasks = batches * stages;
     struct workload_edge *edges = memory(tasks, sizeof *edges);
     double *costs = memory((size_t)tasks * CORES, sizeof *costs);
@@ -419,19 +388,17 @@ static json_t *measure_pipeline(struct bench *bench)
     size_t used = 0;
     size_t edge_count = 0;
     for (uint32_t t = 0; t < tasks; t++) {
-        const struct pipeline_stage *stage = &pipeline.stages[t % stages];
-        uint64_t first = t / stages * pipeline.micro_batch_items;
-        uint64_t items = bench->items - first < pipeline.micro_batch_items
-                             ? bench->items - first
-                             : pipeline.micro_batch_items;
-        processor[t] = stage->device;
+        const struct stages_stage *stage = &cut.stages.stages[t % stages];
+        uint32_t first = t / stages * cut.items;
+        uint32_t items = bench->items - first < cut.items ? bench->items - first : cut.items;
+        processor[t] = stage->group;
         sequence[t] = t;
-        work[t] = (struct work){pieces + used, (uint32_t)items * stage->layer_count};
+        work[t] = (struct work){pieces + used, items * stage->count};
         for (uint32_t i = 0; i < work[t].count; i++) {
-            pieces[used++] = layers[stage->first_layer + i % stage->layer_count];
+            pieces[used++] = layers[stage->first + i % stage->count];
         }
         for (uint32_t c = 0; c < CORES; c++) {
-            costs[t * CORES + c] = stage->time_s;
+            costs[t * CORES + c] = cut.stage_s[t % stages];
         }
         if (t % stages > 0) {
             edges[edge_count++] = (struct workload_edge){t - 1, t, ITEM_BYTES * (double)items};
@@ -439,18 +406,17 @@ static json_t *measure_pipeline(struct bench *bench)
     }
     struct workload *graph = make_graph(tasks, costs, edges, edge_count);
     const struct plan plan = {graph, processor, sequence, work};
-    json_t *row =
-        compare_with_one(bench, &plan, pipeline.single, pipeline.time_s, pipeline.single_s);
-    json_t *cut = json_array();
+    json_t *row = compare_with_one(bench, &plan, cut.single, cut.time_s, cut.single_s);
+    json_t *list = json_array();
     for (uint32_t i = 0; i < stages; i++) {
-        const struct pipeline_stage *stage = &pipeline.stages[i];
-        (void)json_array_append_new(cut, json_pack("{s:i, s:i, s:f}", "processor",
-                                                   (int)stage->device, "layers",
-                                                   (int)stage->layer_count, "s", stage->time_s));
+        const struct stages_stage *stage = &cut.stages.stages[i];
+        (void)json_array_append_new(list,
+                                    json_pack("{s:i, s:i, s:f}", "processor", (int)stage->group,
+                                              "layers", (int)stage->count, "s", cut.stage_s[i]));
     }
     (void)json_object_set_new(row, "items", json_integer(bench->items));
     (void)json_object_set_new(row, "micro_batches", json_integer(batches));
-    (void)json_object_set_new(row, "stages", cut);
+    (void)json_object_set_new(row, "stages", list);
     workload_destroy(&graph);
     free(edges);
     free(costs);

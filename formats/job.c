@@ -16,8 +16,8 @@ struct job_file *job_file_create(void)
     if (job == NULL) {
         return NULL;
     }
-    job->budget_micro = JOB_ABSENT;
-    job->cap_micro = JOB_ABSENT;
+    job->budget_micro = LIMIT_NONE;
+    job->cap_micro = LIMIT_NONE;
     job->slots = 1;
     job->source = TEMPLATE_ONE;
     job->limit_ms = JOB_LIMIT_MS_DEFAULT;

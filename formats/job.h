@@ -6,6 +6,7 @@
 #ifndef BOURSE_FORMATS_JOB_H
 #define BOURSE_FORMATS_JOB_H
 
+#include "base/limit.h"
 #include "base/problem.h"
 #include "base/requirement.h"
 #include "formats/range.h"
@@ -20,7 +21,7 @@ enum {
     JOB_LIMIT_MS_DEFAULT = 10 * 60 * 1000, /* wall time of one subtask */
     JOB_TERM_MS_LEAST = 60 * 1000,         /* the shortest default term */
     JOB_RETRIES_DEFAULT = 0,
-    JOB_ABSENT = -1, /* an amount or count that the file does not give */
+    JOB_ABSENT = -1, /* a time or count that the file does not give */
 };
 
 struct job_strings {
@@ -89,8 +90,8 @@ extern const char *const job_order_names[JOB_ORDERS];
 struct job_file {
     /* The name is never NULL. A job without `name:` has the program's name without its folders. */
     char *name;
-    int64_t budget_micro; /* JOB_ABSENT: as the quote suggests */
-    int64_t cap_micro;    /* per slot-hour; JOB_ABSENT: market price */
+    int64_t budget_micro; /* LIMIT_NONE: as the quote suggests */
+    int64_t cap_micro;    /* per slot-hour; LIMIT_NONE: market price */
     struct value value;   /* replaces a cap; RATE_NONE: not given */
     struct requirement needs;
     uint32_t slots;   /* width of one subtask, >= 1 */

@@ -390,13 +390,13 @@ static bool check_order(const struct job_file *job, struct job_fault *fault)
 
 static bool check_amounts(const struct job_file *job, struct job_fault *fault)
 {
-    if (job->budget_micro < 0 && job->budget_micro != JOB_ABSENT) {
+    if (job->budget_micro < LIMIT_NONE) {
         return FAULT(fault, "budget", 0, "must not be negative");
     }
-    if (job->cap_micro < 0 && job->cap_micro != JOB_ABSENT) {
+    if (job->cap_micro < LIMIT_NONE) {
         return FAULT(fault, "cap", 0, "must not be negative");
     }
-    if (job->value.rate != RATE_NONE && job->cap_micro != JOB_ABSENT) {
+    if (job->value.rate != RATE_NONE && limit_is_set(job->cap_micro)) {
         return FAULT(fault, "value", 0, "there is a cap too; a limit is one or the other");
     }
     if (job->value.rate != RATE_NONE && strcmp(job->verify, "cheap") == 0) {

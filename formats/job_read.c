@@ -201,8 +201,8 @@ static void read_good_till(struct yaml_value value, struct job_file *job)
 
 static void read_numbers(struct yaml_value root, struct job_file *job)
 {
-    job->budget_micro = yaml_money(yaml_key(root, "budget"), 0, INT64_MAX, JOB_ABSENT);
-    job->cap_micro = yaml_money(yaml_key(root, "cap"), 0, INT64_MAX, JOB_ABSENT);
+    job->budget_micro = yaml_money(yaml_key(root, "budget"), 0, INT64_MAX, LIMIT_NONE);
+    job->cap_micro = yaml_money(yaml_key(root, "cap"), 0, INT64_MAX, LIMIT_NONE);
     read_value(yaml_key(root, "value"), &job->value);
     job->slots = (uint32_t)yaml_integer(yaml_key(root, "slots"), 1, FORMAT_SLOTS, 1);
     job->at_most = (uint32_t)yaml_integer(yaml_key(root, "at_most"), 1, FORMAT_SUBTASKS, 0);

@@ -1,6 +1,7 @@
 #include "formats/plan_file.h"
 
 #include "base/cleanup.h"
+#include "base/limit.h"
 #include "base/text.h"
 #include "formats/units.h"
 #include "formats/yaml.h"
@@ -14,7 +15,7 @@ enum { DEVICES_TEXT_MOST = 4096, LINK_TEXT_MOST = 100 };
 void plan_file_begin(struct plan_file *file)
 {
     memset(file, 0, sizeof *file);
-    file->budget_micro = -1;
+    file->budget_micro = LIMIT_NONE;
 }
 
 bool plan_file_devices(struct plan_file *file, const char *text, struct problem *ret_problem)
@@ -482,7 +483,7 @@ bool plan_file_parse(const char *bytes, size_t length, const char *file_name,
     ret_file->may_stream = yaml_boolean(yaml_key(root, "stream"), false);
     read_word(yaml_key(root, "objective"), ret_file->objective);
     ret_file->deadline_ns = yaml_duration_ns(yaml_key(root, "deadline"), 1, DEADLINE_MOST_NS, 0);
-    ret_file->budget_micro = yaml_money(yaml_key(root, "budget"), 0, INT64_MAX, -1);
+    ret_file->budget_micro = yaml_money(yaml_key(root, "budget"), 0, INT64_MAX, LIMIT_NONE);
     ret_file->worth_micro = yaml_money(yaml_key(root, "worth"), 1, INT64_MAX, 0);
     read_pairs(yaml_key(root, "place"), ret_file->places, PLAN_FILE_PLACES, &ret_file->place_count);
     ret_file->batch = yaml_integer(yaml_key(root, "batch"), 1, PLAN_FILE_BATCH_MOST, 0);

@@ -22,8 +22,7 @@ static const struct family {
     {"split: shares of devices", PLAN_SPLIT, "water-filling"},
     {"split: shares for groups", PLAN_SPLIT, "shares for groups"},
     {"pipeline", PLAN_PIPELINE, NULL},
-    {"pipeline: stages of steps", PLAN_PIPELINE, "stages of steps"},
-    {"pipeline: stages of layers", PLAN_PIPELINE, "stages"}, /* but for those of steps */
+    {"pipeline: stages of layers", PLAN_PIPELINE, "stages"},
     {"pipeline: prefill and decode apart", PLAN_PIPELINE, "prefill and decode apart"},
     {"pipeline: layers divided", PLAN_PIPELINE, "layers divided"},
 };
@@ -41,12 +40,8 @@ static bool is_in(const struct family *family, enum plan_form form, const char *
     if (form != family->form) {
         return false;
     }
-    if (family->found_by == NULL) {
-        return true;
-    }
-    bool is_steps = strcmp(found_by, "stages of steps") == 0;
-    return strncmp(found_by, family->found_by, strlen(family->found_by)) == 0 &&
-           (!is_steps || strcmp(family->found_by, "stages of steps") == 0);
+    return family->found_by == NULL ||
+           strncmp(found_by, family->found_by, strlen(family->found_by)) == 0;
 }
 
 static double merit_of(const struct plan_outcome *outcome)
@@ -168,7 +163,7 @@ static void plan_case(const struct template *template, const int64_t *values,
                                      .device_count = set->count,
                                      .topology = set->topology,
                                      .objective = objective,
-                                     .budget_micro = PLAN_UNLIMITED,
+                                     .budget_micro = LIMIT_NONE,
                                      .may_leave_out = true,
                                      .effort = PLAN_EFFORT};
     if (plan_make(&input, &plan, &fault) == PLAN_OK) {

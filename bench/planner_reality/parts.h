@@ -7,6 +7,7 @@
 #define BOURSE_BENCH_PLANNER_REALITY_PARTS_H
 
 #include "base/id.h"
+#include "planner/layout/stages.h"
 #include "planner/schedule/workload.h"
 
 #include <stdbool.h>
@@ -89,6 +90,28 @@ struct wire *wire_create(struct wire_speed speed, const int *from_core, const in
 void wire_send(struct wire *wire, struct transfer *transfer);
 /* Waits until all have arrived. */
 void wire_destroy(struct wire **self);
+
+/* ---------------------------------------------------------------- cut.c */
+
+/* Layers that all items go through. */
+struct line {
+    const struct piece *layers;
+    uint32_t layer_count, items;
+    double item_bytes; /* from stage to stage */
+};
+
+struct cut {
+    struct stages stages;  /* one on each core; their groups are the cores */
+    double stage_s[CORES]; /* of a micro-batch */
+    uint32_t items, micro_batches;
+    double time_s;
+    uint32_t single; /* the core that would be done first alone, and when */
+    double single_s;
+};
+
+/* Takes the cut and the items of a micro-batch that end first. Returns false when there is none. */
+bool cut_line(const struct line *line, const struct calibration *calibration,
+              struct wire_speed speed, struct cut *ret_cut);
 
 /* ---------------------------------------------------------------- run.c */
 

@@ -25,9 +25,16 @@ struct made_blobs {
     void *context; /* outlives the job */
 };
 
+struct measured_works;
+struct measured_times;
+
 /* The market's knowledge about the work of a job comes from history.h. */
 struct job_learned {
     bool is_done;
+    /* All that the market measured of the job's works, and the works by their number there; owned.
+     * NULL: not asked, or not told. */
+    struct measured_times *times;
+    struct measured_works *works;
     bool is_written;   /* the manifest holds the predictions */
     uint64_t subtasks; /* subtasks whose work was measured */
     uint64_t samples;  /* samples of the subtask with most */

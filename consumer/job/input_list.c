@@ -1,5 +1,6 @@
 #include "consumer/job/input_list.h"
 
+#include "base/array.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "formats/template.h"
@@ -86,17 +87,14 @@ static bool append(struct input_list *list, char *path, size_t name_offset,
         free(path);
         return false;
     }
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
-        struct input_file *items = reallocarray(list->items, capacity, sizeof *items);
-        if (items == NULL) {
-            free(path);
-            return no_memory(ret_problem);
-        }
-        list->items = items;
-        list->capacity = capacity;
+    struct input_file *items =
+        array_with_room(list->items, list->count, &list->capacity, sizeof *items);
+    if (items == NULL) {
+        free(path);
+        return no_memory(ret_problem);
     }
-    list->items[list->count++] = (struct input_file){.path = path, .name = path + (name - path)};
+    list->items = items;
+    items[list->count++] = (struct input_file){.path = path, .name = path + (name - path)};
     return true;
 }
 

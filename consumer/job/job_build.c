@@ -9,6 +9,7 @@
 #include "formats/limits.h"
 #include "formats/tar.h"
 #include "formats/template.h"
+#include "planner/cost/measured_times.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "runtime/entropy.h"
@@ -37,6 +38,8 @@ void bourse_job_destroy(struct bourse_job **self)
         free(job->made.items);
         order_graph_fini(&job->graph);
         free(job->expect_ns);
+        measured_times_destroy(&job->learned.times);
+        free(job->learned.works);
         free(job->parts);
         free(job->order);
         free(job->own_of);
@@ -49,19 +52,26 @@ void bourse_job_destroy(struct bourse_job **self)
 
 /* ---------------------------------------------------------------- parts */
 
-static bool make_room(struct bourse_job *job, struct bourse_error *error)
+struct bourse_job *job_build_begin(struct job_file *file)
 {
+    struct bourse_job *job = calloc(1, sizeof *job);
+    if (job == NULL) {
+        job_file_destroy(&file);
+        return NULL;
+    }
+    job->file = file;
+    job->id = entropy_id();
     job->parts = calloc(ORDER_PARTS_MAX, sizeof *job->parts);
-    return job->parts != NULL || client_fail(error, BOURSE_LOCAL, "out of memory");
+    if (job->parts == NULL) {
+        bourse_job_destroy(&job);
+    }
+    return job;
 }
 
 /* A host program is part of the needs, because the provider must offer it. */
 bool job_build_part(struct bourse_job *job, struct bourse_error *error)
 {
     const struct job_file *file = job->file;
-    if (!make_room(job, error)) {
-        return false;
-    }
     struct order_part *part = &job->parts[0];
     const char *program = order_program(file, &file->run);
     if (program != NULL && strlen(program) >= ATTRIBUTE_TEXT_SIZE) {
@@ -89,10 +99,7 @@ bool job_build_part(struct bourse_job *job, struct bourse_error *error)
 static bool make_tasks(struct bourse_job *job, struct bourse_error *error)
 {
     struct problem problem = {.text = ""};
-    struct order *order = make_room(job, error) ? order_tasks(job->file, &problem) : NULL;
-    if (job->parts == NULL) {
-        return false;
-    }
+    struct order *order = order_tasks(job->file, &problem);
     if (order == NULL) {
         return client_fail(error, BOURSE_USAGE, "%s", problem.text);
     }
@@ -401,14 +408,8 @@ static bool check_given(const struct bourse_job *job, struct bourse_error *error
 bool job_build(struct job_file *file, const char *folder, const char *file_name,
                struct bourse_job **ret_job, struct bourse_error *error)
 {
-    CLEANUP(bourse_job_destroy) struct bourse_job *job = calloc(1, sizeof *job);
-    if (job == NULL) {
-        job_file_destroy(&file);
-        return client_fail(error, BOURSE_LOCAL, "out of memory");
-    }
-    job->file = file;
-    job->id = entropy_id();
-    if (file_name != NULL && (job->file_name = strdup(file_name)) == NULL) {
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = job_build_begin(file);
+    if (job == NULL || (file_name != NULL && (job->file_name = strdup(file_name)) == NULL)) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     bool parted = file->task_count > 0 ? make_tasks(job, error) : job_build_part(job, error);

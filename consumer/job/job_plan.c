@@ -130,7 +130,7 @@ static bool fill(struct bourse *bourse, const struct bourse_job *job,
     if (plan->is_on_leases && !supply_find_instruments(bourse, job, plan->supply, error)) {
         return false;
     }
-    if (!supply_learn(bourse, job, plan->supply, error)) {
+    if (!supply_learn(job, plan->supply, error)) {
         return false;
     }
     if (codec_decode_manifest(job->manifest, job->manifest_length, &plan->manifest, NULL) !=

@@ -10,6 +10,15 @@
  * the job, and of its part in a job without tasks. `folder` is the job file's folder. */
 bool manifest_make(struct bourse_job *job, const char *folder, struct bourse_error *error);
 
+/* Makes the manifest of a job with these subtasks, which stay the caller's. */
+bool manifest_make_of(struct bourse_job *job, Bourse__V1__ManifestSubtask **subtasks, size_t count,
+                      struct bourse_error *error);
+
+/* Encodes the manifest and keeps the bytes and their hash in the job, whose old bytes stay the
+ * caller's. */
+bool manifest_encode(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
+                     struct bourse_error *error);
+
 /* Completes a manifest with the job's terms and checks, encodes it, validates it as the agents do,
  * and keeps it in the job. The caller must not use the manifest afterwards. */
 bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,

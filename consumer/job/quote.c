@@ -50,7 +50,7 @@ static int64_t price_elsewhere(const struct job_file *file, const struct order_p
         return 0;
     }
     const int64_t other_micro =
-        file->cap_micro != JOB_ABSENT ? file->cap_micro : quote->suggested_cap_micro;
+        limit_is_set(file->cap_micro) ? file->cap_micro : quote->suggested_cap_micro;
     return quote->elsewhere_micro > 0 ? quote->elsewhere_micro : larger(other_micro, 0);
 }
 
@@ -61,11 +61,11 @@ static int64_t price_elsewhere(const struct job_file *file, const struct order_p
 static int64_t limit_of(const struct job_file *file, const struct order_part *part,
                         const struct bourse_quote *quote)
 {
-    if (file->cap_micro != JOB_ABSENT) {
+    if (limit_is_set(file->cap_micro)) {
         return file->cap_micro;
     }
     if (file->value.rate != RATE_NONE) {
-        return -1; /* the limit differs between devices */
+        return LIMIT_NONE; /* the limit differs between devices */
     }
     int64_t dearest_micro = dearest_of(part, quote);
     if (dearest_micro == 0) {
@@ -75,7 +75,7 @@ static int64_t limit_of(const struct job_file *file, const struct order_part *pa
         dearest_micro = quote->second_micro;
     }
     if (dearest_micro <= 0 || dearest_micro > INT64_MAX / 2) {
-        return -1; /* nothing on offer, or only donations */
+        return LIMIT_NONE; /* nothing on offer, or only donations */
     }
     const int64_t limit_micro = dearest_micro + dearest_micro / 2;
     return limit_micro > quote->band_most_micro    ? quote->band_most_micro
@@ -173,10 +173,10 @@ static int64_t budget_for(const struct job_file *file, const struct order_part *
     return larger(least_micro, sum_of(whole_micro, lanes)); /* each lease is rounded up by itself */
 }
 
-/* Returns the file's budget, else the suggestion, which is -1 before there is one. */
+/* Returns the file's budget, else the suggestion, which may be LIMIT_NONE. */
 static int64_t budget_or(const struct bourse_job *job, int64_t suggested_micro)
 {
-    return job->file->budget_micro >= 0 ? job->file->budget_micro : suggested_micro;
+    return limit_is_set(job->file->budget_micro) ? job->file->budget_micro : suggested_micro;
 }
 
 /* The budget is for all parts. A single part's share is unknown, unless the budget is 0. */
@@ -192,8 +192,8 @@ static void add_order(const struct bourse_job *job, int64_t budget_micro,
     body->budget_micro = body->has_budget_micro ? budget_micro : 0;
 }
 
-/* Quotes a part at a cap; JOB_ABSENT means any price. The cheapest account may not make the
- * checks. */
+/* Quotes a part at a cap and a budget, each of which may be LIMIT_NONE. The cheapest account may
+ * not make the checks. */
 static bool quote_at(struct bourse *bourse, const struct bourse_job *job, size_t index,
                      int64_t cap_micro, int64_t budget_micro, struct bourse_quote *ret_quote,
                      struct bourse_error *error)
@@ -210,7 +210,7 @@ static bool quote_at(struct bourse *bourse, const struct bourse_job *job, size_t
     body.subtasks = part->subtasks;
     body.slots = part->slots;
     body.at_most = part->at_most;
-    body.has_cap_micro = cap_micro != JOB_ABSENT;
+    body.has_cap_micro = limit_is_set(cap_micro);
     body.cap_micro = body.has_cap_micro ? cap_micro : 0;
     Bourse__V1__Value value;
     body.value = submit_value(job->file, &value);
@@ -242,12 +242,12 @@ static bool quote_as_submitted(struct bourse *bourse, const struct bourse_job *j
 {
     const struct order_part *part = &job->parts[index];
     const int64_t budget_micro = budget_for(job->file, part, ret_quote, limit_micro);
-    const int64_t asked_micro = budget_micro > 0 ? budget_micro : -1;
+    const int64_t asked_micro = budget_micro > 0 ? budget_micro : LIMIT_NONE;
     if (!quote_at(bourse, job, index, cap_micro, budget_or(job, asked_micro), ret_quote, error)) {
         return false;
     }
     const bool is_bounded = is_over_notional(ret_quote) && job->part_count == 1 &&
-                            job->file->budget_micro == JOB_ABSENT && asked_micro > 0;
+                            !limit_is_set(job->file->budget_micro) && asked_micro > 0;
     struct bourse_bands bands = {.notional_micro = 0};
     if (is_bounded && !bourse_bands(bourse, &bands, error)) {
         return false;
@@ -281,13 +281,13 @@ static bool quote_gifts(struct bourse *bourse, const struct bourse_job *job, siz
         return false;
     }
     ret_quote->is_of_gifts = true;
-    ret_quote->limit_micro = cap_micro != JOB_ABSENT ? cap_micro : -1;
+    ret_quote->limit_micro = cap_micro;
     ret_quote->suggested_micro = 0;
     if (submit_has_gift(ret_quote)) {
         return true;
     }
     struct bourse_quote paid;
-    if (!quote_at(bourse, job, index, cap_micro, -1, &paid, error)) {
+    if (!quote_at(bourse, job, index, cap_micro, LIMIT_NONE, &paid, error)) {
         return false;
     }
     ret_quote->minimum_micro = paid.minimum_micro;
@@ -305,12 +305,12 @@ static bool quote_part(struct bourse *bourse, const struct bourse_job *job, size
     if (job->holds_nothing) {
         return quote_gifts(bourse, job, index, ret_quote, error);
     }
-    if (!quote_at(bourse, job, index, cap_micro, budget_or(job, -1), ret_quote, error)) {
+    if (!quote_at(bourse, job, index, cap_micro, budget_or(job, LIMIT_NONE), ret_quote, error)) {
         return false;
     }
     const int64_t limit_micro = limit_of(job->file, part, ret_quote);
     const bool is_refused = ret_quote->explanation.refusal[0] != '\0';
-    const bool gets_cap = limit_micro >= 0 && cap_micro == JOB_ABSENT;
+    const bool gets_cap = limit_is_set(limit_micro) && !limit_is_set(cap_micro);
     if (((gets_cap && (ret_quote->slots_now == 0 || ret_quote->slots_taken > 0)) || is_refused) &&
         !quote_as_submitted(bourse, job, index, gets_cap ? limit_micro : cap_micro, limit_micro,
                             ret_quote, error)) {
@@ -402,9 +402,8 @@ static void add_quote(struct bourse_quote *all, const struct bourse_quote *part)
 /* Returns true when a second account's ask is within the cap. */
 static bool has_second(const struct bourse_job *job, const struct bourse_quote *quote)
 {
-    int64_t cap_micro = job->file->cap_micro;
-    return quote->second_micro >= 0 &&
-           (cap_micro == JOB_ABSENT || quote->second_micro <= cap_micro);
+    const int64_t cap_micro = job->file->cap_micro;
+    return quote->second_micro >= 0 && limit_allows(cap_micro, quote->second_micro);
 }
 
 static bool is_sole_referee(const struct bourse_job *job, const struct bourse_quote *checks)
@@ -489,7 +488,7 @@ static void pay_alike(const struct bourse_job *job, struct bourse_quote *parts,
                       struct bourse_quote *all, int64_t ret_limits[ORDER_PARTS_MAX])
 {
     int64_t lease_micro = 0;
-    for (size_t i = 0; i < job->part_count && all->limit_micro >= 0; i++) {
+    for (size_t i = 0; i < job->part_count && limit_is_set(all->limit_micro); i++) {
         const struct order_part *part = &job->parts[i];
         int64_t term_micro;
         if (parts[i].limit_micro < all->limit_micro) {
@@ -523,7 +522,8 @@ static void find_rest(const struct bourse_job *job, struct bourse_quote *quote)
                          : INT64_MAX;
         lease_ms = part->term_ms * part->slots < lease_ms ? part->term_ms * part->slots : lease_ms;
     }
-    if (quote->limit_micro < 0 && job->file->value.rate == RATE_NONE && budget_micro > 0) {
+    if (!limit_is_set(quote->limit_micro) && job->file->value.rate == RATE_NONE &&
+        budget_micro > 0) {
         const bool good =
             checked_muldiv_ceil(budget_micro, NS_PER_HOUR / NS_PER_MS,
                                 larger(larger(planned_ms, lease_ms), 1), &price_micro);
@@ -536,7 +536,7 @@ static void find_rest(const struct bourse_job *job, struct bourse_quote *quote)
  * donated. */
 static bool is_of_account(const struct bourse_job *job, const struct bourse_quote *quote)
 {
-    return job->file->budget_micro == JOB_ABSENT && quote->minimum_micro == 0 &&
+    return !limit_is_set(job->file->budget_micro) && quote->minimum_micro == 0 &&
            quote->suggested_micro > 0 && quote->level_count > 0;
 }
 
@@ -558,7 +558,7 @@ static bool fit_to_account(struct bourse *bourse, const struct bourse_job *job,
         return true;
     }
     struct bourse_quote asked;
-    const int64_t cap_micro = limits[0] >= 0 ? limits[0] : job->file->cap_micro;
+    const int64_t cap_micro = limit_is_set(limits[0]) ? limits[0] : job->file->cap_micro;
     if (!quote_at(bourse, job, 0, cap_micro, quote->suggested_micro, &asked, error)) {
         return false;
     }
@@ -587,7 +587,7 @@ static bool quote_parts(struct bourse *bourse, struct bourse_job *job, struct bo
         }
         ret_limits[i] = parts[i].limit_micro;
     }
-    if (job->checks > 0 && job->file->cap_micro == JOB_ABSENT) {
+    if (job->checks > 0 && !limit_is_set(job->file->cap_micro)) {
         pay_alike(job, parts, ret_quote, ret_limits);
     }
     client_copy(ret_quote->checks_problem, sizeof ret_quote->checks_problem,
@@ -682,7 +682,7 @@ static bool find_named(struct bourse *bourse, const struct bourse_job *job,
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     if (!supply_name(bourse, job, named, error) ||
-        (job->learned.subtasks > 0 && !supply_learn(bourse, job, named, error))) {
+        (job->learned.subtasks > 0 && !supply_learn(job, named, error))) {
         return false;
     }
     *ret_named = named;

@@ -1,12 +1,15 @@
 /* This file makes a job of the rest of an ended one. The manifest stays the same without the
  * accepted subtasks, whose outputs become inputs by their hashes. */
 #include "consumer/client/client.h"
+#include "consumer/job/job_build.h"
 #include "consumer/job/job_plan.h"
 #include "consumer/job/manifest.h"
 #include "consumer/job/result_checks.h"
 #include "consumer/job/tasks.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "base/limit.h"
 #include "base/text.h"
 #include "protocol/subtask.h"
 #include "runtime/clock.h"
@@ -62,17 +65,14 @@ static void resume_fini(struct resume *resume)
 
 static bool keep_file(struct resume *resume, uint32_t index, const struct bourse_output *output)
 {
-    if (resume->file_count == resume->file_capacity) {
-        size_t capacity = resume->file_capacity == 0 ? 64 : 2 * resume->file_capacity;
-        struct left_file *files = reallocarray(resume->files, capacity, sizeof *files);
-        if (files == NULL) {
-            resume->failed = true;
-            return false;
-        }
-        resume->files = files;
-        resume->file_capacity = capacity;
+    struct left_file *files =
+        array_with_room(resume->files, resume->file_count, &resume->file_capacity, sizeof *files);
+    if (files == NULL) {
+        resume->failed = true;
+        return false;
     }
-    resume->files[resume->file_count++] = (struct left_file){index, *output};
+    resume->files = files;
+    files[resume->file_count++] = (struct left_file){index, *output};
     return true;
 }
 
@@ -397,11 +397,10 @@ static bool make_job(const struct resume *resume, const struct id128 *continued,
                      const struct value *value, struct bourse_job **ret_job,
                      struct bourse_error *error)
 {
-    CLEANUP(bourse_job_destroy) struct bourse_job *job = calloc(1, sizeof *job);
-    if (job == NULL || (job->parts = calloc(ORDER_PARTS_MAX, sizeof *job->parts)) == NULL) {
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = job_build_begin(NULL);
+    if (job == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    job->id = entropy_id();
     job->continues = true;
     job->continued = *continued;
     job->subtasks = resume->count;
@@ -470,12 +469,12 @@ static bool check_terms(const Bourse__V1__Manifest *manifest, int64_t cap_micro,
     if (!has_terms(manifest, error)) {
         return false;
     }
-    if (manifest->terms->capped && cap_micro < 0 && value->rate == RATE_NONE) {
+    if (manifest->terms->capped && !limit_is_set(cap_micro) && value->rate == RATE_NONE) {
         return client_fail(error, BOURSE_USAGE,
                            "the job had a cap or a value, which only its file says; give it again "
                            "with --cap or --value");
     }
-    if (value->rate != RATE_NONE && cap_micro >= 0) {
+    if (value->rate != RATE_NONE && limit_is_set(cap_micro)) {
         return client_fail(error, BOURSE_USAGE, "a cap and a value; a limit is one or the other");
     }
     if (value->rate != RATE_NONE && strcmp(manifest->terms->verify, "cheap") == 0) {
@@ -519,7 +518,7 @@ bool resume_to_plan(struct bourse *bourse, const char *id, struct bourse_job **r
         return false;
     }
     CLEANUP(resume_fini) struct resume resume = {.manifest = manifest};
-    return make_rest(bourse, id, manifest, &resume, &continued, -1, &value, ret_job, error);
+    return make_rest(bourse, id, manifest, &resume, &continued, LIMIT_NONE, &value, ret_job, error);
 }
 
 bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro,

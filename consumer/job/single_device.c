@@ -53,7 +53,7 @@ static bool find_cost(const struct bourse_job *job, const struct supply *supply,
     alone->makespan_ns = schedule->makespan_ns;
     alone->cost_micro = schedule->cost_micro;
     alone->least_micro = held_micro > schedule->cost_micro ? held_micro : schedule->cost_micro;
-    *ret_fits = (cap_micro == JOB_ABSENT || place->slots.price_micro <= cap_micro) &&
+    *ret_fits = limit_allows(cap_micro, place->slots.price_micro) &&
                 (job->file->budget_micro <= 0 || alone->least_micro <= job->file->budget_micro);
     return true;
 }

@@ -260,7 +260,7 @@ static bool add_parts(struct message *message, const struct bourse_job *job, con
         wire->term_ms = part->term_ms;
         wire->has_expect_ns = 1;
         wire->expect_ns = part->expect_ns;
-        wire->has_cap_micro = limits[i] >= 0;
+        wire->has_cap_micro = limit_is_set(limits[i]);
         wire->cap_micro = wire->has_cap_micro ? limits[i] : 0;
         wire->value = message->body.value;
         wire->needs = submit_needs(job, i, error);
@@ -313,7 +313,7 @@ static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
     body->subtasks = (uint32_t)job->subtasks;
     body->budget_micro = budget_micro;
     body->value = submit_value(file, &message->value);
-    body->has_cap_micro = limits[0] >= 0;
+    body->has_cap_micro = limit_is_set(limits[0]);
     body->cap_micro = body->has_cap_micro ? limits[0] : 0;
     body->slots = part->slots;
     body->at_most = part->at_most;
@@ -437,7 +437,7 @@ bool bourse_submit(struct bourse *bourse, struct bourse_job *job, int64_t budget
 {
     int64_t limits[ORDER_PARTS_MAX];
     for (size_t i = 0; i < ORDER_PARTS_MAX; i++) {
-        limits[i] = job->file->value.rate == RATE_NONE ? limit_micro : -1;
+        limits[i] = job->file->value.rate == RATE_NONE ? limit_micro : LIMIT_NONE;
     }
     return submit_job(bourse, job, budget_micro, limits, progress, context, ret_id, ret_error);
 }

@@ -364,22 +364,19 @@ void supply_know(struct supply *named)
     }
 }
 
-static bool take_unlike(void *context, const char *account, const char *device, uint32_t pace)
+/* Marks the places whose devices are unlike their class. */
+static void find_unlike(const struct measured_times *times, struct supply *supply)
 {
-    struct supply *supply = context;
-    for (size_t i = 0; i < supply->count; i++) {
+    for (size_t i = 0; times != NULL && i < supply->count; i++) {
         struct supply_place *place = &supply->places[i];
-        if (strcmp(place->account, account) == 0 && strcmp(place->device, device) == 0) {
-            place->is_unlike = true;
-            place->pace = pace > 0 ? pace : place->pace;
-        }
+        place->is_unlike =
+            measured_times_are_unlike(times, place->account, place->device, &place->pace);
     }
-    return true;
 }
 
 /* Returns the number of the kind, new or known, or `count` when there are too many. */
-static size_t number_kind(struct history_kind kinds[LIST_SCHEDULE_CLASSES], size_t *count,
-                          const struct history_kind *kind)
+static size_t number_kind(struct measured_kind kinds[LIST_SCHEDULE_CLASSES], size_t *count,
+                          const struct measured_kind *kind)
 {
     size_t at = 1;
     while (at < *count && (strcmp(kinds[at].device_class, kind->device_class) != 0 ||
@@ -412,15 +409,16 @@ static uint32_t nearest_kind(const struct supply *supply, const struct supply_pl
 }
 
 size_t supply_number_kinds(struct supply *supply,
-                           struct history_kind ret_kinds[LIST_SCHEDULE_CLASSES])
+                           struct measured_kind ret_kinds[LIST_SCHEDULE_CLASSES])
 {
     size_t count = 1;
     for (int of_device = 0; of_device < 2; of_device++) {
         for (size_t i = 0; i < supply->count; i++) {
             struct supply_place *place = &supply->places[i];
-            const struct history_kind kind = {.device_class = place->instrument,
-                                              .account = of_device ? place->account : "",
-                                              .device = of_device ? place->device : ""};
+            const struct measured_kind kind = {.device_class = place->instrument,
+                                               .account = of_device ? place->account : "",
+                                               .device = of_device ? place->device : "",
+                                               .pace = of_device ? place->pace : 0};
             if (place->instrument[0] == '\0' || (of_device && !place->is_unlike)) {
                 continue;
             }
@@ -456,13 +454,10 @@ static void expect_alike(const struct bourse_job *job, struct supply *supply)
     }
 }
 
-bool supply_learn(struct bourse *bourse, const struct bourse_job *job, struct supply *supply,
-                  struct bourse_error *error)
+bool supply_learn(const struct bourse_job *job, struct supply *supply, struct bourse_error *error)
 {
-    struct history_kind kinds[LIST_SCHEDULE_CLASSES] = {{"", "", ""}};
-    if (!history_unlike(bourse, job, take_unlike, supply, error)) {
-        return false;
-    }
+    struct measured_kind kinds[LIST_SCHEDULE_CLASSES] = {{"", "", "", 0}};
+    find_unlike(job->learned.subtasks > 0 ? job->learned.times : NULL, supply);
     const size_t count = supply_number_kinds(supply, kinds);
     supply->figures = calloc(count * history_units(job), sizeof *supply->figures);
     if (supply->figures == NULL) {
@@ -470,7 +465,7 @@ bool supply_learn(struct bourse *bourse, const struct bourse_job *job, struct su
     }
     supply->class_count = (uint32_t)count;
     expect_alike(job, supply);
-    return history_by_class(bourse, job, kinds, count, supply->figures, error);
+    return history_by_kind(job, kinds, count, supply->figures, error);
 }
 
 /* ---------------------------------------------------------------- how it would run */

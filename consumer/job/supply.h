@@ -55,11 +55,10 @@ bool supply_find_instruments(struct bourse *bourse, const struct bourse_job *job
  * device of its instrument with a similar pace. Returns how many numbers there are, 0 included. The
  * function is pure. */
 size_t supply_number_kinds(struct supply *supply,
-                           struct history_kind ret_kinds[LIST_SCHEDULE_CLASSES]);
-/* Asks the market for the measured times of subtasks on these instruments, and on devices unlike
- * theirs. */
-bool supply_learn(struct bourse *bourse, const struct bourse_job *job, struct supply *supply,
-                  struct bourse_error *error);
+                           struct measured_kind ret_kinds[LIST_SCHEDULE_CLASSES]);
+/* Reads the times that the job learned (history.h) for these instruments, and for devices unlike
+ * theirs. Returns false when memory is short. */
+bool supply_learn(const struct bourse_job *job, struct supply *supply, struct bourse_error *error);
 
 /* Returns the watts of one slot at full load of its device, from the catalogue. A simulated device
  * has the figure of the device that it imitates. */

@@ -3,6 +3,7 @@
 #ifndef BOURSE_CONSUMER_PRODUCT_PRODUCT_H
 #define BOURSE_CONSUMER_PRODUCT_PRODUCT_H
 
+#include "base/limit.h"
 #include "consumer/client/bourse.h"
 #include "consumer/job/job_build.h"
 #include "consumer/product/matrix.h"
@@ -56,7 +57,7 @@ struct bourse_product {
     int64_t least_speed, memory_bytes; /* what the plan asks of a device; 0: nothing */
     uint32_t at_most;                  /* present limit of slots at a time; 0: none */
     uint32_t most;                     /* highest limit of slots; 0: none */
-    int64_t cap_micro;                 /* -1: none */
+    int64_t cap_micro;                 /* or LIMIT_NONE */
     /* Ratio of the tiles' time to the planned time at the last plan; 1 at first. */
     double drift;
 };
@@ -86,6 +87,9 @@ bool product_make_room(struct bourse_product *product, const char *output,
                        struct bourse_error *error);
 /* Makes the tiles by the grid and the shape. */
 bool product_make_tiles(struct bourse_product *product, struct bourse_error *error);
+/* Makes the job of the product, whose factors are open and whose tiles are made. */
+bool product_make_job(struct bourse_product *product, const struct bourse_product_options *options,
+                      const struct product_needs *needs, struct bourse_error *error);
 /* Remembers which tiles a job makes. Returns NULL and fills the error on failure. The source is
  * valid until the next one is added. */
 struct product_source *product_add_source(struct bourse_product *product, const char *id,

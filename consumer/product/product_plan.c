@@ -4,6 +4,8 @@
 #include "consumer/product/product.h"
 #include "planner/schedule/online.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +28,7 @@ struct supply {
 };
 
 struct market_view {
-    int64_t cap_micro;    /* -1: none */
+    int64_t cap_micro;    /* or LIMIT_NONE */
     int64_t least_speed;  /* slower devices do not count; 0: none */
     int64_t memory_bytes; /* least memory of a slot */
     int64_t most_bytes;   /* largest memory of a slot for sale; 0: none */
@@ -48,18 +50,11 @@ static int64_t number_of(const struct bourse_device *device, const char *name)
 
 static bool grow(struct market_view *view)
 {
-    if (view->count < view->capacity) {
-        return true;
-    }
-    size_t capacity = view->capacity == 0 ? 16 : 2 * view->capacity;
-    struct supply *items = reallocarray(view->items, capacity, sizeof *items);
-    if (items == NULL) {
-        view->is_out_of_memory = true;
-        return false;
-    }
-    view->items = items;
-    view->capacity = capacity;
-    return true;
+    struct supply *items =
+        array_with_room(view->items, view->count, &view->capacity, sizeof *items);
+    view->items = items != NULL ? items : view->items;
+    view->is_out_of_memory = view->is_out_of_memory || items == NULL;
+    return items != NULL;
 }
 
 /* A device counts while its ask stands, even when it is leased now, because it may be free
@@ -68,8 +63,7 @@ static bool take_device(void *context, const struct bourse_device *device)
 {
     struct market_view *view = context;
     int64_t speed = number_of(device, "gemm_fp32");
-    bool sells =
-        device->price_micro >= 0 && (view->cap_micro < 0 || device->price_micro <= view->cap_micro);
+    bool sells = device->price_micro >= 0 && limit_allows(view->cap_micro, device->price_micro);
     int64_t memory_bytes = number_of(device, "memory");
     if (device->simulated || !sells || speed <= 0 || device->slots == 0 ||
         speed < view->least_speed) {
@@ -299,7 +293,7 @@ static bool no_plan(const struct market_view *view, const struct bourse_product_
                            "no device on offer multiplies matrices (executor = tensor%s); `bourse "
                            "devices` lists what is "
                            "there",
-                           options->cap_micro >= 0 ? ", within the cap" : "");
+                           limit_is_set(options->cap_micro) ? ", within the cap" : "");
     }
     return client_fail(
         error, BOURSE_USAGE,

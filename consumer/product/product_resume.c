@@ -218,8 +218,7 @@ static bool continue_product(struct bourse *bourse, const char *id,
         *error = why;
         return why.status == BOURSE_NOT_FOUND; /* nothing is left */
     }
-    product->job->file->budget_micro =
-        options->budget_micro >= 0 ? options->budget_micro : JOB_ABSENT;
+    product->job->file->budget_micro = options->budget_micro;
     product->summary.checks += product->job->checks;
     return true;
 }

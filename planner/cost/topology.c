@@ -280,29 +280,3 @@ void topology_reserve(const struct topology *topology, struct topology_traffic *
         }
     }
 }
-
-enum topology_status topology_pair(const struct topology *topology, uint32_t from, uint32_t to,
-                                   int64_t bytes, struct topology_pair *ret_pair)
-{
-    struct topology_transfer transfer;
-    assert(from < topology->memory_count);
-    enum topology_status status =
-        topology_find(topology, NULL, UINT64_C(1) << from, to, bytes, 0, &transfer);
-    if (status != TOPOLOGY_OK) {
-        return status;
-    }
-    struct path path = {.count = transfer.link_count};
-    struct topology_pair pair = {.latency_s = 0};
-    memcpy(path.links, transfer.links, sizeof path.links);
-    pair.bandwidth = path.count > 0 ? least_bandwidth(topology, &path) : 0;
-    bool is_slowest_seen = false;
-    for (uint32_t i = 0; i < path.count; i++) {
-        const struct topology_link *link = &topology->links[path.links[i]];
-        const bool is_slowest = !is_slowest_seen && link->bandwidth == pair.bandwidth;
-        pair.latency_s += link->latency_s;
-        pair.staging_s += is_slowest ? 0 : 1 / link->bandwidth;
-        is_slowest_seen = is_slowest_seen || is_slowest;
-    }
-    *ret_pair = pair;
-    return TOPOLOGY_OK;
-}

@@ -118,20 +118,6 @@ enum topology_status topology_find(const struct topology *topology,
 void topology_reserve(const struct topology *topology, struct topology_traffic *traffic,
                       const struct topology_transfer *transfer);
 
-/* Figures of one path, for planners that know no paths. The path takes latency + bytes / bandwidth
- * + staging x min(bytes, TOPOLOGY_CHUNK). All are 0 where from = to. */
-struct topology_pair {
-    double latency_s;
-    double bandwidth; /* bandwidth of the slowest link */
-    /* Time per byte of the first TOPOLOGY_CHUNK, on all links but the slowest. It is 0 for one
-     * link. */
-    double staging_s;
-};
-
-/* Computes the figures of the path that brings `bytes` first. */
-enum topology_status topology_pair(const struct topology *topology, uint32_t from, uint32_t to,
-                                   int64_t bytes, struct topology_pair *ret_pair);
-
 const char *topology_kind_name(enum topology_kind kind); /* "fabric" */
 
 #endif

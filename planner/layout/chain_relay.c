@@ -1,6 +1,8 @@
 /* This file runs the micro-batches of a chain through its stages (stage_chain.h). */
 #include "planner/layout/stage_chain.h"
 
+#include "base/array.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,16 +205,14 @@ static double hand_over(struct chain_run *run, uint32_t from, double now, bool i
 
 static void add_gap(struct chain_run *run, uint32_t stage, double from_s, double until_s)
 {
-    if (run->gap_count == run->gap_room) {
-        struct chain_gap *gaps = realloc(run->gaps, 2 * run->gap_room * sizeof *gaps);
-        if (gaps == NULL) {
-            run->is_out_of_memory = true;
-            return;
-        }
-        run->gaps = gaps;
-        run->gap_room *= 2;
+    struct chain_gap *gaps =
+        array_with_room(run->gaps, run->gap_count, &run->gap_room, sizeof *gaps);
+    if (gaps == NULL) {
+        run->is_out_of_memory = true;
+        return;
     }
-    run->gaps[run->gap_count++] = (struct chain_gap){stage, from_s, until_s};
+    run->gaps = gaps;
+    gaps[run->gap_count++] = (struct chain_gap){stage, from_s, until_s};
 }
 
 /* Returns true when `a` goes before `b` at a stage where both wait. Backward goes before forward,

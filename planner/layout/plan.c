@@ -50,7 +50,7 @@ static bool check(const struct plan_input *input, struct plan_fault *fault)
                     input->device_count, PLAN_DEVICES);
         return false;
     }
-    if (!is_amount(input->deadline_s) || input->budget_micro < PLAN_UNLIMITED) {
+    if (!is_amount(input->deadline_s) || input->budget_micro < LIMIT_NONE) {
         problem_set(&fault->problem, "the deadline or the budget is negative or not a number");
         return false;
     }
@@ -229,6 +229,20 @@ static bool make_split(struct making *making)
     return ok;
 }
 
+/* Plans a pipeline of the columns of a chain, or says why the work has none. */
+static bool make_pipeline(const struct plan_case *of, struct layout_found *ret_found)
+{
+    if (plan_can_chain(of) && !of->has_no_chain) {
+        return plan_stage_chain(of, ret_found);
+    }
+    *ret_found = (struct layout_found){.plan = NULL};
+    if (plan_is_divisible(of, &ret_found->outcome)) {
+        ret_found->outcome.status = PLAN_INDIVISIBLE;
+        problem_set(&ret_found->outcome.problem, "this work has no layers to make stages of");
+    }
+    return true;
+}
+
 static void note_all(struct making *making, const struct plan_variants *found)
 {
     for (size_t i = 0; i < found->count; i++) {
@@ -244,7 +258,7 @@ static bool make_forms(struct making *making, uint64_t *effort, double *ret_boun
     bool ok = plan_single(making->whole, &making->forms[PLAN_SINGLE], &making->single) &&
               plan_graph(making->whole, effort, &making->forms[PLAN_GRAPH], &making->soonest,
                          ret_bound_s) &&
-              make_split(making) && plan_pipeline(making->whole, &making->forms[PLAN_PIPELINE]);
+              make_split(making) && make_pipeline(making->whole, &making->forms[PLAN_PIPELINE]);
     for (int i = 0; ok && i < PLAN_FORMS; i++) {
         explain_limits(making->input, &making->forms[i].outcome);
     }
@@ -512,8 +526,8 @@ static void refuse_limit(const struct making *making, const struct plan_outcome 
             &fault->problem,
             "the deadline is %.6g s; the fastest plan found%s takes %.6g s, and no plan takes "
             "less than %.6g s",
-            input->deadline_s, input->budget_micro >= 0 ? " within the budget" : "", takes_s,
-            fault->bound);
+            input->deadline_s, limit_is_set(input->budget_micro) ? " within the budget" : "",
+            takes_s, fault->bound);
     } else {
         fault->least = (double)nearest->price_micro;
         fault->bound = making->bounds.price_micro;

@@ -11,13 +11,12 @@
  *     split      each device all steps, of a share   h100 1  |= 5 of 8 =|
  *                of the batch; what does not fit     tpu 1   |= 2 =|= 1 =|
  *                at once one part after the other
- *     pipeline   each device some steps that follow  h100 1  |0|1|2|3|
- *                one another, of all micro-batches   tpu 1     ~|0|1|2|3|
+ *     pipeline   each device some columns of the     h100 1  |0|1|2|3|
+ *                work's chain, of all micro-batches  tpu 1     ~|0|1|2|3|
  *
- * Work with a chain (templates/steps.h) has more pipelines. Stages may consist of its columns, with
- * micro-batches that go forward and then decode in rounds, or forward and backward
- * (stage_chain.h). Several devices
- * may hold one stage together (plan_team.h).
+ * Only work with a chain (templates/steps.h) has pipelines. Micro-batches go forward and then
+ * decode in rounds, or forward and backward (stage_chain.h). Several devices may hold one stage
+ * together (plan_team.h).
  *
  * A device may hold parts of the batch at once, but not the whole batch. Then a single device does
  * one part after the other. A device that may be taken away does so, too, if that lowers the
@@ -60,6 +59,7 @@
 #ifndef BOURSE_PLANNER_LAYOUT_PLAN_H
 #define BOURSE_PLANNER_LAYOUT_PLAN_H
 
+#include "base/limit.h"
 #include "planner/cost/spot.h"
 #include "planner/cost/topology.h"
 #include "planner/schedule/portfolio.h"
@@ -77,7 +77,6 @@ enum {
 /* Index without a device: a step may run anywhere, or there is no device. */
 #define PLAN_ANYWHERE UINT32_MAX
 #define PLAN_UNPRICED INT64_C(-1)
-#define PLAN_UNLIMITED INT64_C(-1)
 /* The most step times that the searches compute among sixteen devices; fewer devices get a
  * proportional part. All subsets together get twice as much, and searches within limits as much
  * again. */
@@ -117,7 +116,7 @@ struct plan_input {
     const struct topology *topology; /* NULL: no data can be sent */
     enum plan_objective objective;
     double deadline_s;    /* limit of the makespan; 0: none */
-    int64_t budget_micro; /* limit of the price; PLAN_UNLIMITED: none */
+    int64_t budget_micro; /* limit of the price, or LIMIT_NONE */
     int64_t worth_micro;  /* worth of an hour saved, above 0: for PLAN_VALUE only */
     /* Required device of each step, or PLAN_ANYWHERE. NULL means that no step has one. With
      * required devices, only the forms single and graph exist. */

@@ -577,7 +577,7 @@ static size_t best_beginning(const struct search *search, const bool *is_done)
 static bool is_within(const struct plan_input *aim, const struct plan_outcome *outcome)
 {
     bool is_late = aim->deadline_s > 0 && outcome->makespan_s.value > aim->deadline_s;
-    bool is_dear = aim->budget_micro >= 0 &&
+    bool is_dear = limit_is_set(aim->budget_micro) &&
                    (outcome->price_micro < 0 || outcome->price_micro > aim->budget_micro);
     return !is_late && !is_dear;
 }

@@ -275,8 +275,6 @@ bool plan_graph(const struct plan_case *of, uint64_t *effort, struct layout_foun
  * case; the best plan by `asked` is taken. */
 bool plan_split(const struct plan_case *of, const struct plan_input *asked,
                 struct layout_found *ret_found);
-/* Plans stages of steps, each on a device of its own, for micro-batches of the batch. */
-bool plan_pipeline(const struct plan_case *of, struct layout_found *ret_found);
 /* Plans stages of the columns of a chain, for work with a chain. */
 bool plan_stage_chain(const struct plan_case *of, struct layout_found *ret_found);
 /* Explains, for work that fits nowhere, how many of the largest device its stages would take at

@@ -122,11 +122,11 @@ static enum plan_status check_limits(const struct plan_input *input,
 {
     bool is_late = input->deadline_s > 0 && outcome->makespan_s.value > input->deadline_s;
     bool is_priced = outcome->price_micro >= 0;
-    bool is_dear = input->budget_micro >= 0 && outcome->price_micro > input->budget_micro;
+    bool is_dear = !limit_allows(input->budget_micro, outcome->price_micro);
     if (!(outcome->merit < INFINITY)) {
         return input->objective == PLAN_ENERGY ? PLAN_NO_POWER : PLAN_NO_PRICE;
     }
-    if (input->budget_micro >= 0 && !is_priced) {
+    if (limit_is_set(input->budget_micro) && !is_priced) {
         return PLAN_NO_PRICE;
     }
     return is_late && is_dear ? PLAN_LIMITS
@@ -182,7 +182,7 @@ void plan_judge(const struct plan_input *input, struct plan_outcome *outcome)
 
 bool plan_has_limits(const struct plan_input *input)
 {
-    return input->deadline_s > 0 || input->budget_micro >= 0;
+    return input->deadline_s > 0 || limit_is_set(input->budget_micro);
 }
 
 size_t plan_aims(const struct plan_input *input, struct plan_input aims[PLAN_AIMS])
@@ -202,7 +202,7 @@ size_t plan_aims(const struct plan_input *input, struct plan_input aims[PLAN_AIM
             aim.objective = (enum plan_objective)i;
             aim.worth_micro = worth_micro;
             aim.deadline_s = limited ? input->deadline_s : 0;
-            aim.budget_micro = limited ? input->budget_micro : PLAN_UNLIMITED;
+            aim.budget_micro = limited ? input->budget_micro : LIMIT_NONE;
             if (i != PLAN_VALUE || worth_micro > 0) {
                 aims[count++] = aim;
             }
@@ -218,7 +218,7 @@ void plan_soonest_aims(const struct plan_input *input, struct plan_input aims[PL
         aims[i].objective = PLAN_TIME;
     }
     aims[0].deadline_s = 0;
-    aims[0].budget_micro = PLAN_UNLIMITED;
+    aims[0].budget_micro = LIMIT_NONE;
 }
 
 /* ---------------------------------------------------------------- comparison */
@@ -230,10 +230,10 @@ static double excess(const struct plan_input *input, const struct plan_outcome *
     if (input->deadline_s > 0 && outcome->makespan_s.value > input->deadline_s) {
         sum += outcome->makespan_s.value / input->deadline_s - 1;
     }
-    if (input->budget_micro >= 0 && outcome->price_micro < 0) {
+    if (limit_is_set(input->budget_micro) && outcome->price_micro < 0) {
         return INFINITY;
     }
-    if (input->budget_micro >= 0 && outcome->price_micro > input->budget_micro) {
+    if (!limit_allows(input->budget_micro, outcome->price_micro)) {
         sum += (double)(outcome->price_micro - input->budget_micro) /
                fmax((double)input->budget_micro, 1);
     }

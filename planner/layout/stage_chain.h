@@ -201,6 +201,10 @@ void chain_cuts_fini(struct chain_cuts *cuts);
 /* Sets the current state to `count` micro-batches, or the next smaller count of equal ones, and to
  * a variation. ones[0] is NULL when that is impossible. Returns false when memory is short. */
 bool chain_cut_at(struct chain_cuts *cuts, int64_t count, size_t variation);
+/* Makes a single round part of forward, in the steps and in `cuts`. */
+void chain_fold(struct chain_cuts *cuts, struct steps *steps);
+/* Computes the figures of the columns for the current state. Returns false when memory is short. */
+bool chain_fill_figures(struct chain_cuts *cuts);
 /* Returns the work of a device of the group for a micro-batch. */
 const struct plan_case *chain_one(const struct chain_cuts *cuts, size_t group);
 /* Returns true when the step can run with its weights in memory. */
@@ -232,5 +236,19 @@ void chain_run_fini(struct chain_run *run);
 /* Runs the chain; with `is_slow`, all work takes slow_s. Returns false when some data has no path,
  * or memory for gaps is short. */
 bool chain_run(struct chain_run *run, const struct stage_chain *chain, bool is_slow);
+
+/* ---------------------------------------------------------------- outcome */
+
+#define CHAIN_APART "prefill and decode apart"
+
+/* Returns the bytes into a stage from another in a phase; decode: in each round. */
+double chain_bytes_into(const struct stage_chain *chain, uint32_t k, enum step_phase phase);
+/* Runs the chain. Returns false when it does not fit, or has a missing link or no memory. */
+bool chain_time(const struct stage_chain *chain, struct chain_run *run,
+                struct plan_use uses[PLAN_DEVICES], struct plan_outcome *ret_outcome);
+/* Runs the chain, and keeps it in `found` if it is better. `ret_outcome` is unknown if the chain is
+ * impossible. Returns false when memory is short. */
+bool chain_weigh(const struct stage_chain *chain, struct chain_run *run, struct layout_found *found,
+                 struct plan_outcome *ret_outcome);
 
 #endif

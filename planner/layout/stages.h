@@ -1,9 +1,8 @@
 /* Stages are runs of consecutive columns on devices of a few groups of equal ones. The search finds
  * the fewest devices that keep each stage and link within a limit.
  *
- * pipeline.h finds the best of all cuts for eight devices. Here the number is larger, since only a
- * device's group matters. The search goes from the last column backwards, for each number of
- * devices of each group:
+ * Only a device's group matters, so there may be many devices. The search goes from the last column
+ * backwards, for each number of devices of each group:
  *
  *    first(n + one of g) = the least first column from which a device of g reaches first(n)
  *                          within the limit

@@ -9,6 +9,10 @@
  *     group 0 #1   ▇██████×███                         44%
  *     group 1      ▂████▂    ▃███████████              59%
  *
+ * Four things become a picture: the schedule of a task graph (picture_of_schedule), a plan of work
+ * (picture_plan.h), the list schedule of a job (picture_list_schedule.h), and the report of a job
+ * (report.h).
+ *
  * A light shade, `░` or `_` in ASCII, marks the time in which a lane waits.
  *
  * Times are whole ticks: nanoseconds, or the part of a unit that the picture names. All is integers
@@ -59,6 +63,7 @@ struct picture {
     const char *title, *line, *note; /* heading, text below it, text at the bottom */
     const struct picture_words *words;
     const char *const *names; /* names of things, by number; NULL: their numbers */
+    const char **own_names;   /* `names` when picture_destroy frees the array; else NULL */
     double tick;              /* units in a tick; 0: a tick is a nanosecond */
     const char *unit;         /* "ms"; "": none */
     int64_t from, until;      /* the time shown, from <= until */
@@ -90,7 +95,8 @@ char *picture_timeline(const struct picture *picture, const struct picture_style
  * it holds. */
 char *picture_svg(const struct picture *picture);
 
-/* Creates a picture of tasks that processors run one at a time. Each task goes from `start` to
+/* Creates a picture of tasks that processors run one at a time. The caller sets its title, line and
+ * note, and may change its words. Each task goes from `start` to
  * `finish` (within [0, makespan]), in units of `unit`. Processors without tasks are not drawn. The
  * texts belong to the caller and outlive the picture. Returns NULL when memory is short. */
 struct picture_schedule {

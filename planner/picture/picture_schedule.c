@@ -101,6 +101,7 @@ void picture_destroy(struct picture **self)
     if (*self != NULL) {
         free((*self)->groups);
         free((*self)->bars);
+        free((*self)->own_names);
         free(*self);
         *self = NULL;
     }

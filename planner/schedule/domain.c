@@ -1,5 +1,7 @@
 #include "planner/schedule/domain.h"
 
+#include "base/array.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,16 +104,13 @@ static void enqueue(struct domain *domain, uint32_t task)
 
 static bool remember(struct domain *domain, uint32_t task, uint32_t word, uint64_t bits)
 {
-    if (domain->change_count == domain->change_capacity) {
-        size_t capacity = domain->change_capacity > 0 ? 2 * domain->change_capacity : 256;
-        struct change *more = realloc(domain->changes, capacity * sizeof *more);
-        if (more == NULL) {
-            return false;
-        }
-        domain->changes = more;
-        domain->change_capacity = capacity;
+    struct change *changes = array_with_room(domain->changes, domain->change_count,
+                                             &domain->change_capacity, sizeof *changes);
+    if (changes == NULL) {
+        return false;
     }
-    domain->changes[domain->change_count++] = (struct change){task, word, bits};
+    domain->changes = changes;
+    changes[domain->change_count++] = (struct change){task, word, bits};
     return true;
 }
 

@@ -1,12 +1,10 @@
-#include "planner/schedule/list_schedule.h"
+#include "planner/schedule/list_schedule_internal.h"
 
 #include "base/checked.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define TIME_MOST_NS (INT64_MAX / 4)
 
 /* A heap of subtasks, with the first one on top. */
 struct heap {
@@ -33,18 +31,6 @@ struct scheduling {
     int64_t now_ns;
     uint32_t done;
 };
-
-static uint32_t classes_of(const struct list_schedule_input *input)
-{
-    return input->class_count == 0 ? 1 : input->class_count;
-}
-
-/* Returns the time of a task on a class; `count` is the number of subtasks. */
-static int64_t takes_on(const struct list_schedule_input *input, uint32_t count, uint32_t task,
-                        uint32_t of_class)
-{
-    return input->takes_ns[(size_t)of_class * count + task];
-}
 
 /* ---------------------------------------------------------------- heaps */
 
@@ -109,7 +95,7 @@ static bool count_tasks(const struct list_schedule_input *input, uint32_t *ret_c
 static bool are_times_good(const struct list_schedule_input *input, uint32_t count)
 {
     bool are_good = true;
-    for (size_t i = 0; i < (size_t)classes_of(input) * count; i++) {
+    for (size_t i = 0; i < (size_t)list_schedule_classes(input) * count; i++) {
         are_good = are_good && input->takes_ns[i] >= 1;
     }
     return are_good;
@@ -123,7 +109,8 @@ static bool is_good(const struct list_schedule_input *input, uint32_t *ret_count
         return false;
     }
     for (size_t i = 0; i < input->device_count; i++) {
-        if (input->devices[i].price_micro < 0 || input->devices[i].of_class >= classes_of(input)) {
+        if (input->devices[i].price_micro < 0 ||
+            input->devices[i].of_class >= list_schedule_classes(input)) {
             return false;
         }
     }
@@ -144,137 +131,14 @@ static bool is_good(const struct list_schedule_input *input, uint32_t *ret_count
     return true;
 }
 
-static uint32_t width_room(const struct list_schedule_part *part, uint32_t slots)
-{
-    return slots / part->slots;
-}
-
-/* Returns how many subtasks of a part may run at once on all its devices. */
-static uint64_t lanes_of(const struct list_schedule_input *input, size_t number)
-{
-    const struct list_schedule_part *part = &input->parts[number];
-    const uint64_t most = part->at_most > 0 ? width_room(part, part->at_most) : UINT64_MAX;
-    uint64_t lanes = 0;
-    for (size_t i = 0; i < input->device_count; i++) {
-        const bool fits = (input->devices[i].parts >> number & 1) != 0;
-        lanes += fits ? width_room(part, input->devices[i].slots) : 0;
-    }
-    return lanes < most ? lanes : most;
-}
-
 static bool has_place(const struct list_schedule_input *input)
 {
     for (size_t i = 0; i < input->part_count; i++) {
-        if (input->parts[i].subtasks > 0 && lanes_of(input, i) == 0) {
+        if (input->parts[i].subtasks > 0 && list_schedule_lanes(input, i) == 0) {
             return false;
         }
     }
     return true;
-}
-
-/* ---------------------------------------------------------------- the bound */
-
-/* Computes the time of each subtask on the class where it takes least. */
-static void find_least(const struct list_schedule_input *input, uint32_t count,
-                       int64_t *ret_least_ns)
-{
-    uint32_t task = 0;
-    for (size_t i = 0; i < input->part_count; i++) {
-        bool is_there[LIST_SCHEDULE_CLASSES] = {false};
-        for (size_t d = 0; d < input->device_count; d++) {
-            const struct list_schedule_device *device = &input->devices[d];
-            is_there[device->of_class] =
-                is_there[device->of_class] ||
-                ((device->parts >> i & 1) != 0 && device->slots >= input->parts[i].slots);
-        }
-        for (uint32_t k = 0; k < input->parts[i].subtasks; k++, task++) {
-            ret_least_ns[task] = INT64_MAX;
-            for (uint32_t c = 0; c < classes_of(input); c++) {
-                const int64_t takes_ns = takes_on(input, count, task, c);
-                ret_least_ns[task] =
-                    is_there[c] && takes_ns < ret_least_ns[task] ? takes_ns : ret_least_ns[task];
-            }
-        }
-    }
-}
-
-/* Computes the longest path from start to end. Returns false when memory is short, or the path is
- * too long. */
-static bool longest_path(const struct list_schedule_input *input, const int64_t *least_ns,
-                         uint32_t count, int64_t *ret_longest_ns)
-{
-    int64_t *path_ns = calloc(count, sizeof *path_ns);
-    size_t edge = 0;
-    bool ok = path_ns != NULL;
-    *ret_longest_ns = 0;
-    /* Dependencies have lower numbers, so one pass computes the path to each end. */
-    for (uint32_t i = 0; ok && i < count; i++) {
-        int64_t before_ns = 0;
-        for (uint32_t k = 0; input->after_count != NULL && k < input->after_count[i]; k++) {
-            const int64_t other_ns = path_ns[input->after[edge++]];
-            before_ns = other_ns > before_ns ? other_ns : before_ns;
-        }
-        ok = checked_add(before_ns, least_ns[i], &path_ns[i]) && path_ns[i] <= TIME_MOST_NS;
-        *ret_longest_ns = ok && path_ns[i] > *ret_longest_ns ? path_ns[i] : *ret_longest_ns;
-    }
-    free(path_ns);
-    return ok;
-}
-
-/* Returns the bound of one part alone on its lanes: rounds of the shortest subtask, or all its
- * work. */
-static int128 part_bound_ns(const struct list_schedule_input *input, const int64_t *takes_ns,
-                            size_t number)
-{
-    const struct list_schedule_part *part = &input->parts[number];
-    const uint64_t lanes = lanes_of(input, number);
-    int64_t least_ns = INT64_MAX;
-    int128 sum_ns = 0;
-    if (part->subtasks == 0) {
-        return 0;
-    }
-    assert(lanes > 0); /* each part has a place */
-    for (uint32_t i = 0; i < part->subtasks; i++) {
-        least_ns = takes_ns[i] < least_ns ? takes_ns[i] : least_ns;
-        sum_ns += takes_ns[i];
-    }
-    const int128 rounds_ns = (int128)((part->subtasks + lanes - 1) / lanes) * least_ns;
-    const int128 work_ns = (sum_ns + lanes - 1) / lanes;
-    return rounds_ns > work_ns ? rounds_ns : work_ns;
-}
-
-static int128 work_ns(const struct list_schedule_input *input, const int64_t *least_ns)
-{
-    int128 slot_ns = 0;
-    uint64_t slots = 0;
-    uint32_t at = 0;
-    for (size_t i = 0; i < input->part_count; i++) {
-        for (uint32_t k = 0; k < input->parts[i].subtasks; k++) {
-            slot_ns += (int128)least_ns[at++] * input->parts[i].slots;
-        }
-    }
-    for (size_t i = 0; i < input->device_count; i++) {
-        slots += input->devices[i].parts != 0 ? input->devices[i].slots : 0;
-    }
-    return slots == 0 ? 0 : (slot_ns + slots - 1) / slots;
-}
-
-static bool find_bound(const struct list_schedule_input *input, const int64_t *least_ns,
-                       uint32_t count, int64_t *ret_bound_ns)
-{
-    int64_t longest_ns = 0;
-    if (!longest_path(input, least_ns, count, &longest_ns)) {
-        return false;
-    }
-    int128 bound_ns = work_ns(input, least_ns);
-    bound_ns = longest_ns > bound_ns ? longest_ns : bound_ns;
-    for (size_t i = 0, first = 0; i < input->part_count; i++) {
-        const int128 part_ns = part_bound_ns(input, least_ns + first, i);
-        bound_ns = part_ns > bound_ns ? part_ns : bound_ns;
-        first += input->parts[i].subtasks;
-    }
-    *ret_bound_ns = bound_ns > TIME_MOST_NS ? TIME_MOST_NS : (int64_t)bound_ns;
-    return bound_ns <= TIME_MOST_NS;
 }
 
 /* ---------------------------------------------------------------- memory */
@@ -433,12 +297,13 @@ static size_t find_room(struct scheduling *scheduling, size_t number)
     if (part->at_most > 0 && part->at_most - scheduling->used[number] < part->slots) {
         return best;
     }
-    for (uint32_t c = 0; c < classes_of(input); c++) {
+    for (uint32_t c = 0; c < list_schedule_classes(input); c++) {
         const size_t at = room_of_class(scheduling, number, c);
         if (at == input->device_count) {
             continue;
         }
-        const int64_t takes_ns = takes_on(input, scheduling->schedule->subtasks, task, c);
+        const int64_t takes_ns =
+            list_schedule_takes(input, scheduling->schedule->subtasks, task, c);
         const bool has_lane = scheduling->lanes_idle[at] > 0;
         const bool is_sooner = takes_ns < best_ns || (takes_ns == best_ns && at < best);
         if (has_lane != is_idle ? has_lane : is_idle ? is_sooner : at < best) {
@@ -484,8 +349,8 @@ static void start_one(struct scheduling *scheduling, size_t number, size_t devic
 {
     const uint32_t slots = scheduling->input->parts[number].slots;
     const uint32_t task = pop(scheduling, &scheduling->ready[number], is_urgent);
-    const int64_t takes_ns = takes_on(scheduling->input, scheduling->schedule->subtasks, task,
-                                      scheduling->input->devices[device].of_class);
+    const int64_t takes_ns = list_schedule_takes(scheduling->input, scheduling->schedule->subtasks,
+                                                 task, scheduling->input->devices[device].of_class);
     scheduling->schedule->runs[task] =
         (struct list_schedule_run){.device = (uint32_t)device,
                                    .lane = take_lane(scheduling, device),
@@ -534,7 +399,7 @@ static bool run_all(struct scheduling *scheduling)
         /* Each part has a place, and dependencies have no cycle. */
         assert(scheduling->running.count > 0);
         scheduling->now_ns = scheduling->schedule->runs[scheduling->running.items[0]].end_ns;
-        if (scheduling->now_ns > TIME_MOST_NS) {
+        if (scheduling->now_ns > LIST_SCHEDULE_TIME_MOST_NS) {
             return false;
         }
         while (scheduling->running.count > 0 &&
@@ -581,8 +446,8 @@ static bool bound_of(const struct list_schedule_input *input, uint32_t count, in
     int64_t *least_ns = calloc(count, sizeof *least_ns);
     bool is_found = false;
     if (least_ns != NULL) {
-        find_least(input, count, least_ns);
-        is_found = find_bound(input, least_ns, count, ret_bound_ns);
+        list_schedule_least(input, count, least_ns);
+        is_found = list_schedule_bound(input, least_ns, count, ret_bound_ns);
     }
     free(least_ns);
     return is_found;
@@ -651,7 +516,7 @@ bool list_schedule_best_single(const struct list_schedule_input *input, size_t *
             widest[of_class] = i;
         }
     }
-    for (uint32_t c = 0; c < classes_of(input); c++) {
+    for (uint32_t c = 0; c < list_schedule_classes(input); c++) {
         const int64_t takes_ns = most[c] > 0 ? single_device_ns(input, widest[c]) : INT64_MAX;
         if (takes_ns < best_ns ||
             (takes_ns == best_ns && takes_ns < INT64_MAX && widest[c] < *ret_device)) {

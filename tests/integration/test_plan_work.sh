@@ -129,8 +129,8 @@ expect 0 '; fabric none; network' "$bourse" plan llm --devices h100:2 --fabric n
 # A form that is refused has no time, whatever it would have taken elsewhere.
 expect 0 '"single":[{]"status":"NO_ROOM","makespan_s":null,"p90_s":null,"energy_j":null,"price_micro":null,' "$bourse" plan rag --set batch=32 --devices l4:2@1.61 --json
 expect 0 '"peer":null,"fabric":null,' "$bourse" plan llm --devices h100:2 --fabric none --json
-# What is against stages of steps is said beside those of a line.
-expect 0 '^  stages of steps .* there is no batch to divide' "$bourse" plan llm --devices h100:2
+# Work without layers has no pipeline, and the reason is said.
+expect 0 '^pipeline .* this work has no layers to make stages of' "$bourse" plan diffusion --set batch=16 --devices h100:2
 expect 0 '"best_single":[{]"device":"h100-sxm5 1","makespan_s":1.17' "$bourse" plan llm --devices h100:2 --json
 
 # Batches that do not fit at once: one part after the other, on one device or on several.

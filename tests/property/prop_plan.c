@@ -48,7 +48,7 @@ static enum steps_status make_random(const int64_t *values, struct steps **ret_s
     struct random dice = random_seeded((uint64_t)values[1]);
     int64_t batch = values[0];
     size_t count = 1 + (size_t)random_below(&dice, STEPS);
-    bool is_chain = random_below(&dice, 2) == 0; /* which is what pipelines are good at */
+    bool is_chain = random_below(&dice, 2) == 0;
     struct steps *steps = sample_steps(count);
     (void)ret_problem;
     for (uint32_t s = 0; s < count; s++) {
@@ -211,7 +211,7 @@ static void draw(struct work *work, uint64_t seed)
         .device_count = count,
         .topology = random_below(&dice, 8) > 0 ? work->topology : NULL,
         .objective = (enum plan_objective)random_below(&dice, PLAN_OBJECTIVES),
-        .budget_micro = PLAN_UNLIMITED,
+        .budget_micro = LIMIT_NONE,
         .worth_micro = 1 + (int64_t)random_below(&dice, 10000000000),
         .effort = 3000,
     };
@@ -715,7 +715,7 @@ START_TEST(what_a_plan_meets_is_not_refused_and_makes_none_worse_than_it)
             if (seed % 3 == 0 && free_plan->total.price_micro >= 0) {
                 work.input.budget_micro = free_plan->total.price_micro;
                 met += hold_to(&work, free_plan, seed, (enum plan_objective)i);
-                work.input.budget_micro = PLAN_UNLIMITED;
+                work.input.budget_micro = LIMIT_NONE;
             }
         }
     }
@@ -858,7 +858,7 @@ static bool draw_catalogued(struct catalogued *work, uint64_t seed)
         .device_count = work->set->count,
         .topology = work->set->topology,
         .objective = (enum plan_objective)(seed / template_count() % PLAN_OBJECTIVES),
-        .budget_micro = PLAN_UNLIMITED,
+        .budget_micro = LIMIT_NONE,
         .worth_micro = 1 + (int64_t)random_below(&dice, 100000000),
         .may_leave_out = true,
         .effort = 3000,

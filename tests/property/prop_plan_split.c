@@ -144,7 +144,7 @@ static struct answer answer_of(const struct work *work)
                                      .device_count = set->count,
                                      .topology = set->topology,
                                      .objective = work->objective,
-                                     .budget_micro = PLAN_UNLIMITED,
+                                     .budget_micro = LIMIT_NONE,
                                      .worth_micro = 100000000,
                                      .may_leave_out = true};
     if (plan_make(&input, &answer.plan, &fault) == PLAN_OK) {

@@ -289,7 +289,7 @@ static double planned_s(uint64_t seed, const struct spot_risk *risk)
                                      .devices = list,
                                      .device_count = drawn.device_count,
                                      .topology = topology,
-                                     .budget_micro = PLAN_UNLIMITED,
+                                     .budget_micro = LIMIT_NONE,
                                      .effort = PLAN_EFFORT};
     if (plan_make(&input, &plan, &fault) != PLAN_OK) {
         return INFINITY;

@@ -105,7 +105,7 @@ static void draw_devices(struct work *work, struct random *dice)
         .objective = random_below(dice, 3) > 0
                          ? PLAN_TIME
                          : (enum plan_objective)random_below(dice, PLAN_OBJECTIVES),
-        .budget_micro = PLAN_UNLIMITED,
+        .budget_micro = LIMIT_NONE,
         .worth_micro = 100000000,
         .may_leave_out = true};
 }

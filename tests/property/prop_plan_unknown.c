@@ -92,7 +92,7 @@ static void draw(struct work *work, uint64_t seed)
                                       .devices = work->devices,
                                       .device_count = count,
                                       .topology = work->set->topology,
-                                      .budget_micro = PLAN_UNLIMITED,
+                                      .budget_micro = LIMIT_NONE,
                                       .may_leave_out = true,
                                       .effort = PLAN_EFFORT / 100};
 }

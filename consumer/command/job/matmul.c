@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/limit.h"
 #include "base/text.h"
 #include "runtime/clock.h"
 
@@ -79,8 +80,9 @@ static bool read_options(struct invocation *invocation, struct bourse_product_op
     int64_t at_most = 0;
     int64_t ignored = 0;
     bool resumes = option_given(invocation, "resume");
-    *options = (struct bourse_product_options){
-        .output = option_text(invocation, "output", NULL), .budget_micro = -1, .cap_micro = -1};
+    *options = (struct bourse_product_options){.output = option_text(invocation, "output", NULL),
+                                               .budget_micro = LIMIT_NONE,
+                                               .cap_micro = LIMIT_NONE};
     if (!read_tiles(invocation, options) || !read_verify(invocation, options) ||
         !option_count(invocation, "at-most", 1, UINT32_MAX, &at_most) ||
         !option_money(invocation, "budget", &options->budget_micro) ||

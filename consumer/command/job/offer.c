@@ -7,6 +7,7 @@
 #include "consumer/job/submit.h"
 
 #include "base/cleanup.h"
+#include "base/limit.h"
 #include "base/text.h"
 #include "planner/cost/estimate.h"
 
@@ -177,7 +178,7 @@ static void show_alone(FILE *to, const struct bourse_job_summary *job,
                        const struct bourse_quote *quote, int64_t budget_micro)
 {
     const struct bourse_alone *alone = &quote->alone;
-    const bool is_given = job->budget_micro >= 0 || budget_micro != quote->suggested_micro;
+    const bool is_given = limit_is_set(job->budget_micro) || budget_micro != quote->suggested_micro;
     if (alone->place[0] != '\0' && (!is_given || budget_micro >= alone->least_micro)) {
         (void)fprintf(to, "  sooner        on %s alone it takes %s and costs %s: `needs: %s`\n",
                       cell_plain(alone->place), cell_duration_ns(alone->makespan_ns),
@@ -224,7 +225,8 @@ static void show_quote(FILE *to, const struct offer *offer)
     const bool is_dear = offer_is_too_dear(quote);
     if (quote->without_gift > 0) {
         show_no_gift(to, quote);
-    } else if (quote->level_count == 0 && is_dear && job->value_micro < 0 && job->cap_micro < 0) {
+    } else if (quote->level_count == 0 && is_dear && job->value_micro < 0 &&
+               !limit_is_set(job->cap_micro)) {
         (void)fprintf(to, "  on offer now  nothing within the market's price band, %s to %s\n",
                       cell_money(quote->band_least_micro), cell_money(quote->band_most_micro));
     } else if (quote->level_count == 0) {
@@ -242,9 +244,9 @@ static void show_quote(FILE *to, const struct offer *offer)
         (void)fprintf(to, "  on offer now  %u slot%s, %s to %s credits per slot-hour%s\n",
                       slots_listed(job, quote), text_plural(slots_listed(job, quote)),
                       cell_money(quote->price_low_micro), cell_money(quote->price_high_micro),
-                      job->cap_micro >= 0     ? " (within the cap)"
-                      : job->value_micro >= 0 ? " (worth it)"
-                                              : "");
+                      limit_is_set(job->cap_micro) ? " (within the cap)"
+                      : job->value_micro >= 0      ? " (worth it)"
+                                                   : "");
     }
     for (uint32_t i = 0; i < quote->level_count; i++) {
         const struct bourse_level *level = &quote->levels[i];
@@ -277,7 +279,7 @@ static void show_quote(FILE *to, const struct offer *offer)
     if (budget_micro > 0) {
         (void)fprintf(to, "  budget        %s credits held, what is not used comes back%s\n",
                       cell_money(budget_micro),
-                      budget_micro == quote->suggested_micro && job->budget_micro < 0
+                      budget_micro == quote->suggested_micro && !limit_is_set(job->budget_micro)
                           ? budget_reason(quote)
                           : "");
     } else if (quote->is_of_gifts) {
@@ -287,10 +289,10 @@ static void show_quote(FILE *to, const struct offer *offer)
         (void)fprintf(to, "  value         at most %s\n",
                       cell_limit(job->value_micro, job->value_rate));
     }
-    if (quote->limit_micro >= 0) {
+    if (limit_is_set(quote->limit_micro)) {
         (void)fprintf(to, "  price         at most %s credits per slot-hour%s\n",
                       cell_money(quote->limit_micro),
-                      job->cap_micro >= 0 ? "" : limit_reason(quote));
+                      limit_is_set(job->cap_micro) ? "" : limit_reason(quote));
     } else if (quote->rests_at_micro >= 0) {
         (void)fprintf(
             to, "  price         at most %s credits per slot-hour (%s; `cap` sets another)\n",
@@ -365,7 +367,7 @@ static json_t *json_summary(const struct bourse_job_summary *job)
     if (job->continues[0] != '\0') {
         (void)json_object_set_new(value, "continues", json_string(job->continues));
     }
-    if (job->cap_micro >= 0) {
+    if (limit_is_set(job->cap_micro)) {
         (void)json_object_set_new(value, "cap_micro", json_integer((json_int_t)job->cap_micro));
     }
     if (job->value_micro >= 0) {
@@ -378,12 +380,12 @@ static json_t *json_summary(const struct bourse_job_summary *job)
 bool offer_make(struct invocation *invocation, struct offer *offer, int *ret_status)
 {
     struct bourse_error error;
-    int64_t budget_micro = -1;
+    int64_t budget_micro = LIMIT_NONE;
     if (!option_money(invocation, "budget", &budget_micro)) {
         *ret_status = BOURSE_USAGE;
         return false;
     }
-    if (budget_micro >= 0) {
+    if (limit_is_set(budget_micro)) {
         offer->job->file->budget_micro = budget_micro;
     }
     const bool is_quoted =
@@ -396,8 +398,8 @@ bool offer_make(struct invocation *invocation, struct offer *offer, int *ret_sta
         return false;
     }
     bourse_job_summary(offer->job, &offer->summary); /* with the market's knowledge of the work */
-    offer->budget_micro = offer->summary.budget_micro >= 0 ? offer->summary.budget_micro
-                                                           : offer->quote.suggested_micro;
+    offer->budget_micro = limit_is_set(offer->summary.budget_micro) ? offer->summary.budget_micro
+                                                                    : offer->quote.suggested_micro;
     return true;
 }
 

@@ -27,6 +27,8 @@ void report_add_energy(struct grid *table, const struct report *report, bool is_
  * nothing without a plan. */
 void report_add_bound(struct grid *table, const struct report *report);
 
+/* Returns the report as JSON, with the keys of report_add_json. */
+json_t *report_json(const struct report *report, const struct bourse_tasks *tasks);
 /* Adds the keys of `plan --json` for the end of the job to `value`, and those for the plan to
  * `planned`. */
 void report_add_json(json_t *value, json_t *planned, const struct report *report,

@@ -130,8 +130,8 @@ static void say_what_it_waits_for(const struct invocation *invocation, const str
     const struct bourse_explanation *why = &offer->quote.explanation;
     const enum job_order order = offer->job->file->order;
     bool rests = order == JOB_ORDER_LIMIT || order == JOB_ORDER_ALL_OR_NONE;
-    if (invocation->json || !rests || offer->summary.cap_micro < 0 || offer->budget_micro == 0 ||
-        !offer_is_too_dear(&offer->quote)) {
+    if (invocation->json || !rests || !limit_is_set(offer->summary.cap_micro) ||
+        offer->budget_micro == 0 || !offer_is_too_dear(&offer->quote)) {
         return;
     }
     (void)fprintf(stderr, "bourse: no ask is at or below the cap of %s credits per slot-hour",
@@ -365,7 +365,7 @@ int command_resume(struct invocation *invocation)
 {
     int status = 0;
     char id[BOURSE_ID_SIZE];
-    int64_t cap_micro = -1;
+    int64_t cap_micro = LIMIT_NONE;
     int64_t good_for_ms = 0;
     CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
     struct bourse_error error;

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "consumer/command/plan/dag_refusal.h"
 #include "consumer/command/plan/picture.h"
 #include "consumer/command/show.h"
 #include "formats/dag.h"
@@ -39,166 +40,6 @@ static void plan_fini(struct plan *plan)
     schedule_destroy(&plan->schedule);
     usage_destroy(&plan->usage);
     free(plan->sequence);
-}
-
-/* ---------------------------------------------------------------- refusals */
-
-/* Each refusal has its own stable name, see docs/errors.md. */
-static int refuse(struct plan *plan, enum bourse_status status, const char *name, const char *text)
-{
-    struct bourse_error error = {.status = status};
-    char whole[sizeof error.text];
-    (void)snprintf(error.name, sizeof error.name, "%s", name);
-    (void)snprintf(whole, sizeof whole, "%s: %s", plan->path, text);
-    bourse_printable(whole, error.text, sizeof error.text);
-    return complain_with(plan->invocation, &error);
-}
-
-static int no_memory(struct plan *plan)
-{
-    return complain(plan->invocation, BOURSE_LOCAL, "%s: there is not enough memory to plan it",
-                    plan->path);
-}
-
-static const char *graph_name(enum workload_status status)
-{
-    static const char *const names[] = {
-        [WORKLOAD_OK] = "OK",
-        [WORKLOAD_TOO_LARGE] = "DAG_TOO_LARGE",
-        [WORKLOAD_BAD_COST] = "DAG_COST",
-        [WORKLOAD_SPREAD] = "DAG_SPREAD",
-        [WORKLOAD_BAD_BYTES] = "DAG_BYTES",
-        [WORKLOAD_BAD_LINK] = "DAG_LINK",
-        [WORKLOAD_DUPLICATE] = "DAG_DUPLICATE",
-        [WORKLOAD_NOWHERE] = "DAG_NOWHERE",
-        [WORKLOAD_NO_LINK] = "DAG_NO_LINK",
-        [WORKLOAD_CYCLE] = "DAG_CYCLE",
-        [WORKLOAD_NO_MEMORY] = "DAG_NO_MEMORY",
-    };
-    return names[status];
-}
-
-/* Writes a cycle such as "a -> b -> c -> a". */
-static void write_cycle(const struct plan *plan, const struct workload_fault *fault, char *ret_text,
-                        size_t capacity)
-{
-    size_t used = 0;
-    uint32_t shown =
-        fault->cycle_count < WORKLOAD_CYCLE_SHOWN ? fault->cycle_count : WORKLOAD_CYCLE_SHOWN;
-    ret_text[0] = '\0';
-    for (uint32_t i = 0; i < shown && used < capacity; i++) {
-        used += (size_t)snprintf(ret_text + used, capacity - used, "\"%.40s\" -> ",
-                                 plan->file->tasks[fault->cycle[i]]);
-    }
-    if (used < capacity) {
-        (void)snprintf(ret_text + used, capacity - used, "%s\"%.40s\"",
-                       shown < fault->cycle_count ? "... -> " : "",
-                       plan->file->tasks[fault->cycle[0]]);
-    }
-}
-
-static void explain_link(const struct plan *plan, const struct workload_fault *fault, bool twice,
-                         char *ret_text, size_t capacity)
-{
-    const struct dag_link *link = &plan->file->links[fault->link];
-    const char *from = plan->file->processors[link->from];
-    const char *to = plan->file->processors[link->to];
-    if (twice) {
-        (void)snprintf(ret_text, capacity, "there are two links \"%.128s\" -> \"%.128s\"", from,
-                       to);
-    } else if (link->from == link->to) {
-        (void)snprintf(ret_text, capacity,
-                       "link \"%.128s\" -> \"%.128s\" leads to where it begins; what stays on a "
-                       "processor needs none",
-                       from, to);
-    } else {
-        (void)snprintf(
-            ret_text, capacity,
-            "link \"%.128s\" -> \"%.128s\": latency %g is 0 to %g, bandwidth %g is %g to "
-            "%g",
-            from, to, link->latency, WORKLOAD_TIME_MOST, link->bandwidth, WORKLOAD_BANDWIDTH_LEAST,
-            WORKLOAD_BANDWIDTH_MOST);
-    }
-}
-
-static void explain_edge(const struct plan *plan, const struct workload_fault *fault,
-                         enum workload_status status, char *ret_text, size_t capacity)
-{
-    const struct dag_edge *edge = &plan->file->edges[fault->edge];
-    const char *from = plan->file->tasks[edge->from];
-    const char *to = plan->file->tasks[edge->to];
-    if (status == WORKLOAD_DUPLICATE) {
-        (void)snprintf(ret_text, capacity, "there are two edges \"%.128s\" -> \"%.128s\"", from,
-                       to);
-    } else if (status == WORKLOAD_NO_LINK) {
-        (void)snprintf(
-            ret_text, capacity,
-            "edge \"%.128s\" -> \"%.128s\": no processor that can run the one has a link "
-            "to one that can run the other",
-            from, to);
-    } else {
-        (void)snprintf(ret_text, capacity,
-                       "edge \"%.128s\" -> \"%.128s\": %g bytes are 0 to %g, and no more than the "
-                       "best link carries in %g",
-                       from, to, edge->bytes, WORKLOAD_BYTES_MOST, WORKLOAD_TIME_MOST);
-    }
-}
-
-static int refuse_graph(struct plan *plan, enum workload_status status,
-                        const struct workload_fault *fault)
-{
-    char text[sizeof((struct bourse_error *)0)->text];
-    const struct dag_file *file = plan->file;
-    const char *task = fault->task != WORKLOAD_NONE ? file->tasks[fault->task] : "";
-    text[0] = '\0';
-    switch (status) {
-    case WORKLOAD_OK:
-    case WORKLOAD_NO_MEMORY:
-        return no_memory(plan);
-    case WORKLOAD_TOO_LARGE:
-        (void)snprintf(text, sizeof text,
-                       "%zu tasks on %zu processors are more costs than %d can be planned",
-                       file->task_count, file->processor_count, WORKLOAD_COSTS);
-        break;
-    case WORKLOAD_BAD_COST:
-        (void)snprintf(text, sizeof text,
-                       "task \"%.128s\" on \"%.128s\": its cost is %g; it is %g to %g, or null "
-                       "where it cannot run",
-                       task, file->processors[fault->processor],
-                       file->costs[fault->task * file->processor_count + fault->processor],
-                       WORKLOAD_TIME_LEAST, WORKLOAD_TIME_MOST);
-        break;
-    case WORKLOAD_SPREAD:
-        (void)snprintf(text, sizeof text,
-                       "task \"%.128s\": its cost is lost in rounding beside all costs and "
-                       "transfers together, which may be %g times as much",
-                       task, WORKLOAD_SPREAD_MOST);
-        break;
-    case WORKLOAD_NOWHERE:
-        (void)snprintf(text, sizeof text, "task \"%.128s\": no processor can run it", task);
-        break;
-    case WORKLOAD_BAD_LINK:
-        explain_link(plan, fault, false, text, sizeof text);
-        break;
-    case WORKLOAD_BAD_BYTES:
-    case WORKLOAD_NO_LINK:
-        explain_edge(plan, fault, status, text, sizeof text);
-        break;
-    case WORKLOAD_DUPLICATE:
-        if (fault->link != WORKLOAD_NONE) {
-            explain_link(plan, fault, true, text, sizeof text);
-        } else {
-            explain_edge(plan, fault, status, text, sizeof text);
-        }
-        break;
-    case WORKLOAD_CYCLE: {
-        char cycle[WORKLOAD_CYCLE_SHOWN * 48 + 64];
-        write_cycle(plan, fault, cycle, sizeof cycle);
-        (void)snprintf(text, sizeof text, "tasks wait for one another: %s", cycle);
-        break;
-    }
-    }
-    return refuse(plan, BOURSE_USAGE, graph_name(status), text);
 }
 
 /* ---------------------------------------------------------------- reading and planning */
@@ -244,9 +85,9 @@ static int read_graph(struct plan *plan)
     enum dag_status read = dag_parse((const char *)bytes, length, &plan->file, &problem);
     free(bytes);
     if (read != DAG_OK) {
-        return read == DAG_NO_MEMORY
-                   ? no_memory(plan)
-                   : refuse(plan, BOURSE_USAGE, dag_status_name(read), problem.text);
+        return read == DAG_NO_MEMORY ? dag_no_memory(plan->invocation, plan->path)
+                                     : dag_refuse(plan->invocation, plan->path, BOURSE_USAGE,
+                                                  dag_status_name(read), problem.text);
     }
     const struct dag_file *file = plan->file;
     struct workload_link *links = calloc(file->link_count + 1, sizeof *links);
@@ -273,7 +114,9 @@ static int read_graph(struct plan *plan)
     }
     free(links);
     free(edges);
-    return status == WORKLOAD_OK ? BOURSE_OK : refuse_graph(plan, status, &fault);
+    return status == WORKLOAD_OK
+               ? BOURSE_OK
+               : dag_refuse_graph(plan->invocation, plan->path, plan->file, status, &fault);
 }
 
 static int make_schedule(struct plan *plan)
@@ -288,7 +131,7 @@ static int make_schedule(struct plan *plan)
     plan->schedule = schedule_create(graph->task_count);
     plan->sequence = calloc(graph->task_count, sizeof *plan->sequence);
     if (plan->schedule == NULL || plan->sequence == NULL) {
-        return no_memory(plan);
+        return dag_no_memory(plan->invocation, plan->path);
     }
     enum scheduler_status status =
         plan->is_auto ? portfolio_schedule(graph, &options, plan->schedule, &plan->portfolio)
@@ -303,18 +146,18 @@ static int make_schedule(struct plan *plan)
                        plan->method == PORTFOLIO_SINGLE && !plan->is_auto ? "their costs"
                                                                           : "the links",
                        plan->is_auto ? "" : "; --scheduler auto tries more");
-        return refuse(plan, BOURSE_NO_MATCH, "DAG_NO_PLAN", text);
+        return dag_refuse(plan->invocation, plan->path, BOURSE_NO_MATCH, "DAG_NO_PLAN", text);
     case SCHEDULER_TOO_MANY:
         (void)snprintf(text, sizeof text,
                        "%u tasks on %u processors; exact takes at most %d on %d: use auto",
                        graph->task_count, graph->processor_count, EXACT_TASKS, EXACT_PROCESSORS);
-        return refuse(plan, BOURSE_USAGE, "DAG_TOO_LARGE", text);
+        return dag_refuse(plan->invocation, plan->path, BOURSE_USAGE, "DAG_TOO_LARGE", text);
     case SCHEDULER_NO_MEMORY:
-        return no_memory(plan);
+        return dag_no_memory(plan->invocation, plan->path);
     }
     plan->usage = usage_create(graph, plan->schedule);
     bool is_ready = plan->usage != NULL && schedule_sequence(graph, plan->schedule, plan->sequence);
-    return is_ready ? BOURSE_OK : no_memory(plan);
+    return is_ready ? BOURSE_OK : dag_no_memory(plan->invocation, plan->path);
 }
 
 /* ---------------------------------------------------------------- showing it */
@@ -567,7 +410,7 @@ static int write_svg(struct plan *plan, const char *path)
     int status = BOURSE_OK;
     char line[300];
     if (picture == NULL) {
-        return no_memory(plan);
+        return dag_no_memory(plan->invocation, plan->path);
     }
     (void)snprintf(line, sizeof line,
                    "%u tasks on %u processors: makespan %.9g %.40s, found by %s; no schedule is "

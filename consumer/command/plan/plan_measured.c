@@ -6,7 +6,7 @@
 
 #include "consumer/command/complain.h"
 #include "consumer/command/plan/samples.h"
-#include "consumer/market/history.h"
+#include "consumer/product/tile_times.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +113,7 @@ struct asking {
     struct told devices[PLAN_DEVICES];
 };
 
-static bool take_tile(void *context, const struct history_tile *tile)
+static void take_tile(void *context, const struct tile_time *tile)
 {
     struct asking *asking = context;
     const struct work *work = asking->work;
@@ -134,7 +134,6 @@ static bool take_tile(void *context, const struct history_tile *tile)
         told->p90 += (double)tile->p90_ns * bounds;
         told->has_no_p90 = told->has_no_p90 || tile->p90_ns < 0;
     }
-    return true;
 }
 
 /* A product is made in tiles here. The ratio of the tiles' times to their bounds gives the
@@ -149,8 +148,8 @@ static bool learn_product(struct work *work, size_t step, const struct operation
     }
     asking->work = work;
     asking->product = product;
-    bool is_good = history_tiles(work->invocation->bourse, (uint64_t)shape->m, (uint64_t)shape->k,
-                                 (uint64_t)shape->n, take_tile, asking, error);
+    bool is_good = tile_times_load(work->invocation->bourse, (uint64_t)shape->m, (uint64_t)shape->k,
+                                   (uint64_t)shape->n, take_tile, asking, error);
     for (size_t i = 0; is_good && i < work->set->count; i++) {
         const struct told *told = &asking->devices[i];
         const double median = told->samples > 0 ? told->median / told->samples : 0;

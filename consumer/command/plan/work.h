@@ -54,6 +54,12 @@ void work_label(const struct work *work, const struct plan_row *row,
 int64_t *work_prices(const struct plan *plan);
 const char *work_source(const struct figure *figure); /* for example "measured" */
 const char *work_device(const struct work *work, uint32_t device);
+enum { WORK_FIGURE_SIZE = 48 };
+struct work_cell {
+    char text[WORK_FIGURE_SIZE];
+};
+struct work_cell work_time(double seconds);       /* "12.5 ms" */
+struct work_cell work_price(int64_t price_micro); /* in credits; "-" below 0 */
 /* Returns how many steps of a row were measured faster than the device's figures allow for the
  * whole work. */
 uint32_t work_below_bound(const struct work *work, const struct plan_row *row);
@@ -65,6 +71,8 @@ bool work_lacks_rate(const struct work *work, const struct plan_row *row);
 const char *work_lacks(const struct work *work, uint32_t device);
 
 void work_show(const struct work *work, unsigned width);
+/* Prints what the plan assumes, and what it does not know or count. */
+void work_show_notes(const struct work *work);
 int work_show_json(const struct work *work);
 /* Returns the timeline's text, or NULL when memory is short; the caller frees it. */
 char *work_draw(const struct work *work, const struct picture_style *style); /* NULL: as SVG */

@@ -93,8 +93,8 @@ START_TEST(a_job_needs_no_more_than_a_program)
     CLEANUP(job_file_destroy) struct job_file *job = parse("run: [/usr/bin/xz]\n", &problem);
     ck_assert_msg(job != NULL, "%s", problem.text);
     ck_assert_str_eq(job->name, "xz");
-    ck_assert_int_eq(job->budget_micro, JOB_ABSENT);
-    ck_assert_int_eq(job->cap_micro, JOB_ABSENT);
+    ck_assert_int_eq(job->budget_micro, LIMIT_NONE);
+    ck_assert_int_eq(job->cap_micro, LIMIT_NONE);
     ck_assert_uint_eq(job->needs.count, 0);
     ck_assert_uint_eq(job->slots, 1);
     ck_assert_uint_eq(job->at_most, 0);

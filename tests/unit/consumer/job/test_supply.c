@@ -170,7 +170,7 @@ START_TEST(devices_beyond_the_numbers_count_as_one_that_is_about_as_fast)
 {
     enum { DEVICES = 40 };
     static struct supply_place places[DEVICES];
-    struct history_kind kinds[LIST_SCHEDULE_CLASSES];
+    struct measured_kind kinds[LIST_SCHEDULE_CLASSES];
     struct supply supply = {.places = places, .count = DEVICES};
     memset(places, 0, sizeof places);
     for (int i = 0; i < DEVICES; i++) {

@@ -156,29 +156,6 @@ START_TEST(who_waits_for_the_fast_way_takes_the_slow_one_if_that_is_sooner)
 }
 END_TEST
 
-/* Returns what the path of the figures takes (topology.h). */
-static double pair_s(const struct topology_pair *pair, double bytes)
-{
-    return pair->latency_s + bytes / pair->bandwidth +
-           pair->staging_s * fmin(bytes, (double)TOPOLOGY_CHUNK);
-}
-
-START_TEST(a_pair_of_figures_says_what_the_way_takes_of_any_size)
-{
-    CLEANUP(topology_destroy) struct topology *topology = machine(2);
-    for (int64_t bytes = 1; bytes < TOPOLOGY_BYTES_MOST / 1000; bytes *= 7) {
-        struct topology_pair pair;
-        ck_assert_int_eq(topology_pair(topology, GPU0, GPU2, bytes, &pair), TOPOLOGY_OK);
-        double taken = found(topology, NULL, AT(GPU0), GPU2, bytes, 0).finish_s;
-        ck_assert_double_eq_tol(pair_s(&pair, (double)bytes), taken, 1e-12 * taken);
-    }
-    struct topology_pair pair;
-    ck_assert_int_eq(topology_pair(topology, GPU0, GPU0, 5, &pair), TOPOLOGY_OK);
-    ck_assert(pair.latency_s == 0 && pair.bandwidth == 0 && pair.staging_s == 0);
-    ck_assert_int_eq(topology_pair(topology, GPU1, GPU0, 5, &pair), TOPOLOGY_NO_PATH);
-}
-END_TEST
-
 START_TEST(what_cannot_be_carried_is_refused)
 {
     CLEANUP(topology_destroy) struct topology *topology = machine(0);
@@ -324,6 +301,5 @@ SUITE("topology", NULL, NULL, TEST(what_is_there_costs_nothing),
       TEST(another_machine_is_reached_over_the_network),
       TEST(of_several_copies_the_nearest_is_taken), TEST(a_port_carries_one_transfer_at_a_time),
       TEST(who_waits_for_the_fast_way_takes_the_slow_one_if_that_is_sooner),
-      TEST(a_pair_of_figures_says_what_the_way_takes_of_any_size),
       TEST(what_cannot_be_carried_is_refused), TEST(wrong_links_are_named),
       LOOP(ports_are_never_shared, 0, 50))

@@ -28,7 +28,7 @@ static void furnish(struct room *room, const struct steps *steps, size_t count,
                                     .devices = room->list,
                                     .device_count = count,
                                     .topology = topology,
-                                    .budget_micro = PLAN_UNLIMITED,
+                                    .budget_micro = LIMIT_NONE,
                                     .effort = PLAN_EFFORT}};
     for (uint32_t d = 0; d < count; d++) {
         sample_device(&room->devices[d], 1, 0);
@@ -397,7 +397,7 @@ START_TEST(limits_are_kept_or_refused_with_the_least_there_is)
     room.list[0].price_micro = PLAN_UNPRICED;
     room.list[1].price_micro = PLAN_UNPRICED;
     (void)refused(&room.input, PLAN_NO_PRICE);
-    room.input.budget_micro = PLAN_UNLIMITED;
+    room.input.budget_micro = LIMIT_NONE;
     CLEANUP(plan_destroy) struct plan *fast = sample_plan(&room.input);
     ck_assert_int_eq(fast->total.price_micro, PLAN_UNPRICED); /* and not 0 */
     room.input.objective = PLAN_ENERGY;
@@ -596,6 +596,8 @@ START_TEST(a_batch_is_dealt_out_by_speed)
     assert_near(plan->total.makespan_s.value, 8);
     assert_near(plan->forms[PLAN_SINGLE].makespan_s.value, 12);
     assert_near(plan->time_bound_s, 8); /* 12 items of 1 s at 1.5 a second */
+    ck_assert_int_eq(plan->forms[PLAN_PIPELINE].status, PLAN_INDIVISIBLE);
+    ck_assert_ptr_nonnull(strstr(plan->forms[PLAN_PIPELINE].problem.text, "no layers"));
     assert_near((double)plan->total.price_micro, 16e6);
 }
 END_TEST
@@ -716,44 +718,6 @@ START_TEST(parts_that_hear_of_one_another_wait_for_the_last)
 }
 END_TEST
 
-START_TEST(micro_batches_go_through_stages)
-{
-    const int64_t values[] = {8, 0, 0};
-    CLEANUP(steps_destroy) struct steps *steps = NULL;
-    CLEANUP(topology_destroy) struct topology *topology = sample_links(2, 0, 200);
-    struct room room;
-    bring_batch(&room, &steps, values, topology);
-    sample_device(&room.devices[0], 1, 10);
-    sample_device(&room.devices[1], 10, 1);
-    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
-    /* 8 micro-batches of an item: 1 s, 0.5 s between, 1 s, and 7 more seconds. */
-    ck_assert_int_eq(plan->form, PLAN_PIPELINE);
-    ck_assert_int_eq(plan->micro_batches, 8);
-    ck_assert_int_eq(plan->micro_batch_items, 1);
-    assert_near(plan->total.makespan_s.value, 9.5);
-    ck_assert_uint_eq(plan->row_count, 2);
-    assert_near(plan->rows[1].start_s, 1.5);
-    assert_near(plan->rows[1].finish_s, 9.5);
-    assert_near(plan->rows[1].busy_s, 8);
-    assert_near(plan->rows[1].bytes_in, 800);
-    assert_near(plan->forms[PLAN_GRAPH].makespan_s.value, 20); /* 8 s, 4 s, 8 s */
-    ck_assert(plan->bound <= 9.5);
-    assert_near(plan->uses[1].first_s, 1);
-    ck_assert_uint_eq(plan->wait_count,
-                      0); /* what was carried has come by the time that it is wanted */
-    sample_device(&room.devices[1], 10, 0.5);
-    CLEANUP(plan_destroy) struct plan *fast = sample_plan(&room.input);
-    ck_assert_int_eq(fast->form, PLAN_PIPELINE);
-    double waited_s = 0;
-    for (size_t i = 0; i < fast->wait_count; i++) {
-        ck_assert_uint_eq(fast->waits[i].row, 1);
-        waited_s += fast->waits[i].until_s - fast->waits[i].from_s;
-    }
-    assert_near(waited_s, fast->rows[1].finish_s - fast->rows[1].start_s - fast->rows[1].busy_s);
-    ck_assert(waited_s > 1);
-}
-END_TEST
-
 START_TEST(rows_of_several_steps_say_the_fewest_samples)
 {
     const int64_t values[] = {8, 0, 0};
@@ -772,50 +736,6 @@ START_TEST(rows_of_several_steps_say_the_fewest_samples)
     ck_assert_int_eq(plan->form, PLAN_SPLIT);
     ck_assert_uint_eq(plan->rows[0].samples, 5); /* of 5 and 7 */
     ck_assert_uint_eq(plan->rows[1].samples, 6);
-}
-END_TEST
-
-/* Makes for each item a unit of fp32, then twice a unit of bf16 by the same weights. */
-static enum steps_status make_tied(const int64_t *values, struct steps **ret_steps,
-                                   struct problem *ret_problem)
-{
-    (void)ret_problem;
-    struct steps *steps = sample_steps(3);
-    sample_units(steps, 0, values[0], 0);
-    sample_units(steps, 1, 0, values[0]);
-    sample_units(steps, 2, 0, values[0]);
-    sample_edge(steps, 0, 1, values[0]);
-    sample_edge(steps, 1, 2, values[0]);
-    sample_weights(steps, 0, 0, 1, 1000000000);
-    sample_weights(steps, 1, 1, 1, 1000000000);
-    sample_weights(steps, 2, 1, 1, 1000000000);
-    *ret_steps = steps;
-    return STEPS_OK;
-}
-
-START_TEST(weights_that_steps_of_a_stage_share_are_there_once)
-{
-    static const struct template tied = {
-        .name = "tied", .parameters = batch_parameters, .make = make_tied};
-    const int64_t values[] = {8, 0, 0};
-    CLEANUP(steps_destroy) struct steps *steps = NULL;
-    CLEANUP(topology_destroy) struct topology *topology = sample_links(2, 0, 1e9);
-    struct room room;
-    ck_assert_int_eq(template_create(&tied, values, &steps, NULL), STEPS_OK);
-    furnish(&room, steps, 2, topology);
-    room.input.template = &tied;
-    room.input.values = values;
-    sample_device(&room.devices[0], 2, 10);
-    sample_device(&room.devices[1], 10, 1);
-    sample_memory(&room.devices[0], 1.5e9); /* one set of weights, not two */
-    sample_memory(&room.devices[1], 1.5e9);
-    CLEANUP(plan_destroy) struct plan *plan = sample_plan(&room.input);
-    /* 8 micro-batches of an item: 2 s, then 2 s for both steps, and 14 more seconds. */
-    ck_assert_int_eq(plan->form, PLAN_PIPELINE);
-    ck_assert_uint_eq(plan->row_count, 2);
-    ck_assert_uint_eq(plan->rows[1].step_count, 2);
-    assert_near(plan->total.makespan_s.value, 18);
-    ck_assert(plan->uses[1].memory_bytes < 1.5e9);
 }
 END_TEST
 
@@ -884,9 +804,7 @@ int main(void)
     tcase_add_test(batch, shares_fit_the_memory_of_their_devices);
     tcase_add_test(batch, a_batch_that_fits_nowhere_at_once_is_divided);
     tcase_add_test(batch, parts_that_hear_of_one_another_wait_for_the_last);
-    tcase_add_test(batch, micro_batches_go_through_stages);
     tcase_add_test(batch, rows_of_several_steps_say_the_fewest_samples);
-    tcase_add_test(batch, weights_that_steps_of_a_stage_share_are_there_once);
     suite_add_tcase(suite, batch);
     TCase *input = tcase_create("input");
     tcase_add_test(input, input_that_makes_no_sense_is_refused);

@@ -24,7 +24,7 @@ static void furnish(struct room *room, const struct steps *steps)
     *room = (struct room){.input = {.steps = steps,
                                     .devices = room->list,
                                     .device_count = DEVICES,
-                                    .budget_micro = PLAN_UNLIMITED}};
+                                    .budget_micro = LIMIT_NONE}};
     for (uint32_t d = 0; d < DEVICES; d++) {
         sample_device(&room->figures[d], 1, 0);
         room->list[d] =

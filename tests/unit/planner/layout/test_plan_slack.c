@@ -25,7 +25,7 @@ static void furnish(struct room *room, const struct steps *steps, const struct t
                                     .devices = room->list,
                                     .device_count = DEVICES,
                                     .topology = topology,
-                                    .budget_micro = PLAN_UNLIMITED,
+                                    .budget_micro = LIMIT_NONE,
                                     .effort = PLAN_EFFORT}};
     for (uint32_t d = 0; d < DEVICES; d++) {
         sample_device(&room->devices[d], d == 2 ? 2 : 1, 0);

@@ -98,7 +98,7 @@ static void furnish(struct room *room, const struct template *template, const in
                                       .devices = room->list,
                                       .device_count = count,
                                       .topology = topology,
-                                      .budget_micro = PLAN_UNLIMITED,
+                                      .budget_micro = LIMIT_NONE,
                                       .effort = PLAN_EFFORT};
     for (uint32_t d = 0; d < count; d++) {
         sample_device(&room->devices[d], 1, 1);

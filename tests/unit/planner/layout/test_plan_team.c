@@ -33,7 +33,7 @@ static void furnish(struct room *room, const struct steps *steps, const struct t
                                     .devices = room->list,
                                     .device_count = count,
                                     .topology = topology,
-                                    .budget_micro = PLAN_UNLIMITED,
+                                    .budget_micro = LIMIT_NONE,
                                     .effort = PLAN_EFFORT}};
     for (uint32_t d = 0; d < count; d++) {
         sample_device(&room->devices[d], 1, 1);
@@ -485,7 +485,7 @@ START_TEST(two_devices_read_half_of_the_weights_each_for_each_token)
                                      .devices = list,
                                      .device_count = 2,
                                      .topology = set->topology,
-                                     .budget_micro = PLAN_UNLIMITED,
+                                     .budget_micro = LIMIT_NONE,
                                      .may_leave_out = true,
                                      .effort = PLAN_EFFORT};
     CLEANUP(plan_destroy) struct plan *plan = made(&input);

@@ -82,7 +82,7 @@ static enum plan_status plan(struct room *room, struct plan **ret_plan)
                                       .devices = room->devices,
                                       .device_count = room->set->count,
                                       .topology = room->set->topology,
-                                      .budget_micro = PLAN_UNLIMITED,
+                                      .budget_micro = LIMIT_NONE,
                                       .histories = histories,
                                       .may_leave_out = true,
                                       .effort = PLAN_EFFORT};

@@ -32,7 +32,7 @@ static void furnish(struct room *room, const struct steps *steps, const struct t
                                     .devices = room->list,
                                     .device_count = count,
                                     .topology = topology,
-                                    .budget_micro = PLAN_UNLIMITED,
+                                    .budget_micro = LIMIT_NONE,
                                     .effort = PLAN_EFFORT}};
     for (uint32_t d = 0; d < count; d++) {
         sample_device(&room->devices[d], 1, 1);
@@ -349,7 +349,7 @@ static void fill(struct rack *rack, const char *template, const char *const *set
                                       .devices = rack->list,
                                       .device_count = first + count,
                                       .topology = rack->topology,
-                                      .budget_micro = PLAN_UNLIMITED,
+                                      .budget_micro = LIMIT_NONE,
                                       .may_leave_out = true,
                                       .effort = PLAN_EFFORT};
 }

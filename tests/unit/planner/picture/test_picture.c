@@ -2,6 +2,8 @@
 #include "planner/picture/picture.h"
 
 #include "base/cleanup.h"
+#include "planner/picture/picture_list_schedule.h"
+#include "planner/picture/picture_plan.h"
 #include "planner/schedule/usage.h"
 #include "tests/support/suite.h"
 
@@ -172,7 +174,73 @@ START_TEST(what_goes_from_one_to_another_is_counted_by_link)
 }
 END_TEST
 
+START_TEST(a_list_schedule_is_drawn_by_device_and_lane)
+{
+    static struct list_schedule_run runs[] = {
+        {.device = 1, .lane = 0, .start_ns = 0, .end_ns = 4000000},
+        {.device = 1, .lane = 1, .start_ns = 2000000, .end_ns = 4000000}};
+    static struct list_schedule_use uses[] = {{.lanes = 0}, {.subtasks = 2, .lanes = 2}};
+    static const struct picture_device devices[] = {{.label = "idle/a"},
+                                                    {.label = "SIM b/c", .is_simulated = true}};
+    static const char *const names[] = {"cut", "join"};
+    const struct list_schedule schedule = {.runs = runs,
+                                           .uses = uses,
+                                           .subtasks = 2,
+                                           .lanes = 2,
+                                           .device_count = 2,
+                                           .makespan_ns = 4000000};
+    CLEANUP(picture_destroy)
+    struct picture *picture = picture_of_list_schedule(&schedule, devices, names);
+    char *text = picture_timeline(picture, &(struct picture_style){.width = 50, .ascii = true});
+    ck_assert_ptr_nonnull(strstr(text, "SIM b/c #0"));
+    ck_assert_ptr_nonnull(strstr(text, "100%\n"));
+    ck_assert_ptr_nonnull(strstr(text, " 50%\n"));
+    ck_assert_ptr_null(strstr(text, "idle/a"));
+    free(text);
+    text = picture_svg(picture);
+    ck_assert_ptr_nonnull(strstr(text, "<title>subtask join, 2ms to 4ms</title>"));
+    free(text);
+}
+END_TEST
+
+START_TEST(rows_of_a_plan_are_cut_where_they_wait)
+{
+    static struct plan_row rows[] = {
+        {.device = 0, .start_s = 0, .finish_s = 0.004},
+        {.device = 1, .start_s = 0.001, .finish_s = 0.004},
+    };
+    static struct plan_wait waits[] = {{.row = 1, .from_s = 0.002, .until_s = 0.003}};
+    static struct plan_use uses[2];
+    static const char *const labels[] = {"there", "back"};
+    static const char *const devices[] = {"h100 1", "h100 2"};
+    struct plan plan = {.rows = rows,
+                        .row_count = 2,
+                        .waits = waits,
+                        .wait_count = 1,
+                        .uses = uses,
+                        .device_count = 2,
+                        .total = {.makespan_s = {.value = 0.004, .source = FIGURE_DECLARED}}};
+    const struct picture_plan drawn = {
+        .plan = &plan, .labels = labels, .devices = devices, .unit_s = 1e-3, .unit = "ms"};
+    CLEANUP(picture_destroy) struct picture *picture = picture_of_plan(&drawn);
+    ck_assert_uint_eq(picture->bar_count, 4); /* the second row is two pieces and a wait */
+    char *text = picture_timeline(picture, &(struct picture_style){.width = 50, .ascii = true});
+    ck_assert_ptr_nonnull(strstr(text, "h100 1"));
+    ck_assert_ptr_nonnull(strstr(text, "100%\n"));
+    ck_assert_ptr_nonnull(strstr(text, " 50%\n"));
+    free(text);
+    text = picture_svg(picture);
+    ck_assert_ptr_nonnull(strstr(text, "<title>waits, 2ms to 3ms</title>"));
+    ck_assert_ptr_nonnull(strstr(text, "<title>step back, 1ms to 2ms</title>"));
+    free(text);
+    plan.total.makespan_s.value = 0;
+    ck_assert_ptr_null(picture_of_plan(&drawn)); /* nothing to draw */
+}
+END_TEST
+
 SUITE("picture", NULL, NULL, TEST(a_schedule_is_drawn_by_processor_in_its_own_unit),
       TEST(waiting_is_lighter_and_not_busy), TEST(who_runs_nothing_stands_nowhere),
       TEST(names_cannot_draw), TEST(many_processors_are_a_few_lines_and_a_rest),
-      TEST(what_goes_from_one_to_another_is_counted_by_link))
+      TEST(what_goes_from_one_to_another_is_counted_by_link),
+      TEST(a_list_schedule_is_drawn_by_device_and_lane),
+      TEST(rows_of_a_plan_are_cut_where_they_wait))

@@ -1,11 +1,12 @@
 /* audit/audit.h re-derives a market's ledger from its journal, and shares no code with the exchange
- * and the ledger that wrote it. It shares base/ and protocol/, which read bytes and compute hashes.
+ * and the ledger that wrote it. The audit shares base/ and protocol/, which read bytes and compute
+ * hashes.
  *
- * The audit walks the journal and the ledger's rows side by side. It verifies each command's
- * signature. The rows with the command's index must then follow from it and from all before.
- * Nothing of ledger/, exchange/ or the rest of broker/ is linked; the formats come from
- * docs/ledger.md. The audit ends at the first contradiction, and names its table and entry.
- * docs/ledger.md section 8 lists what is checked and what is not. */
+ * The audit walks the journal and the ledger's rows side by side. Each command's signature is
+ * verified. The rows with the command's index must then follow from it and from all before. Nothing
+ * of ledger/, exchange/ or the rest of broker/ is linked; the formats come from docs/ledger.md. The
+ * audit ends at the first contradiction, and names its table and entry. docs/ledger.md section 8
+ * lists what is checked and what is not. */
 #ifndef BOURSE_AUDIT_AUDIT_H
 #define BOURSE_AUDIT_AUDIT_H
 
@@ -50,7 +51,7 @@ struct audit_report {
     uint64_t acts;             /* records of the audit log, all chained */
 };
 
-/* Audits the market in `folder` (ledger.db, HEAD, and what a start refuses besides), read only; a
+/* Audits the market in `folder` (ledger.db, HEAD, and what a start refuses besides), read only. A
  * broker may be running. sodium_init must have been called before. */
 void audit_run(const char *folder, struct audit_report *ret_report);
 

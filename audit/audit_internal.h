@@ -1,7 +1,7 @@
 /* audit/audit_internal.h is shared by the files of the audit; no other room includes it.
  *
- * Every check returns true to go on. It returns false after audit_finding or audit_unreadable has
- * written the report. */
+ * Every check returns true to go on. A check returns false after audit_finding or audit_unreadable
+ * has written the report. */
 #ifndef BOURSE_AUDIT_AUDIT_INTERNAL_H
 #define BOURSE_AUDIT_AUDIT_INTERNAL_H
 
@@ -426,7 +426,7 @@ bool audit_read_head(struct audit *audit, const char *path);
 bool audit_journal(struct audit *audit);
 
 /* ---- folder.c */
-/* Looks at the folder before the database is opened: a snapshot that a running broker writes is
+/* Looks at the folder before the database is opened. So a snapshot that a running broker writes is
  * never newer than the journal that is read then. */
 bool audit_folder_look(struct audit *audit, const char *folder);
 /* Checks, at the end of the audit, what a start checks besides the ledger: snapshots, keys, HEAD's
@@ -487,8 +487,8 @@ struct audit_held *audit_held_of(const struct audit *audit);
 bool audit_level(struct audit *audit, const struct audit_command *command,
                  const struct audit_lease *lease, struct audit_held *held,
                  const Bourse__V1__Result *result);
-/* Returns the seed, drawn after the result arrived. It is made from the dice of its command, its
- * hash, and the attempt of the check. */
+/* Returns the seed, drawn after the result arrived. The seed is made from the dice of its command,
+ * its hash, and the attempt of the check. */
 struct hash32 audit_seed(const struct audit_held *held, uint32_t index, uint32_t attempt);
 /* Checks, at a settlement, that no result of the job is held any more, and that every check decided
  * one. */

@@ -1,5 +1,5 @@
-/* This file checks what lies beside the ledger, as a start does. It finds snapshots that are newer
- * than the journal, keys that are not this market's, and a HEAD that is gone. */
+/* This file checks what lies beside the ledger, as a start does. Findings are snapshots that are
+ * newer than the journal, keys that are not this market's, and a HEAD that is gone. */
 #include "audit/audit_internal.h"
 
 #include "base/cursor.h"

@@ -423,9 +423,9 @@ static bool same_terms(const struct audit_terms *a, const struct audit_terms *b)
            a->minimum_run_ms == b->minimum_run_ms;
 }
 
-/* An arriving bid takes the best ask. A better ask is a witness against a fill. It has the same
- * cell and terms (so it satisfies the same requirements) and no conditions, and its device never
- * had a lease. */
+/* An arriving bid takes the best ask. A better ask is a witness against a fill. The witness has the
+ * same cell and terms (so it satisfies the same requirements) and no conditions, and its device
+ * never had a lease. */
 static bool is_better(struct audit *audit, const struct audit_ask *other,
                       const struct audit_ask *taken, const struct audit_bid *bid)
 {
@@ -478,9 +478,9 @@ static bool check_sides(struct audit *audit, const struct audit_ask *ask,
                               row->device.bytes, 16);
 }
 
-/* Returns another's lease on the device that the bid could take at the fill's price, or NULL. It is
- * interruptible, has had its minimum run, and ranks by its holder's limit, or by its price when the
- * holder bids no more. */
+/* Returns another's lease on the device that the bid could take at the fill's price, or NULL. The
+ * lease is interruptible, has had its minimum run, and ranks by its holder's limit, or by its price
+ * when the holder bids no more. */
 static struct audit_lease *taken_lease(const struct audit *audit, const struct audit_ask *ask,
                                        const struct audit_bid *bid)
 {

@@ -1,4 +1,4 @@
-/* base/text.h converts bytes to text and back. It covers hex, base64 (RFC 4648 section 4), safe
+/* base/text.h converts bytes to text and back. The forms are hex, base64 (RFC 4648 section 4), safe
  * printing, near names and plurals.
  *
  * Decoders are strict: each value has one text, so that no byte of a signed text can change

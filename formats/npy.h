@@ -10,8 +10,8 @@
  *       10+n        the elements, the last index running fastest
  *
  * The header of a foreign file is not trusted. The reader compares the length that the header
- * declares with the file's length before anything is allocated. It knows arrays of numbers alone,
- * and refuses objects and records, which need Python. Refusals say what to do. Pure. */
+ * declares with the file's length before anything is allocated. The reader knows arrays of numbers
+ * alone, and refuses objects and records, which need Python. Refusals say what to do. Pure. */
 #ifndef BOURSE_FORMATS_NPY_H
 #define BOURSE_FORMATS_NPY_H
 

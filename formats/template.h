@@ -53,9 +53,9 @@ enum template_status template_expand(const char *text, const struct template_val
  * malformed. */
 size_t template_size(const char *text, const struct template_values *values);
 
-/* Returns the expansion, which the caller frees. Returns NULL when the template is malformed,
- * the expansion is longer than `cap` bytes without the NUL, or memory is short. ret_length (may
- * be NULL) gets its length. */
+/* Returns the expansion, which the caller frees. Returns NULL when the template is malformed, the
+ * expansion is longer than `cap` bytes without the NUL, or memory is short. ret_length (may be
+ * NULL) gets its length. */
 char *template_filled(const char *text, const struct template_values *values, size_t cap,
                       size_t *ret_length);
 

@@ -266,7 +266,7 @@ static bool give_hello(struct dialogue *dialogue)
 {
     Bourse__V1__Hello hello = BOURSE__V1__HELLO__INIT;
     hello.version = ENVELOPE_VERSION;
-    /* The cast drops const, which protobuf-c does not know. It only reads. */
+    /* The cast drops const, which protobuf-c does not know. The callee only reads. */
     hello.program = (char *)(uintptr_t)dialogue->config.program;
     hello.has_role = 1;
     hello.role = (uint32_t)dialogue->config.role;
@@ -343,8 +343,9 @@ void dialogue_unsent(struct dialogue *dialogue)
 
 /* ---- what comes in ---- */
 
-/* Returns the wait before a reconnect. The wait doubles from 100 ms to 5 s. It is random between
- * half and all, so that clients do not return in step. The broker's spread adds to it. */
+/* Returns the wait before a reconnect. The wait doubles from 100 ms to 5 s. The wait is random
+ * between half and all of this time, so that clients do not return in step. The broker's spread
+ * adds to it. */
 static int64_t backoff_ns(struct dialogue *dialogue)
 {
     unsigned doublings =

@@ -21,9 +21,9 @@ bool private_folder(const char *path, bool create, struct problem *ret_problem);
  * user than ours. */
 bool private_folder_fits(const char *path, uid_t owner, struct problem *ret_problem);
 
-/* Loads a key file, which holds 64 hex digits of the seed and a newline. It is in a private folder,
- * has mode 0600 (or 0400), is owned by us and no symbolic link. Any other file is refused, and the
- * problem tells the repair. */
+/* Loads a key file, which holds 64 hex digits of the seed and a newline. The file is in a private
+ * folder, has mode 0600 (or 0400), is owned by us and no symbolic link. Any other file is refused,
+ * and the problem tells the repair. */
 bool keyfile_load(const char *path, struct identity **ret_identity, struct problem *ret_problem);
 /* A key file may have a second line: notes of its owner about the key, as words. */
 enum keyfile_note {

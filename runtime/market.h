@@ -61,8 +61,8 @@ struct market {
 };
 
 /* market_read() and market_write() read and write market.yaml. The file names the broker's key, so
- * its writer chooses the broker. It is read only if it is ours or root's and nobody else may write
- * it (files.h, file_read_trusted). */
+ * its writer chooses the broker. The file is read only if it is ours or root's and nobody else may
+ * write it (files.h, file_read_trusted). */
 bool market_read(const char *path, struct market *ret_market, struct problem *ret_problem);
 bool market_write(const char *path, const struct market *market, struct problem *ret_problem);
 
@@ -85,9 +85,9 @@ struct invitation {
 bool invitation_read(const char *text, struct invitation *ret_invitation,
                      struct problem *ret_problem);
 bool invitation_write(const struct invitation *invitation, char *ret_text, unsigned long capacity);
-/* Returns the id under which `account` redeems the invitation. It is always the same, so that a
- * Join sent again, even by another process, is the same Join and gets the same answer
- * (docs/protocol.md section 5). */
+/* Returns the id under which `account` redeems the invitation. The id is always the same. So a Join
+ * sent again, even by another process, is the same Join and gets the same answer (docs/protocol.md
+ * section 5). */
 struct id128 invitation_join_id(const struct invitation *invitation, const struct key32 *account);
 
 #endif

@@ -1,5 +1,5 @@
-/* ledger/store/sqlite_tables.h is shared by the files of ledger/store. It has the tables, the
- * mapping of records to rows, and the tree's nodes. No other room includes it. docs/ledger.md
+/* ledger/store/sqlite_tables.h is shared by the files of ledger/store. The header has the tables,
+ * the mapping of records to rows, and the tree's nodes. No other room includes it. docs/ledger.md
  * section 3 lists the tables. */
 #ifndef BOURSE_LEDGER_STORE_SQLITE_TABLES_H
 #define BOURSE_LEDGER_STORE_SQLITE_TABLES_H

@@ -86,7 +86,7 @@ enum ask_state {
     ASK_DOUBTED,
     /* Another order of this account stands in its place. */
     ASK_BY_HAND,
-    /* The ask was cancelled by hand. It waits until the devices are advertised again. */
+    /* The ask was cancelled by hand. The ask waits until the devices are advertised again. */
     ASK_TAKEN_BACK,
 };
 

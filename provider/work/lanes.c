@@ -131,8 +131,8 @@ static bool is_bounded(const struct jail_limits *a, const struct jail_limits *b)
            a->processes == b->processes && a->cpu_milli == b->cpu_milli;
 }
 
-/* A jail serves several subtasks, unless the next has other limits. It also ends when an output
- * left in it cannot be moved out, because the next subtask needs that room. */
+/* A jail serves several subtasks, unless the next has other limits. The jail also ends when an
+ * output left in it cannot be moved out, because the next subtask needs that room. */
 static bool begin_jail(struct lane *lane, uint32_t index, struct problem *problem)
 {
     struct jail_limits limits = limits_of(lane, index);
@@ -718,7 +718,7 @@ void lanes_prepare(struct lanes *lanes, const struct agent_work *work,
     }
 }
 
-/* A cancel may arrive before the run has begun. It is repeated until the lane moves on. */
+/* A cancel may arrive before the run has begun. The cancel is repeated until the lane moves on. */
 static void press_cancel(struct lane *lane)
 {
     pthread_mutex_lock(&lane->mutex);

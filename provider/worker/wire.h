@@ -21,8 +21,8 @@
  *
  * The agent fills the inputs itself, so that no program of a job ever holds a descriptor of the
  * agent's files. A program of the same user could use such a descriptor to open the file again for
- * writing. The exception is bourse-tensor, which is ours. It gets only descriptors of files that it
- * cannot open for writing (provider/jail/jail.h, jail_may_map). */
+ * writing. The exception is bourse-tensor, which is ours. The program gets only descriptors of
+ * files that it cannot open for writing (provider/jail/jail.h, jail_may_map). */
 #ifndef BOURSE_PROVIDER_WORKER_WIRE_H
 #define BOURSE_PROVIDER_WORKER_WIRE_H
 

@@ -64,12 +64,12 @@ bool flight_send(struct blob_client *client, struct flights *flights, const stru
                  enum message_type type, const ProtobufCMessage *body);
 /* The two functions send in two steps, for a body with a field that points to `hole`.
  * flight_draft() returns room for the field's bytes, which the caller writes before flight_leave().
- * It returns NULL when memory is short. */
+ * flight_draft() returns NULL when memory is short. */
 uint8_t *flight_draft(struct blob_client *client, struct flight *flight, enum message_type type,
                       const ProtobufCMessage *body, const uint8_t *hole);
 bool flight_leave(struct blob_client *client, struct flights *flights, const struct flight *flight);
 /* Waits for the next answer to a flight, and removes the flight. With nothing in flight, it waits
- * until the connection takes messages. It writes *ret_answer for FLIGHT_ANSWERED. */
+ * until the connection takes messages. *ret_answer is written for FLIGHT_ANSWERED. */
 enum flight_status flight_await(struct blob_client *client, struct flights *flights,
                                 enum message_type expected, struct flight_answer *ret_answer,
                                 struct problem *ret_problem);

@@ -1,9 +1,10 @@
 /* tests/support/checked_market.h - the small market, and after it a job whose results are checked.
  *
- * An epoch of dice begins; a referee (account 5) joins and asks. The owner's second job has two subtasks and a check of each
- * (`verify: cheap`): the provider's results of 0 and 1 are held, the checks say yes to 0 and no to 1, which is refuted and made
- * again, and then a second epoch shows the first one's secret. A lie is told where the broker or a member would tell
- * it, so that signatures, leaves and tree agree with it. */
+ * An epoch of dice begins; a referee (account 5) joins and asks. The owner's second job has two
+ * subtasks and a check of each (`verify: cheap`). The provider's results of 0 and 1 are held. The
+ * checks say yes to 0 and no to 1, which is refuted and made again. Then a second epoch shows the
+ * first one's secret. A lie is told where the broker or a member would tell it, so that signatures,
+ * leaves and tree agree with it. */
 #ifndef BOURSE_TESTS_CHECKED_MARKET_H
 #define BOURSE_TESTS_CHECKED_MARKET_H
 

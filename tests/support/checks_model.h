@@ -1,8 +1,9 @@
 /* tests/support/checks_model.h - a slow model of results that are checked, kept from commands and effects alone.
  *
- * It knows which results are held and with which dice, and says of each effect what is wrong with it: a result that is
- * settled twice, or not as its check found; a check by who made the result, or with another seed than the one drawn; a
- * subtask that is sent to who judged it; a job that ends while something is held. */
+ * The model knows which results are held and with which dice, and says of each effect what is wrong
+ * with it. Wrong are a result that is settled twice, or not as its check found, and a check by who
+ * made the result, or with another seed than the one drawn. Also wrong are a subtask that is sent
+ * to who judged it, and a job that ends while something is held. */
 #ifndef BOURSE_TESTS_CHECKS_MODEL_H
 #define BOURSE_TESTS_CHECKS_MODEL_H
 
@@ -49,8 +50,9 @@ bool checks_model_bars(const struct checks_model *model, const struct id128 *job
                        uint32_t account);
 bool checks_model_was_judged(const struct checks_model *model, const struct id128 *job,
                              uint32_t index); /* by anybody */
-/* Two questions about an account: whether it has judged a subtask of the job, so that it may have
- * nothing to make there, and whether it may judge something that is held of the job. */
+/* Two questions about an account. One is whether it has judged a subtask of the job, so that it
+ * may have nothing to make there. The other is whether it may judge something that is held of
+ * the job. */
 bool checks_model_judged(const struct checks_model *model, const struct id128 *job,
                          uint32_t account);
 bool checks_model_may_judge(const struct checks_model *model, const struct id128 *job,

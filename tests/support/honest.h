@@ -22,7 +22,7 @@ struct honest_times { /* from request to answer; over HONEST_TIMES_MOST the rest
 };
 
 /* Commands accepted, each durable, of those due in one window, one every `interval_ns`; at most 16
- * in flight. How long each took, from when it was due, is added to `times`; what was due and could
+ * in flight. How long each took, from when it was due, is added to `times`. What was due and could
  * not be sent in the window is not made up for. */
 unsigned honest_window(struct broker_client *client, const struct arena *arena, int64_t window_ms,
                        int64_t interval_ns, struct honest_times *times);
@@ -47,8 +47,8 @@ bool honest_is_long(void);
 
 enum { HONEST_MEASURES = 3 };
 typedef struct honest_ratios honest_measure(void *context);
-/* Measures until most of HONEST_MEASURES are within the bounds, which is true, or most are not: a
- * machine that does other things spoils one of them, an attack spoils most. */
+/* Measures until most of HONEST_MEASURES are within the bounds (true), or most are not (false). A
+ * machine that does other things spoils one of them; an attack spoils most. */
 bool honest_holds(honest_measure *measure, void *context, struct honest_ratios *ret_last);
 
 struct attack_context {

@@ -1,7 +1,7 @@
 /* tests/support/market_model.h - drives an exchange with random but plausible commands from a seed.
  *
- * It keeps what a set of agents would hold (leases and work they were told of) by reading the effects, and
- * makes the next command from that. Used by the property tests. */
+ * The model reads the effects to keep what a set of agents would hold (leases and work they were
+ * told of), and makes the next command from that. Used by the property tests. */
 #ifndef BOURSE_TESTS_MARKET_MODEL_H
 #define BOURSE_TESTS_MARKET_MODEL_H
 

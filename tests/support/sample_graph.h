@@ -20,9 +20,9 @@ struct sample_shape {
     bool is_uniform;           /* all processors alike */
 };
 
-/* Costs are whole numbers, bandwidths powers of two and transfers multiples of a power of two, so
- * that sums do not round and different ways to work something out agree to the last bit. NULL where
- * it is no graph that can be planned (an edge without any link). */
+/* Costs are whole numbers, bandwidths powers of two, and transfers multiples of a power of two. So
+ * sums do not round, and different ways to work something out agree to the last bit. NULL where it
+ * is no graph that can be planned (an edge without any link). */
 struct workload *sample_random(struct random *dice, const struct sample_shape *shape);
 
 /* Fails the test unless the schedule is sound. */

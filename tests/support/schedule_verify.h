@@ -16,7 +16,7 @@ enum schedule_flaw {
 };
 
 /* Checks the schedule against everything that the graph says, to the last bit. `ret_task` is the
- * first wrong task in topological order. It is WORKLOAD_NONE when no task in particular is
+ * first wrong task in topological order. *ret_task is WORKLOAD_NONE when no task in particular is
  * wrong. */
 enum schedule_flaw schedule_verify(const struct workload *graph, const struct schedule *schedule,
                                    uint32_t *ret_task);

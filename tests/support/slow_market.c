@@ -87,7 +87,7 @@ static uint32_t payable(const struct slow_job *job, const struct slow_part *part
 }
 
 /* Returns the limit at market price: the budget over an hour of all that the job is expected to
- * take, or over one lease at least. */
+ * take, or over at least one lease. */
 static int64_t market_limit(const struct slow_market *slow, const struct slow_job *job,
                             const struct slow_part *part)
 {
@@ -303,8 +303,8 @@ static void count_promises(struct slow_market *slow)
     }
 }
 
-/* All of the job, on a copy first: false, and nothing was filled. It is planned on the slots that
- * are free before, each as good as one for the longest term. */
+/* All of the job, on a copy first: false, and nothing was filled. The plan is on the slots that are
+ * free before, each as good as one for the longest term. */
 static bool buy_whole(struct slow_market *slow, struct slow_job *job)
 {
     struct slow_ask asks[SLOW_DEVICES]; /* as they were */

@@ -122,10 +122,10 @@ void slow_end(struct slow_market *slow, struct slow_job *job);
  * then depends on every fill. */
 void slow_settle(struct slow_market *slow);
 
-/* One fill that was made now, of a bid and an ask that are best for each other: at a price by price
- * (of bids, what they give for that device; of asks for a bid by value, the price of an operation),
- * at 0 by who has the fewest slots for nothing, then by time. What is wrong with it; NULL: it is
- * done here too. */
+/* One fill that was made now, of a bid and an ask that are best for each other. A fill at a price
+ * goes by price (of bids, what they give for that device; of asks for a bid by value, the price of
+ * an operation). A fill at 0 goes by who has the fewest slots for nothing. Then time decides. What
+ * is wrong with it; NULL: it is done here too. */
 const char *slow_take(struct slow_market *slow, struct slow_job *job, struct slow_part *part,
                       struct slow_ask *ask, uint32_t slots, int64_t price);
 /* Removes what does not rest of the job. */

@@ -1,11 +1,11 @@
 /* tests/support/small_market.h - a small, true market on disk: journal, ledger and HEAD as a
  * broker leaves them.
  *
- * An owner (account 3, consumer and operator) founds it, mints, invites a provider (account 4),
- * who joins and asks; the owner's job of three subtasks fills one lease, and two signed batches
- * of results finish it. Every command is signed, every record consistent. A test may bend one
- * record before it is stored (everything derived from it, leaf and tree, stays consistent with
- * the bend), or change the finished database. */
+ * An owner (account 3, consumer and operator) founds it, mints, and invites a provider (account 4),
+ * who joins and asks. The owner's job of three subtasks fills one lease, and two signed batches of
+ * results finish it. Every command is signed, every record consistent. A test may bend one record
+ * before it is stored; everything derived from it, leaf and tree, stays consistent with the bend. A
+ * test may also change the finished database. */
 #ifndef BOURSE_TESTS_SMALL_MARKET_H
 #define BOURSE_TESTS_SMALL_MARKET_H
 

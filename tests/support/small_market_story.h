@@ -1,6 +1,6 @@
 /* tests/support/small_market_story.h - what tests of the audit tell after the end of the small
- * market: jobs that wait, get leases of the device that has none yet, and have results. Nothing is
- * true but what the caller makes so. */
+ * market. Jobs wait, get leases of the device that has none yet, and have results. Nothing is true
+ * but what the caller makes so. */
 #ifndef BOURSE_TESTS_SMALL_MARKET_STORY_H
 #define BOURSE_TESTS_SMALL_MARKET_STORY_H
 

@@ -15,8 +15,9 @@ enum steps_status template_refusal(const char *name, const char *const *settings
 /* The test fails where there is none. */
 const struct step *template_step(const struct steps *steps, const char *name);
 
-/* Operations of one kind (OPERATION_KINDS: of all) in a step (NULL: in all of them), each as often
- * as it is done; and the bytes that it reads and writes. */
+/* The sums over a step (NULL: over all steps), each operation as often as it is done. The first is
+ * operations, the second bytes that are read and written; both are of one kind of operation
+ * (OPERATION_KINDS: of all kinds). */
 double template_flops(const struct steps *steps, const struct step *step, enum operation_kind kind);
 double template_bytes(const struct steps *steps, const struct step *step, enum operation_kind kind);
 

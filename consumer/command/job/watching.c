@@ -1,5 +1,5 @@
-/* This file runs watch, a live view of the user's jobs or of one job. It asks the market once a
- * second and ends with the watched jobs. */
+/* This file runs watch, a live view of the user's jobs or of one job. The view asks the market once
+ * a second and ends with the watched jobs. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/replanning.h"
 #include "consumer/command/job/watch.h"

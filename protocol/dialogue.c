@@ -343,8 +343,8 @@ void dialogue_unsent(struct dialogue *dialogue)
 
 /* ---- what comes in ---- */
 
-/* Returns the wait before a reconnect, which doubles from 100 ms to 5 s. A random part of up to half
- * is left out, so that clients do not return in step. The broker's spread is added. */
+/* Returns the wait before a reconnect, which doubles from 100 ms to 5 s. A random part of up to
+ * half is left out, so that clients do not return in step. The broker's spread is added. */
 static int64_t backoff_ns(struct dialogue *dialogue)
 {
     unsigned doublings =

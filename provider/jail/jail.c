@@ -327,7 +327,7 @@ static void fill_places(struct staging *staging, int *files, size_t count, struc
     packet_close_files(files, count); /* before GO: a file open for writing cannot be executed */
 }
 
-/* Returns true when the input has its hash. While its stamp is unchanged, it is not hashed again. */
+/* Returns true when the input has its hash. While the stamp stays, nothing is hashed again. */
 static bool check_one(const struct jail_input *input, struct stamp *ret_stamp)
 {
     struct stamp *hashed = input->hashed;

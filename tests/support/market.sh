@@ -86,7 +86,8 @@ flip() {
     printf "\\x$(printf %02x $((byte ^ 255)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# Of a one-line JSON: a number, the last of that name; and any value, the first.
+# field prints the first value of a name in a one-line JSON; number prints the last number of the
+# name.
 field() { grep -oE "\"$1\":[^,}]*" "$2" | head -n 1 | cut -d: -f2 | tr -d '"'; }
 number() { sed -E "s/.*\"$1\":(-?[0-9]+).*/\1/" "$2"; }
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
@@ -102,8 +103,8 @@ until_true() {
         [ "$(now_ms)" -lt "$deadline" ] || is_last=yes
     done
 }
-# What is promised within seconds is promised of programs that run: `stalled_ms` says for how long this machine kept a program that
-# only waits from running, since `stalls_begin`.
+# What is promised within seconds is promised of programs that run. `stalled_ms` says for how long,
+# since `stalls_begin`, this machine kept a program that only waits from running.
 stalls_begin() {
     mkfifo stalls.tick
     (
@@ -142,8 +143,8 @@ market_up() {
     chmod 600 "$work/known.yaml"
 }
 
-# Three missed heartbeats of a second are silence, and what a silent agent offers is gone: the broker starts anew with other lines
-# in its config, for a test that makes its agent stand still.
+# Three missed heartbeats of a second are silence, and what a silent agent offers is gone. So a test
+# that makes its agent stand still starts the broker anew with other lines in its config.
 market_config() { # LINES...
     kill "$broker"
     ended "$broker" 60 || fail "the broker does not end"
@@ -154,7 +155,8 @@ market_config() { # LINES...
     until_true 60 offered 1 || fail "the agent does not come back"
 }
 
-# A program of that name runs below a process, as below an agent what its jails run: looks at what `ps` and the agent only say.
+# Succeeds when a program of that name runs below a process, as below an agent what its jails run.
+# The function looks at what `ps` and the agent only report.
 runs_below() { # PID NAME
     local pid
     while read -r pid _; do
@@ -268,7 +270,7 @@ descendants() {
             echo "$pid $start"
         done
 }
-# Of such a list on stdin, those that are still alive.
+# Prints those of a list on stdin that are still alive.
 survivors() {
     local state start_now
     while read -r pid start; do

@@ -148,8 +148,8 @@ bool client_blob_named(struct bourse_error *error, const struct hash32 *hash, co
                        what, hex);
     } else if (error != NULL && error->reject == (int)REJECT_UNAVAILABLE) {
         (void)snprintf(error->text, sizeof error->text,
-                       "the broker cannot read %s now: try again in a minute; if that stays so, "
-                       "ask the operator, whose log says why the blob %s cannot be read",
+                       "the broker cannot read %s now: try again in a minute. If the broker still "
+                       "cannot, ask the operator: the broker's log has the reason for blob %s",
                        what, hex);
     }
     return false;

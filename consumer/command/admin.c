@@ -153,7 +153,8 @@ static int admin_invite(struct invocation *invocation)
     }
     (void)puts(text);
     if (!invocation->quiet) {
-        (void)fputs("It is good for one account: send it where only its receiver can read it.\n",
+        (void)fputs("The invitation is good for one account: send it where only its receiver can "
+                    "read it.\n",
                     stderr);
     }
     return BOURSE_OK;

@@ -583,8 +583,8 @@ static void show_below_bound(const struct work *work)
             char label[WORK_LABEL_SIZE];
             work_label(work, row, label);
             (void)printf("below bound  %s on %s was measured to take less than the device needs by "
-                         "its figures: it may be that the samples are of something else; the lower "
-                         "bound is worked out from them\n",
+                         "its figures. The samples may be of another operation; the lower bound "
+                         "uses them\n",
                          cell_plain(label), work_device(work, row->device));
             return; /* one row is enough */
         }
@@ -625,8 +625,8 @@ static void show_unified(const struct work *work)
         }
         if (uses[i].row_count > 0 && before == 0 && after > 0) {
             (void)printf(
-                "one memory   %s and %zu more have one: each is counted as if it had all of "
-                "its size and bandwidth, so together they take longer\n",
+                "one memory   %s and %zu more share one memory. Each is counted as if it had all "
+                "of its size and bandwidth, so together they take longer\n",
                 work_device(work, (uint32_t)i), after);
         }
     }
@@ -762,7 +762,7 @@ static void show_figures(const struct work *work)
                      ? ": by the devices' owners, or of the catalogue; nobody else measured them"
                      : ": peaks, which real devices do not reach");
     if (total->p90_s > 0) {
-        (void)printf("nine of ten  %s at most\n", time_cell(total->p90_s).text);
+        (void)printf("p90          %s\n", time_cell(total->p90_s).text);
     }
     show_period(work);
     show_bound(work);

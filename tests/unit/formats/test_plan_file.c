@@ -1,5 +1,6 @@
 /* Plan files: what is to be planned, as YAML and as the command line has it. */
 #include "formats/plan_file.h"
+#include "tests/support/page.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -212,8 +213,20 @@ START_TEST(samples_and_risks_are_of_devices)
 }
 END_TEST
 
+START_TEST(the_plan_of_the_page_is_read)
+{
+    char example[PAGE_EXAMPLE_SIZE];
+    char *page = page_read("docs/planner.md");
+    struct plan_file file;
+    struct problem problem;
+    ck_assert_ptr_nonnull(page_example(page, "```yaml", "```", example));
+    free(page);
+    ck_assert_msg(parse(example, &file, &problem), "%s in:\n%s", problem.text, example);
+}
+END_TEST
+
 SUITE("plan_file", NULL, NULL, TEST(all_that_can_be_said_is_read),
       TEST(what_is_not_said_is_not_said), TEST(what_is_wrong_is_said_with_its_line),
       TEST(a_name_that_is_set_again_has_the_later_value),
       TEST(what_is_said_of_a_device_twice_is_refused_but_over_the_file),
-      TEST(samples_and_risks_are_of_devices))
+      TEST(samples_and_risks_are_of_devices), TEST(the_plan_of_the_page_is_read))

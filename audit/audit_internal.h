@@ -160,7 +160,7 @@ struct audit_device {
     struct hash32 cell;           /* attributes as last advertised */
     int64_t rates[AUDIT_RATES];   /* rates in the attributes; 0: none */
     bool was_filled;              /* under any ask: leases outlive their ask */
-    uint32_t slots, owner_number; /* as last advertised, and the account that did */
+    uint32_t slots, owner_number; /* as last advertised, and the account that advertised */
     struct audit_lease *last_lease;
 };
 
@@ -266,7 +266,7 @@ struct audit_lease {
     struct key32 provider;
     uint32_t provider_number;
     struct id128 device;
-    bool is_simulated; /* by the instrument in its fill */
+    bool is_simulated; /* the fill's instrument says so */
     uint32_t width;
     int64_t price, paid_ns, charged;
     const struct audit_bid *bid;
@@ -276,7 +276,7 @@ struct audit_lease {
     struct audit_lease *before; /* the one before on the same device; newest first */
     uint32_t slots;
     uint32_t device_slots;       /* at the time of its fill; 0: unknown */
-    bool is_plain;               /* it took no other lease's place, so its slots were free */
+    bool is_plain;               /* the lease took no other lease's place: its slots were free */
     uint64_t beside;             /* slots certainly let to others at the time of its fill */
     bool has_begun;              /* certainly begun */
     struct audit_lease *counted; /* newest lease whose `beside` already counts this one */

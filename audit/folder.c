@@ -232,7 +232,7 @@ static bool check_key(struct audit *audit, const char *name, bool is_transport,
                              "it is not a key file (64 hex digits and a newline): restore it");
         break;
     case KEY_UNSEEN:
-        break; /* who may read the ledger need not be who may read the keys */
+        break; /* a user who may read the ledger may lack the right to read the keys */
     }
     identity_destroy(&identity);
     return good;

@@ -37,7 +37,7 @@ struct npy {
     uint32_t dimension_count;
     uint64_t shape[NPY_DIMENSIONS];
     uint64_t element_count;
-    uint64_t data_offset; /* of the first element in the file */
+    uint64_t data_offset; /* place of the first element in the file */
     uint64_t data_bytes;
 };
 

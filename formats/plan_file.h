@@ -74,9 +74,9 @@ struct plan_file {
     int64_t storage; /* bytes per second; 0: not given */
     bool may_stream;
     char objective[PLAN_FILE_WORD_SIZE];
-    int64_t deadline_ns;                            /* 0: not given */
-    int64_t budget_micro;                           /* -1: not given */
-    int64_t worth_micro;                            /* of an hour sooner; 0: not given */
+    int64_t deadline_ns;  /* 0: not given */
+    int64_t budget_micro; /* -1: not given */
+    int64_t worth_micro;  /* the worth of ending an hour sooner; 0: not given */
     struct plan_file_pair places[PLAN_FILE_PLACES]; /* step = device */
     size_t place_count;
     int64_t batch; /* 0: `set` gives it */

@@ -147,8 +147,8 @@ enum token_type { TOKEN_END, TOKEN_WORD, TOKEN_QUOTED, TOKEN_OP, TOKEN_MARK, TOK
 
 struct token {
     enum token_type type;
-    enum requirement_op op; /* of TOKEN_OP */
-    bool is_beyond;         /* of TOKEN_WORD: it has letters that words do not have */
+    enum requirement_op op; /* for TOKEN_OP */
+    bool is_beyond;         /* for TOKEN_WORD: the word has letters that words do not have */
     char text[ATTRIBUTE_TEXT_SIZE];
 };
 

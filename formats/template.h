@@ -39,7 +39,7 @@ struct template_values {
     const char *in; /* name of the subtask's own input; NULL when it has none */
     /* The file's name, the line or the number. NULL stands for the index in decimal. */
     const char *value;
-    uint64_t index; /* of the subtask, from 0 */
+    uint64_t index; /* the subtask's index, from 0 */
 };
 
 enum template_status { TEMPLATE_OK, TEMPLATE_MALFORMED, TEMPLATE_TOO_LONG };

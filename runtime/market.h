@@ -55,9 +55,9 @@ struct market {
     char blobs[256];
     struct key32 server; /* the broker's X25519 transport key */
     struct id128 cluster;
-    char origin[64]; /* of the Merkle log */
+    char origin[64]; /* name of the Merkle log */
     struct key32 log_key;
-    long pid; /* of the broker; 0 when unknown */
+    long pid; /* the broker's process id; 0: unknown */
 };
 
 /* market_read() and market_write() read and write market.yaml. The file names the broker's key, so

@@ -129,7 +129,7 @@ bool client_blob_failed(struct bourse *client, struct bourse_error *error, enum 
         return client_fail(error, BOURSE_INTERRUPTED, "interrupted");
     }
     if (reject != REJECT_NONE) {
-        const char *name = reject_name(reject); /* the text begins with it: flight_refused */
+        const char *name = reject_name(reject); /* the text begins with the name (flight_refused) */
         size_t length = strlen(name);
         bool named = strncmp(problem->text, name, length) == 0 && problem->text[length] == ':';
         return client_refused(error, reject, named ? problem->text + length + 2 : problem->text);

@@ -116,7 +116,7 @@ struct known { /* one name and size, on one class or over all */
     size_t of_class;
     uint64_t samples;
     int128 median_ns; /* sum over the samples */
-    int64_t p90_ns;   /* of the class; over all, of the slowest device */
+    int64_t p90_ns;   /* the class's; over all classes, the slowest device's */
     bool has_no_p90;  /* some class has too few samples */
 };
 

@@ -136,9 +136,9 @@ struct ledger_statement_row {
     bool has_index;
     uint32_t counterparty; /* account number; UINT32_MAX: none */
     struct id128 device;   /* the lease's device; zero: no lease */
-    int64_t fee_micro;     /* of a capture: the market's fee beside it */
-    int64_t given_ns;      /* of a result settled at price 0: its slot-time */
-    bool is_failed;        /* of a result: not accepted */
+    int64_t fee_micro;     /* a capture's: the market's fee beside it */
+    int64_t given_ns;      /* a result's slot-time, when settled at price 0 */
+    bool is_failed;        /* a result's: it was not accepted */
 };
 /* Returns the last `limit` money entries of `account` before entry `before` (0: from the end),
  * newest first. */

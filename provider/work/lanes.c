@@ -41,7 +41,7 @@ struct lane {
     struct agent_work running; /* attempt 0: no work that could be cancelled */
     struct agent_work next;    /* announced and not started yet; attempt 0: none */
     atomic_bool cancel;        /* `running` is to end */
-    atomic_bool notice;        /* its program is to be told to end; false afterwards */
+    atomic_bool notice;        /* the program is to be told to end; false afterwards */
     struct jail *jail;         /* guarded: a cancel must not meet a close */
     struct jail_limits limits; /* the lane's thread only: limits of the open jail */
     struct left_outputs *left; /* outputs in the jail; NULL: none may stay */
@@ -254,7 +254,7 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
 {
     const Bourse__V1__Manifest *manifest = lease_context_manifest(lane->context);
     size_t own = program_input_count(manifest, index);
-    size_t first = own + program_taken_count(manifest, index); /* of the checkpoint */
+    size_t first = own + program_taken_count(manifest, index); /* the checkpoint's first */
     size_t count = first + outcome->dispatch.checkpoint_count;
     struct store_blob *inputs = calloc(count + 1, sizeof *inputs);
     if (inputs == NULL) {

@@ -78,7 +78,7 @@ enum wire_input_kind {
 
 /* Bits of HELLO: level 1 demands all of these facts. */
 enum wire_fact {
-    WIRE_FACT_FIRST = 1, /* it is process 1 */
+    WIRE_FACT_FIRST = 1, /* the worker is process 1 */
     WIRE_FACT_NO_NEW_PRIVS = 2,
     WIRE_FACT_SECCOMP = 4, /* a filter is on */
     WIRE_FACT_NO_CAPABILITIES = 8,

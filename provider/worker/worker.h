@@ -22,7 +22,7 @@ enum { FOLDERS = 3, FOLDER_WORK = 0 }; /* /work, /tmp, /dev/shm */
 struct resident {
     pid_t pid; /* 0: none */
     int socket;
-    int pipes[2]; /* its standard output and error, read without waiting */
+    int pipes[2]; /* the program's standard output and error, read without waiting */
 };
 
 struct worker {
@@ -78,8 +78,8 @@ struct outcome {
     int output_files[LIMIT_OUTPUTS]; /* -1: not there */
     uint64_t output_sizes[LIMIT_OUTPUTS];
     size_t output_count;
-    bool was_noticed;    /* its program was told to end */
-    bool has_checkpoint; /* it left a checkpoint, whose files have been sent */
+    bool was_noticed;    /* the program was told to end */
+    bool has_checkpoint; /* the program left a checkpoint, whose files have been sent */
     char detail[256];
 };
 

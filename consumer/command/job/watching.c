@@ -20,7 +20,7 @@ static const int64_t LINE_NS = 5 * NS_PER_S;
 struct watched {
     struct bourse_job_row row; /* last row seen; the row's list owns the leases */
     struct pace pace;
-    bool is_told; /* its end was printed */
+    bool is_told; /* the job's end was printed */
     int64_t told_ns;
     uint64_t told_done;
     struct replanning replanning;

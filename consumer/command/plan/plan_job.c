@@ -194,7 +194,7 @@ static bool share_costs(struct planned *planned)
         slot_ns[run->device] += slot_ns_of(planned, i);
         const bool fits = checked_muldiv_ceil(slot_ns[run->device], place->slots.price_micro,
                                               NS_PER_HOUR, &cost_micro);
-        assert(fits); /* it is at most the place's cost, which fits */
+        assert(fits); /* at most the place's cost, which fits */
         planned->costs[i] = cost_micro - shared[run->device];
         shared[run->device] = cost_micro;
     }

@@ -27,7 +27,8 @@ bare() {
     done
 }
 
-# helper PID: the descendant of that agent which removes the control groups after the agent's end.
+# helper PID prints the descendant of that agent which removes the control groups after the agent's
+# end.
 helper() {
     local pid
     for pid in $(family "$1"); do

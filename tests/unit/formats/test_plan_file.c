@@ -126,7 +126,7 @@ START_TEST(what_is_wrong_is_said_with_its_line)
         {"template: llm\nfigures: {'': {memory: 1GB}}", "p.yaml:2: : whose figures?"},
         {"template: llm\nfigures: {l4: {bandwidth: 1TB}}", "by the second, as in 1.2TB/s"},
         {"template: llm\nfigures: {l4: {speed: 1TB}}", "\"speed\" is no figure of a device"},
-        {"template: llm\npeer: 30GB", "by the second and 1B/s at least"},
+        {"template: llm\npeer: 30GB", "by the second, 1B/s at least"},
         {"template: llm\ninterruptible: {l4: -1/h}", "p.yaml:2: "},
         {"template: llm\ninterruptible: {l4: '1/h,soon'}", "p.yaml:2: "},
         {"template: llm\ninterruptible: {l4: '1/h,1s,1s,1s'}", "p.yaml:2: "},

@@ -90,7 +90,7 @@ for name in sim.fake '' $'attic\nroof'; do # it costs nothing: no invitation, no
     [ ! -e "$work/misnamed" ] || fail "a join that was refused left a folder"
 done
 expect 0 '' "$bin/bourse-provider" join "$for_provider" --name attic --dir "$work/attic"
-expect 4 'token: It is unknown' "$bin/bourse-provider" join "$for_provider" --dir "$work/late"
+expect 4 'token: The invitation is unknown' "$bin/bourse-provider" join "$for_provider" --dir "$work/late"
 [ ! -e "$work/late" ] || fail "a join that the broker refused left a folder"
 expect 0 'has redeemed this invitation before' "$bin/bourse-provider" join "$for_provider" --name attic --dir "$work/attic"
 expect 0 'is not known: .* with its --name' "$bin/bourse-provider" join "$for_provider" --dir "$work/attic"

@@ -15,7 +15,7 @@ export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state LC_ALL
 unset BOURSE_MARKET BOURSE_KEY BOURSE_TIMEOUT BOURSE_COLOR NO_COLOR
 
 # Devices of one unified memory are each counted as if they had it alone, and the plan says so where more than one is used.
-expect 0 '^one memory   hexagon-8g3 1 and 1 more have one' "$bourse" plan matmul --set m=2097152 --set n=64 --set k=64 \
+expect 0 '^one memory   hexagon-8g3 1 and 1 more share one memory' "$bourse" plan matmul --set m=2097152 --set n=64 --set k=64 \
     --set dtype=int8 --devices hexagon-8g3:2
 "$bourse" plan matmul --set dtype=int8 --devices hexagon-8g3 | grep -q '^one memory' && fail "one device shares its memory with nobody"
 

@@ -67,7 +67,7 @@ const char *audit_act_name(uint16_t kind)
     case 64:
         return "refusal";
     default:
-        return "unknown"; /* of a later version: chained all the same */
+        return "unknown"; /* a later version wrote it; it is chained all the same */
     }
 }
 
@@ -283,7 +283,7 @@ bool audit_acts(struct audit *audit, uint64_t since, audit_on_act *on_act, void 
 {
     struct walk walk = {.number = 0};
     sqlite3_stmt *select;
-    if (!has_table(audit)) { /* from a broker before the audit log */
+    if (!has_table(audit)) { /* an early broker, which had no audit log */
         return !audit->has_mark || audit->mark.acts == 0 ||
                audit_finding(audit, "acts", 0, "the table is missing, and HEAD has seen it");
     }

@@ -1,11 +1,12 @@
 /* audit/audit.h re-derives a market's ledger from its journal, and shares no code with the exchange
- * and the ledger that wrote it. It shares base/ and protocol/, which read bytes and compute hashes.
+ * and the ledger that wrote it. The audit shares base/ and protocol/, which read bytes and compute
+ * hashes.
  *
- * The audit walks the journal and the ledger's rows side by side. It verifies each command's
- * signature. The rows with the command's index must then follow from it and from all before.
- * Nothing of ledger/, exchange/ or the rest of broker/ is linked; the formats come from
- * docs/ledger.md. The audit ends at the first contradiction, and names its table and entry.
- * docs/ledger.md section 8 lists what is checked and what is not. */
+ * The audit walks the journal and the ledger's rows side by side. Each command's signature is
+ * verified. The rows with the command's index must then follow from it and from all before. Nothing
+ * of ledger/, exchange/ or the rest of broker/ is linked; the formats come from docs/ledger.md. The
+ * audit ends at the first contradiction, and names its table and entry. docs/ledger.md section 8
+ * lists what is checked and what is not. */
 #ifndef BOURSE_AUDIT_AUDIT_H
 #define BOURSE_AUDIT_AUDIT_H
 
@@ -35,9 +36,9 @@ struct audit_report {
     uint64_t accounts, jobs, fills, results, accepted;
     uint64_t checked;      /* results decided by a referee's check */
     uint64_t epochs, dice; /* epochs of dice; batches with recomputed dice */
-    uint32_t rules;        /* of the exchange, in force at the last command; 0: none named */
+    uint32_t rules;        /* the exchange's rules at the last command; 0: none named */
     int64_t minted_micro, charged_micro, fees_micro, held_micro;
-    char root[65]; /* of the checkpoint */
+    char root[65]; /* the checkpoint's root */
     char origin[64];
     char head[16];         /* "ok", or "missing": a backup has no HEAD */
     uint32_t head_damaged; /* marks in HEAD with a damaged copy, which is no finding */
@@ -45,12 +46,12 @@ struct audit_report {
      * the last of them. */
     uint32_t snapshots_doubtful;
     char doubtful[40];
-    uint64_t doubtful_command; /* by its name */
+    uint64_t doubtful_command; /* the command that its name says */
     char key_missing[16];      /* a key that a first start after a restore still needs; "": none */
     uint64_t acts;             /* records of the audit log, all chained */
 };
 
-/* Audits the market in `folder` (ledger.db, HEAD, and what a start refuses besides), read only; a
+/* Audits the market in `folder` (ledger.db, HEAD, and what a start refuses besides), read only. A
  * broker may be running. sodium_init must have been called before. */
 void audit_run(const char *folder, struct audit_report *ret_report);
 
@@ -62,7 +63,7 @@ struct audit_act {
     uint32_t account, state;
     struct key32 target;
     char text[256];
-    char name[64]; /* of the account, from table accounts; "": it has none */
+    char name[64]; /* the account's name in table accounts; "": none */
 };
 const char *audit_act_name(uint16_t kind); /* e.g. "mint"; "unknown" */
 /* An audit_on_act returns false to end the reading. */

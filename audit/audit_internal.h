@@ -1,7 +1,7 @@
 /* audit/audit_internal.h is shared by the files of the audit; no other room includes it.
  *
- * Every check returns true to go on. It returns false after audit_finding or audit_unreadable has
- * written the report. */
+ * Every check returns true to go on. A check returns false after audit_finding or audit_unreadable
+ * has written the report. */
 #ifndef BOURSE_AUDIT_AUDIT_INTERNAL_H
 #define BOURSE_AUDIT_AUDIT_INTERNAL_H
 
@@ -160,7 +160,7 @@ struct audit_device {
     struct hash32 cell;           /* attributes as last advertised */
     int64_t rates[AUDIT_RATES];   /* rates in the attributes; 0: none */
     bool was_filled;              /* under any ask: leases outlive their ask */
-    uint32_t slots, owner_number; /* as last advertised, and the account that did */
+    uint32_t slots, owner_number; /* as last advertised, and the account that advertised */
     struct audit_lease *last_lease;
 };
 
@@ -266,7 +266,7 @@ struct audit_lease {
     struct key32 provider;
     uint32_t provider_number;
     struct id128 device;
-    bool is_simulated; /* by the instrument in its fill */
+    bool is_simulated; /* the fill's instrument says so */
     uint32_t width;
     int64_t price, paid_ns, charged;
     const struct audit_bid *bid;
@@ -276,7 +276,7 @@ struct audit_lease {
     struct audit_lease *before; /* the one before on the same device; newest first */
     uint32_t slots;
     uint32_t device_slots;       /* at the time of its fill; 0: unknown */
-    bool is_plain;               /* it took no other lease's place, so its slots were free */
+    bool is_plain;               /* the lease took no other lease's place: its slots were free */
     uint64_t beside;             /* slots certainly let to others at the time of its fill */
     bool has_begun;              /* certainly begun */
     struct audit_lease *counted; /* newest lease whose `beside` already counts this one */
@@ -427,7 +427,7 @@ bool audit_read_head(struct audit *audit, const char *path);
 bool audit_journal(struct audit *audit);
 
 /* ---- folder.c */
-/* Looks at the folder before the database is opened: a snapshot that a running broker writes is
+/* Looks at the folder before the database is opened. So a snapshot that a running broker writes is
  * never newer than the journal that is read then. */
 bool audit_folder_look(struct audit *audit, const char *folder);
 /* Checks, at the end of the audit, what a start checks besides the ledger: snapshots, keys, HEAD's
@@ -490,8 +490,8 @@ struct audit_held *audit_held_of(const struct audit *audit);
 bool audit_level(struct audit *audit, const struct audit_command *command,
                  const struct audit_lease *lease, struct audit_held *held,
                  const Bourse__V1__Result *result);
-/* Returns the seed, drawn after the result arrived. It is made from the dice of its command, its
- * hash, and the attempt of the check. */
+/* Returns the seed, drawn after the result arrived. The seed is made from the dice of its command,
+ * its hash, and the attempt of the check. */
 struct hash32 audit_seed(const struct audit_held *held, uint32_t index, uint32_t attempt);
 /* Checks, at a settlement, that no result of the job is held any more, and that every check decided
  * one. */

@@ -1,5 +1,5 @@
-/* This file checks what lies beside the ledger, as a start does. It finds snapshots that are newer
- * than the journal, keys that are not this market's, and a HEAD that is gone. */
+/* This file checks what lies beside the ledger, as a start does. Findings are snapshots that are
+ * newer than the journal, keys that are not this market's, and a HEAD that is gone. */
 #include "audit/audit_internal.h"
 
 #include "base/cursor.h"
@@ -232,7 +232,7 @@ static bool check_key(struct audit *audit, const char *name, bool is_transport,
                              "it is not a key file (64 hex digits and a newline): restore it");
         break;
     case KEY_UNSEEN:
-        break; /* who may read the ledger need not be who may read the keys */
+        break; /* a user who may read the ledger may lack the right to read the keys */
     }
     identity_destroy(&identity);
     return good;

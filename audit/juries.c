@@ -1,6 +1,6 @@
 /* The audit records which referees judged a result, and which accounts have one owner. Since rules
- * 18 two referees of different owners refute a result, and a judge of a subtask never makes it.
- * docs/ledger.md section 7 has the rules. */
+ * 18 two referees of different owners refute a result, and a judge of a subtask never makes it
+ * (docs/ledger.md section 7). */
 #include "audit/audit_internal.h"
 
 #include "base/cursor.h"
@@ -114,8 +114,8 @@ static bool is_honest(const struct audit_lease *lease, const Bourse__V1__Result 
            lease->is_simulated == (result->has_simulated && result->simulated);
 }
 
-/* The check of the current row counts if it may judge. It came in time, and its owner is neither
- * the maker's nor an earlier accuser's. */
+/* The check of the current row counts if it may judge. A counting check came in time, and its owner
+ * is neither the maker's nor an earlier accuser's. */
 bool audit_note_verdict(struct audit *audit, const struct audit_lease *lease,
                         struct audit_held *held, const struct audit_check *check,
                         const Bourse__V1__Result *result)

@@ -52,9 +52,9 @@ static void warn_of_folder(const struct audit_report *report)
 {
     if (report->snapshots_doubtful > 0 && report->verdict != AUDIT_UNREADABLE) {
         fprintf(stderr,
-                "audit: warning: %s is damaged, and its name is of command %" PRIu64
-                ", while the journal ends at command %" PRIu64
-                ": if the file is of this market, later entries are lost. Compare ledger.db with "
+                "audit: warning: %s is damaged. Its name says command %" PRIu64
+                ", but the journal ends at command %" PRIu64
+                ". If the file is of this market, later entries are lost. Compare ledger.db with "
                 "the newest backup and checkpoint\n",
                 report->doubtful, report->doubtful_command, report->commands);
     }

@@ -191,7 +191,7 @@ static bool hash_saved(struct audit *audit, const Bourse__V1__Result *result,
     if (bytes == NULL) {
         return audit_out_of_memory(audit);
     }
-    (void)bourse__v1__saved__pack(&saved, bytes); /* as long as measured */
+    (void)bourse__v1__saved__pack(&saved, bytes); /* fits: the size was measured */
     *ret_hash = sha256_of(bytes, length);
     free(bytes);
     return true;

@@ -35,7 +35,7 @@ static bool carries(uint64_t *part, uint64_t add)
 }
 
 /* The exchange divides one product of 128 bits. This function takes the value bit by bit, from the
- * highest on, as long multiplication does: `price` is the whole part and `part` the rest, in parts
+ * highest on, as long multiplication does. `price` is the whole part and `part` the rest, in parts
  * of 10^15. */
 int64_t audit_worth_limit(int64_t value_micro, int64_t operations)
 {

@@ -11,7 +11,7 @@ enum { SIDE = PRECISION_SIDE };
 typedef double table[SIDE][SIDE];
 
 static const struct format {
-    uint32_t dropped; /* of the 24 bits of the mantissa */
+    uint32_t dropped; /* how many of the 24 bits of the mantissa */
     bool is_nearest;
 } formats[PRECISION_FORMATS] = {{16, true}, {16, false}, {13, true}, {13, false}};
 

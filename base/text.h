@@ -1,4 +1,4 @@
-/* base/text.h converts bytes to text and back. It covers hex, base64 (RFC 4648 section 4), safe
+/* base/text.h converts bytes to text and back. The forms are hex, base64 (RFC 4648 section 4), safe
  * printing, near names and plurals.
  *
  * Decoders are strict: each value has one text, so that no byte of a signed text can change
@@ -69,7 +69,7 @@ size_t text_visible(struct text_visible *state, const void *bytes, size_t length
 /* Writes the held bytes at the end of the text; `state` is as at the start then. */
 size_t text_visible_end(struct text_visible *state, char ret_text[TEXT_VISIBLE_END_SIZE]);
 
-enum { TEXT_COLUMNS = 100 }; /* of a line of help */
+enum { TEXT_COLUMNS = 100 }; /* columns of a line of help */
 /* Breaks lines that are longer than TEXT_COLUMNS bytes at their blanks, in place. The rest of a
  * broken line goes before the next line of the same paragraph, one that is neither empty nor
  * indented. Indented lines stay as they are. */

@@ -38,8 +38,8 @@ add_library(bourse_flags INTERFACE)
 target_link_libraries(bourse_flags INTERFACE bourse_strict)
 target_compile_definitions(bourse_flags INTERFACE BOURSE_VERSION="${PROJECT_VERSION}")
 target_include_directories(bourse_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
-# Structs of a few hundred bytes are cleared and copied by the library, which knows the processor, and not by an instruction
-# that takes longer to begin than to end.
+# Structs of a few hundred bytes are cleared and copied by the library, which knows the processor.
+# An instruction for it would take longer to begin than to end.
 include(CheckCCompilerFlag)
 foreach(what memset memcpy)
   set(strategy -m${what}-strategy=unrolled_loop:128:noalign,libcall:-1:noalign)

@@ -1,6 +1,6 @@
-# bourse-broker, bourse-provider, bourse; and three helpers they start: bourse-audit, which shares no
-# code with the exchange or the ledger, and bourse-worker, PID 1 of every jail, static so that it
-# runs inside any root image. bourse-tensor runs inside the jails of tensor jobs.
+# The programs are bourse-broker, bourse-provider and bourse, and helpers that they start.
+# bourse-audit shares no code with the exchange or the ledger. bourse-worker is PID 1 of every jail,
+# static so that it runs inside any root image. bourse-tensor runs inside the jails of tensor jobs.
 
 function(program name)
   cmake_parse_arguments(PARSE_ARGV 1 PROGRAM "" "" "SOURCES;LINKS")

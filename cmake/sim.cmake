@@ -1,5 +1,6 @@
-# The simulator (tests/sim): the production rooms once more, optimised and without sanitizers, since it has
-# millions of commands to run; and sim-sanitized, linked to the rooms as every other test has them.
+# The simulator (tests/sim) compiles the production rooms once more, optimised and without
+# sanitizers, since it has millions of commands to run. sim-sanitized is linked to the rooms as
+# every other test has them.
 
 function(fast_room name)
   cmake_parse_arguments(PARSE_ARGV 1 ROOM "" "" "SOURCES;LINKS")

@@ -22,7 +22,8 @@ else()
   set(support_lib test_support)
 endif()
 
-# A bound is for what hangs, not for a machine that is slow or stands still for a while: Check's own is 4 s for each test.
+# A bound is for what hangs, not for a machine that is slow or stands still for a while. Check's own
+# bound is 4 s for each test.
 set(test_environment TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp CK_DEFAULT_TIMEOUT=60
   CK_TIMEOUT_MULTIPLIER=5)
 

@@ -182,8 +182,8 @@ bool device_link_read(const char *text, struct device_link *ret_link, struct pro
     if (!is_good) {
         problem_set(
             ret_problem,
-            "\"%s\" is no link: write how fast it is, by the second and 1B/s at least, and its "
-            "latency if you know it, as in 25GB/s or 100Gbit/s,10us; or none",
+            "\"%s\" is no link: write its rate by the second, 1B/s at least, and its latency if "
+            "you know it, as in 25GB/s or 100Gbit/s,10us; or write none",
             printed(text, strlen(text)).text);
         return false;
     }

@@ -49,7 +49,7 @@ struct job_wait {
     /* The output is named as the other task names it, with placeholders filled in. NULL: the
      * task only waits. */
     char *output;
-    char *name; /* of the file in the task's own work folder; NULL without `output` */
+    char *name; /* the file's name in the task's own work folder; NULL without `output` */
 };
 
 /* One program of a job that is a graph of programs. The numbers are final: a task without a
@@ -121,12 +121,12 @@ struct job_file {
      * none. */
     char *checkpoint;
     int64_t limit_ms;  /* wall time of one subtask */
-    int64_t term_ms;   /* of a lease, >= limit_ms; default: twice the limit, at least 1m */
+    int64_t term_ms;   /* term of a lease, >= limit_ms; default: twice the limit, at least 1m */
     int64_t expect_ms; /* estimate of one subtask's time; JOB_ABSENT */
     struct job_limits limits;
     /* The value is "none", or "cheap": each result is checked (docs/verification.md). */
     char *verify;
-    uint32_t retries;    /* of a subtask whose program failed */
+    uint32_t retries;    /* further tries of a subtask whose program failed */
     int64_t error_limit; /* so many failed subtasks stop the rest; JOB_ABSENT: no limit */
     /* Time from submission; subtasks that have not started by then are cancelled. 0: never. */
     int64_t good_till_ms;

@@ -1,5 +1,5 @@
 /* formats/job_internal.h declares the rules across the fields of a job, and helpers that its
- * readers share. It is for formats/job*.c only. */
+ * readers share. The header is for formats/job*.c only. */
 #ifndef BOURSE_FORMATS_JOB_INTERNAL_H
 #define BOURSE_FORMATS_JOB_INTERNAL_H
 

@@ -26,7 +26,7 @@ struct tasks { /* state of one reading */
     struct yaml_value list;
     struct job_file *job;
     struct task_name *names; /* sorted by name */
-    size_t wait_count;       /* of all tasks */
+    size_t wait_count;       /* waits of all tasks */
 };
 
 /* ---------------------------------------------------------------- names */

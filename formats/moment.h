@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Returns true when the text begins with a year and a month. Such a text is meant as a moment,
- * right or wrong, and not as a duration. */
+/* Returns true when the text begins with a year and a month. A text that begins so is meant as a
+ * moment, right or wrong, and not as a duration. */
 bool moment_is_meant(const char *text);
 /* Writes milliseconds since 1970, for the years 1970 to 2199, without leap seconds. Returns
  * false and writes nothing when the text is no moment. */

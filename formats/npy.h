@@ -10,8 +10,8 @@
  *       10+n        the elements, the last index running fastest
  *
  * The header of a foreign file is not trusted. The reader compares the length that the header
- * declares with the file's length before anything is allocated. It knows arrays of numbers alone,
- * and refuses objects and records, which need Python. Refusals say what to do. Pure. */
+ * declares with the file's length before anything is allocated. The reader knows arrays of numbers
+ * alone, and refuses objects and records, which need Python. Refusals say what to do. Pure. */
 #ifndef BOURSE_FORMATS_NPY_H
 #define BOURSE_FORMATS_NPY_H
 
@@ -37,7 +37,7 @@ struct npy {
     uint32_t dimension_count;
     uint64_t shape[NPY_DIMENSIONS];
     uint64_t element_count;
-    uint64_t data_offset; /* of the first element in the file */
+    uint64_t data_offset; /* place of the first element in the file */
     uint64_t data_bytes;
 };
 

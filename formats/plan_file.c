@@ -184,9 +184,9 @@ static bool put_risk(struct plan_file *file, const char *device, size_t device_l
 {
     struct plan_file_risk risk = {.line = line};
     if (device_length >= sizeof risk.device || !read_risk(text, &risk)) {
-        problem_set(problem, "how often devices are taken away is written as in 0.5/h, 0.5/h,2m or "
+        problem_set(problem, "write how often devices are taken away as in 0.5/h, 0.5/h,2m or "
                              "l4=0.5/h,2m,30s: interruptions an hour, the time to begin again, and "
-                             "what a checkpoint takes");
+                             "the time of a checkpoint");
         return false;
     }
     memcpy(risk.device, device, device_length);

@@ -25,8 +25,8 @@ enum {
     PREFIX_AT = 345,
     PREFIX_BYTES = 155,
     PATH_BYTES = 4096,        /* with a NUL */
-    PART_BYTES = 255,         /* of one name in a path */
-    EXTENSION_BYTES = 1 << 20 /* of a pax header, which may hold attributes */
+    PART_BYTES = 255,         /* bytes of one name in a path */
+    EXTENSION_BYTES = 1 << 20 /* bytes of a pax header, which may hold attributes */
 };
 
 struct scan {

@@ -1,10 +1,10 @@
 /* formats/tar.h decides whether an archive can become the root file system of a job.
  *
  * The archive is not trusted. The check reads the headers alone, one block of 512 bytes after
- * another, and unpacks nothing. A client checks before it buys, and an agent before tar creates
- * any file. The check refuses everything that implementations of tar read differently, so that
- * its counts hold for the tar that unpacks. It reads the formats of POSIX (ustar, pax) and of
- * GNU without sparse files. Pure. */
+ * another, and unpacks nothing. A client checks before it buys, and an agent before tar creates any
+ * file. The check refuses everything that implementations of tar read differently, so that its
+ * counts hold for the tar that unpacks. The formats are those of POSIX (ustar, pax) and of GNU
+ * without sparse files. Pure. */
 #ifndef BOURSE_FORMATS_TAR_H
 #define BOURSE_FORMATS_TAR_H
 

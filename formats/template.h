@@ -39,7 +39,7 @@ struct template_values {
     const char *in; /* name of the subtask's own input; NULL when it has none */
     /* The file's name, the line or the number. NULL stands for the index in decimal. */
     const char *value;
-    uint64_t index; /* of the subtask, from 0 */
+    uint64_t index; /* the subtask's index, from 0 */
 };
 
 enum template_status { TEMPLATE_OK, TEMPLATE_MALFORMED, TEMPLATE_TOO_LONG };
@@ -53,9 +53,9 @@ enum template_status template_expand(const char *text, const struct template_val
  * malformed. */
 size_t template_size(const char *text, const struct template_values *values);
 
-/* Returns the expansion, which the caller frees. Returns NULL when the template is malformed,
- * the expansion is longer than `cap` bytes without the NUL, or memory is short. ret_length (may
- * be NULL) gets its length. */
+/* Returns the expansion, which the caller frees. Returns NULL when the template is malformed, the
+ * expansion is longer than `cap` bytes without the NUL, or memory is short. ret_length (may be
+ * NULL) gets its length. */
 char *template_filled(const char *text, const struct template_values *values, size_t cap,
                       size_t *ret_length);
 

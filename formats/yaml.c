@@ -19,7 +19,7 @@ struct yaml_file {
     bool failed;
 };
 
-enum { SHOWN_SIZE = 48 }; /* of a name or value in a message */
+enum { SHOWN_SIZE = 48 }; /* bytes of a name or value that a message shows */
 
 /* ---------------------------------------------------------------- refusals */
 

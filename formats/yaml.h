@@ -1,5 +1,5 @@
-/* formats/yaml.h is a small typed walker over a YAML file (JSON is a subset). It reads job files,
- * configs and market.yaml.
+/* formats/yaml.h is a small typed walker over a YAML file (JSON is a subset). Job files, configs
+ * and market.yaml are read with it.
  *
  * Callers read straight through and check once, at the end. The first failure is kept with its
  * line, and from then on getters yield their fallback.
@@ -16,11 +16,11 @@
  *
  * A typical answer is `broker.yaml:4: unknown key "lisen"; did you mean "listen"?`.
  *
- * Opening refuses anchors, aliases, tags, directives and a second document. It refuses a key given
- * twice or not plain text, a NUL inside a text, and bytes that are not UTF-8. It also refuses more
- * than the caps of formats/limits.h. The caller's getter gives a plain `true` or `12` its type;
- * yaml_text gives the characters as written. A plain `null`, `~` or an empty value has no value:
- * every getter but yaml_kind refuses it. Pure. */
+ * Opening refuses anchors, aliases, tags, directives and a second document. Opening also refuses a
+ * key given twice or not plain text, a NUL inside a text, and bytes that are not UTF-8. A file over
+ * the caps of formats/limits.h is refused, too. The caller's getter gives a plain `true` or `12`
+ * its type; yaml_text gives the characters as written. A plain `null`, `~` or an empty value has no
+ * value: every getter but yaml_kind refuses it. Pure. */
 #ifndef BOURSE_FORMATS_YAML_H
 #define BOURSE_FORMATS_YAML_H
 
@@ -32,7 +32,8 @@
 
 struct yaml_file;
 
-/* A place in the file, or none (an absent key). It is valid until yaml_close. Pass it by value. */
+/* A place in the file, or none (an absent key). The value is valid until yaml_close. Pass it by
+ * value. */
 struct yaml_value {
     struct yaml_file *file;
     int node; /* 0: absent */

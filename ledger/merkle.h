@@ -24,15 +24,15 @@ struct hash32 merkle_leaf_hash(const void *data, size_t length);
 struct hash32 merkle_node_hash(const struct hash32 *left, const struct hash32 *right);
 /* Returns the root; for the empty tree it is SHA-256 of nothing. */
 struct hash32 merkle_root(const struct merkle *tree);
-/* merkle_append() adds a leaf. It calls `on_node`, unless NULL, for each subtree that the leaf
- * completes. Level 0 is the leaf, and `index` counts subtrees of the level from the left. */
+/* merkle_append() adds a leaf. The function calls `on_node`, unless NULL, for each subtree that the
+ * leaf completes. Level 0 is the leaf, and `index` counts subtrees of the level from the left. */
 typedef void merkle_on_node(void *context, unsigned level, uint64_t index,
                             const struct hash32 *hash);
 void merkle_append(struct merkle *tree, const struct hash32 *leaf, merkle_on_node *on_node,
                    void *context);
 
-/* A merkle_read_node reads the hash of the complete subtree (level, index). It returns false when
- * it cannot. */
+/* A merkle_read_node reads the hash of the complete subtree (level, index). The callback returns
+ * false when it cannot. */
 typedef bool merkle_read_node(void *context, unsigned level, uint64_t index,
                               struct hash32 *ret_hash);
 /* Makes the inclusion proof of `leaf` in the tree of `size` leaves, from the leaf's sibling up.

@@ -14,10 +14,10 @@
  * bits above the length are zero), path hashes. The sides alone determine the path to the batch's
  * root. A count and a position would be ambiguous, because several pairs share one path.
  *
- * receipt_verify accepts exactly the text that receipt_write makes. It then checks that the
- * broker's log key signed the checkpoint, and that the tree includes the leaf. It checks that
- * SHA-256 of the Result is the hash in the leaf. The batch path must lead to a root that the
- * provider in the leaf signed. Any changed byte is thus refused, offline. Pure. */
+ * receipt_verify accepts exactly the text that receipt_write makes. The function then checks that
+ * the broker's log key signed the checkpoint, and that the tree includes the leaf. SHA-256 of the
+ * Result must be the hash in the leaf. The batch path must lead to a root that the provider in the
+ * leaf signed. Any changed byte is thus refused, offline. Pure. */
 #ifndef BOURSE_LEDGER_RECEIPT_H
 #define BOURSE_LEDGER_RECEIPT_H
 

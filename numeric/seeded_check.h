@@ -5,10 +5,10 @@
  * product. If a row of C is wrong, the two differ there for at least half of all r. Products of
  * float32 are rounded, so the row's difference (the residual, in double) is compared with the
  * bounds of base/residual.h. The check recomputes rows between the bounds entry by entry, all of
- * them while that is cheap. It does the same for entries without a residual, because of a NaN or an
- * infinity. Remaining doubt accuses nobody: the verdict is VERDICT_UNSURE. At the end a sample of
- * entries shows whether A and B had been rounded to fewer bits (base/precision.h). The sizes of
- * errors do not show this.
+ * them while that is cheap. Entries without a residual, because of a NaN or an infinity, are
+ * recomputed likewise. Remaining doubt accuses nobody: the verdict is VERDICT_UNSURE. At the end a
+ * sample of entries shows whether A and B had been rounded to fewer bits (base/precision.h). The
+ * sizes of errors do not show this.
  *
  * The vectors come from the seed by xoshiro256**. The seed is its state, four little-endian words.
  * Bit 63 of each output makes one sign, r by r; the outputs after them choose rows and columns.

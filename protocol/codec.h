@@ -1,10 +1,10 @@
 /* protocol/codec.h decodes message bodies to structs and encodes them, and checks every cap.
  *
  * codec_decode refuses bodies over the type's byte cap, and strings that are not UTF-8 or hold
- * control characters. It refuses ids, keys and hashes of the wrong size, repeated fields over their
- * cap, and numbers out of range. It refuses enum values outside their table, and both or neither of
- * a one-of pair. A decoded body needs no further check of its shape. The memory of a decoded body
- * comes from one bounded arena. Pure but for malloc. */
+ * control characters. Also refused are ids, keys and hashes of the wrong size, repeated fields over
+ * their cap, and numbers out of range. Enum values outside their table are refused, and so are both
+ * or neither of a one-of pair. A decoded body needs no further check of its shape. The memory of a
+ * decoded body comes from one bounded arena. Pure but for malloc. */
 #ifndef BOURSE_PROTOCOL_CODEC_H
 #define BOURSE_PROTOCOL_CODEC_H
 

@@ -277,7 +277,7 @@ static unsigned rule_of(const struct shape *shape, unsigned number)
 {
     const ProtobufCFieldDescriptor *fields = shape->descriptor->fields;
     unsigned index = number < shape->rule_count ? number : shape->rule_count;
-    /* The schema skips some numbers before it. */
+    /* The schema skips some numbers before this one. */
     while (index > 0 && fields[index - 1].id > number) {
         index--;
     }

@@ -34,8 +34,8 @@ struct rule {
     enum rule_kind kind;
     int64_t least;
     int64_t most;
-    uint32_t count_max;        /* of a repeated field; 0: not repeated */
-    const struct shape *shape; /* of RULE_NESTED */
+    uint32_t count_max;        /* most items of a repeated field; 0: not repeated */
+    const struct shape *shape; /* for RULE_NESTED */
 };
 
 enum { SHAPE_FIELDS_MAX = 32 };

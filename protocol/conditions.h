@@ -21,7 +21,7 @@ struct ask_conditions { /* storage that an AskPlace points to; conditions_to_wir
     Bourse__V1__AskHours *window_list[HOURS_WINDOWS_MOST];
 };
 
-/* Fills the body with the conditions. `to` holds names, or keys of 64 hex digits. It is borrowed,
+/* Fills the body with the conditions. `to` holds names, or keys of 64 hex digits. `to` is borrowed,
  * like the conditions, as long as the body lives. Returns false and writes nothing when there are
  * more than fit a message. */
 bool conditions_to_wire(const char *const *to, size_t to_count, const struct hours *hours,

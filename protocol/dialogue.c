@@ -215,7 +215,7 @@ static bool give_hello(struct dialogue *dialogue)
 {
     Bourse__V1__Hello hello = BOURSE__V1__HELLO__INIT;
     hello.version = ENVELOPE_VERSION;
-    /* The cast drops const, which protobuf-c does not know. It only reads. */
+    /* The cast drops const, which protobuf-c does not know. The callee only reads. */
     hello.program = (char *)(uintptr_t)dialogue->config.program;
     hello.has_role = 1;
     hello.role = (uint32_t)dialogue->config.role;

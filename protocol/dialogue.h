@@ -1,12 +1,12 @@
-/* protocol/dialogue.h is the client's half of a session. It handles the handshake, requests and
- * their answers, resends and heartbeats. The agent's session and the consumer's session both build
- * on it.
+/* protocol/dialogue.h is the client's half of a session. The module handles the handshake, requests
+ * and their answers, resends and heartbeats. The agent's session and the consumer's session both
+ * build on it.
  *
  * The dialogue keeps every request until its answer arrives. After a reconnect it sends the
  * unanswered ones again. Signature, id and body are the same bytes, session and sequence are new: a
- * retry is always safe (D7). It also resends a second after a RATE, which the broker reports once
- * for all dropped messages. Time and ids are arguments; outgoing messages are returned as bytes.
- * Pure.
+ * retry is always safe (D7). The client also resends a second after a RATE, which the broker
+ * reports once for all dropped messages. Time and ids are arguments; outgoing messages are returned
+ * as bytes. Pure.
  *
  * Flow: dialogue_connected -> (Hello goes out) -> Welcome -> READY event -> requests flow. Three
  * heartbeats without any message from the broker give a LOST event. The caller makes a new

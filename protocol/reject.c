@@ -61,8 +61,8 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
                        EXIT_REFUSED},
     [REJECT_PRICE] = {"PRICE",
                       "Choose a price inside the band (`bourse book` shows it) or up to the limit "
-                      "given; a cap where the bid has a cap, a value of the same rate where it has "
-                      "a value.",
+                      "given. Give a cap where the bid has a cap, and a value of the same rate "
+                      "where the bid has a value.",
                       EXIT_REFUSED},
     [REJECT_QUANTITY] = {"QUANTITY", "Choose a quantity in the range given.", EXIT_REFUSED},
     [REJECT_LIMIT] = {"LIMIT", "Cancel or finish some of what the field names, then try again.",
@@ -75,7 +75,8 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
          "and needs that do not ask for a simulated device.",
          EXIT_REFUSED},
     [REJECT_INVITATION] = {"INVITATION",
-                           "It is unknown, used or expired: ask the operator for a new one.",
+                           "The invitation is unknown, used or expired: ask the operator for a new "
+                           "one.",
                            EXIT_REFUSED},
     [REJECT_DEVICE] = {"DEVICE", "Advertise the device first.", EXIT_NOT_FOUND},
     [REJECT_STATE] = {"STATE", "Its present state does not allow this; `bourse ps` shows it.",

@@ -46,7 +46,8 @@ enum reject_code {
     REJECT_BLOB_QUOTA = 41,
     REJECT_BLOB_OFFSET = 42, /* resume from `value` */
     REJECT_STORAGE_FULL = 43,
-    REJECT_OUTPUT_NOT_STORED = 44, /* of `limit` results; `value` is the subtask of the first */
+    REJECT_OUTPUT_NOT_STORED =
+        44, /* `limit` results lack it; `value` is the subtask of the first */
     /* The same, but nothing is decided: the results may be sent again. */
     REJECT_OUTPUT_LOST = 45,
     REJECT_CODE_COUNT

@@ -42,7 +42,7 @@ bool request_stamp(struct request *request, const struct identity *identity,
 struct requests {
     struct list_link list;
     size_t count;
-    size_t bytes; /* of the bodies */
+    size_t bytes; /* bytes of the bodies */
 };
 
 void requests_init(struct requests *requests);

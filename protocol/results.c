@@ -78,7 +78,7 @@ bool results_verify(const struct key32 *provider, const struct id128 *cluster,
 
 struct field { /* one field of an encoded message */
     uint64_t number;
-    const uint8_t *bytes; /* of a field with a length; else NULL */
+    const uint8_t *bytes; /* the bytes of a field with a length; else NULL */
     size_t length;
 };
 

@@ -361,8 +361,8 @@ static void connected(struct agent *agent)
     }
     agent->refused = true;
     stop_with(agent, welcome->has_account
-                         ? "this key's account is no provider in this market; ask the operator for "
-                           "an invitation with the role provider, and join with it from a new --dir"
+                         ? "this key's account is no provider in this market. Ask the operator for "
+                           "an invitation with the role provider, and join with a new --dir"
                          : "this key has no account in this market; ask the operator for an "
                            "invitation with the role provider: bourse-provider join INVITE");
 }

@@ -155,9 +155,9 @@ static bool bind_there(int listener, const char *folder, struct problem *problem
 
 enum client_state {
     CLIENT_FREE,
-    CLIENT_TALKING, /* its line is incomplete */
+    CLIENT_TALKING, /* the client's line is incomplete */
     CLIENT_WAITING, /* waits for the agent's answer */
-    CLIENT_TAKING,  /* its answer is partly sent */
+    CLIENT_TAKING,  /* the client's answer is partly sent */
 };
 
 struct client {
@@ -390,7 +390,7 @@ static void accept_one(struct control *control, int64_t now_ns)
 {
     int fd = accept4(control->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
-        return; /* it went away again */
+        return; /* the client went away again */
     }
     if (!is_owner(fd)) {
         refuse_at_door(fd, "DENIED", "only the agent's own user and root are heard here");
@@ -429,7 +429,7 @@ static bool read_line(struct client *client, size_t *ret_length)
         if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             return false;
         }
-        if (got <= 0) { /* it hung up in the middle; too long a line never gets here */
+        if (got <= 0) { /* the client hung up in the middle; too long a line never gets here */
             drop(client);
             return false;
         }
@@ -451,7 +451,7 @@ static bool hear(struct control *control, int64_t now_ns, struct client *client,
         write_answer(control, client);
         return false;
     }
-    if (client->state == CLIENT_WAITING) { /* it hung up: nothing else wakes us for it */
+    if (client->state == CLIENT_WAITING) { /* the client hung up: nothing else wakes us for it */
         drop(client);
         return false;
     }

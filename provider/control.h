@@ -1,5 +1,5 @@
-/* The control socket is the owner's line to the running agent. It is a unix socket in the agent's
- * folder. A client sends one line of JSON, gets one line back, and the connection ends.
+/* The control socket is the owner's line to the running agent. The socket is a unix socket in the
+ * agent's folder. A client sends one line of JSON, gets one line back, and the connection ends.
  *
  *     {"command":"status"}
  *     {"command":"pause"}   {"command":"pause","now":true,"for_ms":7200000}

@@ -146,8 +146,8 @@ static void handle(struct joining *joining, const struct invitation *invitation,
     } else if (event->type == DIALOGUE_READY && joining->accepted) {
         problem_set(problem,
                     "the invitation was for another role: the key in this folder now has an "
-                    "account that is no provider; ask the operator for an invitation with "
-                    "the role provider, and join with it from a new --dir");
+                    "account that is no provider. Ask the operator for an invitation with "
+                    "the role provider, and join with a new --dir");
         settle(joining, JOIN_REFUSED);
     } else if (event->type == DIALOGUE_READY && !joining->asked) {
         struct id128 cluster = codec_id(event->welcome->cluster);

@@ -371,8 +371,8 @@ static void warn_of_figure(const char *name, const struct probe_figure *figure)
     if (probe_doubtful(figure)) {
         probe_day(figure->at_s, day);
         log_warning(
-            "%s is offered as measured on %s, %lld; now it is %lld: the machine is busy, or delete "
-            "profile.json in the agent's folder and start again",
+            "%s is offered as measured on %s, %lld; now %lld was measured. If the machine is not "
+            "busy, delete profile.json in the agent's folder and start again",
             name, day, (long long)figure->value, (long long)figure->latest);
     }
 }

@@ -301,7 +301,7 @@ static void answer_waiting(struct owner *owner, const struct agent_session *sess
     for (size_t i = 0; i < owner->waiting_count; i++) {
         const struct waiting one = owner->waiting[i];
         if (!control_waits(owner->control, one.client)) {
-            continue; /* it hung up */
+            continue; /* the client hung up */
         }
         if (has_come_true(session, one.wish) || now_ns >= one.until_ns) {
             control_answer(owner->control, now_ns, one.client, progress(owner, session, facts));

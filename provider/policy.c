@@ -49,8 +49,8 @@ static void measured_attribute(struct offer *offer, const char *name, int64_t nu
     }
 }
 
-/* Describes the bounds on images when the owner changed them. A job asks for room for its image. It
- * takes a device that says nothing for one with the default bounds. */
+/* Describes the bounds on images when the owner changed them. A job asks for room for its image. A
+ * device that says nothing has the default bounds. */
 static void describe_images(struct offer *offer, const struct config *config)
 {
     if (config->image_files != LIMIT_IMAGE_FILES) {

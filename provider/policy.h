@@ -1,5 +1,5 @@
-/* provider/policy.h computes the offers from what the machine has and what its owner allows. It
- * only decides and computes; discover, config, probe and isolation read the facts. */
+/* provider/policy.h computes the offers from what the machine has and what its owner allows. The
+ * module only decides and computes; discover, config, probe and isolation read the facts. */
 #ifndef BOURSE_PROVIDER_POLICY_H
 #define BOURSE_PROVIDER_POLICY_H
 

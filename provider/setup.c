@@ -52,8 +52,7 @@ bool setup_default_folder(char *ret_path, size_t capacity)
 static bool absolute(const char *path, char *ret_path, size_t capacity, struct problem *problem)
 {
     char here[PATH_MAX] = "";
-    if (path[0] ==
-        '\0') { /* it would be the current folder, which root gives to the agent's user */
+    if (path[0] == '\0') { /* else root would give the current folder to the agent's user */
         problem_set(problem, "a name given for a file or folder is empty: look at --dir, --config "
                              "and --market");
         return false;

@@ -1,10 +1,10 @@
 /* runtime/descriptor.h hands open files to another process of this machine, each for a ticket of 16
  * random bytes.
  *
- * The holder of a ticket sends it as one datagram to a unix socket. It gets one datagram back, with
- * or without the descriptor. There are no connections, so senders of other data, or of none, use up
- * nothing here. At most 16 bytes are read from a sender. Rights are not checked here: a ticket is
- * issued over CURVE, where the identity is known. */
+ * The holder of a ticket sends it as one datagram to a unix socket. The holder gets one datagram
+ * back, with or without the descriptor. There are no connections, so senders of other data, or of
+ * none, use up nothing here. At most 16 bytes are read from a sender. Rights are not checked here:
+ * a ticket is issued over CURVE, where the identity is known. */
 #ifndef BOURSE_RUNTIME_DESCRIPTOR_H
 #define BOURSE_RUNTIME_DESCRIPTOR_H
 
@@ -22,8 +22,8 @@ enum { DESCRIPTOR_WAIT_MS = 1000 }; /* for an answer, which comes at once or nev
  * Returns false when there is none. */
 bool descriptor_path(const char *endpoint, char *ret_path, size_t capacity);
 
-/* Opens the socket at `path`, mode 0600, or 0660 with `group`. It never blocks. An existing file at
- * `path` is removed. */
+/* Opens the socket at `path`, mode 0600, or 0660 with `group`. The socket never blocks. An existing
+ * file at `path` is removed. */
 bool descriptor_port_open(const char *path, bool group, int *ret_port, struct problem *ret_problem);
 struct descriptor_asker {
     struct sockaddr_un address;

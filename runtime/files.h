@@ -16,7 +16,7 @@ bool file_read(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_le
 /* The users who control a file's content. */
 struct file_hands {
     uid_t owner;
-    bool is_open; /* its group or everybody may write it, too */
+    bool is_open; /* the file's group or everybody may write it, too */
 };
 /* Reads a file like file_read, and returns the owner of the very file that was read. */
 bool file_read_owned(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,

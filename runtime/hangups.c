@@ -29,7 +29,7 @@ static int leave(int set, int descriptor)
     int saved = errno;
     int status = control(set, EPOLL_CTL_DEL, descriptor, &ignored);
     if (status != 0 && errno == ENOENT) {
-        errno = saved; /* it had left before */
+        errno = saved; /* the peer had left before */
         return 0;
     }
     return status;
@@ -42,7 +42,7 @@ static int enter(int set, int operation, int descriptor, struct epoll_event wish
     }
     int status = control(set, operation, descriptor, &wish);
     if (status != 0 && operation == EPOLL_CTL_MOD && errno == ENOENT) {
-        status = control(set, EPOLL_CTL_ADD, descriptor, &wish); /* it had left */
+        status = control(set, EPOLL_CTL_ADD, descriptor, &wish); /* the peer had left */
     }
     return status;
 }

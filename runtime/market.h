@@ -55,14 +55,14 @@ struct market {
     char blobs[256];
     struct key32 server; /* the broker's X25519 transport key */
     struct id128 cluster;
-    char origin[64]; /* of the Merkle log */
+    char origin[64]; /* name of the Merkle log */
     struct key32 log_key;
-    long pid; /* of the broker; 0 when unknown */
+    long pid; /* the broker's process id; 0: unknown */
 };
 
 /* market_read() and market_write() read and write market.yaml. The file names the broker's key, so
- * its writer chooses the broker. It is read only if it is ours or root's and nobody else may write
- * it (files.h, file_read_trusted). */
+ * its writer chooses the broker. The file is read only if it is ours or root's and nobody else may
+ * write it (files.h, file_read_trusted). */
 bool market_read(const char *path, struct market *ret_market, struct problem *ret_problem);
 bool market_write(const char *path, const struct market *market, struct problem *ret_problem);
 

@@ -11,9 +11,9 @@
 /* Prepares the process: sodium_init, core dumps off, umask 077, SIGPIPE ignored, freed memory kept
  * (process.c). Returns false with a problem; the program prints it and exits. */
 bool process_start(struct problem *ret_problem);
-/* Sets the limit of open files to `most`, or as far as this process may go. It is never above,
- * because connections count here, and memory with them. Returns false when the limit is below
- * `least`; the problem has both numbers and the remedy. */
+/* Sets the limit of open files to `most`, or as far as this process may go. The limit is never set
+ * above `most`, because connections count here, and memory with them. Returns false when the limit
+ * is below `least`; the problem has both numbers and the remedy. */
 bool process_open_files(unsigned least, unsigned most, struct problem *ret_problem);
 /* Blocks SIGINT, SIGTERM and SIGHUP in this and later threads and returns a descriptor (signalfd)
  * that reads them, or -1. Call before any thread exists. */

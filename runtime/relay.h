@@ -26,9 +26,9 @@ struct relay {
 
 /* Returns true when all bytes were read, hashed and written. Otherwise a callback returned false,
  * or memory is short; after a failure only the call that the other thread was in completes. The
- * second thread has the caller's name, priority and processors, and receives no signals. It runs
- * while the caller has more processors than relays are under way. Where none can be had, one thread
- * does everything. */
+ * second thread has the caller's name, priority and processors, and receives no signals. This
+ * thread runs while the caller has more processors than relays are under way. Where none can be
+ * had, one thread does everything. */
 bool relay_run(const struct relay *relay);
 
 #endif

@@ -44,7 +44,7 @@ struct router_config {
     uint64_t io_threads; /* bits of the context's threads that serve the port; 0: any */
     /* Received messages of one connection that may wait; 0: ROUTER_RECEIVE_QUEUE. */
     unsigned receive_queue;
-    size_t send_bytes;     /* that wait to leave, in total; 0: ROUTER_SEND_BYTES */
+    size_t send_bytes;     /* bytes that wait to leave, in total; 0: ROUTER_SEND_BYTES */
     size_t send_key_bytes; /* the part for one client key; 0: ROUTER_SEND_KEY_BYTES */
     /* The ipc peers allowed, by SO_PEERCRED. None: every user who can open the socket. */
     const uid_t *uids;
@@ -60,7 +60,7 @@ struct router_message {
 
 struct router_counts {
     uint64_t dropped_parts;  /* messages of the wrong number of parts */
-    uint64_t dropped_routes; /* from peers that chose their own routing id */
+    uint64_t dropped_routes; /* messages from peers that chose their own routing id */
 };
 
 enum router_sent {

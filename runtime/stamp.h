@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 
 /* A stamp identifies a file by its device and number. Its times are those of the file system: two
- * changes within one tick look alike, and root can set them. A stamp therefore detects accidents.
- * It does not protect against users who could change our program as well. */
+ * changes within one tick look alike, and root can set them. A stamp therefore detects accidents. A
+ * stamp does not protect against users who could change our program as well. */
 struct stamp {
     bool is_known; /* all zero: unknown */
     dev_t device;

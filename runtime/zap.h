@@ -1,11 +1,11 @@
-/* runtime/zap.h decides which clients may connect. It is the ZAP handler (ZeroMQ RFC 27) of this
- * process.
+/* runtime/zap.h decides which clients may connect. The module is the ZAP handler (ZeroMQ RFC 27) of
+ * this process.
  *
- * A thread of its own answers libzmq's question for each handshake. It admits every CURVE client of
- * the domain "bourse", and gives the hex of its X25519 key as User-Id. libzmq attaches the User-Id
- * to every message of the connection. The broker knows which account, if any, belongs to the key;
- * unknown keys are simply anonymous (D6). NULL and PLAIN, and other domains, are refused and
- * counted. */
+ * A thread of its own answers libzmq's question for each handshake. Every CURVE client of the
+ * domain "bourse" is admitted, and gets the hex of its X25519 key as User-Id. libzmq attaches the
+ * User-Id to every message of the connection. The broker knows which account, if any, belongs to
+ * the key; unknown keys are simply anonymous (D6). NULL and PLAIN, and other domains, are refused
+ * and counted. */
 #ifndef BOURSE_RUNTIME_ZAP_H
 #define BOURSE_RUNTIME_ZAP_H
 

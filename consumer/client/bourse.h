@@ -13,7 +13,7 @@
  * *ret_error, which may be NULL. Names and texts of other accounts arrive as sent: pass them
  * through bourse_printable before a terminal shows them.
  *
- * This is the one header for users. It includes a header for each part of the market.
+ * This is the one header for users. This header includes a header for each part of the market.
  *
  * Structs grow only at their end, and numbers are never reused. */
 #ifndef BOURSE_CONSUMER_CLIENT_BOURSE_H

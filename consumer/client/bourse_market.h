@@ -208,14 +208,14 @@ struct bourse_order {
     uint32_t slots;                    /* offered, or wanted now */
     uint32_t free;                     /* slots of an ask that are not leased */
     uint32_t place;                    /* 1: first among orders of the instrument or needs */
-    int64_t good_till_ms, max_term_ms; /* of an ask; 0: none */
+    int64_t good_till_ms, max_term_ms; /* for an ask; 0: none */
     const char *to;    /* accounts of an ask: "alice, bob", for the call; "": everybody */
-    const char *hours; /* of an ask: "mon-fri 22:00-07:00 (UTC+01:00)", for the call; "" */
+    const char *hours; /* an ask's: "mon-fri 22:00-07:00 (UTC+01:00)", for the call; "" */
     /* Higher bids may take the leases of an interruptible ask. A holder is told `notice_ms` before
      * the end, and no bid takes a lease younger than `minimum_run_ms`. */
     bool interruptible;
     int64_t notice_ms, minimum_run_ms;
-    int64_t daily_ms, left_ms; /* of an ask: slot-time a day, 0: no bound; today's rest */
+    int64_t daily_ms, left_ms; /* an ask's slot-time a day, 0: no bound; today's rest */
     const char *type;          /* "limit", "post-only" or "all-or-none", which can rest */
 };
 /* Visits this account's own asks and the bids of its jobs, oldest first. */

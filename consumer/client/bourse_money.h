@@ -46,9 +46,9 @@ struct bourse_entry {
     bool has_subtask;
     uint32_t subtask;
     char device[BOURSE_ID_SIZE]; /* the lease's device; "" when the entry names none */
-    int64_t fee_micro;           /* of a capture: the market's fee */
-    int64_t given_ns;            /* of a result: slot-time taken at price 0 */
-    bool failed;                 /* of a result: not accepted */
+    int64_t fee_micro;           /* a capture's: the market's fee */
+    int64_t given_ns;            /* a result's: slot-time taken at price 0 */
+    bool failed;                 /* a result's: it was not accepted */
 };
 /* Visits the account's ledger entries, newest first, at most `limit` (0: all). */
 typedef bool bourse_entry_visitor(void *context, const struct bourse_entry *entry);

@@ -35,7 +35,7 @@ struct bourse_why {
     uint32_t bids, fitting, lasting, paying;
     int64_t best_limit_micro; /* best limit of lasting bids; -1: none */
     int64_t fills_at_micro;   /* asked price at which it fills now; -1: none */
-    /* Half of the slots of its instrument let lately cost at most this; -1: none was let. */
+    /* Half of the slots of its instrument that were leased lately cost at most this; -1: none. */
     int64_t paid_micro;
     uint32_t paid_trades;         /* number of those trades */
     int64_t paid_since_ms;        /* log time of the oldest of them */

@@ -50,7 +50,7 @@ void bourse_job_destroy(struct bourse_job **self);
 
 struct bourse_job_summary {
     const char *name;    /* borrowed from the job */
-    const char *program; /* its first argument */
+    const char *program; /* the program, which is the first argument */
     uint64_t subtasks;
     uint64_t checks; /* subtasks that check, one for each result; 0: none */
     uint64_t inputs; /* files, each counted once */

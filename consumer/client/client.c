@@ -130,7 +130,7 @@ bool client_blob_failed(struct bourse *client, struct bourse_error *error, enum 
         return client_fail(error, BOURSE_INTERRUPTED, "interrupted");
     }
     if (reject != REJECT_NONE) {
-        const char *name = reject_name(reject); /* the text begins with it: flight_refused */
+        const char *name = reject_name(reject); /* the text begins with the name (flight_refused) */
         size_t length = strlen(name);
         bool named = strncmp(problem->text, name, length) == 0 && problem->text[length] == ':';
         return client_refused(error, reject, named ? problem->text + length + 2 : problem->text);
@@ -149,8 +149,8 @@ bool client_blob_named(struct bourse_error *error, const struct hash32 *hash, co
                        what, hex);
     } else if (error != NULL && error->reject == (int)REJECT_UNAVAILABLE) {
         (void)snprintf(error->text, sizeof error->text,
-                       "the broker cannot read %s now: try again in a minute; if that stays so, "
-                       "ask the operator, whose log says why the blob %s cannot be read",
+                       "the broker cannot read %s now: try again in a minute. If the broker still "
+                       "cannot, ask the operator: the broker's log has the reason for blob %s",
                        what, hex);
     }
     return false;

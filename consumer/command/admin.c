@@ -42,7 +42,7 @@ static bool find_account(struct invocation *invocation, const char *text,
     bool is_halted;
     struct bourse_error error;
     if (is_hex && length == BOURSE_HEX32_SIZE - 1) {
-        memcpy(ret_key, text, BOURSE_HEX32_SIZE); /* of any account, joined or not */
+        memcpy(ret_key, text, BOURSE_HEX32_SIZE); /* the key of any account, joined or not */
         return true;
     }
     if (!bourse_accounts(invocation->bourse, match_account, &search, &is_halted, &error)) {
@@ -153,7 +153,8 @@ static int admin_invite(struct invocation *invocation)
     }
     (void)puts(text);
     if (!invocation->quiet) {
-        (void)fputs("It is good for one account: send it where only its receiver can read it.\n",
+        (void)fputs("The invitation is good for one account: send it where only its receiver can "
+                    "read it.\n",
                     stderr);
     }
     return BOURSE_OK;
@@ -384,14 +385,14 @@ int command_admin(struct invocation *invocation)
         const char *name;
         int words;
         int (*run)(struct invocation *invocation);
-        const char *options; /* those of the table that the act has, each between blanks */
+        const char *options; /* the options that the act has, each between blanks */
     } acts[] = {
         {"mint", 3, admin_mint, " reason note "},
         {"invite", 1, admin_invite, " role credits expires name "},
         {"freeze", 2, admin_freeze, " reason undo "},
         {"halt", 1, admin_halt, " reason undo "},
         {"accounts", 1, admin_accounts, " "},
-        {"bands", 1, admin_bands, " least most notional reason undo "}, /* --undo has its advice */
+        {"bands", 1, admin_bands, " least most notional reason undo "}, /* --undo gets an advice */
         {"owner", ANY_WORDS, admin_owner, " name reason undo "},
     };
     const size_t count = sizeof acts / sizeof *acts;

@@ -164,7 +164,7 @@ static const struct option_spec plan_options[] = {
     {"objective", 0, "OBJECTIVE", "time, price, energy or value (time)"},
     {"deadline", 0, "TIME", "the longest time that the plan may take, as in 10m"},
     {"budget", 0, "CREDITS", "the most that the plan may cost"},
-    {"worth", 0, "CREDITS", "with --objective value: what it is worth to end an hour sooner"},
+    {"worth", 0, "CREDITS", "with --objective value: the worth of ending an hour sooner"},
     {"place", 0, "STEP=DEVICE", "the device on which a step must run; may be repeated"},
     {"fall-back", 0, NULL, "let a step that cannot run where it is placed run elsewhere"},
     {"svg", 0, "FILE", "also write the timeline as an SVG picture"},

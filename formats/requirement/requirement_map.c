@@ -34,8 +34,8 @@ static bool read_membership(struct parser *parser, const struct requirement_fiel
     }
     if (negated != NULL && *negated != '\0') {
         requirement_fail(
-            parser, "`not` stands before `in` here, as in \"not in (fr, de)\"; before one value "
-                    "write !=, and a text that begins so in brackets, as in [\"not so\"]");
+            parser, "`not` stands before `in` here, as in \"not in (fr, de)\". Before one value "
+                    "write !=; put a text that begins with `not` in brackets, as in [\"not so\"]");
         return true;
     }
     return false;

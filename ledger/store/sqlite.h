@@ -51,8 +51,8 @@ const char *ledger_store_error(const struct ledger_store *store);
 /* Returns the database, for the journal that shares the transaction. */
 sqlite3 *ledger_store_database(struct ledger_store *store);
 
-/* A batch holds the provider's signature over results sent together (protocol/results.h). It is
- * needed to prove one of the results alone. */
+/* A batch holds the provider's signature over results sent together (protocol/results.h). The
+ * signature is needed to prove one of the results alone. */
 struct ledger_batch {
     struct signature64 signature;
     const struct hash32 *leaves; /* results_leaf of every result, in the order sent */
@@ -65,9 +65,9 @@ enum { LEDGER_BATCH_MAX = 256 };
  * rollback is harmless. */
 enum ledger_store_status ledger_store_begin(struct ledger_store *store);
 /* Appends one record. Money records update the netted balances, which are written at commit.
- * `batch` is the batch of a HELD, or of a RESULT that was never held (NULL for other kinds). It is
- * stored once per log index. Returns LEDGER_STORE_CORRUPT when the record contradicts the stored
- * data (a second account of a number, a balance below zero at commit); the caller stops. */
+ * `batch` is the batch of a HELD, or of a RESULT that was never held (NULL for other kinds). A
+ * batch is stored once per log index. Returns LEDGER_STORE_CORRUPT when the record contradicts the
+ * stored data (a second account of a number, a balance below zero at commit); the caller stops. */
 enum ledger_store_status ledger_store_append(struct ledger_store *store,
                                              const struct ledger_record *record,
                                              const struct ledger_batch *batch);
@@ -84,8 +84,8 @@ enum ledger_store_status ledger_store_commit(struct ledger_store *store);
 void ledger_store_checkpoint_every(struct ledger_store *store, int pages);
 void ledger_store_rollback(struct ledger_store *store);
 
-/* Checks every row against the tree and the other rows. It compares tree nodes with their leaves
- * and the signed checkpoint, and leaves with rows. It compares results with their hash and batch,
+/* Checks every row against the tree and the other rows. Tree nodes are compared with their leaves
+ * and the signed checkpoint, and leaves with rows. Results are compared with their hash and batch,
  * balances with transfers, and outcomes with results. No row may be missing. The check reads
  * everything and writes nothing. For LEDGER_STORE_CORRUPT, *ret_error names table and entry. Data
  * that are in no leaf and are not money (names, flags, the purpose of a capture) are left to the
@@ -136,9 +136,9 @@ struct ledger_statement_row {
     bool has_index;
     uint32_t counterparty; /* account number; UINT32_MAX: none */
     struct id128 device;   /* the lease's device; zero: no lease */
-    int64_t fee_micro;     /* of a capture: the market's fee beside it */
-    int64_t given_ns;      /* of a result settled at price 0: its slot-time */
-    bool is_failed;        /* of a result: not accepted */
+    int64_t fee_micro;     /* a capture's: the market's fee beside it */
+    int64_t given_ns;      /* a result's slot-time, when settled at price 0 */
+    bool is_failed;        /* a result's: it was not accepted */
 };
 /* Returns the last `limit` money entries of `account` before entry `before` (0: from the end),
  * newest first. */

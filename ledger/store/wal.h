@@ -3,8 +3,8 @@
  *
  * After a failed fsync the system may call its pages clean and never write them, while a restarted
  * program still reads them. The program would take a transaction for durable that is only in
- * memory. It would append to a log with a hole on the disk, where the next recovery ends. wal_renew
- * writes the log once more, so that all bytes read are on the disk too.
+ * memory. The next transaction would then go behind a hole on the disk, where the next recovery
+ * ends. wal_renew writes the log once more, so that all bytes read are on the disk too.
  *
  * SQLite fsyncs the folder of a new log and ignores a failure; wal_sync_name repeats the fsync and
  * reports it.

@@ -346,8 +346,8 @@ int command_pause(const struct command *command)
            : withdrawn
                ? EXIT_OK
                : warn(EXIT_UNREACHABLE,
-                      "the broker has not said that the asks are gone: it drops them itself "
-                      "when it misses the agent, and what it still sends is given back");
+                      "the broker has not confirmed that the asks are gone. The broker drops them "
+                      "itself when it misses the agent, and the agent gives back what comes");
 }
 
 int command_resume(const struct command *command)

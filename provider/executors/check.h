@@ -2,9 +2,10 @@
  * compute.
  *
  * The author of a job writes its checks too, and a check decides whether a provider is paid. So a
- * referee runs a check only when it is a check of exactly that product. It must name the same two
- * factors by their hashes. It must also name the one result file that the held subtask had to
- * leave. Any other check is the job's own fault and proves nothing about the provider. Pure. */
+ * referee runs a check only when it is a check of exactly that product. The check must name the
+ * same two factors by their hashes. The check must also name the one result file that the held
+ * subtask had to leave. Any other check is the job's own fault and proves nothing about the
+ * provider. Pure. */
 #ifndef BOURSE_PROVIDER_EXECUTORS_CHECK_H
 #define BOURSE_PROVIDER_EXECUTORS_CHECK_H
 

@@ -717,8 +717,8 @@ static enum result_outcome keep_checkpoint(const struct run *run, const struct j
     return kept;
 }
 
-/* An attempt that was told to end and saved nothing is free. It leaves nothing that anybody would
- * have to pay for. */
+/* An attempt that was told to end and saved nothing is free. Such an attempt leaves nothing that
+ * anybody would have to pay for. */
 static void take_checkpoint(const struct run *run, const struct jail_reply *reply,
                             struct outcome *outcome)
 {

@@ -112,8 +112,8 @@ static bool make_folder(const char *path)
 }
 
 /* Makes the folder and locks it. An agent started right after another was killed meets the other's
- * keeper, which is about to remove the subtree. It waits for the removal and makes its own
- * subtree. */
+ * keeper, which is about to remove the subtree. The new agent waits for the removal and makes its
+ * own subtree. */
 static bool claim(struct cgroups *cgroups, const char *path)
 {
     enum { STEP_MS = 20 };

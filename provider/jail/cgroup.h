@@ -29,8 +29,8 @@ struct cgroup_place {
 };
 
 /* Makes the subtree `name`, which belongs to one owner at a time. The call waits while another
- * owner has it, or while a dead owner's keeper still tidies up. It fails after the patience. The
- * subtree is given to owner:group; (uid_t)-1 leaves its owner as it is. Returns false with the
+ * owner has it, or while a dead owner's keeper still tidies up. The call fails after the patience.
+ * The subtree is given to owner:group; (uid_t)-1 leaves its owner as it is. Returns false with the
  * reason when no hierarchy is usable.
  *
  * On version 2 this process moves into a leaf of the subtree. If `owner` is another user, the call
@@ -39,7 +39,7 @@ struct cgroup_place {
 bool cgroups_open(const struct cgroup_place *place, const char *name, uid_t owner, gid_t group,
                   struct cgroups **ret_cgroups, struct problem *ret_problem);
 /* Removes the subtree and frees. On version 2 this process goes back to its former group, unless
- * other programs use the controllers there: the subtree stays then, for the next owner. */
+ * other programs use the controllers there. The subtree stays then, for the next owner. */
 void cgroups_close(struct cgroups **self);
 
 /* The driver can enforce the limits for which these functions return true. */

@@ -146,7 +146,7 @@ static ssize_t receive(struct jail *jail, int64_t end_ns, uint8_t *bytes, size_t
     }
 }
 
-/* Checks a file that came from the jail. It must be a regular file in memory, so that writing
+/* Checks a file that came from the jail. The file must be a regular file in memory, so that writing
  * neither blocks nor reaches anything else. */
 static bool is_place(int place)
 {
@@ -327,7 +327,7 @@ static void fill_places(struct staging *staging, int *files, size_t count, struc
     packet_close_files(files, count); /* before GO: a file open for writing cannot be executed */
 }
 
-/* Returns true when the input has its hash. It is not hashed again while its stamp is unchanged. */
+/* Returns true when the input has its hash. While the stamp stays, nothing is hashed again. */
 static bool check_one(const struct jail_input *input, struct stamp *ret_stamp)
 {
     struct stamp *hashed = input->hashed;

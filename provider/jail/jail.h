@@ -109,7 +109,7 @@ struct jail_request {
     const char *const *outputs; /* names of files below /work to hand back */
     size_t output_count;
     /* NULL, or the folder below /work where the program saves its state. The folder exists at the
-     * start. It is handed back if the program ended because of jail_notice. */
+     * start. The folder is handed back if the program ended because of jail_notice. */
     const char *checkpoint;
     uint64_t wall_ns; /* 0: the default in jail.c */
     uint64_t cpu_ns;  /* CPU time of all processes; 0: only wall time limits */

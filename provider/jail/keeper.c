@@ -100,8 +100,8 @@ static bool keep_files(int socket, int lock)
            syscall(SYS_close_range, lock < 0 ? 1U : 2U, ~0U, 0U) == 0 && chdir("/") == 0;
 }
 
-/* Root stays the real and the saved user, so that the agent's user can neither kill nor trace this
- * process, and so that it may become root again. */
+/* Root stays the real and the saved user. So the agent's user can neither kill nor trace this
+ * process, and the process may become root again. */
 static bool act_as(uid_t owner, gid_t group, struct problem *ret_problem)
 {
     capability_bound(0);

@@ -3,7 +3,7 @@
  * Root makes the top groups, so an agent that dropped to its user cannot remove them, and an agent
  * may be killed at any time. The keeper is a child of root that waits for the agent's end. Until
  * then it acts as the agent's user, without an effective capability. As that user it also removes
- * the groups of the jails, because the agent names them and fills them. It removes the top groups
+ * the groups of the jails, because the agent names them and fills them. The top groups it removes
  * as root with CAP_DAC_OVERRIDE, because the root of a hierarchy has mode 0555. A filter of system
  * calls leaves the keeper what the removal needs. */
 #ifndef BOURSE_PROVIDER_JAIL_KEEPER_H

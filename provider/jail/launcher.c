@@ -4,8 +4,8 @@
  *     u8 has error file, u8 has CPU set and its bytes
  *     descriptors: the control socket, the error file if any, the files
  *
- * The launcher answers on the control socket. It sends u8 1 and u32 wait status at the end, or u8 0
- * and a text when the start failed. Any message from the agent, or end of file, kills the
+ * The launcher answers on the control socket. The answer is u8 1 and u32 wait status at the end, or
+ * u8 0 and a text when the start failed. Any message from the agent, or end of file, kills the
  * program. */
 #include "provider/jail/launcher.h"
 

@@ -49,8 +49,9 @@ struct launch {
     const cpu_set_t *cpus; /* NULL: unchanged */
 };
 
-/* Starts a program in a process group of its own. *ret_control is the control socket. It reads one
- * status message and then end of file when the program has ended. Closing it kills the program. */
+/* Starts a program in a process group of its own. *ret_control is the control socket. The launcher
+ * writes one status message to the socket and closes its end when the program has ended. Closing
+ * *ret_control kills the program. */
 bool launcher_launch(struct launcher *launcher, const struct launch *launch, int *ret_control,
                      struct problem *ret_problem);
 /* Waits at most timeout_ms for the end of the program behind `control`. Returns true when the

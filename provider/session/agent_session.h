@@ -1,5 +1,6 @@
-/* The session is the agent's half of the market dialogue, on top of protocol/dialogue.h. It knows
- * the offers, the leases, the work in the lanes, and the results that the broker has not accepted.
+/* The session is the agent's half of the market dialogue, on top of protocol/dialogue.h. The
+ * session knows the offers, the leases, the work in the lanes, and the results that the broker has
+ * not accepted.
  *
  * Time, random bits and messages come in as arguments. Actions for the shell come back as a queue,
  * messages to send as bytes. The idea to hold while reading: *the broker's silence ends nothing*.
@@ -225,9 +226,9 @@ const Bourse__V1__Work *agent_session_inputs(const struct agent_session *session
 
 /* Reports that the work is done. `facts` holds outcome, started_ms, busy_ns, exit code, signal,
  * outputs, detail and usage. The session adds account, place and work, and encodes the result once.
- * It keeps these bytes until the broker accepts them. Outcome CANCELLED becomes TERM_OVER or
- * PREEMPTED when the session cancelled the work for that reason. A program that fails after it was
- * told that its lease is taken becomes PREEMPTED, too. */
+ * The session keeps these bytes until the broker accepts them. Outcome CANCELLED becomes TERM_OVER
+ * or PREEMPTED when the session cancelled the work for that reason. A program that fails after it
+ * was told that its lease is taken becomes PREEMPTED, too. */
 enum agent_status agent_session_finished(struct agent_session *session, int64_t now_ns,
                                          const struct agent_work *work,
                                          const Bourse__V1__Result *facts);
@@ -274,7 +275,8 @@ struct agent_ask_row {
     bool is_standing;
     /* An ask placed by hand stands; slots, price and term are its own. */
     bool is_by_hand;
-    /* The ask was cancelled by hand. It is placed again after the next connection or resume. */
+    /* The ask was cancelled by hand. The ask is placed again after the next connection or
+     * resume. */
     bool is_taken_back;
     /* "PRICE: price: 0.10 credits, limit 0.05: Choose ...", or "" when not refused; borrowed as
      * `instrument` is. */

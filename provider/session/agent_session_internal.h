@@ -26,7 +26,7 @@ struct work {
     uint32_t cancel_outcome;
     /* Files, seed and checkpoint that came with the dispatch; NULL: nothing. */
     Bourse__V1__Work *dispatch;
-    bool alone;      /* its batch was refused, so it is sent by itself */
+    bool alone;      /* the batch was refused, so the result is sent by itself */
     uint8_t *result; /* encoded, from READY on */
     size_t result_length;
     bool names_files;     /* true when the result names files */
@@ -86,7 +86,7 @@ enum ask_state {
     ASK_DOUBTED,
     /* Another order of this account stands in its place. */
     ASK_BY_HAND,
-    /* The ask was cancelled by hand. It waits until the devices are advertised again. */
+    /* The ask was cancelled by hand. The ask waits until the devices are advertised again. */
     ASK_TAKEN_BACK,
 };
 

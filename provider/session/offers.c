@@ -1,4 +1,4 @@
-/* provider/session/offers.c keeps the offers. It advertises devices, places asks, and sends
+/* provider/session/offers.c keeps the offers. The file advertises devices, places asks, and sends
  * the Statement.
  *
  * After a Welcome an ask keeps its place in the book if the broker says that it still stands. Then

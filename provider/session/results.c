@@ -258,7 +258,7 @@ static enum agent_status owe_without_files(struct agent_session *session, int64_
     case CODEC_TOO_LARGE:
     case CODEC_UNKNOWN_TYPE:
     case CODEC_MALFORMED:
-        return AGENT_BAD; /* it was encoded here */
+        return AGENT_BAD; /* cannot happen: the result was encoded here */
     }
     work_act(session, AGENT_SETTLED, work);
     Bourse__V1__Result facts = *was;

@@ -1,5 +1,6 @@
-/* This file is the only one that knows oneDNN. It uses only dnnl_sgemm, which is alike in versions
- * 1 to 3. BOURSE_ONEDNN is defined if the library was found (cmake/packages.cmake). */
+/* This file is the only one that knows oneDNN. The library's only function used is dnnl_sgemm,
+ * which is alike in versions 1 to 3. BOURSE_ONEDNN is defined if the library was found
+ * (cmake/packages.cmake). */
 #include "provider/tensor/gemm.h"
 
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* The program bourse-tensor computes with matrices inside a jail, for one job, subtask after
  * subtask (ask.h).
  *
- * It runs beside the job's files and parses them there, never in the agent. It keeps nothing of one
- * subtask for the next; between two it only has its libraries loaded. */
+ * The program runs beside the job's files and parses them there, never in the agent. Nothing of one
+ * subtask is kept for the next; between two the program only has its libraries loaded. */
 #include "base/cursor.h"
 #include "provider/tensor/ask.h"
 #include "provider/tensor/gemm.h"

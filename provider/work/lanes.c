@@ -41,7 +41,7 @@ struct lane {
     struct agent_work running; /* attempt 0: no work that could be cancelled */
     struct agent_work next;    /* announced and not started yet; attempt 0: none */
     atomic_bool cancel;        /* `running` is to end */
-    atomic_bool notice;        /* its program is to be told to end; false afterwards */
+    atomic_bool notice;        /* the program is to be told to end; false afterwards */
     struct jail *jail;         /* guarded: a cancel must not meet a close */
     struct jail_limits limits; /* the lane's thread only: limits of the open jail */
     struct left_outputs *left; /* outputs in the jail; NULL: none may stay */
@@ -131,8 +131,8 @@ static bool is_bounded(const struct jail_limits *a, const struct jail_limits *b)
            a->processes == b->processes && a->cpu_milli == b->cpu_milli;
 }
 
-/* A jail serves several subtasks, unless the next has other limits. It also ends when an output
- * left in it cannot be moved out, because the next subtask needs that room. */
+/* A jail serves several subtasks, unless the next has other limits. The jail also ends when an
+ * output left in it cannot be moved out, because the next subtask needs that room. */
 static bool begin_jail(struct lane *lane, uint32_t index, struct problem *problem)
 {
     struct jail_limits limits = limits_of(lane, index);
@@ -254,7 +254,7 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
 {
     const Bourse__V1__Manifest *manifest = lease_context_manifest(lane->context);
     size_t own = program_input_count(manifest, index);
-    size_t first = own + program_taken_count(manifest, index); /* of the checkpoint */
+    size_t first = own + program_taken_count(manifest, index); /* the checkpoint's first */
     size_t count = first + outcome->dispatch.checkpoint_count;
     struct store_blob *inputs = calloc(count + 1, sizeof *inputs);
     if (inputs == NULL) {
@@ -718,7 +718,7 @@ void lanes_prepare(struct lanes *lanes, const struct agent_work *work,
     }
 }
 
-/* A cancel may arrive before the run has begun. It is repeated until the lane moves on. */
+/* A cancel may arrive before the run has begun. The cancel is repeated until the lane moves on. */
 static void press_cancel(struct lane *lane)
 {
     pthread_mutex_lock(&lane->mutex);

@@ -19,7 +19,8 @@ struct mended_lease {
 struct mender {
     struct mender_config config;
     char endpoint[256];
-    struct blob_client *client; /* the thread's; NULL: not open; guarded against interrupt */
+    /* The thread's own; NULL: not open. The mutex guards it against interrupt. */
+    struct blob_client *client;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool is_stopping;

@@ -1,8 +1,8 @@
 /* The mender gives the broker back the blobs that it lost, if this agent still has them.
  *
  * A thread asks every MENDER_PERIOD_MS which blobs of the standing leases' jobs are lost and
- * wanted. It sends the blobs that are in the agent's store, after it has hashed them anew. Other
- * providers send the rest, so nothing here fails. */
+ * wanted. The thread sends the blobs that are in the agent's store, after it has hashed them anew.
+ * Other providers send the rest, so nothing here fails. */
 #ifndef BOURSE_PROVIDER_WORK_MENDER_H
 #define BOURSE_PROVIDER_WORK_MENDER_H
 

@@ -2,8 +2,8 @@
  *
  * Outputs live in the jail's memory and must leave it before the jail's next run. Each is copied
  * once and hashed on the way: into memory when small, else into an unnamed file of the spool
- * folder. Alternatively an output stays in the jail. It then stays until the broker has it or the
- * jail's next run needs the memory. */
+ * folder. Alternatively an output stays in the jail. The output then stays until the broker has it
+ * or the jail's next run needs the memory. */
 #ifndef BOURSE_PROVIDER_WORK_OUTCOME_H
 #define BOURSE_PROVIDER_WORK_OUTCOME_H
 

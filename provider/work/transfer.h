@@ -1,5 +1,5 @@
-/* provider/work/transfer.h moves blobs to and from the broker. It fetches for the store, and stores
- * the outputs of subtasks.
+/* provider/work/transfer.h moves blobs to and from the broker. The module fetches for the store,
+ * and stores the outputs of subtasks.
  *
  * An absent broker fails nothing. Both directions try again until the broker is back, until it
  * refuses, or until transfer_stop. A blob that the broker cannot read for ten seconds is missing.

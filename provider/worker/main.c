@@ -1,5 +1,5 @@
-/* The program bourse-worker is process 1 of a jail. It answers the agent on descriptor 3 until the
- * agent hangs up (wire.h).
+/* The program bourse-worker is process 1 of a jail. The worker answers the agent on descriptor 3
+ * until the agent hangs up (wire.h).
  *
  *     REPLY   u32 outcome, u32 exit code, u32 signal, u32 verdict, u64 CPU ns, u64 peak memory,
  *             u32 flags, u64 bytes of stdout, u64 of stderr, u32 count of outputs, for each

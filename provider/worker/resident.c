@@ -1,5 +1,5 @@
-/* The resident is bourse-tensor as the worker sees it. It is one process that answers a job's
- * tensor subtasks, confined like any program of the job. Only jails for tensor jobs have its
+/* The resident is bourse-tensor as the worker sees it. The resident is one process that answers a
+ * job's tensor subtasks, confined like any program of the job. Only jails for tensor jobs have its
  * file. */
 #include "base/cursor.h"
 #include "provider/tensor/ask.h"

@@ -1,4 +1,4 @@
-/* provider/worker/run.c runs one subtask. It starts the program, keeps the program's output,
+/* provider/worker/run.c runs one subtask. The file starts the program, keeps the program's output,
  * watches its limits, and leaves no process alive.
  *
  * The subtask ends when its first process does; all remaining processes are killed. Process 1
@@ -178,8 +178,8 @@ static void tell_to_end(const struct watch *watch)
     }
 }
 
-/* The agent speaks while a program runs only to cancel it or to have it told to end. It may also
- * vanish. */
+/* The agent speaks while a program runs only to cancel it or to have it told to end. The agent may
+ * also vanish. */
 static bool cancelled(struct watch *watch)
 {
     uint8_t bytes[64];
@@ -265,9 +265,9 @@ static bool stopped(struct watch *watch)
     return false;
 }
 
-/* Looks for the program's own complaint at the end of its stderr. It is asked only if no counter of
- * the kernel can tell. The answer only changes the reason of a failure that is the program's
- * anyway. */
+/* Looks for the program's own complaint at the end of its stderr. The output is looked at only if
+ * no counter of the kernel can tell. The answer only changes the reason of a failure that is the
+ * program's anyway. */
 static bool complains(const struct watch *watch, const char *const *texts)
 {
     char tail[2049];

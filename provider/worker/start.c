@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* vfork makes a subtask cheap: the new process borrows our memory until it executes. It touches
- * nothing of ours but its stack frame and *ret_error. Descriptors, limits and credentials are its
- * own. */
+/* vfork makes a subtask cheap: the new process borrows our memory until it executes. The process
+ * touches nothing of ours but its stack frame and *ret_error. Descriptors, limits and credentials
+ * are its own. */
 __attribute__((noinline)) pid_t start_child(const struct child *child, volatile int *ret_error)
 {
     pid_t pid = vfork();

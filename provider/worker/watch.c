@@ -23,7 +23,7 @@ static bool read_fields(const char *pid, unsigned long long fields[FIELDS])
     (void)snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
-        return false; /* it has just ended */
+        return false; /* the process has just ended */
     }
     ssize_t length = read(file, text, sizeof text - 1);
     (void)close(file);

@@ -21,8 +21,8 @@
  *
  * The agent fills the inputs itself, so that no program of a job ever holds a descriptor of the
  * agent's files. A program of the same user could use such a descriptor to open the file again for
- * writing. The exception is bourse-tensor, which is ours. It gets only descriptors of files that it
- * cannot open for writing (provider/jail/jail.h, jail_may_map). */
+ * writing. The exception is bourse-tensor, which is ours. The program gets only descriptors of
+ * files that it cannot open for writing (provider/jail/jail.h, jail_may_map). */
 #ifndef BOURSE_PROVIDER_WORKER_WIRE_H
 #define BOURSE_PROVIDER_WORKER_WIRE_H
 
@@ -78,7 +78,7 @@ enum wire_input_kind {
 
 /* Bits of HELLO: level 1 demands all of these facts. */
 enum wire_fact {
-    WIRE_FACT_FIRST = 1, /* it is process 1 */
+    WIRE_FACT_FIRST = 1, /* the worker is process 1 */
     WIRE_FACT_NO_NEW_PRIVS = 2,
     WIRE_FACT_SECCOMP = 4, /* a filter is on */
     WIRE_FACT_NO_CAPABILITIES = 8,

@@ -1,5 +1,5 @@
-/* provider/worker/work_checkpoint.c sends the files of a checkpoint. It accepts only folders and
- * regular files.
+/* provider/worker/work_checkpoint.c sends the files of a checkpoint. Only folders and regular files
+ * are accepted.
  *
  * The program may have left anything in the folder, as with outputs. No link is followed, and
  * opening a pipe or a device has no effect. The number, depth and size of entries are checked

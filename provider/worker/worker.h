@@ -1,9 +1,9 @@
 /* provider/worker/worker.h declares the parts of bourse-worker, PID 1 of every jail.
  *
- * The worker is static, small and single-threaded. It runs beside the job, so it parses nothing
- * that the job writes except directory entries; it also parses the agent's requests. Every other
- * process in the jail is dead before the worker opens an output or empties a folder. So no path
- * changes under it. */
+ * The worker is static, small and single-threaded. The worker runs beside the job, so it parses
+ * nothing that the job writes except directory entries. The agent's requests are parsed, too. Every
+ * other process in the jail is dead before the worker opens an output or empties a folder. So no
+ * path changes under it. */
 #ifndef BOURSE_PROVIDER_WORKER_WORKER_H
 #define BOURSE_PROVIDER_WORKER_WORKER_H
 
@@ -17,12 +17,12 @@
 
 enum { FOLDERS = 3, FOLDER_WORK = 0 }; /* /work, /tmp, /dev/shm */
 
-/* The resident program computes a job's tensor subtasks. It is started for the first one and stays
- * for the next ones. */
+/* The resident program computes a job's tensor subtasks. The program is started for the first
+ * subtask and stays for the next ones. */
 struct resident {
     pid_t pid; /* 0: none */
     int socket;
-    int pipes[2]; /* its standard output and error, read without waiting */
+    int pipes[2]; /* the program's standard output and error, read without waiting */
 };
 
 struct worker {
@@ -78,8 +78,8 @@ struct outcome {
     int output_files[LIMIT_OUTPUTS]; /* -1: not there */
     uint64_t output_sizes[LIMIT_OUTPUTS];
     size_t output_count;
-    bool was_noticed;    /* its program was told to end */
-    bool has_checkpoint; /* it left a checkpoint, whose files have been sent */
+    bool was_noticed;    /* the program was told to end */
+    bool has_checkpoint; /* the program left a checkpoint, whose files have been sent */
     char detail[256];
 };
 

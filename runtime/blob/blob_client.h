@@ -33,8 +33,8 @@ void blob_client_close(struct blob_client **self);
 typedef bool blob_read(void *context, size_t index, uint64_t offset, size_t length,
                        uint8_t *ret_bytes, struct problem *ret_problem);
 /* A place is where a file holds bytes of a blob: `length` bytes together at `at`. A blob_locate
- * finds the place of blob `index` from `offset` on. It returns false when the bytes are in no
- * file. */
+ * finds the place of blob `index` from `offset` on. The function returns false when the bytes are
+ * in no file. */
 struct blob_place {
     int fd;
     uint64_t at, length;

@@ -385,7 +385,7 @@ static bool has_hash(struct get *get)
 }
 
 /* A wrong hash is a fault of the network, the disk or the broker. The broker is then asked once to
- * hash its own bytes. It reports the blob lost, or sends it again. */
+ * hash its own bytes. The broker then reports the blob lost, or sends it again. */
 static bool run(struct get *get, enum reject_code *ret_reject, struct problem *ret_problem)
 {
     if (!get_bytes(get, ret_reject, ret_problem)) {

@@ -198,7 +198,7 @@ static bool begin(struct streams *streams, struct stream *stream, struct problem
             return false;
         }
         if (!is_given && !put->items[index].is_done && put->flights.count > 0) {
-            /* One of our streams is ending. That makes room, so this blob is asked for again. */
+            /* One of our streams is ending. The end makes room, so this blob is asked for again. */
             if (!take_answers(put, put->flights.count - 1, ret_problem)) {
                 return false;
             }

@@ -15,7 +15,7 @@ export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state LC_ALL
 unset BOURSE_MARKET BOURSE_KEY BOURSE_TIMEOUT BOURSE_COLOR NO_COLOR
 
 # Devices of one unified memory are each counted as if they had it alone, and the plan says so where more than one is used.
-expect 0 '^one memory   hexagon-8g3 1 and 1 more have one' "$bourse" plan matmul --set m=2097152 --set n=64 --set k=64 \
+expect 0 '^one memory   hexagon-8g3 1 and 1 more share one memory' "$bourse" plan matmul --set m=2097152 --set n=64 --set k=64 \
     --set dtype=int8 --devices hexagon-8g3:2
 "$bourse" plan matmul --set dtype=int8 --devices hexagon-8g3 | grep -q '^one memory' && fail "one device shares its memory with nobody"
 
@@ -111,7 +111,7 @@ expect 2 'a figure is DEVICE=NAME=VALUE' "$bourse" plan llm --devices l4 --figur
 expect 2 'no such device is among those of the plan' "$bourse" plan llm --devices l4 --figure h100=memory=80GB
 
 expect 2 '^bourse: --figure: "1TB" is no bandwidth: that is by the second' "$bourse" plan llm --devices l4 --figure l4=bandwidth=1TB
-expect 2 '^bourse: --peer: "30GB" is no link: .* by the second and 1B/s at least' "$bourse" plan llm --devices l4:2 --peer 30GB
+expect 2 '^bourse: --peer: "30GB" is no link: .* by the second, 1B/s at least' "$bourse" plan llm --devices l4:2 --peer 30GB
 # What a file says is blamed on its line.
 for line in 'figures: {h100: {memory: 80GB}}' 'place: {decode: h100}' 'interruptible: {h100: 1/h}'; do
     printf 'template: llm\ndevices: l4\n%s\n' "$line" >blamed.yaml

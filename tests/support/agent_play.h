@@ -1,5 +1,5 @@
-/* tests/support/agent_play.h - the session of an agent, played by hand: what the broker says to it,
- * what it says, what it asks of the agent. Here whole, so that each test takes what it needs. */
+/* tests/support/agent_play.h plays a broker by hand around the session of an agent. The functions
+ * are static, so that each test takes what it needs. */
 #ifndef BOURSE_TESTS_AGENT_PLAY_H
 #define BOURSE_TESTS_AGENT_PLAY_H
 
@@ -18,8 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A broker played by hand around the real session: real envelopes both ways, time as the test
- * says. */
+/* Envelopes are real in both directions; the test sets the time. */
 enum { HEARTBEAT_MS = 1000, SEEN_MAX = 16384 };
 
 static const struct id128 cluster = {{0xc1}};
@@ -27,7 +26,8 @@ static const struct id128 device = {{0xd1}};
 static const struct id128 job = {{0x10}};
 static const struct hash32 manifest = {{0x3a}};
 
-struct seen { /* a message of the agent's */
+/* A message that the agent sent. */
+struct seen {
     struct id128 id;
     enum message_type type;
     bool is_signed;
@@ -36,12 +36,12 @@ struct seen { /* a message of the agent's */
 };
 
 struct play {
-    bool is_simulated; /* the result that sent_outcome looked at */
+    bool is_simulated; /* of the result that sent_outcome looked at */
     struct identity *identity;
     struct agent_session *session;
     int64_t now_ns;
-    uint64_t number;   /* of the connection */
-    uint64_t sequence; /* the broker's */
+    uint64_t number;   /* the connection's number */
+    uint64_t sequence; /* the broker's last sequence number */
     struct seen seen[SEEN_MAX];
     size_t seen_count;
 };
@@ -96,7 +96,8 @@ static inline void play_end(struct play *play)
     identity_destroy(&play->identity);
 }
 
-/* Collects what the agent sends; every body decodes, every command is signed by it. */
+/* Collects what the agent sends. Every body must decode, and every command must have the agent's
+ * signature. */
 static inline void listen(struct play *play)
 {
     const uint8_t *bytes;
@@ -179,7 +180,7 @@ static inline void accept(struct play *play, const struct seen *seen)
     say(play, MESSAGE_ACCEPTED, &id, &body.base);
 }
 
-/* The refusal says which limit; 0: none. */
+/* Refuses the message. `limit` is the limit that the refusal names; 0: none. */
 static inline void reject_of(struct play *play, const struct seen *seen, enum reject_code code,
                              int64_t limit)
 {
@@ -219,7 +220,7 @@ static inline void welcome(struct play *play, const struct id128 *market)
     say(play, MESSAGE_WELCOME, &id, &body.base);
 }
 
-/* Connected, advertised, the ask standing, nothing left to read. */
+/* Leaves the agent connected and advertised, with its ask in force and nothing left to read. */
 static inline void settle(struct play *play)
 {
     welcome(play, &cluster);
@@ -278,7 +279,8 @@ static inline void dispatch(struct play *play, uint64_t lease, uint32_t index, u
     dispatch_as(play, MESSAGE_DISPATCH, lease, index, 1, lane, false);
 }
 
-/* Subtask `index` in lane 0, given one output named `output` of subtask `from`. */
+/* Dispatches subtask `index` in lane 0, with one output of subtask `from`, named `output`, as its
+ * input. */
 static inline void dispatch_given(struct play *play, uint64_t lease, uint32_t index, uint32_t from,
                                   const char *output)
 {
@@ -341,7 +343,7 @@ static inline enum agent_status finish(struct play *play, uint64_t lease, uint32
     return agent_session_finished(play->session, play->now_ns, &work, &facts);
 }
 
-/* The same of a result that names a file. */
+/* The same for a result that names a file. */
 static inline enum agent_status finish_with_file(struct play *play, uint64_t lease, uint32_t index)
 {
     static const uint8_t hash[32] = {0x99};
@@ -361,8 +363,8 @@ static inline enum agent_status finish_with_file(struct play *play, uint64_t lea
     return agent_session_finished(play->session, play->now_ns, &work, &facts);
 }
 
-/* The actions that wait, as a line: "begin 1, start 1/0, prepare 1/1". Leases and work by
- * number. */
+/* Returns the waiting actions as a line, such as "begin 1, start 1/0, prepare 1/1". Leases and work
+ * have their numbers. */
 static inline const char *actions(struct play *play)
 {
     static char line[1024];
@@ -406,7 +408,7 @@ static inline const char *actions(struct play *play)
     return line;
 }
 
-enum { A_BATCH_MS = 6 }; /* longer than results wait for company */
+enum { A_BATCH_MS = 6 }; /* longer than a result waits for others to share its signature */
 
 static inline void pass_ms(struct play *play, int64_t ms)
 {
@@ -414,8 +416,8 @@ static inline void pass_ms(struct play *play, int64_t ms)
     agent_session_tick(play->session, play->now_ns);
 }
 
-/* The outcome of the result for `index` that was sent, checked as the broker checks it; -1:
- * none. */
+/* Returns the outcome of the result sent for `index`, after the broker's checks; -1: none was
+ * sent. */
 static inline int sent_outcome(struct play *play, uint32_t index)
 {
     int outcome = -1;

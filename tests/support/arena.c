@@ -143,7 +143,7 @@ void arena_put(struct link *link, const void *bytes, size_t length)
     ck_assert(link_send(link, bytes, length));
 }
 
-/* Reads what has come; true when one of the messages says Accepted. */
+/* Reads what has come. Returns true when one of the messages says Accepted. */
 bool arena_drain(struct link *link, int wait_ms)
 {
     bool accepted = false;

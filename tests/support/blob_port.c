@@ -158,7 +158,7 @@ static void end_stream(struct port *port, const struct router_message *message,
     answer_stored(port, message, request, put, blob, NULL);
 }
 
-/* Ends a stream for its ticket; the end goes away here. */
+/* Ends a stream for its ticket. The port's end is closed here. */
 static void hand_end(struct port *port, int file_port, const struct descriptor_asker *asker,
                      uint8_t number)
 {
@@ -195,7 +195,7 @@ static void on_put(struct port *port, const struct router_message *message,
         return;
     }
     if (puts == atomic_load(&port->forget_after)) {
-        blob->stored /= 2; /* a crash took the newest chunks */
+        blob->stored /= 2; /* the crash lost the newest chunks */
     }
     if (put->offset != blob->stored) {
         refuse(port, message, request, REJECT_BLOB_OFFSET, (int64_t)blob->stored);
@@ -274,7 +274,7 @@ static void answer_get(struct port *port, const struct router_message *message,
         atomic_store(&port->gives_tickets, atomic_load(&port->keeps_giving));
     }
     if (atomic_fetch_sub(&port->drop_answers, 1) == 1) {
-        return; /* as a full queue would */
+        return; /* answers like a full queue */
     }
     uint8_t lie = atomic_load(&port->lies) ? 1 : 0;
     blob->bytes[blob->size - 1] ^= lie;
@@ -365,7 +365,7 @@ void port_close(struct port *port)
     atomic_store(&port->stopping, true);
     ck_assert_int_eq(pthread_join(port->thread, NULL), 0);
     for (size_t i = 0; i < port->stream_count; i++) {
-        if (port->streams[i].blob != NULL) { /* nobody came back for it */
+        if (port->streams[i].blob != NULL) { /* nobody asked for the rest of it */
             ck_assert_int_eq(pthread_join(port->streams[i].thread, NULL), 0);
         }
     }

@@ -1,4 +1,4 @@
-/* The book's judge: it checks the invariants of an order book at rest. */
+/* This file checks the invariants of an order book at rest. */
 #ifndef BOURSE_TESTS_SUPPORT_BOOK_SOUND_H
 #define BOURSE_TESTS_SUPPORT_BOOK_SOUND_H
 

@@ -42,7 +42,7 @@ void broker_process_init(struct broker_process *self, const char *extra)
         text, sizeof text,
         "%s\nheartbeat: 20s\ngenesis:\n  accounts:\n    - {key: \"%s\", name: owner, roles: "
         "[consumer, operator], credits: 100}\n",
-        extra, key); /* who stands still for some seconds is not to be missed */
+        extra, key); /* who stands still for some seconds must not count as missing */
     (void)snprintf(path, sizeof path, "%s/broker.yaml", self->folder);
     ck_assert_msg(file_write(path, text, strlen(text), 0600, &problem), "%s", problem.text);
 }
@@ -133,7 +133,7 @@ static void flush(struct broker_client *self)
     }
 }
 
-/* The next event that means something, or NOTHING after a while. */
+/* Returns the next event that means something, or NOTHING after a while. */
 static struct dialogue_event step(struct broker_client *self)
 {
     struct dialogue_event event = {.type = DIALOGUE_NOTHING};
@@ -162,7 +162,7 @@ static void greet(struct broker_client *self)
         ck_assert_msg(clock_monotonic_ns() < deadline, "no Welcome in time");
         struct dialogue_event event = step(self);
         codec_free(&event.body);
-        if (event.type == DIALOGUE_LOST) { /* its Hello was above a rate: it greets again */
+        if (event.type == DIALOGUE_LOST) { /* its Hello was above a rate, so it greets again */
             struct problem problem;
             (void)zmq_poll(NULL, 0, (long)(event.wait_ns / NS_PER_MS));
             ck_assert_msg(link_reopen(self->link, &problem), "%s", problem.text);

@@ -140,7 +140,7 @@ static struct id128 offer(struct story *story, const struct identity *referee, u
     return ask;
 }
 
-/* The broker's own command that says by which rules it computes from here on. */
+/* Adds the broker's own command that says by which rules the broker computes from here on. */
 static void set_rules(struct writer_state *state, uint32_t rules)
 {
     const struct exchange_set_limits set = {.rules = rules, .limits = exchange_limits_default()};
@@ -302,7 +302,7 @@ static void add_result(struct story *story, const struct side *side, uint32_t in
     batch->leaves[at] = results_leaf(batch->bytes[at], batch->lengths[at]);
 }
 
-/* The batch as one command, with the dice of its number. */
+/* Adds the batch as one command, with the dice of its number. */
 static void send_results(struct story *story, const struct side *side)
 {
     struct writer_state *state = story->state;
@@ -324,7 +324,7 @@ static void send_results(struct story *story, const struct side *side)
         command->dice.bytes[0] ^= 1;
     }
     const bool misses_input = batch->misses_input;
-    batch->misses_input = false; /* of the next batch */
+    batch->misses_input = false; /* for the next batch */
     if (misses_input && story->told->of_two && !story->told->is_unproved) {
         command->verdict |= ENTRY_MISSING;
         entry_results_set(&command->missing, 0);
@@ -390,7 +390,7 @@ static struct ledger_record *settle(struct story *story, struct side *side, uint
     return record;
 }
 
-/* One check, sent, and its own result. Without a verdict: it found no bytes. */
+/* Sends one check and its own result. Without a verdict, the check found no bytes. */
 static struct hash32 say(struct story *story, struct side *by, uint32_t about, uint32_t attempt,
                          uint32_t verdict)
 {
@@ -413,7 +413,7 @@ static struct hash32 say(struct story *story, struct side *by, uint32_t about, u
     return record->hash;
 }
 
-/* A check by that referee, and what it decides. */
+/* Makes one check by the referee, and what the check decides. */
 static void check(struct story *story, struct side *by, uint32_t about, uint32_t attempt,
                   uint32_t about_attempt, uint32_t verdict)
 {

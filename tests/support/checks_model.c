@@ -172,9 +172,8 @@ static bool is_honest(const struct checks_model_job *job, const struct ledger_re
            id128_equal(&result->device, &record->device);
 }
 
-/* A referee that was in time judges what a subtask left, or does not find bytes that the
- * broker lacks. Such a check
- * counts when the result stands, and its maker is another account. */
+/* A referee that was in time judges what a subtask left, or does not find bytes that the broker
+ * lacks. Such a judgement counts when the result stands, and its maker is another account. */
 static void note_verdict(struct checks_model *model, const struct exchange_command *command,
                          const struct ledger_record *record)
 {

@@ -1,5 +1,5 @@
-/* tests/support/dialogue_play.h - the other side of a dialogue, played by hand: one client, one
- * broker that answers as the test says. */
+/* tests/support/dialogue_play.h plays the broker of a dialogue by hand: one client, and answers as
+ * the test says. */
 #ifndef BOURSE_TESTS_SUPPORT_DIALOGUE_PLAY_H
 #define BOURSE_TESTS_SUPPORT_DIALOGUE_PLAY_H
 
@@ -23,12 +23,13 @@ struct play {
     struct identity *identity;
     struct dialogue *dialogue;
     int64_t now_ns;
-    uint64_t session;      /* the broker's */
-    uint64_t sequence_out; /* the broker's */
-    int64_t log_time_ms;   /* the broker's, in the heads of its messages; 0: not said */
+    uint64_t session;      /* the broker's session number */
+    uint64_t sequence_out; /* the broker's last sequence number */
+    int64_t log_time_ms;   /* the time in the heads of the broker's messages; 0: not said */
 };
 
-struct heard { /* a message that the client sent, copied */
+/* A copy of a message that the client sent. */
+struct heard {
     uint8_t bytes[8192];
     size_t length;
     struct envelope envelope;
@@ -115,7 +116,7 @@ static inline Bourse__V1__Welcome welcome_example(const struct play *play)
     return welcome;
 }
 
-/* Connects and shakes hands; the client's Hello is left in *ret_hello. */
+/* Connects and shakes hands. *ret_hello gets the client's Hello. */
 static inline struct dialogue_event connect_as_session(struct play *play, uint64_t session,
                                                        struct heard *ret_hello)
 {

@@ -32,7 +32,7 @@ static bool has_referee(const struct exchange *exchange, const struct job *job,
     return has;
 }
 
-/* The next dispute that the pages give; false: there is none. */
+/* Returns false when the pages give no further dispute; else *ret gets the next one. */
 static bool next_listed(const struct exchange *exchange, const struct job *job, uint32_t *from,
                         struct exchange_dispute *ret_row)
 {

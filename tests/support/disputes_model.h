@@ -1,5 +1,5 @@
-/* tests/support/disputes_model.h - a slow answer to what is disputed in a job: every held result is
- * looked at with every provider. */
+/* tests/support/disputes_model.h has a slow answer to what is disputed in a job. The model looks at
+ * every held result with every provider. */
 #ifndef BOURSE_TESTS_DISPUTES_MODEL_H
 #define BOURSE_TESTS_DISPUTES_MODEL_H
 

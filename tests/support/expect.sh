@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # How commands end, for every test of them. To be sourced by who has `fail`.
 
-# expect STATUS PATTERN COMMAND...: its exit status and, unless the pattern is empty, what it says on stdout or stderr.
+# expect STATUS PATTERN COMMAND... checks the command's exit status and, unless the pattern is
+# empty, what it says on stdout or stderr.
 expect() {
     local want=$1 pattern=$2 got=0
     shift 2
@@ -11,7 +12,8 @@ expect() {
         fail "$* did not say '$pattern': $(tail -n 50 out err | tr -d '\0')"
 }
 
-# expect_soon STATUS PATTERN COMMAND...: the same of what follows from an event that is not there yet: within a minute.
+# expect_soon STATUS PATTERN COMMAND... does the same for what follows from an event that is not
+# there yet: within a minute.
 expect_soon() {
     local want=$1 pattern=$2 got deadline=$((SECONDS + 60))
     shift 2

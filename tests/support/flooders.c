@@ -19,9 +19,9 @@
 
 enum {
     SESSIONS_MOST = 8,
-    EACH_MS = 5,           /* messages of a session in a millisecond: its rate */
-    LARGE_BYTES = 1 << 16, /* of such a message one is sent */
-    OPEN_AGAIN_MS = 500,   /* who does not read is hung up on, and comes back */
+    EACH_MS = 5,           /* messages of a session in a millisecond, which is its rate */
+    LARGE_BYTES = 1 << 16, /* of a message this large, only one is sent */
+    OPEN_AGAIN_MS = 500,   /* a flooder who does not read is disconnected, and comes back */
     PAIRS_MOST = 5,
     SINK_MIB_S = 256, /* as much as the broker sends to one account (broker/blob/port/blobs.h) */
 };
@@ -165,11 +165,11 @@ static void sink_close(struct sink *sink)
 }
 
 struct flooding {
-    const struct sink *sink; /* NULL: to the broker */
-    bool is_of_blobs;        /* to its blob port, which knows no sessions */
+    const struct sink *sink; /* NULL: messages go to the broker */
+    bool is_of_blobs;        /* messages go to the blob port, which knows no sessions */
     const struct identity *key;
     volatile struct orders *orders;
-    size_t place; /* in `ready` */
+    size_t place; /* the place in `ready` */
 };
 
 struct flooder { /* one session, or one connection to the blob port */
@@ -237,11 +237,11 @@ static void say_goodbye(const struct flooder *flooder, const struct identity *ke
     static const struct flood goodbye = {.name = "goodbye", .type = MESSAGE_GOODBYE};
     flood_once(flooder, &goodbye, key, arena, 0);
     for (int i = 0; i < 10; i++) {
-        attack_pace(); /* it is on its way before the connection goes */
+        attack_pace(); /* the message leaves before the connection goes */
     }
 }
 
-/* Ends its session or connection, if that goes on, and begins another. */
+/* Ends the flooder's session or connection, if one goes on, and begins another. */
 static void come_back(struct flooder *flooder, const struct flooding *flooding,
                       const struct arena *arena)
 {
@@ -257,7 +257,7 @@ static void come_back(struct flooder *flooder, const struct flooding *flooding,
     flooder->session = dialogue_welcome(flooder->client.dialogue)->session;
 }
 
-/* Reads what has come. False: the session is over, whatever is sent to it. */
+/* Reads what has come. Returns false when the session is over, whatever is sent to it. */
 static bool read_on(const struct flooder *flooder)
 {
     const uint8_t *message;
@@ -307,7 +307,7 @@ static void run_flood(const struct attack_context *context)
     }
 }
 
-/* Returns the type of the answer to one of them. */
+/* Returns the type of the answer to a message of the flood. */
 static enum message_type answer_to(const struct arena *arena, const struct flood *flood,
                                    const struct identity *key, enum reject_code *ret_code)
 {
@@ -402,8 +402,8 @@ static void wait_for_quiet(const struct flood_victim *victim)
 /* The flooders of the broker, and those of the sink. */
 struct flooders {
     struct sink sink;
-    struct orders *orders; /* shared */
-    struct flooding at[2]; /* the sink, the broker */
+    struct orders *orders; /* shared memory */
+    struct flooding at[2]; /* at the sink and at the broker */
     pid_t pids[2];
 };
 
@@ -428,7 +428,7 @@ static void flooders_open(struct flooders *flooders, const struct arena *arena,
     }
 }
 
-/* New orders: the flooders begin sessions for them, and stand still then. */
+/* Gives new orders. The flooders begin sessions for them, and stand still then. */
 static void flooders_prepare(const struct flooders *flooders)
 {
     volatile struct orders *orders = flooders->orders;
@@ -506,7 +506,7 @@ static bool is_chosen(const struct flood *flood)
     return chosen == NULL || strcmp(chosen, flood->name) == 0;
 }
 
-/* One way: from one session or eight, who read or not. */
+/* Measures one way: from one session or eight, who read or not. */
 static void flood_in_way(const struct flood_victim *victim, const struct flooders *flooders,
                          unsigned way, char *slowed, size_t capacity)
 {
@@ -528,7 +528,7 @@ void floods_run_some(struct floods *floods, size_t first, size_t count,
     flooders_open(&flooders, victim->arena, key, &floods->items[first]);
     for (size_t i = first; i < floods->count && i - first < count; i++) {
         flooders.orders->flood = &floods->items[i];
-        /* Shortly: from eight sessions that read. */
+        /* Measures the short form: from eight sessions that read. */
         for (unsigned way = honest_is_long() ? 0 : 3; way < 4 && is_chosen(&floods->items[i]);
              way++) {
             flood_in_way(victim, &flooders, way, slowed, sizeof slowed);

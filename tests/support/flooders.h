@@ -1,9 +1,9 @@
-/* tests/support/flooders.h - floods of one type of message, and what they leave to honest work
- * (P24).
+/* tests/support/flooders.h floods a broker with messages of one type, and measures what is left to
+ * honest work (P24).
  *
  * A flood is compared with the same flooders sending to a sink, a process beside the broker that
- * reads and forgets. So what the processors of the machine are kept busy with is the same in both.
- * Flooders are one member with one session or eight, who reads the answers or does not. */
+ * reads and forgets. So the processors of the machine are equally busy in both cases. The flooders
+ * are one member with one session or eight, who reads the answers or does not. */
 #ifndef BOURSE_TESTS_FLOODERS_H
 #define BOURSE_TESTS_FLOODERS_H
 
@@ -19,13 +19,13 @@ struct flood_body {
 
 struct flood {
     const char *name;
-    enum message_type type;      /* its port is the flooders' */
-    struct flood_body bodies[2]; /* in turns; the second may be missing */
-    enum reject_code refused;    /* what its sender is told */
-    /* The sink answers each with so many bytes, within SINK_MIB_S; 0: it does not answer. So who
-     * reads large answers has the same work with both. */
+    enum message_type type;      /* the message's port is the flooders' port */
+    struct flood_body bodies[2]; /* sent in turns; the second may be missing */
+    enum reject_code refused;    /* the refusal that the sender gets */
+    /* The sink answers each message with so many bytes, within SINK_MIB_S; 0: the sink does not
+     * answer. So who reads large answers has the same work with both. */
     size_t answer_bytes;
-    /* Makes the body of the message of that number, where no two may be alike; NULL: they may. */
+    /* Makes the body of message `number`, where no two messages may be alike. NULL: they may be. */
     void (*vary)(struct flood_body *body, uint64_t number);
 };
 
@@ -42,30 +42,31 @@ void floods_free(struct floods *floods);
 /* Fails the test with the names of the types that a client may send to that port and that no flood
  * is of. So a new type of message needs a flood. */
 void floods_check_types(const struct floods *floods, bool is_of_blobs);
-/* Sends each once. Fails the test where one is refused otherwise than it says: no flood is of
- * messages that are thrown away at the door. */
+/* Sends each message once. Fails the test where a message is refused otherwise than expected. So no
+ * flood has messages that are thrown away at the door. */
 void floods_check_answers(struct floods *floods, const struct arena *arena,
                           const struct identity *key);
 
-/* Honest work at a pace: as honest_window has it. */
+/* Does honest work at a pace, like honest_window. */
 typedef unsigned flood_honest(void *context, int64_t window_ms, int64_t interval_ns,
                               struct honest_times *times);
 struct flood_victim {
     struct arena *arena;
     flood_honest *work;
     void *context;
-    int64_t window_ms;   /* of the long form; else half of it */
-    int64_t interval_ns; /* a quarter of the pace that it reaches alone */
+    int64_t window_ms; /* of the long form; else half as long */
+    /* the time between two requests at a quarter of the pace that the work reaches alone */
+    int64_t interval_ns;
 };
-/* The same arena's owner, who commands: honest_window. */
+/* The arena's owner, who sends commands with honest_window. */
 struct flood_victim flood_commands(struct arena *arena);
 /* Sets the interval of work that was never seen before: an eighth of the pace alone. Such work keeps
  * several threads busy, the victim's own among them. At a quarter of the pace two processors that
  * serve the flooders, too, would be full, and the measure would be of that queue. */
 void flood_pace_alone(struct flood_victim *victim);
 
-/* Floods in the way that CI asks for, or with BOURSE_LONG=yes in all four, with each flood, or with
- * the one that BOURSE_FLOOD names. Fails the test with the names of those that slow the victim more
+/* Runs each flood, or the one that BOURSE_FLOOD names, in the way that CI asks for, or in all four
+ * ways with BOURSE_LONG=yes. Fails the test with the names of the floods that slow the victim more
  * than honest_bounds. All floods are of one port. */
 void floods_run(struct floods *floods, const struct flood_victim *victim,
                 const struct identity *key);

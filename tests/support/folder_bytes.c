@@ -4,7 +4,7 @@
 #include <ftw.h>
 #include <stdbool.h>
 
-static uint64_t counted_bytes; /* of the files that the walk met */
+static uint64_t counted_bytes; /* bytes of the files that the walk met */
 
 static int count_file(const char *path, const struct stat *facts, int flag, struct FTW *walk)
 {

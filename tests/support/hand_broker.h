@@ -1,6 +1,7 @@
-/* tests/support/hand_broker.h - a real broker and members made by invitation, who act by single messages.
+/* tests/support/hand_broker.h runs a real broker, whose members act by single messages.
  *
- * One market per test: open_market and close_market. `owner` is a client of its operator, who is a consumer too. */
+ * One market per test: open_market and close_market. `owner` is a client of the operator, who is a
+ * consumer too. Members join by invitation. */
 #ifndef BOURSE_TESTS_HAND_BROKER_H
 #define BOURSE_TESTS_HAND_BROKER_H
 
@@ -20,7 +21,7 @@ struct member {
     struct identity *identity;
     struct broker_client client;
 };
-/* Somebody with these roles; 0: a stranger. */
+/* Makes a member with these roles; 0: a stranger. */
 void member_open(struct member *member, uint32_t roles, enum session_role session);
 void member_close(struct member *member);
 
@@ -28,7 +29,7 @@ void expect_accepted(struct broker_client *client, enum message_type type, const
                      const ProtobufCMessage *body);
 void expect_refused(struct broker_client *client, enum message_type type,
                     const ProtobufCMessage *body, enum reject_code code);
-/* The reply to a read, for the caller to free. */
+/* Returns the reply to a read, which the caller frees. */
 ProtobufCMessage *read_of(struct broker_client *client, enum message_type type,
                           const ProtobufCMessage *body);
 
@@ -36,9 +37,9 @@ ProtobufCMessage *read_of(struct broker_client *client, enum message_type type,
  * cpu.test. */
 void advertise(struct member *provider, uint32_t count, Bourse__V1__Attribute **attributes,
                size_t attribute_count);
-/* Asks for both slots of one of them. */
+/* Asks for both slots of one of the devices. */
 void ask(struct member *provider, uint32_t device, int64_t price_micro, const struct id128 *order);
-/* A job of three subtasks that pays 1000 micro-credits a slot-hour for anything. */
+/* Submits a job of three subtasks that pays 1000 micro-credits a slot-hour for anything. */
 void bid(struct broker_client *client, const struct id128 *job);
 
 #endif

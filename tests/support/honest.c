@@ -18,7 +18,7 @@
 
 enum { IN_FLIGHT = 16 };
 
-struct asked { /* in flight; a free place has an id of zeros */
+struct asked { /* requests in flight; a free place has an id of zeros */
     struct id128 id;
     int64_t at_ns;
 };

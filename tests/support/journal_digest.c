@@ -147,7 +147,7 @@ static void put_effect(struct writer *out, const struct exchange_effect *effect)
 static bool take_effects(void *context, const struct translation *said,
                          const struct exchange_effects *effects)
 {
-    (void)said; /* what was said is in the journal's own hash */
+    (void)said; /* the journal's own hash covers what was said */
     struct replay *replay = context;
     for (size_t i = 0; i < effects->count; i++) {
         const struct exchange_effect *effect = &effects->items[i];
@@ -290,7 +290,8 @@ __attribute__((format(printf, 2, 3))) static void line(char text[DIGEST_TEXT_SIZ
     size_t length = strlen(text);
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(text + length, DIGEST_TEXT_SIZE - length, format, arguments); /* it fits */
+    /* The text fits. */
+    (void)vsnprintf(text + length, DIGEST_TEXT_SIZE - length, format, arguments);
     va_end(arguments);
 }
 

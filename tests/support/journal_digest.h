@@ -1,9 +1,10 @@
-/* tests/support/journal_digest.h - replays a recorded journal and says in hashes what came of it (P8).
+/* tests/support/journal_digest.h replays a recorded journal and says in hashes what came of it
+ * (P8).
  *
- * A recorded journal is a file of entries (broker/storage/entry.h), each after its length as u32. The replay is the
- * broker's own: translate_entry, exchange_step. Whatever the compiler, the locale, the time zone, and
- * wherever a snapshot was saved and loaded in between, every field must come out the same. Nothing here
- * needs more than the pure rooms and broker/{entry,translate,arena,replay}.c. */
+ * A recorded journal is a file of entries (broker/storage/entry.h), each after its length as u32.
+ * The replay is the broker's own: translate_entry, exchange_step. Every field must come out the
+ * same, whatever the compiler, the locale, the time zone, and wherever a snapshot was saved and
+ * loaded in between. Only the pure rooms and broker/{entry,translate,arena,replay}.c are needed. */
 #ifndef BOURSE_TESTS_JOURNAL_DIGEST_H
 #define BOURSE_TESTS_JOURNAL_DIGEST_H
 
@@ -31,11 +32,11 @@ struct journal_digest {
 };
 
 /* Replays all entries. After entry `cut` (0: nowhere) the state is saved, dropped, and loaded
- * again. False with a problem when the journal cannot be replayed. */
+ * again. Returns false with a problem when the journal cannot be replayed. */
 bool journal_digest(const uint8_t *journal, size_t length, uint64_t cut,
                     struct journal_digest *ret_digest, struct problem *ret_problem);
 
-/* Lines "name value", for people and for tests/golden. */
+/* Writes lines "name value", for people and for tests/golden. */
 void journal_digest_text(const struct journal_digest *digest, char ret_text[DIGEST_TEXT_SIZE]);
 
 #endif

@@ -13,7 +13,8 @@ started=()         # of everything else
 
 skip() { echo "skipped: $*"; exit 77; }
 
-# The last words of every log, so that a failure can be understood from the test's output alone.
+# The last lines of every log are printed, so that a failure can be understood from the test's
+# output alone.
 fail() {
     echo "FAILED (BOURSE_SEED=$seed): $*" >&2
     for log in "$work"/*.log "$work"/*/*.log; do
@@ -41,7 +42,7 @@ fire_end() {
     fi
 }
 
-# store_begin NAME BIN PROGRAM...: for a test that needs a broker and its files, and no agent.
+# store_begin NAME BIN PROGRAM... is for a test that needs a broker and its files, and no agent.
 store_begin() {
     local name=$1
     bin=$(realpath "$2")
@@ -67,7 +68,7 @@ fire_begin() {
     if [ "$(id -u)" -eq 0 ] && ! id bourse >/dev/null 2>&1; then
         skip "no user bourse for the agent"
     fi
-    # A process that is killed has no time to look for leaks, and one that is traced cannot.
+    # A killed process has no time to look for leaks, and a traced process cannot.
     export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
     store_begin "$name" "$folder" bourse-provider bourse-worker "$@"
 }
@@ -79,20 +80,22 @@ has() {
     *) fail "expected \"$2\" in: $1" ;;
     esac
 }
-# Turns one byte of file `$1` at `$2` over.
+# Inverts the byte at `$2` of file `$1`.
 flip() {
     local byte
     byte=$(od -An -tu1 -j "$2" -N 1 "$1")
     printf "\\x$(printf %02x $((byte ^ 255)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# Of a one-line JSON: a number, the last of that name; and any value, the first.
+# field prints the first value of a name in a one-line JSON; number prints the last number of the
+# name.
 field() { grep -oE "\"$1\":[^,}]*" "$2" | head -n 1 | cut -d: -f2 | tr -d '"'; }
 number() { sed -E "s/.*\"$1\":(-?[0-9]+).*/\1/" "$2"; }
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 
-# until_true SECONDS COMMAND...: looks ten times a second, at most so long. The last look begins after that: a machine that
-# stood still meanwhile makes looks rare, not true ones false.
+# until_true SECONDS COMMAND... looks ten times a second, at most for so long. The last look begins
+# after that time. So a machine that stood still meanwhile makes looks rare, and does not make true
+# ones false.
 until_true() {
     local deadline=$(($(now_ms) + $1 * 1000)) is_last=no
     shift
@@ -102,12 +105,12 @@ until_true() {
         [ "$(now_ms)" -lt "$deadline" ] || is_last=yes
     done
 }
-# What is promised within seconds is promised of programs that run: `stalled_ms` says for how long this machine kept a program that
-# only waits from running, since `stalls_begin`.
+# What is promised within seconds is promised of programs that run. `stalled_ms` says for how long,
+# since `stalls_begin`, this machine kept a program that only waits from running.
 stalls_begin() {
     mkfifo stalls.tick
     (
-        exec 3<>stalls.tick # nobody writes there: to wait without a program
+        exec 3<>stalls.tick # nobody writes there, so a read waits without a program
         total=0
         while [ ! -e enough ]; do
             before=${EPOCHREALTIME/[.,]/}
@@ -119,18 +122,18 @@ stalls_begin() {
     started+=("$!")
 }
 stalled_ms() { cat stalled 2>/dev/null || echo 0; }
-gone() { # PID: no such process, or nothing left of it but its exit status
+gone() { # PID: succeeds when there is no such process, or only its exit status is left
     local state
     state=$(ps -o stat= -p "$1") || return 0
     case $state in Z*) return 0 ;; *) return 1 ;; esac
 }
 ended() { until_true "$2" gone "$1"; } # PID SECONDS
 
-# `bourse up`, with broker and agent under our eyes; `options` go to it.
+# Starts `bourse up`; the test then knows its broker and agent by process id. `options` are its options.
 market_up() {
     local is_up=yes
     "$bourse" up --detach --dir "$market" --wait 5m "$@" >up.log 2>&1 || is_up=no
-    if [ -e "$market/up.pids" ]; then # what it started ends with the test, also where it says that it failed
+    if [ -e "$market/up.pids" ]; then # what the function started ends with the test, also when the test fails
         broker=$(sed -n 's/^broker \([0-9]*\).*/\1/p' "$market/up.pids")
         agent=$(sed -n 's/^provider \([0-9]*\).*/\1/p' "$market/up.pids")
     fi
@@ -142,8 +145,8 @@ market_up() {
     chmod 600 "$work/known.yaml"
 }
 
-# Three missed heartbeats of a second are silence, and what a silent agent offers is gone: the broker starts anew with other lines
-# in its config, for a test that makes its agent stand still.
+# Three missed heartbeats of a second are silence, and what a silent agent offers is gone. So a test
+# that makes its agent stand still starts the broker anew with other lines in its config.
 market_config() { # LINES...
     kill "$broker"
     ended "$broker" 60 || fail "the broker does not end"
@@ -154,7 +157,8 @@ market_config() { # LINES...
     until_true 60 offered 1 || fail "the agent does not come back"
 }
 
-# A program of that name runs below a process, as below an agent what its jails run: looks at what `ps` and the agent only say.
+# Succeeds when a program of that name runs below a process, as below an agent what its jails run.
+# The function looks at what `ps` and the agent only report.
 runs_below() { # PID NAME
     local pid
     while read -r pid _; do
@@ -163,8 +167,8 @@ runs_below() { # PID NAME
     return 1
 }
 
-# The broker on $market, in the background; words before it (a tracer) are given, its own options are in
-# $broker_options. Its log is appended to.
+# Starts the broker on $market, in the background. Words given come before it (a tracer), and its
+# own options are in $broker_options. Its log is appended to.
 broker_options=()
 # shellcheck disable=SC2120 # most give none
 broker_start() {
@@ -172,7 +176,7 @@ broker_start() {
     broker=$!
 }
 broker_ready() { grep -qsE "^pid: *$broker\$" "$market/market.yaml"; }
-# False: it ended before it was ready.
+# Fails when the broker ended before it was ready.
 broker_await() {
     for _ in $(seq 6000); do
         ! broker_ready || return 0
@@ -184,10 +188,11 @@ broker_await() {
 broker_kill() {
     kill -9 "$broker" 2>/dev/null || true
     wait "$broker" 2>/dev/null || true
-    ended "$broker" 60 || fail "a broker that was killed is still there" # that of `up` is no child to wait for
+    ended "$broker" 60 || fail "a broker that was killed is still there" # the broker of `up` is no child to wait for
 }
 
-# A port, and the one after it, that nobody uses; below those that the kernel gives to callers.
+# Prints a port that nobody uses, nor the one after it. The ports are below those that the kernel
+# gives to callers.
 free_port() {
     local port
     for _ in $(seq 50); do
@@ -197,8 +202,9 @@ free_port() {
     fail "no free port"
 }
 
-# A broker of which others know a proxy only: through.yaml leads there, known.yaml straight to it. The lines given are
-# added to its config. `say COMMAND...` tells the proxy how bad the line is (tests/programs/market_proxy.c).
+# Starts a broker of which others know a proxy only: through.yaml leads to the proxy, known.yaml
+# straight to the broker. The lines given are added to its config. `say COMMAND...` tells the proxy
+# how bad the line is (tests/programs/market_proxy.c).
 market_behind_proxy() {
     local key bad_port
     broker_port=$(free_port) bad_port=$broker_port
@@ -228,7 +234,7 @@ END
     started+=("$proxy")
 }
 said=0 # commands
-say() { # COMMAND...: they hold when it returns
+say() { # COMMAND...: the commands hold when the function returns
     kill -0 "$proxy" || fail "the proxy has ended"
     printf '%s\n' "$@" >line
     said=$((said + $#))
@@ -240,8 +246,9 @@ agent_start() { # FOLDER: sets `agent`
     "$bin/bourse-provider" run --dir "$1" >>"$work/agent-${1##*/}.log" 2>&1 &
     agent=$!
 }
-# agent_join FOLDER OPTION...: a further agent of its own account, not yet running. Lines on stdin go to its config.
-agent_roles=(provider) # of its account
+# agent_join FOLDER OPTION... makes a further agent with its own account, not yet running. Lines on
+# stdin go to its config.
+agent_roles=(provider) # roles of its account
 agent_join() {
     local folder=$1
     shift
@@ -251,13 +258,14 @@ agent_join() {
     cat >>"$folder/provider.yaml"
 }
 
-offered() { # SLOTS: at least so many are on offer
+offered() { # SLOTS: succeeds when at least so many are on offer
     printf 'run: [sh]\n' >offered.yaml
     "$bourse" quote offered.yaml --json --timeout 5s >offered.json 2>/dev/null || return 1
     [ "$(number slots_now offered.json)" -ge "$1" ] 2>/dev/null
 }
 
-# All that descends from a process, itself left out: "pid start" each, so that a reused pid is not taken for it.
+# Prints all that descends from a process, without the process: "pid start" each, so that a reused
+# pid is not taken for it.
 descendants() {
     ps -eo pid=,ppid= | awk -v top="$1" '
         { parent[$1] = $2 }
@@ -268,7 +276,7 @@ descendants() {
             echo "$pid $start"
         done
 }
-# Of such a list on stdin, those that are still alive.
+# Prints those of a list on stdin that are still alive.
 survivors() {
     local state start_now
     while read -r pid start; do
@@ -277,7 +285,7 @@ survivors() {
     done
 }
 
-# The market is stopped and its books are checked by the program that shares no code with it.
+# Stops the market. Then the program that shares no code with the broker checks its books.
 market_audit() {
     "$bin/bourse-broker" replay --verify "$market" >replay.log 2>&1 || fail "replay: $(cat replay.log)"
     kill -TERM "$broker"
@@ -288,7 +296,7 @@ market_audit() {
     fi
     broker=
     "$bin/bourse-broker" audit "$market" >audit.log 2>&1 || fail "audit: $(cat audit.log)"
-    # No attempt was paid twice, no subtask accepted twice.
+    # Fails when an attempt was paid twice, or a subtask accepted twice.
     sqlite3 -readonly "$market/ledger.db" "
         SELECT 'accepted twice', hex(job), idx FROM results WHERE status = 0 GROUP BY job, idx HAVING COUNT(*) > 1;
         SELECT 'paid twice', hex(job), idx, attempt FROM results WHERE charge > 0
@@ -300,7 +308,7 @@ market_audit() {
 
 # ---------------------------------------------------------------- matrices and devices
 
-# FILE ROWS COLUMNS: as NumPy writes them, zeros but for a one in the first place.
+# FILE ROWS COLUMNS: writes a matrix as NumPy does, zeros but for a one in the first place.
 npy() {
     {
         printf '\x93NUMPY\x01\x00\x76\x00'
@@ -309,6 +317,6 @@ npy() {
     } >"$1"
     truncate -s $((128 + 4 * $2 * $3)) "$1"
 }
-asked() { # LABEL: such a device asks
+asked() { # LABEL: succeeds when a device of this label asks
     "$bourse" devices --json 2>/dev/null | sed 's/{"device":/\n&/g' | grep "\"label\":\"$1\"" | grep -q '"price_micro":[0-9]'
 }

@@ -92,8 +92,8 @@ static struct id128 device_of(uint32_t provider, uint32_t number)
     return (struct id128){{(uint8_t)provider, 9, (uint8_t)number}};
 }
 
-/* Now and then a number that is in range by itself, or just not, and hurts when it is
- * multiplied. */
+/* Returns the usual number. Now and then returns a number that is in range by itself, or just not,
+ * and too large when it is multiplied. */
 static int64_t or_extreme(struct model *model, int64_t usual)
 {
     static const int64_t extremes[] = {0,
@@ -138,7 +138,7 @@ static void advertise(struct model *model, uint32_t provider, uint32_t count)
             .slots = model->is_calm ? 4096 : 1 + draw(model, 8),
             .attributes = attributes,
             .attribute_count =
-                (provider + i) % 3 == 0 ? 2 : 3, /* some do not say how fast they are */
+                (provider + i) % 3 == 0 ? 2 : 3, /* some devices do not say how fast they are */
             .label = "device",
         };
     }
@@ -146,8 +146,8 @@ static void advertise(struct model *model, uint32_t provider, uint32_t count)
         (struct exchange_advertise){.devices = model->devices, .count = count};
 }
 
-/* Adds conditions for one or two consumers, now and then for nobody that exists; from a near minute
- * on, or for a time a day. */
+/* Adds conditions for one or two consumers, and now and then for an account that does not exist.
+ * Hours begin at a near minute, and some asks have a bound for the day. */
 static void add_conditions(struct model *model, struct exchange_ask *made)
 {
     if (draw(model, 5) == 0) {
@@ -164,7 +164,7 @@ static void add_conditions(struct model *model, struct exchange_ask *made)
     if (draw(model, 5) == 0) {
         uint32_t now_min = (uint32_t)(model->now_ns / (60 * NS_PER_S) % HOURS_DAY_MIN);
         uint32_t from_min = (now_min + draw(model, 3)) % HOURS_DAY_MIN;
-        uint32_t till_min = (from_min + draw(model, 4)) % HOURS_DAY_MIN; /* at times wrong */
+        uint32_t till_min = (from_min + draw(model, 4)) % HOURS_DAY_MIN; /* sometimes wrong */
         made->hours = (struct hours){
             .count = 1,
             .windows = {{.days = (uint8_t)(1 + draw(model, HOURS_ALL_DAYS)),
@@ -218,7 +218,7 @@ static void make_needs(struct model *model)
     }
 }
 
-/* A cap is a value now and then; of a rate that there is, mostly. */
+/* Makes a cap a value now and then, mostly of a rate that exists. */
 static void any_rate(struct model *model, int64_t *cap_micro, uint32_t *ret_rate)
 {
     if (*cap_micro >= 0 && draw(model, 3) == 0) {
@@ -227,7 +227,7 @@ static void any_rate(struct model *model, int64_t *cap_micro, uint32_t *ret_rate
     }
 }
 
-/* Further parts that leave the first a subtask at least. */
+/* Adds further parts, which leave the first part at least one subtask. */
 static void add_parts(struct model *model, struct exchange_submit *submit)
 {
     uint32_t left = submit->subtasks;
@@ -250,8 +250,8 @@ static void add_parts(struct model *model, struct exchange_submit *submit)
     submit->parts = model->parts;
 }
 
-/* Each waits for up to three of those before it, mostly near ones; now and then for one that is not
- * before it. */
+/* Each subtask waits for up to three before it, mostly near ones. Now and then one waits for an
+ * index that no subtask before it has. */
 static void add_graph(struct model *model, struct exchange_submit *submit)
 {
     uint32_t edges = 0;
@@ -281,7 +281,7 @@ static void add_graph(struct model *model, struct exchange_submit *submit)
     submit->graph = &model->graph;
 }
 
-/* Adds a check of one subtask for each subtask, and now and then one of another. */
+/* Adds one check for each subtask. Now and then a check is of another subtask. */
 static void add_checks(struct model *model, struct exchange_submit *submit)
 {
     const uint32_t first = submit->subtasks;
@@ -379,10 +379,10 @@ static void make_submit(struct model *model)
     if (draw(model, 4) == 0) {
         model->command.submit.type = (enum exchange_order_type)(1 + draw(model, 4));
     }
-    if (model->command.submit.type == EXCHANGE_ALL_OR_NONE) { /* there may never be all of it */
+    if (model->command.submit.type == EXCHANGE_ALL_OR_NONE) { /* may wait for ever */
         model->command.submit.good_till_ns = model->now_ns + 60 * NS_PER_S;
     }
-    model->needs = needs; /* those of the first part */
+    model->needs = needs; /* of the first part */
 }
 
 static uint8_t draw_outcome(struct model *model)
@@ -401,9 +401,9 @@ static void put_verdict(struct model *model, const struct model_work *work,
     if (dice == 31) {
         result->seed.bytes[5] ^= 1;
     } else if (dice == 30) {
-        result->outcome = 10; /* its input is missing */
+        result->outcome = 10; /* the check's input is missing */
     }
-    result->is_missing = result->outcome == 10 && draw(model, 2) == 0; /* else the provider lies */
+    result->is_missing = result->outcome == 10 && draw(model, 2) == 0; /* else a lie */
     result->verdict = dice == 0 || dice == 29 ? 0 : dice < 20 ? 1 : dice < 25 ? 2 : 3;
 }
 
@@ -440,7 +440,7 @@ static void make_results(struct model *model)
             .saved_length = draw(model, 4),
         };
         put_verdict(model, &work, &model->results[count - 1]);
-        if (draw(model, 50) == 0) { /* more than can be handed on */
+        if (draw(model, 50) == 0) { /* more bytes than can be handed on */
             model->results[count - 1].given = NULL;
             model->results[count - 1].given_length = 20000;
         }
@@ -465,7 +465,7 @@ static void make_statement(struct model *model)
         const struct model_work *work = &model->work[i];
         if (work->provider == provider && draw(model, 4) == 0) {
             model->work[i] =
-                model->work[--model->work_count]; /* the agent forgot it: it had restarted */
+                model->work[--model->work_count]; /* the agent had restarted, and forgot it */
             continue;
         }
         if (work->provider == provider) {
@@ -494,7 +494,7 @@ static void make_coming_and_going(struct model *model)
     model->command.provider = FIRST_PROVIDER + draw(model, MODEL_PROVIDERS);
 }
 
-/* The broker now and then lost the secret, or shows another one, which begins nothing. */
+/* Begins an epoch. Now and then the secret is lost, or another one is shown, in vain. */
 static void make_epoch(struct model *model)
 {
     static const struct hash32 lost;
@@ -509,7 +509,7 @@ static void make_epoch(struct model *model)
     }
 }
 
-/* Mostly such that keep few out. Prices here are 0 to 1, by quarters. */
+/* Draws bands that mostly keep few orders out. Prices here are 0 to 1, by quarters. */
 static void make_bands(struct model *model)
 {
     const int64_t quarter = 250000;
@@ -539,7 +539,7 @@ static void make_operator(struct model *model)
             .credits_micro = or_extreme(model, draw(model, 1000)),
             .expires_ns = model->now_ns + (int64_t)draw(model, 600) * NS_PER_S,
         };
-    } else if (dice == 4) { /* a token that exists, did, or never will */
+    } else if (dice == 4) { /* a token that exists, did exist, or never will */
         model->command = blank(model, EXCHANGE_JOIN, EXCHANGE_NO_ACCOUNT);
         model->command.join.account = key_of(100 + model->joined++ % 100);
         model->command.join.token_hash =
@@ -571,7 +571,7 @@ static void make_cancel(struct model *model)
     model->command.cancel_job.job = model->jobs[job];
 }
 
-/* An ask's terms, or a job's: mostly what may be, in part what may not. */
+/* Draws new terms of an ask or a job, mostly allowed ones, some of them refused. */
 static void make_replace(struct model *model)
 {
     struct exchange_replace *replace = &model->command.replace;
@@ -587,7 +587,7 @@ static void make_replace(struct model *model)
         replace->order = model->jobs[job];
         replace->has_budget = draw(model, 3) == 0;
     }
-    if (draw(model, 30) == 0) { /* it is not theirs */
+    if (draw(model, 30) == 0) { /* the order is another account's */
         model->command.account = FIRST_CONSUMER + draw(model, MODEL_CONSUMERS);
     }
     replace->part = draw(model, 2) == 0 ? EXCHANGE_ANY_PART : draw(model, 3);
@@ -599,7 +599,7 @@ static void make_replace(struct model *model)
     replace->budget_micro = or_extreme(model, 1 + (int64_t)draw(model, 400000));
 }
 
-/* Sends an earlier command once more: the same one, or another under its id. */
+/* Sends an earlier command once more: the same command, or another one under its id. */
 static void make_again(struct model *model)
 {
     model->command.index = model->index + 1;
@@ -607,7 +607,7 @@ static void make_again(struct model *model)
     model->command.body.bytes[0] ^= (uint8_t)draw(model, 2);
 }
 
-/* A client judges something that is held of a job of its own, or of nobody's. */
+/* Lets a client judge something that is held of a job of its own, or of nobody's. */
 static void make_word(struct model *model)
 {
     struct exchange_dispute held[4];
@@ -626,7 +626,7 @@ static void make_word(struct model *model)
     }
 }
 
-/* The first dispute that there is, which its client ends by accepting the result. */
+/* Takes the first dispute that there is. Its client ends it by accepting the result. */
 static bool end_dispute(struct model *model)
 {
     struct exchange_dispute dispute;
@@ -669,7 +669,7 @@ static void make_calm(struct model *model)
     } else if (step % 4 == 0) {
         int64_t deadline_ns = exchange_next_deadline_ns(model->exchange);
         if (model->work_count == 0 && deadline_ns > model->now_ns && deadline_ns < INT64_MAX / 2) {
-            model->now_ns = deadline_ns; /* all that is left is to wait, maybe for days */
+            model->now_ns = deadline_ns; /* only waiting is left, maybe for days */
         }
         model->command = blank(model, EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
     } else {
@@ -680,7 +680,7 @@ static void make_calm(struct model *model)
 void model_calm(struct model *model)
 {
     model->is_calm = true;
-    model->work_count = 0; /* what is out is forgotten: terms must see to it */
+    model->work_count = 0; /* the work that is out is forgotten, and terms must end it */
 }
 
 void model_next(struct model *model)

@@ -418,7 +418,7 @@ static struct body of_submit(const struct exchange_command *command)
 
 /* ---------------------------------------------------------------- payloads */
 
-/* One field more that no schema has: number 1000, a varint. */
+/* A field that no schema has: number 1000, a varint. */
 static void pad(struct body *body)
 {
     static const uint8_t unknown[PADDING_BYTES] = {0xc0, 0x3e, 0x01};
@@ -514,7 +514,7 @@ static struct body of_owner(struct market_wire *wire, const struct exchange_comm
     }
     body.n_accounts = command->owner.count;
     body.accounts = accounts;
-    body.name = (char *)(uintptr_t)command->owner.name; /* packed only */
+    body.name = (char *)(uintptr_t)command->owner.name; /* the message is packed only */
     return encode(MESSAGE_SET_OWNER, &body.base);
 }
 

@@ -1,8 +1,8 @@
-/* tests/support/market_wire.h - the random market of market_model.h as its members would send it: signed
- * envelopes, journal entries.
+/* tests/support/market_wire.h puts the random market of market_model.h on the wire: signed
+ * envelopes and journal entries, as its members would send them.
  *
- * Keys of the model are stand-ins; each maps to a true identity here, and what comes back from the wire
- * names that. Tokens likewise. */
+ * Keys of the model are stand-ins. Each maps to a true identity here, and what comes back from the
+ * wire names the true identity. Tokens are mapped likewise. */
 #ifndef BOURSE_TESTS_MARKET_WIRE_H
 #define BOURSE_TESTS_MARKET_WIRE_H
 
@@ -16,18 +16,19 @@
 
 struct market_wire {
     struct id128 cluster;
-    struct identity *identities[256]; /* by the first byte of the model's key; made when needed */
+    /* Each is at the first byte of the model's key, and made when first needed. */
+    struct identity *identities[256];
 };
 
 void market_wire_fini(struct market_wire *wire);
 
-/* Whoever sends `command` of the model. Lives as long as `wire`. */
+/* Returns the sender of `command` of the model. The identity lives as long as `wire`. */
 const struct identity *market_wire_sender(struct market_wire *wire,
                                           const struct exchange_command *command);
 
-/* The payload of a journal entry for `command`, malloc'ed: an envelope signed by its sender, the
- * genesis, or what the broker itself writes. `padded`: with an unknown field more, which changes
- * the body and not its meaning. `ret_command` has all but payload and log time. */
+/* Returns the malloc'ed payload of a journal entry for `command`: an envelope signed by its sender,
+ * the genesis, or what the broker itself writes. `padded` adds an unknown field, which changes the
+ * body and not its meaning. *ret_command gets all but payload and log time. */
 uint8_t *market_wire_payload(struct market_wire *wire, const struct exchange_command *command,
                              bool padded, struct entry_command *ret_command);
 

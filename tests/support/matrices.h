@@ -1,4 +1,4 @@
-/* tests/support/matrices.h - drawn matrices, and their products by either engine. */
+/* tests/support/matrices.h draws matrices, and multiplies them by either engine. */
 #ifndef BOURSE_TESTS_SUPPORT_MATRICES_H
 #define BOURSE_TESTS_SUPPORT_MATRICES_H
 

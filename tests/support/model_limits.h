@@ -1,4 +1,4 @@
-/* tests/support/model_limits.h - caps small enough that a random market meets them. */
+/* tests/support/model_limits.h has caps small enough that a random market meets them. */
 #ifndef BOURSE_TESTS_MODEL_LIMITS_H
 #define BOURSE_TESTS_MODEL_LIMITS_H
 
@@ -13,7 +13,7 @@ static inline struct exchange_limits model_limits(void)
     limits.classes = 64;
     limits.ids_per_account = 4096;
     limits.accounts = 40;
-    limits.leases = 150; /* so that ended ones must make room */
+    limits.leases = 150; /* few, so that ended leases must make room */
     limits.attempts = 400;
     return limits;
 }

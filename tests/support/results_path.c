@@ -53,7 +53,7 @@ bool results_root_from_path(const struct hash32 *leaf, size_t count, size_t inde
         return false;
     }
     /* The first loop goes down from the root and notes at each split whether the leaf is on the
-     * right; the second goes up again. */
+     * right. The second loop goes up again. */
     bool on_right[RESULTS_PATH_MAX];
     size_t depth = 0;
     while (count > 1) {

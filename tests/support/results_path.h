@@ -1,5 +1,5 @@
-/* The paths of RFC 6962 from a result to the root that its provider signs. They judge
- * results_root. */
+/* This file computes the paths of RFC 6962 from a result to the root that its provider signs. The
+ * paths judge results_root. */
 #ifndef BOURSE_TESTS_SUPPORT_RESULTS_PATH_H
 #define BOURSE_TESTS_SUPPORT_RESULTS_PATH_H
 

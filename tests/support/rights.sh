@@ -13,9 +13,9 @@ family() {
     done
 }
 
-# bare PID [PERMITTED]: no thread of the process has an effective capability or can gain one, but
-# those that it may wake (0, or the set given). Only root may lower the bounding set, so other users
-# keep theirs. The file `rights` has what the thread has that was looked at last.
+# bare PID [PERMITTED]: no thread of the process has an effective capability. No thread can gain
+# one, but those that it may wake (0, or the set given). Only root may lower the bounding set, so
+# other users keep theirs. The file `rights` has what the thread has that was looked at last.
 bare() {
     local status permitted=${2:-0000000000000000}
     for status in /proc/"$1"/task/*/status; do
@@ -27,7 +27,8 @@ bare() {
     done
 }
 
-# helper PID: the descendant of that agent which removes the control groups after the agent's end.
+# helper PID prints the descendant of that agent which removes the control groups after the agent's
+# end.
 helper() {
     local pid
     for pid in $(family "$1"); do

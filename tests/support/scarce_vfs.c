@@ -7,7 +7,7 @@ struct scarce scarce;
 
 static sqlite3_vfs *system_vfs;
 static sqlite3_vfs vfs;
-static const sqlite3_io_methods *system_methods; /* of a database file */
+static const sqlite3_io_methods *system_methods; /* a file of the database */
 static sqlite3_io_methods methods;
 
 static int write_page(sqlite3_file *file, const void *bytes, int length, sqlite3_int64 offset)

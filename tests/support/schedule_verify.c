@@ -16,7 +16,8 @@ static enum schedule_flaw check_task(const struct workload *graph, const struct 
         return SCHEDULE_WRONG_TIME;
     }
     for (uint32_t i = graph->in_first[task]; i < graph->in_first[task + 1]; i++) {
-        uint32_t from = graph->in[i].task; /* earlier in the order, so it was checked */
+        /* the other task is earlier in the order, so it was checked */
+        uint32_t from = graph->in[i].task;
         double arrival = schedule->finish[from] + workload_transfer(graph, graph->in[i].bytes,
                                                                     schedule->processor[from], on);
         if (!(arrival <= schedule->start[task])) {

@@ -1,4 +1,4 @@
-/* The schedule's judge: it checks a schedule against everything that the graph says. */
+/* This file checks a schedule against everything that the graph says. */
 #ifndef BOURSE_TESTS_SUPPORT_SCHEDULE_VERIFY_H
 #define BOURSE_TESTS_SUPPORT_SCHEDULE_VERIFY_H
 
@@ -10,14 +10,13 @@ enum schedule_flaw {
     SCHEDULE_WRONG_TIME,      /* starts before 0, or finish is not start + cost */
     /* The task starts before an edge has brought its bytes, or no link could bring them. */
     SCHEDULE_TOO_EARLY,
-    SCHEDULE_OVERLAP, /* two at a time on one processor */
+    SCHEDULE_OVERLAP, /* two tasks run at a time on one processor */
     SCHEDULE_WRONG_MAKESPAN,
-    SCHEDULE_UNCHECKED, /* no memory for the check */
+    SCHEDULE_UNCHECKED, /* there is no memory for the check */
 };
 
-/* Checks the schedule against everything that the graph says, to the last bit. `ret_task` is the
- * first wrong task in topological order. It is WORKLOAD_NONE when no task in particular is
- * wrong. */
+/* Checks the schedule against everything that the graph says, to the last bit. *ret_task is the
+ * first wrong task in topological order, or WORKLOAD_NONE when no task in particular is wrong. */
 enum schedule_flaw schedule_verify(const struct workload *graph, const struct schedule *schedule,
                                    uint32_t *ret_task);
 

@@ -48,7 +48,7 @@ static uint32_t in_widths(uint32_t slots, const struct slow_part *part)
     return slots - slots % part->width;
 }
 
-/* Slots that the two could trade of those, whoever they are and whatever the budget. */
+/* Returns the slots that the two could trade, whoever they are and whatever the budget. */
 static uint32_t tradable(const struct slow_part *part, const struct slow_ask *ask, uint32_t slots)
 {
     const bool meets = ask->stands && worth(part, ask) >= (int128)ask->price * RATE_UNIT &&
@@ -59,7 +59,7 @@ static uint32_t tradable(const struct slow_part *part, const struct slow_ask *as
     return meets ? in_widths(most, part) : 0;
 }
 
-/* Returns true when the ask's conditions admit the job; the ask's own owner is no other. */
+/* Returns true when the ask's conditions admit the job, and the ask's owner is another account. */
 static bool is_for(const struct slow_ask *ask, const struct slow_job *job)
 {
     return (ask->to == 0 || (ask->to >> job->owner & 1) != 0) &&
@@ -71,7 +71,7 @@ static bool may_trade(const struct slow_job *job, const struct slow_ask *ask)
     return ask->owner != job->owner && is_for(ask, job);
 }
 
-/* A term of so many slots, rounded up. */
+/* Returns the price of a term of so many slots, rounded up. */
 static int64_t cost(const struct slow_part *part, int64_t price, uint32_t slots)
 {
     return (price * slots * part->term + 1) / 2;
@@ -87,7 +87,7 @@ static uint32_t payable(const struct slow_job *job, const struct slow_part *part
 }
 
 /* Returns the limit at market price: the budget over an hour of all that the job is expected to
- * take, or over one lease at least. */
+ * take, or over at least one lease. */
 static int64_t market_limit(const struct slow_market *slow, const struct slow_job *job,
                             const struct slow_part *part)
 {
@@ -194,7 +194,7 @@ static bool is_before(const struct slow_part *a, const struct slow_part *b)
     return a->limit > b->limit || (a->limit == b->limit && a->sequence < b->sequence);
 }
 
-/* Likewise on one device. */
+/* Returns the same for one device. */
 static bool is_before_on(const struct slow_ask *ask, const struct slow_part *a,
                          const struct slow_part *b)
 {
@@ -255,7 +255,7 @@ static void trade(struct slow_market *slow, struct slow_job *job, struct slow_pa
     part->held += slots;
 }
 
-/* All that the part can have now, one ask after the other. */
+/* Fills all that the part can have now, one ask after the other. */
 static void buy(struct slow_market *slow, struct slow_job *job, struct slow_part *part)
 {
     struct slow_ask *ask;
@@ -264,7 +264,7 @@ static void buy(struct slow_market *slow, struct slow_job *job, struct slow_part
     }
 }
 
-/* Slots for the part alone; what it lacks in place of it decides who chooses first. */
+/* Returns the slots that the part could have alone. What it lacks decides which chooses first. */
 static uint32_t supply_of(struct slow_market *slow, const struct slow_job *job,
                           const struct slow_part *part, uint32_t plenty)
 {
@@ -292,7 +292,7 @@ static uint32_t supply_of(struct slow_market *slow, const struct slow_job *job,
     return supply;
 }
 
-/* Counts anew what the day of each device has promised. */
+/* Counts anew what each device has promised for the day. */
 static void count_promises(struct slow_market *slow)
 {
     for (uint32_t i = 0; i < SLOW_DEVICES; i++) {
@@ -303,8 +303,8 @@ static void count_promises(struct slow_market *slow)
     }
 }
 
-/* All of the job, on a copy first: false, and nothing was filled. It is planned on the slots that
- * are free before, each as good as one for the longest term. */
+/* Fills all of the job, on a copy first. Returns false when nothing was filled. The plan is on the
+ * slots that are free before, each as good as one for the longest term. */
 static bool buy_whole(struct slow_market *slow, struct slow_job *job)
 {
     struct slow_ask asks[SLOW_DEVICES]; /* as they were */
@@ -346,12 +346,12 @@ static bool buy_whole(struct slow_market *slow, struct slow_job *job)
     return true;
 }
 
-struct place { /* of a bid */
+struct place { /* the place of a bid */
     struct slow_job *job;
     struct slow_part *part;
 };
 
-/* The best bid behind `last` (NULL: of all). */
+/* Returns the best bid behind `last` (NULL: of all bids). */
 static struct place next_bid(struct slow_market *slow, const struct slow_part *last)
 {
     struct place best = {NULL, NULL};
@@ -369,8 +369,8 @@ static struct place next_bid(struct slow_market *slow, const struct slow_part *l
     return best;
 }
 
-/* Bids from the best on take what they can have; what waits to be filled whole is passed over while
- * it cannot be. */
+/* Lets bids, the best first, take what they can have. A bid that waits to be filled whole is passed
+ * over while it cannot be. */
 void slow_settle(struct slow_market *slow)
 {
     for (struct place at = next_bid(slow, NULL); at.part != NULL; at = next_bid(slow, at.part)) {
@@ -382,7 +382,7 @@ void slow_settle(struct slow_market *slow)
     }
 }
 
-/* The ask that it would meet first; NULL: none. */
+/* Returns the ask that the bid would meet first; NULL: none. */
 static const struct slow_ask *crosses(struct slow_market *slow, const struct slow_job *job,
                                       const struct slow_part *part, bool *ret_is_own)
 {
@@ -400,8 +400,8 @@ static const struct slow_ask *crosses(struct slow_market *slow, const struct slo
     return best;
 }
 
-/* Why a bid that arrives with so much left of its budget is refused for what it meets; 0: it is
- * not. */
+/* Returns the code that refuses an arriving bid, with this much of its budget left, for what it
+ * meets; 0: the bid is not refused. */
 static uint32_t met_against(struct slow_market *slow, const struct slow_job *job,
                             const struct slow_part *part, int64_t free_micro)
 {
@@ -533,7 +533,7 @@ void slow_expire(struct slow_market *slow, struct slow_job *job)
     }
 }
 
-/* Slot-time that the account has for nothing. */
+/* Returns the slot-time that the account has for nothing. */
 static uint32_t rank_of(const struct slow_market *slow, uint32_t owner)
 {
     uint32_t given = 0;
@@ -608,7 +608,7 @@ void slow_end(struct slow_market *slow, struct slow_job *job)
     }
 }
 
-/* The parts of one job share what is given to it. */
+/* The parts of one job share what is given to the job. */
 static bool is_passed_over(struct slow_market *slow, const struct slow_ask *ask,
                            struct place chosen)
 {

@@ -443,8 +443,8 @@ static void work(struct writer_state *state)
     settle_result(state, 1, 1, 1, OUTCOME_PROGRAM_FAILED, ATTEMPT_FAILED_PAID, 100000001);
     writer_commit(state);
 
-    /* The second batch repeats a result that was decided: it leaves no record, but stands in the
-     * batch. */
+    /* The second batch repeats a result that was decided. The result leaves no record, but stands
+     * in the batch. */
     add_result(state, 0, 1, OUTCOME_OK, 333333333);
     add_result(state, 1, 2, OUTCOME_OK, 700000000);
     add_result(state, 2, 1, OUTCOME_OK, 900000000);

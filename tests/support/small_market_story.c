@@ -45,7 +45,7 @@ void story_submit(struct writer_state *state, struct story_job *job)
     Bourse__V1__Requirement needs = BOURSE__V1__REQUIREMENT__INIT;
     Bourse__V1__Value value = BOURSE__V1__VALUE__INIT;
     Bourse__V1__SubmitJob body = BOURSE__V1__SUBMIT_JOB__INIT;
-    body.name = (char *)(uintptr_t)job->name; /* encoded, never written */
+    body.name = (char *)(uintptr_t)job->name; /* encoded here, never written */
     body.manifest = writer_data(state->manifest.bytes, 32);
     body.subtasks = STORY_SUBTASKS;
     body.budget_micro = STORY_BUDGET;

@@ -1,6 +1,6 @@
-/* tests/support/small_market_writer.h - what small_market.c and checked_market.c write a market by
- * hand with: commands as journal entries, and the records that follow from them. Not for anyone
- * else. */
+/* tests/support/small_market_writer.h has what small_market.c and checked_market.c write a
+ * market with. Commands are journal entries, and records follow from them. No other file uses
+ * this header. */
 #ifndef BOURSE_TESTS_SMALL_MARKET_WRITER_H
 #define BOURSE_TESTS_SMALL_MARKET_WRITER_H
 
@@ -47,21 +47,21 @@ struct writer_state {
     int64_t lease_paid_ns, lease_charged_micro;
     struct id128 ask, device;
     struct hash32 manifest;
-    const char *instrument; /* of both devices */
-    bool is_said_simulated; /* by their results */
+    const char *instrument; /* the instrument of both devices */
+    bool is_said_simulated; /* their results say that they are simulated */
     small_market_bend *bend;
     void *context;
 };
 
-/* The payload is the group's then. */
+/* Adds a command. The payload then belongs to the group. */
 void writer_add_command(struct writer_state *state, enum entry_command_kind kind, uint32_t account,
                         uint8_t *payload, size_t length);
-/* Its id. `signer` NULL: of a type that bears no signature of its own. */
+/* Returns the command's id. `signer` is NULL for a type that bears no signature of its own. */
 struct id128 writer_add_message(struct writer_state *state, enum message_type type,
                                 const struct identity *signer, uint32_t account,
                                 const ProtobufCMessage *body);
 ProtobufCBinaryData writer_data(const void *bytes, size_t length);
-/* A record of the newest command. */
+/* Adds a record of the newest command. */
 struct ledger_record *writer_add_record(struct writer_state *state, enum ledger_kind kind);
 void writer_add_account(struct writer_state *state, uint32_t number,
                         const struct identity *identity, uint32_t roles, const char *name);

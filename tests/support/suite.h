@@ -3,9 +3,9 @@
  *     SUITE("merkle", setup, teardown, TEST(an_empty_tree_has_a_root), LOOP(every_size, 1, 64))
  *
  * `setup` and `teardown` run around each test, in its process; NULL means none. LOOP runs a test
- * once for each number from its first to one below its second, as `_i`. A program that has to do
- * something before its tests, or needs a longer time limit, has a main() of its own that ends with
- * suite_run(). */
+ * once for each number from its first to one below its second, as `_i`. A program may have to do
+ * something before its tests, or need a longer time limit. Such a program has a main() of its own
+ * that ends with suite_run(). */
 #ifndef BOURSE_TESTS_SUPPORT_SUITE_H
 #define BOURSE_TESTS_SUPPORT_SUITE_H
 

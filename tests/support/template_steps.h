@@ -1,4 +1,5 @@
-/* tests/support/template_steps.h - steps of a template by name and text, and what they come to. */
+/* tests/support/template_steps.h makes the steps of a template by name and text, and adds up what
+ * they need. */
 #ifndef BOURSE_TESTS_SUPPORT_TEMPLATE_STEPS_H
 #define BOURSE_TESTS_SUPPORT_TEMPLATE_STEPS_H
 
@@ -7,22 +8,24 @@
 /* Makes steps of a template with "name=value" settings, in order, NULL at the end. The test fails
  * where they are refused. */
 struct steps *template_steps(const char *name, const char *const *settings);
-/* The same of its line, and of what one of `ways` devices does of that, if above 1. */
+/* The same for the template's line. When `ways` is above 1, the steps are those of one of so many
+ * devices that share each layer. */
 struct steps *template_chain(const char *name, const char *const *settings, int64_t ways);
-/* The same, refused: what is said is written into `ret_problem`. */
+/* The same for settings that are refused. *ret_problem gets the text of the refusal. */
 enum steps_status template_refusal(const char *name, const char *const *settings,
                                    struct problem *ret_problem);
 /* The test fails where there is none. */
 const struct step *template_step(const struct steps *steps, const char *name);
 
-/* Operations of one kind (OPERATION_KINDS: of all) in a step (NULL: in all of them), each as often
- * as it is done; and the bytes that it reads and writes. */
+/* The sums over a step (NULL: over all steps), each operation as often as it is done. The first is
+ * operations, the second bytes that are read and written; both are of one kind of operation
+ * (OPERATION_KINDS: of all kinds). */
 double template_flops(const struct steps *steps, const struct step *step, enum operation_kind kind);
 double template_bytes(const struct steps *steps, const struct step *step, enum operation_kind kind);
 
-/* The edge between two steps; -1: there is none. */
+/* Returns the bytes of the edge between two steps; -1: there is none. */
 int64_t template_flow(const struct steps *steps, const char *from, const char *to);
-/* Two counts: edges that come to the step, and edges that go from it. */
+/* Return the number of edges that come to the step, and that go from it. */
 size_t template_edges_to(const struct steps *steps, const char *name);
 size_t template_edges_from(const struct steps *steps, const char *name);
 

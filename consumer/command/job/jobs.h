@@ -22,7 +22,7 @@ void jobs_print_explanation(FILE *to, const struct bourse_explanation *explanati
 /* Returns the names of a job's subtasks. Returns NULL when there are none or they cannot be read;
  * the caller then shows numbers. */
 struct bourse_tasks *tasks_load(struct invocation *invocation, const char *id);
-/* Takes the second of the words JOB INDEX, or of JOB/INDEX, and cuts the first at the stroke.
+/* Takes the second of the words JOB INDEX, or of JOB/INDEX, and cuts the first at the slash.
  * Returns NULL when no subtask is named. */
 const char *tasks_take_word(struct invocation *invocation);
 /* Resolves `text` to a subtask: a number, or a name from `tasks`, which may be NULL. Returns false

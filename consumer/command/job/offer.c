@@ -61,9 +61,9 @@ static void show_plan(FILE *to, const struct bourse_job_summary *job)
                           (unsigned long long)job->measured_subtasks);
         }
         if (job->p90_ns < 0) {
-            (void)fputs(", too seldom to say what nine of ten take at most\n", to);
+            (void)fputs(", too seldom for a 90th percentile\n", to);
         } else {
-            (void)fprintf(to, "; of each size nine of ten took %s at most\n",
+            (void)fprintf(to, "; 90 %% of each size took at most %s\n",
                           cell_duration_ns(job->p90_ns));
         }
     }

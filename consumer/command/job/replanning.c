@@ -65,8 +65,8 @@ static void write_advice(const struct replan *replan, const struct bourse_job_ro
     } else if (replan->takes_ms >= replan->limit_ms) {
         (void)snprintf(
             ret_text, REPLAN_TEXT,
-            "within its budget of %s; a subtask takes about %s and is ended at its limit "
-            "of %s: `bourse cancel %.8s`, and submit it with a longer `limit`",
+            "within its budget of %s. A subtask takes about %s and is ended at its limit "
+            "of %s: `bourse cancel %.8s`, then submit the job with a longer `limit`",
             cell_money(row->budget_micro), cell_duration(replan->takes_ms),
             cell_duration(replan->limit_ms), row->id);
     } else if (replan->sooner_ns > 0) {

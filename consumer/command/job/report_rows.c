@@ -419,8 +419,8 @@ static bool is_complete(const struct report *report)
            report->total.accepted - report->checks_accepted == report->subtasks - report->checks;
 }
 
-/* The gap compares a makespan with the least that the plan's times allow on the plan's places. It
- * is negative when the job was faster than planned or had more slots. */
+/* The gap compares a makespan with the least that the plan's times allow on the plan's places. The
+ * gap is negative when the job was faster than planned or had more slots. */
 static double gap_of(const struct report *report, int64_t makespan_ns)
 {
     return (double)makespan_ns / (double)report->plan->bound_ns - 1;

@@ -253,9 +253,9 @@ static void print_clock(FILE *to, const struct report_device *device)
     int64_t off_ns = device->moved_ns < 0 ? -device->moved_ns : device->moved_ns;
     if (off_ns >= CLOCK_OFF_NS) {
         (void)fprintf(to,
-                      "\nthe clock of %s/%s and the market's log time differ by at least %s: log "
-                      "time stands still while the broker is down, and any clock can be wrong; its "
-                      "times were moved to what the market saw.\n",
+                      "\nthe clock of %s/%s and the market's log time differ by at least %s. Log "
+                      "time stands still while the broker is down, and any clock can be wrong. The "
+                      "device's times were moved to what the market saw.\n",
                       cell_plain(device->provider), cell_plain(device->name), ns_text(off_ns));
     }
     if (device->cut > 0) {

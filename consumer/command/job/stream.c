@@ -23,7 +23,7 @@ static bool fail(struct bourse_error *ret_error, const char *what)
     return false;
 }
 
-static bool is_line_open; /* what was printed last, and stands before stderr, has no end of line */
+static bool is_line_open; /* the last output stands before stderr, and lacks its end of line */
 
 /* Looks at the last byte of the file `from`; an empty file leaves the line as it was. */
 static void note_line(int from)

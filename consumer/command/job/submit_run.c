@@ -57,12 +57,12 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
     } else if (is_unpaid && quote->suggested_micro == 0 && offer_is_too_dear(quote)) {
         *ret_status = complain(
             invocation, BOURSE_USAGE,
-            "every ask for what fits is above what the job would pay, so that no budget can be "
-            "suggested; raise its limit, or say with --budget how many credits to hold");
+            "every ask for what fits is above what the job would pay, so no budget can be "
+            "suggested; raise its cap or value, or say with --budget how many credits to hold");
     } else if (is_unpaid && quote->suggested_micro == 0) {
         *ret_status =
             complain(invocation, BOURSE_USAGE,
-                     "nobody asks a price for what fits, so that none can be suggested; say "
+                     "nobody asks a price for what fits, so no budget can be suggested; say "
                      "with --budget how many credits to hold");
     } else if (offer->budget_micro < quote->minimum_micro && !waits) {
         *ret_status = complain(invocation, BOURSE_REFUSED,
@@ -353,9 +353,9 @@ static bool look_for_files(struct invocation *invocation, struct bourse_job *job
     }
     *ret_status =
         complain(invocation, BOURSE_LOCAL,
-                 "%zu file%s that the job needs %s lost and cannot be sent (%s%s); say "
-                 "with --files where the job's files are, or with --image its image; "
-                 "with --anyway what needs none of them is run",
+                 "%zu file%s that the job needs %s lost and cannot be sent (%s%s). Say "
+                 "with --files where the job's files are, or with --image where its image is. "
+                 "With --anyway, the subtasks that need none of them run",
                  absence.count, text_plural(absence.count), absence.count == 1 ? "is" : "are",
                  absence.first, absence.count == 1 ? "" : ", ...");
     return false;

@@ -1,5 +1,5 @@
-/* This file runs watch, a live view of the user's jobs or of one job. It asks the market once a
- * second and ends with the watched jobs. */
+/* This file runs watch, a live view of the user's jobs or of one job. The view asks the market once
+ * a second and ends with the watched jobs. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/replanning.h"
 #include "consumer/command/job/watch.h"
@@ -20,7 +20,7 @@ static const int64_t LINE_NS = 5 * NS_PER_S;
 struct watched {
     struct bourse_job_row row; /* last row seen; the row's list owns the leases */
     struct pace pace;
-    bool is_told; /* its end was printed */
+    bool is_told; /* the job's end was printed */
     int64_t told_ns;
     uint64_t told_done;
     struct replanning replanning;

@@ -78,9 +78,9 @@ static bool can_pass(const struct household *household, struct problem *ret_prob
                                                              : 0001;
         if ((status.st_mode & bit) == 0) {
             problem_set(ret_problem,
-                        "user %s, as whom the agent runs, may not pass through %s; give --dir "
-                        "below a folder that "
-                        "it may, such as /var/lib/bourse, or run: chmod o+x '%s'",
+                        "the agent runs as user %s, who may not pass through %s; give a --dir "
+                        "that this user can reach, such as below /var/lib/bourse, or run: "
+                        "chmod o+x '%s'",
                         household->user, path, path);
             return false;
         }

@@ -256,8 +256,9 @@ static int order_replace(struct invocation *invocation)
     if (!bourse_replace(invocation->bourse, &to, &error)) {
         if (strcmp(error.name, "STATE") == 0 && strcmp(error.field, "slots") == 0) {
             (void)snprintf(error.text, sizeof error.text,
-                           "slots: this job waits for all that it asks for at once, and how much "
-                           "that is stays: cancel it, and submit it anew with another at_most");
+                           "slots: this all-or-none job waits for all its slots at once, and "
+                           "their number is fixed; cancel the job, and submit it anew with another "
+                           "at_most");
         }
         return complain_with(invocation, &error);
     }

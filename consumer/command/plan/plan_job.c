@@ -251,10 +251,10 @@ static void show_estimates(const struct planned *planned)
     }
     (void)printf("%s\n", counts[PLANNED_MEASURED] > 0 ? "" : ", alike on all devices");
     if (plan->p90_ns >= 0) {
-        (void)printf("nine of ten  %s, if all took what nine of ten took at most\n",
+        (void)printf("p90          %s, if every subtask took its 90th percentile\n",
                      cell_duration_ns(plan->p90_ns));
     } else {
-        (void)printf("nine of ten  not known\n");
+        (void)printf("p90          unknown: not all work was measured 5 times\n");
     }
 }
 

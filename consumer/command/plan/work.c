@@ -421,7 +421,7 @@ static int add_risk(struct work *work, const struct plan_file_risk *given)
                              .checkpoint_s = (double)given->checkpoint_ns / NS_PER_S};
     risk.interval_s = spot_interval(&risk);
     if (!is_all && device_set_find(given->device, &known, &problem) != DEVICE_SET_OK) {
-        known = NULL; /* it may be a device's name in the plan */
+        known = NULL; /* the word may be a device's name in the plan */
     }
     bool is_any = false;
     for (size_t i = 0; i < work->set->count; i++) {

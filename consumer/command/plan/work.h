@@ -63,8 +63,8 @@ struct work_cell work_price(int64_t price_micro); /* in credits; "-" below 0 */
 /* Returns how many steps of a row were measured faster than the device's figures allow for the
  * whole work. */
 uint32_t work_below_bound(const struct work *work, const struct plan_row *row);
-/* Returns true when part of a row is element by element at an unknown rate. Such work is assumed no
- * slower than its bytes and than products of its type. */
+/* Returns true when part of a row is element by element at an unknown rate. Work with such a row is
+ * assumed no slower than its bytes and than products of its type. */
 bool work_lacks_rate(const struct work *work, const struct plan_row *row);
 /* Returns the unknown figure that keeps a device idle, e.g. "memory" or "bandwidth", or NULL when
  * all needed figures are known. */

@@ -96,8 +96,8 @@ static void show_below_bound(const struct work *work)
             char label[WORK_LABEL_SIZE];
             work_label(work, row, label);
             (void)printf("below bound  %s on %s was measured to take less than the device needs by "
-                         "its figures: it may be that the samples are of something else; the lower "
-                         "bound is worked out from them\n",
+                         "its figures. The samples may be of another operation; the lower bound "
+                         "uses them\n",
                          cell_plain(label), work_device(work, row->device));
             return; /* one row is enough */
         }
@@ -138,8 +138,8 @@ static void show_unified(const struct work *work)
         }
         if (uses[i].row_count > 0 && before == 0 && after > 0) {
             (void)printf(
-                "one memory   %s and %zu more have one: each is counted as if it had all of "
-                "its size and bandwidth, so together they take longer\n",
+                "one memory   %s and %zu more share one memory. Each is counted as if it had all "
+                "of its size and bandwidth, so together they take longer\n",
                 work_device(work, (uint32_t)i), after);
         }
     }

@@ -448,7 +448,7 @@ static void show_figures(const struct work *work)
                      ? ": by the devices' owners, or of the catalogue; nobody else measured them"
                      : ": peaks, which real devices do not reach");
     if (total->p90_s > 0) {
-        (void)printf("nine of ten  %s at most\n", work_time(total->p90_s).text);
+        (void)printf("p90          %s\n", work_time(total->p90_s).text);
     }
     show_period(work);
     show_bound(work);

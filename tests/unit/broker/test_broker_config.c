@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "protocol/identity.h"
 #include "protocol/message.h"
+#include "tests/support/page.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -145,6 +146,31 @@ START_TEST(accounts_that_nobody_could_mend_later_are_refused)
 }
 END_TEST
 
+/* The key of step 1 stands in place of its placeholder. */
+START_TEST(the_config_of_the_page_is_read)
+{
+    static const char placeholder[] = "<the public key of step 1>";
+    uint8_t seed[32] = {3};
+    char key[65];
+    char example[PAGE_EXAMPLE_SIZE];
+    char text[PAGE_EXAMPLE_SIZE + sizeof key];
+    struct identity *identity = identity_create(seed);
+    text_hex(identity_key(identity)->bytes, 32, key);
+    identity_destroy(&identity);
+    char *page = page_read("docs/operator.md");
+    ck_assert_ptr_nonnull(
+        page_example(page, "cat > /var/lib/bourse/broker.yaml <<END", "END", example));
+    free(page);
+    const char *at = strstr(example, placeholder);
+    ck_assert_ptr_nonnull(at);
+    (void)snprintf(text, sizeof text, "%.*s%s%s", (int)(at - example), example, key,
+                   at + strlen(placeholder));
+    ck_assert_msg(parse(text), "%s in:\n%s", problem.text, text);
+    ck_assert_str_eq(config.origin, "exchange.example/main");
+    ck_assert_uint_eq(config.genesis.account_count, 1);
+}
+END_TEST
+
 int main(void)
 {
     if (sodium_init() < 0) {
@@ -157,6 +183,7 @@ int main(void)
     tcase_add_test(tests, every_key_is_read);
     tcase_add_test(tests, accounts_that_nobody_could_mend_later_are_refused);
     tcase_add_test(tests, mistakes_are_named_with_their_line);
+    tcase_add_test(tests, the_config_of_the_page_is_read);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
 }

@@ -1,5 +1,6 @@
 /* Plan files: what is to be planned, as YAML and as the command line has it. */
 #include "formats/plan_file.h"
+#include "tests/support/page.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -125,7 +126,7 @@ START_TEST(what_is_wrong_is_said_with_its_line)
         {"template: llm\nfigures: {'': {memory: 1GB}}", "p.yaml:2: : whose figures?"},
         {"template: llm\nfigures: {l4: {bandwidth: 1TB}}", "by the second, as in 1.2TB/s"},
         {"template: llm\nfigures: {l4: {speed: 1TB}}", "\"speed\" is no figure of a device"},
-        {"template: llm\npeer: 30GB", "by the second and 1B/s at least"},
+        {"template: llm\npeer: 30GB", "by the second, 1B/s at least"},
         {"template: llm\ninterruptible: {l4: -1/h}", "p.yaml:2: "},
         {"template: llm\ninterruptible: {l4: '1/h,soon'}", "p.yaml:2: "},
         {"template: llm\ninterruptible: {l4: '1/h,1s,1s,1s'}", "p.yaml:2: "},
@@ -212,8 +213,20 @@ START_TEST(samples_and_risks_are_of_devices)
 }
 END_TEST
 
+START_TEST(the_plan_of_the_page_is_read)
+{
+    char example[PAGE_EXAMPLE_SIZE];
+    char *page = page_read("docs/planner.md");
+    struct plan_file file;
+    struct problem problem;
+    ck_assert_ptr_nonnull(page_example(page, "```yaml", "```", example));
+    free(page);
+    ck_assert_msg(parse(example, &file, &problem), "%s in:\n%s", problem.text, example);
+}
+END_TEST
+
 SUITE("plan_file", NULL, NULL, TEST(all_that_can_be_said_is_read),
       TEST(what_is_not_said_is_not_said), TEST(what_is_wrong_is_said_with_its_line),
       TEST(a_name_that_is_set_again_has_the_later_value),
       TEST(what_is_said_of_a_device_twice_is_refused_but_over_the_file),
-      TEST(samples_and_risks_are_of_devices))
+      TEST(samples_and_risks_are_of_devices), TEST(the_plan_of_the_page_is_read))

@@ -357,8 +357,8 @@ START_TEST(wrong_maps_are_refused_where_they_stand)
                       "f:1: memory: \"x\" is not a size; write for example 512MB or 1.5GiB");
     check_map_refused(
         "needs: {region: \"not fr\"}",
-        "f:1: region: `not` stands before `in` here, as in \"not in (fr, de)\"; before "
-        "one value write !=, and a text that begins so in brackets, as in [\"not "
+        "f:1: region: `not` stands before `in` here, as in \"not in (fr, de)\". Before "
+        "one value write !=; put a text that begins with `not` in brackets, as in [\"not "
         "so\"]");
     check_map_refused("needs: {bf16: 300}",
                       "f:1: bf16: \"300\" has no unit; write for example 300TFLOPS or 1.5PFLOPS");

@@ -8,8 +8,6 @@
 #include "consumer/client/rows.h"
 #include "consumer/product/freivalds.h"
 #include "formats/limits.h"
-#include "runtime/entropy.h"
-#include "runtime/clock.h"
 
 #include <assert.h>
 #include <inttypes.h>

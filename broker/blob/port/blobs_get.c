@@ -2,6 +2,7 @@
 #include "broker/blob/port/blobs_internal.h"
 
 #include "broker/blob/blob_check.h"
+#include "broker/blob/port/blob_slices.h"
 #include "broker/blob/port/blob_ticket.h"
 #include "broker/blob/port/turns.h"
 #include "broker/core/outgoing.h"
@@ -102,8 +103,7 @@ bool blobs_get(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobG
     struct blob_access_job *served;
     struct hash32 hash = codec_hash(body->hash);
     const int64_t now_ns = clock_monotonic_ns();
-    size_t wanted =
-        body->length < LIMIT_BLOB_ANSWER_BYTES ? body->length : LIMIT_BLOB_ANSWER_BYTES;
+    size_t wanted = body->length < LIMIT_BLOB_ANSWER_BYTES ? body->length : LIMIT_BLOB_ANSWER_BYTES;
     size_t waiting = router_waiting_key(blobs->config.router, &asked->message.client);
     if (waiting > 0 && waiting + wanted > BLOBS_SEND_KEY_BYTES - LIMIT_BLOB_CHUNK_BYTES) {
         /* The refusal comes before any look-up. The rest of the room is for refusals. */

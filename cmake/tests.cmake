@@ -27,17 +27,24 @@ endif()
 set(test_environment TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp CK_DEFAULT_TIMEOUT=60
   CK_TIMEOUT_MULTIPLIER=5)
 
-# Tests that search for minutes with sanitizers: the planner, optimised and without them (cmake/sim.cmake has those rooms).
-# The unit tests of the planner run with sanitizers.
-set(searching prop_plan prop_plan_split prop_plan_stages prop_plan_team prop_plan_unknown prop_schedulers)
+# Tests that search for minutes with sanitizers are optimised and without them (cmake/sim.cmake has
+# the rooms). The unit tests of those rooms run with sanitizers, and so does sim_sanitized.
+set(searching prop_plan prop_plan_split prop_plan_stages prop_plan_team prop_plan_unknown prop_schedulers
+  prop_exchange prop_orders prop_accounts prop_spot)
+set(searching_support checks_model disputes_model hand_market journal_digest market_model sample_graph sample_work
+  schedule_verify slow_market small_market template_steps)
+list(TRANSFORM searching_support PREPEND tests/support/)
+list(TRANSFORM searching_support APPEND .c)
+set(searching_options -O2 -g1 -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes
+  $<$<BOOL:${BOURSE_WERROR}>:-Werror>)
+add_library(fast_support STATIC ${searching_support})
+target_link_libraries(fast_support PUBLIC fast_planner fast_exchange fast_ledger fast_protocol fast_base PkgConfig::CHECK m)
+target_compile_definitions(fast_support PUBLIC _GNU_SOURCE BOURSE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+target_compile_options(fast_support PRIVATE ${searching_options})
 function(add_optimised_test name source)
-  add_executable(${name} ${source} tests/support/sample_work.c tests/support/template_steps.c tests/support/sample_graph.c
-    tests/support/schedule_verify.c)
-  target_link_libraries(${name} PRIVATE fast_planner fast_base PkgConfig::CHECK m)
-  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
-  target_compile_definitions(${name} PRIVATE _GNU_SOURCE BOURSE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-  target_compile_options(${name} PRIVATE -O2 -g1 -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes
-    $<$<BOOL:${BOURSE_WERROR}>:-Werror>)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE fast_support)
+  target_compile_options(${name} PRIVATE ${searching_options})
 endfunction()
 
 file(GLOB test_sources CONFIGURE_DEPENDS tests/unit/*/test_*.c tests/unit/*/*/test_*.c tests/unit/*/*/*/test_*.c tests/integration/test_*.c tests/property/prop_*.c tests/golden/golden_*.c

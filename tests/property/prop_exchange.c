@@ -196,6 +196,17 @@ static struct exchange *reload(const struct model *model)
     return loaded;
 }
 
+/* The bytes between the fields may differ. */
+static bool same_ask(const struct exchange_ask_note *a, const struct exchange_ask_note *b)
+{
+    return id128_equal(&a->device, &b->device) && id128_equal(&a->order, &b->order) &&
+           a->stands == b->stands && a->slots == b->slots && a->price_micro == b->price_micro &&
+           a->good_till_ns == b->good_till_ns && a->max_term_ns == b->max_term_ns &&
+           a->terms.is_interruptible == b->terms.is_interruptible &&
+           a->terms.notice_ns == b->terms.notice_ns &&
+           a->terms.minimum_run_ns == b->terms.minimum_run_ns;
+}
+
 /* Two effects are the same when all that they carry is, wherever it lies. */
 static bool same_effect(const struct exchange_effect *ours, const struct exchange_effect *theirs)
 {
@@ -219,6 +230,13 @@ static bool same_effect(const struct exchange_effect *ours, const struct exchang
         }
         left.work.saved.bytes = right.work.saved.bytes = NULL;
         left.work.given = right.work.given = NULL;
+    }
+    if (left.type == EFFECT_ASK && right.type == EFFECT_ASK) {
+        if (!same_ask(&left.ask, &right.ask)) {
+            return false;
+        }
+        memset(&left.ask, 0, sizeof left.ask);
+        memset(&right.ask, 0, sizeof right.ask);
     }
     return memcmp(&left, &right, sizeof left) == 0;
 }

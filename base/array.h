@@ -11,6 +11,7 @@
 #define BOURSE_BASE_ARRAY_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 enum { ARRAY_LEAST = 16 };
@@ -23,7 +24,7 @@ static inline void *array_with_room(void *items, size_t count, size_t *capacity,
         return items;
     }
     const size_t larger = *capacity == 0 ? ARRAY_LEAST : 2 * *capacity;
-    void *moved = reallocarray(items, larger, size);
+    void *moved = larger > SIZE_MAX / size ? NULL : realloc(items, larger * size);
     *capacity = moved != NULL ? larger : *capacity;
     return moved;
 }

@@ -15,10 +15,10 @@ endforeach()
 # ctest starts with what takes longest, which a fresh clone does not know: seconds on two processors. What has no figure here
 # takes less than half a minute.
 set(seconds
-  sim_seeds 150 sim_compilers 111 prop_exchange 100 integration_test_paid 83 integration_test_cut 80 integration_test_soak 78 integration_test_must_hold 64
+  sim_seeds 150 sim_compilers 111 integration_test_paid 83 integration_test_cut 80 integration_test_soak 78 integration_test_must_hold 64
   integration_test_owner 62 integration_test_resume 58 integration_test_report 50 integration_test_speedups 50 prop_plan 50
-  integration_test_agent_lost 47 integration_test_donations 46 integration_test_history 44 prop_orders 40 jail_escape 40
-  integration_test_determinism 40 integration_test_referee 36 crash_faults 35 prop_accounts 35 prop_spot 35 jail_run 33
+  integration_test_agent_lost 47 integration_test_donations 46 integration_test_history 44 jail_escape 40
+  integration_test_determinism 40 integration_test_referee 36 crash_faults 35 jail_run 33
   prop_plan_split 32 crash_power 30 integration_test_cli_market 30 jail_tensor 30 integration_test_agent_disk_full 30)
 while(seconds)
   list(POP_FRONT seconds name cost)

@@ -209,7 +209,7 @@ failed=$(sqlite3 -readonly "$market/ledger.db" "SELECT COUNT(*) FROM settlements
 # ---------------------------------------------------------------- the broker away
 
 kill -STOP "$broker"
-own 6 'the broker has not said' pause
+own 6 'the broker has not confirmed that the asks are gone' pause
 grep -q '^paused' out || fail "pause says: $(cat out)"
 kill -CONT "$broker"
 must_stand '"connected":true'

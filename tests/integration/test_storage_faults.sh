@@ -357,7 +357,7 @@ has "$(cat "$work/audit.out")" "$(basename "$newest") is damaged, and of entry "
 # Of one whose head is damaged, too, only the name is left: start and audit warn, and name it.
 truncate -s 50 "$newest_old"
 "$bin/bourse-audit" --json "$dir" >audit.json 2>audit.err || fail "a name alone is a finding: $(cat audit.json)"
-has "$(cat audit.err)" "audit: warning: $(basename "$newest") is damaged, and its name is of command "
+has "$(cat audit.err)" "audit: warning: $(basename "$newest") is damaged. Its name says command "
 [ "$(field snapshots_doubtful audit.json)" = 1 ] || fail "the audit does not count the snapshot: $(cat audit.json)"
 start
 has "$(cat "$work/broker.log")" "$newest_old is damaged, and its name is of command "

@@ -62,13 +62,13 @@ static enum blob_status send_data(struct blobs *blobs, const struct asked *asked
  * one. Returns false when the peer gets bytes: all of them fit this answer, or too many tickets are
  * open. */
 static bool send_ticket(struct blobs *blobs, const struct asked *asked,
-                        const Bourse__V1__BlobGet *body, const struct hash32 *hash)
+                        const Bourse__V1__BlobGet *body, size_t wanted, const struct hash32 *hash)
 {
     size_t length = 0;
     uint64_t size = 0;
     if (!body->by_file || body->offset != 0 || !asked->is_local ||
         blob_store_get(blobs->config.store, hash, 0, 0, NULL, &length, &size) != BLOB_OK ||
-        size <= BLOB_ROW_BYTES || size <= body->length) {
+        size <= BLOB_ROW_BYTES || size <= wanted) {
         return false;
     }
     struct id128 token = entropy_id();
@@ -139,7 +139,7 @@ bool blobs_get(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobG
                      (int64_t)BLOBS_READ_KIB << 10);
         return true;
     }
-    if (send_ticket(blobs, asked, body, &hash)) {
+    if (send_ticket(blobs, asked, body, wanted, &hash)) {
         return true;
     }
     uint64_t size = 0;

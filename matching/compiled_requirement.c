@@ -38,7 +38,8 @@ struct attribute_digest compiled_digest(const struct attribute *attribute)
                                      .is_text = attribute->is_text};
 }
 
-/* Returns true when the predicate holds for the values of its name, by their digests. */
+/* Returns true when the predicate holds for `values`, the attributes of its name. The digests
+ * decide; strings are compared only where equal digests do not hold the whole text. */
 static bool digests_hold(const struct requirement_node *node, const struct attribute_digest *wanted,
                          const struct attribute *values, const struct attribute_digest *digests,
                          size_t count)
@@ -107,7 +108,7 @@ uint64_t compiled_truth(const struct compiled_requirement *compiled,
 {
     uint64_t truth = 0;
     size_t first = 0;
-    size_t end = 0; /* the attributes from `first` to `end` have the name of the last predicate */
+    size_t end = 0; /* the attributes first .. end - 1 have the name of the last predicate */
     for (uint32_t i = 0; i < compiled->count; i++) {
         const struct requirement_node *node = &compiled->needs->nodes[compiled->order[i]];
         const struct attribute_digest *wanted = &compiled->digests[i];

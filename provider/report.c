@@ -164,8 +164,8 @@ static void measured_text(const struct profile *profile, const char *name,
     }
 }
 
-/* Prints all attributes that a job may ask for. Programs have a list of their own; a measured
- * figure says so on its line. */
+/* Prints all attributes that a job may ask for, except programs, which have a list of their own.
+ * The line of a measured figure says when the figure was measured. */
 static void print_attributes(FILE *out, const struct offer *offer, const struct profile *profile)
 {
     for (size_t i = 0; i < offer->device.attribute_count; i++) {

@@ -102,8 +102,8 @@ static void simulated_text(const struct exchange_explanation *row, char *ret_tex
     }
 }
 
-/* Writes "0 of 43 devices fit; the one that it names fails on executor = "tensor"". The reasons of
- * other devices say nothing here. */
+/* Writes "0 of 43 devices fit; the one that it names fails on executor = "tensor"". Only devices of
+ * the kind, instrument and label that are asked for are counted as failing. */
 static int named_text(const struct exchange_explanation *row, uint32_t worst, char *ret_text,
                       size_t capacity)
 {
@@ -158,7 +158,7 @@ static void limit_text(const struct exchange_explanation *row, int64_t limit_mic
     }
 }
 
-/* Says how far a job is that waits for all slots that it asks for. */
+/* Writes how many slots are free for a job that waits to get all its slots at once. */
 static void whole_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char limit[UNITS_TEXT_SIZE];
@@ -299,7 +299,8 @@ static size_t dearer_text(const struct exchange_explanation *row, char *ret_text
     return length < 0 ? 0 : (size_t)length;
 }
 
-/* Asks that are closed now may be those of further makers. */
+/* Writes how many asks are closed now, and when the first of them opens. Their providers may make
+ * the results again. */
 static void closed_makers_text(const struct exchange_explanation *row, char *ret_text,
                                size_t capacity)
 {
@@ -504,8 +505,8 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
     }
 }
 
-/* The text counts simulated devices on their own. The predicates show them as an implicit
- * requirement. */
+/* Adds the predicate `simulated = false`, which a requirement has without saying so. The text
+ * counts the simulated devices apart, so this is done after the text is made. */
 static void add_simulated(struct exchange_explanation *row)
 {
     const uint32_t at = row->predicate_count;

@@ -28,7 +28,7 @@ struct follow {
     uint64_t feed;
     struct waiter waiters[FOLLOW_WAITING_MAX];
     size_t count;
-    size_t at;        /* where follow_next goes on */
+    size_t at;        /* the waiter with whom follow_next goes on */
     int64_t due_ns;   /* when a change, or the end of a wait, is due */
     uint64_t noticed; /* newest change that waiters know or will soon be told */
     /* The answer with the changes after `last_after` up to `last_through`; most followers ask for
@@ -360,7 +360,8 @@ static void drop(struct follow *follow, struct waiter *waiter)
 {
     const size_t place = (size_t)(waiter - follow->waiters);
     *waiter = follow->waiters[--follow->count];
-    /* The last waiter moves to a place that was already passed. */
+    /* The last waiter has moved to `place`. If follow_next has passed that place, it begins
+     * again. */
     follow->at = place < follow->at ? 0 : follow->at;
 }
 
@@ -390,7 +391,7 @@ struct outgoing *follow_answer(struct follow *follow, const struct exchange *exc
     struct waiter *former = waiter_of(follow, request->session);
     *ret_former = NULL;
     if (former != NULL && id128_equal(&former->id, id)) {
-        drop(follow, former); /* the same request again, on another connection */
+        drop(follow, former); /* the same request came again, on another connection */
     } else if (former != NULL) {
         *ret_former = let_go(follow, exchange, former);
     }

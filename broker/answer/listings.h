@@ -1,7 +1,8 @@
 /* Listings answer the reads of the market that every member may make.
  *
  * One answer holds as many rows as fit PAGE_BYTES (page.h). So a long listing takes little of the
- * core's time at once, and the session's other messages stay kept. The functions only read. */
+ * core's time at once, and pushes few messages out of the session's resend buffer. The functions
+ * only read. */
 #ifndef BOURSE_BROKER_ANSWER_LISTINGS_H
 #define BOURSE_BROKER_ANSWER_LISTINGS_H
 
@@ -10,7 +11,7 @@
 #include "exchange/view/feed.h"
 #include "protocol/codec.h"
 
-/* Each of these returns the answer, or NULL when memory is short. */
+/* Each listing below returns the answer, or NULL when memory is short. */
 struct outgoing *listings_devices(const struct exchange *exchange, const struct request *request);
 struct outgoing *listings_providers(const struct exchange *exchange, const struct request *request);
 struct outgoing *listings_book(const struct exchange *exchange, const struct request *request);

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADS = MEASURED_ROWS }; /* heads of chains: a hash is as good as random */
+/* The names of work are hashes, so their first bytes spread them evenly over the heads of
+ * chains. */
+enum { HEADS = MEASURED_ROWS };
 
 struct entry {
-    struct list_link age; /* oldest first */
+    struct list_link age; /* member of measured->age, whose first entry is the oldest */
     /* Entries whose names begin alike, in order of arrival. */
     struct list_link chain;
     /* Entries whose work and class hash alike, in order of arrival. */
@@ -85,8 +87,8 @@ static bool is_like(const struct measured_row *row, const struct work *work,
            strcmp(row->device_class, device_class) == 0;
 }
 
-/* Returns the row's entry, new if there was none, and makes it the newest. Returns NULL when memory
- * is short. */
+/* Returns the entry for these times, and makes it the newest. Creates the entry when there is none.
+ * Returns NULL when memory is short. */
 static struct entry *entry_of(struct measured *measured, const struct work *work,
                               const char *device_class, const struct measured_device *device)
 {

@@ -8,7 +8,7 @@
  *
  * Each step reads MEASURING_PAGE results. If the market has more than MEASURING_BEHIND further
  * entries, the oldest are skipped: a median needs no more. A file that cannot be read is made anew
- * from the ledger. One thread uses this. */
+ * from the ledger. One thread uses the measurements. */
 #ifndef BOURSE_BROKER_ANSWER_MEASURING_H
 #define BOURSE_BROKER_ANSWER_MEASURING_H
 
@@ -26,8 +26,8 @@ enum {
 
 struct measuring;
 
-/* Opens the measurements. `path`: history.db; `blobs`: the folder of blob_store.h. Returns NULL
- * when memory is short. */
+/* Opens the measurements. `path` names history.db, and `blobs` the folder of the blob store.
+ * Returns NULL when memory is short. */
 struct measuring *measuring_open(const char *path, const char *blobs);
 /* Writes new times and frees everything. */
 void measuring_close(struct measuring **self);
@@ -41,8 +41,9 @@ void measuring_save_if_due(struct measuring *measuring, int64_t now_ns);
 const struct measured *measuring_rows(const struct measuring *measuring);
 /* Returns the rows by device. */
 const struct measured *measuring_devices(const struct measuring *measuring);
-/* Returns the paces from all times, except for at most a sixteenth and about 1000 samples. Returns
- * NULL when memory is short. The paces live until the next call of measuring_look. */
+/* Returns the paces, or NULL when memory is short. They may leave out the newest samples, a
+ * sixteenth of all samples and about 1000 at most. The paces live until the next call of
+ * measuring_look. */
 const struct paces *measuring_paces(struct measuring *measuring);
 
 #endif

@@ -7,7 +7,7 @@
 
 struct paces {
     size_t count;
-    struct paced items[]; /* in the order of order_of */
+    struct paced items[]; /* sorted by order_of() */
 };
 
 /* ---------------------------------------------------------------- numbers for work and devices */
@@ -167,8 +167,8 @@ struct rebasing {
     uint32_t done;
 };
 
-/* The newest times of a class are among the newest of its devices. The device of a time is found by
- * its exact value in nanoseconds. */
+/* Brings those times of the class to pace 1 that came from the device of `row`. A time of the class
+ * came from the device that has the same time, to the nanosecond. */
 static bool rebase(void *context, const struct measured_row *row)
 {
     struct rebasing *rebasing = context;

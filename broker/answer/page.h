@@ -1,5 +1,5 @@
-/* A page of rows holds the rows' wire forms, at most PAGE_BYTES of them, and everything that they
- * point to. */
+/* A page holds the wire forms of rows, and everything that the forms point to. The encoded rows
+ * have at most PAGE_BYTES bytes together. */
 #ifndef BOURSE_BROKER_ANSWER_PAGE_H
 #define BOURSE_BROKER_ANSWER_PAGE_H
 
@@ -16,14 +16,14 @@ enum { PAGE_BYTES = 256 << 10 };
 struct page {
     const struct exchange *exchange;
     struct arena arena;
-    void **rows; /* rows of the reply's repeated field, `limit` at most */
+    void **rows; /* the reply's repeated field; at most `limit` rows */
     size_t count, limit;
     size_t bytes;
     bool is_out_of_memory;
 };
 
-/* Starts a page of at most `limit` rows. Returns false when memory is short. arena_fini of its
- * arena frees the page. */
+/* Starts a page of at most `limit` rows. Returns false when memory is short.
+ * arena_fini(&page->arena) frees the page. */
 bool page_of(struct page *page, const struct exchange *exchange, size_t limit);
 /* Starts a page for a request, which may have a limit of its own below LIMIT_ROWS. */
 bool page_open(struct page *page, const struct exchange *exchange, bool has_limit, uint32_t limit);

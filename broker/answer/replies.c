@@ -39,7 +39,8 @@ static bool own_job(const struct exchange *exchange, const struct request *reque
 
 /* ---------------------------------------------------------------- jobs */
 
-struct job_reply { /* one row with everything that it points to */
+/* A job reply is the wire form of one job with everything that the form points to. */
+struct job_reply {
     struct exchange_job_row row;
     Bourse__V1__JobRow wire;
     size_t lease_count;
@@ -65,7 +66,7 @@ static void job_to_wire(const struct exchange *exchange, const struct exchange_j
     const int64_t left_ns = exchange_job_left_ns(exchange, &row->job, now_ns);
     bourse__v1__job_row__init(ret_wire);
     ret_wire->job = wire_view(&row->job, sizeof row->job);
-    ret_wire->name = (char *)(uintptr_t)row->name; /* packed, never written */
+    ret_wire->name = (char *)(uintptr_t)row->name; /* packing only reads it */
     ret_wire->state = row->state;
     ret_wire->subtasks = row->subtasks;
     ret_wire->waiting = row->waiting;
@@ -267,14 +268,15 @@ static const char *subtask_state_text(uint8_t state)
     return state < sizeof texts / sizeof texts[0] ? texts[state] : "unknown";
 }
 
-struct one_subtask { /* a subtask with everything that its wire form points to */
+/* This is one subtask with everything that its wire form points to. */
+struct one_subtask {
     uint32_t index;
     struct exchange_subtask_row row;
     struct exchange_account_row provider;
     char text[LIMIT_TEXT_BYTES];
 };
 
-/* Says in one line why the subtask waits; the explanation itself covers its part. */
+/* Writes in one line what the subtask does or waits for; `part` explains its part. */
 static void subtask_text(const struct one_subtask *one, const char *part, char *ret_text,
                          size_t capacity)
 {
@@ -308,7 +310,8 @@ static void add_subtask(const struct exchange *exchange, struct one_subtask *one
 {
     answer->has_subtask = answer->has_tries = answer->has_waits_on = true;
     answer->subtask = one->index;
-    answer->subtask_state = (char *)(uintptr_t)subtask_state_text(one->row.state); /* packed only */
+    /* Packing only reads the text. */
+    answer->subtask_state = (char *)(uintptr_t)subtask_state_text(one->row.state);
     answer->tries = one->row.tries;
     answer->waits_on = one->row.waits_on;
     if (one->row.provider != EXCHANGE_NO_ACCOUNT &&
@@ -352,7 +355,7 @@ static struct outgoing *explain(const struct exchange *exchange, const struct re
     add_part(exchange, &row.job, explanation->row.part, &answer);
     answer.explanation = &explanation->wire;
     answer.index = exchange_index(exchange);
-    answer.state = (char *)(uintptr_t)job_state_text(row.state); /* packed, never written */
+    answer.state = (char *)(uintptr_t)job_state_text(row.state); /* packing only reads it */
     char disputes[LIMIT_TEXT_BYTES];
     if (body->has_subtask && is_open) {
         add_subtask(exchange, &one, &answer);
@@ -487,7 +490,7 @@ struct outgoing *replies_to_read(const struct exchange *exchange, const struct r
     case MESSAGE_PRICES_REQUEST:
         return listings_prices(exchange, request);
     default:
-        return refuse(request, REJECT_TYPE, "type"); /* a type that is not for the control port */
+        return refuse(request, REJECT_TYPE, "type"); /* the control port has no such request */
     }
 }
 
@@ -506,7 +509,7 @@ struct outgoing *replies_refuse_read(const struct exchange *exchange, const stru
     } else if (request->envelope.type == MESSAGE_RECEIPT_REQUEST) {
         job = ((const Bourse__V1__ReceiptRequest *)(const void *)request->translation.body)->job;
     } else {
-        return NULL; /* own statement, or public data */
+        return NULL; /* the asker's own statement, or public data */
     }
     struct exchange_job_row row;
     return own_job(exchange, request, job, &row) ? NULL : refuse(request, REJECT_NOT_FOUND, "job");

@@ -16,8 +16,9 @@
 struct outgoing *replies_to_read(const struct exchange *exchange, const struct request *request,
                                  int64_t now_ns);
 
-/* The reader answers reads of committed data (statement, outcomes, receipt, checkpoint). The core
- * only checks that the asker may: replies_refuse_read returns NULL then, else the refusal. */
+/* Returns true for a read of committed data (a statement, a receipt and others), which the reader
+ * answers. The core only checks such a read: replies_refuse_read returns the refusal, or NULL when
+ * the asker may read. */
 bool replies_are_the_readers(enum message_type type);
 struct outgoing *replies_refuse_read(const struct exchange *exchange,
                                      const struct request *request);

@@ -11,7 +11,7 @@
 enum { CHANGE_SIZE = 256 };
 
 static const struct {
-    const char *field; /* field of a job file */
+    const char *field; /* the field of a job file that is changed */
     const char *words;
     enum units_kind units;
 } kinds[] = {
@@ -32,8 +32,8 @@ static void condition_text(const struct requirement_node *node, char ret_text[CH
     }
 }
 
-/* Writes a list condition as people do: region in (fr, de). Returns false when it is no list of one
- * name, or too long. */
+/* Writes a condition on a list as people do: region in (fr, de). Returns false when the condition
+ * is not of this kind, or its text is too long. */
 static bool list_text(const struct requirement_node *nodes, uint32_t count,
                       char ret_text[CHANGE_SIZE / 2])
 {
@@ -81,8 +81,9 @@ static void dropped_text(const struct exchange_smallest_change *smallest_change,
                    is_group ? ")" : "");
 }
 
-/* A job with an image asks by itself for a device that takes so many files, or such a size: `not
- * image_files < 201`. Its user changes the image. Returns false for any other condition. */
+/* Writes a change of the image. The program adds conditions on `image_files` and `image_size` to a
+ * job with an image (`not image_files < 201`); its user can only change the image. Returns false
+ * when the change is about another condition. */
 static bool image_text(const struct exchange_smallest_change *smallest_change,
                        const struct exchange_bid_change *change, char ret_text[CHANGE_SIZE])
 {
@@ -187,7 +188,7 @@ void smallest_change_text(const struct exchange_smallest_change *smallest_change
                                                                 : ", ",
                               change);
         if (length < 0 || (size_t)length >= capacity - used) {
-            return; /* cut: the wire has the changes one by one */
+            return; /* the text is cut; the wire has the changes one by one */
         }
         used += (size_t)length;
     }
@@ -214,11 +215,11 @@ bool smallest_change_to_wire(const struct exchange_smallest_change *smallest_cha
         char image[CHANGE_SIZE];
         const bool is_image = image_text(smallest_change, change, image);
         const char *field = is_value ? "value" : is_image ? "image" : kinds[change->kind].field;
-        to->field = (char *)(uintptr_t)field; /* packed, never written */
+        to->field = (char *)(uintptr_t)field; /* packing only reads it */
         to->has_from = to->has_to = has_figures;
         to->from = change->from;
         to->to = change->to;
-        /* No `needs` of a job file would help a job whose image is too large. */
+        /* Other `needs` do not help a job whose image is too large. */
         has_needs = has_needs || (change->kind >= BID_CHANGE_LOOSEN && !is_image);
         wire->pointers[i] = to;
     }

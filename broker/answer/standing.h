@@ -5,7 +5,7 @@
 #include "exchange/exchange.h"
 #include "protocol/codec.h"
 
-/* The wire form with everything that it points to. */
+/* This is the wire form of a standing with the row that the form points to. */
 struct standing_wire {
     struct exchange_standing row;
     Bourse__V1__Standing wire;

@@ -23,7 +23,7 @@ struct watches {
     struct change *changes;
     uint32_t change_count;
     size_t change_capacity;
-    uint32_t told; /* number of `items` that know the last change */
+    uint32_t told; /* so many of the first items were told of the last change */
 };
 
 struct watches *watches_create(void)
@@ -74,7 +74,7 @@ void watches_forget(struct watches *watches, uint64_t session)
     }
     if (kept != watches->count) {
         watches->count = kept;
-        /* Places moved: a second event for a watcher is harmless, a missing one is not. */
+        /* The watches have moved. An event that comes twice is harmless, a missing one is not. */
         watches->told = 0;
     }
 }
@@ -109,7 +109,8 @@ static bool is_followed(const struct watches *watches, const struct id128 *job, 
 
 bool watches_changed(struct watches *watches, const struct id128 *job, uint32_t owner)
 {
-    for (uint32_t i = watches->change_count; i-- > 0;) { /* newest first: results come in runs */
+    /* The walk begins with the newest change, because the results of a job come in runs. */
+    for (uint32_t i = watches->change_count; i-- > 0;) {
         bool being_told = i + 1 == watches->change_count && watches->told > 0;
         if (!being_told && id128_equal(&watches->changes[i].job, job)) {
             return true;
@@ -121,7 +122,7 @@ bool watches_changed(struct watches *watches, const struct id128 *job, uint32_t 
     struct change *changes = array_with_room(watches->changes, watches->change_count,
                                              &watches->change_capacity, sizeof *changes);
     if (changes == NULL) {
-        return false; /* an event is a convenience: watchers also poll */
+        return false; /* the event may be lost, because watchers also poll */
     }
     watches->changes = changes;
     watches->changes[watches->change_count++] = (struct change){.job = *job, .owner = owner};

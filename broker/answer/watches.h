@@ -25,12 +25,12 @@ struct watch_event {
 struct watches *watches_create(void);
 void watches_destroy(struct watches **self);
 
-/* Lets `session` follow one job, or with NULL all jobs of `account`. A second call changes nothing.
- * Returns false when the table is full. */
+/* Lets `session` follow `job`, or all jobs of `account` when `job` is NULL. A second call changes
+ * nothing. Returns false when the table is full or the session has WATCHES_PER_SESSION watches. */
 bool watches_add(struct watches *watches, uint64_t session, uint32_t account,
                  const struct id128 *job);
 void watches_forget(struct watches *watches, uint64_t session);
-/* Ends a watch once `session` was told the end of its job; the entry is free again. */
+/* Ends the watch of `session` on `job`, after the session was told that the job ended. */
 void watches_drop(struct watches *watches, uint64_t session, const struct id128 *job);
 
 /* Notes that a job of `owner` has changed. Returns true when a session follows it. */

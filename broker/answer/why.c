@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The wire form with everything that it points to. */
+/* This is the answer's wire form with everything that the form points to. */
 struct why {
     struct exchange_why row;
     char text[LIMIT_TEXT_BYTES];
@@ -142,7 +142,7 @@ static void demand_text(const struct exchange_why *row, char *ret_text, size_t c
     }
 }
 
-/* Adds which asks come before this one, after any lack of demand. */
+/* Appends to `text` how many asks come before this one. */
 static void place_text(const struct exchange_why *row, char *text, size_t capacity)
 {
     const size_t used = strlen(text);

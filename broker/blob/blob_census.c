@@ -32,12 +32,13 @@ static bool count_named(const char *folder, uint64_t ret_named[BLOB_FOLDERS])
             }
         }
     }
-    (void)sqlite3_finalize(rows);  /* read only */
-    (void)sqlite3_close(database); /* read only */
+    (void)sqlite3_finalize(rows);  /* repeats the step's code */
+    (void)sqlite3_close(database); /* nothing was written */
     return step == SQLITE_DONE;
 }
 
-/* Counts the names of blobs in one folder. *ret_found: the folder is there. */
+/* Counts the names of blobs in one folder; *ret_found says whether the folder is there. Returns
+ * false when the folder cannot be read. */
 static bool count_files(const char *folder, unsigned byte, uint64_t *ret_files, bool *ret_found)
 {
     char path[PATH_SIZE];
@@ -55,7 +56,7 @@ static bool count_files(const char *folder, unsigned byte, uint64_t *ret_files, 
         *ret_files += strlen(entry->d_name) == HASH_DIGITS;
     }
     const bool good = errno == 0;
-    (void)closedir(directory); /* only read */
+    (void)closedir(directory); /* nothing was written */
     return good;
 }
 

@@ -10,13 +10,13 @@
 
 struct blob_census {
     uint64_t named;   /* blobs that blobs.db says are files */
-    uint64_t missing; /* at least so many of these files are not there */
-    unsigned folders; /* folders that hold such blobs by blobs.db, and are not there */
+    uint64_t missing; /* so many of their files are not there, or more */
+    unsigned folders; /* folders of such blobs that are not there */
 };
 
-/* Counts names in the 256 folders of `folder`, and looks into no file. Costs one walk over the rows
- * of blobs.db, and one over the names. Returns false when the database or a folder cannot be read:
- * nothing is known then. */
+/* Counts names in the 256 folders of `folder`, and looks into no file. The census costs one walk
+ * over the rows of blobs.db, and one over the names. Returns false when the database or a folder
+ * cannot be read: nothing is known then. */
 bool blob_census_take(const char *folder, struct blob_census *ret_census);
 /* Warns in the log when files are gone, or when the store has no blob and the ledger at `database`
  * names some. */

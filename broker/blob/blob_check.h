@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 enum {
-    BLOB_CHECKS_MAX = 2,    /* at a time */
-    BLOB_CHECKS_KNOWN = 64, /* found right lately */
+    BLOB_CHECKS_MAX = 2,    /* checks under way */
+    BLOB_CHECKS_KNOWN = 64, /* blobs remembered as found right lately */
 };
 #define BLOB_CHECK_QUIET_NS (60 * NS_PER_S)
 
@@ -36,7 +36,7 @@ bool blob_checks_has_room(const struct blob_checks *checks, const struct hash32 
 int blob_checks_descriptor(const struct blob_checks *checks);
 enum blob_check_result {
     BLOB_CHECK_RIGHT,
-    BLOB_CHECK_WRONG,  /* other bytes, or fewer */
+    BLOB_CHECK_WRONG,  /* the file has other bytes, or fewer */
     BLOB_CHECK_UNREAD, /* the disk did not give the file: the result is open */
 };
 /* Takes the next ended check. Returns false when there is none. */

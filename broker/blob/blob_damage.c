@@ -21,9 +21,10 @@ static const char *const statement_texts[STATEMENT_COUNT] = {
     [IN_ROW] = "SELECT 1 FROM blob WHERE hash = ?1 AND bytes IS NOT NULL",
 };
 
-static const char no_file[] = "none"; /* as the looks of a file */
+static const char no_file[] = "none"; /* the looks of a file that is not there */
 
-struct reading { /* bytes up to `next` were read and hashed */
+/* A reading is a blob that is read from its first byte on. The bytes before `next` are hashed. */
+struct reading {
     bool is_used;
     struct hash32 hash;
     uint64_t next;
@@ -34,7 +35,7 @@ struct reading { /* bytes up to `next` were read and hashed */
 struct blob_damage {
     sqlite3 *database; /* borrowed */
     sqlite3_stmt *statements[STATEMENT_COUNT];
-    bool has_any; /* else no row is looked for */
+    bool has_any; /* false: no blob is lost, and no row is looked for */
     uint64_t begun;
     struct reading readings[BLOB_READINGS_MAX];
 };
@@ -83,7 +84,8 @@ void blob_damage_destroy(struct blob_damage **self)
 
 /* ---------------------------------------------------------------- marks */
 
-/* Inode, size and times: a file that is put in the place of another differs in one of them. */
+/* The looks of a file are its inode, size and times. A file that is put in the place of another
+ * differs in one of them. */
 static void looks_of(const char *path, char ret_looks[LOOKS_SIZE])
 {
     struct stat file;
@@ -168,7 +170,8 @@ bool blob_damage_mend(struct blob_damage *damage, const struct hash32 *hash)
 
 /* ---------------------------------------------------------------- readings */
 
-/* The reading that goes on at `offset`; at 0 a new one, in the place of the oldest. */
+/* Returns the reading that goes on at `offset`, or NULL when there is none. At offset 0 a new
+ * reading begins, in a free place or in that of the oldest. */
 static struct reading *reading_at(struct blob_damage *damage, const struct hash32 *hash,
                                   uint64_t offset)
 {
@@ -196,7 +199,7 @@ bool blob_damage_read(struct blob_damage *damage, const struct hash32 *hash, uin
 {
     struct reading *reading = length == 0 ? NULL : reading_at(damage, hash, offset);
     if (reading == NULL) {
-        return true; /* a range of it: whoever asked for that has no hash either */
+        return true; /* the hash says nothing of a part, neither here nor to the reader */
     }
     sha256_add(&reading->sum, bytes, length);
     reading->next = offset + length;

@@ -14,10 +14,10 @@ enum { PATH_SIZE = 4096, HEX_SIZE = 65 };
 struct blob_leftovers {
     sqlite3 *database;     /* borrowed */
     const char *folder;    /* borrowed */
-    sqlite3_stmt *is_file; /* whether a row says that the blob is a file */
-    struct hash32 *hashes; /* to go with the commit */
+    sqlite3_stmt *is_file; /* finds the row of a blob that is a file */
+    struct hash32 *hashes; /* blobs whose files go after the commit */
     size_t count, capacity;
-    unsigned next; /* folder of the sweep */
+    unsigned next; /* the folder that the sweep comes to next */
     size_t removed;
 };
 
@@ -40,7 +40,7 @@ void blob_leftovers_destroy(struct blob_leftovers **self)
 {
     struct blob_leftovers *leftovers = *self;
     if (leftovers != NULL) {
-        (void)sqlite3_finalize(leftovers->is_file); /* only read */
+        (void)sqlite3_finalize(leftovers->is_file); /* repeats the last step's code */
         free(leftovers->hashes);
         free(leftovers);
         *self = NULL;
@@ -58,7 +58,8 @@ void blob_leftovers_add(struct blob_leftovers *leftovers, const struct hash32 *h
     leftovers->hashes[leftovers->count++] = *hash;
 }
 
-/* SQLITE_ROW: a row names the file. SQLITE_DONE: none does. Else nobody knows. */
+/* Returns SQLITE_ROW when a row names the file, and SQLITE_DONE when none does. Any other code is
+ * an error: nobody knows. */
 static int look(struct blob_leftovers *leftovers, const struct hash32 *hash)
 {
     (void)sqlite3_bind_blob(leftovers->is_file, 1, hash->bytes, sizeof hash->bytes, SQLITE_STATIC);
@@ -76,7 +77,8 @@ void blob_leftovers_committed(struct blob_leftovers *leftovers)
         text_hex(hash->bytes, sizeof hash->bytes, hex);
         (void)snprintf(path, sizeof path, "%s/%.2s/%s", leftovers->folder, hex, hex);
         if (look(leftovers, hash) == SQLITE_DONE) {
-            (void)unlink(path); /* a small blob has none; what stays is found by a sweep */
+            /* A small blob has no file. A file that stays is found by a sweep. */
+            (void)unlink(path);
         }
     }
     leftovers->count = 0;
@@ -100,7 +102,7 @@ static bool sweep_folder(struct blob_leftovers *leftovers, DIR *directory)
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         struct hash32 hash;
         if (!hash_of_name(entry->d_name, leftovers->next, &hash)) {
-            continue; /* not a blob's */
+            continue; /* the name is no blob's */
         }
         const int code = look(leftovers, &hash);
         if (code == SQLITE_ROW) {
@@ -121,9 +123,10 @@ enum blob_sweep blob_leftovers_sweep(struct blob_leftovers *leftovers, size_t *r
     if (leftovers->next < BLOB_FOLDERS) {
         (void)snprintf(path, sizeof path, "%s/%02x", leftovers->folder, leftovers->next);
         DIR *directory = opendir(path);
-        good = directory == NULL || sweep_folder(leftovers, directory); /* most have no folder */
+        /* A folder that no blob has needed yet is not there. */
+        good = directory == NULL || sweep_folder(leftovers, directory);
         if (directory != NULL) {
-            (void)closedir(directory); /* only read */
+            (void)closedir(directory); /* nothing was written */
         }
         leftovers->next = good ? leftovers->next + 1 : BLOB_FOLDERS;
     }

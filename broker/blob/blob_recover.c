@@ -33,14 +33,14 @@ static bool name_row(struct recovery *recovery, const struct blob_holder *holder
 {
     Bourse__V1__Result *result = NULL;
     if (codec_decode_result(row->result, row->result_length, &result, NULL) != CODEC_OK) {
-        return true; /* it names nothing that can be read */
+        return true; /* a result that cannot be decoded names no blobs */
     }
     const unsigned which = release_names(row->status == ATTEMPT_ACCEPTED, result->outcome);
     codec_result_free(&result);
     return name(recovery, holder, row->result, row->result_length, which);
 }
 
-/* One page of a job's results. */
+/* Names the blobs of one page of a job's results, and frees the results. */
 static bool name_page(struct recovery *recovery, const struct blob_holder *holder, size_t count)
 {
     bool good = true;
@@ -96,7 +96,7 @@ static bool name_held(void *context, uint32_t provider, const struct id128 *job,
 
 static bool name_all(struct recovery *recovery, const struct exchange *exchange)
 {
-    /* The walk goes from the end: the last holding takes the place of one that has nothing left. */
+    /* The walk begins at the end, because the last holding takes the place of an emptied one. */
     for (size_t i = blob_store_holdings(recovery->store); i-- > 0;) {
         const struct blob_holder holder = blob_store_holding(recovery->store, i).holder;
         if (!name_decided(recovery, &holder) || !name_others(recovery, &holder)) {

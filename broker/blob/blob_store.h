@@ -35,7 +35,7 @@ enum {
 enum blob_status {
     BLOB_OK,
     BLOB_NOT_FOUND,
-    BLOB_MALFORMED,  /* bytes beyond the size given before */
+    BLOB_MALFORMED,  /* a chunk beyond its blob's size or without bytes, or an impossible size */
     BLOB_WRONG_HASH, /* the upload is dropped */
     BLOB_TOO_LARGE,
     BLOB_OVER_QUOTA,
@@ -56,8 +56,8 @@ struct blob_store_config {
     const char *folder;
     int64_t quota_bytes; /* per account */
     int64_t size_bytes;  /* of one blob */
-    /* The log of blobs.db is copied into the database from so many pages on; 0:
-     * WAL_CHECKPOINT_PAGES. */
+    /* SQLite copies the log of blobs.db into the database once the log has this number of pages. 0
+     * stands for WAL_CHECKPOINT_PAGES. */
     int checkpoint_pages;
 };
 
@@ -71,7 +71,7 @@ enum blob_status blob_store_begin(struct blob_store *store);
 /* Commits everything since begin. On DISK_FULL all of it is undone. */
 enum blob_status blob_store_commit(struct blob_store *store);
 
-/* A provider stores for this holder, at most so much until results name it. */
+/* A provider stores blobs for the holder. The two caps bound what no result has named yet. */
 struct blob_lease {
     struct blob_holder holder;
     uint64_t bytes_most, count_most;
@@ -79,8 +79,8 @@ struct blob_lease {
 
 struct blob_chunk {
     uint32_t account; /* the future owner */
-    /* The lease for which a provider stores; then no account owns the blob until a result names it.
-     * NULL: the account stores for itself. */
+    /* The lease for which a provider stores the blob, which no account owns until a result names
+     * it. NULL: the account stores for itself. */
     const struct blob_lease *lease;
     struct hash32 hash;
     uint64_t size; /* size of the whole blob */
@@ -88,14 +88,16 @@ struct blob_chunk {
     const uint8_t *data;
     size_t length;
 };
-/* Stores a chunk; uploads are sequential. OK: *ret_stored bytes are here, all of them when
- * *ret_complete. A blob that the account owns already is complete at once. */
+/* Stores a chunk; the chunks of a blob come in order. After OK, the store has *ret_stored bytes,
+ * and *ret_complete says whether they are the whole blob. A blob that need not be sent is complete
+ * at once (blob_store_has). */
 enum blob_status blob_store_put(struct blob_store *store, const struct blob_chunk *chunk,
                                 int64_t now_ns, uint64_t *ret_stored, bool *ret_complete);
 
 /* Begins a blob that another thread writes to *ret_fd, until blob_store_take_back(*ret_upload). The
- * store owns *ret_fd. Quota and bounds are those of put. TOO_MANY also means that an upload of the
- * account has begun the blob. No chunk of the blob is accepted until it is taken back. */
+ * store owns *ret_fd. Quota and bounds are those of blob_store_put. TOO_MANY also means that
+ * another upload of the account has begun the blob. The store takes no chunk of the blob before the
+ * upload is taken back. */
 enum blob_status blob_store_lend(struct blob_store *store, uint32_t account,
                                  const struct blob_lease *lease, const struct hash32 *hash,
                                  uint64_t size, size_t *ret_upload, int *ret_fd);
@@ -107,44 +109,45 @@ enum blob_status blob_store_take_back(struct blob_store *store, size_t upload, b
 /* Returns OK or NOT_FOUND, or FAILED when blobs.db cannot be read. */
 enum blob_status blob_store_owns(struct blob_store *store, uint32_t account,
                                  const struct hash32 *hash);
-/* Returns OK for a blob that need not be sent: the account owns it, or the provider has stored it
- * for the job of the lease (NULL: none), and it is not lost. A file that is missing or has another
- * size is lost from now on: LOST the first time, and NOT_FOUND later. */
+/* Returns OK for a blob that need not be sent. The account owns it, or the provider of the lease
+ * has stored it for the lease's job, and the blob is not lost. `lease` is NULL when the account
+ * asks for itself. A blob whose file is missing or has another size becomes lost: the first call
+ * then returns LOST, and later calls NOT_FOUND. */
 enum blob_status blob_store_has(struct blob_store *store, uint32_t account,
                                 const struct blob_lease *lease, const struct hash32 *hash);
 /* Returns OK when the account owns the blob, or a provider has stored it for a job of the
  * account. */
 enum blob_status blob_store_may_read(struct blob_store *store, uint32_t account,
                                      const struct hash32 *hash);
-/* Gives a blob that a result names to the job's owner, whose quota it then counts against. Between
- * begin and commit. */
+/* Gives a blob that a result names to the job's owner, whose quota it then counts against. The call
+ * comes between begin and commit. */
 enum blob_status blob_store_name(struct blob_store *store, const struct blob_holder *holder,
                                  const struct hash32 *hash);
-/* Removes blobs that the provider stored for the job, at most `most` of them. Between begin and
- * commit, with nothing else between them. */
+/* Removes blobs that the provider stored for the job, at most `most` of them. The call comes
+ * between begin and commit, and no other call comes between them. */
 enum blob_status blob_store_drop(struct blob_store *store, const struct blob_holder *holder,
                                  size_t most);
 /* Removes files that a crash has left without a row, a part of them with each call until the sweep
- * ends (broker/blob/blob_leftovers.h). Outside of begin and commit. */
+ * ends (broker/blob/blob_leftovers.h). The call never comes between begin and commit. */
 enum blob_sweep blob_store_sweep(struct blob_store *store, size_t *ret_removed);
-/* These two walk the holders with blobs that no result names. */
+/* A holding is what one holder has stored and no result has named; `index` counts from 0. */
 size_t blob_store_holdings(const struct blob_store *store);
 struct blob_holding blob_store_holding(const struct blob_store *store, size_t index);
-/* Notes the result of hashing the blob's file: `is_whole` says that it has the hash. OK: the blob
- * is no longer lost. Otherwise LOST or FAILED. */
+/* Notes the result of hashing the blob's file; `is_whole` says that the file has the hash. Returns
+ * OK when the blob is no longer lost, otherwise LOST or FAILED. */
 enum blob_status blob_store_checked(struct blob_store *store, const struct hash32 *hash,
                                     bool is_whole);
 /* Reads at most `length` bytes from `offset`; fewer at the end. A blob that is read from its first
- * byte to its last is hashed. If it does not have its hash, LOST comes instead of the last bytes,
- * and from then on. */
+ * byte to its last is hashed. When the hash is another, the call for the last bytes returns LOST,
+ * and so does every later call. */
 enum blob_status blob_store_get(struct blob_store *store, const struct hash32 *hash,
                                 uint64_t offset, size_t length, uint8_t *ret_data,
                                 size_t *ret_length, uint64_t *ret_size);
-/* Opens the file of a blob of more than BLOB_ROW_BYTES for reading; the caller closes it. LOST:
- * there is no file. UNCHECKED comes with the file.
+/* Opens the file of a blob of more than BLOB_ROW_BYTES for reading; the caller closes it. OK and
+ * UNCHECKED come with the open file.
  *
- * *ret_is_hashed: it is one of the BLOB_HASHED_MAX files that this store wrote and hashed last, and
- * still looks the same (runtime/stamp.h). */
+ * *ret_is_hashed says that this store wrote and hashed the file, as one of the last
+ * BLOB_HASHED_MAX, and that the file still looks the same (runtime/stamp.h). */
 enum blob_status blob_store_file(struct blob_store *store, const struct hash32 *hash, int *ret_fd,
                                  bool *ret_is_hashed);
 /* Returns OK with the bytes of the account's blobs, or FAILED. */

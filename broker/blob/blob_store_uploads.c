@@ -27,11 +27,10 @@ static void partial_path(const struct blob_store *store, const struct partial *p
         char job[2 * sizeof partial->lease.holder.job.bytes + 1];
         text_hex(partial->lease.holder.job.bytes, sizeof partial->lease.holder.job.bytes, job);
         (void)snprintf(ret_path, PATH_SIZE, "%s/partial/%u-%s-%s", store->folder,
-                       partial->lease.holder.provider, job, hex); /* fits: folder */
+                       partial->lease.holder.provider, job, hex);
         return;
     }
-    (void)snprintf(ret_path, PATH_SIZE, "%s/partial/%u-%s", store->folder, partial->account,
-                   hex); /* fits: folder */
+    (void)snprintf(ret_path, PATH_SIZE, "%s/partial/%u-%s", store->folder, partial->account, hex);
 }
 
 static void blob_folder(const struct blob_store *store, const struct hash32 *hash,
@@ -45,7 +44,7 @@ void blob_store_drop_partial(struct blob_store *store, struct partial *partial)
     char path[PATH_SIZE];
     partial_path(store, partial, path);
     (void)close(partial->fd);
-    (void)unlink(path); /* what is left is removed at the next start */
+    (void)unlink(path); /* the next start removes a file that stays */
     *partial = (struct partial){0};
 }
 
@@ -54,7 +53,8 @@ static bool is_same_holder(const struct blob_holder *one, const struct blob_hold
     return one->provider == other->provider && id128_equal(&one->job, &other->job);
 }
 
-/* Returns true for the account's own upload, or the provider's for the same job. */
+/* Returns true for an upload by the account for itself. With a lease, returns true for an upload by
+ * the lease's provider for the lease's job. */
 static bool is_upload_of(const struct partial *partial, uint32_t account,
                          const struct blob_lease *lease)
 {
@@ -84,8 +84,8 @@ static struct partial *find_partial(struct blob_store *store, uint32_t account,
     return NULL;
 }
 
-/* Returns the bytes promised to unfinished uploads: the account's own, or the provider's for that
- * job. */
+/* Returns the bytes promised to unfinished uploads, which are those of is_upload_of; *ret_count is
+ * their number. */
 static uint64_t reserved(const struct blob_store *store, uint32_t account,
                          const struct blob_lease *lease, unsigned *ret_count)
 {
@@ -100,8 +100,8 @@ static uint64_t reserved(const struct blob_store *store, uint32_t account,
     return bytes;
 }
 
-/* A provider's blob counts against its lease, and against no quota before a result names the blob.
- * An owner whose quota is full still gets no more. */
+/* Returns OK when the blob keeps the caps of the lease. Until a result names the blob, it counts
+ * against the lease and against no quota. */
 static enum blob_status may_hold(const struct blob_store *store, uint32_t account,
                                  const struct blob_lease *lease, uint64_t size)
 {
@@ -115,7 +115,8 @@ static enum blob_status may_hold(const struct blob_store *store, uint32_t accoun
     return BLOB_OK;
 }
 
-/* A lost blob that the account owns counts already. */
+/* Returns OK when the blob fits. A blob that is stored already, also a lost one, counts already. A
+ * provider stores nothing for an owner whose quota is full. */
 static enum blob_status may_store(struct blob_store *store, uint32_t account,
                                   const struct blob_lease *lease, const struct hash32 *hash,
                                   uint64_t size)
@@ -210,7 +211,7 @@ static enum blob_status make_folder(struct blob_store *store, const char *path)
     }
     enum blob_status status = sync_folder(store, store->folder);
     if (status != BLOB_OK) {
-        (void)rmdir(path); /* the next upload would believe it durable */
+        (void)rmdir(path); /* the next upload would take the folder for durable */
     }
     return status;
 }
@@ -221,7 +222,7 @@ static void note_hashed(struct blob_store *store, const struct partial *partial)
     struct hashed_file *file = &store->hashed[store->hashed_next];
     store->hashed_next = (store->hashed_next + 1) % BLOB_HASHED_MAX;
     file->hash = partial->hash;
-    (void)stamp_take(partial->fd, &file->stamp); /* after a failure nothing is known of it */
+    (void)stamp_take(partial->fd, &file->stamp); /* a stamp that failed is not known */
 }
 
 /* Moves a file from partial/ to its own name: bytes, then name, then folder become durable. */
@@ -257,7 +258,7 @@ static enum blob_status finish(struct blob_store *store, struct partial *partial
 {
     enum blob_status status = has_hash ? blob_store_find(store, &partial->hash) : BLOB_WRONG_HASH;
     if (status == BLOB_OK && blob_store_health(store, &partial->hash) != BLOB_HEALTH_GOOD) {
-        status = BLOB_NOT_FOUND; /* the right bytes take the place of the others */
+        status = BLOB_NOT_FOUND; /* the new file takes the place of the lost one */
     }
     status = status == BLOB_NOT_FOUND ? move_in(store, partial) : status;
     if (status == BLOB_OK) {
@@ -360,7 +361,7 @@ enum blob_status blob_store_put(struct blob_store *store, const struct blob_chun
         return status;
     }
     if (chunk->length == 0) {
-        return BLOB_MALFORMED; /* a chunk without bytes would never end */
+        return BLOB_MALFORMED; /* an upload of empty chunks would never end */
     }
     return append(store, chunk, now_ns, ret_stored, ret_complete);
 }

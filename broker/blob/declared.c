@@ -7,23 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct listed { /* a subtask that the manifest lists; texts by where they begin, 0: none */
+/* A listed subtask is one that the manifest lists. `value` and `input` say where their texts begin
+ * in `texts`; 0: there is no text. */
+struct listed {
     uint32_t number;
     uint32_t value, input;
-    uint32_t first, count; /* of the templates */
+    uint32_t first, count; /* its templates */
 };
 
 struct declared {
     struct listed *listed;
     uint32_t listed_count;
-    uint32_t first, count; /* of the templates of all that are not listed */
-    uint32_t *templates;   /* texts */
+    uint32_t first, count; /* the templates of subtasks that are not listed */
+    uint32_t *templates;   /* where the text of each begins in `texts` */
     uint32_t template_count;
     char *texts;
     size_t length;
 };
 
-/* First all is counted, with no memory to write to. */
+/* Returns where the text begins in `texts`; 0: there is no text. While `texts` is NULL, the
+ * function only counts the bytes. */
 static uint32_t put_text(struct declared *declared, const char *text)
 {
     if (text == NULL) {
@@ -58,7 +61,7 @@ static void put_listed(struct declared *declared, const Bourse__V1__Manifest *ma
     const bool is_own = terms.outputs != manifest->outputs;
     struct listed listed = {
         .number = terms.number, .first = declared->first, .count = (uint32_t)terms.output_count};
-    if (terms.output_count > 0) { /* else nobody asks for its names */
+    if (terms.output_count > 0) { /* nobody asks for names of a subtask without outputs */
         listed.value = put_text(declared, terms.value);
         listed.input = put_text(declared, terms.input);
     }
@@ -72,7 +75,7 @@ static void put_listed(struct declared *declared, const Bourse__V1__Manifest *ma
 
 static void put_all(struct declared *declared, const Bourse__V1__Manifest *manifest)
 {
-    declared->length = 1; /* so that no text begins at 0 */
+    declared->length = 1; /* no text begins at 0, which stands for none */
     declared->template_count = 0;
     declared->first = put_templates(declared, manifest->outputs, manifest->n_outputs);
     declared->count = (uint32_t)manifest->n_outputs;

@@ -1,7 +1,7 @@
 /* This file stores the outputs that a manifest declares for each subtask, in little memory.
  *
  * Names come from templates, and the agent expands the templates by the same functions
- * (formats/template.h). Pure. */
+ * (formats/template.h). The functions are pure. */
 #ifndef BOURSE_BROKER_BLOB_DECLARED_H
 #define BOURSE_BROKER_BLOB_DECLARED_H
 
@@ -12,7 +12,8 @@
 
 struct declared;
 
-/* Returns the outputs that a manifest declares, or NULL when memory is short. Borrows nothing. */
+/* Returns the outputs that a manifest declares, or NULL when memory is short. The
+ * result borrows nothing from the manifest. */
 struct declared *declared_of(const Bourse__V1__Manifest *manifest);
 void declared_destroy(struct declared **self);
 

@@ -2,7 +2,7 @@
  *
  * Their number matters when blobs/ is lost together with blobs.db. Then only the ledger knows what
  * was there. Images and inputs are named by manifests alone and are not counted. The count reads
- * the whole table of results: seconds for millions of them. */
+ * the whole table of results, which takes seconds for millions of them. */
 #ifndef BOURSE_BROKER_BLOB_NAMED_BLOBS_H
 #define BOURSE_BROKER_BLOB_NAMED_BLOBS_H
 
@@ -11,10 +11,9 @@
 
 struct named_blobs {
     uint64_t jobs;      /* jobs whose manifests are counted */
-    uint64_t manifests; /* different ones */
-    /* Different outputs of all results; several names may share one. */
-    uint64_t outputs;
-    bool is_partial; /* there are more than could be counted */
+    uint64_t manifests; /* different manifests of these jobs */
+    uint64_t outputs;   /* different outputs of all results; names may share one */
+    bool is_partial;    /* there are more than could be counted */
 };
 
 /* Counts in the ledger of the file `database`. Returns false when it cannot be read, or memory is

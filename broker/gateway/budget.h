@@ -27,11 +27,11 @@ enum {
     BUDGET_COMMANDS_SESSIONS = 1,
     BUDGET_WAITING = 16,         /* waiting reads of one session */
     BUDGET_WAITING_ACCOUNT = 64, /* waiting reads of one account */
-    BUDGET_ANSWER_STEPS = 64,    /* any answer: its way through the queues */
-    BUDGET_COMMAND_STEPS = 600,  /* any command: its signature and its journal rows */
+    BUDGET_ANSWER_STEPS = 64,    /* for any answer, which passes through the queues */
+    BUDGET_COMMAND_STEPS = 600,  /* for any command: its signature and its journal rows */
     BUDGET_BYTES_PER_STEP = 2,   /* an answer is encoded, sealed and kept for a while */
     BUDGET_STORED_PER_STEP = 1,  /* a command is verified and goes to disk */
-    BUDGET_RESULTS_PER_STEP = 8, /* Results, until they are accepted */
+    BUDGET_RESULTS_PER_STEP = 8, /* for Results; they get the charge back once accepted */
     BUDGET_EFFECT_STEPS = 64,    /* for each effect of a command */
     BUDGET_VISIT_STEPS = 256,    /* for each row of measured work */
     BUDGET_LOOK_STEPS = 512,     /* for each blob that a result says is missing */
@@ -62,7 +62,8 @@ enum budget_answer {
 };
 
 struct budget_refusal {
-    /* True when the sender is told, which is once a second, like a refusal above a rate. */
+    /* True when the sender is told of the refusal. A sender is told once a second, as when its rate
+     * is too high. */
     bool is_told;
     const char *field; /* "steps_per_second", or "account_steps_per_second" */
     /* The steps that the sender must earn first, plus the steps of one second. */

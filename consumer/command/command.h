@@ -94,13 +94,13 @@ bool option_duration_ms(struct invocation *invocation, const char *name, int64_t
 bool option_count(struct invocation *invocation, const char *name, int64_t least, int64_t most,
                   int64_t *ret);
 
-/* Returns true when the command may write a file that the user names. The file is absent, empty,
- * not a regular file, or of the command's own kind. A file of the `kind` begins with the bytes of
- * `head`. */
+/* Returns true when the command may write the file that the user names. The file must be absent,
+ * empty, not a regular file, or of the command's own kind. A file of the `kind` begins with the
+ * bytes of `head`. */
 bool command_may_replace(struct invocation *invocation, const char *option, const char *path,
                          const void *head, size_t head_length, const char *kind, int *ret_status);
 /* Returns true when the folder of the named market exists; a default market needs no folder. A
- * broker that stops removes its file and leaves the folder. */
+ * broker that stops removes the market's file and leaves the folder. */
 bool command_market_is_there(struct invocation *invocation, int *ret_status);
 /* Connects to the broker. Returns false and the exit status after an error message. */
 bool command_connect(struct invocation *invocation, int *ret_status);

@@ -291,7 +291,7 @@ static void bash_command(FILE *to, const struct command *command)
     (void)fprintf(to, "%s;;\n", (command->flags & COMMAND_STOPS_EARLY) != 0 ? "stops=1 " : "");
 }
 
-/* Literal words are offered for the first word only. */
+/* Writes the literal words of a command. They are offered for the first word only. */
 static void bash_literals(FILE *to, const struct command *command)
 {
     struct places places = places_of(command);
@@ -380,7 +380,7 @@ static void zsh_text(FILE *to, const char *text)
     }
 }
 
-/* Writes one action: the first list that applies, else words. */
+/* Writes one action of zsh: the first list that applies, else words. */
 static void zsh_action(FILE *to, const struct places *places, unsigned which)
 {
     if ((which & PLACE_COMMANDS) != 0) {
@@ -531,7 +531,7 @@ static void fish_text(FILE *to, const char *text)
 
 static void fish_offer(FILE *to, const struct places *places, unsigned which)
 {
-    (void)fputs((which & PLACE_FILES) != 0 ? " -F" : " -f", to); /* otherwise fish mixes files in */
+    (void)fputs((which & PLACE_FILES) != 0 ? " -F" : " -f", to); /* without -f, fish offers files */
     if ((which & ~(unsigned)PLACE_FILES) != 0) {
         (void)fputs(" -a '", to);
         if ((which & PLACE_COMMANDS) != 0) {

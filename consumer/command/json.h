@@ -8,7 +8,7 @@
 /* Takes `value` over, adds "version":1, prints it as one line, and returns `status`. */
 int json_print(json_t *value, int status);
 json_t *json_job(const struct bourse_job_row *row);
-/* Replaces the pace that the row alone shows by the result of the comparison with the plan. */
+/* Sets `drifts` in the job's pace to the result of the comparison with the plan. */
 void json_set_drifts(json_t *job, bool drifts);
 json_t *json_explanation(const struct bourse_explanation *explanation);
 json_t *json_quote(const struct bourse_quote *quote);

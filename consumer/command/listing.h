@@ -11,7 +11,8 @@ struct listing {
     bool quiet;
     struct grid table;
 };
-/* Shows the rows as JSON under `name`, or as the table. Ids were printed as they came. */
+/* Shows the rows as JSON under `name`, or as the table. With --quiet, the ids were printed as the
+ * rows came. */
 int listing_show(struct invocation *invocation, struct listing *listing, const char *name);
 /* Prints the price band, and the most that one order may come to. */
 void listing_print_bands(FILE *to, struct bourse_bands bands);

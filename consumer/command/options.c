@@ -57,7 +57,8 @@ bool command_takes(const struct command *command, const char *option)
 
 /* ---------------------------------------------------------------- help */
 
-/* The text continues under its own column. */
+/* Prints the rest of a line whose text begins at `column`. Further lines begin at the same
+ * column. */
 static void print_beside(FILE *to, const char *text, int column)
 {
     const size_t room = (size_t)(TEXT_COLUMNS - column);
@@ -67,7 +68,7 @@ static void print_beside(FILE *to, const char *text, int column)
             length--;
         }
         if (length == 0) {
-            break; /* a long word */
+            break; /* the word is longer than a line */
         }
         (void)fprintf(to, "%.*s\n%*s", (int)length, text, column, "");
         text += length + 1;
@@ -197,7 +198,7 @@ static void fill_tables(const struct command *command, const struct option_set *
     if ((command->flags & COMMAND_STOPS_EARLY) != 0) {
         tables->letters[length++] = '+';
     }
-    tables->letters[length++] = ':'; /* a missing argument and an unknown option differ then */
+    tables->letters[length++] = ':'; /* ':' tells a missing argument from an unknown option */
     for (size_t i = 0; i < set->count; i++) {
         const struct option_spec *option = set->items[i];
         tables->longs[i] =
@@ -228,7 +229,8 @@ static const struct option_spec *option_of(const struct option_set *set, int val
     return NULL;
 }
 
-/* An empty file name is a shell variable that is not set, most often. */
+/* Returns true when the value is an empty file name, most often from a shell variable that is not
+ * set. */
 static bool is_empty_name(const struct option_spec *option, const char *value)
 {
     static const char *const files[] = {"DIR", "FILE", "TAR"};
@@ -246,7 +248,7 @@ static bool parse_options(struct invocation *invocation, int argc, char **argv, 
     struct getopt_tables tables = {.letters = ""};
     fill_tables(invocation->command, &set, &tables);
     opterr = 0;
-    optind = 0; /* glibc starts afresh */
+    optind = 0; /* with 0, glibc forgets the call before */
     int value;
     while ((value = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1) {
         const struct option_spec *option = option_of(&set, value == ':' ? optopt : value);
@@ -279,8 +281,8 @@ static bool parse_options(struct invocation *invocation, int argc, char **argv, 
     return true;
 }
 
-/* Handles `run` with the name of a template, unless `--` stands before it. Options may follow the
- * name. */
+/* Handles `run NAME`, where NAME is a template and no `--` stands before it. Options may follow
+ * NAME. */
 static bool parse_template(struct invocation *invocation, int *ret_status)
 {
     bool may_be = strcmp(invocation->command->name, "run") == 0 && invocation->word_count > 0 &&
@@ -358,7 +360,8 @@ static bool load_settings(struct invocation *invocation, int *ret_status)
     return true;
 }
 
-/* Errors of the parser need this answer before anything is parsed. */
+/* Returns true when an argument is --json. Errors of the parser must know this before the options
+ * are parsed. */
 static bool asks_json(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -447,7 +450,8 @@ bool option_money(struct invocation *invocation, const char *name, int64_t *ret_
     return true;
 }
 
-/* `least` is the smallest step, too; `step` is its text. */
+/* Reads a duration that is at least `least_ns` and a multiple of it. `step` is `least_ns` as a text
+ * for messages. */
 static bool read_duration(struct invocation *invocation, const char *name, int64_t least_ns,
                           const char *step, int64_t *ret_ns)
 {

@@ -201,8 +201,8 @@ struct ask {
     int64_t turns_ns;            /* time of the next look at is_open; INT64_MAX: never */
     uint32_t handle;             /* it rests between steps; an arriving ask fills first */
     struct list_link wanting;    /* member of exchange->wanting_asks when its free slots grew */
-    /* Scratch of whole.c: slots that the plan uses, and the number of the last count that included
-     * the ask. */
+    /* Scratch of exchange/market/all_or_none.c: the slots that the plan uses, and the number of the
+     * last count that included the ask. */
     uint32_t planned;
     uint64_t counted;
 };

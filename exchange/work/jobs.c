@@ -45,7 +45,7 @@ static void stop_buying(struct exchange *exchange, struct job *job, enum job_pha
     effect_report_job(exchange, job);
 }
 
-/* An expired job only waits for running work, so it can still be closed for good. */
+/* A job that has expired only waits for running work, so the function may still close the job. */
 void job_close(struct exchange *exchange, struct job *job, enum job_phase ends_as, uint8_t reason)
 {
     if (job->phase != JOB_PHASE_OPEN || (job->is_closing && job->reason != XREASON_EXPIRED)) {
@@ -69,14 +69,15 @@ void job_expire(struct exchange *exchange, struct job *job)
     job->closing_ns = INT64_MAX;
     stop_buying(exchange, job, JOB_PHASE_CANCELLED, XREASON_EXPIRED);
     for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
-        lease_refill_later(exchange, LIST_ELEMENT(at, struct lease, of_job)); /* idle, or not */
+        lease_refill_later(exchange, LIST_ELEMENT(at, struct lease, of_job));
     }
     if (job->running == 0) {
         job_settle(exchange, job);
     }
 }
 
-/* Checks do not count: the market made them. */
+/* Returns true when a subtask failed because its program failed too often. Checks do not count,
+ * because the market made them. */
 static bool a_program_failed(const struct job *job)
 {
     const uint32_t end = job->is_checked ? job->parts[job->part_count - 1].first : job->subtasks;

@@ -56,7 +56,7 @@ static int64_t charge(struct exchange *exchange, struct lease *lease, int64_t pa
     int64_t total_micro = 0;
     lease->paid_ns += paid_ns;
     bool fits = checked_muldiv_floor(lease->price_micro, lease->paid_ns, NS_PER_HOUR, &total_micro);
-    assert(fits); /* the escrow of a longer time at this price fitted */
+    assert(fits); /* the escrow is for a longer time at this price, and fitted */
     (void)fits;
     int64_t charge_micro = total_micro - lease->charged_micro;
     assert(charge_micro >= 0);

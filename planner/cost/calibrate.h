@@ -1,8 +1,8 @@
 /* Calibration finds what a device really reaches, from a few operations whose time was measured on
  * the device.
  *
- * For one class of operations, the fit searches the launch, the efficiencies and the halves of
- * cost.h. With r = measured / modelled, the fit minimises the sum of (max(r, 1 / r) - 1)^2. So
+ * For one class of operations, the fit searches figures of cost.h: the launch, the efficiencies and
+ * the halves. With r = measured / modelled, the fit minimises the sum of (max(r, 1 / r) - 1)^2. So
  * twice too slow counts as much as twice too fast, and a short sample counts as much as a long one.
  * The search is a pattern search (Hooke and Jeeves 1961). From several starts, each figure, and
  * each pair of figures, is made a little larger or smaller. A move is kept while it improves the

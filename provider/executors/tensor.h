@@ -1,8 +1,8 @@
 /* provider/executors/tensor.h runs subtasks that are operations on matrices (formats/tensor_op.h).
  *
- * Files go in and out as for a program, and executors/program.h runs both kinds. The program
- * bourse-tensor computes; it stays in the jail of its lane. The agent never opens a matrix: it
- * reads the arguments only. */
+ * executors/program.h runs these subtasks, too, and their files go in and out as for a program. The
+ * program bourse-tensor computes them in the jail of its lane. The agent never opens a matrix: the
+ * agent reads the arguments only. */
 #ifndef BOURSE_PROVIDER_EXECUTORS_TENSOR_H
 #define BOURSE_PROVIDER_EXECUTORS_TENSOR_H
 
@@ -20,8 +20,8 @@ bool tensor_names(const Bourse__V1__Manifest *manifest);
  * The input must be large enough to be worth it, and the executor reads it once per subtask. Other
  * inputs are copied first, because they may be a program or standard input, or needed often. */
 bool tensor_reads_once(const Bourse__V1__Manifest *manifest, uint64_t size);
-/* Checks what a manifest of operations has beyond that of a program. Returns false with the reason
- * when the manifest is refused. */
+/* Checks the parts of a manifest of operations that a manifest of programs does not have. Returns
+ * false with the reason when the manifest is refused. */
 bool tensor_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem);
 
 /* Runs bourse-tensor once in a jail of its own and lets it measure one thread. Returns false with

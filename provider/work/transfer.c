@@ -17,8 +17,8 @@ enum {
     RETRY_MS_FIRST = 100,
     RETRY_MS_LONGEST = 5000,
     STEP_MS = 50,
-    /* A blob is missing after so many gets, of five seconds each, that the broker could not
-     * read. */
+    /* A blob counts as missing after this number of gets, of five seconds each, in which the broker
+     * could not read it. */
     UNREAD_TRIES = 2,
     SOURCES_PER_OUTCOME = LIMIT_OUTPUTS + LIMIT_CHECKPOINT_FILES + 2
 };
@@ -103,7 +103,8 @@ static bool passing(enum reject_code code)
 
 /* ---------------------------------------------------------------- fetching */
 
-/* The broker's own text is for an account that asks about its jobs, so this text replaces it. */
+/* Says that a blob is missing. This text replaces the broker's own, which is for an account that
+ * asks about its jobs. */
 static enum store_status missing(enum reject_code code, const struct hash32 *hash,
                                  struct problem *ret_problem)
 {
@@ -387,7 +388,7 @@ void transfer_close(struct transfer **self)
         disconnect(&transfer->storers[i]);
         pthread_mutex_destroy(&transfer->storers[i].mutex);
     }
-    while (!list_empty(&transfer->queue)) { /* came after the threads had ended */
+    while (!list_empty(&transfer->queue)) { /* these came after the threads had ended */
         struct outcome *outcome = LIST_ELEMENT(transfer->queue.next, struct outcome, link);
         list_remove(&outcome->link);
         outcome_destroy(&outcome);

@@ -48,7 +48,8 @@ static int open_place(int work, const char *name)
     return openat(work, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-/* Two names that exclude one another are the job's own fault. Every device would fail so. */
+/* Returns the outcome when a place cannot be made. Names that exclude one another, or that are too
+ * long, are the job's own fault: every device would fail in the same way. */
 static enum result_outcome outcome_of_place(int error)
 {
     switch (error) {
@@ -234,8 +235,8 @@ struct sweep {
     unsigned long counter; /* counter for names of folders that were moved up */
 };
 
-/* Moves `name` of `folder` to the root of the tree, so that depth costs neither descriptors nor
- * stack. */
+/* Moves `name` of `folder` to the root of the tree. So a deep tree needs neither a descriptor nor a
+ * stack frame for each of its levels. */
 static bool move_up(struct sweep *sweep, int folder, const char *name)
 {
     for (int tries = 0; tries < 1000; tries++) {
@@ -269,7 +270,8 @@ static bool special(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Empties one folder below the root: files go, folders move up to the root. */
+/* Empties one folder of the root. Files and empty folders are removed, and other folders move up to
+ * the root. */
 static bool empty_folder(struct sweep *sweep, const char *name)
 {
     DIR *stream = list(sweep->root, name);
@@ -281,7 +283,8 @@ static bool empty_folder(struct sweep *sweep, const char *name)
         if (special(entry->d_name) || unlinkat(dirfd(stream), entry->d_name, 0) == 0) {
             continue;
         }
-        /* Moving a folder writes its "..", so it must be writable for us. */
+        /* A move changes ".." in the folder, so this process must be able to write to the
+         * folder. */
         done = fchmodat(dirfd(stream), entry->d_name, 0700, 0) == 0 &&
                (unlinkat(dirfd(stream), entry->d_name, AT_REMOVEDIR) == 0 ||
                 move_up(sweep, dirfd(stream), entry->d_name));
@@ -290,8 +293,8 @@ static bool empty_folder(struct sweep *sweep, const char *name)
     return done;
 }
 
-/* Passes once over the root. *ret_left means that something is still there, and another pass is
- * needed. Returns false when there is no progress. */
+/* Passes once over the root. *ret_left means that the pass met a folder, so that another pass is
+ * needed. Returns false after a failure. */
 static bool sweep_pass(struct sweep *sweep, bool *ret_left)
 {
     DIR *stream = list(sweep->root, ".");
@@ -305,7 +308,7 @@ static bool sweep_pass(struct sweep *sweep, bool *ret_left)
         if (special(name) || unlinkat(sweep->root, name, 0) == 0) {
             continue;
         }
-        *ret_left = true; /* a folder: its own folders may land behind the read position */
+        *ret_left = true; /* its own folders may land where this pass has read already */
         done = fchmodat(sweep->root, name, 0700, 0) == 0 &&
                (unlinkat(sweep->root, name, AT_REMOVEDIR) == 0 || empty_folder(sweep, name)) &&
                (unlinkat(sweep->root, name, AT_REMOVEDIR) == 0 || errno == ENOENT ||
@@ -321,7 +324,7 @@ static void strip_attributes(int folder)
     char names[4096];
     ssize_t length = flistxattr(folder, names, sizeof names);
     for (ssize_t at = 0; at < length; at += (ssize_t)strlen(names + at) + 1) {
-        (void)fremovexattr(folder, names + at); /* other attributes are not the job's */
+        (void)fremovexattr(folder, names + at); /* an attribute that stays is not the job's */
     }
 }
 

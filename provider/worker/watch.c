@@ -1,6 +1,6 @@
-/* provider/worker/watch.c measures what the processes of the jail use. A cgroup that counts their
- * memory is read, because its limit is for memory and files together. Otherwise memory is summed
- * over /proc, like the CPU time of processes that still run. */
+/* provider/worker/watch.c measures what the processes of the jail use. Where a cgroup counts their
+ * memory, its figures are read, because its limit is for memory and files together. Otherwise the
+ * memory is summed over /proc, like the CPU time of processes that still run. */
 #include "provider/worker/worker.h"
 
 #include <ctype.h>
@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The fields of /proc/PID/stat are counted from behind the command's name. The name may hold
- * anything but ends with the last ')'. */
+/* The fields of /proc/PID/stat are counted from the state, which follows the command's name. The
+ * name may hold any bytes, and the last ')' ends it. */
 enum { FIELD_UTIME = 11, FIELD_CSTIME = 14, FIELD_THREADS = 17, FIELD_RESIDENT = 21, FIELDS = 22 };
 
 static bool read_fields(const char *pid, unsigned long long fields[FIELDS])
@@ -86,8 +86,8 @@ static uint64_t stat_value(const char *text, const char *key)
     return 0;
 }
 
-/* Returns the bytes of the folders' files and of the captured output. They live in memory, and the
- * group counts them as shared. */
+/* Returns the bytes of the folders' files and of the captured output. These files live in memory,
+ * and the cgroup counts them as shared memory. */
 static uint64_t file_bytes(const struct worker *worker, bool work_too)
 {
     uint64_t bytes = stage_usage(worker, work_too).used_bytes;
@@ -101,15 +101,15 @@ static uint64_t file_bytes(const struct worker *worker, bool work_too)
 uint64_t watch_group_memory(const struct worker *worker, bool work_too)
 {
     char text[8192];
-    /* Files come and go meanwhile. A file written or removed between the three looks is not taken
-     * for memory. */
+    /* Files may come and go between the three readings. The larger of the two sums is taken, so
+     * that such a file is not counted as memory. */
     uint64_t before = file_bytes(worker, work_too);
     ssize_t length = pread(worker->memory_file, text, sizeof text - 1, 0);
     uint64_t after = file_bytes(worker, work_too);
     text[length > 0 ? length : 0] = '\0';
     uint64_t files = before > after ? before : after;
     uint64_t shared = stat_value(text, "shmem");
-    /* Version 2 says "anon", version 1 "rss". */
+    /* Version 2 of cgroups calls the figure "anon", version 1 "rss". */
     return stat_value(text, "anon") + stat_value(text, "rss") +
            (shared > files ? shared - files : 0);
 }

@@ -93,7 +93,8 @@ static int explain_bid(struct invocation *invocation, const struct bourse_order 
     return BOURSE_OK;
 }
 
-/* An account that may have no jobs has no job with this id. */
+/* Complains that this account has no such job. ROLE means that the account is no consumer and so
+ * has no jobs. */
 static int complain_of_job(struct invocation *invocation, const char *job,
                            struct bourse_error *error)
 {
@@ -108,7 +109,8 @@ static int complain_of_job(struct invocation *invocation, const char *job,
     return complain_with(invocation, error);
 }
 
-/* The market tells no more about a subtask of an ended job, so the results must. */
+/* Explains from the results how a subtask of an ended job ended. The market itself no longer tells
+ * anything about such a subtask. */
 static int explain_subtask_end(struct invocation *invocation, const char *id, uint32_t index)
 {
     static struct subtask_end end; /* too large for the stack */

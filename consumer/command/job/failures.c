@@ -20,7 +20,7 @@ struct failures {
     uint32_t count;
 };
 
-enum { UNPAID = 2 }; /* the provider's fault */
+enum { UNPAID = 2 }; /* status of a result that is not paid, by its provider's fault */
 
 void failures_why(const struct bourse_outcome *outcome, char ret_text[BOURSE_WHY_SIZE])
 {
@@ -53,7 +53,8 @@ static bool take_failure(void *context, const struct bourse_outcome *outcome)
     return failures->count < FAILURES_SHOWN;
 }
 
-/* A subtask that an open job tries again has not failed. */
+/* Collects the failures of a job that has ended undone. Returns false when there are none. In an
+ * open job, a subtask that is tried again has not failed. */
 static bool look(struct invocation *invocation, const struct bourse_job_row *row,
                  struct failures *ret_failures)
 {

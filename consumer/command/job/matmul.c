@@ -32,7 +32,7 @@ struct matmul {
 
 /* ---------------------------------------------------------------- options */
 
-/* The text looks like "4x8", with both numbers at least 1. */
+/* Reads a text such as "4x8" from --tiles. Both numbers are at least 1. */
 static bool read_tiles(struct invocation *invocation, struct bourse_product_options *options)
 {
     const char *text = option_text(invocation, "tiles", NULL);

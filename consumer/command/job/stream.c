@@ -23,7 +23,7 @@ static bool fail(struct bourse_error *ret_error, const char *what)
     return false;
 }
 
-static bool is_line_open; /* the last output stands before stderr, and lacks its end of line */
+static bool is_line_open; /* the last output on stderr or a terminal lacks its end of line */
 
 /* Looks at the last byte of the file `from`; an empty file leaves the line as it was. */
 static void note_line(int from)
@@ -43,8 +43,8 @@ void stream_end_line(void)
     is_line_open = false;
 }
 
-/* Copies the file `from` to the descriptor `to` unchanged. The streams stdout and stderr would show
- * control characters on a terminal (runtime/terminal.h). */
+/* Copies the file `from` to the descriptor `to` unchanged. The streams stdout and stderr are not
+ * used, because they show control characters on a terminal (runtime/terminal.h). */
 static bool copy(int from, int to, struct bourse_error *ret_error)
 {
     uint8_t bytes[SHOW_BYTES];

@@ -210,7 +210,8 @@ static struct seen_tasks look(struct invocation *invocation, const struct bourse
 }
 
 #define NOBODY UINT32_MAX
-/* Returns the first task that this one waits for. A check waits only for a result. */
+/* Returns the first task that subtask `index` waits for, or NOBODY. A check waits only for a
+ * result, which need not be accepted. */
 static uint32_t waits_for(const struct bourse_tasks *tasks, const struct seen_tasks *seen,
                           uint32_t index)
 {

@@ -60,7 +60,7 @@ static bool on_row(void *context, const struct bourse_job_row *row)
     } else {
         progress_job(&watching->progress, row, watching->replanning->percent);
         if (!watching->is_quiet && replanning_is_due(watching->replanning, row)) {
-            return false; /* a visitor must not make another call */
+            return false; /* the wait must end before another call to the broker */
         }
         warn_of_budget(watching, row);
     }

@@ -68,7 +68,7 @@ static bool can_pass(const struct household *household, struct problem *ret_prob
         struct stat status;
         if (stat(path, &status) != 0) {
             if (errno == ENOENT) {
-                continue; /* made later, so that every user may pass */
+                continue; /* make_system_parents lets every user pass */
             }
             problem_set(ret_problem, "%s: %s", path, strerror(errno));
             return false;
@@ -251,8 +251,8 @@ static bool write_provider_config(const struct household *household, const char 
 
 /* ---------------------------------------------------------------- as the agent's user */
 
-/* The agent's user makes the files in the agent's folder, so that the agent can read them and a
- * missing right shows now. */
+/* Lets this process act as the agent's user to make the files in the agent's folder. The agent can
+ * then read them, and a missing right shows at once. */
 static bool become_agent(const struct household *household, struct problem *ret_problem)
 {
     if (household->root &&

@@ -168,8 +168,8 @@ static void print_book(const struct bourse_book *book, bool color)
     listing_print_bands(stdout, bourse_book_bands(book));
 }
 
-/* Joins both into one text, which the caller frees. NULL means that both are absent or memory is
- * short. */
+/* Joins the needs and the instrument into one text, which the caller frees. NULL means that both
+ * are absent or memory is short. */
 static char *needs_of(const char *needs, const char *instrument)
 {
     if (instrument == NULL) {

@@ -123,7 +123,8 @@ static bool match_order(void *context, const struct bourse_order *order)
     return true;
 }
 
-/* No order has this id. A job may have it, with bids that are gone. */
+/* Complains that no order has this id. When the id is that of a job, the message says that the job
+ * has no standing bid. */
 static int no_order(struct invocation *invocation, const char *prefix)
 {
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
@@ -162,7 +163,8 @@ static bool find_order(struct invocation *invocation, struct order_search *searc
     return *ret_status == BOURSE_OK;
 }
 
-/* Checks that the options suit an ask or a bid; each has options of its own. */
+/* Checks that the options suit an ask or a bid, and that one of them is given. An ask and a bid
+ * have different options. */
 static bool options_fit(struct invocation *invocation, bool is_bid, int *ret_status)
 {
     static const char *const of_ask[] = {"price", "slots", NULL};
@@ -199,8 +201,8 @@ static bool is_short(const struct bourse_explanation *why)
     return is;
 }
 
-/* A bid that is now below every ask, or lacks the budget for a lease, may wait for ever. The user
- * is told, as in `submit`. */
+/* Tells the user, as `submit` does, when a bid may wait for ever. Such a bid is now below every
+ * ask, or lacks the budget for a lease. */
 static void say_what_it_waits_for(struct invocation *invocation, const struct bourse_order *bid)
 {
     struct bourse_explanation why;
@@ -390,7 +392,7 @@ static size_t values_of(const struct invocation *invocation, const char *name,
     return count;
 }
 
-/* Reads whether higher bids may take the leases, and the terms. */
+/* Reads whether higher bids may take leases of the ask, and on which terms. */
 static bool read_terms(struct invocation *invocation, struct bourse_ask *ask)
 {
     ask->interruptible = option_given(invocation, "interruptible");

@@ -222,7 +222,7 @@ struct measured {
     struct history history;
 };
 
-#define BELOW (1 - 1e-9) /* a smaller ratio to the bound is not rounding */
+#define BELOW (1 - 1e-9) /* a time below this part of the bound is no rounding error */
 
 struct estimates {
     struct invocation *invocation;
@@ -440,8 +440,8 @@ static int show_estimates(struct invocation *invocation, const struct operation 
             estimate_one(&estimates, catalogue_at(i));
         }
     }
-    /* A single named device that cannot run the operation is a failure. Among all devices some
-     * always cannot. */
+    /* The command fails when no device can run the operation: the one that is named, or all. When
+     * all devices are listed, some of them never can. */
     int ending =
         print_estimates(&estimates, &size,
                         estimates.feasible == 0 ? bourse_exit_status(BOURSE_NO_MATCH) : BOURSE_OK);

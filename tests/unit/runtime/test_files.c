@@ -1,6 +1,7 @@
 #include "runtime/files.h"
 
 #include "runtime/process.h"
+#include "tests/support/scratch_folder.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -13,31 +14,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static char folder[64];
-static char path[128];
-static struct problem problem;
-
-static void setup(void)
-{
-    ck_assert(process_start(&problem));
-    strcpy(folder, "/tmp/bourse-files-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder)); /* 0700 */
-    (void)snprintf(path, sizeof path, "%s/a.key", folder);
-    problem.text[0] = '\0';
-}
-
-static void teardown(void)
-{
-    char command[128];
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-
-static bool says(const char *part)
-{
-    return strstr(problem.text, part) != NULL;
-}
 
 START_TEST(files_are_written_whole_and_read_up_to_a_cap)
 {

@@ -2,34 +2,16 @@
 #include "runtime/invitation.h"
 
 #include "base/id.h"
+#include "tests/support/sample_market.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
 #include <string.h>
 
-static struct market example(void)
-{
-    struct market market = {
-        .pid = 4711, .server = {{1, 2, 3}}, .cluster = {{0xc1}}, .log_key = {{0xfe}}};
-    strcpy(market.control, "tcp://203.0.113.7:7001");
-    strcpy(market.blobs, "tcp://203.0.113.7:7002");
-    strcpy(market.origin, "bourse.example.org/log");
-    return market;
-}
-
-static void check_same(const struct market *a, const struct market *b)
-{
-    ck_assert_str_eq(a->control, b->control);
-    ck_assert_str_eq(a->blobs, b->blobs);
-    ck_assert_str_eq(a->origin, b->origin);
-    ck_assert(key32_equal(&a->server, &b->server));
-    ck_assert(key32_equal(&a->log_key, &b->log_key));
-    ck_assert(id128_equal(&a->cluster, &b->cluster));
-}
-
 static struct invitation invitation_example(void)
 {
-    return (struct invitation){.market = example(), .token = {{9, 9}}, .expires_ms = 1800000000000};
+    return (struct invitation){
+        .market = sample_market(), .token = {{9, 9}}, .expires_ms = 1800000000000};
 }
 
 START_TEST(an_invitation_travels_as_one_word)
@@ -44,7 +26,7 @@ START_TEST(an_invitation_travels_as_one_word)
         strlen(text) - 16);
     struct invitation in;
     ck_assert_msg(invitation_read(text, &in, &problem), "%s", problem.text);
-    check_same(&in.market, &out.market);
+    sample_market_check_same(&in.market, &out.market);
     ck_assert(id128_equal(&in.token, &out.token));
     ck_assert_int_eq(in.expires_ms, out.expires_ms);
     ck_assert_int_eq(in.market.pid, 0);

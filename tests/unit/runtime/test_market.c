@@ -2,6 +2,7 @@
 
 #include "runtime/files.h"
 #include "runtime/process.h"
+#include "tests/support/sample_market.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -11,26 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct market example(void)
-{
-    struct market market = {
-        .pid = 4711, .server = {{1, 2, 3}}, .cluster = {{0xc1}}, .log_key = {{0xfe}}};
-    strcpy(market.control, "tcp://203.0.113.7:7001");
-    strcpy(market.blobs, "tcp://203.0.113.7:7002");
-    strcpy(market.origin, "bourse.example.org/log");
-    return market;
-}
-
-static void check_same(const struct market *a, const struct market *b)
-{
-    ck_assert_str_eq(a->control, b->control);
-    ck_assert_str_eq(a->blobs, b->blobs);
-    ck_assert_str_eq(a->origin, b->origin);
-    ck_assert(key32_equal(&a->server, &b->server));
-    ck_assert(key32_equal(&a->log_key, &b->log_key));
-    ck_assert(id128_equal(&a->cluster, &b->cluster));
-}
-
 START_TEST(market_files_are_read_as_written)
 {
     char folder[] = "/tmp/bourse-market-XXXXXX";
@@ -39,12 +20,12 @@ START_TEST(market_files_are_read_as_written)
     ck_assert(process_start(&problem));
     ck_assert_ptr_nonnull(mkdtemp(folder));
     (void)snprintf(path, sizeof path, "%s/%s", folder, MARKET_FILE);
-    struct market out = example();
+    struct market out = sample_market();
     strcpy(out.control, "ipc:///tmp/a folder: \"quoted\" # and\\more/broker.sock");
     struct market in;
     ck_assert_msg(market_write(path, &out, &problem), "%s", problem.text);
     ck_assert_msg(market_read(path, &in, &problem), "%s", problem.text);
-    check_same(&in, &out);
+    sample_market_check_same(&in, &out);
     ck_assert_int_eq(in.pid, 4711);
     struct stat status;
     ck_assert_int_eq(stat(path, &status), 0);
@@ -75,7 +56,7 @@ START_TEST(a_market_file_that_others_may_write_is_refused)
     char path[64];
     struct problem problem;
     struct market in;
-    struct market out = example();
+    struct market out = sample_market();
     ck_assert(process_start(&problem));
     ck_assert_ptr_nonnull(mkdtemp(folder));
     (void)snprintf(path, sizeof path, "%s/%s", folder, MARKET_FILE);
@@ -103,7 +84,7 @@ START_TEST(a_staged_market_gets_its_name_last)
     char path[64];
     struct problem problem;
     struct market in;
-    const struct market out = example();
+    const struct market out = sample_market();
     ck_assert(process_start(&problem));
     ck_assert_ptr_nonnull(mkdtemp(folder));
     (void)snprintf(path, sizeof path, "%s/%s", folder, MARKET_FILE);
@@ -117,7 +98,7 @@ START_TEST(a_staged_market_gets_its_name_last)
     ck_assert(market_stage(path, &out, &problem));
     ck_assert_msg(market_settle(path, &problem), "%s", problem.text);
     ck_assert_msg(market_read(path, &in, &problem), "%s", problem.text);
-    check_same(&in, &out);
+    sample_market_check_same(&in, &out);
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(rmdir(folder), 0); /* nothing else was left in it */
 }

@@ -2,35 +2,13 @@
 #include "broker/gateway/presence.h"
 
 #include "base/checked.h"
+#include "tests/support/open_sessions.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
 
 enum { AGENT = 7 };
 #define BEAT NS_PER_S
-
-static struct sessions *sessions;
-
-static void setup(void)
-{
-    sessions = sessions_create(12345);
-    ck_assert_ptr_nonnull(sessions);
-}
-
-static void teardown(void)
-{
-    sessions_destroy(&sessions);
-}
-
-static struct session *open_session(uint32_t route_number, uint8_t key_number, uint32_t account)
-{
-    struct route route = {{(uint8_t)route_number, (uint8_t)(route_number >> 8), 1, 1, 1}};
-    struct key32 key = {{key_number}};
-    struct session *session = NULL;
-    enum sessions_status status =
-        sessions_open(sessions, &route, &key, account, SESSION_CONSUMER, 0, &session);
-    return status == SESSIONS_OK ? session : NULL;
-}
 
 static enum entry_command_kind notice_at(int64_t now_ns)
 {

@@ -2,35 +2,13 @@
 
 #include "base/checked.h"
 #include "exchange/exchange.h"
+#include "tests/support/open_sessions.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
 
 #define BEAT NS_PER_S
-
-static struct sessions *sessions;
-
-static void setup(void)
-{
-    sessions = sessions_create(12345);
-    ck_assert_ptr_nonnull(sessions);
-}
-
-static void teardown(void)
-{
-    sessions_destroy(&sessions);
-}
-
-static struct session *open_session(uint32_t route_number, uint8_t key_number, uint32_t account)
-{
-    struct route route = {{(uint8_t)route_number, (uint8_t)(route_number >> 8), 1, 1, 1}};
-    struct key32 key = {{key_number}};
-    struct session *session = NULL;
-    enum sessions_status status =
-        sessions_open(sessions, &route, &key, account, SESSION_CONSUMER, 0, &session);
-    return status == SESSIONS_OK ? session : NULL;
-}
 
 START_TEST(a_session_is_found_by_number_on_its_own_route_and_key_only)
 {

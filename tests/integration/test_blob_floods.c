@@ -240,11 +240,8 @@ static void open_flooded(struct flooded *flooded)
  * the uploads of all floods would fill the disk. */
 static void run_floods(struct flooded *flooded, size_t number, const struct flood_victim *victim)
 {
-    if (honest_is_long()) {
-        floods_run_some(&flooded->floods, number, 1, victim, flooded->arena.enemy_key);
-    } else {
-        floods_run(&flooded->floods, victim, flooded->arena.enemy_key);
-    }
+    floods_run(&flooded->floods, honest_is_long() ? number : 0, honest_is_long() ? 1 : FLOODS,
+               victim, flooded->arena.enemy_key);
 }
 
 static void close_flooded(struct flooded *flooded)

@@ -384,7 +384,7 @@ START_TEST(no_type_of_message_slows_the_others)
     floods_check_types(&floods, false);
     floods_check_answers(&floods, &arena, flooder.key);
     const struct flood_victim victim = flood_commands(&arena);
-    floods_run(&floods, &victim, flooder.key);
+    floods_run(&floods, 0, floods.count, &victim, flooder.key);
     floods_free(&floods);
     broker_client_close(&flooder.client);
     arena_close(&arena);

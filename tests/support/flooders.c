@@ -520,8 +520,8 @@ static void flood_in_way(const struct flood_victim *victim, const struct flooder
     }
 }
 
-void floods_run_some(struct floods *floods, size_t first, size_t count,
-                     const struct flood_victim *victim, const struct identity *key)
+void floods_run(struct floods *floods, size_t first, size_t count,
+                const struct flood_victim *victim, const struct identity *key)
 {
     struct flooders flooders;
     char slowed[1024] = "";
@@ -536,10 +536,4 @@ void floods_run_some(struct floods *floods, size_t first, size_t count,
     }
     flooders_close(&flooders);
     ck_assert_msg(slowed[0] == '\0', "honest work is slowed by floods of:%s", slowed);
-}
-
-void floods_run(struct floods *floods, const struct flood_victim *victim,
-                const struct identity *key)
-{
-    floods_run_some(floods, 0, floods->count, victim, key);
 }

@@ -55,23 +55,21 @@ struct flood_victim {
     flood_honest *work;
     void *context;
     int64_t window_ms; /* of the long form; else half as long */
-    /* the time between two requests at a quarter of the pace that the work reaches alone */
+    /* Between two requests: flood_commands takes a quarter of the pace that the work reaches alone,
+     * flood_pace_alone an eighth. */
     int64_t interval_ns;
 };
 /* The arena's owner, who sends commands with honest_window. */
 struct flood_victim flood_commands(struct arena *arena);
-/* Sets the interval of work that was never seen before: an eighth of the pace alone. Such work keeps
- * several threads busy, the victim's own among them. At a quarter of the pace two processors that
- * serve the flooders, too, would be full, and the measure would be of that queue. */
+/* Sets the interval of work that was not measured before to an eighth of its pace alone. Such work
+ * keeps several threads busy, the victim's own among them. At a quarter of the pace, two processors
+ * that also serve the flooders would be full, and the measure would be of their queue. */
 void flood_pace_alone(struct flood_victim *victim);
 
-/* Runs each flood, or the one that BOURSE_FLOOD names, in the way that CI asks for, or in all four
- * ways with BOURSE_LONG=yes. Fails the test with the names of the floods that slow the victim more
- * than honest_bounds. All floods are of one port. */
-void floods_run(struct floods *floods, const struct flood_victim *victim,
-                const struct identity *key);
-/* Does the same with the floods from `first` on, at most `count`. */
-void floods_run_some(struct floods *floods, size_t first, size_t count,
-                     const struct flood_victim *victim, const struct identity *key);
+/* Runs the floods from `first` on, at most `count`, or of these the one that BOURSE_FLOOD names. CI
+ * asks for one way, BOURSE_LONG=yes for all four. Fails the test with the names of the floods that
+ * slow the victim more than honest_bounds. All floods are of one port. */
+void floods_run(struct floods *floods, size_t first, size_t count,
+                const struct flood_victim *victim, const struct identity *key);
 
 #endif

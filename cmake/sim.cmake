@@ -33,7 +33,7 @@ fast_room(consumer_session SOURCES ${consumer_session_sources} LINKS fast_protoc
 
 file(GLOB sim_sources CONFIGURE_DEPENDS tests/sim/*.c)
 list(APPEND sim_sources tests/support/checks_model.c)
-set(sim_wraps malloc calloc realloc reallocarray free pthread_create pthread_join nanosleep zmq_poll)
+set(sim_wraps malloc calloc realloc free pthread_create pthread_join nanosleep zmq_poll)
 list(TRANSFORM sim_wraps PREPEND "-Wl,--wrap=")
 
 add_executable(sim ${sim_sources})

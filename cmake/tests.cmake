@@ -86,7 +86,7 @@ foreach(source ${crash_sources})
 endforeach()
 
 foreach(name crash_memory test_shortage)
-  target_link_options(${name} PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray)
+  target_link_options(${name} PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc)
 endforeach()
 
 # What runs inside the jails of tests/jail: static, without sanitizers.

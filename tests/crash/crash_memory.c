@@ -46,11 +46,9 @@ static bool is_short(enum whose whose)
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *old, size_t size);
-void *__real_reallocarray(void *old, size_t count, size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *old, size_t size);
-void *__wrap_reallocarray(void *old, size_t count, size_t size);
 
 void *__wrap_malloc(size_t size)
 {
@@ -65,11 +63,6 @@ void *__wrap_calloc(size_t count, size_t size)
 void *__wrap_realloc(void *old, size_t size)
 {
     return is_short(OURS) ? NULL : __real_realloc(old, size);
-}
-
-void *__wrap_reallocarray(void *old, size_t count, size_t size)
-{
-    return is_short(OURS) ? NULL : __real_reallocarray(old, count, size);
 }
 
 /* ---- SQLite's */

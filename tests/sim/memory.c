@@ -1,6 +1,6 @@
-/* Memory of the processes: linked with --wrap for malloc, calloc, realloc, reallocarray and free,
- * so that every allocation of our own code goes through here. Each belongs to the process that made
- * it; process_end gives back all of them, and one can be told to fail. What libraries allocate for
+/* Memory of the processes: linked with --wrap for malloc, calloc, realloc and free, so that every
+ * allocation of our own code goes through here. Each belongs to the process that made it.
+ * process_end gives back all of them, and one can be told to fail. What libraries allocate for
  * themselves is not seen. */
 #include "tests/sim/world.h"
 
@@ -17,7 +17,6 @@ void __real_free(void *memory);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *old, size_t size);
-void *__wrap_reallocarray(void *old, size_t count, size_t size);
 void __wrap_free(void *memory);
 
 struct block { /* before every allocation; a multiple of 16 bytes */
@@ -111,12 +110,6 @@ void *__wrap_realloc(void *old, size_t size)
         __wrap_free(old);
     }
     return grown;
-}
-
-void *__wrap_reallocarray(void *old, size_t count, size_t size)
-{
-    size_t whole;
-    return __builtin_mul_overflow(count, size, &whole) ? NULL : __wrap_realloc(old, whole);
 }
 
 void process_end(struct process *process)

@@ -21,11 +21,9 @@ static bool is_short(void)
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *old, size_t size);
-void *__real_reallocarray(void *old, size_t count, size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *old, size_t size);
-void *__wrap_reallocarray(void *old, size_t count, size_t size);
 
 void *__wrap_malloc(size_t size)
 {
@@ -40,11 +38,6 @@ void *__wrap_calloc(size_t count, size_t size)
 void *__wrap_realloc(void *old, size_t size)
 {
     return is_short() ? NULL : __real_realloc(old, size);
-}
-
-void *__wrap_reallocarray(void *old, size_t count, size_t size)
-{
-    return is_short() ? NULL : __real_reallocarray(old, count, size);
 }
 
 /* One job runs and another waits; a minute later the first one's lease has ended and both want its

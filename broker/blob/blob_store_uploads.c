@@ -18,6 +18,7 @@
 
 enum { WRITEBACK_BYTES = 8 << 20 };
 
+/* The path fits: the store's folder leaves 256 bytes of PATH_SIZE. */
 static void partial_path(const struct blob_store *store, const struct partial *partial,
                          char ret_path[PATH_SIZE])
 {

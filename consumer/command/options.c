@@ -360,8 +360,8 @@ static bool load_settings(struct invocation *invocation, int *ret_status)
     return true;
 }
 
-/* Returns true when an argument is --json. Errors of the parser must know this before the options
- * are parsed. */
+/* Returns true when an argument before `--` is --json. Errors of the parser must know this before
+ * the options are parsed. */
 static bool asks_json(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {

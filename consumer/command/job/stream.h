@@ -10,9 +10,8 @@
 /* Prints one stream of a result to stdout, or to stderr with `to_standard_error`. */
 bool stream_output(struct invocation *invocation, const struct bourse_output *output,
                    bool to_standard_error, struct bourse_error *ret_error);
-/* Writes an end of line to stderr when the last output that went to stderr, or to a terminal, lacks
- * one. Otherwise what the command writes to stderr next would continue the last line of that
- * output. */
+/* Writes an end of line to stderr when the last output or item that went to stderr, or to a
+ * terminal, lacks one. Otherwise the command's next line would continue that output. */
 void stream_end_line(void);
 /* Prints one of a job's streams to stdout. `subtask` names its subtask in errors. */
 struct stream_item {

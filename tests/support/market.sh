@@ -122,10 +122,12 @@ stalls_begin() {
     started+=("$!")
 }
 stalled_ms() { cat stalled 2>/dev/null || echo 0; }
-gone() { # PID: succeeds when there is no such process, or only its exit status is left
+# Succeeds when there is no such process, or only its exit status is left. A process whose first
+# thread has ended shows as Zl while others end, and its locks and files are still held.
+gone() { # PID
     local state
     state=$(ps -o stat= -p "$1") || return 0
-    case $state in Z*) return 0 ;; *) return 1 ;; esac
+    case $state in *l*) return 1 ;; Z*) return 0 ;; *) return 1 ;; esac
 }
 ended() { until_true "$2" gone "$1"; } # PID SECONDS
 

@@ -2,7 +2,7 @@
  * printing, near names and plurals.
  *
  * Decoders are strict: each value has one text, so that no byte of a signed text can change
- * unseen. Pure. */
+ * unseen. */
 #ifndef BOURSE_BASE_TEXT_H
 #define BOURSE_BASE_TEXT_H
 

@@ -2,7 +2,7 @@
  *
  * The reader handles text alone. The consumer expands patterns, opens files and asks for prices.
  * The reader ignores nothing. An unknown key, unit, type or placeholder is a problem that names
- * the file, the line, and the nearest known name. Pure. */
+ * the file, the line, and the nearest known name. */
 #ifndef BOURSE_FORMATS_JOB_H
 #define BOURSE_FORMATS_JOB_H
 

@@ -13,7 +13,7 @@
  *     interruptible: {l4: "0.5/h,2m"}              or one text for all devices
  *     figures: {ascend-910b: {bandwidth: 1.2TB/s}} figures of a device that the catalogue lacks
  *
- * The meaning of the names is not known here. Pure. */
+ * The meaning of the names is not known here. */
 #ifndef BOURSE_FORMATS_PLAN_FILE_H
 #define BOURSE_FORMATS_PLAN_FILE_H
 

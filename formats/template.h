@@ -13,7 +13,7 @@
  *
  * A single brace that begins no placeholder is refused, and so is a placeholder of another source.
  * The consumer checks templates when it reads the job. The agent expands them for each subtask by
- * these same functions. Pure. */
+ * these same functions. */
 #ifndef BOURSE_FORMATS_TEMPLATE_H
 #define BOURSE_FORMATS_TEMPLATE_H
 

@@ -2,7 +2,7 @@
  *
  * exchange_step emits records, and ledger/store stores them. Records for which `record_is_logged`
  * returns true become leaves of the Merkle tree through their canonical bytes (record_leaf). The
- * store numbers entries in the order emitted. Pure.
+ * store numbers entries in the order emitted.
  *
  * Canonical leaf bytes (little endian, written by the cursor):
  *   "bourse/leaf/v1" NUL, u8 kind, u64 log_index, i64 log_time_ns, then per kind:

@@ -7,7 +7,7 @@
  *
  * Cells and classes live as long as they have references: book_cell and book_class take a
  * reference. The release of the last one frees the number; the lowest free number is used next. The
- * book computes whether a class accepts a cell once, and keeps the answer. Pure. */
+ * book computes whether a class accepts a cell once, and keeps the answer. */
 #ifndef BOURSE_MATCHING_BOOK_CELLS_H
 #define BOURSE_MATCHING_BOOK_CELLS_H
 

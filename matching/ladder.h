@@ -11,7 +11,7 @@
  *
  * The caller names orders by dense handles. All ladders of a pool share its memory, which is
  * allocated only when the pool is made or grown. An order takes at most one block and one node, so
- * there is always one left. Pure. */
+ * there is always one left. */
 #ifndef BOURSE_MATCHING_LADDER_H
 #define BOURSE_MATCHING_LADDER_H
 

@@ -1,6 +1,6 @@
 /* protocol/reject.h lists every reason to refuse a message, with a stable number, a stable name and
  * a text. docs/errors.md is written by hand from this table's texts, and a test checks it. Numbers
- * are never reused. Pure. */
+ * are never reused. */
 #ifndef BOURSE_PROTOCOL_REJECT_H
 #define BOURSE_PROTOCOL_REJECT_H
 

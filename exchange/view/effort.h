@@ -1,6 +1,5 @@
 /* The effort is the least number of predicates that must turn over until a device satisfies a
- * requirement. Sets of predicates are bits by index of the node. Requirements are well formed.
- * Pure. */
+ * requirement. Sets of predicates are bits by index of the node. Requirements are well formed. */
 #ifndef BOURSE_EXCHANGE_VIEW_EFFORT_H
 #define BOURSE_EXCHANGE_VIEW_EFFORT_H
 

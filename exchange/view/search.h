@@ -1,7 +1,6 @@
 /* The search finds everything that a bid meets in the market as it stands. It covers all asks,
  * including the bid's own account's, and leases that the bid may take. A bid that waits and a bid
- * that nobody has placed yet share one search; the second is looked at as the part of a job.
- * Pure. */
+ * that nobody has placed yet share one search; the second is looked at as the part of a job. */
 #ifndef BOURSE_EXCHANGE_VIEW_SEARCH_H
 #define BOURSE_EXCHANGE_VIEW_SEARCH_H
 

@@ -7,7 +7,7 @@
  *
  * Conditions on `program`, `executor` and `referee` stay, since they are the work itself; a
  * simulated device never replaces a real one. A bid that is submitted again with the change fills
- * at that price or less, unless another comes first. Pure. */
+ * at that price or less, unless another comes first. */
 #ifndef BOURSE_EXCHANGE_VIEW_SMALLEST_CHANGE_H
 #define BOURSE_EXCHANGE_VIEW_SMALLEST_CHANGE_H
 

@@ -1,12 +1,13 @@
-/* bench/endtoend.c - subtasks per second through the whole market: a private broker and N agents,
- * each a process of its own, CURVE over ipc, results signed by the agents and verified, every
- * commit synced, and every subtask run by the worker of a jail. Prints one JSON value;
- * docs/bench.md says what each figure means.
+/* bench/endtoend.c measures subtasks per second through the whole market: a private broker and N
+ * agents, each a process of its own, which speak CURVE over ipc. Agents sign results and the broker
+ * verifies them. Every commit is synced, and every subtask is run by the worker of a jail. The
+ * program prints one JSON value; docs/bench.md says what each figure means.
  *
- *     endtoend [--json] [--agents 1,8,64] [--rounds 5] [--subtasks 100000] [--trues 2000] [--slots N]
- *              [--seconds 1] [--sign-each] [--logs]
+ *     endtoend [--json] [--agents 1,8,64] [--rounds 5] [--subtasks 100000] [--trues 2000]
+ *              [--slots N] [--seconds 1] [--sign-each] [--logs]
  *
- * It takes the programs from ../bin beside its own folder. As root its agents become nobody. */
+ * The benchmark takes the programs from ../bin beside its own folder. As root its agents become
+ * nobody. */
 #include "bench/endtoend/parts.h"
 
 #include "base/checked.h"

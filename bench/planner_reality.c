@@ -1,15 +1,16 @@
-/* bench/planner_reality.c - how near the planner's predictions come to what happens here. Prints
- * one JSON object.
+/* bench/planner_reality.c measures how near the planner's predictions come to what happens here.
+ * The program prints one JSON object.
  *
- *     planner_reality [--tasks 200] [--items 48] [--runs 20] [--rounds 15] [--seed 1] [--trace] [--json]
+ *     planner_reality [--tasks 200] [--items 48] [--runs 20] [--rounds 15] [--seed 1]
+ *                     [--trace] [--json]
  *
- * Two workers, each held to a core, are the processors; between them a link of 20 MB/s and 1 ms
+ * Two workers, each held to a core, are the processors. Between them a link of 20 MB/s and 1 ms
  * each way carries real bytes through socket pairs. First each kind of work is measured at some
- * sizes on each core, `rounds` times, and the medians are all that predictions know. Then come a
- * random graph of tasks, a pipeline and a divided batch, each planned once and run `runs` times
- * just as planned, and the last two on one core as often, in turns. `--trace` adds what was planned
- * of the graph and what happened, of its last run. Status 1: a run did not keep to its plan, or
- * computed something else than one core alone. */
+ * sizes on each core, `rounds` times; the medians are all that predictions know. Then come a random
+ * graph of tasks, a pipeline and a divided batch. Each is planned once and run `runs` times just as
+ * planned. The last two also run on one core as often, in turns. `--trace` adds what was planned of
+ * the graph, and what happened in its last run. The status is 1 when a run did not keep to its
+ * plan, or computed something else than one core alone. */
 #include "base/random.h"
 #include "base/text.h"
 #include "bench/give_up.h"

@@ -1,16 +1,15 @@
-/* bench/planner_reality.c measures how near the planner's predictions come to what happens here.
- * The program prints one JSON object.
+/* The program measures how near the planner's predictions come to what happens here. It prints one
+ * JSON object.
  *
- *     planner_reality [--tasks 200] [--items 48] [--runs 20] [--rounds 15] [--seed 1]
- *                     [--trace] [--json]
+ *     planner_reality [--tasks 200] [--items 48] [--runs 20] [--rounds 15] [--seed 1] [--trace]
+ *                     [--json]
  *
- * Two workers, each held to a core, are the processors. Between them a link of 20 MB/s and 1 ms
- * each way carries real bytes through socket pairs. First each kind of work is measured at some
- * sizes on each core, `rounds` times; the medians are all that predictions know. Then come a random
- * graph of tasks, a pipeline and a divided batch. Each is planned once and run `runs` times just as
- * planned. The last two also run on one core as often, in turns. `--trace` adds what was planned of
- * the graph, and what happened in its last run. The status is 1 when a run did not keep to its
- * plan, or computed something else than one core alone. */
+ * Two workers, each held to a core, are the processors. A link of 20 MB/s and 1 ms each way carries
+ * real bytes between them through socket pairs. First, each kind of work is measured at some sizes
+ * on each core, `rounds` times; the medians are all that predictions know. Then a random graph, a
+ * pipeline and a divided batch are planned once each, and run `runs` times as planned. The last two
+ * also run on one core as often, in turns. `--trace` adds the plan and the outcome of the graph's
+ * last run. Status 1 says that a run did not keep to its plan, or computed something else. */
 #include "base/random.h"
 #include "base/text.h"
 #include "bench/give_up.h"

@@ -34,12 +34,12 @@ struct parameters {
     uint32_t agents[ROWS_MAX];
     size_t agent_counts;
     uint32_t rounds, subtasks, trues, slots;
-    double seconds; /* of each anchor */
+    double seconds; /* that each anchor is measured */
     bool keeps_logs, signs_each;
     char programs[ENDTOEND_PATH_SIZE];
 };
 
-/* One job, from SubmitJob to the event that says it is done. */
+/* A round is one job, from SubmitJob to the event that says it is done. */
 struct round {
     double per_s;        /* all of it, leases and jails included */
     double steady_per_s; /* from a tenth accepted to nine tenths */
@@ -70,7 +70,7 @@ struct watching {
     struct usage from, until;
 };
 
-/* Two looks, at the first event past a tenth and at the first past nine tenths. */
+/* Takes the usage at the first event past a tenth of the subtasks, and past nine tenths. */
 static bool watch(void *context, const struct bourse_job_row *row)
 {
     struct watching *watching = context;

@@ -32,7 +32,7 @@
 
 struct yaml_file;
 
-/* A place in the file, or none (an absent key). The value is valid until yaml_close. Pass it by
+/* A value is a place in the file, or none (an absent key). It is valid until yaml_close. Pass it by
  * value. */
 struct yaml_value {
     struct yaml_file *file;

@@ -68,7 +68,7 @@ struct book_bid {
     uint64_t sequence;
 };
 
-/* An ask or a bid. */
+/* An order is an ask or a bid. */
 struct book_order {
     bool is_bid;
     uint32_t owner;

@@ -76,7 +76,7 @@ bool book_cell_simulated(const struct book *book, uint32_t cell);
  * never copy the whole struct. */
 const struct requirement *book_class_requirement(const struct book *book, uint32_t class_id);
 enum rate book_class_rate(const struct book *book, uint32_t class_id); /* RATE_NONE: not by value */
-/* 0: the cell lacks it */
+/* Returns the cell's rate, or 0 when the cell lacks it. */
 int64_t book_cell_rate(const struct book *book, uint32_t cell, enum rate rate);
 
 #endif

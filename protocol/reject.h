@@ -53,8 +53,8 @@ enum reject_code {
     REJECT_CODE_COUNT
 };
 
-/* The beginning of an agent's log line about a refusal. `bourse up` shows the line to a user who
- * waits for the offer. */
+/* An agent's log line about a refusal begins so. `bourse up` shows the line to a user who waits for
+ * the offer. */
 #define REJECT_SAID "the broker refused the "
 
 /* Returns the name, e.g. "INSUFFICIENT_FUNDS", or "UNKNOWN" for a number outside the table. */

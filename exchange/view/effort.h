@@ -10,7 +10,7 @@
 
 static_assert(REQUIREMENT_NODES_MAX == 64, "a set is one word");
 
-/* Least number and set of predicates that make a tree hold, or fail. */
+/* An effort is the least number and set of predicates that make a tree hold, or fail. */
 struct effort {
     uint32_t hold, fail;
     uint64_t hold_set, fail_set;

@@ -55,7 +55,7 @@ int64_t search_limit_in(const struct search *search, int64_t cap_micro, uint32_t
 bool search_cap_for(const struct search *search, int64_t price_micro, uint32_t cell,
                     int64_t *ret_cap_micro);
 
-/* The bid with other terms. */
+/* The struct is the bid with other terms. */
 struct altered {
     uint32_t slots;
     int64_t cap_micro, term_ns; /* cap -1: none */

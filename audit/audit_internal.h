@@ -310,7 +310,7 @@ struct audit_tree {
     bool has_note;
 };
 
-/* A record that the journal requires in the audit log: a start for each epoch that wrote entries,
+/* The journal requires a record in the audit log: a start for each epoch that wrote entries,
  * limits for each entry that changes them. Each stands beside the command before. */
 struct audit_owed {
     uint16_t kind;

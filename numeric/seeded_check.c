@@ -26,7 +26,7 @@ static uint64_t rotate(uint64_t word, unsigned by)
     return (word << by) | (word >> (64 - by));
 }
 
-/* xoshiro256** by Blackman and Vigna. */
+/* The generator is xoshiro256** by Blackman and Vigna. */
 static uint64_t next(struct dice *dice)
 {
     uint64_t *s = dice->state;
@@ -63,7 +63,7 @@ struct work {
     bool *odd_rows;
     double *b_sums;                 /* for each row of B: |B| 1 over its finite columns */
     struct residual_bounds *bounds; /* for each row */
-    /* Holds for each row its largest doubtful residual as a part of `close`, or 0. */
+    /* The array holds each row's largest doubtful residual as a part of `close`, or 0. */
     double *doubts;
     double *signs;    /* columns x WIDTH: the vectors */
     double *products; /* inner x WIDTH: B r */

@@ -16,7 +16,7 @@
 
 #include <assert.h>
 
-/* The new terms of a bid. */
+/* A rebid has the new terms of a bid. */
 struct rebid {
     int64_t cap_micro, bid_micro;
     uint32_t at_most;

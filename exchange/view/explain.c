@@ -58,7 +58,7 @@ static struct requirement_node turned_over(const struct requirement_node *node)
     return turned;
 }
 
-/* The state of one call. */
+/* The struct holds the state of one call. */
 struct explaining {
     struct search search; /* search over `seen` */
     const struct exchange *exchange;
@@ -423,7 +423,7 @@ static void explain_work(const struct part *part, struct exchange_explanation *w
     why->work.is_sated = job->is_closing || part->handle == BOOK_NONE || bid_order(part).slots == 0;
 }
 
-/* `part` NULL: the need is not placed yet. */
+/* `part` is NULL when the need is not placed yet. */
 static void explain(const struct exchange *exchange, const struct exchange_need *need,
                     const struct part *part, struct exchange_explanation *ret_explanation)
 {

@@ -1,4 +1,4 @@
-/* consumer/product/freivalds.h checks that C is the product of A and B, without a second
+/* consumer/product/product_check.h checks that C is the product of A and B, without a second
  * computation. The header is not installed.
  *
  * Freivalds' method draws a random vector r of +1 and -1. The test C r = A (B r) costs three
@@ -14,8 +14,8 @@
  * NaN and infinities: a row of A or a column of B with one has no residual. Such rows, and the
  * entries of such columns, are checked only in rows that are computed anew. The verdict counts the
  * unchecked ones. */
-#ifndef BOURSE_CONSUMER_PRODUCT_FREIVALDS_H
-#define BOURSE_CONSUMER_PRODUCT_FREIVALDS_H
+#ifndef BOURSE_CONSUMER_PRODUCT_PRODUCT_CHECK_H
+#define BOURSE_CONSUMER_PRODUCT_PRODUCT_CHECK_H
 
 #include "base/problem.h"
 #include "consumer/product/matrix.h"
@@ -24,28 +24,28 @@
 #include <stdint.h>
 
 enum {
-    FREIVALDS_ROUNDS = 20,
-    FREIVALDS_WRONG = 64, /* rows computed anew at most: wrong ones, two of each row of tiles */
-    FREIVALDS_WORST = 24, /* the most doubtful rows */
-    FREIVALDS_UNSURE = 8, /* random rows that are doubtful or have NaN or infinity */
-    FREIVALDS_SAMPLE = 8, /* random rows of any kind */
-    FREIVALDS_NAMED = 8,  /* wrong tiles that the verdict lists */
+    PRODUCT_CHECK_ROUNDS = 20,
+    PRODUCT_CHECK_WRONG = 64, /* rows computed anew at most: wrong ones, two of each row of tiles */
+    PRODUCT_CHECK_WORST = 24, /* the most doubtful rows */
+    PRODUCT_CHECK_UNSURE = 8, /* random rows that are doubtful or have NaN or infinity */
+    PRODUCT_CHECK_SAMPLE = 8, /* random rows of any kind */
+    PRODUCT_CHECK_NAMED = 8,  /* wrong tiles that the verdict lists */
     /* Random tiles whose sample shows whether their factors were rounded. */
-    FREIVALDS_PRECISE = 8
+    PRODUCT_CHECK_PRECISE = 8
 };
 
-struct freivalds_grid { /* the grid of tiles, for names */
+struct product_check_grid { /* the grid of tiles, for names */
     uint32_t rows, columns;
 };
 
-struct freivalds_tile {
+struct product_check_tile {
     uint32_t row, column;
     uint64_t at_row, at_column; /* the tile's first wrong entry, in C */
     float found;
     double expected;
 };
 
-struct freivalds {
+struct product_check {
     bool is_right; /* no fault was found */
     uint64_t wrong_rows, doubtful_rows;
     uint64_t unchecked_rows;    /* rows with NaN or infinity that were not computed anew */
@@ -55,13 +55,13 @@ struct freivalds {
     double max_rel_error;
     uint64_t reduced_tiles; /* wrong tiles made of factors rounded to fewer bits */
     uint64_t wrong_tiles;
-    struct freivalds_tile tiles[FREIVALDS_NAMED]; /* the first wrong tiles */
+    struct product_check_tile tiles[PRODUCT_CHECK_NAMED]; /* the first wrong tiles */
 };
 
 /* Checks C; reads A and C once, and B twice or more. Returns false when a file cannot be read, or
  * when memory for inner x 20 numbers is short. The machine's entropy gives the random numbers. */
-bool freivalds_check(const struct matrix *a, const struct matrix *b, const struct matrix *c,
-                     const struct freivalds_grid *grid, struct freivalds *ret_verdict,
-                     struct problem *ret_problem);
+bool product_check_run(const struct matrix *a, const struct matrix *b, const struct matrix *c,
+                       const struct product_check_grid *grid, struct product_check *ret_verdict,
+                       struct problem *ret_problem);
 
 #endif

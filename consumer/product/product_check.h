@@ -1,12 +1,12 @@
-/* consumer/product/product_check.h checks that C is the product of A and B, without a second
- * computation. The header is not installed.
+/* consumer/product/product_check.h checks that C is the product of A and B, three matrices in
+ * files, and names the wrong tiles. The header is not installed.
  *
- * Freivalds' method draws a random vector r of +1 and -1. The test C r = A (B r) costs three
- * products of a matrix and a vector. An entry that is wrong by more than rounding shows in its row
- * with probability 1/2 at least. 20 rounds miss it one time in a million. All sums are doubles;
- * base/residual.h says which residuals |C r - A (B r)| are right, doubtful or wrong. Wrong rows,
- * some doubtful rows (the worst, and random ones) and some random rows are then computed anew in
- * double, entry by entry. The entries name the wrong tiles and show how far off the product is.
+ * The check is Freivalds' (numeric/freivalds.h), with random vectors of this machine. It costs
+ * three products of a matrix and a vector. An entry that is wrong by more than rounding shows in
+ * its row with probability 1/2 at least; 20 vectors miss it one time in a million. base/residual.h
+ * says which residuals are right, doubtful or wrong. Wrong rows, some doubtful rows (the worst, and
+ * random ones) and some random rows are then computed anew in double, entry by entry. The entries
+ * name the wrong tiles and show how far off the product is.
  *
  * In long sums, factors rounded to fewer bits cause no larger error than honest rounding may. In
  * some tiles the errors of 32 x 32 entries are therefore examined together (base/precision.h).
@@ -59,7 +59,8 @@ struct product_check {
 };
 
 /* Checks C; reads A and C once, and B twice or more. Returns false when a file cannot be read, or
- * when memory for inner x 20 numbers is short. The machine's entropy gives the random numbers. */
+ * when memory for (inner + columns) x 20 numbers is short. The machine's entropy gives the random
+ * numbers. */
 bool product_check_run(const struct matrix *a, const struct matrix *b, const struct matrix *c,
                        const struct product_check_grid *grid, struct product_check *ret_verdict,
                        struct problem *ret_problem);

@@ -1,4 +1,5 @@
-/* numeric/freivalds.h is the arithmetic of Freivalds' check: whether C is the product of A and B.
+/* numeric/freivalds.h computes the sums of Freivalds' check, which tells whether C is the product
+ * of A and B.
  *
  * For a vector r of +1 and -1, C r = A (B r) if C is the product. If a row of C is wrong, the two
  * differ there for at least half of all r. All sums are doubles; base/residual.h judges them.

@@ -282,7 +282,7 @@ struct exchange_submit {
     struct hash32 manifest;
     uint32_t subtasks; /* sum over all parts; the first part has the rest of them */
     int64_t budget_micro;
-    int64_t cap_micro; /* -1: market price */
+    int64_t cap_micro; /* LIMIT_NONE: market price */
     /* enum rate says which unit of work the cap is for; RATE_NONE: per slot-hour. */
     uint32_t rate;
     const struct requirement *needs;

@@ -58,7 +58,7 @@ bool search_cap_for(const struct search *search, int64_t price_micro, uint32_t c
 /* The struct is the bid with other terms. */
 struct altered {
     uint32_t slots;
-    int64_t cap_micro, term_ns; /* cap -1: none */
+    int64_t cap_micro, term_ns; /* the cap may be LIMIT_NONE */
     int64_t more_micro;         /* added to the budget */
     uint8_t type;               /* enum exchange_order_type */
     /* Part of the requirement turns over; `satisfies` then says whether a device has the rest. */

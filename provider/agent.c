@@ -1,5 +1,6 @@
 #include "provider/agent.h"
 
+#include "base/array.h"
 #include "base/checked.h"
 #include "base/text.h"
 #include "provider/owner.h"
@@ -95,16 +96,11 @@ static void report_left(void *context, const struct agent_work *work)
 {
     struct reports *reports = &((struct agent *)context)->reports;
     pthread_mutex_lock(&reports->mutex);
-    if (reports->left_count == reports->left_capacity) {
-        size_t capacity = reports->left_capacity == 0 ? 64 : 2 * reports->left_capacity;
-        struct agent_work *grown = realloc(reports->left, capacity * sizeof *grown);
-        if (grown != NULL) {
-            reports->left = grown;
-            reports->left_capacity = capacity;
-        }
-    }
-    if (reports->left_count < reports->left_capacity) {
-        reports->left[reports->left_count++] = *work;
+    struct agent_work *left =
+        array_with_room(reports->left, reports->left_count, &reports->left_capacity, sizeof *left);
+    if (left != NULL) {
+        left[reports->left_count++] = *work;
+        reports->left = left;
     } /* without memory the outcome, soon after, frees the lane */
     pthread_mutex_unlock(&reports->mutex);
     wake(reports);

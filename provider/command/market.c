@@ -1,5 +1,6 @@
 /* provider/command/market.c holds why and earnings, which print the market's answers. Each has a
  * connection of its own under the agent's key, so it needs no running agent. */
+#include "base/array.h"
 #include "base/text.h"
 #include "consumer/client/bourse.h"
 #include "formats/units.h"
@@ -484,15 +485,11 @@ static struct sum *sum_of(struct sums *sums, const char *name)
         at++;
     }
     if (at == sums->count) {
-        if (sums->count == sums->capacity) {
-            size_t capacity = sums->capacity == 0 ? 64 : 2 * sums->capacity;
-            struct sum *rows = realloc(sums->rows, capacity * sizeof *rows);
-            if (rows == NULL) {
-                return NULL;
-            }
-            sums->rows = rows;
-            sums->capacity = capacity;
+        struct sum *rows = array_with_room(sums->rows, sums->count, &sums->capacity, sizeof *rows);
+        if (rows == NULL) {
+            return NULL;
         }
+        sums->rows = rows;
         sums->rows[sums->count] = (struct sum){.results = 0};
         (void)snprintf(sums->rows[sums->count].name, BOURSE_ID_SIZE, "%s", name);
         sums->count++;

@@ -4,6 +4,7 @@
 #include "consumer/command/job/watch.h"
 #include "consumer/command/show.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "consumer/job/replan.h"
@@ -235,15 +236,12 @@ static bool collect(void *context, const struct bourse_outcome *outcome)
         (list->seen[outcome->index / 8] >> outcome->index % 8 & 1) != 0) {
         return true;
     }
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
-        struct log_item *items = reallocarray(list->items, capacity, sizeof *items);
-        if (items == NULL) {
-            return false;
-        }
-        list->items = items;
-        list->capacity = capacity;
+    struct log_item *items =
+        array_with_room(list->items, list->count, &list->capacity, sizeof *items);
+    if (items == NULL) {
+        return false;
     }
+    list->items = items;
     list->seen[outcome->index / 8] |= (uint8_t)(1u << outcome->index % 8);
     struct log_item *item = &list->items[list->count++];
     *item = (struct log_item){.index = outcome->index};

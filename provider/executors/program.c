@@ -1,10 +1,9 @@
 #include "provider/executors/program.h"
 
-#include "provider/executors/program_internal.h"
-
 #include "base/checked.h"
 #include "formats/tensor_op.h"
 #include "provider/device/simulation.h"
+#include "provider/executors/program_internal.h"
 #include "provider/work/free_space.h"
 #include "runtime/clock.h"
 

@@ -1,7 +1,6 @@
 #include "provider/work/lanes.h"
 
 #include "provider/work/lanes_internal.h"
-
 #include "provider/work/lease_context.h"
 
 #include <assert.h>

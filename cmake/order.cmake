@@ -3,7 +3,7 @@
 # scripts/test runs two tests for each processor. A test that computes all the time counts for two
 # of them. So as many of those run as there are processors. Tests of real processes wait most of the
 # time, and count for one.
-set(computing test_replay_tables test_seeded_check test_planner_reality test_list_schedule test_codec test_audit
+set(computing test_replay_tables test_seeded_check test_planner_reality test_list_schedule test_codec test_codec_messages test_audit
   integration_test_speedups integration_test_determinism integration_test_simulated integration_test_plan_dag)
 get_property(every_test DIRECTORY PROPERTY TESTS)
 foreach(name ${every_test})

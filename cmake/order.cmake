@@ -3,7 +3,7 @@
 # scripts/test has four units for each processor. A test of real processes waits most of the time and
 # takes one of them. Any other test takes two, and one that computes for long takes three. So as many
 # of those run as there are processors, and tests that wait run beside them.
-set(computing test_replay_tables test_seeded_check test_planner_reality test_list_schedule test_codec test_audit
+set(computing test_replay_tables test_seeded_check test_planner_reality test_list_schedule test_codec test_codec_messages test_audit
   integration_test_speedups integration_test_determinism integration_test_simulated integration_test_plan_dag)
 get_property(every_test DIRECTORY PROPERTY TESTS)
 foreach(name ${every_test})

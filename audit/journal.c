@@ -106,7 +106,7 @@ bool audit_read_head(struct audit *audit, const char *path)
     }
     audit->mark = marks.newest;
     audit->has_mark = marks.has_mark;
-    audit->report->head_damaged = marks.damaged;
+    audit->report->head_damaged = marks.has_mark ? marks.damaged : 0; /* else it is a finding */
     return marks.has_mark || marks.length == 0 ||
            audit_finding(audit, "HEAD", 0, "none of its marks is whole");
 }

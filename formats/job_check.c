@@ -481,7 +481,8 @@ static bool check_names(const struct job_file *job, struct job_fault *fault)
         }
         text_printable(job->name, strlen(job->name), shown, sizeof shown);
         if (strcmp(shown, job->name) != 0) {
-            return FAULT(fault, "name", 0, "control characters do not belong in a name");
+            return FAULT(fault, "name", 0,
+                         "a name has no control characters and no bidirectional marks");
         }
     }
     if (job->image != NULL) {

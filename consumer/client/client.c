@@ -97,7 +97,8 @@ bool client_name_fits(const char *name, struct bourse_error *ret_error)
                            LIMIT_NAME_BYTES);
     }
     return text_is_plain(name, strlen(name)) ||
-           client_fail(ret_error, BOURSE_USAGE, "control characters do not belong in a name");
+           client_fail(ret_error, BOURSE_USAGE,
+                       "a name has no control characters and no bidirectional marks");
 }
 
 bool client_refused(struct bourse_error *error, enum reject_code reject, const char *text)

@@ -26,8 +26,9 @@ static bool read_value(const struct requirement_field *field, const char *text,
     if (field->type == FIELD_TEXT) {
         if (text[0] == '\0' || strcmp(text, shown) != 0) {
             problem_set(ret_problem,
-                        "\"%s\" is not a text for %s: 1 to 63 bytes, no control characters", shown,
-                        field->name);
+                        "\"%s\" is not a text for %s: 1 to 63 bytes, no control characters and no "
+                        "bidirectional marks",
+                        shown, field->name);
             return false;
         }
         attribute.is_text = true;

@@ -77,7 +77,7 @@ expect 4 'runs in .* already' "$bourse" up --dir "$work/market" --detach
 expect 0 'available +50.00' "$bourse" balance
 [ "$(stat -c %a market/owner.key)" = 600 ] || fail "owner.key is open"
 
-expect 2 'control characters do not belong in a name' "$bourse" admin invite --role provider --name $'x\ny'
+expect 2 'a name has no control characters and no bidirectional marks' "$bourse" admin invite --role provider --name $'x\ny'
 
 # One program: its output, its errors, its exit status.
 expect 0 '^hello$' "$bourse" run -y -- echo hello

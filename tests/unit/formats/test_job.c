@@ -280,7 +280,7 @@ START_TEST(wrong_shapes_say_what_to_write)
     check_refused("run: [a]\neach: [\"\"]\n", "job.yaml:2: each: an empty name");
     check_refused("run: [a]\nname: \"\"\n", "job.yaml:2: name: an empty name");
     check_refused("run: [a]\nname: \"a\\nb\"\n",
-                  "job.yaml:2: name: control characters do not belong in a name");
+                  "job.yaml:2: name: a name has no control characters and no bidirectional marks");
 }
 END_TEST
 

@@ -145,11 +145,10 @@ START_TEST(wrong_texts_say_what_is_wrong)
                   "column 9: in quotes \\ stands before \" or \\ only: write \\\\ for one");
     check_refused("label = \"v\\",
                   "column 9: in quotes \\ stands before \" or \\ only: write \\\\ for one");
-    check_refused("region = \"\"",
-                  "column 10: \"\" is not a text for region: 1 to 63 bytes, no control characters");
-    check_refused(
-        "region = \"a\x1b\"",
-        "column 10: \"a?\" is not a text for region: 1 to 63 bytes, no control characters");
+    check_refused("region = \"\"", "column 10: \"\" is not a text for region: 1 to 63 bytes, no "
+                                   "control characters and no bidirectional marks");
+    check_refused("region = \"a\x1b\"", "column 10: \"a?\" is not a text for region: 1 to 63 "
+                                        "bytes, no control characters and no bidirectional marks");
     check_refused("kind % cpu", "column 6: nothing begins with \"% cpu\"");
     check_refused("any and kind = cpu",
                   "column 5: `and`, `or` or the end is needed here, not \"and\"");

@@ -12,6 +12,8 @@
 
 enum { LOCAL_MS = 3000 };
 
+/* ---------------------------------------------------------------- the agent's own side */
+
 /* Returns the agent's status, or NULL when it does not run or belongs to another user. */
 static json_t *ask_agent(const struct command *command)
 {
@@ -113,7 +115,7 @@ static void print_agent(const json_t *agent, bool frozen)
     }
 }
 
-/* ---------------------------------------------------------------- why: the rivals */
+/* ---------------------------------------------------------------- the rivals */
 
 struct rivals { /* devices of others with the same instrument */
     const struct bourse_why *why;
@@ -191,7 +193,7 @@ static void print_rivals(const struct rivals *rivals)
     }
 }
 
-/* ---------------------------------------------------------------- why: the output */
+/* ---------------------------------------------------------------- the output */
 
 static void print_refusals(const struct bourse_why *why)
 {

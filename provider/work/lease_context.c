@@ -1,5 +1,6 @@
 #include "provider/work/lease_context.h"
 
+#include "base/array.h"
 #include "provider/executors/noop.h"
 #include "provider/executors/program.h"
 #include "provider/executors/tensor.h"
@@ -33,7 +34,7 @@ struct lease_context {
     Bourse__V1__Manifest *manifest;
     struct image *image;
     uint32_t *prepares; /* subtasks to prepare once the manifest is there */
-    size_t prepare_count;
+    size_t prepare_count, prepare_capacity;
 };
 
 struct lease_context *lease_context_create(const struct agent_grant *grant, struct store *store,
@@ -259,7 +260,8 @@ void lease_context_prepare(struct lease_context *context, uint32_t index,
         want_dispatch(context, index, inputs);
         want_checkpoint(context, inputs);
     } else if (context->prepare_count < PREPARES_MAX) {
-        uint32_t *grown = realloc(context->prepares, (context->prepare_count + 1) * sizeof *grown);
+        uint32_t *grown = array_with_room(context->prepares, context->prepare_count,
+                                          &context->prepare_capacity, sizeof *grown);
         if (grown != NULL) { /* without memory only a hint is lost */
             grown[context->prepare_count++] = index;
             context->prepares = grown;

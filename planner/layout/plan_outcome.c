@@ -14,6 +14,8 @@ const char *plan_status_name(enum plan_status status)
         return "OK";
     case PLAN_BAD_INPUT:
         return "BAD_INPUT";
+    case PLAN_TOO_MANY:
+        return "TOO_MANY";
     case PLAN_NOWHERE:
         return "NOWHERE";
     case PLAN_UNKNOWN:

@@ -1,14 +1,14 @@
 /* consumer/command/plan/work.h runs `bourse plan TEMPLATE` and `plan --file`. Each plans the
  * work of a template, on named devices or on those of the market. work.c reads the request and
- * has it planned (planner/layout/plan.h); work_show.c and work_json.c show the plan. */
+ * has it planned (planner/plan/plan_make.h); work_show.c and work_json.c show the plan. */
 #ifndef BOURSE_CONSUMER_COMMAND_PLAN_WORK_H
 #define BOURSE_CONSUMER_COMMAND_PLAN_WORK_H
 
 #include "consumer/command/command.h"
 #include "formats/plan_file.h"
 #include "planner/cost/device_set.h"
-#include "planner/layout/plan.h"
 #include "planner/picture/picture.h"
+#include "planner/plan/plan_make.h"
 
 struct work {
     struct invocation *invocation;

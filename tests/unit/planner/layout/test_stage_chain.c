@@ -300,7 +300,7 @@ START_TEST(what_does_not_fit_under_way_is_cut_smaller)
     sample_memory(&room.devices[1], WEIGHTS + 150e6);
     struct plan *none = NULL;
     struct plan_fault fault;
-    ck_assert_int_ne(plan_make(&room.input, &none, &fault), PLAN_OK);
+    ck_assert_int_ne(plan_search(&room.input, &none, &fault), PLAN_OK);
 }
 END_TEST
 
@@ -380,7 +380,7 @@ START_TEST(a_model_that_does_not_fit_says_how_many_would_hold_it)
     struct plan *none = NULL;
     struct plan_fault fault;
     fill(&rack, "llm", settings, 0, "groq-lpu-v1", 24, "groq-lpu-v1");
-    ck_assert_int_eq(plan_make(&rack.input, &none, &fault), PLAN_NOWHERE);
+    ck_assert_int_eq(plan_search(&rack.input, &none, &fault), PLAN_NOWHERE);
     ck_assert_ptr_nonnull(
         strstr(fault.problem.text, "weights of 141 GB take 614 of small at least"));
     ck_assert_ptr_nonnull(strstr(fault.problem.text, "64 are planned for at most"));

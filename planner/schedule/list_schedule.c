@@ -425,8 +425,7 @@ static bool sum_up(const struct scheduling *scheduling)
         fits = checked_mul(takes_ns, scheduling->input->parts[scheduling->part_of[i]].slots,
                            &slot_ns) &&
                checked_add(use->busy_ns, takes_ns, &use->busy_ns) &&
-               checked_add(use->slot_ns, slot_ns, &use->slot_ns) &&
-               checked_add(schedule->busy_ns, takes_ns, &schedule->busy_ns);
+               checked_add(use->slot_ns, slot_ns, &use->slot_ns);
         use->subtasks++;
     }
     for (size_t i = 0; fits && i < schedule->device_count; i++) {
@@ -526,10 +525,4 @@ bool list_schedule_best_single(const struct list_schedule_input *input, size_t *
     }
     *ret_makespan_ns = best_ns < INT64_MAX ? best_ns : 0;
     return best_ns < INT64_MAX;
-}
-
-int64_t list_schedule_share_ppm(const struct list_schedule *schedule)
-{
-    const int128 possible_ns = (int128)schedule->makespan_ns * schedule->lanes;
-    return possible_ns == 0 ? 0 : (int64_t)((int128)schedule->busy_ns * 1000000 / possible_ns);
 }

@@ -1,6 +1,5 @@
-/* A list schedule says how the devices on offer would run the subtasks of a job. `plan` shows the
- * schedule of a job, a quote of several parts takes its time from it, and `report` draws it above
- * what happened.
+/* A list schedule says how the devices on offer would run the subtasks of a job. plan_make makes it
+ * the plan of the job (planner/plan/plan_make.h).
  *
  *     0.02  box/cpu #0  |==0==|==3==|=6=|     of what is ready the highest rank goes first,
  *     0.02  box/cpu #1  |==1==|==4==|         on the cheapest slots that are free and fit its part
@@ -77,7 +76,7 @@ struct list_schedule {
     /* Lower bound of the time on these devices. It is the largest of the longest path, the work
      * over all slots, and each part's rounds or work on its lanes. */
     int64_t bound_ns;
-    int64_t busy_ns, cost_micro;
+    int64_t cost_micro;
 };
 
 enum list_schedule_status {
@@ -101,8 +100,5 @@ void list_schedule_destroy(struct list_schedule **self);
  * of them. */
 bool list_schedule_best_single(const struct list_schedule_input *input, size_t *ret_device,
                                int64_t *ret_makespan_ns);
-
-/* Returns busy_ns as a share of all lanes for all of the time, in millionths. */
-int64_t list_schedule_share_ppm(const struct list_schedule *schedule);
 
 #endif

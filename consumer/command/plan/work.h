@@ -49,9 +49,6 @@ enum { WORK_LABEL_SIZE = 2 * STEP_NAME_SIZE + 24 };
 /* Writes the label of a row: a step, all steps of some items, or a stage. */
 void work_label(const struct work *work, const struct plan_row *row,
                 char ret_label[WORK_LABEL_SIZE]);
-/* Returns, by row, its part of the device's lease; the parts add up to the device's cost. -1:
- * unknown. The caller frees the array; NULL means that memory is short. */
-int64_t *work_prices(const struct plan *plan);
 const char *work_source(const struct figure *figure); /* for example "measured" */
 const char *work_device(const struct work *work, uint32_t device);
 enum { WORK_FIGURE_SIZE = 48 };

@@ -227,7 +227,6 @@ struct plan_use {
     uint32_t lanes;         /* lanes used: 1 but for jobs */
     double first_s, last_s; /* its lease */
     double busy_s;          /* sum over its lanes */
-    double slot_s;          /* jobs: sum over its slots, which the price is for */
     double share;           /* busy over makespan of its lanes: 0 to 1 */
     double bytes_in, bytes_out;
     double memory_bytes; /* the most that it has at a time */

@@ -160,23 +160,29 @@ static struct figure energy_of(const struct plan_parts *parts, size_t device, do
     return energy_j;
 }
 
-/* The rows of a device share its price exactly. `slot_ns` and `shared_micro` are sums over the rows
- * so far, by device. */
-static void fill_row(const struct plan_parts *parts, const struct list_schedule *schedule,
-                     uint32_t index, uint32_t slots, struct plan *plan, int64_t *slot_ns,
-                     int64_t *shared_micro)
+/* Sums over the rows of a device. */
+struct sum {
+    int64_t busy_ns, slot_ns;
+};
+
+/* The price of a device so far, less that of its earlier rows, is the part of the row. So the parts
+ * add up exactly. Returns false when a sum does not fit. */
+static bool add_row(const struct plan_parts *parts, const struct list_schedule_run *run,
+                    uint32_t index, uint32_t slots, struct sum *sum, struct plan *plan)
 {
-    const struct list_schedule_run *run = &schedule->runs[index];
-    const uint32_t device = run->device;
     const int64_t takes_ns = run->end_ns - run->start_ns;
+    const int64_t price_micro = parts->schedule.devices[run->device].price_micro;
     struct plan_row *row = &plan->rows[index];
-    struct plan_use *use = &plan->uses[device];
+    struct plan_use *use = &plan->uses[run->device];
+    int64_t slot_ns = 0;
     int64_t until_micro = 0;
-    slot_ns[device] += takes_ns * slots;
-    const bool fits = checked_muldiv_ceil(
-        slot_ns[device], parts->schedule.devices[device].price_micro, NS_PER_HOUR, &until_micro);
-    assert(fits); /* it is at most the device's price, which fits */
-    *row = (struct plan_row){.device = device,
+    if (!checked_mul(takes_ns, slots, &slot_ns) ||
+        !checked_add(sum->busy_ns, takes_ns, &sum->busy_ns) ||
+        !checked_add(sum->slot_ns, slot_ns, &sum->slot_ns) ||
+        !checked_muldiv_ceil(sum->slot_ns, price_micro, NS_PER_HOUR, &until_micro)) {
+        return false;
+    }
+    *row = (struct plan_row){.device = run->device,
                              .lane = run->lane,
                              .first_step = index,
                              .step_count = 1,
@@ -185,85 +191,79 @@ static void fill_row(const struct plan_parts *parts, const struct list_schedule 
                              .finish_s = seconds_of(run->end_ns),
                              .busy_s = seconds_of(takes_ns),
                              .time_s = time_of(takes_ns),
-                             .energy_j = energy_of(parts, device, seconds_of(takes_ns * slots)),
-                             .price_micro = until_micro - shared_micro[device]};
-    shared_micro[device] = until_micro;
+                             .energy_j = energy_of(parts, run->device, seconds_of(slot_ns)),
+                             .price_micro = until_micro - use->price_micro};
+    use->price_micro = until_micro;
     use->first_s = use->row_count == 0 || row->start_s < use->first_s ? row->start_s : use->first_s;
     use->last_s = row->finish_s > use->last_s ? row->finish_s : use->last_s;
     use->row_count++;
+    return true;
 }
 
-/* Returns false when memory is short. */
-static bool fill_rows(const struct plan_parts *parts, const struct list_schedule *schedule,
-                      struct plan *plan)
+/* Adds a device's use to the plan's total. The energy of all is unknown when that of a used device
+ * is. Returns false when the price does not fit. */
+static bool add_use(const struct plan_parts *parts, const struct list_schedule *schedule,
+                    uint32_t device, const struct sum *sum, struct plan *plan)
 {
-    int64_t *slot_ns = calloc(schedule->device_count, sizeof *slot_ns);
-    int64_t *shared_micro = calloc(schedule->device_count, sizeof *shared_micro);
-    const bool has_room = slot_ns != NULL && shared_micro != NULL;
+    struct plan_use *use = &plan->uses[device];
+    struct plan_outcome *total = &plan->total;
+    use->energy_j = energy_of(parts, device, seconds_of(sum->slot_ns));
+    if (use->row_count == 0) {
+        return true;
+    }
+    use->lanes = schedule->lanes[device];
+    use->busy_s = seconds_of(sum->busy_ns);
+    use->share = (double)sum->busy_ns / ((double)schedule->makespan_ns * use->lanes);
+    plan->lanes += use->lanes;
+    total->device_count++;
+    total->energy_j.value += use->energy_j.value;
+    total->energy_j.unverified = total->energy_j.unverified || use->energy_j.unverified;
+    if (use->energy_j.source == FIGURE_UNKNOWN) {
+        total->energy_j.source = FIGURE_UNKNOWN;
+    }
+    return checked_add(total->price_micro, use->price_micro, &total->price_micro);
+}
+
+static bool add_all(const struct plan_parts *parts, const struct list_schedule *schedule,
+                    struct sum *sums, struct plan *plan)
+{
     uint32_t index = 0;
-    for (size_t i = 0; has_room && i < parts->schedule.part_count; i++) {
-        for (uint32_t k = 0; k < parts->schedule.parts[i].subtasks; k++) {
-            fill_row(parts, schedule, index++, parts->schedule.parts[i].slots, plan, slot_ns,
-                     shared_micro);
+    bool fits = true;
+    for (size_t i = 0; i < parts->schedule.part_count; i++) {
+        const struct list_schedule_part *part = &parts->schedule.parts[i];
+        for (uint32_t k = 0; fits && k < part->subtasks; k++, index++) {
+            const struct list_schedule_run *run = &schedule->runs[index];
+            fits = add_row(parts, run, index, part->slots, &sums[run->device], plan);
         }
     }
-    free(slot_ns);
-    free(shared_micro);
-    return has_room;
-}
-
-/* The energy of all is unknown when that of a used device is. */
-static void fill_uses(const struct plan_parts *parts, const struct list_schedule *schedule,
-                      struct plan *plan)
-{
-    struct figure *energy_j = &plan->total.energy_j;
-    energy_j->source = FIGURE_DECLARED;
-    for (size_t i = 0; i < schedule->device_count; i++) {
-        const struct list_schedule_use *from = &schedule->uses[i];
-        const double possible_ns = (double)schedule->makespan_ns * from->lanes;
-        struct plan_use *use = &plan->uses[i];
-        use->lanes = from->lanes;
-        use->busy_s = seconds_of(from->busy_ns);
-        use->slot_s = seconds_of(from->slot_ns);
-        use->share = from->lanes > 0 ? (double)from->busy_ns / possible_ns : 0;
-        use->energy_j = energy_of(parts, i, use->slot_s);
-        use->price_micro = from->cost_micro;
-        if (use->row_count > 0) {
-            plan->total.device_count++;
-            energy_j->source =
-                use->energy_j.source == FIGURE_UNKNOWN ? FIGURE_UNKNOWN : energy_j->source;
-            energy_j->value += use->energy_j.value;
-            energy_j->unverified = energy_j->unverified || use->energy_j.unverified;
-        }
+    for (uint32_t d = 0; fits && d < plan->device_count; d++) {
+        fits = add_use(parts, schedule, d, &sums[d], plan);
     }
+    return fits;
 }
 
-static void fill_total(const struct list_schedule *schedule, struct plan *plan)
+static enum list_schedule_status fill_plan(const struct plan_parts *parts,
+                                           const struct list_schedule *schedule, struct plan *plan)
 {
+    struct sum *sums = calloc(plan->device_count, sizeof *sums);
+    if (sums == NULL) {
+        return LIST_SCHEDULE_NO_MEMORY;
+    }
     plan->form = PLAN_GRAPH;
     plan->found_by = "the exchange's rules";
-    plan->lanes = schedule->lanes;
     plan->total.makespan_s = time_of(schedule->makespan_ns);
-    plan->total.price_micro = schedule->cost_micro;
     plan->total.merit = plan->total.makespan_s.value;
+    plan->total.energy_j.source = FIGURE_DECLARED;
     plan->bound = plan->time_bound_s = seconds_of(schedule->bound_ns);
     plan->gap = (double)schedule->makespan_ns / (double)schedule->bound_ns - 1;
+    const bool fits = add_all(parts, schedule, sums, plan);
     for (int i = 0; i < PLAN_FORMS; i++) {
         plan->forms[i] = (struct plan_outcome){
             .status = PLAN_INDIVISIBLE, .price_micro = PLAN_UNPRICED, .merit = INFINITY};
     }
     plan->forms[PLAN_GRAPH] = plan->total;
-}
-
-static bool fill_plan(const struct plan_parts *parts, const struct list_schedule *schedule,
-                      struct plan *plan)
-{
-    if (!fill_rows(parts, schedule, plan)) {
-        return false;
-    }
-    fill_uses(parts, schedule, plan);
-    fill_total(schedule, plan);
-    return true;
+    free(sums);
+    return fits ? LIST_SCHEDULE_OK : LIST_SCHEDULE_OVERFLOW;
 }
 
 /* Returns false when memory is short. */
@@ -328,20 +328,21 @@ static enum plan_status plan_of_parts(const struct plan_parts *parts, struct pla
                                       struct plan_fault *ret_fault)
 {
     struct list_schedule *schedule = NULL;
+    struct plan *plan = NULL;
+    enum list_schedule_status status = list_schedule_make(&parts->schedule, &schedule);
     *ret_fault = (struct plan_fault){.step = PLAN_ANYWHERE, .device = PLAN_ANYWHERE};
-    enum plan_status status =
-        status_of(list_schedule_make(&parts->schedule, &schedule), &ret_fault->problem);
-    if (status != PLAN_OK) {
-        return status;
+    if (status == LIST_SCHEDULE_OK) {
+        plan = plan_create(schedule->subtasks, schedule->device_count);
+        status = plan != NULL ? fill_plan(parts, schedule, plan) : LIST_SCHEDULE_NO_MEMORY;
     }
-    struct plan *plan = plan_create(schedule->subtasks, schedule->device_count);
-    const bool is_made = plan != NULL && fill_plan(parts, schedule, plan) &&
-                         (!parts->finds_single || find_single(parts, plan)) &&
-                         (parts->p90_ns == NULL || find_p90(parts, plan));
     list_schedule_destroy(&schedule);
-    if (!is_made) {
+    if (status == LIST_SCHEDULE_OK && ((parts->finds_single && !find_single(parts, plan)) ||
+                                       (parts->p90_ns != NULL && !find_p90(parts, plan)))) {
+        status = LIST_SCHEDULE_NO_MEMORY;
+    }
+    if (status != LIST_SCHEDULE_OK) {
         plan_destroy(&plan);
-        return PLAN_NO_MEMORY;
+        return status_of(status, &ret_fault->problem);
     }
     *ret_plan = plan;
     return PLAN_OK;

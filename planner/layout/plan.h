@@ -192,15 +192,14 @@ struct plan_row {
     struct figure time_s;
     double p90_s;     /* time that nine of ten runs take at most; 0: unknown */
     uint32_t samples; /* samples behind the time; the fewest of its steps; 0: none */
-    double bytes_in;  /* bytes from other memories; 0 for jobs */
-    struct figure energy_j;
-    int64_t price_micro; /* its part of the device's price (plan_make); PLAN_UNPRICED */
-    bool is_streamed;    /* weights are streamed again at each pass */
+    bool is_streamed; /* weights are streamed again at each pass */
     bool is_left_out;
     /* Weights are stored in a type that the device does not multiply in; it multiplies in the
      * model's type. */
     bool is_widened;
-    char what[PLAN_WHAT_SIZE]; /* "layers 1-10" of a chain; empty: the steps name the row */
+    double bytes_in; /* bytes from other memories; 0 for jobs */
+    struct figure energy_j;
+    int64_t price_micro; /* its part of the device's price (plan_make); PLAN_UNPRICED */
 };
 
 /* Data from one row to another. A pipeline lists the transfers of the first micro-batch. A sum over
@@ -278,6 +277,7 @@ struct plan {
     /* Sorted by start, device and step; the rows of a job are indexed by subtask. */
     struct plan_row *rows;
     size_t row_count;
+    char (*names)[PLAN_WHAT_SIZE];   /* of rows: "layers 1-10"; NULL: steps name them */
     struct plan_transfer *transfers; /* sorted by start */
     size_t transfer_count;
     struct plan_wait *waits; /* sorted by row, then by start */

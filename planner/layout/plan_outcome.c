@@ -331,6 +331,7 @@ void plan_destroy(struct plan **self)
     struct plan *plan = *self;
     if (plan != NULL) {
         free(plan->rows);
+        free(plan->names);
         free(plan->transfers);
         free(plan->waits);
         free(plan->uses);

@@ -99,8 +99,8 @@ void work_label(const struct work *work, const struct plan_row *row,
 {
     const struct step *first = &work->steps->steps[row->first_step];
     const struct step *last = &work->steps->steps[row->first_step + row->step_count - 1];
-    if (row->what[0] != '\0') {
-        (void)snprintf(ret_label, WORK_LABEL_SIZE, "%s", row->what);
+    if (work->plan->names != NULL) {
+        (void)snprintf(ret_label, WORK_LABEL_SIZE, "%s", work->plan->names[row - work->plan->rows]);
     } else if (row->rounds > 1) {
         (void)snprintf(ret_label, WORK_LABEL_SIZE, "all of %" PRId64 ", in %" PRId64 " parts",
                        row->items, row->rounds);

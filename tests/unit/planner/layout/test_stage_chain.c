@@ -189,7 +189,7 @@ START_TEST(what_is_gone_around_may_be_apart)
     assert_near(plan->total.makespan_s.value, 6 + 9 * 2);
     ck_assert_uint_eq(plan->row_count, 4);
     for (size_t i = 0; i < plan->row_count; i++) {
-        bool is_there = strncmp(plan->rows[i].what, "prefill", 7) == 0;
+        bool is_there = strncmp(plan->names[i], "prefill", 7) == 0;
         ck_assert(is_there == (plan->rows[i].device >= 2));
     }
     /* The other kind of stages would have put all on the two that can do all, one micro-batch
@@ -415,7 +415,7 @@ START_TEST(what_is_looked_up_is_a_stage_before_the_layers)
     CLEANUP(plan_destroy) struct plan *plan = made(&rack.input);
     ck_assert_int_eq(plan->form, PLAN_PIPELINE);
     ck_assert_str_eq(plan->found_by, "stages around");
-    ck_assert(strncmp(plan->rows[0].what, "retrieval", 9) == 0);
+    ck_assert(strncmp(plan->names[0], "retrieval", 9) == 0);
     ck_assert_uint_ge(plan->row_count, 3);
 }
 END_TEST

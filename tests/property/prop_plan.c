@@ -510,26 +510,19 @@ static void check_line(const struct work *work, const struct plan *plan)
     ck_assert_int_ge(plan->micro_batches * plan->micro_batch_items, work->values[0]);
 }
 
-static bool has_same_names(const struct plan *a, const struct plan *b)
-{
-    return a->names == NULL || b->names == NULL
-               ? a->names == b->names
-               : memcmp(a->names, b->names, a->row_count * sizeof *a->names) == 0;
-}
-
 static bool is_same(const struct plan *a, const struct plan *b)
 {
     return a->form == b->form && a->row_count == b->row_count &&
            a->transfer_count == b->transfer_count && a->bound == b->bound &&
            memcmp(a->rows, b->rows, a->row_count * sizeof *a->rows) == 0 &&
-           memcmp(a->uses, b->uses, a->device_count * sizeof *a->uses) == 0 && has_same_names(a, b);
+           memcmp(a->uses, b->uses, a->device_count * sizeof *a->uses) == 0 &&
+           (a->names == NULL || memcmp(a->names, b->names, a->row_count * sizeof *a->names) == 0);
 }
 
 START_TEST(plans_are_sound_and_no_single_device_is_better)
 {
     unsigned counts[PLAN_FORMS] = {0};
-    unsigned refusals[PLAN_NO_MEMORY + 1] = {0};
-    unsigned lines = 0;
+    unsigned refusals[PLAN_NO_MEMORY + 1] = {0}, lines = 0;
     for (uint64_t seed = 0; seed < CASES; seed++) {
         CLEANUP(work_fini) struct work work;
         CLEANUP(plan_destroy) struct plan *plan = NULL;

@@ -30,7 +30,7 @@ struct audit_report {
     char what[200];
     char expected[100];
     char found[100];
-    /* The extent of the audit. */
+    /* The numbers tell how much the audit covered. */
     uint64_t journal_entries, commands, signatures;
     uint64_t records, leaves, tree_size; /* tree_size: from the signed checkpoint */
     uint64_t accounts, jobs, fills, results, accepted;
@@ -55,7 +55,7 @@ struct audit_report {
  * broker may be running. sodium_init must have been called before. */
 void audit_run(const char *folder, struct audit_report *ret_report);
 
-/* One record of the audit log, as in docs/ledger.md section 11. */
+/* An act is one record of the audit log, as in docs/ledger.md section 11. */
 struct audit_act {
     uint64_t number, log_index, count;
     int64_t log_time_ns, wall_ms, amount_micro;

@@ -187,7 +187,7 @@ struct audit_bid { /* the bid of one part of a job */
     struct audit_job *job;
     uint64_t entry; /* its place in time; a replaced bid may have a later one */
     uint32_t number, width, slots, subtasks;
-    int64_t cap, limit, term_ms; /* cap -1: none */
+    int64_t cap, limit, term_ms; /* the cap may be LIMIT_NONE */
     uint32_t rate; /* cap and limit are values at this rate; AUDIT_RATE_NONE: per slot-hour */
     bool is_cancelled;
 };
@@ -310,7 +310,7 @@ struct audit_tree {
     bool has_note;
 };
 
-/* A record that the journal requires in the audit log: a start for each epoch that wrote entries,
+/* The journal requires a record in the audit log: a start for each epoch that wrote entries,
  * limits for each entry that changes them. Each stands beside the command before. */
 struct audit_owed {
     uint16_t kind;

@@ -2,6 +2,7 @@
 #include "audit/audit_internal.h"
 
 #include "base/checked.h"
+#include "base/limit.h"
 #include "base/sha256.h"
 
 #include <stdlib.h>
@@ -9,10 +10,10 @@
 
 enum { CANCELLED_BY_OWNER = 0 };
 
-/* Returns the signed limit of a bid: a cap or a value; -1: neither. */
+/* Returns the signed limit of a bid: a cap or a value, or LIMIT_NONE. */
 static int64_t cap_of(bool has_cap, int64_t cap_micro, const Bourse__V1__Value *value)
 {
-    return value != NULL ? value->micro : has_cap ? cap_micro : -1;
+    return value != NULL ? value->micro : has_cap ? cap_micro : LIMIT_NONE;
 }
 
 static uint32_t rate_in(const Bourse__V1__Value *value)
@@ -26,11 +27,12 @@ static bool may_name(const struct audit *audit, int64_t price)
     return price == 0 || (price >= audit->bands.least_micro && price <= audit->bands.most_micro);
 }
 
-/* Returns true when the limit may stand in a bid's row; `cap` is the bid's cap (-1: none). */
+/* Returns true when the limit may stand in a bid's row; `cap` may be LIMIT_NONE. */
 static bool in_band(const struct audit *audit, uint32_t rate, int64_t cap, int64_t limit)
 {
-    return limit >= 0 && (rate != AUDIT_RATE_NONE ||
-                          (limit <= audit->bands.most_micro && (cap < 0 || may_name(audit, cap))));
+    return limit >= 0 &&
+           (rate != AUDIT_RATE_NONE ||
+            (limit <= audit->bands.most_micro && (!limit_is_set(cap) || may_name(audit, cap))));
 }
 
 /* Price x slots x time must be within the cap of one order; for a bid the budget bounds it, too. */
@@ -200,9 +202,10 @@ static bool replaced_bid(struct audit *audit, const struct audit_command *comman
                       "its limit is within the market's price band") ||
         !audit_expect(audit, keeps || bid_in_notional(audit, bid, row->slots, row->price, budget),
                       "it comes to no more than one order may") ||
-        !audit_expect(audit, cap < 0 || row->price == cap,
+        !audit_expect(audit, !limit_is_set(cap) || row->price == cap,
                       "its limit is the cap that was signed") ||
-        !audit_expect(audit, cap >= 0 || body->has_budget_micro || row->price == bid->limit,
+        !audit_expect(audit,
+                      limit_is_set(cap) || body->has_budget_micro || row->price == bid->limit,
                       "its limit changes with a cap or a budget")) {
         return false;
     }
@@ -347,7 +350,7 @@ bool audit_bid_row(struct audit *audit, struct audit_command *command)
         !audit_expect(audit,
                       bid_in_notional(audit, &bid, row->slots, row->price, body->budget_micro),
                       "it comes to no more than one order may") ||
-        !audit_expect(audit, cap < 0 || row->price <= cap,
+        !audit_expect(audit, limit_allows(cap, row->price),
                       "its limit is not above the cap that was signed")) {
         return false;
     }

@@ -2,7 +2,8 @@
  * and what a value comes to as a price per slot-hour.
  *
  * base/rate.h says the same for the exchange. The audit does not use base/rate.h, so a fault in
- * either shows as a difference. Both follow "Limits by value" in docs/protocol.md. Pure. */
+ * either shows as a difference. Both follow "Limits by value" in docs/protocol.md. The functions
+ * here read no clock, file or socket. */
 #ifndef BOURSE_AUDIT_WORTH_H
 #define BOURSE_AUDIT_WORTH_H
 

@@ -2,7 +2,7 @@
  *
  * The checked_* functions return false, and leave *ret alone, when the result does not fit.
  * Money is int64 micro-credits, prices are micro-credits per slot-hour, and time is int64 ns.
- * Products go through 128 bits, and every division names its rounding. Pure. */
+ * Products go through 128 bits, and every division names its rounding. */
 #ifndef BOURSE_BASE_CHECKED_H
 #define BOURSE_BASE_CHECKED_H
 

@@ -7,9 +7,7 @@
  *
  *     struct reader in = reader_over(bytes, length);
  *     uint32_t count = reader_u32(&in);
- *     if (!reader_finished(&in)) return CODEC_MALFORMED;   all there, and nothing left over
- *
- * Pure. */
+ *     if (!reader_finished(&in)) return CODEC_MALFORMED;   all there, and nothing left over */
 #ifndef BOURSE_BASE_CURSOR_H
 #define BOURSE_BASE_CURSOR_H
 

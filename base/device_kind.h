@@ -2,7 +2,7 @@
  *
  * A device's attribute `kind` is a set. A Coral stick is `tpu` and also `tpu-edge`, so that a
  * requirement may ask for either. The first word of an instrument is the kind; `family`
- * describes its other words. Pure. */
+ * describes its other words. */
 #ifndef BOURSE_BASE_DEVICE_KIND_H
 #define BOURSE_BASE_DEVICE_KIND_H
 

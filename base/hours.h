@@ -3,7 +3,7 @@
  *
  * A window begins on the days it names. A window whose end is not after its begin ends on the
  * next day. The clock has no summer time; the caller changes the offset instead. The caller
- * gives moments as nanoseconds since 1970 in UTC. All arithmetic is in integers. Pure. */
+ * gives moments as nanoseconds since 1970 in UTC. All arithmetic is in integers. */
 #ifndef BOURSE_BASE_HOURS_H
 #define BOURSE_BASE_HOURS_H
 

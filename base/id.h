@@ -1,7 +1,7 @@
 /* base/id.h defines ids of 128 bits, and keys and hashes of 256 bits.
  *
  * Each is a struct, so that the compiler rejects a key where an id is meant, and so that
- * assignment copies it. All hold plain bytes, so byte order plays no part. Pure. */
+ * assignment copies it. All hold plain bytes, so byte order plays no part. */
 #ifndef BOURSE_BASE_ID_H
 #define BOURSE_BASE_ID_H
 

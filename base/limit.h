@@ -2,7 +2,7 @@
  *
  * The cap of a job is the most that it pays for a slot-hour, and its budget the most that all of it
  * costs. A limit is 0 or more micro-credits, or LIMIT_NONE when nobody set it. Messages have no
- * field for a limit that nobody set. Pure. */
+ * field for a limit that nobody set. */
 #ifndef BOURSE_BASE_LIMIT_H
 #define BOURSE_BASE_LIMIT_H
 

@@ -1,7 +1,7 @@
 /* base/list.h defines an intrusive, circular, doubly linked list.
  *
  * A `struct list_link` inside an element is the element's place in one list. The head is a link
- * too; an empty head points to itself. All operations are O(1). Pure.
+ * too; an empty head points to itself. All operations are O(1).
  *
  * The attribute may_alias works around GCC 12 at -O2. Some loops read a head both as a member of
  * its owner and through a pointer to the head. GCC assumes that no store through the pointer

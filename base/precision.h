@@ -17,7 +17,7 @@
  * C is called reduced when both factors show the trace. Chance does this once in 6e8 times, and
  * only where honest errors are as large as T. One factor may have no more bits than the format, so
  * that only the other can show the trace. Sums in float32 may then round their terms in the same
- * places; the product is called doubtful. Pure. */
+ * places; the product is called doubtful. */
 #ifndef BOURSE_BASE_PRECISION_H
 #define BOURSE_BASE_PRECISION_H
 

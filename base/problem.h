@@ -37,7 +37,7 @@ static inline bool problem_is_of_disk(int error)
            error == ETIMEDOUT || error == EREMOTEIO;
 }
 
-/* The advice to the operator after a read that the disk failed. Nothing is known to be damaged. */
+/* The advice follows a read that the disk failed. Nothing is known to be damaged. */
 #define PROBLEM_TRY_AGAIN                                                                          \
     "Nothing was changed: try again before you restore a backup, and look at the disk if it goes " \
     "on"

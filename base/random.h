@@ -1,6 +1,6 @@
 /* base/random.h defines a seeded generator for tests and the simulator. Keys, ids and secrets
  * never come from here: they come from runtime/ (libsodium). The algorithm is SplitMix64
- * (Steele, Lea, Flood, OOPSLA 2014). Pure. */
+ * (Steele, Lea, Flood, OOPSLA 2014). */
 #ifndef BOURSE_BASE_RANDOM_H
 #define BOURSE_BASE_RANDOM_H
 

@@ -43,7 +43,7 @@ int64_t rate_of(enum rate rate, const struct attribute *attributes, size_t count
 int64_t rate_limit(int64_t value_micro, int64_t operations)
 {
     int64_t limit = INT64_MAX;
-    /* INT64_MAX when the product does not fit */
+    /* The limit stays INT64_MAX when the product does not fit. */
     (void)checked_muldiv_floor(value_micro, operations, RATE_UNIT, &limit);
     return limit;
 }

@@ -10,7 +10,7 @@
  * allows. EQ holds if any value is equal, NE if none is, the orderings if any holds. A predicate
  * on a name that the device does not have is false, NE included: unknown is not "different".
  * Every evaluation of a requirement goes through the functions below;
- * matching/compiled_requirement.h does so for many devices. Pure. */
+ * matching/compiled_requirement.h does so for many devices. */
 #ifndef BOURSE_BASE_REQUIREMENT_H
 #define BOURSE_BASE_REQUIREMENT_H
 

@@ -22,8 +22,8 @@
  *             well with the float32 sum term by term, where errors may all have one sign
  *
  * An infinity is right where a partial sum in some order may pass the end of the range. NaN is
- * right where partial sums may pass both ends. Both are right, too, where the operands cause them.
- * Pure. */
+ * right where partial sums may pass both ends. Both are right, too, where the operands cause
+ * them. */
 #ifndef BOURSE_BASE_RESIDUAL_H
 #define BOURSE_BASE_RESIDUAL_H
 

@@ -1,8 +1,8 @@
 /* base/sha256.h computes SHA-256 (FIPS 180-4), the hash of blobs, chains and the tree.
  *
  * The code calls OpenSSL's one-block functions. They use the processor's SHA instructions and
- * are five times faster here than libsodium's. Pure: no provider is fetched, nothing is
- * allocated. */
+ * are five times faster here than libsodium's. They fetch no provider of OpenSSL and allocate
+ * nothing. */
 #ifndef BOURSE_BASE_SHA256_H
 #define BOURSE_BASE_SHA256_H
 

@@ -2,7 +2,7 @@
  * printing, near names and plurals.
  *
  * Decoders are strict: each value has one text, so that no byte of a signed text can change
- * unseen. Pure. */
+ * unseen. */
 #ifndef BOURSE_BASE_TEXT_H
 #define BOURSE_BASE_TEXT_H
 
@@ -50,10 +50,10 @@ void text_printable(const char *text, size_t length, char *ret_text, size_t capa
  * other texts can disguise the file in a listing. */
 bool text_is_plain(const char *text, size_t length);
 
-/* The state of showing foreign bytes on a terminal, piece by piece. Readable UTF-8, newlines and
- * tabs stay as they are. A carriage return becomes \r. Other controls below a blank become \x1b.
- * The rest of the controls and the bidirectional marks become \u202e. A byte that is not UTF-8
- * becomes \xff. */
+/* The struct holds the state of showing foreign bytes on a terminal, piece by piece. Readable
+ * UTF-8, newlines and tabs stay as they are. A carriage return becomes \r. Other controls below a
+ * blank become \x1b. The rest of the controls and the bidirectional marks become \u202e. A byte
+ * that is not UTF-8 becomes \xff. */
 struct text_visible {
     uint8_t held[4]; /* beginning of a character whose end has not come yet */
     size_t held_count;

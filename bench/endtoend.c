@@ -1,12 +1,13 @@
-/* bench/endtoend.c - subtasks per second through the whole market: a private broker and N agents,
- * each a process of its own, CURVE over ipc, results signed by the agents and verified, every
- * commit synced, and every subtask run by the worker of a jail. Prints one JSON value;
- * docs/bench.md says what each figure means.
+/* bench/endtoend.c measures subtasks per second through the whole market: a private broker and N
+ * agents, each a process of its own, which speak CURVE over ipc. Agents sign results and the broker
+ * verifies them. Every commit is synced, and every subtask is run by the worker of a jail. The
+ * program prints one JSON value; docs/bench.md says what each figure means.
  *
- *     endtoend [--json] [--agents 1,8,64] [--rounds 5] [--subtasks 100000] [--trues 2000] [--slots N]
- *              [--seconds 1] [--sign-each] [--logs]
+ *     endtoend [--json] [--agents 1,8,64] [--rounds 5] [--subtasks 100000] [--trues 2000]
+ *              [--slots N] [--seconds 1] [--sign-each] [--logs]
  *
- * It takes the programs from ../bin beside its own folder. As root its agents become nobody. */
+ * The benchmark takes the programs from ../bin beside its own folder. As root its agents become
+ * nobody. */
 #include "bench/endtoend/parts.h"
 
 #include "base/checked.h"
@@ -33,12 +34,12 @@ struct parameters {
     uint32_t agents[ROWS_MAX];
     size_t agent_counts;
     uint32_t rounds, subtasks, trues, slots;
-    double seconds; /* of each anchor */
+    double seconds; /* that each anchor is measured */
     bool keeps_logs, signs_each;
     char programs[ENDTOEND_PATH_SIZE];
 };
 
-/* One job, from SubmitJob to the event that says it is done. */
+/* A round is one job, from SubmitJob to the event that says it is done. */
 struct round {
     double per_s;        /* all of it, leases and jails included */
     double steady_per_s; /* from a tenth accepted to nine tenths */
@@ -69,7 +70,7 @@ struct watching {
     struct usage from, until;
 };
 
-/* Two looks, at the first event past a tenth and at the first past nine tenths. */
+/* Takes the usage at the first event past a tenth of the subtasks, and past nine tenths. */
 static bool watch(void *context, const struct bourse_job_row *row)
 {
     struct watching *watching = context;

@@ -1,19 +1,17 @@
-/* bench/exchange_step.c - orders per second through the whole exchange, without I/O. Prints one
+/* The program measures orders per second through the whole exchange, without I/O. It prints one
  * JSON object.
  *
  *     exchange_step [--orders N] [--rounds R] [--json]
  *
- * Drives exchange_step, book, escrow, ledger records and effects as the broker's core does where
- * commands wait for it, and tells it of each while it has the two before to do; but decodes, signs,
- * stores and sends nothing. 64 providers have 512 devices of 64 kinds, 64 consumers bid for them.
- * An order is an ask placed, replaced or cancelled, or a job of one subtask submitted, replaced or
- * cancelled. Of those that are submitted some are filled at once: they are leased a device,
- * dispatched, and their result comes in a command of its own, which counts in the time and not as
- * an order. N [400000] orders make a round on a new exchange that has seen as many before; R [7]
- * rounds are timed whole, one more takes the time of each command. Of that one `commands` has, by
- * kind, how many there were, the mean time of one, its median and its 99th percentile, and the
- * share of all its time; `making` is the share of what is not the exchange's: commands that are
- * made up, and the clock that is read twice for each, in `clock_ns`. */
+ * The program drives exchange_step, book, escrow, ledger records and effects as the broker's core
+ * does, and announces commands as the core does. It decodes, signs, stores and sends nothing. 64
+ * providers have 512 devices of 64 kinds, and 64 consumers bid. An order is an ask or a job of one
+ * subtask, which is placed, replaced or cancelled. Some jobs are filled at once. Their result comes
+ * in a command of its own, which counts in the time and not as an order. N [400000] orders make a
+ * round, on a new exchange that has seen as many before. R [7] rounds are timed whole, and one more
+ * takes the time of each command. `commands` has figures of each kind of command in that round.
+ * `making` is the share of what is not the exchange's: making up commands, and reading the clock
+ * twice for each. docs/bench.md says what each figure means. */
 #include "base/checked.h"
 #include "base/random.h"
 #include "bench/give_up.h"
@@ -78,7 +76,7 @@ struct running {
 struct coming {
     enum kind kind;
     struct exchange_command command;
-    struct running done; /* of a RESULT */
+    struct running done; /* for a RESULT */
 };
 
 struct market {
@@ -119,7 +117,7 @@ static void number_to_id(uint64_t number, struct id128 *ret_id)
     memcpy(ret_id->bytes, &number, sizeof number);
 }
 
-/* A microsecond after the one before. Commands are large: they are made where they stay. */
+/* Begins a command a microsecond after the one before. A large command is made in its place. */
 static void command_begin(struct market *market, enum exchange_command_type type, uint32_t account,
                           struct exchange_command *command)
 {
@@ -325,7 +323,7 @@ static void make(struct market *market, struct coming *next)
     }
 }
 
-/* The one that is so many behind the one whose turn it is. */
+/* Returns the command that is so many behind the one whose turn it is. */
 static struct coming *behind(struct market *market, uint32_t count)
 {
     return &market->coming[(market->turn + count) % COMING];
@@ -338,7 +336,7 @@ static void make_last(struct market *market)
     make(market, last);
 }
 
-/* Takes what a command led to: the subtasks that are out now. */
+/* Takes from the effects of a command which subtasks are out now. */
 static void take_effects(struct market *market, size_t first)
 {
     struct running *next = &market->running[market->running_count];
@@ -449,7 +447,7 @@ static void run_orders(struct market *market, uint64_t orders, struct samples *s
     }
 }
 
-/* The time of making up commands is in it: a tenth of all. */
+/* The outcome includes the time of making up commands, a tenth of all. */
 static struct outcome run(uint64_t orders, struct samples *samples)
 {
     struct market market;

@@ -1,12 +1,13 @@
-/* bench/explain.c - how long the exchange takes to say why a job waits. Prints one JSON object.
+/* bench/explain.c measures how long the exchange takes to say why a job waits. The program prints
+ * one JSON object.
  *
  *     explain [--asks N] [--jobs N] [--cells N] [--leased PERCENT] [--json]
  *
- * N asks [10000] by 20 providers, of devices of as many kinds as there may be cells: [as many as
- * asks], each like no other. So many in a hundred [50] are leased, the cheaper ones. N jobs [1000]
- * wait, each with a requirement of its own. Each is explained, and each ask from the other side.
- * Then they are asked about as if nobody had submitted them: a quote and an explanation each; and
- * so is one that fits every device and has work for all of them. The times are processor time. */
+ * 20 providers place N asks [10000], for devices of --cells kinds [as many as asks]. --leased
+ * percent of them [50] are leased, the cheaper ones. N jobs [1000] wait, each with a requirement of
+ * its own. The program has each job explained, and each ask from the other side. Then it asks about
+ * the jobs as if nobody had submitted them, with a quote and an explanation each. It asks so, too,
+ * about a job that fits every device and has work for all of them. The times are processor time. */
 #include "bench/full_market.h"
 #include "exchange/view/why.h"
 

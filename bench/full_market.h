@@ -1,8 +1,8 @@
-/* bench/full_market.h - a market with many asks and many jobs that wait, for the programs that
+/* bench/full_market.h makes a market with many asks and many jobs that wait, for the programs that
  * time reads of one.
  *
- * Asks are of 20 providers, of devices of as many kinds as there may be cells. Each program that
- * includes this has a market of its own. */
+ * The asks are of 20 providers, for devices of as many kinds as there may be cells. Each program
+ * that includes this header has a market of its own. */
 #ifndef BOURSE_BENCH_FULL_MARKET_H
 #define BOURSE_BENCH_FULL_MARKET_H
 
@@ -19,7 +19,7 @@
 #include <time.h>
 
 enum { PROVIDERS = 20, FIRST_PROVIDER = 4, CONSUMER = 3, FACTS = 14, TEXT_BYTES = 256 };
-enum { MEMORIES = 30, SPEEDS = 60 }; /* that needs_of words apart */
+enum { MEMORIES = 30, SPEEDS = 60 }; /* that needs_of tells apart */
 #define GIB (INT64_C(1) << 30)
 
 struct waiting {
@@ -224,7 +224,7 @@ static void wait_for_asks(struct waiting *waiting, uint32_t jobs)
     }
 }
 
-/* Opens the market, offers the asks, and leases so many in a hundred of them, whole devices. */
+/* Opens the market, places the asks, and leases `leased` percent of them, whole devices. */
 static void fill_market(uint32_t asks, uint32_t jobs, uint32_t cells, uint32_t leased)
 {
     dice = random_seeded(1);

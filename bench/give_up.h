@@ -1,5 +1,5 @@
-/* bench/give_up.h - how the measuring programs end when they cannot measure: with one line that
- * names the program, and 1. Nothing is freed. */
+/* bench/give_up.h ends a measuring program that cannot measure. The program prints one line with
+ * its name and exits with 1. Nothing is freed. */
 #ifndef BOURSE_BENCH_GIVE_UP_H
 #define BOURSE_BENCH_GIVE_UP_H
 
@@ -13,7 +13,7 @@ static inline _Noreturn void die(const char *text)
     exit(1);
 }
 
-/* Zeroed; the caller's to free. Never NULL. */
+/* Returns zeroed memory, which the caller frees; never NULL. */
 static inline void *memory(size_t count, size_t size)
 {
     void *bytes = calloc(count, size);

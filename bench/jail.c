@@ -1,8 +1,9 @@
-/* bench/jail.c - what a subtask costs beyond its program: one jail, many runs. Prints one JSON
- * object.
+/* bench/jail.c measures what a subtask costs beyond its program: one jail, many runs. The program
+ * prints one JSON object.
  *
- *     jail [BIN-FOLDER [SECONDS]]     BIN-FOLDER holds bourse-worker and bourse-tensor; as root it
- * drops to nobody first */
+ *     jail [BIN-FOLDER [SECONDS]]
+ *
+ * BIN-FOLDER holds bourse-worker and bourse-tensor. As root, the program becomes nobody first. */
 #include "provider/jail/jail.h"
 #include "formats/npy.h"
 #include "provider/jail/cgroup.h"
@@ -87,7 +88,7 @@ static double run_rate(struct bench *bench, const struct jail_request *request, 
     return (double)count * 1e9 / (double)spent_ns;
 }
 
-/* The same program started directly, for comparison. */
+/* Starts the same program directly, for comparison. */
 static double direct_rate(double seconds)
 {
     int64_t start_ns = clock_monotonic_ns();
@@ -106,8 +107,8 @@ static double direct_rate(double seconds)
     return (double)count * 1e9 / (double)spent_ns;
 }
 
-/* Products of 16 x 16 matrices, nothing to compute: what a tensor subtask costs. The first one
- * starts the program. */
+/* Measures what a tensor subtask costs, by products of 16 x 16 matrices, which are nothing to
+ * compute. The first product starts the program. */
 static void measure_tensor(struct bench *bench)
 {
     static const char *const product[] = {"matmul", "a.npy", "a.npy", "c.npy", NULL};

@@ -1,17 +1,18 @@
-/* bench/matching.c - the order book under a recorded flow of orders. Prints one JSON object.
+/* bench/matching.c runs a recorded flow of orders through the order book. The program prints one
+ * JSON object.
  *
  *     matching --flow FILE [--rounds R] [--json]
  *     matching --shapes [--json]
  *
  * FILE is what docs/bench.md calls an order flow: limit orders that may rest, immediate-or-cancel
- * orders and cancels in any number of books, with the outcome that price-time priority leads to.
- * Each book is a cell with a class of its own, in one struct book, as the exchange has it; the
- * flow's ids become handles at the door. The book is asked as the exchange asks it: bids have a
- * term and asks a longest one, the caller looks at each order that would be filled and passes over
- * its owner's, and what waits is made known to the book. R [7] rounds are timed, one more takes the
- * time of each message. Exits with 1 when the outcome is another.
+ * orders and cancels in any number of books. The file also has the outcome that price-time priority
+ * leads to, and the status is 1 when the outcome is another. Each book is a cell with a class of
+ * its own, in one struct book. The flow's ids become handles. The book is used as the exchange uses
+ * it. Bids have a term and asks a longest one. The caller looks at each order that would be filled,
+ * and passes over its owner's. What waits is made known to the book. R [7] rounds are timed, and
+ * one more takes the time of each message.
  *
- * --shapes: books of unusual shapes instead, and memory (matching/shapes.c). */
+ * --shapes measures books of unusual shapes instead, and memory (matching/shapes.c). */
 #include "base/ahead.h"
 #include "bench/give_up.h"
 #include "bench/matching/shapes.h"
@@ -27,10 +28,10 @@
 #include <time.h>
 
 enum { OP_LIMIT = 0, OP_CANCEL = 1, OP_IMMEDIATE = 2, SIDE_BUY = 0, SIDE_SELL = 1 };
-enum { ROUNDS_MOST = 99, OWNER_SELLS = 1 }; /* who buys is the next */
-/* A waiting message is looked at so many messages before its turn: LAST for its id, MIDDLE for its
- * order, FIRST for the order that it will meet. Fewer orders than MANY lie in the processor's own
- * cache, and need no prefetch. */
+enum { ROUNDS_MOST = 99, OWNER_SELLS = 1 }; /* the buyer is the next owner */
+/* The replay looks at a waiting message so many messages before its turn: LAST for its id, MIDDLE
+ * for its order, FIRST for the order that it will meet. Fewer orders than MANY lie in the
+ * processor's own cache, and need no prefetch. */
 enum { LAST = 12, MIDDLE = 6, FIRST = 3, MANY = 8192 };
 static const int64_t term_ns[] = {INT64_C(86400000000000),
                                   INT64_C(3600000000000)}; /* most, bid's */
@@ -57,10 +58,10 @@ struct outcome {
 struct replay {
     struct book *book;
 
-    uint32_t *handles; /* by id: the last one that it had, perhaps another's by now */
-    uint32_t *free;    /* handles that are, a stack */
+    uint32_t *handles; /* by id: its last handle, perhaps another order's by now */
+    uint32_t *free;    /* free handles, a stack */
     uint32_t free_count, touched, capacity;
-    uint32_t *kinds; /* of each book its cell, then its class */
+    uint32_t *kinds; /* the cell of each book, then its class */
     struct outcome outcome;
 };
 
@@ -161,10 +162,10 @@ static void fill(struct replay *replay, const struct book_match *match)
     }
 }
 
-/* An order's number is its sequence: they count up as they arrive. */
+/* An order's number is its sequence: numbers count up as orders arrive. */
 static void arrive(struct replay *replay, const struct flow_record *record)
 {
-    bool is_bid = record->side == SIDE_BUY; /* nobody can tell which comes next: no branch asks */
+    bool is_bid = record->side == SIDE_BUY; /* no processor can predict it, so no branch asks */
     struct book_order order = {.is_bid = is_bid,
                                .owner = OWNER_SELLS + (uint32_t)is_bid,
                                .kind = replay->kinds[(size_t)2 * record->book + is_bid],
@@ -275,7 +276,7 @@ static const char *head_wrong(const struct flow_head *head, uint64_t file_bytes)
     return NULL;
 }
 
-/* Likewise of one record, before which the order `last_id` arrived. */
+/* Returns what is wrong with a record, or NULL. The order `last_id` arrived before it. */
 static const char *record_wrong(const struct flow_head *head, const struct flow_record *record,
                                 uint64_t last_id)
 {

@@ -1,15 +1,16 @@
-/* bench/matching_classes.c - the order book with many cells and many requirement classes. Prints
- * one JSON object.
+/* bench/matching_classes.c measures the order book with many cells and many requirement classes.
+ * The program prints one JSON object.
  *
  *     matching_classes [--messages N] [--checked N] [--json]
  *
- * Two markets: 64 cells with 1,000 classes, 1,024 with 10,000. Seven of ten messages are orders,
- * asks and bids alike, which meet others before they rest under the next of DEPTH handles (what
- * still rests there goes); the others cancel what rests under a handle drawn at random, if anything
- * does. The first `checked` messages go to a flat list as well, searched from end to end for every
- * match: another trade ends it with status 1. N [1000000] messages are timed after twice as many as
- * there are handles; the faster of two rounds counts. With all orders at rest a cell and a class
- * more come and go, each CHANGES times: medians. */
+ * There are two markets: 64 cells with 1,000 classes, and 1,024 cells with 10,000. Seven of ten
+ * messages are orders, as many asks as bids. An order meets others before it rests under the next
+ * of DEPTH handles, and replaces what still rests there. The other messages cancel what rests under
+ * a random handle, if anything does. The first `checked` messages go to a flat list as well, which
+ * is searched from end to end for every match. A different trade ends the program with status 1. N
+ * [1000000] messages are timed after twice as many as there are handles, and the faster of two
+ * rounds counts. With all orders at rest, one more cell and one more class come and go, each
+ * CHANGES times; the figures are medians. */
 #include "base/random.h"
 #include "matching/book.h"
 
@@ -186,7 +187,7 @@ static bool precedes(const struct book_order *a, const struct book_order *b)
     return better != 0 ? better > 0 : a->sequence < b->sequence;
 }
 
-/* The best of the list for an order, or DEPTH. */
+/* Returns the list's best order for this one, or DEPTH. */
 static uint32_t slow_best(const struct market *market, const struct book_order *order)
 {
     uint32_t best = DEPTH;
@@ -228,7 +229,7 @@ static void slow_apply(struct market *market, const struct message *message,
     }
 }
 
-/* Microseconds that one more cell, or class, takes to come, and to go. */
+/* One more cell, or class, takes these microseconds to come and to go. */
 struct changes {
     double cell_comes, cell_goes, class_comes, class_goes;
 };

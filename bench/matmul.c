@@ -40,17 +40,17 @@ enum { OUTPUT_BYTES = 1 << 16, CORES = 2, ROUNDS_MAX = 50, ANY_CPU = -1 };
 struct bench {
     char programs[512]; /* folder */
     char self[512];
-    char folder[64], markets[CORES][96], second[96]; /* the market on one core, and that on two */
-    pid_t agent;                                     /* the second one of that; 0: not started */
+    char folder[64], markets[CORES][96], second[96]; /* of the markets on one core and on two */
+    pid_t agent;                                     /* the second agent there; 0: not started */
     uint64_t side;
     int rounds;
-    const char *tiles; /* of both slots, such as 4x1; NULL: as planned */
+    const char *tiles; /* for both slots, such as 4x1; NULL: as planned */
 };
 
 /* The ways say who multiplies. */
 enum way {
     WAY_ONE_CORE, /* the market on one core */
-    WAY_ONE_SLOT, /* one slot of the other: its client and broker have the second core */
+    WAY_ONE_SLOT, /* one slot of two: client and broker have the second core */
     WAY_TWO_CORES,
     WAYS,
 };
@@ -79,7 +79,7 @@ static void fatal(const struct bench *bench, const char *what, const char *more)
 
 /* ---------------------------------------------------------------- other programs */
 
-/* A thread, and what it will start. */
+/* Holds a thread, and what it will start, to one processor. */
 static bool hold_to(pid_t thread, int cpu)
 {
     cpu_set_t one;
@@ -88,7 +88,7 @@ static bool hold_to(pid_t thread, int cpu)
     return sched_setaffinity(thread, sizeof one, &one) == 0;
 }
 
-/* Starts one; its standard output goes to `out` (-1: nowhere). `cpu` >= 0: on that one alone. */
+/* Starts a program on `cpu` alone (-1: on any); its output goes to `out` (-1: nowhere). */
 static pid_t start(const struct bench *bench, const char *const *words, int out, int cpu)
 {
     char path[1024];
@@ -107,7 +107,7 @@ static pid_t start(const struct bench *bench, const char *const *words, int out,
     return pid;
 }
 
-/* Runs one to its end; false when it fails. `ret_output` may be NULL. */
+/* Runs a program to its end. Returns false when it fails. `ret_output` may be NULL. */
 static bool run_on(const struct bench *bench, int cpu, const char *const *words, char *ret_output)
 {
     int pipes[2];
@@ -172,7 +172,7 @@ static void await_devices(const struct bench *bench, uint32_t count)
     }
 }
 
-/* Every thread of a process may run on both cores. */
+/* Lets every thread of a process run on both cores. */
 static void set_free(const struct bench *bench, pid_t pid)
 {
     char path[64];
@@ -215,8 +215,8 @@ static pid_t open_market(const struct bench *bench, int market)
     return pid;
 }
 
-/* A second agent for the market on two cores, held to the second of them as the other is to the
- * first. */
+/* Starts a second agent for the market on two cores. The agent is held to the second core, as the
+ * other is to the first. */
 static void join_second(struct bench *bench)
 {
     char invitation[OUTPUT_BYTES];

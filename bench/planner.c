@@ -1,16 +1,16 @@
-/* bench/planner.c - how long a task graph takes to plan. Prints one JSON object.
+/* bench/planner.c measures how long a task graph takes to plan. The program prints one JSON object.
  *
  *     planner [--tasks N,N,...] [--processors N] [--json]
  *     planner --forms N [--seed N]
  *
- * Random layered graphs of N tasks [1000,10000,20000,100000] on 16 processors, of two kinds: in
- * `light` ones an edge takes a tenth of a task's time, in `heavy` ones four times as long. For each
- * the processor time of reading it in, of each list scheduler and of `auto`, per task too, and the
- * most memory in use so far. `exact` is the time that it takes to prove what is best for graphs of
- * 10 tasks on 4 processors. `online` is one decision of planner/schedule/online.h over 64 lanes as
- * they are while a job runs: which would be done first with one task more, and whom it would take
- * work from. `work` is a language model's answer of 80 layers, in 64 stages, on 16 devices of two
- * kinds: planned by time and by price (planner/layout/plan.h).
+ * The graphs are random and layered, with N tasks [1000,10000,20000,100000] on 16 processors. In
+ * `light` graphs an edge takes a tenth of a task's time, in `heavy` ones four times as long. The
+ * program gives the processor time of reading each graph in, of each list scheduler and of `auto`,
+ * per task too, and the most memory in use so far. `exact` is the time to prove what is best for
+ * graphs of 10 tasks on 4 processors. `online` is one decision of planner/schedule/online.h over 64
+ * lanes while a job runs. The decision says which lane would be done first with one task more, and
+ * from which lane it would take work. `work` plans a language model's answer of 80 layers, in 64
+ * stages, on 16 devices of two kinds, by time and by price (planner/layout/plan.h).
  *
  * `--forms` leaves out each form of a plan in turn. It says how much worse the best other plan is,
  * for five workloads and for N random cases (bench/planner/forms.h). */
@@ -43,8 +43,8 @@ static double memory_mib(void)
     return (double)usage.ru_maxrss / 1024;
 }
 
-/* Layers of tasks, each waiting for up to three of the layer before; costs differ by up to 4
- * between processors. */
+/* Makes layers of tasks. Each task waits for up to three tasks of the layer before, and costs
+ * differ by up to 4 times between processors. */
 static struct workload *make_graph(struct random *dice, size_t tasks, size_t processors,
                                    size_t layer, double carrying)
 {

@@ -1,15 +1,15 @@
-/* bench/planner_reality.c - how near the planner's predictions come to what happens here. Prints
- * one JSON object.
+/* The program measures how near the planner's predictions come to what happens here. It prints one
+ * JSON object.
  *
- *     planner_reality [--tasks 200] [--items 48] [--runs 20] [--rounds 15] [--seed 1] [--trace] [--json]
+ *     planner_reality [--tasks 200] [--items 48] [--runs 20] [--rounds 15] [--seed 1] [--trace]
+ *                     [--json]
  *
- * Two workers, each held to a core, are the processors; between them a link of 20 MB/s and 1 ms
- * each way carries real bytes through socket pairs. First each kind of work is measured at some
- * sizes on each core, `rounds` times, and the medians are all that predictions know. Then come a
- * random graph of tasks, a pipeline and a divided batch, each planned once and run `runs` times
- * just as planned, and the last two on one core as often, in turns. `--trace` adds what was planned
- * of the graph and what happened, of its last run. Status 1: a run did not keep to its plan, or
- * computed something else than one core alone. */
+ * Two workers, each held to a core, are the processors. A link of 20 MB/s and 1 ms each way carries
+ * real bytes between them through socket pairs. First, each kind of work is measured at some sizes
+ * on each core, `rounds` times; the medians are all that predictions know. Then a random graph, a
+ * pipeline and a divided batch are planned once each, and run `runs` times as planned. The last two
+ * also run on one core as often, in turns. `--trace` adds the plan and the outcome of the graph's
+ * last run. Status 1 says that a run did not keep to its plan, or computed something else. */
 #include "base/random.h"
 #include "base/text.h"
 #include "bench/give_up.h"
@@ -31,8 +31,8 @@ enum {
     TASKS_MOST = 2000,
     RUNS_MOST = 100,
     ROUNDS_MOST = 32,
-    WIDTH_MOST = 12,   /* of a layer of the graph */
-    INPUTS_MOST = 3,   /* of a task */
+    WIDTH_MOST = 12,   /* tasks in a layer of the graph */
+    INPUTS_MOST = 3,   /* inputs for a task */
     EDGE_LEAST = 4096, /* bytes */
     EDGE_MOST = 196608,
     ITEMS_MOST = 1000, /* through the pipeline, and of the batch that is divided */
@@ -105,7 +105,7 @@ static struct workload *make_graph(size_t tasks, const double *costs,
     return graph;
 }
 
-/* Runs the plan and looks whether it was that which ran, and that what came out is `right`. */
+/* Runs the plan, and checks that the run kept to the plan and that its output is `right`. */
 static void run_checked(struct bench *bench, struct run *run, const struct hash32 *right,
                         uint32_t *kept, uint32_t *good)
 {
@@ -118,7 +118,7 @@ static void run_checked(struct bench *bench, struct run *run, const struct hash3
     bench->is_wrong |= !is_kept || !is_good;
 }
 
-/* The same tasks on one core alone, in the same order. */
+/* Runs the same tasks on one core alone, in the same order. */
 static struct run *alone(const struct plan *plan, uint32_t core, uint32_t **ret_processor)
 {
     struct plan single = *plan;
@@ -271,7 +271,7 @@ static json_t *trace(const struct run *run, const struct schedule *schedule)
     return json_pack("{s:o, s:o}", "tasks", tasks, "edges", edges);
 }
 
-/* Transfers and bytes that went over a link. */
+/* Counts the transfers and bytes that went over a link. */
 static void count_moved(const struct run *run, uint32_t *ret_transfers, double *ret_bytes)
 {
     *ret_transfers = 0;
@@ -368,7 +368,7 @@ static json_t *measure_graph(struct bench *bench)
 
 /* ---------------------------------------------------------------- a pipeline */
 
-/* Task micro-batch x stages + stage: its items one after the other through the stage's layers. */
+/* Task (micro-batch x stages + stage) takes its items one by one through the stage's layers. */
 static json_t *measure_pipeline(struct bench *bench)
 {
     struct cut cut;
@@ -581,7 +581,7 @@ static void read_options(int argc, char **argv, struct bench *bench)
     }
 }
 
-/* The first two that this process may use. */
+/* Chooses the first two cores that this process may use. */
 static void choose_cores(struct bench *bench)
 {
     cpu_set_t set;

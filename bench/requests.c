@@ -1,11 +1,11 @@
-/* bench/requests.c - what each request costs the core, in processor time and in steps. Prints one
- * JSON object.
+/* bench/requests.c measures what each request costs the core, in processor time and in steps. The
+ * program prints one JSON object.
  *
  *     requests [--asks N] [--jobs N] [--cells N] [--leased PERCENT] [--rounds N]
  *
- * The market is that of bench/explain: N asks [10000], of which so many in a hundred [50] are
- * leased, and N jobs [1000] that wait. Each request that the core answers is answered --rounds
- * times [20]. For each: microseconds (the median), steps, bytes of the answer. */
+ * The market is that of bench/explain: N asks [10000], of which --leased percent [50] are leased,
+ * and N jobs [1000] that wait. Each request that the core answers is answered --rounds times [20].
+ * The figures of a request are microseconds (the median), steps, and bytes of the answer. */
 #include "bench/full_market.h"
 #include "broker/answer/follow.h"
 #include "broker/answer/replies.h"
@@ -27,7 +27,7 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Answers the request once: the time, and the answer. */
+/* Answers the request once. Returns the answer, and its time. */
 static struct outgoing *answer_once(struct request *request)
 {
     struct outgoing *former = NULL;

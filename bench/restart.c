@@ -1,13 +1,13 @@
-/* bench/restart.c - how long a broker needs to start, by how much it has behind it. Prints one JSON
- * object.
+/* bench/restart.c measures how long a broker needs to start, by how much it has behind it. The
+ * program prints one JSON object.
  *
  *     restart [--subtasks N] [--results R] [--broker PROGRAM] [--make DIR] [--json]
  *
- * Fills a market with one job of N [100000] finished subtasks, R [16] results in each of its
- * agent's messages and one message in each journal entry, through the broker's own exchange and
- * storage; then starts bourse-broker on it after a clean stop, after kill -9 and with the files out
- * of the page cache, and says when market.yaml was there and how much memory that took. --make DIR
- * only makes the market and leaves it. */
+ * The program fills a market with one job of N [100000] finished subtasks, through the broker's own
+ * exchange and storage. Each of its agent's messages has R [16] results, and each journal entry one
+ * message. Then the program starts bourse-broker on the market: after a clean stop, after kill -9,
+ * and with the files out of the page cache. It says when market.yaml was there, and how much memory
+ * the start took. --make DIR only makes the market and leaves it. */
 #include "base/checked.h"
 #include "base/sha256.h"
 #include "broker/core/group.h"
@@ -43,7 +43,7 @@ struct arguments {
     const char *broker, *make;
 };
 
-/* A market being filled: what the core, the committer and an agent do, in one loop. */
+/* A filler fills a market. It does in one loop what the core, the committer and an agent do. */
 struct filler {
     struct storage store;
     struct broker_config config;
@@ -430,7 +430,7 @@ static struct start measure(const char *broker, const char *folder, int signal)
     return start;
 }
 
-/* Out of the page cache, as after a reboot. */
+/* Drops a file from the page cache, as a reboot does. */
 static off_t forget(const char *folder, const char *name)
 {
     char path[PATH_MAX];

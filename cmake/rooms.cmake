@@ -81,7 +81,7 @@ list(FILTER provider_sources EXCLUDE REGEX "/main\\.c$")
 # What bourse-tensor computes, as a library: for tests and benchmarks. No agent links it.
 file(GLOB tensor_sources CONFIGURE_DEPENDS provider/tensor/*.c)
 list(FILTER tensor_sources EXCLUDE REGEX "/main\\.c$")
-set_source_files_properties(provider/tensor/gemm.c numeric/seeded_check.c base/residual.c
+set_source_files_properties(provider/tensor/gemm.c numeric/freivalds.c numeric/seeded_check.c base/residual.c
   base/precision.c PROPERTIES COMPILE_OPTIONS "-O3")
 # What referees, consumers and tests compute alike.
 file(GLOB numeric_sources CONFIGURE_DEPENDS numeric/*.c)

@@ -163,7 +163,8 @@ struct exchange_terms {
 #define EXCHANGE_DAILY_MOST_NS (4096 * 24 * NS_PER_HOUR)
 #define EXCHANGE_DAILY_TERM_NS NS_PER_HOUR
 #define EXCHANGE_NOTICE_MOST_NS (24 * NS_PER_HOUR)
-/* Longest life of a lease. A firm lease counts as one with this notice and this minimum run. */
+/* A lease lives at most this long. A firm lease counts as one with this notice and this minimum
+ * run. */
 #define EXCHANGE_RUN_MOST_NS (7 * 24 * NS_PER_HOUR)
 struct exchange_ask {
     struct id128 device;
@@ -281,7 +282,7 @@ struct exchange_submit {
     struct hash32 manifest;
     uint32_t subtasks; /* sum over all parts; the first part has the rest of them */
     int64_t budget_micro;
-    int64_t cap_micro; /* -1: market price */
+    int64_t cap_micro; /* LIMIT_NONE: market price */
     /* enum rate says which unit of work the cap is for; RATE_NONE: per slot-hour. */
     uint32_t rate;
     const struct requirement *needs;

@@ -36,8 +36,8 @@ struct exchange;
 /* Returns the default caps; the table key is zero. */
 struct exchange_limits exchange_limits_default(void);
 
-/* Number of the rules by which commands become effects. Raise it with every change after which the
- * same commands lead to another state. Commands written under other rules are then refused at
+/* The number of the rules by which commands become effects. Raise it with every change after which
+ * the same commands lead to another state. Commands written under other rules are then refused at
  * replay. */
 enum { EXCHANGE_RULES = 19 };
 

@@ -1,7 +1,6 @@
 /* The header holds every lifecycle of the exchange. Each is one enum, one table of moves, and one
  * function that makes a move and asserts that it is allowed. Job states are the protocol's (enum
- * job_state: 0 open, 1 done, 2 failed, 3 cancelled); the states here stay inside the exchange.
- * Pure. */
+ * job_state: 0 open, 1 done, 2 failed, 3 cancelled); the states here stay inside the exchange. */
 #ifndef BOURSE_EXCHANGE_LIFECYCLE_H
 #define BOURSE_EXCHANGE_LIFECYCLE_H
 

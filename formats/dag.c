@@ -19,7 +19,7 @@ struct name {
     uint32_t index;
 };
 
-/* State of one reading. */
+/* The struct holds the state of one reading. */
 struct reader {
     struct dag_file *file;
     struct problem *problem;
@@ -66,7 +66,7 @@ void dag_file_destroy(struct dag_file **self)
 
 /* ---------------------------------------------------------------- values */
 
-/* An id as a problem may show it. */
+/* Returns an id in the form that a problem may show. */
 static struct shown show(const char *id)
 {
     struct shown shown;

@@ -10,7 +10,7 @@
  *
  * The reader checks the form of the file and resolves every id. planner/schedule/workload.h checks
  * the figures and whether the graph can be planned. Everything keeps the order of the file. Keys
- * that are not named above are ignored. Pure. */
+ * that are not named above are ignored. */
 #ifndef BOURSE_FORMATS_DAG_H
 #define BOURSE_FORMATS_DAG_H
 

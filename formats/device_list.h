@@ -8,7 +8,7 @@
  *     link  63GB/s   63GB/s,5us   100Gbit/s,10us   none
  *
  * A name is letters, digits, dots, dashes and underscores; planner/cost/device_set.h resolves it.
- * Blanks may stand around commas and plus signs, and nowhere else. Pure. */
+ * Blanks may stand around commas and plus signs, and nowhere else. */
 #ifndef BOURSE_FORMATS_DEVICE_LIST_H
 #define BOURSE_FORMATS_DEVICE_LIST_H
 

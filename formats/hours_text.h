@@ -5,7 +5,7 @@
  *              sat,sun 00:00-24:00       ranges and commas; a range may wrap around: sat-mon
  *     offset   +01:00  -03:30            the clock's offset from UTC
  *
- * Every number has two digits, and nothing may follow. Pure. */
+ * Every number has two digits, and nothing may follow. */
 #ifndef BOURSE_FORMATS_HOURS_TEXT_H
 #define BOURSE_FORMATS_HOURS_TEXT_H
 

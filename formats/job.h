@@ -2,7 +2,7 @@
  *
  * The reader handles text alone. The consumer expands patterns, opens files and asks for prices.
  * The reader ignores nothing. An unknown key, unit, type or placeholder is a problem that names
- * the file, the line, and the nearest known name. Pure. */
+ * the file, the line, and the nearest known name. */
 #ifndef BOURSE_FORMATS_JOB_H
 #define BOURSE_FORMATS_JOB_H
 
@@ -52,8 +52,8 @@ struct job_wait {
     char *name; /* the file's name in the task's own work folder; NULL without `output` */
 };
 
-/* One program of a job that is a graph of programs. The numbers are final: a task without a
- * number has the job's. */
+/* A task is one program of a job that is a graph of programs. The numbers are final: a task without
+ * a number has the job's. */
 struct job_task {
     char *name; /* unique in the job; a letter, then letters, digits and . _ - */
     unsigned line;
@@ -84,7 +84,7 @@ enum job_order {
     JOB_ORDER_ALL_OR_NONE,
     JOB_ORDERS
 };
-/* "limit", "ioc", "fok", "post-only", "all-or-none". */
+/* The names are "limit", "ioc", "fok", "post-only" and "all-or-none". */
 extern const char *const job_order_names[JOB_ORDERS];
 
 struct job_file {

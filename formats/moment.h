@@ -1,5 +1,5 @@
 /* formats/moment.h reads moments of UTC as people write them, with or without seconds. An example
- * is 2026-12-24T18:00:00Z. Pure. */
+ * is 2026-12-24T18:00:00Z. */
 #ifndef BOURSE_FORMATS_MOMENT_H
 #define BOURSE_FORMATS_MOMENT_H
 

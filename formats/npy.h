@@ -11,7 +11,7 @@
  *
  * The header of a foreign file is not trusted. The reader compares the length that the header
  * declares with the file's length before anything is allocated. The reader knows arrays of numbers
- * alone, and refuses objects and records, which need Python. Refusals say what to do. Pure. */
+ * alone, and refuses objects and records, which need Python. Refusals say what to do. */
 #ifndef BOURSE_FORMATS_NPY_H
 #define BOURSE_FORMATS_NPY_H
 

@@ -13,7 +13,7 @@
  *     interruptible: {l4: "0.5/h,2m"}              or one text for all devices
  *     figures: {ascend-910b: {bandwidth: 1.2TB/s}} figures of a device that the catalogue lacks
  *
- * The meaning of the names is not known here. Pure. */
+ * The meaning of the names is not known here. */
 #ifndef BOURSE_FORMATS_PLAN_FILE_H
 #define BOURSE_FORMATS_PLAN_FILE_H
 
@@ -41,7 +41,7 @@ struct plan_file_samples {
     bool is_of_file; /* true: from the plan file, and the path is relative to its folder */
 };
 
-/* The risk of an interruption: RATE/h, RATE/h,RESTART or RATE/h,RESTART,CHECKPOINT. */
+/* The text of a risk is RATE/h, RATE/h,RESTART or RATE/h,RESTART,CHECKPOINT. */
 struct plan_file_risk {
     char device[PLAN_FILE_WORD_SIZE];  /* "": all devices */
     double per_hour;                   /* 0: never interrupted */

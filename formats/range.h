@@ -2,7 +2,7 @@
  *
  *     range = number [ "-" number [ ":" step ] ]          "7", "1-100", "0-100:25"
  *
- * The last number of the text is a bound: 1-100:2 ends at 99, and `last` says so. Pure. */
+ * The last number of the text is a bound: 1-100:2 ends at 99, and `last` says so. */
 #ifndef BOURSE_FORMATS_RANGE_H
 #define BOURSE_FORMATS_RANGE_H
 

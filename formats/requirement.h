@@ -22,8 +22,7 @@
  * In a map a bare number or size means "at least", a bare text or flag "equal to", a list
  * "one of". An operator may lead the value, also `in (...)` and `not in (...)`. Nested `and`s and
  * `or`s of one kind become one node, so that equal requirements give equal trees. Depth and nodes
- * are capped.
- * Pure. */
+ * are capped. */
 #ifndef BOURSE_FORMATS_REQUIREMENT_H
 #define BOURSE_FORMATS_REQUIREMENT_H
 

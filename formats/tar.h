@@ -4,7 +4,7 @@
  * another, and unpacks nothing. A client checks before it buys, and an agent before tar creates any
  * file. The check refuses everything that implementations of tar read differently, so that its
  * counts hold for the tar that unpacks. The formats are those of POSIX (ustar, pax) and of GNU
- * without sparse files. Pure. */
+ * without sparse files. */
 #ifndef BOURSE_FORMATS_TAR_H
 #define BOURSE_FORMATS_TAR_H
 

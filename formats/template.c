@@ -23,7 +23,7 @@ static const struct {
     [HOLE_OUT] = {"out", TEMPLATE_ANY, ""},
 };
 
-/* One piece of a template: a run of plain bytes, or a placeholder. */
+/* A piece of a template is a run of plain bytes, or a placeholder. */
 struct piece {
     const char *bytes;
     size_t length;
@@ -117,7 +117,7 @@ static bool is_file_name(const char *text)
     return length > 0 && length < 256 && text[length] == '\0' && text[0] != '.' && text[0] != '-';
 }
 
-/* The target of bytes; with `text` NULL it only counts. */
+/* The sink takes bytes; with `text` NULL it only counts. */
 struct sink {
     char *text;
     size_t capacity;

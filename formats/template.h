@@ -13,7 +13,7 @@
  *
  * A single brace that begins no placeholder is refused, and so is a placeholder of another source.
  * The consumer checks templates when it reads the job. The agent expands them for each subtask by
- * these same functions. Pure. */
+ * these same functions. */
 #ifndef BOURSE_FORMATS_TEMPLATE_H
 #define BOURSE_FORMATS_TEMPLATE_H
 
@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The source of a job's subtasks: none (one subtask), or one of three keys. The values are bits. */
+/* Subtasks come from one of three keys of the job, or from none (one subtask). These are bits. */
 enum template_source {
     TEMPLATE_ONE = 1,
     TEMPLATE_EACH = 2,
@@ -37,7 +37,7 @@ bool template_check(const char *text, enum template_source source, struct proble
 
 struct template_values {
     const char *in; /* name of the subtask's own input; NULL when it has none */
-    /* The file's name, the line or the number. NULL stands for the index in decimal. */
+    /* The value is a file's name, a line or a number. NULL stands for the index in decimal. */
     const char *value;
     uint64_t index; /* the subtask's index, from 0 */
 };

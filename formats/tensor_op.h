@@ -8,7 +8,7 @@
  * to check has arrived, and inserts it before the operation runs.
  *
  * A, B, C and C0 are names of .npy files in the work folder; the last name of matmul and gemm is
- * the output. The job file, the agent and the computing program share this one reader. Pure. */
+ * the output. The job file, the agent and the computing program share this one reader. */
 #ifndef BOURSE_FORMATS_TENSOR_OP_H
 #define BOURSE_FORMATS_TENSOR_OP_H
 

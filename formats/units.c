@@ -103,7 +103,7 @@ static enum units_status scale(const struct decimal *decimal, uint64_t unit, uin
 }
 
 const struct unit units_durations[] = {
-    /* largest first */
+    /* The largest comes first. */
     {"d", UINT64_C(86400000000000)},
     {"h", UINT64_C(3600000000000)},
     {"m", UINT64_C(60000000000)},
@@ -114,7 +114,7 @@ const struct unit units_durations[] = {
 };
 
 static const struct unit byte_units[] = {
-    /* largest first */
+    /* The largest comes first. */
     {"PiB", UINT64_C(1) << 50}, {"PB", UINT64_C(1000000000000000)},
     {"TiB", UINT64_C(1) << 40}, {"TB", UINT64_C(1000000000000)},
     {"GiB", UINT64_C(1) << 30}, {"GB", UINT64_C(1000000000)},

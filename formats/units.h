@@ -10,7 +10,7 @@
  *
  * Integers only: a fraction is exact or refused (0.3B is not a size, 1.5ns not a duration,
  * 0.0000001 not an amount). Money alone may have a sign. Blanks, exponents, "nan", "inf" and
- * further text are refused. Pure. */
+ * further text are refused. */
 #ifndef BOURSE_FORMATS_UNITS_H
 #define BOURSE_FORMATS_UNITS_H
 

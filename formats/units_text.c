@@ -103,7 +103,7 @@ static uint64_t round_up(uint64_t value, uint64_t step)
 static uint64_t shown_step(uint64_t ns)
 {
     static const uint64_t steps[DURATION_UNITS] = {
-        /* of d: h, of h: m, of m: s, of s: 100 ms; below that, whole units */
+        /* Days step by hours, hours by minutes, minutes by seconds and seconds by 100 ms. */
         UINT64_C(3600000000000), UINT64_C(60000000000), UINT64_C(1000000000), UINT64_C(100000000),
         UINT64_C(1000000),       UINT64_C(1000),        UINT64_C(1),
     };

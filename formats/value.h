@@ -5,7 +5,7 @@
  *
  * One TFLOP-hour is the work of a device that does 10^12 operations a second for an hour.
  * GFLOP-hour, PFLOP-hour, GOP-hour and POP-hour are read as well. Integers only: a fraction finer
- * than a micro-credit for a PFLOP-hour is refused. Pure. */
+ * than a micro-credit for a PFLOP-hour is refused. */
 #ifndef BOURSE_FORMATS_VALUE_H
 #define BOURSE_FORMATS_VALUE_H
 

@@ -20,7 +20,7 @@
  * key given twice or not plain text, a NUL inside a text, and bytes that are not UTF-8. A file over
  * the caps of formats/limits.h is refused, too. The caller's getter gives a plain `true` or `12`
  * its type; yaml_text gives the characters as written. A plain `null`, `~` or an empty value has no
- * value: every getter but yaml_kind refuses it. Pure. */
+ * value: every getter but yaml_kind refuses it. */
 #ifndef BOURSE_FORMATS_YAML_H
 #define BOURSE_FORMATS_YAML_H
 
@@ -32,7 +32,7 @@
 
 struct yaml_file;
 
-/* A place in the file, or none (an absent key). The value is valid until yaml_close. Pass it by
+/* A value is a place in the file, or none (an absent key). It is valid until yaml_close. Pass it by
  * value. */
 struct yaml_value {
     struct yaml_file *file;

@@ -6,7 +6,7 @@
  *
  * The sum over all accounts is always zero. The minting account goes negative, by transfers, down
  * to -INT64_MAX; it alone may (overdraft). No balance can ever wrap. Accounts are numbered 0, 1, 2
- * ... in order of opening; 0..2 are the system's. Pure: capacity is given at creation and grows by
+ * ... in order of opening; 0..2 are the system's. The capacity is given at creation and grows by
  * doubling up to ACCOUNTS_MAX. */
 #ifndef BOURSE_LEDGER_ACCOUNTS_H
 #define BOURSE_LEDGER_ACCOUNTS_H

@@ -5,7 +5,7 @@
  *
  * key id = first 4 bytes of SHA-256(name || "\n" || 0x01 || public key). Parsing is strict: it
  * accepts exactly the text that checkpoint_write makes, byte for byte, with one signature line:
- * ours. Pure. */
+ * ours. */
 #ifndef BOURSE_LEDGER_CHECKPOINT_H
 #define BOURSE_LEDGER_CHECKPOINT_H
 

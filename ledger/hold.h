@@ -2,7 +2,7 @@
  *
  * A capture moves held money of the payer to the payee's available balance, in parts or at once.
  * The rest is released or expired, exactly once. Any status but ACCOUNTS_OK leaves everything
- * unchanged. Pure. */
+ * unchanged. */
 #ifndef BOURSE_LEDGER_HOLD_H
 #define BOURSE_LEDGER_HOLD_H
 

@@ -2,7 +2,7 @@
  *
  * The leaf hash is SHA-256(0x00 || data), the node hash SHA-256(0x01 || left || right). The tree
  * itself keeps its right edge alone: one hash per set bit of its size. Proofs read older hashes
- * through a function of the caller, so that the code works with memory and SQLite alike. Pure. */
+ * through a function of the caller, so that the code works with memory and SQLite alike. */
 #ifndef BOURSE_LEDGER_MERKLE_H
 #define BOURSE_LEDGER_MERKLE_H
 

@@ -20,7 +20,7 @@ enum {
 
 static const char title[] = "c2sp.org/tlog-proof@v1\n";
 static const char extra_domain[] = "bourse/receipt/v1"; /* written with its NUL */
-/* The domain, with its NUL, of the provider's signature (protocol/results.h). */
+/* The provider's signature has this domain, with its NUL (protocol/results.h). */
 static const char batch_domain[] = "bourse/results/v1";
 
 static_assert(sizeof extra_domain == 18, "EXTRA_MAX counts it");

@@ -17,7 +17,7 @@
  * receipt_verify accepts exactly the text that receipt_write makes. The function then checks that
  * the broker's log key signed the checkpoint, and that the tree includes the leaf. SHA-256 of the
  * Result must be the hash in the leaf. The batch path must lead to a root that the provider in the
- * leaf signed. Any changed byte is thus refused, offline. Pure. */
+ * leaf signed. Any changed byte is thus refused, offline. */
 #ifndef BOURSE_LEDGER_RECEIPT_H
 #define BOURSE_LEDGER_RECEIPT_H
 

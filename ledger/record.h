@@ -2,7 +2,7 @@
  *
  * exchange_step emits records, and ledger/store stores them. Records for which `record_is_logged`
  * returns true become leaves of the Merkle tree through their canonical bytes (record_leaf). The
- * store numbers entries in the order emitted. Pure.
+ * store numbers entries in the order emitted.
  *
  * Canonical leaf bytes (little endian, written by the cursor):
  *   "bourse/leaf/v1" NUL, u8 kind, u64 log_index, i64 log_time_ns, then per kind:
@@ -87,11 +87,12 @@ struct ledger_record {
     uint64_t lease;
     uint32_t index; /* subtask */
     uint32_t attempt;
-    /* ACCOUNT, JOB, ASK, BID: the owner. FILL, RESULT, HELD: the consumer. A mint: the receiver. */
+    /* The key is the owner's in ACCOUNT, JOB, ASK and BID, the consumer's in FILL, RESULT and HELD,
+     * and the receiver's in a mint. */
     struct key32 owner;
     struct key32 provider; /* FILL, RESULT, HELD */
     struct id128 device;
-    /* JOB: hash of the manifest. RESULT, HELD: of the encoded Result. EPOCH: the commitment. */
+    /* A JOB has the manifest's hash, RESULT and HELD the encoded Result's, EPOCH the commitment. */
     struct hash32 hash;
     uint32_t slots;
     uint32_t width;                       /* BID: slots_per_device. JOB: of one subtask */

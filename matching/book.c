@@ -291,7 +291,7 @@ static APART uint32_t next_fit(const struct book *book, const struct book_order 
     return at;
 }
 
-/* A search over many shelves. */
+/* The struct holds a search over many shelves. */
 struct search {
     const struct book *book;
     const struct shelves *others;
@@ -376,7 +376,7 @@ static APART uint32_t search_values(struct search *search, const struct shelf *o
     return search->best;
 }
 
-/* The price of an ask, and the work of one of its slot-hours. */
+/* An offer is the price of an ask, and the work of one of its slot-hours. */
 struct offer {
     int64_t price_micro, operations;
     uint64_t sequence;
@@ -522,7 +522,7 @@ void book_expect_match(const struct book *book, bool is_bid, uint32_t kind)
     }
 }
 
-/* The first candidate so far, with its rank. */
+/* The struct holds the first candidate so far, with its rank. */
 struct first {
     uint32_t handle;
     int64_t rank;

@@ -18,7 +18,7 @@
  * each a sequence. The book never invents one, so a book can be rebuilt in any order of insertion.
  * Only cells and classes allocate after creation. The consequences of a fill (escrow, leases) are
  * the caller's. The caller asks for the best counter order, decides how many slots it can afford,
- * and sets the remaining slots. Pure. */
+ * and sets the remaining slots. */
 #ifndef BOURSE_MATCHING_BOOK_H
 #define BOURSE_MATCHING_BOOK_H
 
@@ -68,7 +68,7 @@ struct book_bid {
     uint64_t sequence;
 };
 
-/* An ask or a bid. */
+/* An order is an ask or a bid. */
 struct book_order {
     bool is_bid;
     uint32_t owner;

@@ -7,7 +7,7 @@
  *
  * Cells and classes live as long as they have references: book_cell and book_class take a
  * reference. The release of the last one frees the number; the lowest free number is used next. The
- * book computes whether a class accepts a cell once, and keeps the answer. Pure. */
+ * book computes whether a class accepts a cell once, and keeps the answer. */
 #ifndef BOURSE_MATCHING_BOOK_CELLS_H
 #define BOURSE_MATCHING_BOOK_CELLS_H
 
@@ -76,7 +76,7 @@ bool book_cell_simulated(const struct book *book, uint32_t cell);
  * never copy the whole struct. */
 const struct requirement *book_class_requirement(const struct book *book, uint32_t class_id);
 enum rate book_class_rate(const struct book *book, uint32_t class_id); /* RATE_NONE: not by value */
-/* 0: the cell lacks it */
+/* Returns the cell's rate, or 0 when the cell lacks it. */
 int64_t book_cell_rate(const struct book *book, uint32_t cell, enum rate rate);
 
 #endif

@@ -61,7 +61,7 @@ struct shelves {
     uint64_t *floors;      /* by group: no best key in the group is lower */
 };
 
-/* A position of a walk over asks: a ladder, and its next ask. */
+/* The position of a walk over asks is a ladder and its next ask. */
 struct cursor {
     int64_t price_micro;
     uint64_t sequence;

@@ -1,4 +1,4 @@
-/* A walk visits the resting asks that a requirement accepts, the best first. Pure. */
+/* A walk visits the resting asks that a requirement accepts, the best first. */
 #ifndef BOURSE_MATCHING_BOOK_WALK_H
 #define BOURSE_MATCHING_BOOK_WALK_H
 

@@ -1,7 +1,7 @@
 /* matching/compiled_requirement.h prepares a requirement for evaluation against many devices.
  *
  * Digests of one word stand for names and texts, so that a walk over thousands of devices reads few
- * strings. base/requirement.h decides for one device. Pure. */
+ * strings. base/requirement.h decides for one device. */
 #ifndef BOURSE_MATCHING_COMPILED_REQUIREMENT_H
 #define BOURSE_MATCHING_COMPILED_REQUIREMENT_H
 

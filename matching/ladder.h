@@ -11,7 +11,7 @@
  *
  * The caller names orders by dense handles. All ladders of a pool share its memory, which is
  * allocated only when the pool is made or grown. An order takes at most one block and one node, so
- * there is always one left. Pure. */
+ * there is always one left. */
 #ifndef BOURSE_MATCHING_LADDER_H
 #define BOURSE_MATCHING_LADDER_H
 
@@ -25,7 +25,7 @@
 
 struct ladder {
     uint64_t best_key;
-    /* The best order. NONE: the ladder is empty, and the best key is undefined. */
+    /* The first is the best order. With NONE the ladder is empty, and the best key undefined. */
     uint32_t first;
     uint32_t best; /* its block, or NONE */
     uint32_t near; /* the block of this ladder used last, or NONE */
@@ -38,7 +38,7 @@ enum {
     LADDER_SHELVES_MAX = 1 << 30,
 };
 
-/* One order, with everything a match needs, on a cache line of its own. The first four fields are
+/* An order has everything that a match needs, on a cache line of its own. The first four fields are
  * the ladder's; of these the user sets the sequence. */
 struct order {
     alignas(LADDER_LINE) uint64_t sequence;
@@ -65,8 +65,8 @@ struct ladder_pool {
     struct ladder_node *nodes;
     /* The pointers are those from calloc; the lines begin a little further on. */
     void *order_memory, *list_memory;
-    /* The highest sequence so far. An order with a higher one goes behind all others without a
-     * search. */
+    /* The latest is the highest sequence so far. An order with a higher one goes behind all others
+     * without a search. */
     uint64_t latest;
     uint32_t capacity; /* orders */
     uint32_t blocks_used, nodes_used;

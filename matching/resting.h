@@ -2,7 +2,7 @@
  * for each word of 64 bits.
  *
  * A walk over all orders visits resting orders instead of every possible handle. An order that
- * rests or leaves costs two words. The caller sets the number of handles. Pure. */
+ * rests or leaves costs two words. The caller sets the number of handles. */
 #ifndef BOURSE_MATCHING_RESTING_H
 #define BOURSE_MATCHING_RESTING_H
 

@@ -1,7 +1,6 @@
 #include "numeric/seeded_check.h"
 
-#include "base/precision.h"
-#include "base/residual.h"
+#include "numeric/freivalds.h"
 
 #include <assert.h>
 #include <float.h>
@@ -9,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 8 }; /* vectors that pass through the matrices together */
+enum {
+    WIDTH = 8, /* vectors that pass through the matrices together */
+    BAND = 16, /* rows whose sums are computed together */
+};
 
 /* Caps on the terms that are added for recomputed entries. Each is a multiple of the terms of one
  * vector, and STEPS_LEAST is a minimum. */
@@ -26,7 +28,7 @@ static uint64_t rotate(uint64_t word, unsigned by)
     return (word << by) | (word >> (64 - by));
 }
 
-/* xoshiro256** by Blackman and Vigna. */
+/* The generator is xoshiro256** by Blackman and Vigna. */
 static uint64_t next(struct dice *dice)
 {
     uint64_t *s = dice->state;
@@ -57,21 +59,21 @@ struct work {
     const struct seeded_check *check;
     struct seeded_result *result;
     struct dice dice;
-    bool *odd_columns; /* columns of B with a value that is not finite */
+    struct freivalds_source source; /* the matrices in memory */
+    struct freivalds freivalds;
+    uint32_t drawn; /* vectors of the WIDTH that are in use */
     /* Rows of A with a value that is not finite, and rows that may have overflowed, have no
      * residual. */
     bool *odd_rows;
-    double *b_sums;                 /* for each row of B: |B| 1 over its finite columns */
     struct residual_bounds *bounds; /* for each row */
-    /* Holds for each row its largest doubtful residual as a part of `close`, or 0. */
+    /* The array holds each row's largest doubtful residual as a part of `close`, or 0. */
     double *doubts;
-    double *signs;    /* columns x WIDTH: the vectors */
-    double *products; /* inner x WIDTH: B r */
-    double *plus;     /* one row of recomputed entries */
+    float *found; /* recomputed entries of one row: in C */
+    double *plus;
     double *minus;
-    float *plain;             /* the same row, term by term in float32 */
+    float *plain;             /* the same entries, term by term in float32 */
     struct suspect *suspects; /* rows to recompute */
-    struct precision_sample *sample;
+    struct freivalds_sample *sample;
     bool unsure;
     double unseen; /* unchecked part of the rows without a residual */
 };
@@ -87,42 +89,56 @@ uint64_t seeded_check_bytes(uint64_t rows, uint64_t inner, uint64_t columns)
     if (rows > most || inner > most || columns > most) {
         return 0;
     }
-    return rows * (1 + sizeof(struct residual_bounds) + sizeof(double) + sizeof(struct suspect)) +
-           inner * (WIDTH + 1) * sizeof(double) +
-           columns * (1 + (WIDTH + 2) * sizeof(double) + sizeof(float)) +
-           sizeof(struct precision_sample);
+    return rows * (sizeof(bool) + sizeof(struct residual_bounds) + sizeof(double) +
+                   sizeof(struct suspect)) +
+           freivalds_bytes(inner, columns, WIDTH) + columns * 2 * (sizeof(double) + sizeof(float)) +
+           sizeof(struct freivalds_sample);
+}
+
+/* A block of a matrix in memory lies where the matrix lies. */
+static bool read_block(void *context, const struct freivalds_block *block,
+                       struct freivalds_view *ret_view)
+{
+    const struct work *work = context;
+    const struct seeded_check *check = work->check;
+    const float *matrices[] = {
+        [FREIVALDS_A] = check->a, [FREIVALDS_B] = check->b, [FREIVALDS_C] = check->c};
+    ret_view->stride = block->matrix == FREIVALDS_A ? check->inner : check->columns;
+    ret_view->elements = matrices[block->matrix] + block->row * ret_view->stride + block->column;
+    return true;
+}
+
+/* The source cannot fail. */
+static void must(bool is_read)
+{
+    assert(is_read);
 }
 
 static bool allocate(struct work *work)
 {
     const struct seeded_check *check = work->check;
-    work->odd_columns = calloc(check->columns + 1, sizeof(bool));
+    bool has_memory = freivalds_init(&work->freivalds, &work->source, WIDTH);
     work->odd_rows = calloc(check->rows + 1, sizeof(bool));
-    work->b_sums = calloc(check->inner + 1, sizeof(double));
     work->bounds = calloc(check->rows + 1, sizeof *work->bounds);
-    work->signs = calloc((check->columns + 1) * WIDTH, sizeof(double));
-    work->products = calloc((check->inner + 1) * WIDTH, sizeof(double));
     work->doubts = calloc(check->rows + 1, sizeof(double));
+    work->found = calloc(check->columns + 1, sizeof(float));
     work->plus = calloc(check->columns + 1, sizeof(double));
     work->minus = calloc(check->columns + 1, sizeof(double));
     work->plain = calloc(check->columns + 1, sizeof(float));
     work->suspects = calloc(check->rows + 1, sizeof *work->suspects);
     work->sample = calloc(1, sizeof *work->sample);
-    return work->odd_columns != NULL && work->odd_rows != NULL && work->b_sums != NULL &&
-           work->bounds != NULL && work->signs != NULL && work->products != NULL &&
-           work->doubts != NULL && work->plus != NULL && work->minus != NULL &&
+    return has_memory && work->odd_rows != NULL && work->bounds != NULL && work->doubts != NULL &&
+           work->found != NULL && work->plus != NULL && work->minus != NULL &&
            work->plain != NULL && work->suspects != NULL && work->sample != NULL;
 }
 
 static void release(struct work *work)
 {
-    free(work->odd_columns);
+    freivalds_fini(&work->freivalds);
     free(work->odd_rows);
-    free(work->b_sums);
     free(work->bounds);
-    free(work->signs);
-    free(work->products);
     free(work->doubts);
+    free(work->found);
     free(work->plus);
     free(work->minus);
     free(work->plain);
@@ -151,148 +167,90 @@ static void doubt(struct work *work, uint64_t row, const char *why)
     }
 }
 
-/* ---------------------------------------------------------------- values that are not finite */
-
-static void find_odd(struct work *work)
-{
-    const struct seeded_check *check = work->check;
-    for (uint64_t k = 0; k < check->inner; k++) {
-        for (uint64_t j = 0; j < check->columns; j++) {
-            work->odd_columns[j] |= !isfinite(check->b[k * check->columns + j]);
-        }
-    }
-    for (uint64_t i = 0; i < check->rows; i++) {
-        for (uint64_t k = 0; k < check->inner; k++) {
-            work->odd_rows[i] |= !isfinite(check->a[i * check->inner + k]);
-        }
-    }
-}
-
 /* ---------------------------------------------------------------- the bounds */
 
-static void sum_b(struct work *work)
+static void bound_row(struct work *work, uint64_t i, const struct freivalds_row *row)
 {
-    const struct seeded_check *check = work->check;
-    for (uint64_t k = 0; k < check->inner; k++) {
-        const float *row = check->b + k * check->columns;
-        double sum = 0;
-        for (uint64_t j = 0; j < check->columns; j++) {
-            sum += work->odd_columns[j] ? 0 : fabs((double)row[j]);
-        }
-        work->b_sums[k] = sum;
+    work->odd_rows[i] = row->is_odd_a || row->is_odd_c;
+    if (!work->odd_rows[i]) {
+        work->bounds[i] = freivalds_bounds(&work->freivalds, row);
+    } else if (!row->is_odd_a && !residual_may_overflow(work->check->inner, row->reach)) {
+        reject(work, i, "an entry is not finite, and nothing could make it so");
     }
 }
 
-static void bound_row(struct work *work, uint64_t i)
+/* A taker gets the sums of one row. */
+typedef void row_taker(struct work *work, uint64_t i, const struct freivalds_row *row);
+
+/* Goes through the rows in order, until one is rejected. */
+static void take_rows(struct work *work, unsigned what, row_taker *taker)
 {
-    const struct seeded_check *check = work->check;
-    double reach = 0;
-    double magnitude = 0;
-    double squares = 0;
-    bool finite = true;
-    for (uint64_t k = 0; k < check->inner; k++) {
-        reach += fabs((double)check->a[i * check->inner + k]) * work->b_sums[k];
-    }
-    for (uint64_t j = 0; j < check->columns; j++) {
-        if (!work->odd_columns[j]) {
-            double value = (double)check->c[i * check->columns + j];
-            finite = finite && isfinite(value);
-            magnitude += fabs(value);
-            squares += value * value;
+    const uint64_t rows = work->check->rows;
+    struct freivalds_row sums[BAND];
+    for (uint64_t from = 0; from < rows && !rejected(work); from += BAND) {
+        const uint64_t to = rows - from < BAND ? rows : from + BAND;
+        must(freivalds_sum_rows(&work->freivalds, what, from, to, sums));
+        for (uint64_t i = from; i < to && !rejected(work); i++) {
+            taker(work, i, &sums[i - from]);
         }
     }
-    if (!finite) {
-        work->odd_rows[i] = true;
-        if (!residual_may_overflow(check->inner, reach)) {
-            reject(work, i, "an entry is not finite, and nothing could make it so");
-        }
-        return;
-    }
-    work->bounds[i] = residual_bounds(&(struct residual_row){.inner = check->inner,
-                                                             .columns = check->columns,
-                                                             .reach = reach,
-                                                             .magnitude = magnitude,
-                                                             .squares = squares});
 }
 
 /* ---------------------------------------------------------------- the vectors */
 
-static void draw_signs(struct work *work, uint32_t width)
+/* Draws the next vectors, one after the other. The first call also finds the odd columns and the
+ * sums of B. */
+static void draw_vectors(struct work *work)
 {
-    uint64_t columns = work->check->columns;
-    memset(work->signs, 0, columns * WIDTH * sizeof(double));
-    for (uint32_t t = 0; t < width; t++) {
+    const uint64_t columns = work->check->columns;
+    const uint32_t left = work->check->rounds - work->result->rounds;
+    double *signs = work->freivalds.signs;
+    work->drawn = left < WIDTH ? left : WIDTH;
+    for (uint32_t t = 0; t < work->drawn; t++) {
         for (uint64_t j = 0; j < columns; j++) {
-            double sign = (next(&work->dice) >> 63) != 0 ? 1 : -1;
-            work->signs[j * WIDTH + t] = work->odd_columns[j] ? 0 : sign;
+            signs[j * WIDTH + t] = (next(&work->dice) >> 63) != 0 ? 1 : -1;
         }
     }
+    must(freivalds_project(&work->freivalds));
 }
 
-/* Multiplies one row of a matrix with the vectors. */
-static void times_signs(const struct work *work, const float *row, double ret_sums[WIDTH])
+static void judge_vector(struct work *work, uint64_t i, double residual)
 {
-    double sums[WIDTH] = {0};
-    for (uint64_t j = 0; j < work->check->columns; j++) {
-        if (work->odd_columns[j]) {
-            continue;
-        }
-        double value = (double)row[j];
-        const double *signs = work->signs + j * WIDTH;
-        for (uint32_t t = 0; t < WIDTH; t++) {
-            sums[t] += value * signs[t];
-        }
-    }
-    memcpy(ret_sums, sums, sizeof sums);
-}
-
-static void judge_row(struct work *work, uint64_t i, uint32_t width)
-{
-    const struct seeded_check *check = work->check;
-    double claimed[WIDTH];
-    double right[WIDTH] = {0};
-    times_signs(work, check->c + i * check->columns, claimed);
-    for (uint64_t k = 0; k < check->inner; k++) {
-        double value = (double)check->a[i * check->inner + k];
-        for (uint32_t t = 0; t < WIDTH; t++) {
-            right[t] += value * work->products[k * WIDTH + t];
-        }
-    }
     const struct residual_bounds *bounds = &work->bounds[i];
-    for (uint32_t t = 0; t < width; t++) {
-        double residual = fabs(claimed[t] - right[t]);
-        double part = residual <= bounds->right ? residual / fmax(bounds->right, DBL_MIN)
-                                                : fmin(residual / bounds->right, 1e300);
-        if (part > work->result->worst) {
-            work->result->worst = part;
-            work->result->row = i;
-        }
-        switch (residual_judge(bounds, residual)) {
-        case RESIDUAL_RIGHT:
-            break;
-        case RESIDUAL_DOUBTFUL:
-            work->doubts[i] = fmax(work->doubts[i], residual / bounds->close);
-            break;
-        case RESIDUAL_WRONG:
-            reject(work, i, "a row differs by more than any order of summation can");
-            return;
-        }
+    double part = residual <= bounds->right ? residual / fmax(bounds->right, DBL_MIN)
+                                            : fmin(residual / bounds->right, 1e300);
+    if (part > work->result->worst) {
+        work->result->worst = part;
+        work->result->row = i;
+    }
+    switch (residual_judge(bounds, residual)) {
+    case RESIDUAL_RIGHT:
+        break;
+    case RESIDUAL_DOUBTFUL:
+        work->doubts[i] = fmax(work->doubts[i], residual / bounds->close);
+        break;
+    case RESIDUAL_WRONG:
+        reject(work, i, "a row differs by more than any order of summation can");
+        break;
     }
 }
 
-static void judge(struct work *work, uint32_t width)
+static void judge_row(struct work *work, uint64_t i, const struct freivalds_row *row)
 {
-    const struct seeded_check *check = work->check;
-    draw_signs(work, width);
-    for (uint64_t k = 0; k < check->inner; k++) {
-        times_signs(work, check->b + k * check->columns, work->products + k * WIDTH);
+    for (uint32_t t = 0; t < work->drawn && !work->odd_rows[i] && !rejected(work); t++) {
+        judge_vector(work, i, freivalds_residual(row, t));
     }
-    for (uint64_t i = 0; i < check->rows && !rejected(work); i++) {
-        if (!work->odd_rows[i]) {
-            judge_row(work, i, width);
+}
+
+static void judge_rows(struct work *work)
+{
+    for (uint32_t done = 0; done < work->check->rounds && !rejected(work); done += WIDTH) {
+        if (done > 0) {
+            draw_vectors(work);
         }
+        take_rows(work, FREIVALDS_RESIDUALS, judge_row);
+        work->result->rounds += work->drawn;
     }
-    work->result->rounds += width;
 }
 
 /* ---------------------------------------------------------------- recomputed entries */
@@ -301,55 +259,36 @@ struct stretch { /* entries [from, from + count) of a row */
     uint64_t row, from, count;
 };
 
-static void add_up(struct work *work, const struct stretch *at)
+static void look_again(struct work *work, uint64_t row, uint64_t j)
 {
-    const struct seeded_check *check = work->check;
-    memset(work->plus, 0, at->count * sizeof(double));
-    memset(work->minus, 0, at->count * sizeof(double));
-    for (uint64_t k = 0; k < check->inner; k++) {
-        residual_add_terms(check->a[at->row * check->inner + k],
-                           check->b + k * check->columns + at->from, at->count, work->plus,
-                           work->minus);
-    }
-}
-
-static void add_up_plainly(struct work *work, const struct stretch *at)
-{
-    const struct seeded_check *check = work->check;
-    memset(work->plain, 0, at->count * sizeof(float));
-    for (uint64_t k = 0; k < check->inner; k++) {
-        const float factor = check->a[at->row * check->inner + k];
-        const float *others = check->b + k * check->columns + at->from;
-        for (uint64_t j = 0; j < at->count; j++) {
-            work->plain[j] += factor * others[j];
-        }
-    }
-}
-
-static void look_again(struct work *work, const struct stretch *at, uint64_t j, float found)
-{
-    if (!residual_agrees(work->check->inner, work->plus[j], work->minus[j], found,
+    if (!residual_agrees(work->check->inner, work->plus[j], work->minus[j], work->found[j],
                          work->plain[j])) {
-        doubt(work, at->row, "an entry is further off than usual, but not than rounding can be");
+        doubt(work, row, "an entry is further off than usual, but not than rounding can be");
     }
 }
 
 static void compute_anew(struct work *work, const struct stretch *at)
 {
-    const struct seeded_check *check = work->check;
+    const uint64_t inner = work->check->inner;
+    const struct freivalds_entries entries = {.rows = &at->row,
+                                              .row_count = 1,
+                                              .column = at->from,
+                                              .count = at->count,
+                                              .found = work->found,
+                                              .plus = work->plus,
+                                              .minus = work->minus};
     bool has_plain = false;
-    add_up(work, at);
+    must(freivalds_recompute(&work->source, &entries));
     for (uint64_t j = 0; j < at->count && !rejected(work); j++) {
-        float found = check->c[at->row * check->columns + at->from + j];
-        switch (residual_judge_entry(check->inner, work->plus[j], work->minus[j], found)) {
+        switch (residual_judge_entry(inner, work->plus[j], work->minus[j], work->found[j])) {
         case RESIDUAL_RIGHT:
             break;
         case RESIDUAL_DOUBTFUL:
             if (!has_plain) {
-                add_up_plainly(work, at);
+                must(freivalds_recompute_plainly(&work->source, &entries, work->plain));
                 has_plain = true;
             }
-            look_again(work, at, j, found);
+            look_again(work, at->row, j);
             break;
         case RESIDUAL_WRONG:
             reject(work, at->row, "an entry is none that any order of summation leads to");
@@ -443,15 +382,16 @@ static void look_at_odd_rows(struct work *work)
 static void look_at_odd_columns(struct work *work)
 {
     const uint64_t columns = work->check->columns;
+    const bool *odd_columns = work->freivalds.odd_columns;
     uint64_t odd = 0;
     for (uint64_t j = 0; j < columns; j++) {
-        odd += work->odd_columns[j];
+        odd += odd_columns[j];
     }
     uint64_t count = odd == 0 ? 0 : draw_rows(work, false);
     uint64_t most = affordable(work, ODD_STEPS, (double)odd * (double)work->check->inner);
     for (uint64_t at = 0; at < count && at < most; at++) {
         for (uint64_t j = 0; j < columns && !rejected(work); j++) {
-            if (work->odd_columns[j]) {
+            if (odd_columns[j]) {
                 compute_anew(work,
                              &(struct stretch){work->suspects[at].row, .from = j, .count = 1});
             }
@@ -484,52 +424,30 @@ static bool draw_even(struct work *work, const bool *odd, uint64_t count,
 static void look_at_precision(struct work *work)
 {
     const struct seeded_check *check = work->check;
-    uint64_t rows[PRECISION_SIDE];
-    uint64_t columns[PRECISION_SIDE];
-    float a[PRECISION_SIDE];
-    float b[PRECISION_SIDE];
-    float found[PRECISION_SIDE][PRECISION_SIDE];
-    if (!draw_even(work, work->odd_rows, check->rows, rows) ||
-        !draw_even(work, work->odd_columns, check->columns, columns)) {
+    struct freivalds_sample *sample = work->sample;
+    if (!draw_even(work, work->odd_rows, check->rows, sample->rows) ||
+        !draw_even(work, work->freivalds.odd_columns, check->columns, sample->columns)) {
         return;
     }
-    for (uint64_t k = 0; k < check->inner; k++) {
-        for (size_t s = 0; s < PRECISION_SIDE; s++) {
-            a[s] = check->a[rows[s] * check->inner + k];
-            b[s] = check->b[k * check->columns + columns[s]];
-        }
-        precision_add(work->sample, a, b);
-    }
-    for (size_t i = 0; i < PRECISION_SIDE; i++) {
-        for (size_t j = 0; j < PRECISION_SIDE; j++) {
-            found[i][j] = check->c[rows[i] * check->columns + columns[j]];
-        }
-    }
-    switch (precision_judge(work->sample, found)) {
+    must(freivalds_take_sample(&work->source, sample));
+    switch (precision_judge(&sample->sums, sample->found)) {
     case PRECISION_FULL:
         break;
     case PRECISION_DOUBTFUL:
-        doubt(work, rows[0], "one factor may have been rounded to fewer bits");
+        doubt(work, sample->rows[0], "one factor may have been rounded to fewer bits");
         break;
     case PRECISION_REDUCED:
-        reject(work, rows[0], "it is the product of factors that were rounded to fewer bits");
+        reject(work, sample->rows[0],
+               "it is the product of factors that were rounded to fewer bits");
         break;
     }
 }
 
 static void run(struct work *work)
 {
-    const struct seeded_check *check = work->check;
-    find_odd(work);
-    sum_b(work);
-    for (uint64_t i = 0; i < check->rows && !rejected(work); i++) {
-        if (!work->odd_rows[i]) {
-            bound_row(work, i);
-        }
-    }
-    for (uint32_t done = 0; done < check->rounds && !rejected(work); done += WIDTH) {
-        judge(work, check->rounds - done < WIDTH ? check->rounds - done : WIDTH);
-    }
+    draw_vectors(work);
+    take_rows(work, FREIVALDS_BOUNDS, bound_row);
+    judge_rows(work);
     if (!rejected(work)) {
         look_at_odd_rows(work);
         look_at_odd_columns(work);
@@ -562,7 +480,15 @@ bool seeded_check_run(const struct seeded_check *check, struct seeded_result *re
 
     struct seeded_result result = {
         .verdict = VERDICT_UNSURE, .false_accept = 1, .why = "nothing was checked"};
-    struct work work = {.check = check, .result = &result, .dice = dice_of(check->seed)};
+    struct work work = {.check = check,
+                        .result = &result,
+                        .dice = dice_of(check->seed),
+                        .source = {.rows = check->rows,
+                                   .inner = check->inner,
+                                   .columns = check->columns,
+                                   .block_elements = UINT64_MAX,
+                                   .read = read_block,
+                                   .context = &work}};
     bool allocated = allocate(&work);
     if (allocated) {
         run(&work);

@@ -4,7 +4,7 @@
  * control characters. Also refused are ids, keys and hashes of the wrong size, repeated fields over
  * their cap, and numbers out of range. Enum values outside their table are refused, and so are both
  * or neither of a one-of pair. A decoded body needs no further check of its shape. The memory of a
- * decoded body comes from one bounded arena. Pure but for malloc. */
+ * decoded body comes from one bounded arena. */
 #ifndef BOURSE_PROTOCOL_CODEC_H
 #define BOURSE_PROTOCOL_CODEC_H
 

@@ -3,7 +3,7 @@
  * A shape lists one rule per field of a protobuf message, in the order of the field numbers.
  * Numbers may be skipped. codec_check walks the encoded bytes with the shape before anything is
  * unpacked, and takes no memory. Its recursion is as deep as the schema, which has no recursive
- * type. The header is private to the codec. Pure. */
+ * type. The header is private to the codec. */
 #ifndef BOURSE_PROTOCOL_CODEC_CHECK_H
 #define BOURSE_PROTOCOL_CODEC_CHECK_H
 

@@ -1,5 +1,5 @@
 /* protocol/conditions.h converts the conditions of an ask between the client's form and the wire.
- * The conditions are the accounts it is for, its hours, and its time per day (0: any). Pure. */
+ * The conditions are the accounts it is for, its hours, and its time per day (0: any). */
 #ifndef BOURSE_PROTOCOL_CONDITIONS_H
 #define BOURSE_PROTOCOL_CONDITIONS_H
 

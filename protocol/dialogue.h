@@ -6,7 +6,7 @@
  * unanswered ones again. Signature, id and body are the same bytes, session and sequence are new: a
  * retry is always safe (D7). The client also resends a second after a RATE, which the broker
  * reports once for all dropped messages. Time and ids are arguments; outgoing messages are returned
- * as bytes. Pure.
+ * as bytes.
  *
  * Flow: dialogue_connected -> (Hello goes out) -> Welcome -> READY event -> requests flow. Three
  * heartbeats without any message from the broker give a LOST event. The caller makes a new

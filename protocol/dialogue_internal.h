@@ -32,7 +32,7 @@ struct dialogue {
     uint64_t sequence_out; /* last one used */
     uint64_t sequence_in;  /* last one received */
     uint64_t caught_up_at; /* until then missed messages arrive */
-    /* The position on the former connection; 0: no session to resume. */
+    /* The fields are the position on the former connection; 0: no session to resume. */
     uint64_t resume_session, resume_sequence;
 
     ProtobufCMessage *welcome; /* the latest, decoded */

@@ -16,7 +16,7 @@
  *
  * All integers are little endian. The signature (D5) covers the domain "bourse/message/v1" with its
  * NUL, cluster id (16), version, type, id, created_ms, body length, body. Session, sequence and
- * flags are outside, so that the same bytes can be sent again on another connection. Pure. */
+ * flags are outside, so that the same bytes can be sent again on another connection. */
 #ifndef BOURSE_PROTOCOL_ENVELOPE_H
 #define BOURSE_PROTOCOL_ENVELOPE_H
 

@@ -13,7 +13,7 @@
  *   u16 number of accounts, each: 32 key, u32 roles, i64 credits minted, u8 length and name
  *
  * Accounts are numbered from 3 in this order (0 mint, 1 fees, 2 residue). The header is in
- * protocol/ because the broker and the auditor read the command. Pure. */
+ * protocol/ because the broker and the auditor read the command. */
 #ifndef BOURSE_PROTOCOL_GENESIS_H
 #define BOURSE_PROTOCOL_GENESIS_H
 

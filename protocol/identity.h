@@ -4,7 +4,7 @@
  * An account is an Ed25519 key (RFC 8032). Its connections authenticate with the X25519 key that
  * libsodium derives from it (RFC 7748, the birational map), so one secret serves both. The map
  * cannot be inverted: accounts are indexed by both. Secrets live in memory from sodium_malloc
- * (identity_create). sodium_init() must have been called. Pure but for that memory. */
+ * (identity_create). sodium_init() must have been called. */
 #ifndef BOURSE_PROTOCOL_IDENTITY_H
 #define BOURSE_PROTOCOL_IDENTITY_H
 

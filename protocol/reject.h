@@ -1,6 +1,6 @@
 /* protocol/reject.h lists every reason to refuse a message, with a stable number, a stable name and
  * a text. docs/errors.md is written by hand from this table's texts, and a test checks it. Numbers
- * are never reused. Pure. */
+ * are never reused. */
 #ifndef BOURSE_PROTOCOL_REJECT_H
 #define BOURSE_PROTOCOL_REJECT_H
 
@@ -53,8 +53,8 @@ enum reject_code {
     REJECT_CODE_COUNT
 };
 
-/* The beginning of an agent's log line about a refusal. `bourse up` shows the line to a user who
- * waits for the offer. */
+/* An agent's log line about a refusal begins so. `bourse up` shows the line to a user who waits for
+ * the offer. */
 #define REJECT_SAID "the broker refused the "
 
 /* Returns the name, e.g. "INSUFFICIENT_FUNDS", or "UNKNOWN" for a number outside the table. */

@@ -1,7 +1,7 @@
 /* protocol/requests.h keeps the unanswered requests of a dialogue, in the order asked.
  *
  * request_stamp fixes the parts that a resend repeats: time, signature, body. The header is private
- * to the dialogue. Pure. */
+ * to the dialogue. */
 #ifndef BOURSE_PROTOCOL_REQUESTS_H
 #define BOURSE_PROTOCOL_REQUESTS_H
 

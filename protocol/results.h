@@ -3,7 +3,7 @@
  *
  * The leaf of a result is SHA-256(0x00 || encoded Result). The root is RFC 6962's over the leaves
  * in the order sent. The provider signs "bourse/results/v1" NUL, cluster id, root. A result, its
- * path, and the signature prove it without the others. Pure. */
+ * path, and the signature prove it without the others. */
 #ifndef BOURSE_PROTOCOL_RESULTS_H
 #define BOURSE_PROTOCOL_RESULTS_H
 

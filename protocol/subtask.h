@@ -3,7 +3,7 @@
  *
  * The writer of a manifest's checks, the agent that runs subtasks, and the judge of a check must
  * read a manifest alike. All of them use this module. Environments are not here, because they are
- * joined instead of replaced. Pure. */
+ * joined instead of replaced. */
 #ifndef BOURSE_PROTOCOL_SUBTASK_H
 #define BOURSE_PROTOCOL_SUBTASK_H
 

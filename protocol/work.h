@@ -7,7 +7,7 @@
  * to every subtask, such as a script. For a tile of a matrix product it covers the tile's rows and
  * columns. The size of the subtask's own inputs stands beside the name. All sizes are in steps of a
  * quarter of a power of two. docs/protocol.md section 7 lists the bytes, so that every reader of a
- * manifest computes the same. Pure. */
+ * manifest computes the same. */
 #ifndef BOURSE_PROTOCOL_WORK_H
 #define BOURSE_PROTOCOL_WORK_H
 

@@ -1,12 +1,15 @@
 #include "provider/agent.h"
 
+#include "base/array.h"
 #include "base/checked.h"
 #include "base/text.h"
+#include "provider/agent_internal.h"
 #include "provider/owner.h"
 #include "provider/session/agent_session.h"
 #include "provider/work/free_space.h"
 #include "provider/work/lanes.h"
 #include "provider/work/mender.h"
+#include "provider/work/outcome_wire.h"
 #include "provider/work/transfer.h"
 #include "provider/work/unaccepted.h"
 #include "runtime/clock.h"
@@ -19,8 +22,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
@@ -31,43 +32,6 @@ enum { LOOP_MS_MOST = 1000, RESTLESS_MS = 100, MESSAGES_AT_ONCE = 64 };
 #define DRAIN_FINISH_NS (5 * NS_PER_S) /* running work may end by itself */
 #define DRAIN_LEAVE_NS (9 * NS_PER_S)  /* running work was cancelled, and the agent leaves */
 #define DRAIN_ALONE_NS (2 * NS_PER_S)  /* nobody takes results without a broker */
-
-struct reports { /* filled by other threads */
-    pthread_mutex_t mutex;
-    int event;
-    struct agent_work *left;
-    size_t left_count, left_capacity;
-    struct list_link done; /* outcomes */
-};
-
-struct agent {
-    const struct agent_setup *setup;
-    void *zmq;
-    struct link *link;
-    struct agent_session *session;
-    struct transfer *transfer;
-    struct store *store;
-    struct images *images;
-    struct mender *mender;
-    struct lanes *lanes;
-    struct owner *owner;
-    struct reports reports;
-    struct unaccepted unaccepted;
-    struct list_link settled; /* outcomes that nobody asks for; dropped at the end of a turn */
-    int64_t reconnect_ns;     /* INT64_MAX: connected, or trying */
-    int64_t drain_began_ns;   /* 0: not draining */
-    bool cancelled_running;
-    bool blocked;          /* a message waits until the connection takes it */
-    bool crowded;          /* the disk is full: nothing is offered */
-    int64_t look_again_ns; /* next look at the disk */
-    bool failed;
-    bool refused; /* the failure: the broker refused the key */
-    struct problem problem;
-    /* The owner sees these wall-clock times. */
-    int64_t started_ms, since_ms; /* since_ms: last connect or disconnect */
-    struct problem last_error;
-    int64_t last_error_ms;
-};
 
 static int64_t wall_ms(void)
 {
@@ -91,26 +55,21 @@ static void wake(struct reports *reports)
     (void)written; /* a full counter wakes as well */
 }
 
-static void report_left(void *context, const struct agent_work *work)
+void agent_report_left(void *context, const struct agent_work *work)
 {
     struct reports *reports = &((struct agent *)context)->reports;
     pthread_mutex_lock(&reports->mutex);
-    if (reports->left_count == reports->left_capacity) {
-        size_t capacity = reports->left_capacity == 0 ? 64 : 2 * reports->left_capacity;
-        struct agent_work *grown = realloc(reports->left, capacity * sizeof *grown);
-        if (grown != NULL) {
-            reports->left = grown;
-            reports->left_capacity = capacity;
-        }
-    }
-    if (reports->left_count < reports->left_capacity) {
-        reports->left[reports->left_count++] = *work;
+    struct agent_work *left =
+        array_with_room(reports->left, reports->left_count, &reports->left_capacity, sizeof *left);
+    if (left != NULL) {
+        left[reports->left_count++] = *work;
+        reports->left = left;
     } /* without memory the outcome, soon after, frees the lane */
     pthread_mutex_unlock(&reports->mutex);
     wake(reports);
 }
 
-static void report_done(void *context, struct list_link *outcomes)
+void agent_report_done(void *context, struct list_link *outcomes)
 {
     struct reports *reports = &((struct agent *)context)->reports;
     pthread_mutex_lock(&reports->mutex);
@@ -122,100 +81,12 @@ static void report_done(void *context, struct list_link *outcomes)
     }
 }
 
-static void report_ran(void *context, struct list_link *outcomes)
+void agent_report_ran(void *context, struct list_link *outcomes)
 {
     transfer_submit(((struct agent *)context)->transfer, outcomes);
 }
 
 /* ---------------------------------------------------------------- outcomes as results */
-
-struct wire_outcome { /* memory behind a Result */
-    Bourse__V1__Output standard_output, standard_error;
-    Bourse__V1__Output outputs[LIMIT_OUTPUTS];
-    Bourse__V1__Output *pointers[LIMIT_OUTPUTS];
-    Bourse__V1__Output saved[LIMIT_CHECKPOINT_FILES];
-    Bourse__V1__Output *saved_pointers[LIMIT_CHECKPOINT_FILES];
-    Bourse__V1__Saved checkpoint;
-};
-
-static void output_to_wire(const struct kept *kept, Bourse__V1__Output *ret_output)
-{
-    bourse__v1__output__init(ret_output);
-    ret_output->name = kept->name;
-    ret_output->hash.len = sizeof kept->hash.bytes;
-    ret_output->hash.data = (uint8_t *)(uintptr_t)kept->hash.bytes;
-    ret_output->size = kept->size;
-}
-
-static void checkpoint_to_wire(const struct outcome *outcome, struct wire_outcome *wire,
-                               Bourse__V1__Result *ret_result)
-{
-    ret_result->has_restored = outcome->dispatch.restored != 0;
-    ret_result->restored = outcome->dispatch.restored;
-    if (outcome->checkpoint_count == 0) {
-        return;
-    }
-    bourse__v1__saved__init(&wire->checkpoint);
-    for (size_t i = 0; i < outcome->checkpoint_count; i++) {
-        output_to_wire(&outcome->checkpoint[i], &wire->saved[i]);
-        wire->saved_pointers[i] = &wire->saved[i];
-    }
-    wire->checkpoint.n_files = outcome->checkpoint_count;
-    wire->checkpoint.files = wire->saved_pointers;
-    ret_result->saved = &wire->checkpoint;
-}
-
-static void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *wire,
-                            Bourse__V1__Result *ret_result)
-{
-    bourse__v1__result__init(ret_result);
-    ret_result->outcome = outcome->result;
-    ret_result->started_ms = outcome->started_ms;
-    ret_result->busy_ns = outcome->busy_ns > 0 ? outcome->busy_ns : 0;
-    if (outcome->ran) {
-        ret_result->has_exit_code =
-            outcome->exit_code != 0 || outcome->result == OUTCOME_OK; /* 0 is sent only with OK */
-        ret_result->exit_code = outcome->exit_code;
-        ret_result->has_signal = outcome->signal != 0;
-        ret_result->signal = outcome->signal;
-        ret_result->has_cpu_ns = outcome->cpu_ns > 0;
-        ret_result->cpu_ns = outcome->cpu_ns;
-        ret_result->has_peak_memory_bytes = outcome->peak_memory_bytes > 0;
-        ret_result->peak_memory_bytes = outcome->peak_memory_bytes;
-    }
-    ret_result->has_lacks_factor = ret_result->lacks_factor =
-        outcome->lacks_factor && outcome->result == OUTCOME_INPUT_MISSING;
-    if (outcome->verdict != VERDICT_NONE) {
-        ret_result->has_verdict = true;
-        ret_result->verdict = outcome->verdict;
-        ret_result->has_seed = true;
-        ret_result->seed.len = sizeof outcome->dispatch.seed.bytes;
-        ret_result->seed.data = (uint8_t *)(uintptr_t)outcome->dispatch.seed.bytes;
-    }
-    ret_result->has_energy_mj = ret_result->has_energy_uj = outcome->has_energy;
-    ret_result->energy_mj = outcome->energy_uj / 1000;
-    ret_result->energy_uj = outcome->energy_uj;
-    if (outcome->standard_output.name != NULL && outcome->standard_output.size > 0) {
-        output_to_wire(&outcome->standard_output, &wire->standard_output);
-        ret_result->standard_output = &wire->standard_output;
-    }
-    if (outcome->standard_error.name != NULL && outcome->standard_error.size > 0) {
-        output_to_wire(&outcome->standard_error, &wire->standard_error);
-        ret_result->standard_error = &wire->standard_error;
-    }
-    for (size_t i = 0; i < outcome->output_count; i++) {
-        if (outcome->outputs[i].name != NULL) {
-            output_to_wire(&outcome->outputs[i], &wire->outputs[ret_result->n_outputs]);
-            wire->pointers[ret_result->n_outputs] = &wire->outputs[ret_result->n_outputs];
-            ret_result->n_outputs++;
-        }
-    }
-    ret_result->outputs = wire->pointers;
-    checkpoint_to_wire(outcome, wire, ret_result);
-    if (outcome->detail[0] != '\0') {
-        ret_result->detail = (char *)(uintptr_t)outcome->detail;
-    }
-}
 
 static bool keeps_files(const struct outcome *outcome)
 {
@@ -288,7 +159,7 @@ static void take_reports(struct agent *agent, int64_t now_ns)
 }
 
 /* Dropping a tile that stayed in its jail takes 0.15 ms a MiB. */
-static void drop_outcomes(struct list_link *outcomes)
+void agent_drop_outcomes(struct list_link *outcomes)
 {
     while (!list_empty(outcomes)) {
         struct outcome *outcome = LIST_ELEMENT(outcomes->next, struct outcome, link);
@@ -418,7 +289,7 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
     }
 }
 
-static void carry_out(struct agent *agent, int64_t now_ns)
+void agent_carry_out(struct agent *agent, int64_t now_ns)
 {
     struct agent_action action;
     const uint8_t *message;
@@ -595,8 +466,8 @@ static void loop(struct agent *agent)
         watch_store(agent, now_ns);
         hear_owner(agent, now_ns);
         leave_when_drained(agent, now_ns);
-        carry_out(agent, now_ns);
-        drop_outcomes(&agent->settled);
+        agent_carry_out(agent, now_ns);
+        agent_drop_outcomes(&agent->settled);
         if (agent->failed || drain(agent, now_ns)) {
             return;
         }
@@ -630,160 +501,6 @@ static void loop(struct agent *agent)
 
 /* ---------------------------------------------------------------- start and end */
 
-static bool open_session(struct agent *agent, struct problem *problem)
-{
-    const struct agent_setup *setup = agent->setup;
-    struct agent_session_config config = {
-        .identity = setup->identity,
-        .program = "bourse-provider " BOURSE_VERSION,
-        .cluster = setup->market->cluster,
-        .can_store_again = true,
-    };
-    entropy_bytes(config.dice.bytes, sizeof config.dice.bytes);
-    agent->session = agent_session_create(&config);
-    if (agent->session == NULL) {
-        problem_set(problem, "out of memory");
-        return false;
-    }
-    struct agent_device devices[1 + CONFIG_DEVICES_MAX];
-    struct agent_ask asks[1 + CONFIG_DEVICES_MAX];
-    size_t count = setup->offers->count;
-    for (size_t i = 0; i < count; i++) {
-        devices[i] = setup->offers->items[i].device;
-        asks[i] = setup->offers->items[i].ask;
-    }
-    if (agent_session_offer(agent->session, clock_monotonic_ns(), devices, count, asks, count) !=
-        AGENT_OK) {
-        problem_set(problem, "the offer does not fit a message");
-        return false;
-    }
-    return link_open(agent->zmq, setup->market->control, &setup->market->server, setup->identity,
-                     LIMIT_MESSAGE_BYTES, &agent->link, problem);
-}
-
-static bool open_blobs(struct agent *agent, struct problem *problem)
-{
-    const struct agent_setup *setup = agent->setup;
-    char cache[CONFIG_PATH_SIZE + 16];
-    char images[CONFIG_PATH_SIZE + 16];
-    (void)snprintf(cache, sizeof cache, "%s/cache", setup->config->folder);
-    (void)snprintf(images, sizeof images, "%s/images", setup->config->folder);
-    struct transfer_config transfer = {
-        .zmq = agent->zmq,
-        .endpoint = setup->market->blobs,
-        .server = setup->market->server,
-        .identity = setup->identity,
-        .done = report_done,
-        .context = agent,
-    };
-    if (!transfer_open(&transfer, &agent->transfer, problem)) {
-        return false;
-    }
-    struct store_config store = {
-        .folder = cache,
-        .cap_bytes = setup->config->cache_bytes,
-        .threads = TRANSFER_FETCHERS,
-        .fetch = transfer_fetch,
-        .lend = transfer_lend,
-        .context = agent->transfer,
-    };
-    struct images_config unpacked = {
-        .folder = images,
-        .cap_bytes = setup->config->cache_bytes,
-        .limits = {.entries = setup->config->image_files, .bytes = setup->config->image_bytes},
-        .launcher = setup->launcher,
-        .worker_path = setup->worker_path,
-        .cgroups = setup->cgroups,
-    };
-    if (!store_open(&store, &agent->store, problem)) {
-        return false;
-    }
-    const struct mender_config mender = {
-        .zmq = agent->zmq,
-        .endpoint = setup->market->blobs,
-        .server = setup->market->server,
-        .identity = setup->identity,
-        .store = agent->store,
-    };
-    return images_open(&unpacked, &agent->images, problem) &&
-           mender_open(&mender, &agent->mender, problem);
-}
-
-static bool open_lanes(struct agent *agent, struct problem *problem)
-{
-    const struct agent_setup *setup = agent->setup;
-    struct lanes_config lanes = {
-        .launcher = setup->launcher,
-        .cgroups = setup->cgroups,
-        .worker_path = setup->worker_path,
-        .tensor_path = setup->tensor_path,
-        .config = setup->config,
-        .offers = setup->offers,
-        .machine = setup->machine,
-        .cpu_enforced = setup->isolation->cpu_enforced,
-        .store = agent->store,
-        .images = agent->images,
-        .left = report_left,
-        .done = report_ran,
-        .context = agent,
-    };
-    agent->lanes = lanes_create(&lanes);
-    if (agent->lanes == NULL) {
-        problem_set(problem, "out of memory");
-    }
-    return agent->lanes != NULL;
-}
-
-static bool open_owner(struct agent *agent, struct problem *problem)
-{
-    if (!owner_open(agent->setup->config->folder, &agent->owner, problem)) {
-        return false;
-    }
-    owner_begin(agent->owner, agent->session, clock_monotonic_ns());
-    return true;
-}
-
-static void leave(struct agent *agent)
-{
-    if (agent->session != NULL && agent->link != NULL) {
-        agent_session_goodbye(agent->session, clock_monotonic_ns(), "the agent ends");
-        carry_out(agent, clock_monotonic_ns());
-    }
-}
-
-static void close_all(struct agent *agent)
-{
-    leave(agent);
-    if (agent->transfer != NULL) {
-        transfer_stop(agent->transfer);
-    }
-    mender_close(&agent->mender);
-    if (agent->store != NULL) {
-        store_stop(agent->store);
-    }
-    lanes_destroy(&agent->lanes);
-    store_close(&agent->store);
-    images_close(&agent->images);
-    transfer_close(&agent->transfer);
-    if (agent->owner != NULL) { /* only the process is left to end */
-        owner_ends(agent->owner, agent->session, clock_monotonic_ns());
-        owner_close(&agent->owner);
-    }
-    link_close(&agent->link);
-    agent_session_destroy(&agent->session);
-    drop_outcomes(&agent->reports.done);
-    drop_outcomes(&agent->settled);
-    unaccepted_fini(&agent->unaccepted);
-    free(agent->reports.left);
-    if (agent->reports.event >= 0) {
-        close(agent->reports.event);
-    }
-    pthread_mutex_destroy(&agent->reports.mutex);
-    if (agent->zmq != NULL) {
-        zmq_ctx_term(agent->zmq);
-    }
-}
-
 bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct problem *ret_problem)
 {
     struct agent agent = {.setup = setup, .reconnect_ns = INT64_MAX, .started_ms = wall_ms()};
@@ -797,8 +514,9 @@ bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct proble
     if (!good) {
         problem_set(ret_problem, "cannot start: %s", strerror(errno));
     }
-    good = good && open_session(&agent, ret_problem) && open_blobs(&agent, ret_problem) &&
-           open_lanes(&agent, ret_problem) && open_owner(&agent, ret_problem);
+    good = good && agent_open_session(&agent, ret_problem) &&
+           agent_open_blobs(&agent, ret_problem) && agent_open_lanes(&agent, ret_problem) &&
+           agent_open_owner(&agent, ret_problem);
     if (good) {
         loop(&agent);
         good = !agent.failed;
@@ -807,6 +525,6 @@ bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct proble
             *ret_refused = agent.refused;
         }
     }
-    close_all(&agent);
+    agent_close_all(&agent);
     return good;
 }

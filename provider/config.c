@@ -5,13 +5,10 @@
 #include "formats/hours_text.h"
 #include "formats/limits.h"
 #include "formats/yaml.h"
-#include "provider/jail/system_tree.h"
+#include "provider/config_internal.h"
 #include "runtime/files.h"
 #include "runtime/market.h"
 
-#include <assert.h>
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,260 +26,13 @@ enum { CATALOGUE_IDS_MAX = 256 };
 #define DAILY_LEAST_MS INT64_C(60000)    /* no lease is shorter than a minute */
 #define MINIMUM_RUN_MS INT64_C(300000)
 #define MINIMUM_RUN_MOST_MS INT64_C(604800000) /* a week, likewise */
-
-/* These tools are offered by default, as far as the host has them: they read, write and compute.
- * The jail protects the host; the list only says what jobs can count on. */
-static const char *const COMMON_PROGRAMS[] = {
-    "awk",       "base64",    "basename", "bash",    "bc",        "bunzip2", "bzip2",  "cat",
-    "cc",        "cksum",     "cmp",      "comm",    "convert",   "cp",      "cut",    "date",
-    "dc",        "dd",        "diff",     "dirname", "echo",      "env",     "expand", "expr",
-    "factor",    "false",     "ffmpeg",   "find",    "flac",      "fmt",     "fold",   "gawk",
-    "gcc",       "grep",      "gunzip",   "gzip",    "head",      "join",    "jq",     "lame",
-    "ls",        "lz4",       "md5sum",   "mkdir",   "mv",        "nl",      "node",   "od",
-    "oggenc",    "openssl",   "optipng",  "paste",   "pdftotext", "perl",    "printf", "pwd",
-    "python3",   "rev",       "rm",       "ruby",    "sed",       "seq",     "sh",     "sha1sum",
-    "sha256sum", "sha512sum", "shuf",     "sleep",   "sort",      "split",   "stat",   "tac",
-    "tail",      "tar",       "tee",      "test",    "touch",     "tr",      "true",   "tsort",
-    "unexpand",  "uniq",      "unxz",     "wc",      "xargs",     "xz",      "xzcat",  "yes",
-    "zcat",      "zstd",
-};
-static_assert(sizeof COMMON_PROGRAMS / sizeof COMMON_PROGRAMS[0] <= CONFIG_PROGRAMS_MAX,
-              "every common program can be offered");
-
-/* ---------------------------------------------------------------- programs */
-
-static bool executable_file(const char *path)
-{
-    struct stat facts;
-    return stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && access(path, X_OK) == 0;
-}
-
-/* The jail shows the host's /usr and nothing of /etc, so a link through /etc/alternatives is
- * followed here. Other links stay, for programs that look at the name they were called by. */
-static bool settle_path(const char *path, char *ret_path, size_t capacity)
-{
-    char target[PATH_MAX];
-    char real[PATH_MAX];
-    ssize_t length = readlink(path, target, sizeof target - 1);
-    const char *settled = path;
-    if (length > 0) {
-        target[length] = '\0';
-        if (strncmp(target, "/etc/", 5) == 0) {
-            if (realpath(path, real) == NULL) {
-                return false;
-            }
-            settled = real;
-        }
-    }
-    const char *prefix = strncmp(settled, "/bin/", 5) == 0 ? "/usr" : "";
-    int written = snprintf(ret_path, capacity, "%s%s", prefix, settled);
-    return written > 0 && (size_t)written < capacity && strncmp(ret_path, "/usr/", 5) == 0 &&
-           executable_file(ret_path);
-}
-
-static bool look_up(const char *name, char *ret_path, size_t capacity)
-{
-    static const char *const folders[] = {"/usr/bin", "/bin"};
-    if (strchr(name, '/') != NULL || name[0] == '\0') {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-        char path[PATH_MAX];
-        int written = snprintf(path, sizeof path, "%s/%s", folders[i], name);
-        if (written > 0 && (size_t)written < sizeof path && executable_file(path) &&
-            settle_path(path, ret_path, capacity)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Reads a text that the market takes as a word about a device. */
-static const char *read_word(struct yaml_value value, size_t most_bytes, const char *fallback)
+const char *config_word(struct yaml_value value, size_t most_bytes, const char *fallback)
 {
     const char *word = yaml_text(value, most_bytes, fallback);
     if (!text_is_plain(word, strlen(word))) {
         yaml_refuse(value, "control characters do not belong in a name");
     }
     return word;
-}
-
-static void add_program(struct config *config, const char *name, const char *path)
-{
-    struct config_program *program = &config->programs[config->program_count++];
-    (void)snprintf(program->name, sizeof program->name, "%s", name);
-    (void)snprintf(program->path, sizeof program->path, "%s", path);
-}
-
-static void offer_common(struct config *config)
-{
-    for (size_t i = 0; i < sizeof COMMON_PROGRAMS / sizeof COMMON_PROGRAMS[0]; i++) {
-        char path[sizeof config->programs[0].path];
-        if (look_up(COMMON_PROGRAMS[i], path, sizeof path)) {
-            add_program(config, COMMON_PROGRAMS[i], path);
-        }
-    }
-}
-
-static void read_program_names(struct config *config, struct yaml_value list)
-{
-    if (!yaml_is_list(list, CONFIG_PROGRAMS_MAX)) {
-        return;
-    }
-    for (size_t i = 0; i < yaml_count(list); i++) {
-        struct yaml_value item = yaml_item(list, i);
-        char path[sizeof config->programs[0].path];
-        const char *name = read_word(item, ATTRIBUTE_TEXT_SIZE - 1, "");
-        if (look_up(name, path, sizeof path)) {
-            add_program(config, name, path);
-        } else {
-            yaml_refuse(item,
-                        "no program \"%s\" in /usr/bin or /bin; install it, or take it "
-                        "off the list",
-                        name);
-        }
-    }
-}
-
-static void read_program_paths(struct config *config, struct yaml_value map)
-{
-    if (!yaml_is_map(map, CONFIG_PROGRAMS_MAX)) {
-        return;
-    }
-    for (size_t i = 0; i < yaml_count(map); i++) {
-        struct yaml_value item = yaml_entry(map, i);
-        const char *name = yaml_entry_key(map, i);
-        const char *path = read_word(item, sizeof config->programs[0].path - 1, "");
-        char settled[sizeof config->programs[0].path];
-        if (strlen(name) >= ATTRIBUTE_TEXT_SIZE || name[0] == '\0' || strchr(name, '/') != NULL) {
-            yaml_refuse(item, "a program's name is 1 to %d bytes without a slash",
-                        ATTRIBUTE_TEXT_SIZE - 1);
-        } else if (!text_is_plain(name, strlen(name))) {
-            yaml_refuse(item, "control characters do not belong in a program's name");
-        } else if (settle_path(path, settled, sizeof settled)) {
-            add_program(config, name, settled);
-        } else {
-            yaml_refuse(
-                item, "\"%s\" is no program below /usr, the only place for programs of jobs", path);
-        }
-    }
-}
-
-static void read_programs(struct config *config, struct yaml_value value)
-{
-    if (!yaml_present(value)) {
-        offer_common(config);
-    } else if (yaml_kind(value) == YAML_KIND_MAP) {
-        read_program_paths(config, value);
-    } else {
-        read_program_names(config, value);
-    }
-}
-
-/* ---------------------------------------------------------------- folders of the machine */
-
-static bool is_visible(const struct config *config, const char *path)
-{
-    for (size_t i = 0; i < config->visible_count; i++) {
-        if (system_is_below(path, config->visible[i])) {
-            return true;
-        }
-    }
-    return system_shows(path);
-}
-
-static bool add_visible(struct config *config, const char *path)
-{
-    if (is_visible(config, path)) {
-        return true;
-    }
-    if (config->visible_count == CONFIG_VISIBLE_MAX || strlen(path) >= CONFIG_VISIBLE_SIZE) {
-        return false;
-    }
-    (void)snprintf(config->visible[config->visible_count++], CONFIG_VISIBLE_SIZE, "%s", path);
-    return true;
-}
-
-/* A plain path has no empty part, no "." and no "..". */
-static bool is_plain_path(const char *path)
-{
-    for (const char *at = path; *at != '\0';) {
-        const size_t length = strcspn(at + 1, "/");
-        if (*at != '/' || length == 0 || (length == 1 && at[1] == '.') ||
-            (length == 2 && at[1] == '.' && at[2] == '.')) {
-            return false;
-        }
-        at += 1 + length;
-    }
-    return path[0] == '/';
-}
-
-static void read_visible(struct config *config, struct yaml_value list)
-{
-    if (!yaml_present(list) || !yaml_is_list(list, CONFIG_VISIBLE_MAX)) {
-        return;
-    }
-    for (size_t i = 0; i < yaml_count(list); i++) {
-        struct yaml_value item = yaml_item(list, i);
-        const char *path = yaml_text(item, CONFIG_VISIBLE_SIZE - 1, "");
-        struct stat facts;
-        if (!is_plain_path(path) ||
-            (strncmp(path, "/usr/", 5) != 0 && strncmp(path, "/opt/", 5) != 0)) {
-            yaml_refuse(item,
-                        "\"%s\" is no folder below /usr or /opt, written without a trailing slash",
-                        path);
-        } else if (stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode)) {
-            yaml_refuse(item, "no folder \"%s\" on this machine; make it, or take it off the list",
-                        path);
-        } else {
-            (void)add_visible(config, path); /* the list fits the room there is */
-        }
-    }
-}
-
-/* Makes an offered program visible with its surroundings. A program in /usr/local makes all of
- * /usr/local visible, where its libraries are; another makes its folder visible. */
-static void show_program(struct config *config, const char *path, struct yaml_value value)
-{
-    char folder[CONFIG_VISIBLE_SIZE];
-    const char *slash = strrchr(path, '/');
-    if (is_visible(config, path)) {
-        return;
-    }
-    if (system_is_below(path, "/usr/local")) {
-        (void)snprintf(folder, sizeof folder, "/usr/local");
-    } else {
-        (void)snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
-    }
-    if (strcmp(folder, "/usr") == 0 || !add_visible(config, folder)) {
-        yaml_refuse(value,
-                    "jobs do not see \"%s\"; name a folder around it under `visible`, which has %d "
-                    "at most",
-                    path, CONFIG_VISIBLE_MAX);
-    }
-}
-
-static void show_programs(struct config *config, struct yaml_value value)
-{
-    for (size_t i = 0; i < config->program_count; i++) {
-        char real[PATH_MAX];
-        const char *path = config->programs[i].path;
-        show_program(config, path, value);
-        if (realpath(path, real) != NULL && strncmp(real, "/usr/", 5) == 0) {
-            show_program(config, real, value); /* the link's target must be visible too */
-        }
-    }
-}
-
-const struct config_program *config_program(const struct config *config, const char *name)
-{
-    for (size_t i = 0; i < config->program_count; i++) {
-        if (strcmp(config->programs[i].name, name) == 0 ||
-            strcmp(config->programs[i].path, name) == 0) {
-            return &config->programs[i];
-        }
-    }
-    return NULL;
 }
 
 /* ---------------------------------------------------------------- more devices */
@@ -354,7 +104,7 @@ static void read_accounts(struct yaml_value value, struct agent_conditions *cond
         yaml_refuse(value, "a list of nobody: say `anyone`, or `pause` the agent");
     }
     for (size_t i = 0; i < yaml_count(value); i++) {
-        const char *name = read_word(yaml_item(value, i), AGENT_TO_SIZE - 1, "");
+        const char *name = config_word(yaml_item(value, i), AGENT_TO_SIZE - 1, "");
         if (name[0] == '\0') {
             yaml_refuse(yaml_item(value, i), "an account has a name, or a key of 64 digits");
         }
@@ -454,7 +204,7 @@ bool config_name_fits(const char *name, struct problem *ret_problem)
 
 static const char *read_name(struct yaml_value value, size_t most_bytes, const char *fallback)
 {
-    const char *name = read_word(value, most_bytes, fallback);
+    const char *name = config_word(value, most_bytes, fallback);
     if (name[0] == '\0') {
         yaml_refuse(value, "an empty name");
     }
@@ -582,9 +332,9 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
                    read_name(yaml_key(root, "name"), sizeof config->name - 1, host));
     check_real(yaml_key(root, "name"), config->name);
     (void)snprintf(config->region, sizeof config->region, "%s",
-                   read_word(yaml_key(root, "region"), sizeof config->region - 1, ""));
+                   config_word(yaml_key(root, "region"), sizeof config->region - 1, ""));
     (void)snprintf(config->user, sizeof config->user, "%s",
-                   read_word(yaml_key(root, "user"), sizeof config->user - 1, CONFIG_USER));
+                   config_word(yaml_key(root, "user"), sizeof config->user - 1, CONFIG_USER));
     config->names_user = yaml_present(yaml_key(root, "user"));
     config->price_micro = read_price_micro(yaml_key(root, "price"), CONFIG_PRICE_MICRO);
     config->slots = (uint32_t)yaml_integer(yaml_key(root, "slots"), 1, FORMAT_SLOTS, 0);
@@ -601,9 +351,9 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
                                                  LIMIT_IMAGE_FILES, LIMIT_IMAGE_FILES);
     config->image_bytes = (uint64_t)yaml_bytes(yaml_key(root, "image_size"), MIB, 1024 * 1024 * GIB,
                                                (int64_t)config->cache_bytes);
-    read_programs(config, yaml_key(root, "programs"));
-    read_visible(config, yaml_key(root, "visible"));
-    show_programs(config, yaml_key(root, "programs"));
+    config_read_programs(config, yaml_key(root, "programs"));
+    config_read_visible(config, yaml_key(root, "visible"));
+    config_show_programs(config, yaml_key(root, "programs"));
     read_devices(config, yaml_key(root, "devices"), offset_min);
 }
 

@@ -18,6 +18,7 @@
 
 #include "base/checked.h"
 #include "base/problem.h"
+#include "provider/control_request.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -27,28 +28,9 @@
 #define CONTROL_SOCKET "control.sock"
 #define CONTROL_PATIENCE_NS (5 * NS_PER_S)
 enum {
-    CONTROL_LINE_MAX = 4096, /* length of a request, newline excluded */
     CONTROL_ANSWER_MAX = 4 << 20,
     CONTROL_CLIENTS_MAX = 8,
 };
-#define CONTROL_PAUSE_LONGEST_MS INT64_C(31622400000) /* 366 days */
-
-enum control_command { CONTROL_STATUS, CONTROL_PAUSE, CONTROL_RESUME, CONTROL_DRAIN };
-
-struct control_request {
-    enum control_command command;
-    bool now;       /* PAUSE: cancel running work, too */
-    int64_t for_ms; /* PAUSE: 0 means until resumed */
-};
-
-/* ---------------------------------------------------------------- the line: pure */
-
-/* Reads a request from `line`, which has no newline; anybody may have written it. Returns false
- * with the problem. */
-bool control_request_read(const char *line, size_t length, struct control_request *ret_request,
-                          struct problem *ret_problem);
-/* Writes the request with a newline and a NUL. Returns false when it does not fit. */
-bool control_request_write(const struct control_request *request, char *ret_line, size_t capacity);
 
 /* ---------------------------------------------------------------- the agent's end */
 

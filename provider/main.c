@@ -1,9 +1,11 @@
 /* The program bourse-provider is the agent of an owner who offers a machine. */
+#include "base/checked.h"
 #include "base/text.h"
 #include "formats/units.h"
 #include "provider/agent.h"
 #include "provider/command/command.h"
-#include "provider/control.h"
+#include "provider/command/help.h"
+#include "provider/control_request.h"
 #include "provider/join.h"
 #include "provider/report.h"
 #include "provider/setup.h"
@@ -18,183 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char HELP[] =
-    "bourse-provider - offers this machine on a bourse market\n"
-    "\n"
-    "  bourse-provider [run] [--config FILE] [--market DIR]   offer this machine and run jobs\n"
-    "  bourse-provider probe [--json]                         show what would be offered\n"
-    "  bourse-provider join INVITE [--name N] [--dir DIR]     join a market\n"
-    "\n"
-    "  bourse-provider status [--json]                        show what the running agent does\n"
-    "  bourse-provider pause [--for 2h] [--now]               withdraw the offer for a while\n"
-    "  bourse-provider resume                                 offer again after a pause\n"
-    "  bourse-provider drain                                  finish the running work, end the "
-    "agent\n"
-    "\n"
-    "  bourse-provider why [--json]                           say why no work comes, and what "
-    "would help\n"
-    "  bourse-provider earnings [--since 7d] [--json]         show the pay by day, job and "
-    "device\n"
-    "  bourse-provider completion bash|zsh|fish               print a shell's completion\n"
-    "  bourse-provider version\n"
-    "\n"
-    "`bourse-provider COMMAND --help` says more.\n"
-    "Exit status: 0 ok, 1 failed, 2 usage, 3 no agent runs here, 4 refused, 6 broker "
-    "unreachable.\n";
-
-static const char HELP_RUN[] =
-    "bourse-provider run [--config FILE] [--market DIR] [--dir DIR] [--check-config]\n"
-    "\n"
-    "Offers this machine's cores and runs the jobs that lease them, each in a jail, until "
-    "SIGTERM.\n"
-    "An agent that root starts first becomes the user of the config; jobs never run as root.\n"
-    "\n"
-    "  --config FILE    config; default provider.yaml in the agent's folder\n"
-    "  --market DIR     folder of a market on this machine; the agent's folder is DIR/provider\n"
-    "  --dir DIR        the agent's folder\n"
-    "  --check-config   check the config against its rules and this machine, say what is wrong, "
-    "and end\n"
-    "  --log LEVEL      error, warning, info or debug\n"
-    "  --log-json       log one JSON object a line\n"
-    "\n"
-    "Exit status: 0 ended by a signal or a drain, 1 failed, 2 usage or config,\n"
-    "4 this host cannot isolate jobs, or this key is not a provider of the market.\n";
-
-static const char HELP_PROBE[] =
-    "bourse-provider probe [--json] [--config FILE] [--market DIR] [--dir DIR]\n"
-    "\n"
-    "Shows what would be offered, and every attribute that jobs may ask for with its source. A "
-    "trial\n"
-    "jail shows which walls this kernel can put around a job. For each gap, the text says what "
-    "to do.\n"
-    "The command connects nowhere, so it suggests no price; `why` compares prices. A running "
-    "agent is\n"
-    "not disturbed; `status` shows what that agent does.\n"
-    "\n"
-    "Exit status: 0 something would be offered, 1 failed, 2 usage or config, 4 nothing would be "
-    "offered.\n";
-
-static const char HELP_JOIN[] =
-    "bourse-provider join INVITE [--name NAME] [--dir DIR]\n"
-    "\n"
-    "Redeems an invitation. The command makes this agent's key, and the broker accepts the key. "
-    "Then it\n"
-    "writes market.yaml and provider.yaml, which `bourse-provider run` reads. A second join is "
-    "harmless.\n"
-    "\n"
-    "  --name NAME   this machine's name in lists; default the host's name\n"
-    "  --dir DIR     the agent's folder; default /var/lib/bourse-provider for root, else\n"
-    "                ~/.local/share/bourse-provider\n"
-    "\n"
-    "Exit status: 0 joined, 1 failed, 2 usage or a bad invitation, 4 refused, 6 broker "
-    "unreachable.\n";
-
-#define OF_THE_AGENT                                                                               \
-    "  --dir DIR      the agent's folder\n"                                                        \
-    "  --market DIR   folder of a market on this machine; the agent's folder is DIR/provider\n"
-
-static const char HELP_STATUS[] =
-    "bourse-provider status [--json] [--dir DIR] [--market DIR]\n"
-    "\n"
-    "Shows the running agent: its connection and since when, its asks, leases, work and jails, "
-    "the\n"
-    "results accepted since its start, a pause or a drain, and its last error. If the market "
-    "answers,\n"
-    "the command also shows the slot-hours that the agent gave away at price 0.\n"
-    "\n"
-    "  --json         one JSON object\n" OF_THE_AGENT "\n"
-    "Exit status: 0 shown, 1 failed, 2 usage, 3 no agent runs here, 4 not yours.\n";
-
-static const char HELP_PAUSE[] =
-    "bourse-provider pause [--after-running|--now] [--for DURATION] [--json] [--dir DIR] "
-    "[--market DIR]\n"
-    "\n"
-    "Withdraws the offer, then returns. The agent starts no more work: waiting work goes back to "
-    "the\n"
-    "market, and running work ends by itself. An agent that is started again is still paused.\n"
-    "\n"
-    "  --after-running  let running work end by itself; the default\n"
-    "  --now            cancel running work, too; the market runs it again elsewhere\n"
-    "  --for DURATION   offer again after this time, such as 90m or 2h; else at `resume`\n"
-    "  --json           one JSON object\n"
-    "  --dir DIR        the agent's folder\n"
-    "  --market DIR     folder of a market on this machine\n"
-    "\n"
-    "Exit status: 0 paused and withdrawn, 1 failed, 2 usage, 3 no agent runs here, 4 not yours, "
-    "or\n"
-    "paused and the operator froze the account, 6 paused, but the broker has not confirmed that "
-    "the\n"
-    "asks are gone.\n";
-
-static const char HELP_RESUME[] =
-    "bourse-provider resume [--json] [--dir DIR] [--market DIR]\n"
-    "\n"
-    "Ends a pause, and returns when the asks stand again.\n"
-    "\n"
-    "  --json         one JSON object\n" OF_THE_AGENT "\n"
-    "Exit status: 0 offering, 1 failed, 2 usage, 3 no agent runs here, 4 refused, or an ask is "
-    "not\n"
-    "accepted, 6 broker unreachable.\n";
-
-static const char HELP_DRAIN[] =
-    "bourse-provider drain [--json] [--dir DIR] [--market DIR]\n"
-    "\n"
-    "Withdraws the offer, gives back waiting work, lets running work end however long it takes, "
-    "and\n"
-    "delivers every result. Then the agent ends, and this command returns. The drain goes on "
-    "when this\n"
-    "command is interrupted. SIGTERM, which services get, is shorter: work may run for 5 s more.\n"
-    "\n"
-    "  --json         one JSON object\n" OF_THE_AGENT "\n"
-    "Exit status: 0 drained and ended, 1 ended before that, 2 usage, 3 no agent runs here, 4 not "
-    "yours.\n";
-
-static const char HELP_WHY[] =
-    "bourse-provider why [--json] [--config FILE] [--dir DIR] [--market DIR]\n"
-    "\n"
-    "Says why no work comes. The command checks that the agent runs, that its asks stand, and "
-    "that\n"
-    "neither account nor market is stopped. It shows who asks less for such a device, and what "
-    "keeps\n"
-    "each waiting bid from this device, the smallest change first. It asks the market with the "
-    "agent's\n"
-    "key; the agent need not run.\n"
-    "\n"
-    "  --json         one JSON object\n"
-    "  --config FILE  config; default provider.yaml in the agent's folder\n" OF_THE_AGENT "\n"
-    "Exit status: 0 answered, 1 failed, 2 usage, config or no market joined, 4 refused, 6 broker\n"
-    "unreachable.\n";
-
-static const char HELP_EARNINGS[] =
-    "bourse-provider earnings [--since DURATION] [--json] [--config FILE] [--dir DIR]\n"
-    "                         [--market DIR]\n"
-    "\n"
-    "Adds up this provider's pay from its own statement, by day (UTC), job and device. Beside "
-    "each sum\n"
-    "stand the market's fee, the accepted results, and the slot-hours given away at price 0. "
-    "Accepted\n"
-    "results count even if their pay was rounded down to nothing.\n"
-    "\n"
-    "  --since DURATION  how far back to look, such as 12h or 7d; else everything\n"
-    "  --json            one JSON object\n"
-    "  --config FILE     config; default provider.yaml in the agent's folder\n"
-    "  --dir DIR         the agent's folder\n"
-    "  --market DIR      folder of a market on this machine\n"
-    "\n"
-    "Exit status: 0 shown, 1 failed, 2 usage, config or no market joined, 4 refused, 6 broker\n"
-    "unreachable.\n";
-
-static const char HELP_COMPLETION[] =
-    "bourse-provider completion bash|zsh|fish\n"
-    "\n"
-    "Prints a script with which a shell completes this command line.\n"
-    "\n"
-    "  bash  source <(bourse-provider completion bash)\n"
-    "  zsh   source <(bourse-provider completion zsh)    after compinit\n"
-    "  fish  bourse-provider completion fish | source\n"
-    "\n"
-    "Exit status: 0 printed, 2 usage.\n";
 
 struct options {
     struct command command;
@@ -540,7 +365,7 @@ static int version(const struct options *options)
 static int help(const struct options *options)
 {
     (void)options;
-    return say(HELP);
+    return say(help_all);
 }
 
 /* ---------------------------------------------------------------- the command line */
@@ -559,18 +384,18 @@ static const struct action {
     int operands;      /* largest count; join counts its own */
     const char *words; /* operands to offer to a shell */
 } actions[] = {
-    {"run", run, HELP_RUN, BIT(CONFIG) | BIT(MARKET) | BIT(DIR) | BIT(CHECK), 0, NULL},
-    {"probe", probe, HELP_PROBE, BIT(CONFIG) | ASKING, 0, NULL},
-    {"join", join, HELP_JOIN, BIT(NAME) | BIT(DIR), INT_MAX, NULL},
-    {"status", status, HELP_STATUS, ASKING, 0, NULL},
-    {"pause", pause_agent, HELP_PAUSE, ASKING | BIT(NOW) | BIT(AFTER_RUNNING) | BIT(FOR), 0, NULL},
-    {"resume", resume, HELP_RESUME, ASKING, 0, NULL},
-    {"drain", drain, HELP_DRAIN, ASKING, 0, NULL},
-    {"why", why, HELP_WHY, ASKING | BIT(CONFIG), 0, NULL},
-    {"earnings", earnings, HELP_EARNINGS, ASKING | BIT(CONFIG) | BIT(SINCE), 0, NULL},
-    {"completion", completion, HELP_COMPLETION, 0, 1, "bash zsh fish"},
-    {"version", version, HELP, 0, 0, NULL},
-    {"help", help, HELP, 0, 0, NULL},
+    {"run", run, help_run, BIT(CONFIG) | BIT(MARKET) | BIT(DIR) | BIT(CHECK), 0, NULL},
+    {"probe", probe, help_probe, BIT(CONFIG) | ASKING, 0, NULL},
+    {"join", join, help_join, BIT(NAME) | BIT(DIR), INT_MAX, NULL},
+    {"status", status, help_status, ASKING, 0, NULL},
+    {"pause", pause_agent, help_pause, ASKING | BIT(NOW) | BIT(AFTER_RUNNING) | BIT(FOR), 0, NULL},
+    {"resume", resume, help_resume, ASKING, 0, NULL},
+    {"drain", drain, help_drain, ASKING, 0, NULL},
+    {"why", why, help_why, ASKING | BIT(CONFIG), 0, NULL},
+    {"earnings", earnings, help_earnings, ASKING | BIT(CONFIG) | BIT(SINCE), 0, NULL},
+    {"completion", completion, help_completion, 0, 1, "bash zsh fish"},
+    {"version", version, help_all, 0, 0, NULL},
+    {"help", help, help_all, 0, 0, NULL},
 };
 enum { ACTIONS = sizeof actions / sizeof actions[0] };
 
@@ -640,7 +465,7 @@ int main(int argc, char **argv)
         return EXIT_FAILED;
     }
     if (!named && argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        return say(HELP);
+        return say(help_all);
     }
     if (!named && argc > 1 && strcmp(argv[1], "--version") == 0) {
         return version(NULL);

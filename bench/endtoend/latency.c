@@ -1,5 +1,5 @@
-/* Latency from the journal: the same commands through the same exchange give the same dispatches,
- * and log time says when each was sent and when its result was accepted. */
+/* This file computes latencies from the journal. The same commands through the same exchange give
+ * the same dispatches, and log time says when each was sent and when its result was accepted. */
 #include "bench/endtoend/parts.h"
 
 #include "base/checked.h"

@@ -1,4 +1,4 @@
-/* A private market of real processes. Started as root, its agents become nobody. */
+/* This file runs a private market of real processes. When root runs it, agents become nobody. */
 #include "bench/endtoend/parts.h"
 
 #include "base/checked.h"
@@ -70,7 +70,7 @@ static bool write_agent(const struct private_market *market, const struct market
     if (mkdir(folder, 0700) != 0) {
         return failed(problem, folder);
     }
-    /* Memory is a limit and not taken: many agents together may name more than there is. */
+    /* Memory is a limit that nothing reserves: many agents together may name more than exists. */
     (void)snprintf(text, sizeof text,
                    "market: ../" MARKET_FILE
                    "\nname: agent-%u\nslots: %u\nprice: \"0.10\"\nmemory: 64MiB\ndisk: 16MiB\n"
@@ -302,7 +302,7 @@ bool market_open(const struct market_wishes *wishes, struct private_market *mark
 
 /* ---------------------------------------------------------------- the end */
 
-/* SIGTERM, and SIGKILL to whoever has not ended in time. */
+/* Sends SIGTERM to all, and SIGKILL to whoever has not ended in time. */
 static bool stop(pid_t *pids, uint32_t count)
 {
     bool good = true;

@@ -1,4 +1,4 @@
-/* bench/endtoend/parts.h - what bench/endtoend.c is put together from. */
+/* bench/endtoend/parts.h declares the parts of bench/endtoend.c. */
 #ifndef BOURSE_BENCH_ENDTOEND_PARTS_H
 #define BOURSE_BENCH_ENDTOEND_PARTS_H
 
@@ -62,7 +62,7 @@ uint64_t usage_of(const struct usage *usage, const char *name);
 struct latency {
     size_t count;
     double p50_ms, p99_ms;
-    /* Signed messages of results, and commits, that brought the accepted results counted. */
+    /* The numbers count signed messages of results, and commits, that brought accepted results. */
     uint64_t signatures, commits;
 };
 bool latency_of(const char *folder, const struct id128 *jobs, size_t job_count,

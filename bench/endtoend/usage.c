@@ -1,4 +1,5 @@
-/* Processor time by stage, from /proc/PID/task/TID/schedstat (nanoseconds on a processor). */
+/* This file reads processor time by stage from /proc/PID/task/TID/schedstat (nanoseconds on a
+ * processor). */
 #include "bench/endtoend/parts.h"
 
 #include <dirent.h>
@@ -37,7 +38,7 @@ static void add(struct usage *usage, const char *name, uint64_t cpu_ns)
     usage->stages[i].cpu_ns += cpu_ns;
 }
 
-/* One thread; those of one kind that are told apart by a number count together. */
+/* Adds one thread. Threads of one kind that a number tells apart count together. */
 static void add_thread(struct usage *usage, const char *group, pid_t pid, const char *thread)
 {
     char path[96];

@@ -1,11 +1,11 @@
-/* bench/flash1/adapter.c - our book behind the interface of a public harness for matching engines,
- * as a shared object.
+/* bench/flash1/adapter.c puts our book behind the interface of a public harness for matching
+ * engines, as a shared object.
  *
  * The harness (flash1-dev/matching-engine-benchmark; its api/matching_engine_api.h is what this
- * file implements) loads it, hands it one message after the other and checks every report. Built
- * only when FLASH1_DIR names a checkout of it (docs/bench.md). One cell and one class, as a market
- * of one kind of device would have them; buyers and sellers are two owners, so that nobody meets
- * himself. Ids become handles at the door. Nothing here is part of a program of ours. */
+ * file implements) loads the object, hands over one message after the other and checks every
+ * report. The file is built only when FLASH1_DIR names a checkout of the harness (docs/bench.md).
+ * The book has one cell and one class, as a market of one kind of device has them. Buyers and
+ * sellers are two owners, so that nobody meets himself. No program of ours uses this file. */
 #include "api/matching_engine_api.h"
 #include "matching/book.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum { ORDERS = 1 << 21, IDS = 1 << 22, BUYER = 1, SELLER = 2 };
-#define PRICE_ZERO (INT64_C(1) << 40) /* of theirs: an ask at our 0 would be a donation */
+#define PRICE_ZERO (INT64_C(1) << 40) /* their price 0: an ask at our 0 would be a donation */
 #define FREE INT64_MIN
 
 static struct {
@@ -143,7 +143,7 @@ static void take_handle(uint64_t id, uint8_t side, const struct book_order *orde
     engine.prices[handle] = 2 * (order->price_micro - PRICE_ZERO) + side;
 }
 
-/* Nothing rests under it any more. */
+/* Gives back a handle under which nothing rests any more. */
 static void give_handle(uint32_t handle)
 {
     engine.handles[engine.ids[handle]] = BOOK_NONE;
@@ -164,7 +164,7 @@ static struct book_order order_of(uint8_t side, int64_t price_ticks, uint32_t qu
                                .sequence = engine.sequence++};
 }
 
-/* Meets what rests, and says so; what is left stays in `order`. */
+/* Fills the order from what rests, and reports it. What is left stays in `order`. */
 static void match(uint64_t id, uint64_t sequence, struct book_order *order)
 {
     struct book_match found;
@@ -201,7 +201,7 @@ void engine_on_new_order(const new_order_t *said)
     }
 }
 
-/* Takes it out of the book. False: it does not rest. */
+/* Takes an order out of the book. Returns false when the order does not rest. */
 static bool withdraw(uint64_t id, int64_t *ret_price)
 {
     const uint32_t handle = handle_of(id);

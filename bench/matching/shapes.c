@@ -15,13 +15,13 @@ enum {
     LARGE = 1000000,
     ROUNDS = 5,
     STEPS = 1000000,
-    RESTING = 100000, /* in the last row a quarter, of prices as well */
+    RESTING = 100000, /* a quarter in the last row, of orders and prices */
     BOOKS = 1000,
     FAR = 64,
     LINE = 64 /* bytes */
 };
 
-/* Nanoseconds per order. */
+/* All figures are nanoseconds per order. */
 struct costs {
     double place, fill, cancel;
 };
@@ -50,7 +50,7 @@ static size_t resident_bytes(void)
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* A cell and the class that accepts it alone. */
+/* Opens a market of a cell and the class that accepts it alone. */
 static struct book_order open_market(struct book *book, uint32_t number)
 {
     struct attribute attribute = {.name = "instrument", .is_text = true};
@@ -84,9 +84,9 @@ static void place_levels(struct book *book, struct book_order *ask, uint32_t ord
     }
 }
 
-/* Asks, as many at each price as at the next: placed, filled from the front; placed again,
- * cancelled from the middle outwards. However many prices there are, orders come and go by handle
- * in the same way. */
+/* Places asks, equally many at each price, and fills them from the front. Then it places them again
+ * and cancels them from the middle outwards. Orders come and go by handle in the same way, however
+ * many prices there are. */
 static struct costs fill_levels(uint32_t orders, uint32_t levels)
 {
     struct book *book = create((struct book_limits){orders, 1, 1});
@@ -120,8 +120,8 @@ static struct costs fill_levels(uint32_t orders, uint32_t levels)
     return costs;
 }
 
-/* Nanoseconds from one line to the next, where each says which: a random cycle through so many
- * bytes. */
+/* Returns the nanoseconds from one line to the next in a random cycle through so many bytes. Each
+ * line says which is the next. */
 static double chase(size_t bytes)
 {
     const uint32_t lines = (uint32_t)(bytes / LINE);
@@ -132,7 +132,7 @@ static double chase(size_t bytes)
     for (uint32_t i = 0; i < lines; i++) {
         cycle[i] = i;
     }
-    for (uint32_t i = lines - 1; i > 0; i--) { /* Sattolo: one cycle of all */
+    for (uint32_t i = lines - 1; i > 0; i--) { /* Sattolo's algorithm: one cycle of all */
         const uint32_t other = (uint32_t)random_below(&random, i);
         const uint32_t kept = cycle[i];
         cycle[i] = cycle[other];
@@ -165,9 +165,9 @@ static uint32_t below(struct random *random, uint32_t bound)
     return (uint32_t)((random_u64(random) >> 32) * bound >> 32);
 }
 
-/* The same number of orders rests all the time, at any of the prices, which are spread evenly; each
- * step removes one and adds one. The figures are nanoseconds of both, and of one step through as
- * much memory as the orders made resident. */
+/* Measures a book where the same number of orders rests all the time, at prices that are spread
+ * evenly. Each step removes an order and adds one. The figures are nanoseconds of both together,
+ * and of one step through as much memory as the orders made resident. */
 static struct spread wide(uint32_t ticks, uint32_t prices, uint32_t orders)
 {
     int64_t apart = ticks / prices;
@@ -196,7 +196,8 @@ static struct spread wide(uint32_t ticks, uint32_t prices, uint32_t orders)
     return spread;
 }
 
-/* Orders of one price, or of as many prices as there are orders, so many ticks apart. */
+/* Returns the memory of an order among a million. Prices are `ticks_apart` from each other (0: all
+ * orders have one price). */
 static double bytes_per_order(uint32_t ticks_apart)
 {
     size_t before = resident_bytes();

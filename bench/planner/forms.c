@@ -11,11 +11,11 @@
 
 enum { SETTINGS = 4, KINDS = 2, SETS = 6, WORKLOADS = 5, DEVICES_MOST = 8 };
 
-/* A form, or the ways to find it whose names begin with `found_by`. */
+/* A family is a form, or the ways to find it whose names begin with `found_by`. */
 static const struct family {
     const char *name;
     enum plan_form form;
-    const char *found_by; /* NULL: all of the form */
+    const char *found_by; /* NULL: the whole form */
 } families[] = {
     {"graph", PLAN_GRAPH, NULL},
     {"split", PLAN_SPLIT, NULL},
@@ -50,7 +50,7 @@ static double merit_of(const struct plan_outcome *outcome)
     return is_planned ? outcome->merit : INFINITY;
 }
 
-/* Returns the least merit of all forms but those of the family; NULL: of all. */
+/* Returns the least merit of all forms outside the family; NULL: of all forms. */
 static double least_without(const struct plan *plan, const struct family *family)
 {
     double least = merit_of(&plan->forms[PLAN_SINGLE]);

@@ -21,8 +21,8 @@ struct sampler {
     struct history histories[SAMPLED], input, output;
 };
 
-/* Measures what a task takes beside its work: making what it sends, and hashing what it was sent.
- * */
+/* Measures what a task takes beside its work: making what it sends, and hashing what was sent to
+ * it. */
 static void sample_carried(struct sampler *self, struct hash32 *seed)
 {
     int64_t begin_ns = clock_monotonic_ns();

@@ -1,8 +1,8 @@
-/* bench/planner_reality/parts.h - the parts of planner_reality: work that takes time, a link that
- * is slow, and what runs a plan on two cores.
+/* bench/planner_reality/parts.h declares the parts of planner_reality: work that takes time, a link
+ * that is slow, and what runs a plan on two cores.
  *
- * A task is pieces of work one after the other. All that it computes begins with the hash of what
- * its inputs brought, so that bytes that are late, lost or another's show in its output. */
+ * A task is pieces of work one after the other. Each output begins with the hash of what the task's
+ * inputs brought, so that bytes that are late, lost or another's show in the output. */
 #ifndef BOURSE_BENCH_PLANNER_REALITY_PARTS_H
 #define BOURSE_BENCH_PLANNER_REALITY_PARTS_H
 
@@ -34,13 +34,13 @@ uint32_t kind_most(enum kind kind);
 /* Returns a figure that the time of the piece is roughly proportional to. */
 double piece_units(struct piece piece);
 
-/* Memory and files of one worker, in use from the start: pages that are new to the machine would be
- * timed with the work. */
+/* The scratch space is the memory and the files of one worker. It is in use from the start, because
+ * pages that are new to the machine would be timed with the work. */
 struct scratch;
 struct scratch *scratch_create(void);
 void scratch_destroy(struct scratch **self);
 
-/* The hash of what comes out; `size` is at most kind_most. Its operands are made from `seed`. */
+/* Returns the hash of the output. `size` is at most kind_most; `seed` makes the operands. */
 struct hash32 piece_run(struct scratch *scratch, struct piece piece, const struct hash32 *seed);
 /* Makes what a task sends: bytes that follow from `seed`. The buffer has room for 7 more than
  * `length`. */
@@ -57,10 +57,10 @@ struct calibration {
     uint32_t outliers;                                        /* samples that were left out */
 };
 
-/* Each kind at each size, so many times in an order drawn from `seed`, on all cores at a time. */
+/* Measures each kind at each size `rounds` times, in an order drawn from `seed`, on all cores. */
 void calibration_make(const int *cores, struct scratch *const *scratch, uint32_t rounds,
                       uint64_t seed, struct calibration *ret_calibration);
-/* Between sizes that were measured by straight lines. */
+/* Returns the expected time. Between measured sizes it follows straight lines. */
 double calibration_seconds(const struct calibration *calibration, uint32_t core,
                            struct piece piece);
 
@@ -77,9 +77,9 @@ struct transfer {
     int64_t ready_ns, begin_ns, end_ns; /* the link says the last two, by CLOCK_MONOTONIC */
 };
 
-/* One way from core to core: a socket pair, a thread that sends on the one, one that receives on
- * the other. It carries one transfer at a time, for latency + bytes / bandwidth, in the order in
- * which they were given to it. */
+/* A wire leads one way from core to core: a socket pair, a thread that sends on one core and a
+ * thread that receives on the other. The wire carries one transfer at a time, for latency + bytes /
+ * bandwidth, in the order in which transfers were given to it. */
 struct wire;
 
 /* `arrived` is called on the receiver's thread when all bytes are there. */
@@ -88,12 +88,12 @@ struct wire *wire_create(struct wire_speed speed, const int *from_core, const in
                          void *context);
 /* The transfer is the caller's, and stays until it has arrived. */
 void wire_send(struct wire *wire, struct transfer *transfer);
-/* Waits until all have arrived. */
+/* Waits until all transfers have arrived, and frees the wire. */
 void wire_destroy(struct wire **self);
 
 /* ---------------------------------------------------------------- cut.c */
 
-/* Layers that all items go through. */
+/* A line is the layers that all items go through. */
 struct line {
     const struct piece *layers;
     uint32_t layer_count, items;
@@ -120,7 +120,7 @@ struct work {
     uint32_t count;
 };
 
-/* Borrowed, all of it. */
+/* Everything in a plan is borrowed. */
 struct plan {
     const struct workload *graph;
     const uint32_t *processor; /* of each task: 0 or 1 */
@@ -140,12 +140,12 @@ struct run { /* times in seconds from its beginning */
     uint32_t *in_of_out; /* which arc of graph->in each of graph->out is */
 };
 
-/* Works out now what lies where and in what order, so that the memory is there when the plan runs.
- * */
+/* Works out beforehand what lies where and in what order, so that the memory is there when the plan
+ * runs. */
 struct run *run_create(const struct plan *plan);
 void run_destroy(struct run **self);
 
-/* Runs it once; what was found before is forgotten. */
+/* Runs the plan once. The outcome of an earlier run is forgotten. */
 void run_once(struct run *run, const int *cores, struct scratch *const *scratch,
               struct wire_speed speed);
 

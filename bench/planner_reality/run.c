@@ -122,7 +122,7 @@ static void arrive(void *context, const struct transfer *transfer)
     (void)pthread_mutex_unlock(&to->mutex);
 }
 
-/* An input from this core itself is there: its task is earlier in the sequence. */
+/* Waits for inputs of the other core. An input of this core is there, as its task ran earlier. */
 static void await_inputs(struct worker *self, uint32_t task)
 {
     const struct workload *graph = self->run->plan.graph;

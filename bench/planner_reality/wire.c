@@ -24,7 +24,7 @@ struct wire {
     void *context;
 };
 
-/* A link needs little of a core, but at once: where it is allowed to, it goes before the work. */
+/* A link needs little of a core, but at once. So its thread goes before the work, if allowed. */
 static void begin_thread(int core)
 {
     const struct sched_param first = {.sched_priority = 1};
@@ -53,7 +53,7 @@ static void write_all(int socket, const uint8_t *bytes, size_t length)
     }
 }
 
-/* False at the end of all. */
+/* Returns false at the end of the stream. */
 static bool read_all(int socket, uint8_t *bytes, size_t length)
 {
     size_t done = 0;
@@ -70,7 +70,7 @@ static bool read_all(int socket, uint8_t *bytes, size_t length)
     return true;
 }
 
-/* NULL: nothing more will come. */
+/* Returns NULL when nothing more will come. */
 static struct transfer *queued(struct wire *wire, uint32_t at)
 {
     (void)pthread_mutex_lock(&wire->mutex);

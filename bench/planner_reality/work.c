@@ -97,7 +97,7 @@ void scratch_destroy(struct scratch **self)
     *self = NULL;
 }
 
-/* Text of phrases that come again, as texts have them. */
+/* Writes text with phrases that come again, as texts have them. */
 static void write_text(struct scratch *scratch, struct random *dice, size_t length)
 {
     for (size_t at = 0; at < length;) {

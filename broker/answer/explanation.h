@@ -7,7 +7,7 @@
 #include "exchange/exchange.h"
 #include "formats/units.h"
 
-/* The wire form with everything that it points to. */
+/* The struct holds the wire form, with everything that it points to. */
 struct explanation {
     struct exchange_explanation row;
     char text[LIMIT_TEXT_BYTES];

@@ -17,7 +17,7 @@
 
 enum { PATH_SIZE = 4096, SCHEMA = 2, SAMPLE_BYTES = 8, PACES_LATE = 1024 };
 
-/* A manifest; the one used last is at the end. */
+/* A known manifest was read before. The one used last is at the end. */
 struct known {
     struct hash32 hash;
     Bourse__V1__Manifest *manifest; /* NULL: it cannot be read */
@@ -27,7 +27,7 @@ struct measuring {
     char path[PATH_SIZE], blobs[PATH_SIZE];
     struct measured *rows, *devices;
     struct paces *paces;
-    /* Counts of samples since the start: all of them, and those when paces were last found. */
+    /* The counts are of samples since the start: all, and those when paces were last found. */
     uint64_t added, paced_at;
     uint64_t entry; /* the last entry that was read from the ledger */
     bool has_begun, is_changed;

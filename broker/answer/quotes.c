@@ -1,6 +1,7 @@
 #include "broker/answer/quotes.h"
 
 #include "base/checked.h"
+#include "base/limit.h"
 #include "broker/answer/explanation.h"
 #include "broker/answer/wire_view.h"
 #include "exchange/view/feed.h"
@@ -63,7 +64,7 @@ static bool need_from_wire(const Bourse__V1__QuoteRequest *body, uint32_t accoun
                                .expect_ns = body->expect_ns,
                                .cap_micro = value != NULL         ? value->micro
                                             : body->has_cap_micro ? body->cap_micro
-                                                                  : -1,
+                                                                  : LIMIT_NONE,
                                .rate = value == NULL ? RATE_NONE : (enum rate)value->rate,
                                .apart = body->has_apart && body->apart,
                                .type = (uint8_t)body->order_type,

@@ -15,7 +15,7 @@
 void smallest_change_text(const struct exchange_smallest_change *smallest_change, char *ret_text,
                           size_t capacity);
 
-/* Everything that an Explanation points to. */
+/* The struct holds everything that an Explanation points to. */
 struct smallest_change_wire {
     char texts[EXCHANGE_CHANGES_MOST][LIMIT_TEXT_BYTES];
     Bourse__V1__ExplainChange changes[EXCHANGE_CHANGES_MOST];

@@ -6,7 +6,7 @@
 #include "base/problem.h"
 #include "exchange/view/feed.h"
 
-/* The greatest number of trades, and their greatest age. */
+/* The history keeps at most this many trades, up to this age. */
 enum { TRADE_HISTORY_TRADES = 1 << 16 };
 #define TRADE_HISTORY_AGE_NS (7 * 24 * 3600 * INT64_C(1000000000))
 

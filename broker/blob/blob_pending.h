@@ -20,7 +20,7 @@
     "PRIMARY KEY (provider, job, hash)) STRICT, WITHOUT ROWID;"                                    \
     "CREATE INDEX IF NOT EXISTS pending_hash ON pending (hash, account);"
 
-/* The provider that stores, and the job that it stores for. */
+/* A holder is a provider that stores, and the job that it stores for. */
 struct blob_holder {
     uint32_t provider;
     struct id128 job;

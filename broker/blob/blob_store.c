@@ -103,7 +103,7 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
         " PRIMARY KEY (account, hash)) STRICT, WITHOUT ROWID;"
         "CREATE TABLE IF NOT EXISTS usage (account INTEGER PRIMARY KEY, bytes INTEGER NOT NULL) "
         "STRICT;"
-        /* owners are found by hash, too, so that blobs without an owner go */
+        /* Owners are found by hash, too, so that blobs without an owner go. */
         "CREATE INDEX IF NOT EXISTS owner_hash ON owner (hash);" BLOB_DAMAGE_SCHEMA
             BLOB_PENDING_SCHEMA;
     char path[PATH_SIZE];

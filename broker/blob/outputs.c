@@ -165,7 +165,7 @@ bool outputs_serve(struct outputs *outputs, const struct outputs_lease *lease)
     return good;
 }
 
-/* A lease has ended, or a look. */
+/* A lease has ended, or a look at the manifest. */
 static void let_go(struct outputs *outputs, struct manifest *manifest)
 {
     if (--manifest->leases == 0) {

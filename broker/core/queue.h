@@ -13,7 +13,7 @@
 
 struct queue_link {
     struct queue_link *next;
-    /* Set in an element that came out: the second and third element still in the queue. */
+    /* An element that came out names the second and the third element still in the queue. */
     struct queue_link *after, *third;
 };
 

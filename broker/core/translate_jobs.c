@@ -1,6 +1,7 @@
 /* Messages about jobs and bids become commands here. */
 #include "broker/core/translate_internal.h"
 
+#include "base/limit.h"
 #include "protocol/message.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 static bool from_limit(bool has_cap, int64_t cap_micro, const Bourse__V1__Value *value,
                        int64_t *ret_micro, uint32_t *ret_rate)
 {
-    *ret_micro = value != NULL ? value->micro : has_cap ? cap_micro : -1;
+    *ret_micro = value != NULL ? value->micro : has_cap ? cap_micro : LIMIT_NONE;
     *ret_rate = value != NULL ? value->rate : RATE_NONE;
     return value == NULL || !has_cap;
 }

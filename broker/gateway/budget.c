@@ -19,7 +19,7 @@ struct purse {
     int64_t filled_ns;
 };
 
-/* A session, or an account. */
+/* A payer is a session or an account. */
 struct payer {
     struct purse purses[KINDS];
     uint32_t waiting; /* waiting reads */
@@ -119,7 +119,7 @@ static int64_t fill(struct payer *payer, enum budget_kind kind, int64_t rate, in
     return purse->steps;
 }
 
-/* The session and the account that pay, as of now. */
+/* The payers are the session and the account that pay now. */
 struct payers {
     struct payer *session, *account;
     int64_t session_steps, account_steps;

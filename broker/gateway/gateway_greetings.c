@@ -89,7 +89,7 @@ static void refuse_session(struct gateway *gateway, const struct incoming *in,
     gateway_refuse(gateway, in, NULL, REJECT_LIMIT, "sessions", most + 1, most);
 }
 
-/* The content of a Hello. */
+/* The struct holds the content of a Hello. */
 struct hello {
     enum session_role role;
     uint32_t version;

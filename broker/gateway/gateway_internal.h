@@ -45,7 +45,7 @@ struct gateway {
     struct counts counts;
 };
 
-/* One message with its sender. */
+/* An incoming message stands here with its sender. */
 struct incoming {
     struct router_message message;
     struct envelope envelope;

@@ -21,7 +21,7 @@
 /* A report says what a backup holds. */
 struct backup_report {
     uint64_t entry, command, tree_size;
-    /* Log time of the last command: the age of the backup. */
+    /* The log time of the last command tells the age of the backup. */
     int64_t log_time_ns;
     /* Blobs that were checked, their bytes, and the number that is missing or damaged. */
     uint64_t blobs, blob_bytes, blobs_damaged;

@@ -127,7 +127,7 @@ static bool is_blank(const uint8_t *bytes, size_t length)
     return true;
 }
 
-/* The result of reading all slots of a file. */
+/* The marks are what all slots of a file say. */
 struct marks {
     struct head newest;
     uint64_t counter;

@@ -1,5 +1,6 @@
 #include "consumer/command/grid.h"
 
+#include "base/array.h"
 #include "base/text.h"
 
 #include <assert.h>
@@ -20,15 +21,12 @@ struct grid grid_of(size_t columns, const char *const *titles, const char *right
 
 void grid_add(struct grid *table, const char *const *cells)
 {
-    if (table->rows == table->capacity) {
-        size_t capacity = table->capacity == 0 ? 16 : table->capacity * 2;
-        char(*grown)[CELL_SIZE] = reallocarray(table->cells, capacity * table->columns, CELL_SIZE);
-        if (grown == NULL) {
-            return;
-        }
-        table->cells = grown;
-        table->capacity = capacity;
+    void *grown =
+        array_with_room(table->cells, table->rows, &table->capacity, table->columns * CELL_SIZE);
+    if (grown == NULL) {
+        return;
     }
+    table->cells = grown;
     for (size_t i = 0; i < table->columns; i++) {
         text_printable(cells[i], strlen(cells[i]), table->cells[table->rows * table->columns + i],
                        CELL_SIZE);

@@ -31,7 +31,7 @@ struct reading {
     const Bourse__V1__Manifest *manifest; /* NULL: the manifest is gone */
     struct report *report;
     struct known *known; /* as many as report->devices */
-    size_t device_capacity, attempt_capacity;
+    size_t known_capacity, device_capacity, attempt_capacity;
     struct left *left; /* by task; empty when no task takes files of others */
     size_t left_count, left_capacity;
     bool takes_files;
@@ -168,32 +168,25 @@ static void add_lease(struct reading *reading, uint64_t number, struct report_de
     }
 }
 
-static bool grow_devices(struct reading *reading)
+static bool has_room_for_device(struct reading *reading)
 {
-    size_t capacity = reading->device_capacity == 0 ? 16 : reading->device_capacity * 2;
-    struct known *known = reallocarray(reading->known, capacity, sizeof *known);
+    struct report *report = reading->report;
+    struct known *known = array_with_room(reading->known, report->device_count,
+                                          &reading->known_capacity, sizeof *known);
     reading->known = known != NULL ? known : reading->known;
-    struct report_device *devices =
-        reallocarray(reading->report->devices, capacity, sizeof *devices);
-    reading->report->devices = devices != NULL ? devices : reading->report->devices;
-    if (known == NULL || devices == NULL) {
-        return false;
-    }
-    reading->device_capacity = capacity;
-    return true;
+    struct report_device *devices = array_with_room(report->devices, report->device_count,
+                                                    &reading->device_capacity, sizeof *devices);
+    report->devices = devices != NULL ? devices : report->devices;
+    return known != NULL && devices != NULL;
 }
 
-static bool grow_attempts(struct reading *reading)
+static bool has_room_for_attempt(struct reading *reading)
 {
-    size_t capacity = reading->attempt_capacity == 0 ? 256 : reading->attempt_capacity * 2;
-    struct report_attempt *attempts =
-        reallocarray(reading->report->attempts, capacity, sizeof *attempts);
-    if (attempts == NULL) {
-        return false;
-    }
-    reading->report->attempts = attempts;
-    reading->attempt_capacity = capacity;
-    return true;
+    struct report *report = reading->report;
+    struct report_attempt *attempts = array_with_room(report->attempts, report->attempt_count,
+                                                      &reading->attempt_capacity, sizeof *attempts);
+    report->attempts = attempts != NULL ? attempts : report->attempts;
+    return attempts != NULL;
 }
 
 static int64_t device_of(struct reading *reading, const struct bourse_outcome *outcome)
@@ -205,7 +198,7 @@ static int64_t device_of(struct reading *reading, const struct bourse_outcome *o
             return (int64_t)i;
         }
     }
-    if (report->device_count == reading->device_capacity && !grow_devices(reading)) {
+    if (!has_room_for_device(reading)) {
         return NO_DEVICE;
     }
     size_t at = report->device_count++;
@@ -261,9 +254,7 @@ static bool add_outcome(void *context, const struct bourse_outcome *outcome)
         return true;
     }
     int64_t device = device_of(reading, outcome);
-    bool is_full = report->attempt_count == reading->attempt_capacity;
-    if (device == NO_DEVICE || (is_full && !grow_attempts(reading)) ||
-        !keep_left(reading, outcome)) {
+    if (device == NO_DEVICE || !has_room_for_attempt(reading) || !keep_left(reading, outcome)) {
         reading->no_memory = true;
         return false;
     }

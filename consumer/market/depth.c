@@ -1,5 +1,6 @@
 #include "consumer/market/depth.h"
 
+#include "base/array.h"
 #include "consumer/client/names.h"
 #include "formats/hours_text.h"
 #include "formats/requirement.h"
@@ -75,24 +76,12 @@ struct bourse_bands depth_bands(const Bourse__V1__BookReply *page)
     };
 }
 
-/* Returns `items` with room for `more` behind the first `count`. Returns NULL, and changes nothing,
- * when memory is short. */
-static void *with_room(void *items, size_t count, size_t more, size_t *capacity, size_t size)
-{
-    if (items != NULL && count + more <= *capacity) {
-        return items;
-    }
-    size_t grown = 2 * (count + more) + 16;
-    void *larger = reallocarray(items, grown, size);
-    *capacity = larger != NULL ? grown : *capacity;
-    return larger;
-}
-
 /* ---------------------------------------------------------------- pages */
 
 static bool add_text(struct bourse_book *book, const char *text)
 {
-    char **texts = with_room(book->texts, book->text_count, 1, &book->text_capacity, sizeof *texts);
+    char **texts =
+        array_with_room(book->texts, book->text_count, &book->text_capacity, sizeof *texts);
     if (texts == NULL) {
         return false;
     }
@@ -129,13 +118,13 @@ static enum depth_status conditions_of(struct bourse_book *book, const Bourse__V
 static enum depth_status add_asks(struct bourse_book *book, const Bourse__V1__BookReply *page)
 {
     enum depth_status status = DEPTH_OK;
-    struct ask *asks =
-        with_room(book->asks, book->ask_count, page->n_asks, &book->ask_capacity, sizeof *asks);
-    if (asks == NULL) {
-        return DEPTH_OUT_OF_MEMORY;
-    }
-    book->asks = asks;
     for (size_t i = 0; status == DEPTH_OK && i < page->n_asks; i++) {
+        struct ask *asks =
+            array_with_room(book->asks, book->ask_count, &book->ask_capacity, sizeof *asks);
+        if (asks == NULL) {
+            return DEPTH_OUT_OF_MEMORY;
+        }
+        book->asks = asks;
         const Bourse__V1__BookAsk *from = page->asks[i];
         struct ask *ask = &asks[book->ask_count++];
         *ask = (struct ask){
@@ -177,12 +166,6 @@ static size_t place_numbered(const Bourse__V1__BookReply *page, uint32_t number)
 static enum depth_status add_bids(struct bourse_book *book, const Bourse__V1__BookReply *page)
 {
     size_t first_text = book->text_count;
-    struct bourse_bid_level *bids =
-        with_room(book->bids, book->bid_count, page->n_bids, &book->bid_capacity, sizeof *bids);
-    if (bids == NULL) {
-        return DEPTH_OUT_OF_MEMORY;
-    }
-    book->bids = bids;
     enum depth_status status = add_texts(book, page);
     for (size_t i = 0; status == DEPTH_OK && i < page->n_bids; i++) {
         const Bourse__V1__BookBid *from = page->bids[i];
@@ -190,6 +173,12 @@ static enum depth_status add_bids(struct bourse_book *book, const Bourse__V1__Bo
         if (place == page->n_needs) {
             return DEPTH_CONTRADICTS;
         }
+        struct bourse_bid_level *bids =
+            array_with_room(book->bids, book->bid_count, &book->bid_capacity, sizeof *bids);
+        if (bids == NULL) {
+            return DEPTH_OUT_OF_MEMORY;
+        }
+        book->bids = bids;
         bids[book->bid_count++] =
             (struct bourse_bid_level){.needs = book->texts[first_text + place],
                                       .rate = names_rate(page->needs[place]->rate),

@@ -1,5 +1,6 @@
 #include "consumer/market/following.h"
 
+#include "base/array.h"
 #include "consumer/client/names.h"
 #include "formats/requirement.h"
 
@@ -113,17 +114,14 @@ static size_t place_of(const struct levels *levels, const struct level *level)
 /* Inserts a copy of the level. Returns false when memory is short or there are too many levels. */
 static bool insert(struct levels *levels, size_t at, const struct level *level)
 {
-    if (levels->count == levels->capacity) {
-        const size_t capacity = 2 * levels->capacity + 64;
-        struct level *items = capacity > 2 * FOLLOWING_LEVELS_MAX
-                                  ? NULL
-                                  : reallocarray(levels->items, capacity, sizeof *items);
-        if (items == NULL) {
-            return false;
-        }
-        levels->items = items;
-        levels->capacity = capacity;
+    struct level *items =
+        levels->count == FOLLOWING_LEVELS_MAX
+            ? NULL
+            : array_with_room(levels->items, levels->count, &levels->capacity, sizeof *items);
+    if (items == NULL) {
+        return false;
     }
+    levels->items = items;
     char *of = strdup(level->depth.of);
     if (of == NULL) {
         return false;
@@ -234,21 +232,15 @@ static enum following_status take_bids(struct following *following,
 
 static bool take_trades(struct following *following, const Bourse__V1__MarketReply *reply)
 {
-    if (reply->n_trades == 0) {
-        return true;
-    }
-    if (following->trade_count + reply->n_trades > following->trade_capacity) {
-        const size_t capacity = 2 * (following->trade_count + reply->n_trades);
-        struct bourse_trade *trades = reallocarray(following->trades, capacity, sizeof *trades);
+    for (size_t i = 0; i < reply->n_trades; i++) {
+        struct bourse_trade *trades = array_with_room(following->trades, following->trade_count,
+                                                      &following->trade_capacity, sizeof *trades);
         if (trades == NULL) {
             return false;
         }
         following->trades = trades;
-        following->trade_capacity = capacity;
-    }
-    for (size_t i = 0; i < reply->n_trades; i++) {
         const Bourse__V1__MarketTrade *from = reply->trades[i];
-        struct bourse_trade *trade = &following->trades[following->trade_count++];
+        struct bourse_trade *trade = &trades[following->trade_count++];
         *trade = (struct bourse_trade){.entry = from->has_entry ? from->entry : 0,
                                        .index = from->index,
                                        .time_ms = from->time_ms,

@@ -8,7 +8,7 @@
 #include "consumer/client/bourse.h"
 #include "protocol/codec.h"
 
-enum { FOLLOWING_LEVELS_MAX = 1 << 20 };
+enum { FOLLOWING_LEVELS_MAX = 1 << 21 };
 
 struct following;
 

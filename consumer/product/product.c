@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "consumer/client/client.h"
 #include "consumer/client/rows.h"
-#include "consumer/product/freivalds.h"
+#include "consumer/product/product_check.h"
 #include "formats/limits.h"
 
 #include <assert.h>
@@ -413,7 +413,7 @@ uint32_t bourse_product_tiles_by(const struct bourse_product *product, uint64_t 
     return tiles;
 }
 
-static void tell_tile(const struct bourse_product *product, const struct freivalds_tile *from,
+static void tell_tile(const struct bourse_product *product, const struct product_check_tile *from,
                       struct bourse_wrong_tile *ret_tile)
 {
     *ret_tile =
@@ -430,22 +430,22 @@ static void tell_tile(const struct bourse_product *product, const struct freival
 bool bourse_product_check(struct bourse *bourse, struct bourse_product *product,
                           struct bourse_product_check *ret_check, struct bourse_error *ret_error)
 {
-    const struct freivalds_grid grid = {product->grid.rows, product->grid.columns};
+    const struct product_check_grid grid = {product->grid.rows, product->grid.columns};
     struct problem problem = {.text = ""};
-    struct freivalds verdict;
+    struct product_check verdict;
     client_breathe(bourse);
     if (product->a.fd < 0 || product->b.fd < 0) {
         return client_fail(ret_error, BOURSE_USAGE,
                            "a product is checked against its factors: name A and B");
     }
-    if (!freivalds_check(&product->a, &product->b, matrix_draft_matrix(product->draft), &grid,
-                         &verdict, &problem)) {
+    if (!product_check_run(&product->a, &product->b, matrix_draft_matrix(product->draft), &grid,
+                           &verdict, &problem)) {
         return client_fail(ret_error, BOURSE_LOCAL, "the product cannot be checked: %s",
                            problem.text);
     }
     client_breathe(bourse);
     *ret_check = (struct bourse_product_check){.is_right = verdict.is_right,
-                                               .rounds = FREIVALDS_ROUNDS,
+                                               .rounds = PRODUCT_CHECK_ROUNDS,
                                                .wrong_rows = verdict.wrong_rows,
                                                .doubtful_rows = verdict.doubtful_rows,
                                                .unchecked_rows = verdict.unchecked_rows,

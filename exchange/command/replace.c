@@ -1,5 +1,6 @@
 /* A replacement gives a standing order other terms under its own id. A refused one changes
  * nothing. */
+#include "base/limit.h"
 #include "exchange/command/apply.h"
 #include "exchange/lifecycle.h"
 #include "exchange/market/asks.h"
@@ -16,7 +17,7 @@
 
 #include <assert.h>
 
-/* The new terms of a bid. */
+/* A rebid has the new terms of a bid. */
 struct rebid {
     int64_t cap_micro, bid_micro;
     uint32_t at_most;
@@ -185,7 +186,7 @@ static struct rebid what_is_wanted(const struct exchange *exchange, const struct
                                         replace->has_budget ? replace->budget_micro
                                                             : part->job->hold.amount_micro);
     /* A bid at market price follows the band, unless it keeps its place. */
-    if (part->rate == RATE_NONE && wanted.cap_micro < 0 &&
+    if (part->rate == RATE_NONE && !limit_is_set(wanted.cap_micro) &&
         !slots_reduced(part->at_most, wanted.at_most)) {
         wanted.bid_micro = wanted.bid_micro < exchange->price_band_micro
                                ? wanted.bid_micro
@@ -210,7 +211,7 @@ static bool is_changed(const struct part *part, const struct rebid *wanted)
 static bool bid_is_admitted(struct exchange *exchange, const struct part *wanted,
                             int64_t budget_micro)
 {
-    const bool has_price = wanted->rate == RATE_NONE && wanted->cap_micro >= 0;
+    const bool has_price = wanted->rate == RATE_NONE && limit_is_set(wanted->cap_micro);
     return (!has_price || band_allows_price(exchange, "price_micro", wanted->cap_micro)) &&
            band_allows_notional(exchange, "notional_micro",
                                 band_part_notional(exchange, wanted, budget_micro));

@@ -1,6 +1,7 @@
 #include "exchange/command/submit_limits.h"
 
 #include "base/checked.h"
+#include "base/limit.h"
 #include "exchange/market/bids.h"
 #include "exchange/state/effects.h"
 #include "exchange/state/parts.h"
@@ -49,7 +50,7 @@ static bool part_in_range(struct exchange *exchange, const char *prefix,
         {part->rate == RATE_NONE ? "cap_micro" : "value.micro", part->cap_micro,
          part->rate != RATE_NONE ? 0
          : part->cap_micro > 0   ? exchange->price_least_micro
-                                 : -1,
+                                 : LIMIT_NONE,
          part->rate == RATE_NONE ? exchange->price_band_micro : INT64_MAX, XREJECT_PRICE},
     };
     return in_range(exchange, prefix, rules, sizeof rules / sizeof rules[0]);

@@ -4,7 +4,7 @@
 
 #include "exchange/state/records.h"
 
-/* An ask and a part that may trade, for the functions that pass over orders. */
+/* A pair is an ask and a part that may trade, for the functions that pass over orders. */
 struct pair_context {
     struct exchange *exchange;
     struct part *part;

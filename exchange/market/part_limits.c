@@ -1,6 +1,7 @@
 #include "exchange/market/part_limits.h"
 
 #include "base/checked.h"
+#include "base/limit.h"
 #include "exchange/lifecycle.h"
 #include "exchange/state/parts.h"
 
@@ -59,7 +60,8 @@ static int64_t market_limit(const struct exchange *exchange, const struct part *
 int64_t part_limit(const struct exchange *exchange, const struct part *part, int64_t cap_micro,
                    int64_t budget_micro)
 {
-    const int64_t limit = cap_micro >= 0 ? cap_micro : market_limit(exchange, part, budget_micro);
+    const int64_t limit =
+        limit_is_set(cap_micro) ? cap_micro : market_limit(exchange, part, budget_micro);
     const int64_t whole =
         part->job->type == EXCHANGE_ALL_OR_NONE ? whole_limit(part->job, budget_micro) : INT64_MAX;
     return limit < whole ? limit : whole;
@@ -67,7 +69,7 @@ int64_t part_limit(const struct exchange *exchange, const struct part *part, int
 
 bool part_limit_is_of_budget(const struct part *part)
 {
-    return part->cap_micro < 0 || part->bid_micro < part->cap_micro;
+    return !limit_is_set(part->cap_micro) || part->bid_micro < part->cap_micro;
 }
 
 int64_t part_limit_in(const struct exchange *exchange, const struct part *part, uint32_t cell)

@@ -1,5 +1,5 @@
-/* This internal header holds what the files that load a snapshot share. Pure. A snapshot comes from
- * a file that may be damaged, so a misfit is an answer, never an assert. Records come in the order
+/* This internal header holds what the files that load a snapshot share. A snapshot comes from a
+ * file that may be damaged, so a misfit is an answer, never an assert. Records come in the order
  * written: a record refers only to earlier ones. */
 #ifndef BOURSE_EXCHANGE_SNAPSHOT_SNAPSHOT_LOAD_H
 #define BOURSE_EXCHANGE_SNAPSHOT_SNAPSHOT_LOAD_H

@@ -48,7 +48,7 @@ struct tracked {
     struct hash32 hash;     /* value counted in exchange->total */
 };
 
-/* Heap of one account's ended jobs, oldest first. Not recorded. */
+/* This is a heap of one account's ended jobs, oldest first. It is not recorded. */
 struct ended_jobs {
     struct ended_job {
         uint64_t order; /* the job's, copied here because jobs lie far apart in memory */
@@ -58,7 +58,7 @@ struct ended_jobs {
     uint32_t place; /* place of the account in exchange->enders while the heap is not empty */
 };
 
-/* Number of parts of an account's open jobs that use a class. Not recorded. */
+/* This counts the parts of an account's open jobs that use a class. It is not recorded. */
 struct class_use {
     uint32_t class_id, parts; /* no parts: the place is free */
 };

@@ -2,7 +2,7 @@
  * probing.
  *
  * The table borrows the elements. Nobody iterates over a table: order in the exchange comes from
- * lists and numbers, never from hashes. Pure. */
+ * lists and numbers, never from hashes. */
 #ifndef BOURSE_EXCHANGE_STATE_TABLE_H
 #define BOURSE_EXCHANGE_STATE_TABLE_H
 

@@ -3,7 +3,7 @@
  * goes.
  *
  * A trade and a bar have a place, where they lie, and a number from their reader. The number tells
- * whether a place still holds the same entry. Pure. */
+ * whether a place still holds the same entry. */
 #ifndef BOURSE_EXCHANGE_STATE_TAPE_H
 #define BOURSE_EXCHANGE_STATE_TAPE_H
 

@@ -10,7 +10,7 @@
 
 enum {
     REFEREES_ENOUGH = 3, /* a result has two parties at most: its maker and its accuser */
-    /* Steps of the parts of a walk. A held result lies in memory of its own, and its lease too. */
+    /* Parts of a walk cost these steps. A held result and its lease lie in memory of their own. */
     SLOT_STEPS = 1,
     HELD_STEPS = 4,
     PROVIDER_STEPS = 4,

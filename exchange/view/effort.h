@@ -1,6 +1,5 @@
 /* The effort is the least number of predicates that must turn over until a device satisfies a
- * requirement. Sets of predicates are bits by index of the node. Requirements are well formed.
- * Pure. */
+ * requirement. Sets of predicates are bits by index of the node. Requirements are well formed. */
 #ifndef BOURSE_EXCHANGE_VIEW_EFFORT_H
 #define BOURSE_EXCHANGE_VIEW_EFFORT_H
 
@@ -11,7 +10,7 @@
 
 static_assert(REQUIREMENT_NODES_MAX == 64, "a set is one word");
 
-/* Least number and set of predicates that make a tree hold, or fail. */
+/* An effort is the least number and set of predicates that make a tree hold, or fail. */
 struct effort {
     uint32_t hold, fail;
     uint64_t hold_set, fail_set;

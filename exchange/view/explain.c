@@ -1,6 +1,7 @@
 /* An explanation tells why a need, or a part of a job, is not filled. It counts the devices that
  * fail each predicate, the prices of the others, and the bids that come first.
  * smallest_change_find.c finds the change that would fill it. A read: pure, no trace. */
+#include "base/limit.h"
 #include "exchange/account/standing.h"
 #include "exchange/lifecycle.h"
 #include "exchange/market/ask_conditions.h"
@@ -58,7 +59,7 @@ static struct requirement_node turned_over(const struct requirement_node *node)
     return turned;
 }
 
-/* The state of one call. */
+/* The struct holds the state of one call. */
 struct explaining {
     struct search search; /* search over `seen` */
     const struct exchange *exchange;
@@ -292,8 +293,9 @@ static void explain_device(struct explaining *explaining, const struct device *d
     }
     why->asking++;
     const int64_t limit_micro =
-        need->cap_micro < 0 ? exchange->price_band_micro
-                            : book_limit(exchange->book, need->rate, need->cap_micro, device->cell);
+        limit_is_set(need->cap_micro)
+            ? book_limit(exchange->book, need->rate, need->cap_micro, device->cell)
+            : exchange->price_band_micro;
     const bool is_affordable = ask->price_micro <= limit_micro;
     const bool is_beyond = !is_affordable && ask->price_micro > exchange->price_band_micro;
     why->beyond += is_beyond;
@@ -423,7 +425,7 @@ static void explain_work(const struct part *part, struct exchange_explanation *w
     why->work.is_sated = job->is_closing || part->handle == BOOK_NONE || bid_order(part).slots == 0;
 }
 
-/* `part` NULL: the need is not placed yet. */
+/* `part` is NULL when the need is not placed yet. */
 static void explain(const struct exchange *exchange, const struct exchange_need *need,
                     const struct part *part, struct exchange_explanation *ret_explanation)
 {
@@ -443,7 +445,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
     const bool is_filed = part != NULL;
     struct exchange_need bidding = *need;
     part = is_filed ? part : search_asked(exchange, need, &asked);
-    if (need->budget_micro > 0 || need->holds_nothing || need->cap_micro < 0) {
+    if (need->budget_micro > 0 || need->holds_nothing || !limit_is_set(need->cap_micro)) {
         bidding.cap_micro = part->bid_micro; /* set by the budget or the band */
     }
     need = &bidding;

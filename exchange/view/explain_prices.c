@@ -1,5 +1,6 @@
 #include "exchange/view/explain_prices.h"
 
+#include "base/limit.h"
 #include "exchange/market/bands.h"
 #include "exchange/market/escrow.h"
 #include "exchange/market/part_limits.h"
@@ -16,7 +17,7 @@ static bool foretell_bands(const struct search *search, struct exchange_explanat
     const struct part *part = search->part;
     const int64_t budget_micro = search_budget(search->need, search->need->budget_micro);
     const int64_t notional_most_micro = exchange->notional_most_micro;
-    if (part->rate == RATE_NONE && part->cap_micro >= 0 &&
+    if (part->rate == RATE_NONE && limit_is_set(part->cap_micro) &&
         band_price_bound(exchange, part->cap_micro) != part->cap_micro) {
         why->refusal = XREJECT_PRICE;
         why->refused_at_micro = band_price_bound(exchange, part->cap_micro);

@@ -52,8 +52,8 @@ enum exchange_listing exchange_list_providers(const struct exchange *exchange, u
                                               exchange_provider_visit *visit, void *context,
                                               uint32_t *ret_next);
 
-/* One resting order, without the account of a bid. Bids that wait to be filled all at once are not
- * shown, because no trade with one of them alone is possible. */
+/* A row is one resting order, without the account of a bid. Bids that wait to be filled all at once
+ * are not shown, because no trade with one of them alone is possible. */
 struct exchange_book_row {
     bool is_bid;
     int64_t price_micro;                  /* least price of an ask, limit of a bid */

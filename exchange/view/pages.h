@@ -2,8 +2,8 @@
 #ifndef BOURSE_EXCHANGE_VIEW_PAGES_H
 #define BOURSE_EXCHANGE_VIEW_PAGES_H
 
-/* Most steps of one call, about a millisecond of a processor's time. A look at a thing is one step;
- * each predicate of a requirement on each attribute is one more. */
+/* A call takes at most so many steps, about a millisecond of a processor's time. A look at a thing
+ * is one step; each predicate of a requirement on each attribute is one more. */
 enum { EXCHANGE_LISTING_STEPS = 1 << 16 };
 
 enum exchange_listing {

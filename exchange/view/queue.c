@@ -2,6 +2,7 @@
  * read: pure, no trace. */
 #include "exchange/view/search.h"
 
+#include "base/limit.h"
 #include "exchange/market/ask_conditions.h"
 #include "exchange/market/daily.h"
 #include "exchange/market/donations.h"
@@ -38,7 +39,7 @@ static bool is_ahead_by_rank(const struct queue *queue, const struct book_bid *b
 static void count_bids(struct queue *queue)
 {
     const struct exchange *exchange = queue->exchange;
-    const int64_t limit = queue->need->cap_micro < 0 ? INT64_MAX : queue->need->cap_micro;
+    const int64_t limit = limit_is_set(queue->need->cap_micro) ? queue->need->cap_micro : INT64_MAX;
     const uint64_t sequence = queue->sequence;
     for (uint32_t handle = book_next(exchange->book, 0); handle != BOOK_NONE;
          handle = book_next(exchange->book, handle + 1)) {
@@ -83,7 +84,7 @@ static void find_cells(struct queue *queue, const struct search *search)
             !daily_is_spent(queue->exchange, device->ask) &&
             ask_is_for(device->ask, need->account) &&
             book_ask(queue->exchange->book, device->ask->handle, &ask) &&
-            (queue->is_any_price || need->cap_micro < 0 ||
+            (queue->is_any_price || !limit_is_set(need->cap_micro) ||
              ask.price_micro <=
                  book_limit(queue->exchange->book, need->rate, need->cap_micro, ask.cell)) &&
             (ask.max_term_ns == 0 || ask.max_term_ns >= need->term_ns) &&
@@ -105,7 +106,7 @@ static bool is_ahead_somewhere(struct queue *queue, const struct book_bid *bid)
 {
     const struct book *book = queue->exchange->book;
     const struct exchange_need *need = queue->need;
-    const int64_t limit = need->cap_micro < 0 ? INT64_MAX : need->cap_micro;
+    const int64_t limit = limit_is_set(need->cap_micro) ? need->cap_micro : INT64_MAX;
     const uint64_t sequence = queue->sequence;
     const enum rate rate = book_class_rate(book, bid->class_id);
     for (uint32_t i = 0; i < queue->cell_count; i++) {

@@ -4,6 +4,7 @@
 #include "exchange/view/search.h"
 
 #include "base/checked.h"
+#include "base/limit.h"
 #include "exchange/lifecycle.h"
 #include "exchange/market/ask_conditions.h"
 #include "exchange/market/daily.h"
@@ -333,9 +334,9 @@ bool exchange_quote(const struct exchange *exchange, const struct exchange_need 
         .exchange = exchange,
         .need = need,
         .quote = ret_quote,
-        .limit_micro = need->holds_nothing    ? 0 /* whatever its cap */
-                       : need->cap_micro >= 0 ? need->cap_micro
-                                              : exchange->price_band_micro,
+        .limit_micro = need->holds_nothing             ? 0 /* whatever its cap */
+                       : limit_is_set(need->cap_micro) ? need->cap_micro
+                                                       : exchange->price_band_micro,
         .lanes_left = need->subtasks < most ? need->subtasks : most,
         .asking = asking,
         .asking_words = words,
@@ -365,7 +366,7 @@ bool exchange_quote(const struct exchange *exchange, const struct exchange_need 
         ret_quote->price_low_micro = ret_quote->taken_low_micro;
         ret_quote->price_high_micro = ret_quote->taken_high_micro;
     }
-    if (asks.now.lanes_taken == 0 && need->cap_micro >= 0 && !need->holds_nothing &&
+    if (asks.now.lanes_taken == 0 && limit_is_set(need->cap_micro) && !need->holds_nothing &&
         need->rate == RATE_NONE) { /* the cap is the only known price */
         quote_lanes(&asks.now, need->cap_micro, 1);
     }

@@ -1,5 +1,5 @@
-/* Reads return the state of the exchange, its accounts, its jobs and their leases. Pure, no trace.
- * quote.c has the cost of an order, and explain.c the reasons why it waits. */
+/* Reads return the state of the exchange, its accounts, its jobs and their leases. A read
+ * changes nothing. quote.c has the cost of an order, and explain.c the reasons why it waits. */
 #include "exchange/view/reads.h"
 
 #include "exchange/lifecycle.h"

@@ -1,5 +1,6 @@
 #include "exchange/view/search.h"
 
+#include "base/limit.h"
 #include "exchange/lifecycle.h"
 #include "exchange/market/ask_conditions.h"
 #include "exchange/market/bands.h"
@@ -53,8 +54,8 @@ const struct part *search_asked(const struct exchange *exchange, const struct ex
     part->sequence = exchange->sequence;
     const bool is_bounded = (need->budget_micro > 0 || need->holds_nothing) && need->term_ns > 0;
     part->bid_micro = is_bounded ? part_limit(exchange, part, need->cap_micro, need->budget_micro)
-                      : need->cap_micro >= 0 ? need->cap_micro
-                                             : exchange->price_band_micro;
+                      : limit_is_set(need->cap_micro) ? need->cap_micro
+                                                      : exchange->price_band_micro;
     return part;
 }
 
@@ -136,7 +137,8 @@ struct altered search_unaltered(const struct search *search)
 {
     const int64_t cap_micro = search->need->cap_micro;
     return (struct altered){.slots = search->need->slots,
-                            .cap_micro = cap_micro >= 0 ? cap_micro : search->part->bid_micro,
+                            .cap_micro =
+                                limit_is_set(cap_micro) ? cap_micro : search->part->bid_micro,
                             .term_ns = search->need->term_ns,
                             .type = search->part->job->type};
 }
@@ -162,7 +164,7 @@ static bool is_met(const struct search *search, const struct altered *altered,
 {
     const struct explained *seen = offer->from;
     return offer->slots >= altered->slots &&
-           (altered->cap_micro < 0 ||
+           (!limit_is_set(altered->cap_micro) ||
             offer->price_micro <=
                 search_limit_in(search, altered->cap_micro, seen->device->cell)) &&
            (offer->max_term_ns == 0 || offer->max_term_ns >= altered->term_ns) &&
@@ -234,7 +236,7 @@ void search_takes(const struct search *search, int64_t *ret_limit_micro, int64_t
 {
     const struct part *part = search->part;
     struct altered any = search_unaltered(search);
-    any.cap_micro = -1;
+    any.cap_micro = LIMIT_NONE;
     *ret_limit_micro = *ret_budget_micro = -1;
     if (part->job->type != EXCHANGE_LIMIT || bid_order(part).slots == 0) {
         return; /* the second means that it has all the lanes that it can use */
@@ -290,7 +292,7 @@ static size_t find_choices(const struct search *search, struct choice *ret_choic
 {
     size_t count = 0;
     struct altered any = search_unaltered(search);
-    any.cap_micro = -1;
+    any.cap_micro = LIMIT_NONE;
     steps_add(search->exchange, 8 * search->count);
     for (size_t i = 0; i < search->count; i++) {
         struct choice choice = {.lanes = 0};

@@ -1,7 +1,6 @@
 /* The search finds everything that a bid meets in the market as it stands. It covers all asks,
  * including the bid's own account's, and leases that the bid may take. A bid that waits and a bid
- * that nobody has placed yet share one search; the second is looked at as the part of a job.
- * Pure. */
+ * that nobody has placed yet share one search; the second is looked at as the part of a job. */
 #ifndef BOURSE_EXCHANGE_VIEW_SEARCH_H
 #define BOURSE_EXCHANGE_VIEW_SEARCH_H
 
@@ -56,10 +55,10 @@ int64_t search_limit_in(const struct search *search, int64_t cap_micro, uint32_t
 bool search_cap_for(const struct search *search, int64_t price_micro, uint32_t cell,
                     int64_t *ret_cap_micro);
 
-/* The bid with other terms. */
+/* The struct is the bid with other terms. */
 struct altered {
     uint32_t slots;
-    int64_t cap_micro, term_ns; /* cap -1: none */
+    int64_t cap_micro, term_ns; /* the cap may be LIMIT_NONE */
     int64_t more_micro;         /* added to the budget */
     uint8_t type;               /* enum exchange_order_type */
     /* Part of the requirement turns over; `satisfies` then says whether a device has the rest. */

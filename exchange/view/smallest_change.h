@@ -7,7 +7,7 @@
  *
  * Conditions on `program`, `executor` and `referee` stay, since they are the work itself; a
  * simulated device never replaces a real one. A bid that is submitted again with the change fills
- * at that price or less, unless another comes first. Pure. */
+ * at that price or less, unless another comes first. */
 #ifndef BOURSE_EXCHANGE_VIEW_SMALLEST_CHANGE_H
 #define BOURSE_EXCHANGE_VIEW_SMALLEST_CHANGE_H
 
@@ -39,7 +39,8 @@ struct exchange_smallest_change {
     struct exchange_bid_change changes[EXCHANGE_CHANGES_MOST];
     int64_t price_micro; /* price of the fill then */
     bool takes;          /* it takes a lease from its holder */
-    /* The whole bid after the change. Cap -1: none. at_most stays, a multiple of the slots. */
+    /* The next fields are the whole bid after the change. The cap may be LIMIT_NONE. at_most stays, and
+     * is a multiple of the slots. */
     struct requirement needs, was;
     uint8_t type; /* enum exchange_order_type */
     uint32_t slots;

@@ -1,5 +1,6 @@
 #include "exchange/view/smallest_change_candidate.h"
 
+#include "base/limit.h"
 #include "exchange/lifecycle.h"
 #include "exchange/market/bands.h"
 #include "exchange/market/part_limits.h"
@@ -17,7 +18,7 @@ int64_t smallest_change_limit(const struct search *search, const struct candidat
 {
     const int64_t budget_micro = search_budget(search->need, candidate->budget_micro);
     const bool has_cap =
-        search->part->cap_micro >= 0 || candidate->cap_micro != search->need->cap_micro;
+        limit_is_set(search->part->cap_micro) || candidate->cap_micro != search->need->cap_micro;
     if (candidate->term_ns == 0) {
         return candidate->cap_micro; /* the need has no term */
     }
@@ -29,7 +30,7 @@ int64_t smallest_change_limit(const struct search *search, const struct candidat
     changed.job = &job;
     changed.width = candidate->slots;
     changed.term_ns = candidate->term_ns;
-    return part_limit(search->exchange, &changed, has_cap ? candidate->cap_micro : -1,
+    return part_limit(search->exchange, &changed, has_cap ? candidate->cap_micro : LIMIT_NONE,
                       budget_micro);
 }
 

@@ -1,5 +1,6 @@
 #include "exchange/view/smallest_change_find.h"
 
+#include "base/limit.h"
 #include "exchange/lifecycle.h"
 #include "exchange/market/bands.h"
 #include "exchange/market/escrow.h"
@@ -171,14 +172,14 @@ static int64_t budget_at(const struct search *search, const struct candidate *ca
 static bool is_limit_of_nothing(const struct search *search)
 {
     return search->need->holds_nothing && search->need->rate == RATE_NONE &&
-           search->need->term_ns > 0 && search->part->cap_micro < 0;
+           search->need->term_ns > 0 && !limit_is_set(search->part->cap_micro);
 }
 
 /* A new order needs a cap within the band, even if the standing bid's cap is outside. */
 static void judge_band(const struct search *search, struct candidate *candidate)
 {
     const struct exchange_need *need = search->need;
-    if (need->rate == RATE_NONE && search->part->cap_micro >= 0) {
+    if (need->rate == RATE_NONE && limit_is_set(search->part->cap_micro)) {
         candidate->cap_micro = band_price_bound(search->exchange, need->cap_micro);
     }
     if (candidate->cap_micro != need->cap_micro) {
@@ -244,7 +245,7 @@ static bool judge_terms(const struct seeking *seeking, struct candidate *candida
         take_shorter_term(search, candidate);
         add_change(candidate, difference_ppm(need->term_ns, candidate->term_ns));
     }
-    if (need->cap_micro >= 0 &&
+    if (limit_is_set(need->cap_micro) &&
         offer->price_micro >
             search_limit_in(search, smallest_change_limit(search, candidate), cell)) {
         const bool is_other = candidate->cap_micro != need->cap_micro; /* counted already */

@@ -1,5 +1,5 @@
 /* exchange/view/smallest_change_find.h looks for the smallest change that fills a waiting bid at
- * once (smallest_change.h). Pure reads. */
+ * once (smallest_change.h). */
 #ifndef BOURSE_EXCHANGE_VIEW_SMALLEST_CHANGE_FIND_H
 #define BOURSE_EXCHANGE_VIEW_SMALLEST_CHANGE_FIND_H
 

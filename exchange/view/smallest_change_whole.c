@@ -1,4 +1,5 @@
 /* The smallest change of a bid that is filled all at once is a change of its figures. */
+#include "base/limit.h"
 #include "exchange/market/escrow.h"
 #include "exchange/market/part_limits.h"
 #include "exchange/view/smallest_change_candidate.h"
@@ -27,10 +28,10 @@ static int64_t payable_term_ns(const struct search *search, const struct whole *
 {
     const struct part *part = search->part;
     const int64_t budget_micro = part->job->hold.amount_micro;
-    struct candidate changed = {.slots = part->width,
-                                .cap_micro = part->cap_micro >= 0 ? part->cap_micro
-                                                                  : search->need->cap_micro,
-                                .budget_micro = budget_micro};
+    struct candidate changed = {
+        .slots = part->width,
+        .cap_micro = limit_is_set(part->cap_micro) ? part->cap_micro : search->need->cap_micro,
+        .budget_micro = budget_micro};
     int64_t low_ms = (search->need->limit_ns + NS_PER_MS - 1) / NS_PER_MS;
     int64_t high_ms = part->term_ns / NS_PER_MS - 1;
     if (part->job->type == EXCHANGE_FOK && whole->escrow_micro > budget_micro) {
@@ -115,7 +116,7 @@ void smallest_change_find_whole(const struct search *search, const struct whole 
     ret_smallest->term_ns = part->term_ns;
     ret_smallest->rate = need->rate;
     ret_smallest->type = part->job->type;
-    ret_smallest->cap_micro = part->cap_micro >= 0 && part->cap_micro < whole->limit_micro
+    ret_smallest->cap_micro = limit_is_set(part->cap_micro) && part->cap_micro < whole->limit_micro
                                   ? whole->limit_micro
                                   : part->cap_micro;
     ret_smallest->budget_micro = budget_for(search, ret_smallest->cap_micro, whole->limit_micro);

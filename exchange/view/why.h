@@ -25,13 +25,13 @@ struct exchange_why_refusal { /* A requirement that the device does not satisfy.
 };
 
 struct exchange_why {
-    /* The provider. */
+    /* The first fields describe the provider. */
     bool is_frozen, is_halted;
     uint8_t state;        /* enum provider_state */
     uint32_t refuted;     /* its refuted results, less the faded ones */
     int64_t withdrawn_ns; /* its asks stay closed for them for this long; 0: open */
     uint32_t devices;     /* advertised; 0: nothing else is filled in */
-    /* The device. */
+    /* The next fields describe the device. */
     struct id128 device;
     char label[EXCHANGE_NAME_SIZE];
     const struct attribute *attributes; /* borrowed until the next step */

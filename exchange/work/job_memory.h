@@ -5,7 +5,8 @@
 #include "exchange/state/records.h"
 
 void job_free(struct job *job); /* its own memory; it has no leases and is in no table */
-/* Allocate zeroed parts, or pages of subtasks. Return false when memory is short. */
+/* The functions allocate zeroed parts, or pages of subtasks. They return false when memory is
+ * short. */
 bool job_has_parts(struct exchange *exchange, struct job *job, uint32_t count);
 bool job_has_pages(struct exchange *exchange, struct job *job);
 void job_drop_pages(struct exchange *exchange, struct job *job);

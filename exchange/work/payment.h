@@ -4,7 +4,7 @@
 
 #include "exchange/state/records.h"
 
-/* Settlement of a result, and the check behind it. */
+/* A settlement says what a result is paid, and which check stands behind that. */
 struct settlement {
     uint32_t index, attempt;
     uint8_t outcome, status;

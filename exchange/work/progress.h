@@ -4,7 +4,7 @@
 
 #include "exchange/state/records.h"
 
-/* Expected and measured time of the results that the job's leases have brought. */
+/* A pace compares the expected and the measured time of the results of the job's leases. */
 struct progress_pace {
     uint64_t timed; /* results, except checks */
     int64_t foreseen_ns, took_ns;

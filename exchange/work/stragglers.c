@@ -353,7 +353,7 @@ static void level(struct exchange *exchange, const struct runtime_stats *usual, 
 static void take_back(struct exchange *exchange, const struct part *part)
 {
     const struct job *job = part->job;
-    /* More room than needed: lanes of promised leases count, too. */
+    /* The room is more than needed, because lanes of promised leases count, too. */
     struct loads loads = {.lanes = memory_allocate(exchange, part->lanes * sizeof *loads.lanes),
                           .of = memory_allocate(exchange, part->lanes * sizeof *loads.of)};
     const struct runtime_stats usual = runtime_stats_of_part(part);

@@ -22,7 +22,7 @@ void requirement_explain_field(const char *name, struct problem *ret_problem);
 
 /* ---- requirement_tokens.c */
 
-/* The first characters of operators. */
+/* Operators begin with these characters. */
 #define REQUIREMENT_OPERATORS "=!<>"
 
 enum token_type { TOKEN_END, TOKEN_WORD, TOKEN_QUOTED, TOKEN_OP, TOKEN_MARK, TOKEN_BAD };

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The target of text; a full sink stays full. */
+/* The sink takes text; a full sink stays full. */
 struct sink {
     char *text;
     size_t capacity;

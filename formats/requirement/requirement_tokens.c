@@ -164,7 +164,7 @@ bool requirement_take_op(struct parser *parser, struct token *ret_token)
         const char *text;
         enum requirement_op op;
     } ops[] = {
-        /* longer ones first */
+        /* Longer operators come first. */
         {"!=", REQUIREMENT_NE}, {"<=", REQUIREMENT_LE}, {">=", REQUIREMENT_GE},
         {"=", REQUIREMENT_EQ},  {"<", REQUIREMENT_LT},  {">", REQUIREMENT_GT},
     };

@@ -390,7 +390,7 @@ static enum ledger_store_status run(struct check *check, const struct key32 *log
         status = check_tree(check, log_key);
     }
     for (int table = 0; status == LEDGER_STORE_OK && table < TABLE_COUNT; table++) {
-        /* Accounts first, because mints need their keys. */
+        /* Accounts come first, because mints need their keys. */
         status = check_table(check, (enum ledger_table)table);
     }
     static enum ledger_store_status (*const last[])(struct check *) = {check_counts, check_balances,

@@ -382,7 +382,7 @@ static enum ledger_store_status find_surplus(struct ledger_comparison *compariso
     if (sqlite3_prepare_v2(comparison->database, sql, -1, &rows, NULL) != SQLITE_OK) {
         return unreadable(comparison, table);
     }
-    /* Fails without a parameter. */
+    /* The bind fails when the query has no parameter. */
     (void)sqlite3_bind_int64(rows, 1, (sqlite3_int64)comparison->tree.size);
     const int step = sqlite3_step(rows);
     enum ledger_store_status status = LEDGER_STORE_OK;

@@ -1,5 +1,5 @@
-/* provider/jail/jail_internal.h declares the parts that jail.c, jail_command.c and jail_wire.c
- * share. No other file includes it, except image.c and isolation.c. */
+/* provider/jail/jail_internal.h declares the parts that jail.c, jail_inputs.c, jail_command.c
+ * and jail_wire.c share. No other file includes it, except image.c and isolation.c. */
 #ifndef BOURSE_PROVIDER_JAIL_JAIL_INTERNAL_H
 #define BOURSE_PROVIDER_JAIL_JAIL_INTERNAL_H
 
@@ -74,6 +74,35 @@ bool jail_wire_read_saved(const uint8_t *bytes, size_t length, const struct jail
  * same name. */
 bool jail_wire_settle_saved(struct jail_reply *reply);
 void jail_wire_drop_saved(struct jail_reply *reply);
+
+/* jail_inputs.c places the inputs of a run, and checks those that the jail reads in place. */
+
+struct staging {
+    const struct jail_request *request;
+    size_t next;                          /* input to be placed, if it has a place */
+    size_t done;                          /* places filled so far */
+    bool failed;                          /* the reply says why; the run is being cancelled */
+    struct stamp mapped[JAIL_MAPPED_MAX]; /* stamp of each mapped input, from before its hashing */
+    size_t checked;                       /* mapped inputs checked so far */
+};
+
+/* Fills the files that came from the jail with the next inputs, and closes the files. On failure
+ * the reply says why, and the staging has failed. */
+void jail_inputs_place(struct staging *staging, int *files, size_t count, struct jail_reply *reply);
+/* Checks the hashes of mapped inputs before anything is computed. Returns false when one is wrong;
+ * the reply says which. */
+bool jail_inputs_check(struct staging *staging, struct jail_reply *reply);
+/* Blames a mapped input, and not the job, when the input was changed or unreadable during the
+ * run. */
+void jail_inputs_blame(const struct staging *staging, struct jail_reply *reply);
+/* Frees the memory of mapped inputs that nobody is expected to read again. */
+void jail_inputs_release(const struct jail_request *request);
+
+/* Gives the reply an outcome with a detail, and returns false. */
+__attribute__((format(printf, 3, 4))) bool
+jail_conclude(struct jail_reply *reply, enum result_outcome outcome, const char *format, ...);
+/* Returns a name for a detail, without characters that could upset a terminal. */
+const char *jail_shown(const char *name, char ret_text[128]);
 
 /* Runs a program with /work kept and stdin given as it is; image.c uses it. */
 void jail_run_given(struct jail *jail, const struct jail_request *request,

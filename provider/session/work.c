@@ -3,13 +3,10 @@
 #include "provider/session/agent_session_internal.h"
 
 #include "base/checked.h"
+#include "provider/session/work_table.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { BUCKETS_FIRST = 16 };
-static_assert((AGENT_REMEMBERED & (AGENT_REMEMBERED - 1)) == 0, "places are found by low bits");
 
 #define TERM_LONGEST_MS INT64_C(31622400000) /* a year: bound on a term in a wrong message */
 
@@ -25,63 +22,9 @@ static struct lease *find_lease(const struct agent_session *session, uint64_t nu
     return NULL;
 }
 
-/* Indices of one lease mostly follow each other, so their low bits spread them well. */
-static uint32_t place_of(uint32_t index, uint32_t places)
-{
-    return index & (places - 1);
-}
-
-static struct work *find_work(const struct lease *lease, uint32_t index, uint32_t attempt)
-{
-    if (lease->bucket_count == 0) {
-        return NULL;
-    }
-    struct work *work = lease->buckets[place_of(index, lease->bucket_count)];
-    while (work != NULL && (work->index != index || work->attempt != attempt)) {
-        work = work->same;
-    }
-    return work;
-}
-
-static void put_work(struct lease *lease, struct work *work)
-{
-    struct work **bucket = &lease->buckets[place_of(work->index, lease->bucket_count)];
-    work->same = *bucket;
-    *bucket = work;
-}
-
-static void take_work(struct lease *lease, const struct work *work)
-{
-    struct work **at = &lease->buckets[place_of(work->index, lease->bucket_count)];
-    while (*at != work) {
-        at = &(*at)->same;
-    }
-    *at = work->same;
-}
-
-/* Makes room for one more work, with one bucket for each on average. */
-static bool make_buckets(struct lease *lease)
-{
-    if (lease->work_count < lease->bucket_count) {
-        return true;
-    }
-    uint32_t count = lease->bucket_count == 0 ? BUCKETS_FIRST : 2 * lease->bucket_count;
-    struct work **buckets = calloc(count, sizeof(struct work *));
-    if (buckets == NULL) {
-        return false;
-    }
-    free(lease->buckets);
-    lease->buckets = buckets;
-    lease->bucket_count = count;
-    for (struct list_link *link = lease->works.next; link != &lease->works; link = link->next) {
-        put_work(lease, LIST_ELEMENT(link, struct work, link));
-    }
-    return true;
-}
-
 static bool was_done(const struct lease *lease, uint32_t index, uint32_t attempt)
 {
-    const struct remembered *place = &lease->done[place_of(index, AGENT_REMEMBERED)];
+    const struct remembered *place = &lease->done[work_table_place(index, AGENT_REMEMBERED)];
     return place->index == index && place->attempt == attempt;
 }
 
@@ -318,7 +261,7 @@ static void destroy_work(struct agent_session *session, struct work *work)
     }
     session->work_in[work->state]--;
     work->lease->active -= is_active(work->state);
-    take_work(work->lease, work);
+    work_table_take(work->lease, work);
     list_remove(&work->link);
     list_remove(&work->lane_link);
     list_remove(&work->result_link);
@@ -441,7 +384,7 @@ static bool keep_given(struct work *work, const Bourse__V1__Work *wire)
 static void queue_work(struct agent_session *session, int64_t now_ns, struct lease *lease,
                        const Bourse__V1__Work *wire)
 {
-    struct work *work = make_buckets(lease) ? calloc(1, sizeof *work) : NULL;
+    struct work *work = work_table_make_room(lease) ? calloc(1, sizeof *work) : NULL;
     if (work == NULL || !keep_given(work, wire)) {
         session->counts.out_of_memory = true;
         free(work);
@@ -459,7 +402,7 @@ static void queue_work(struct agent_session *session, int64_t now_ns, struct lea
     list_init(&work->result_link);
     list_init(&work->lane_link);
     list_append(&lease->works, &work->link);
-    put_work(lease, work);
+    work_table_put(lease, work);
     lease->work_count++;
     session->work_total++;
     session->work_in[WORK_QUEUED]++;
@@ -493,7 +436,7 @@ void work_dispatched(struct agent_session *session, int64_t now_ns,
     }
     for (size_t i = 0; i < dispatch->n_work; i++) {
         const Bourse__V1__Work *wire = dispatch->work[i];
-        if (find_work(lease, wire->index, wire->attempt) != NULL ||
+        if (work_table_find(lease, wire->index, wire->attempt) != NULL ||
             was_done(lease, wire->index, wire->attempt)) {
             session->counts.duplicates++; /* its state answers: it runs, or its result is queued */
         } else if (session->work_total >= AGENT_WORK_MAX) {
@@ -514,7 +457,8 @@ void work_withdrawn(struct agent_session *session, int64_t now_ns,
         return;
     }
     for (size_t i = 0; i < withdraw->n_work; i++) {
-        struct work *work = find_work(lease, withdraw->work[i]->index, withdraw->work[i]->attempt);
+        struct work *work =
+            work_table_find(lease, withdraw->work[i]->index, withdraw->work[i]->attempt);
         if (work == NULL) {
             session->counts.ignored++;
         } else if (work->state == WORK_QUEUED) {
@@ -531,7 +475,7 @@ void work_withdrawn(struct agent_session *session, int64_t now_ns,
 static struct work *known(const struct agent_session *session, const struct agent_work *name)
 {
     const struct lease *lease = find_lease(session, name->lease);
-    return lease == NULL ? NULL : find_work(lease, name->index, name->attempt);
+    return lease == NULL ? NULL : work_table_find(lease, name->index, name->attempt);
 }
 
 const Bourse__V1__Work *agent_session_inputs(const struct agent_session *session,
@@ -611,7 +555,7 @@ enum agent_status agent_session_stored(struct agent_session *session, int64_t no
 void work_done(struct agent_session *session, struct work *work)
 {
     struct lease *lease = work->lease;
-    lease->done[place_of(work->index, AGENT_REMEMBERED)] =
+    lease->done[work_table_place(work->index, AGENT_REMEMBERED)] =
         (struct remembered){.index = work->index, .attempt = work->attempt};
     destroy_work(session, work);
     settle_lease(session, lease);

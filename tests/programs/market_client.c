@@ -17,6 +17,7 @@
  * Built on libbourse, and on its inner calls only where an id must be known beforehand. */
 #include "tests/programs/record.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -574,12 +575,10 @@ static bool collect_amount(void *context, const struct bourse_entry *entry)
     if (strcmp(entry->kind_text, "transfer") != 0) {
         return true;
     }
-    if (amounts->count == amounts->capacity) {
-        amounts->capacity = amounts->capacity * 2 + 64;
-        amounts->items = realloc(amounts->items, amounts->capacity * sizeof *amounts->items);
-        if (amounts->items == NULL) {
-            wrong("out of memory");
-        }
+    amounts->items =
+        array_with_room(amounts->items, amounts->count, &amounts->capacity, sizeof *amounts->items);
+    if (amounts->items == NULL) {
+        wrong("out of memory");
     }
     amounts->items[amounts->count++] = entry->amount_micro;
     return true;

@@ -1,5 +1,7 @@
 #include "tests/programs/record.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { GROW = 64, LINE_SIZE = 256, WORDS_MAX = 8 };
+enum { LINE_SIZE = 256, WORDS_MAX = 8 };
 
 __attribute__((format(printf, 1, 2), noreturn)) static void stop(const char *format, ...)
 {
@@ -22,14 +24,12 @@ __attribute__((format(printf, 1, 2), noreturn)) static void stop(const char *for
     exit(3);
 }
 
-/* Room for one item more; the new one is zeros. */
-static void *grown(void *items, size_t count, size_t size)
+/* Returns the items with one more behind them, which is zeros. */
+static void *grown(void *items, size_t count, size_t *capacity, size_t size)
 {
-    if (count % GROW == 0) {
-        items = realloc(items, (count + GROW) * size);
-        if (items == NULL) {
-            stop("out of memory");
-        }
+    items = array_with_room(items, count, capacity, size);
+    if (items == NULL) {
+        stop("out of memory");
     }
     memset((char *)items + count * size, 0, size);
     return items;
@@ -37,19 +37,19 @@ static void *grown(void *items, size_t count, size_t size)
 
 static struct record_job *job_add(struct record *self)
 {
-    self->jobs = grown(self->jobs, self->job_count, sizeof *self->jobs);
+    self->jobs = grown(self->jobs, self->job_count, &self->job_capacity, sizeof *self->jobs);
     return &self->jobs[self->job_count++];
 }
 
 static struct record_mint *mint_add(struct record *self)
 {
-    self->mints = grown(self->mints, self->mint_count, sizeof *self->mints);
+    self->mints = grown(self->mints, self->mint_count, &self->mint_capacity, sizeof *self->mints);
     return &self->mints[self->mint_count++];
 }
 
 static struct record_shown *shown_add(struct record *self)
 {
-    self->shown = grown(self->shown, self->shown_count, sizeof *self->shown);
+    self->shown = grown(self->shown, self->shown_count, &self->shown_capacity, sizeof *self->shown);
     return &self->shown[self->shown_count++];
 }
 

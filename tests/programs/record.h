@@ -54,6 +54,7 @@ struct record {
     struct record_mint *mints;
     struct record_shown *shown;
     size_t job_count, mint_count, shown_count;
+    size_t job_capacity, mint_capacity, shown_capacity;
 };
 
 /* Reads what there is; with `append`, opens it for more and drops a line that was cut short. A file

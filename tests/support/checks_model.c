@@ -1,15 +1,14 @@
 #include "tests/support/checks_model.h"
 
+#include "base/array.h"
 #include "protocol/message.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static void *grown(void *items, size_t count, size_t size)
+static void *grown(void *items, size_t count, size_t *capacity, size_t size)
 {
-    if (count % 64 == 0) {
-        items = realloc(items, (count + 64) * size);
-    }
+    items = array_with_room(items, count, capacity, size);
     if (items == NULL) {
         abort();
     }
@@ -63,7 +62,8 @@ static bool is_judge(const struct checks_model *model, const struct checks_model
 static void add_judge(struct checks_model *model, const struct checks_model_judge *judge)
 {
     if (!is_judge(model, judge, false)) {
-        model->judges = grown(model->judges, model->judge_count, sizeof *model->judges);
+        model->judges =
+            grown(model->judges, model->judge_count, &model->judge_capacity, sizeof *model->judges);
         model->judges[model->judge_count++] = *judge;
     }
 }
@@ -110,7 +110,7 @@ bool checks_model_may_judge(const struct checks_model *model, const struct id128
 static const char *on_job(struct checks_model *model, const struct exchange_command *command)
 {
     const bool has_checks = command->submit.verify == EXCHANGE_VERIFY_CHEAP;
-    model->jobs = grown(model->jobs, model->job_count, sizeof *model->jobs);
+    model->jobs = grown(model->jobs, model->job_count, &model->job_capacity, sizeof *model->jobs);
     model->jobs[model->job_count++] =
         (struct checks_model_job){.id = command->id,
                                   .manifest = command->submit.manifest,
@@ -121,7 +121,8 @@ static const char *on_job(struct checks_model *model, const struct exchange_comm
 static const char *on_fill(struct checks_model *model, const struct ledger_record *record)
 {
     while (model->lease_count <= record->lease) {
-        model->lease_jobs = grown(model->lease_jobs, model->lease_count, sizeof *model->lease_jobs);
+        model->lease_jobs = grown(model->lease_jobs, model->lease_count, &model->lease_capacity,
+                                  sizeof *model->lease_jobs);
         model->lease_jobs[model->lease_count++] = 0;
     }
     const struct checks_model_job *job = job_of(model, &record->job);
@@ -149,7 +150,7 @@ static const char *on_held(struct checks_model *model, const struct exchange_com
     if (checks_model_bars(model, &record->job, record->index, record->credit)) {
         return "who judged a subtask makes it";
     }
-    model->held = grown(model->held, model->held_count, sizeof *model->held);
+    model->held = grown(model->held, model->held_count, &model->held_capacity, sizeof *model->held);
     model->held[model->held_count++] = (struct checks_model_held){
         .job = record->job,
         .index = record->index,

@@ -37,7 +37,8 @@ struct checks_model {
     struct checks_model_held *held;
     struct checks_model_judge *judges;
     uint32_t *lease_jobs; /* by lease */
-    size_t job_count, held_count, judge_count, lease_count, capacity;
+    size_t job_count, held_count, judge_count, lease_count;
+    size_t job_capacity, held_capacity, judge_capacity, lease_capacity;
     /* The check whose result was settled last in the present command. */
     struct hash32 check;
     struct id128 check_job;

@@ -456,7 +456,7 @@ static struct honest_ratios measure(const struct flood_victim *victim,
                                     const struct flooders *flooders)
 {
     static struct honest_times times;
-    const size_t pairs = honest_is_long() ? PAIRS_MOST : 2;
+    const size_t pairs = honest_is_long() ? PAIRS_MOST : 1;
     const int64_t window_ms = honest_is_long() ? victim->window_ms : victim->window_ms / 2;
     double waits_ms[2][PAIRS_MOST];
     unsigned served[2] = {0};

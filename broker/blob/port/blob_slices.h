@@ -2,7 +2,8 @@
  * have their turn.
  *
  * The chunk of an account that is alone is stored at once. While others ask, a chunk is stored
- * slice after slice, and the others have their turns between two slices. Pure. */
+ * slice after slice, and the others have their turns between two slices. The functions
+ * here read no clock, file or socket. */
 #ifndef BOURSE_BROKER_BLOB_PORT_BLOB_SLICES_H
 #define BOURSE_BROKER_BLOB_PORT_BLOB_SLICES_H
 

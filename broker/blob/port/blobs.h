@@ -25,9 +25,9 @@
 
 enum {
     BLOBS_RATE = 5000, /* requests a second of one account */
-    /* One account reads so much in a second: reading, copying and sealing is work for the broker. */
+    /* One account reads so much in a second: reading and sealing are work for the broker. */
     BLOBS_READ_KIB = 256 << 10,
-    /* A byte that is read leaves others so much time, if its account costs most: 128 MiB a second. */
+    /* The account that costs most leaves others so much time for each byte: 128 MiB a second. */
     BLOBS_READ_SHARED_NS = 7,
     BLOBS_RECEIVE_QUEUE = 4, /* messages of 5 MiB of one connection: then its sender waits */
     /* Chunks that wait to leave for one key, whatever number of connections it has: room for the 12

@@ -150,7 +150,7 @@ void blobs_tell_lost(struct blobs *blobs, const struct asked *asked, uint32_t ow
 
 /* ------------------------------------------------- blobs_put.c and blobs_get.c: the messages */
 
-/* Each answers its message, or a slice of it. Returns false when it is not answered yet. */
+/* Each function answers its message, or a slice of it. Returns false when more is to answer. */
 bool blobs_have(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobHave *body);
 bool blobs_put(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobPut *body);
 bool blobs_get(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobGet *body);

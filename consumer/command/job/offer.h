@@ -36,5 +36,8 @@ bool offer_agree(struct invocation *invocation, const struct offer *offer,
                  int *ret_status); /* asks the user */
 bool offer_place(struct invocation *invocation, struct offer *offer, char ret_id[BOURSE_ID_SIZE],
                  int *ret_status);
+/* Makes the offer of a job, asks the user, and places the job. */
+bool offer_and_place(struct invocation *invocation, struct bourse_job *job,
+                     char ret_id[BOURSE_ID_SIZE], int *ret_status);
 
 #endif

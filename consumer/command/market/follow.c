@@ -1,5 +1,6 @@
 #include "consumer/command/market/follow.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "consumer/command/market/instruments.h"
 #include "consumer/command/show.h"
@@ -261,15 +262,12 @@ static bool take_missed(void *context, const struct bourse_trade *trade)
     if (trade->index > missed->through) {
         return true; /* later news will tell this trade */
     }
-    if (missed->count == missed->capacity) {
-        size_t capacity = 2 * missed->capacity + 64;
-        struct bourse_trade *trades = reallocarray(missed->trades, capacity, sizeof *trades);
-        if (trades == NULL) {
-            return false;
-        }
-        missed->trades = trades;
-        missed->capacity = capacity;
+    struct bourse_trade *trades =
+        array_with_room(missed->trades, missed->count, &missed->capacity, sizeof *trades);
+    if (trades == NULL) {
+        return false;
     }
+    missed->trades = trades;
     missed->trades[missed->count++] = *trade;
     return true;
 }

@@ -1,6 +1,7 @@
 #include "consumer/command/market/instruments.h"
 #include "consumer/command/complain.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "planner/cost/catalogue.h"
@@ -37,15 +38,10 @@ static bool add_name(struct known_names *names, const char *name)
     if (names->is_out_of_memory || name[0] == '\0' || has_name(names, name)) {
         return !names->is_out_of_memory;
     }
-    if (names->count == names->capacity) {
-        const size_t capacity = names->capacity == 0 ? 128 : 2 * names->capacity;
-        const char **items = reallocarray(names->items, capacity, sizeof *items);
-        if (items != NULL) {
-            names->items = items;
-            names->capacity = capacity;
-        }
-    }
-    char *copy = names->count < names->capacity ? strdup(name) : NULL;
+    const char **items =
+        array_with_room(names->items, names->count, &names->capacity, sizeof *items);
+    names->items = items != NULL ? items : names->items;
+    char *copy = items != NULL ? strdup(name) : NULL;
     names->is_out_of_memory = copy == NULL;
     if (copy != NULL) {
         names->items[names->count++] = copy;

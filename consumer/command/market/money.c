@@ -2,6 +2,7 @@
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/show.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "formats/units.h"
@@ -168,16 +169,12 @@ static bool collect_paid(void *context, const struct bourse_outcome *outcome)
     if (outcome->status != STATUS_ACCEPTED && outcome->status != STATUS_PAID) {
         return true;
     }
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
-        uint32_t *items = reallocarray(list->items, capacity, sizeof *items);
-        if (items == NULL) {
-            list->failed = true;
-            return false;
-        }
-        list->items = items;
-        list->capacity = capacity;
+    uint32_t *items = array_with_room(list->items, list->count, &list->capacity, sizeof *items);
+    if (items == NULL) {
+        list->failed = true;
+        return false;
     }
+    list->items = items;
     list->items[list->count++] = outcome->index;
     list->simulated += outcome->simulated;
     list->not_accepted += outcome->status != STATUS_ACCEPTED;

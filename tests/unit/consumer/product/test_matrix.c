@@ -1,6 +1,6 @@
 /* Matrices in files, blocks of them, and the check of a product. */
-#include "consumer/product/freivalds.h"
 #include "consumer/product/matrix.h"
+#include "consumer/product/product_check.h"
 
 #include "base/random.h"
 #include "runtime/process.h"
@@ -233,7 +233,7 @@ END_TEST
 
 enum { M = 60, K = 70, N = 50, LONG = 3000, LONG_SIDE = 64 };
 static float *a, *b, c[M * N];
-static const struct freivalds_grid grid = {3, 2}; /* tiles of 20 x 25 */
+static const struct product_check_grid grid = {3, 2}; /* tiles of 20 x 25 */
 
 /* Multiplies as an honest float32 program does. */
 static void multiply(void)
@@ -249,10 +249,10 @@ static void multiply(void)
     }
 }
 
-static struct freivalds judged(void)
+static struct product_check judged(void)
 {
     struct matrix matrices[3];
-    struct freivalds verdict;
+    struct product_check verdict;
     put("a.npy", M, K, a);
     put("b.npy", K, N, b);
     put("c.npy", M, N, c);
@@ -260,8 +260,8 @@ static struct freivalds judged(void)
     ck_assert(matrix_open("b.npy", &matrices[1], &problem));
     ck_assert(matrix_open("c.npy", &matrices[2], &problem));
     ck_assert_msg(
-        freivalds_check(&matrices[0], &matrices[1], &matrices[2], &grid, &verdict, &problem), "%s",
-        problem.text);
+        product_check_run(&matrices[0], &matrices[1], &matrices[2], &grid, &verdict, &problem),
+        "%s", problem.text);
     for (int i = 0; i < 3; i++) {
         matrix_close(&matrices[i]);
     }
@@ -286,7 +286,7 @@ static void product_tear_down(void)
 
 START_TEST(an_honest_product_is_right)
 {
-    struct freivalds verdict = judged();
+    struct product_check verdict = judged();
     ck_assert(verdict.is_right);
     ck_assert_uint_eq(verdict.doubtful_rows, 0);
     ck_assert_uint_eq(verdict.unchecked_rows, 0);
@@ -300,7 +300,7 @@ END_TEST
 START_TEST(one_wrong_entry_is_found_and_its_tile_is_named)
 {
     c[45 * N + 30] += 0.01F;
-    struct freivalds verdict = judged();
+    struct product_check verdict = judged();
     ck_assert(!verdict.is_right);
     ck_assert_uint_eq(verdict.wrong_rows, 1);
     ck_assert_uint_eq(verdict.wrong_tiles, 1);
@@ -315,7 +315,7 @@ END_TEST
 START_TEST(zeros_an_old_answer_and_half_precision_are_found)
 {
     memset(c, 0, sizeof c);
-    struct freivalds verdict = judged();
+    struct product_check verdict = judged();
     ck_assert_uint_eq(verdict.wrong_rows, M);
     ck_assert_uint_eq(verdict.wrong_tiles, 6);
 
@@ -356,7 +356,7 @@ static void cancel(void)
 START_TEST(cancellation_is_doubtful_and_not_wrong)
 {
     cancel();
-    struct freivalds verdict = judged();
+    struct product_check verdict = judged();
     ck_assert(verdict.is_right);
     ck_assert_uint_gt(verdict.doubtful_rows, 0);
 }
@@ -373,7 +373,7 @@ START_TEST(a_lie_does_not_hide_among_doubtful_rows)
     }
     c[33 * N + 20] += (float)(5 * K * 0x1p-24 * reach);
     for (int i = 0; i < 10; i++) {
-        struct freivalds verdict = judged();
+        struct product_check verdict = judged();
         ck_assert(!verdict.is_right);
         ck_assert_uint_eq(verdict.tiles[0].at_row, 33);
         ck_assert_uint_eq(verdict.tiles[0].at_column, 20);
@@ -387,7 +387,7 @@ START_TEST(nan_and_infinities_travel_and_are_looked_at)
     a[7 * K + 2] = INFINITY;
     b[4 * N + 9] = -INFINITY;
     multiply();
-    struct freivalds verdict = judged();
+    struct product_check verdict = judged();
     ck_assert(verdict.is_right);
     ck_assert_uint_eq(verdict.unchecked_rows, 0); /* both were computed anew */
     ck_assert_uint_eq(verdict.unchecked_columns, 1);
@@ -435,9 +435,9 @@ static void multiply_long(const float *left, const float *right, size_t from, si
 START_TEST(a_tile_of_rounded_factors_is_found_where_sums_are_long)
 {
     static float product[LONG_SIDE * LONG_SIDE];
-    const struct freivalds_grid halves = {1, 2};
+    const struct product_check_grid halves = {1, 2};
     struct matrix matrices[3];
-    struct freivalds verdict;
+    struct product_check verdict;
     float *left = make("a.npy", LONG_SIDE, LONG);
     float *right = make("b.npy", LONG, LONG_SIDE);
     for (int is_rounded = 0; is_rounded < 2; is_rounded++) {
@@ -447,9 +447,9 @@ START_TEST(a_tile_of_rounded_factors_is_found_where_sums_are_long)
         ck_assert(matrix_open("a.npy", &matrices[0], &problem));
         ck_assert(matrix_open("b.npy", &matrices[1], &problem));
         ck_assert(matrix_open("c.npy", &matrices[2], &problem));
-        ck_assert_msg(
-            freivalds_check(&matrices[0], &matrices[1], &matrices[2], &halves, &verdict, &problem),
-            "%s", problem.text);
+        ck_assert_msg(product_check_run(&matrices[0], &matrices[1], &matrices[2], &halves, &verdict,
+                                        &problem),
+                      "%s", problem.text);
         for (int i = 0; i < 3; i++) {
             matrix_close(&matrices[i]);
         }

@@ -1,0 +1,153 @@
+/* This file shows an offer to the user, asks whether they agree, and places the job. */
+#include "consumer/command/job/offer.h"
+#include "consumer/command/show.h"
+#include "consumer/job/submit.h"
+
+#include <stdlib.h>
+
+/* The job holds no credits, and no slot is donated. */
+static void complain_of_no_gift(struct invocation *invocation, const struct offer *offer,
+                                bool can_wait, int *ret_status)
+{
+    const struct bourse_quote *quote = &offer->quote;
+    char part[PART_TEXT_SIZE] = "";
+    offer_name_part(offer->job, quote->without_gift, part);
+    *ret_status =
+        complain(invocation, BOURSE_USAGE,
+                 "a budget of 0 holds nothing, and nothing that fits%s%s is given away now%s%s%s%s",
+                 part[0] != '\0' ? " " : "", part, quote->minimum_micro > 0 ? ": it takes " : "",
+                 quote->minimum_micro > 0 ? cell_money(quote->minimum_micro) : "",
+                 quote->minimum_micro > 0 ? " credits to start" : "",
+                 can_wait ? "; with --anyway the job waits for a donation" : "");
+}
+
+/* A job that cannot start now would wait without a word. Returns false after a message. */
+static bool can_start(struct invocation *invocation, const struct offer *offer, int *ret_status)
+{
+    const struct bourse_quote *quote = &offer->quote;
+    bool waits = option_given(invocation, "anyway");
+    bool can_wait = command_takes(invocation->command, "anyway");
+    bool fits = quote->slots_now > 0 || quote->slots_taken > 0 || !quote->has_explanation ||
+                quote->explanation.fitting > 0;
+    const bool is_said = offer->summary.budget_micro == 0 || option_given(invocation, "budget");
+    const bool is_unpaid =
+        offer->budget_micro == 0 && !offer_is_given_away(quote) && !(is_said && waits);
+    if (quote->checks_problem[0] != '\0' && !waits) {
+        *ret_status = complain(invocation, BOURSE_NO_MATCH, "%s%s", quote->checks_problem,
+                               can_wait ? "; with --anyway the job waits for that" : "");
+    } else if (!fits && !waits) {
+        *ret_status =
+            complain(invocation, BOURSE_NO_MATCH, "%s%s", quote->explanation.text,
+                     can_wait ? "; with --anyway the job waits for a device that fits" : "");
+    } else if (is_unpaid && quote->without_gift > 0) {
+        complain_of_no_gift(invocation, offer, can_wait, ret_status);
+    } else if (is_unpaid && quote->suggested_micro == 0 && offer_is_too_dear(quote)) {
+        *ret_status = complain(
+            invocation, BOURSE_USAGE,
+            "every ask for what fits is above what the job would pay, so no budget can be "
+            "suggested; raise its cap or value, or say with --budget how many credits to hold");
+    } else if (is_unpaid && quote->suggested_micro == 0) {
+        *ret_status =
+            complain(invocation, BOURSE_USAGE,
+                     "nobody asks a price for what fits, so no budget can be suggested; say "
+                     "with --budget how many credits to hold");
+    } else if (offer->budget_micro < quote->minimum_micro && !waits) {
+        *ret_status = complain(invocation, BOURSE_REFUSED,
+                               "budget: %s credits, a lease takes %s: hold that or more%s",
+                               cell_money(offer->budget_micro), cell_money(quote->minimum_micro),
+                               can_wait ? "; with --anyway the job waits for a lower price" : "");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+bool offer_agree(struct invocation *invocation, const struct offer *offer, int *ret_status)
+{
+    if (!invocation->quiet && !invocation->json) {
+        offer_show(stderr, offer);
+    }
+    if (!can_start(invocation, offer, ret_status)) {
+        return false;
+    }
+    if (option_given(invocation, "yes")) {
+        return true;
+    }
+    char question[128];
+    (void)snprintf(question, sizeof question, "Hold %s credits and start?",
+                   cell_money(offer->budget_micro));
+    int answer = invocation->json ? -1 : screen_ask_yes_no(question);
+    if (answer < 0) {
+        *ret_status = complain(
+            invocation, BOURSE_USAGE,
+            "%s credits would be held, and there is no terminal to ask on; say -y to agree",
+            cell_money(offer->budget_micro));
+        return false;
+    }
+    if (answer == 0) {
+        *ret_status = complain(invocation, BOURSE_CANCELLED, "nothing was submitted");
+    }
+    return answer == 1;
+}
+
+static void on_put(void *context, uint64_t done_bytes, uint64_t total_bytes)
+{
+    progress_text(context, false, "sending inputs: %s of %s", cell_bytes(done_bytes),
+                  cell_bytes(total_bytes));
+}
+
+bool offer_place(struct invocation *invocation, struct offer *offer, char ret_id[BOURSE_ID_SIZE],
+                 int *ret_status)
+{
+    struct progress progress = progress_start(invocation);
+    struct bourse_error error;
+    bool ok = submit_job(invocation->bourse, offer->job, offer->budget_micro, offer->limits, on_put,
+                         &progress, ret_id, &error);
+    progress_end(&progress);
+    if (!ok) {
+        *ret_status = complain_with(invocation, &error);
+    }
+    return ok;
+}
+
+/* A job whose cap is below every ask may wait for ever. The user learns this, and how to end it. */
+static void say_what_it_waits_for(const struct invocation *invocation, const struct offer *offer,
+                                  const char *id)
+{
+    const struct bourse_explanation *why = &offer->quote.explanation;
+    const enum job_order order = offer->job->file->order;
+    bool rests = order == JOB_ORDER_LIMIT || order == JOB_ORDER_ALL_OR_NONE;
+    if (invocation->json || !rests || !limit_is_set(offer->summary.cap_micro) ||
+        offer->budget_micro == 0 || !offer_is_too_dear(&offer->quote)) {
+        return;
+    }
+    (void)fprintf(stderr, "bourse: no ask is at or below the cap of %s credits per slot-hour",
+                  cell_money(offer->summary.cap_micro));
+    if (why->has_fills_at) {
+        (void)fprintf(stderr, ", the lowest that would do is at %s",
+                      cell_money(why->fills_at_micro));
+    }
+    (void)fprintf(stderr,
+                  "; the job waits for one.\n        `bourse order replace %.8s --cap CREDITS` "
+                  "raises the cap, `bourse cancel %.8s` ends it.\n",
+                  id, id);
+}
+
+bool offer_and_place(struct invocation *invocation, struct bourse_job *job,
+                     char ret_id[BOURSE_ID_SIZE], int *ret_status)
+{
+    struct offer *offer = calloc(1, sizeof *offer);
+    if (offer == NULL) {
+        *ret_status = complain(invocation, BOURSE_LOCAL, "out of memory");
+        return false;
+    }
+    offer->job = job;
+    bool ok = offer_make(invocation, offer, ret_status) &&
+              offer_agree(invocation, offer, ret_status) &&
+              offer_place(invocation, offer, ret_id, ret_status);
+    if (ok) {
+        say_what_it_waits_for(invocation, offer, ret_id);
+    }
+    free(offer);
+    return ok;
+}

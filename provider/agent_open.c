@@ -1,0 +1,172 @@
+/* This file opens the parts of the agent before its loop, and closes them after it. */
+#include "provider/agent.h"
+#include "provider/agent_internal.h"
+#include "provider/owner.h"
+#include "provider/session/agent_session.h"
+#include "provider/work/lanes.h"
+#include "provider/work/mender.h"
+#include "provider/work/transfer.h"
+#include "provider/work/unaccepted.h"
+#include "runtime/clock.h"
+#include "runtime/entropy.h"
+#include "runtime/link.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <zmq.h>
+
+bool agent_open_session(struct agent *agent, struct problem *problem)
+{
+    const struct agent_setup *setup = agent->setup;
+    struct agent_session_config config = {
+        .identity = setup->identity,
+        .program = "bourse-provider " BOURSE_VERSION,
+        .cluster = setup->market->cluster,
+        .can_store_again = true,
+    };
+    entropy_bytes(config.dice.bytes, sizeof config.dice.bytes);
+    agent->session = agent_session_create(&config);
+    if (agent->session == NULL) {
+        problem_set(problem, "out of memory");
+        return false;
+    }
+    struct agent_device devices[1 + CONFIG_DEVICES_MAX];
+    struct agent_ask asks[1 + CONFIG_DEVICES_MAX];
+    size_t count = setup->offers->count;
+    for (size_t i = 0; i < count; i++) {
+        devices[i] = setup->offers->items[i].device;
+        asks[i] = setup->offers->items[i].ask;
+    }
+    if (agent_session_offer(agent->session, clock_monotonic_ns(), devices, count, asks, count) !=
+        AGENT_OK) {
+        problem_set(problem, "the offer does not fit a message");
+        return false;
+    }
+    return link_open(agent->zmq, setup->market->control, &setup->market->server, setup->identity,
+                     LIMIT_MESSAGE_BYTES, &agent->link, problem);
+}
+
+bool agent_open_blobs(struct agent *agent, struct problem *problem)
+{
+    const struct agent_setup *setup = agent->setup;
+    char cache[CONFIG_PATH_SIZE + 16];
+    char images[CONFIG_PATH_SIZE + 16];
+    (void)snprintf(cache, sizeof cache, "%s/cache", setup->config->folder);
+    (void)snprintf(images, sizeof images, "%s/images", setup->config->folder);
+    struct transfer_config transfer = {
+        .zmq = agent->zmq,
+        .endpoint = setup->market->blobs,
+        .server = setup->market->server,
+        .identity = setup->identity,
+        .done = agent_report_done,
+        .context = agent,
+    };
+    if (!transfer_open(&transfer, &agent->transfer, problem)) {
+        return false;
+    }
+    struct store_config store = {
+        .folder = cache,
+        .cap_bytes = setup->config->cache_bytes,
+        .threads = TRANSFER_FETCHERS,
+        .fetch = transfer_fetch,
+        .lend = transfer_lend,
+        .context = agent->transfer,
+    };
+    struct images_config unpacked = {
+        .folder = images,
+        .cap_bytes = setup->config->cache_bytes,
+        .limits = {.entries = setup->config->image_files, .bytes = setup->config->image_bytes},
+        .launcher = setup->launcher,
+        .worker_path = setup->worker_path,
+        .cgroups = setup->cgroups,
+    };
+    if (!store_open(&store, &agent->store, problem)) {
+        return false;
+    }
+    const struct mender_config mender = {
+        .zmq = agent->zmq,
+        .endpoint = setup->market->blobs,
+        .server = setup->market->server,
+        .identity = setup->identity,
+        .store = agent->store,
+    };
+    return images_open(&unpacked, &agent->images, problem) &&
+           mender_open(&mender, &agent->mender, problem);
+}
+
+bool agent_open_lanes(struct agent *agent, struct problem *problem)
+{
+    const struct agent_setup *setup = agent->setup;
+    struct lanes_config lanes = {
+        .launcher = setup->launcher,
+        .cgroups = setup->cgroups,
+        .worker_path = setup->worker_path,
+        .tensor_path = setup->tensor_path,
+        .config = setup->config,
+        .offers = setup->offers,
+        .machine = setup->machine,
+        .cpu_enforced = setup->isolation->cpu_enforced,
+        .store = agent->store,
+        .images = agent->images,
+        .left = agent_report_left,
+        .done = agent_report_ran,
+        .context = agent,
+    };
+    agent->lanes = lanes_create(&lanes);
+    if (agent->lanes == NULL) {
+        problem_set(problem, "out of memory");
+    }
+    return agent->lanes != NULL;
+}
+
+bool agent_open_owner(struct agent *agent, struct problem *problem)
+{
+    if (!owner_open(agent->setup->config->folder, &agent->owner, problem)) {
+        return false;
+    }
+    owner_begin(agent->owner, agent->session, clock_monotonic_ns());
+    return true;
+}
+
+static void leave(struct agent *agent)
+{
+    if (agent->session != NULL && agent->link != NULL) {
+        agent_session_goodbye(agent->session, clock_monotonic_ns(), "the agent ends");
+        agent_carry_out(agent, clock_monotonic_ns());
+    }
+}
+
+void agent_close_all(struct agent *agent)
+{
+    leave(agent);
+    if (agent->transfer != NULL) {
+        transfer_stop(agent->transfer);
+    }
+    mender_close(&agent->mender);
+    if (agent->store != NULL) {
+        store_stop(agent->store);
+    }
+    lanes_destroy(&agent->lanes);
+    store_close(&agent->store);
+    images_close(&agent->images);
+    transfer_close(&agent->transfer);
+    if (agent->owner != NULL) { /* only the process is left to end */
+        owner_ends(agent->owner, agent->session, clock_monotonic_ns());
+        owner_close(&agent->owner);
+    }
+    link_close(&agent->link);
+    agent_session_destroy(&agent->session);
+    agent_drop_outcomes(&agent->reports.done);
+    agent_drop_outcomes(&agent->settled);
+    unaccepted_fini(&agent->unaccepted);
+    free(agent->reports.left);
+    if (agent->reports.event >= 0) {
+        close(agent->reports.event);
+    }
+    pthread_mutex_destroy(&agent->reports.mutex);
+    if (agent->zmq != NULL) {
+        zmq_ctx_term(agent->zmq);
+    }
+}

@@ -1,0 +1,21 @@
+/* provider/config_internal.h declares what config.c and config_programs.c share. No other file
+ * includes it. */
+#ifndef BOURSE_PROVIDER_CONFIG_INTERNAL_H
+#define BOURSE_PROVIDER_CONFIG_INTERNAL_H
+
+#include "formats/yaml.h"
+#include "provider/config.h"
+
+/* Reads a text that the market takes as a word about a device. */
+const char *config_word(struct yaml_value value, size_t most_bytes, const char *fallback);
+
+/* config_programs.c reads which programs and folders of the machine jobs see. */
+
+/* Reads `programs`. Without the key, the common tools that the machine has are offered. */
+void config_read_programs(struct config *config, struct yaml_value value);
+/* Reads `visible`. */
+void config_read_visible(struct config *config, struct yaml_value list);
+/* Makes the offered programs visible. `value` is what a refusal names. */
+void config_show_programs(struct config *config, struct yaml_value value);
+
+#endif

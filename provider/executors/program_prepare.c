@@ -1,0 +1,448 @@
+/* This file makes the request to the jail from a subtask of the manifest. */
+#include "base/checked.h"
+#include "base/text.h"
+#include "formats/template.h"
+#include "formats/tensor_op.h"
+#include "protocol/subtask.h"
+#include "provider/executors/program.h"
+#include "provider/executors/program_internal.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OWN_VARIABLES = 2 }; /* besides the job's variables */
+
+static void texts_clear(struct texts *texts)
+{
+    for (size_t i = 0; i < texts->count; i++) {
+        free(texts->items[i]);
+    }
+    free(texts->items);
+    *texts = (struct texts){NULL, 0};
+}
+
+static bool texts_reserve(struct texts *texts, size_t count)
+{
+    texts->items = calloc(count + 1, sizeof *texts->items);
+    return texts->items != NULL;
+}
+
+void program_run_clear(struct run *run)
+{
+    texts_clear(&run->arguments);
+    texts_clear(&run->environment);
+    texts_clear(&run->outputs);
+    texts_clear(&run->saved);
+    free(run->inputs);
+    free(run->standard_input);
+}
+
+bool program_refuse(struct outcome *outcome, const char *what)
+{
+    outcome_fail(outcome, OUTCOME_REFUSED, "%s", what);
+    return false;
+}
+
+/* Puts in the seed that came with the dispatch. */
+static bool settle_seed(struct run *run, struct outcome *outcome)
+{
+    const struct hash32 *seed = run->program->seed;
+    if (seed == NULL) {
+        return program_refuse(outcome,
+                              "the check's seed is drawn at its dispatch, and none came; only "
+                              "checks of the job itself (verify: cheap) have one");
+    }
+    char *text = malloc(2 * sizeof seed->bytes + 1);
+    if (text == NULL) {
+        return program_refuse(outcome, "out of memory");
+    }
+    text_hex(seed->bytes, sizeof seed->bytes, text);
+    free(run->arguments.items[TENSOR_SEED_WORD]);
+    run->arguments.items[TENSOR_SEED_WORD] = text;
+    run->is_check = true;
+    return true;
+}
+
+static bool settle_operation(struct run *run, struct outcome *outcome)
+{
+    struct tensor_op operation;
+    struct problem problem = {""};
+    if (!tensor_op_read((const char *const *)run->arguments.items, run->arguments.count, false,
+                        &operation, &problem)) {
+        return program_refuse(outcome, problem.text);
+    }
+    return !operation.is_drawn || settle_seed(run, outcome);
+}
+
+static bool settle_program(struct run *run, struct outcome *outcome)
+{
+    if (run->program->tensor_threads > 0) {
+        return settle_operation(run, outcome);
+    }
+    char *name = run->arguments.items[0];
+    if (run->program->manifest->has_image) {
+        return true; /* an image job may run any program of the image */
+    }
+    const struct config_program *program = config_program(run->program->config, name);
+    if (program == NULL) {
+        outcome_fail(outcome, OUTCOME_PROGRAM_MISSING,
+                     "this provider does not offer the program %.100s", name);
+        return false;
+    }
+    char *path = strdup(program->path);
+    if (path == NULL) {
+        return program_refuse(outcome, "out of memory");
+    }
+    free(name);
+    run->arguments.items[0] = path;
+    return true;
+}
+
+static bool expand_arguments(struct run *run, struct outcome *outcome)
+{
+    const struct subtask_terms *terms = &run->terms;
+    if (!texts_reserve(&run->arguments, terms->argument_count)) {
+        return program_refuse(outcome, "out of memory");
+    }
+    for (size_t i = 0; i < terms->argument_count; i++) {
+        char *text = template_filled(terms->arguments[i], &run->values, LIMIT_ARGUMENT_BYTES, NULL);
+        if (text == NULL) {
+            return program_refuse(
+                outcome, "an argument cannot be expanded for this subtask, or is too long");
+        }
+        run->arguments.items[run->arguments.count++] = text;
+    }
+    return settle_program(run, outcome);
+}
+
+static bool add_variable(struct run *run, const Bourse__V1__ManifestVariable *variable,
+                         struct outcome *outcome)
+{
+    char *value = template_filled(variable->value, &run->values, LIMIT_ARGUMENT_BYTES, NULL);
+    size_t size = value == NULL ? 0 : strlen(variable->name) + strlen(value) + 2;
+    char *text = value == NULL ? NULL : malloc(size);
+    if (text != NULL) {
+        (void)snprintf(text, size, "%s=%s", variable->name, value);
+        run->environment.items[run->environment.count++] = text;
+    }
+    free(value);
+    return text != NULL ||
+           program_refuse(outcome,
+                          "a variable cannot be expanded for this subtask, or is too long");
+}
+
+static bool is_replaced(const Bourse__V1__ManifestTask *task, const char *name)
+{
+    for (size_t i = 0; task != NULL && i < task->n_environment; i++) {
+        if (strcmp(task->environment[i]->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_said(const struct run *run, const char *name)
+{
+    const size_t length = strlen(name);
+    for (size_t i = 0; i < run->environment.count; i++) {
+        if (strncmp(run->environment.items[i], name, length) == 0 &&
+            run->environment.items[i][length] == '=') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Adds a variable of ours, unless the job sets it itself. */
+static bool add_own_variable(struct run *run, const char *name, const char *value,
+                             struct outcome *outcome)
+{
+    if (is_said(run, name)) {
+        return true;
+    }
+    const size_t size = strlen(name) + strlen(value) + 2;
+    char *text = malloc(size);
+    if (text == NULL) {
+        return program_refuse(outcome, "out of memory");
+    }
+    (void)snprintf(text, size, "%s=%s", name, value);
+    run->environment.items[run->environment.count++] = text;
+    return true;
+}
+
+static bool tell_of_checkpoint(struct run *run, struct outcome *outcome)
+{
+    char attempt[16];
+    const uint32_t restored = run->dispatch->restored;
+    (void)snprintf(attempt, sizeof attempt, "%u", (unsigned)restored);
+    return run->request.checkpoint == NULL ||
+           (add_own_variable(run, "BOURSE_CHECKPOINT", run->request.checkpoint, outcome) &&
+            (restored == 0 || add_own_variable(run, "BOURSE_RESTORED", attempt, outcome)));
+}
+
+static bool expand_environment(struct run *run, struct outcome *outcome)
+{
+    const Bourse__V1__Manifest *manifest = run->program->manifest;
+    const Bourse__V1__ManifestTask *task = subtask_task(manifest, run->program->index);
+    size_t own = task == NULL ? 0 : task->n_environment;
+    if (!texts_reserve(&run->environment, manifest->n_environment + own + OWN_VARIABLES)) {
+        return program_refuse(outcome, "out of memory");
+    }
+    for (size_t i = 0; i < manifest->n_environment; i++) {
+        if (!is_replaced(task, manifest->environment[i]->name) &&
+            !add_variable(run, manifest->environment[i], outcome)) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < own; i++) {
+        if (!add_variable(run, task->environment[i], outcome)) {
+            return false;
+        }
+    }
+    return tell_of_checkpoint(run, outcome);
+}
+
+/* An attempt that is free when it saves nothing must know where to save. A job that says one
+ * without the other is not run. */
+static bool settle_checkpoint(struct run *run, struct outcome *outcome)
+{
+    if (!run->program->has_checkpoints) {
+        return true;
+    }
+    if (run->terms.checkpoint == NULL) {
+        return program_refuse(outcome,
+                              "the job says that its programs save their state, and not where");
+    }
+    if (run->program->tensor_threads > 0) {
+        return program_refuse(outcome, "a tensor subtask saves no state");
+    }
+    if (!template_path_safe(run->terms.checkpoint)) {
+        return program_refuse(outcome, "the checkpoint's folder leads out of the work folder");
+    }
+    run->request.checkpoint = run->terms.checkpoint;
+    return true;
+}
+
+static bool expand_outputs(struct run *run, struct outcome *outcome)
+{
+    size_t count = run->is_check ? 0 : run->terms.output_count;
+    if (!texts_reserve(&run->outputs, count)) {
+        return program_refuse(outcome, "out of memory");
+    }
+    for (size_t i = 0; i < count; i++) {
+        char *text = template_filled(run->terms.outputs[i], &run->values, LIMIT_PATH_BYTES, NULL);
+        if (text == NULL) {
+            return program_refuse(outcome, "an output's name cannot be expanded for this subtask");
+        }
+        run->outputs.items[run->outputs.count++] = text;
+        if (!template_path_safe(text)) {
+            return program_refuse(
+                outcome, "an output's name leads out of the work folder or is no plain text");
+        }
+        if (run->request.checkpoint != NULL && template_paths_meet(run->request.checkpoint, text)) {
+            return program_refuse(outcome, "an output lies where the job saves its state");
+        }
+    }
+    return true;
+}
+
+/* Returns true for the input that an image job runs as its program: "./tool" or "tool". */
+static bool is_program(const struct run *run, const char *name)
+{
+    const char *program = run->arguments.items[0];
+    assert(program != NULL); /* program_check */
+    if (strncmp(program, "./", 2) == 0) {
+        program += 2;
+    } else if (strncmp(program, "/work/", 6) == 0) {
+        program += 6;
+    }
+    return run->program->manifest->has_image && strcmp(program, name) == 0;
+}
+
+static bool gather_input(struct run *run, const char *name, struct outcome *outcome)
+{
+    struct store_blob *blob = &run->program->inputs[run->input_count];
+    if (!template_path_safe(name)) {
+        return program_refuse(outcome,
+                              "an input's name leads out of the work folder or is no plain text");
+    }
+    if (run->request.checkpoint != NULL && run->saved.count == 0 &&
+        template_paths_meet(run->request.checkpoint, name)) {
+        return program_refuse(outcome, "an input lies where the job saves its state");
+    }
+    run->inputs[run->input_count++] =
+        (struct jail_input){.name = name,
+                            .fd = blob->fd,
+                            .size = blob->size,
+                            .hash = blob->is_lent ? &blob->hash : NULL,
+                            .hashed = blob->is_lent ? &blob->hashed : NULL,
+                            .executable = is_program(run, name)};
+    return true;
+}
+
+/* Adds the files of the checkpoint to resume from, at their place. */
+static bool gather_checkpoint(struct run *run, struct outcome *outcome)
+{
+    const struct dispatch_inputs *from = run->dispatch;
+    if (run->request.checkpoint == NULL || from->checkpoint_count == 0) {
+        return true;
+    }
+    if (!texts_reserve(&run->saved, from->checkpoint_count)) {
+        return program_refuse(outcome, "out of memory");
+    }
+    for (size_t i = 0; i < from->checkpoint_count; i++) {
+        const size_t size = strlen(run->request.checkpoint) + strlen(from->checkpoint[i].name) + 2;
+        char *name = malloc(size);
+        if (name == NULL) {
+            return program_refuse(outcome, "out of memory");
+        }
+        (void)snprintf(name, size, "%s/%s", run->request.checkpoint, from->checkpoint[i].name);
+        run->saved.items[run->saved.count++] = name;
+        if (!gather_input(run, name, outcome)) {
+            return false;
+        }
+        run->inputs[run->input_count - 1].is_state = true;
+    }
+    return true;
+}
+
+static bool gather_inputs(struct run *run, struct outcome *outcome)
+{
+    const struct program *program = run->program;
+    size_t count = program_input_count(program->manifest, program->index);
+    size_t taken = program_taken_count(program->manifest, program->index);
+    run->inputs = calloc(count + taken + run->dispatch->checkpoint_count + 1, sizeof *run->inputs);
+    if (run->inputs == NULL) {
+        return program_refuse(outcome, "out of memory");
+    }
+    if (count + taken > LIMIT_INPUTS) {
+        outcome_fail(outcome, OUTCOME_REFUSED, "%zu inputs; at most %d are taken", count + taken,
+                     LIMIT_INPUTS);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!gather_input(run, program_input(program->manifest, program->index, i)->name,
+                          outcome)) {
+            return false;
+        }
+        run->inputs[i].is_last =
+            program->inputs[i].is_lent && program_reads_last(program->manifest, program->index, i);
+    }
+    for (size_t i = 0; i < taken; i++) {
+        if (!gather_input(run, program_taken(program->manifest, program->index, i)->name,
+                          outcome)) {
+            return false;
+        }
+    }
+    return gather_checkpoint(run, outcome);
+}
+
+static bool settle_standard_input(struct run *run, struct outcome *outcome)
+{
+    const char *text = run->terms.standard_input;
+    run->request.stdin_fd = -1;
+    if (text == NULL || text[0] == '\0') {
+        return true;
+    }
+    if (strcmp(text, "{in}") == 0) { /* exactly {in}: the file's content */
+        if (run->values.in == NULL) {
+            return program_refuse(outcome, "standard input is {in}, and this subtask has no input");
+        }
+        run->request.stdin_fd = run->inputs[0].fd;
+        run->request.stdin_size = run->inputs[0].size;
+        return true;
+    }
+    size_t length = 0;
+    run->standard_input = template_filled(text, &run->values, LIMIT_ARGUMENT_BYTES, &length);
+    if (run->standard_input == NULL) {
+        return program_refuse(outcome, "the standard input cannot be expanded for this subtask");
+    }
+    run->request.stdin_bytes = run->standard_input;
+    run->request.stdin_size = length;
+    return true;
+}
+
+static uint64_t least_ns(int64_t a_ms, int64_t b_ms)
+{
+    int64_t least_ms = a_ms <= 0 ? b_ms : b_ms <= 0 ? a_ms : a_ms < b_ms ? a_ms : b_ms;
+    int64_t ns;
+    return least_ms > 0 && checked_mul(least_ms, NS_PER_MS, &ns) ? (uint64_t)ns : 0;
+}
+
+static uint64_t asked(protobuf_c_boolean has, int64_t value)
+{
+    return has && value > 0 ? (uint64_t)value : 0;
+}
+
+bool program_brings_back(const struct run *run, const char *name)
+{
+    for (size_t i = 0; i < run->outputs.count; i++) {
+        if (strcmp(run->outputs.items[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_argument(const struct run *run, const char *name)
+{
+    bool found = false;
+    for (size_t i = 1; i < run->arguments.count && !found; i++) {
+        found = strcmp(run->arguments.items[i], name) == 0;
+    }
+    return found;
+}
+
+/* Inputs that a tensor operation reads in place are not copied. */
+static void settle_mapped(struct run *run)
+{
+    size_t count = 0;
+    for (size_t i = 0; run->program->tensor_threads > 0 && i < run->input_count; i++) {
+        struct jail_input *input = &run->inputs[i];
+        input->is_mapped =
+            input->hash != NULL && count < JAIL_MAPPED_MAX && is_argument(run, input->name) &&
+            !program_brings_back(run, input->name) && jail_may_map(run->program->jail, input->fd);
+        count += input->is_mapped;
+        if (!input->is_mapped && input->hashed != NULL) {
+            input->hashed->is_known = false; /* copied now, so the store fetches its own */
+        }
+    }
+}
+
+static void settle_limits(struct run *run)
+{
+    const Bourse__V1__ManifestLimits *limits = run->terms.limits;
+    int64_t wall_ms = limits != NULL && limits->has_wall_ms ? limits->wall_ms : 0;
+    run->request.wall_ns = least_ns(wall_ms, run->program->limit_ms);
+    if (limits != NULL) {
+        run->request.cpu_ns = limits->has_cpu_ms ? least_ns(limits->cpu_ms, 0) : 0;
+        run->request.output_bytes = asked(limits->has_output_bytes, limits->output_bytes);
+    }
+}
+
+bool program_prepare(struct run *run, struct outcome *outcome)
+{
+    static const struct dispatch_inputs nothing = {.files = NULL};
+    const struct program *program = run->program;
+    run->dispatch = program->dispatch == NULL ? &nothing : program->dispatch;
+    run->terms = subtask_terms(program->manifest, program->index);
+    run->values = (struct template_values){
+        .in = run->terms.input, .value = run->terms.value, .index = run->terms.number};
+    if (!settle_checkpoint(run, outcome) || !expand_arguments(run, outcome) ||
+        !expand_environment(run, outcome) || !expand_outputs(run, outcome) ||
+        !gather_inputs(run, outcome) || !settle_standard_input(run, outcome)) {
+        return false;
+    }
+    settle_mapped(run);
+    settle_limits(run);
+    run->request.tensor_threads = program->tensor_threads;
+    run->request.argv = (const char *const *)run->arguments.items;
+    run->request.env = (const char *const *)run->environment.items;
+    run->request.inputs = run->inputs;
+    run->request.input_count = run->input_count;
+    run->request.outputs = (const char *const *)run->outputs.items;
+    run->request.output_count = run->outputs.count;
+    return true;
+}

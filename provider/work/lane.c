@@ -1,0 +1,489 @@
+/* This file runs the works of a lane, in the thread of the lane. */
+#include "protocol/subtask.h"
+#include "provider/executors/check.h"
+#include "provider/executors/noop.h"
+#include "provider/executors/program.h"
+#include "provider/executors/tensor.h"
+#include "provider/work/lanes.h"
+#include "provider/work/lanes_internal.h"
+#include "provider/work/lease_context.h"
+#include "runtime/clock.h"
+#include "runtime/log.h"
+#include "runtime/process.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FULL_AGAIN_NS INT64_C(60000000000)
+enum { LEFT_SHARE = 4 }; /* a left output takes at most 1/LEFT_SHARE of its jail's disk */
+
+static bool cpu_set(const struct lane *lane, cpu_set_t *ret_set)
+{
+    CPU_ZERO(ret_set);
+    for (uint32_t i = 0; i < lane->cpu_count; i++) {
+        uint32_t cpu = lane->lanes->config.machine->cpus[lane->first_cpu + i];
+        if (cpu >= CPU_SETSIZE) {
+            return false;
+        }
+        CPU_SET(cpu, ret_set);
+    }
+    return lane->cpu_count > 0;
+}
+
+static void end_jail(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    struct jail *jail = lane->jail;
+    lane->jail = NULL;
+    pthread_mutex_unlock(&lane->mutex);
+    jail_close(&jail);
+    outcome_left_release(&lane->left);
+}
+
+static struct jail_limits limits_of(const struct lane *lane, uint32_t index)
+{
+    const struct lanes_config *config = &lane->lanes->config;
+    const Bourse__V1__ManifestLimits *asked =
+        subtask_terms(lease_context_manifest(lane->context), index).limits;
+    return policy_jail(lane->offer, lease_context_grant(lane->context)->slots_per_subtask,
+                       asked != NULL ? asked->memory_bytes : 0,
+                       asked != NULL ? asked->disk_bytes : 0, asked != NULL ? asked->processes : 0,
+                       config->cpu_enforced);
+}
+
+static bool is_bounded(const struct jail_limits *a, const struct jail_limits *b)
+{
+    return a->memory_bytes == b->memory_bytes && a->disk_bytes == b->disk_bytes &&
+           a->processes == b->processes && a->cpu_milli == b->cpu_milli;
+}
+
+/* A jail serves several subtasks, unless the next has other limits. The jail also ends when an
+ * output left in it cannot be moved out, because the next subtask needs that room. */
+static bool begin_jail(struct lane *lane, uint32_t index, struct problem *problem)
+{
+    struct jail_limits limits = limits_of(lane, index);
+    const struct lanes_config *config = &lane->lanes->config;
+    if (lane->jail != NULL && is_bounded(&lane->limits, &limits) &&
+        (lane->left == NULL || outcome_left_move_out(lane->left, config->config->spool))) {
+        return true;
+    }
+    end_jail(lane);
+    const struct agent_grant *grant = lease_context_grant(lane->context);
+    char name[48];
+    cpu_set_t cpus;
+    (void)snprintf(name, sizeof name, "l%llx-%u", (unsigned long long)grant->lease, lane->number);
+    const char *visible[CONFIG_VISIBLE_MAX + 1] = {NULL};
+    for (size_t i = 0; i < config->config->visible_count; i++) {
+        visible[i] = config->config->visible[i];
+    }
+    struct jail_spec spec = {
+        .worker_path = config->worker_path,
+        .visible = visible,
+        .tensor_path =
+            tensor_names(lease_context_manifest(lane->context)) ? config->tensor_path : NULL,
+        .image_path = lease_context_image(lane->context),
+        .name = name,
+        .limits = limits,
+        .cpus = cpu_set(lane, &cpus) ? &cpus : NULL,
+        .cgroups = config->cgroups,
+    };
+    struct jail *jail = NULL;
+    if (!jail_open(config->launcher, &spec, &jail, problem)) {
+        return false;
+    }
+    log_debug("lease %llu, lane %u: a jail was opened", (unsigned long long)grant->lease,
+              lane->number);
+    lane->limits = limits;
+    lane->left = outcome_left_create();
+    pthread_mutex_lock(&lane->mutex);
+    lane->jail = jail;
+    pthread_mutex_unlock(&lane->mutex);
+    return true;
+}
+
+static void release_inputs(struct store *store, struct store_blob *inputs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        store_release(store, &inputs[i]);
+    }
+    free(inputs);
+}
+
+static void report_missing(struct outcome *outcome, enum store_status status, const char *what,
+                           const struct problem *problem)
+{
+    if (status == STORE_GIVEN_UP) {
+        outcome_fail(outcome, OUTCOME_CANCELLED, "cancelled before it started");
+    } else if (status == STORE_FULL) { /* crowded: another provider may have room */
+        outcome_fail(outcome, OUTCOME_CANCELLED, "no room for %s: %s", what, problem->text);
+    } else if (status == STORE_FAILED) {
+        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem->text);
+    } else {
+        outcome_fail(outcome, OUTCOME_INPUT_MISSING, "%s: %s", what, problem->text);
+    }
+}
+
+/* `what` names the blob for the consumer. */
+static bool take_blob(struct lane *lane, const struct hash32 *hash, bool may_lend, const char *what,
+                      struct outcome *outcome, struct store_blob *ret_blob)
+{
+    struct problem problem = {""};
+    struct store *store = lane->lanes->config.store;
+    const struct id128 *job = &lease_context_grant(lane->context)->job;
+    enum store_status status = (may_lend ? store_take_lent : store_take)(
+        store, hash, job, UINT64_MAX, &lane->cancel, ret_blob, &problem);
+    if (status != STORE_OK) {
+        report_missing(outcome, status, what, &problem);
+    }
+    return status == STORE_OK;
+}
+
+static bool take_input(struct lane *lane, const Bourse__V1__ManifestInput *input, bool may_lend,
+                       struct outcome *outcome, struct store_blob *ret_blob)
+{
+    struct hash32 hash = codec_hash(input->hash);
+    char what[LIMIT_TEXT_BYTES];
+    (void)snprintf(what, sizeof what, "input %s", input->name);
+    return take_blob(lane, &hash, may_lend, what, outcome, ret_blob);
+}
+
+/* Takes an output of another subtask. A missing output is the fault of the job that asks for it. */
+static bool take_output(struct lane *lane, const Bourse__V1__ManifestFrom *from,
+                        struct outcome *outcome, struct store_blob *ret_blob)
+{
+    const struct dispatch_file *file =
+        dispatch_inputs_find(&outcome->dispatch, from->task, from->output);
+    char name[PROGRAM_SUBTASK_NAME_SIZE];
+    char what[LIMIT_TEXT_BYTES];
+    program_subtask_name(lease_context_manifest(lane->context), from->task, name);
+    if (file == NULL) {
+        outcome_fail(outcome, OUTCOME_PROGRAM_FAILED, "%s left no output %s", name, from->output);
+        return false;
+    }
+    (void)snprintf(what, sizeof what, "the output %s of %s", from->output, name);
+    return take_blob(lane, &file->hash, false, what, outcome, ret_blob);
+}
+
+/* Takes a file of the checkpoint to resume from. */
+static bool take_state(struct lane *lane, const struct dispatch_file *file, struct outcome *outcome,
+                       struct store_blob *ret_blob)
+{
+    char what[LIMIT_TEXT_BYTES];
+    (void)snprintf(what, sizeof what, "the checkpoint of attempt %u: %s", (unsigned)file->task,
+                   file->name);
+    return take_blob(lane, &file->hash, false, what, outcome, ret_blob);
+}
+
+/* Takes every input of the subtask. On failure the outcome says why, and nothing is held. */
+static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outcome,
+                        struct store_blob **ret_inputs, size_t *ret_count)
+{
+    const Bourse__V1__Manifest *manifest = lease_context_manifest(lane->context);
+    size_t own = program_input_count(manifest, index);
+    size_t first = own + program_taken_count(manifest, index); /* the checkpoint's first */
+    size_t count = first + outcome->dispatch.checkpoint_count;
+    struct store_blob *inputs = calloc(count + 1, sizeof *inputs);
+    if (inputs == NULL) {
+        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "out of memory");
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        bool good;
+        if (i < own) {
+            const Bourse__V1__ManifestInput *input = program_input(manifest, index, i);
+            bool may_lend = !outcome->dispatch.has_seed && tensor_reads_once(manifest, input->size);
+            good = take_input(lane, input, may_lend, outcome, &inputs[i]);
+            outcome->lacks_factor = !good && outcome->dispatch.has_seed;
+        } else if (i < first) {
+            good = take_output(lane, program_taken(manifest, index, i - own), outcome, &inputs[i]);
+        } else {
+            good = take_state(lane, &outcome->dispatch.checkpoint[i - first], outcome, &inputs[i]);
+        }
+        if (!good) {
+            release_inputs(lane->lanes->config.store, inputs, i);
+            return false;
+        }
+    }
+    *ret_inputs = inputs;
+    *ret_count = count;
+    return true;
+}
+
+static void run_noops(struct lane *lane, struct outcome *const *outcomes, size_t count)
+{
+    struct problem problem = {""};
+    bool ended = false;
+    if (begin_jail(lane, outcomes[0]->work.index, &problem)) {
+        noop_run(lane->jail, outcomes, count, &ended);
+    } else {
+        for (size_t i = 0; i < count; i++) {
+            outcome_fail(outcomes[i], OUTCOME_JAIL_FAILED, "%s", problem.text);
+        }
+    }
+    if (ended) {
+        end_jail(lane);
+    }
+}
+
+/* The next work of the lane would have to move the output out. Called when there is an output. */
+static bool may_leave_outputs(void *context)
+{
+    struct lane *lane = context;
+    pthread_mutex_lock(&lane->mutex);
+    bool is_last = list_empty(&lane->waiting) && lane->next.attempt == 0;
+    pthread_mutex_unlock(&lane->mutex);
+    return is_last;
+}
+
+static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct outcome *outcome)
+{
+    if (atomic_load(&lane->cancel)) {
+        outcome_fail(outcome, OUTCOME_CANCELLED, "cancelled before it started");
+        return;
+    }
+    bool ended = false;
+    struct program program = {
+        .manifest = lease_context_manifest(lane->context),
+        .config = lane->lanes->config.config,
+        .index = outcome->work.index,
+        .seed = outcome->dispatch.has_seed ? &outcome->dispatch.seed : NULL,
+        .inputs = inputs,
+        .dispatch = &outcome->dispatch,
+        .has_checkpoints = lease_context_grant(lane->context)->has_checkpoints,
+        .jail = lane->jail,
+        /* A program may still have its output open. */
+        .left = tensor_names(lease_context_manifest(lane->context)) ? lane->left : NULL,
+        .left_bytes = lane->limits.disk_bytes / LEFT_SHARE,
+        .may_leave = may_leave_outputs,
+        .context = lane,
+        .store = lane->lanes->config.store,
+        .limit_ms = lease_context_grant(lane->context)->limit_ms,
+        .simulates = lane->offer->simulates,
+        .tensor_threads = tensor_names(lease_context_manifest(lane->context))
+                              ? lease_context_grant(lane->context)->slots_per_subtask
+                              : 0,
+    };
+    program_run(&program, outcome, &ended);
+    if (ended) {
+        end_jail(lane);
+    }
+}
+
+/* An input that was read in the broker's file did not have its hash. Fetching it tells the broker,
+ * which hashes the file itself before the result arrives. */
+static void report_damage(struct lane *lane, uint32_t index, const struct hash32 *hashes,
+                          size_t count, struct outcome *outcome)
+{
+    for (size_t i = 0; i < count; i++) {
+        const Bourse__V1__ManifestInput *input =
+            program_input(lease_context_manifest(lane->context), index, i);
+        struct store_blob copy;
+        if (!hash32_is_zero(&hashes[i]) && take_input(lane, input, false, outcome, &copy)) {
+            store_release(lane->lanes->config.store, &copy);
+        }
+    }
+}
+
+/* Runs the subtask with its inputs, and releases them. */
+static void run_with(struct lane *lane, struct store_blob *inputs, size_t count,
+                     struct outcome *outcome)
+{
+    const uint32_t index = outcome->work.index;
+    const size_t named = program_input_count(lease_context_manifest(lane->context), index);
+    struct hash32 *lent = calloc(named + 1, sizeof *lent); /* zero: a copy of our own */
+    for (size_t i = 0; lent != NULL && i < named; i++) {
+        lent[i] = inputs[i].is_lent ? inputs[i].hash : lent[i];
+    }
+    run_in_jail(lane, inputs, outcome);
+    release_inputs(lane->lanes->config.store, inputs, count);
+    if (lent != NULL && outcome->result == OUTCOME_INPUT_MISSING) {
+        report_damage(lane, index, lent, named, outcome);
+    }
+    free(lent);
+}
+
+/* Inputs above the job's own limit are the job's fault. Above ours they are not: another device may
+ * have room. */
+static bool has_room(const struct lane *lane, const struct store_blob *inputs, size_t count,
+                     struct outcome *outcome)
+{
+    const uint64_t ours_bytes =
+        lane->offer->disk_bytes * lease_context_grant(lane->context)->slots_per_subtask;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        bytes = inputs[i].size > UINT64_MAX - bytes ? UINT64_MAX : bytes + inputs[i].size;
+    }
+    if (bytes <= ours_bytes || lane->limits.disk_bytes < ours_bytes) {
+        return true;
+    }
+    outcome_fail(outcome, OUTCOME_REFUSED,
+                 "the inputs take %llu bytes, this device has room for %llu",
+                 (unsigned long long)bytes, (unsigned long long)ours_bytes);
+    return false;
+}
+
+static void refuse_index(struct outcome *outcome)
+{
+    outcome_fail(outcome, OUTCOME_REFUSED, "the manifest has no subtask %u", outcome->work.index);
+}
+
+static void run_work(struct lane *lane, struct outcome *outcome)
+{
+    struct problem problem = {""};
+    enum result_outcome failure = OUTCOME_OK;
+    struct store_blob *inputs = NULL;
+    size_t count = 0;
+    outcome->started_ms = clock_wall_ns() / 1000000;
+    if (!lease_context_load(lane->context, &lane->cancel, &failure, &problem)) {
+        outcome_fail(outcome, failure, "%s", problem.text);
+        outcome->lacks_factor = outcome->dispatch.has_seed; /* the manifest is not judged */
+        return;
+    }
+    if (outcome->work.index >= lease_context_manifest(lane->context)->subtask_count) {
+        refuse_index(outcome);
+        return;
+    }
+    if (noop_names(lease_context_manifest(lane->context))) {
+        lane->is_noop = true;
+        run_noops(lane, &outcome, 1);
+        return;
+    }
+    if (tensor_names(lease_context_manifest(lane->context)) &&
+        lane->lanes->config.tensor_path == NULL) {
+        outcome_fail(outcome, OUTCOME_REFUSED,
+                     "this agent has no tensor executor; let the job need executor = tensor");
+        return;
+    }
+    if (lane->offer->simulates != NULL && !tensor_names(lease_context_manifest(lane->context))) {
+        outcome_fail(outcome, OUTCOME_REFUSED,
+                     "a simulated device runs no programs, only jobs of the executor tensor");
+        return;
+    }
+    if (outcome->dispatch.has_seed &&
+        !check_is_about(lease_context_manifest(lane->context), outcome->work.index,
+                        outcome->dispatch.checked, &problem)) {
+        outcome_fail(outcome, OUTCOME_PROGRAM_FAILED, "this check proves nothing: %s",
+                     problem.text);
+        return;
+    }
+    /* The jail opens while the inputs are on their way. */
+    if (!begin_jail(lane, outcome->work.index, &problem)) {
+        outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem.text);
+        return;
+    }
+    if (!take_inputs(lane, outcome->work.index, outcome, &inputs, &count)) {
+        return;
+    }
+    outcome->started_ms = clock_wall_ns() / 1000000;
+    if (has_room(lane, inputs, count, outcome)) {
+        run_with(lane, inputs, count, outcome);
+    } else {
+        release_inputs(lane->lanes->config.store, inputs, count);
+    }
+}
+
+/* Takes the oldest work, or as many no-ops as go into one packet. The mutex is held. */
+static size_t take(struct lane *lane, struct outcome *taken[JAIL_NOOPS_MAX])
+{
+    size_t most = lane->is_noop ? JAIL_NOOPS_MAX : 1;
+    size_t count = 0;
+    while (count < most && !list_empty(&lane->waiting)) {
+        struct outcome *outcome = LIST_ELEMENT(lane->waiting.next, struct outcome, link);
+        list_remove(&outcome->link);
+        taken[count++] = outcome;
+    }
+    if (count == 1) {
+        lane->running = taken[0]->work;
+        atomic_store(&lane->cancel, taken[0]->is_cancelled);
+    }
+    return count;
+}
+
+static void report(struct lane *lane, struct outcome *const *outcomes, size_t count)
+{
+    struct list_link done;
+    list_init(&done);
+    for (size_t i = 0; i < count; i++) {
+        list_append(&done, &outcomes[i]->link);
+    }
+    lane->lanes->config.done(lane->lanes->config.context, &done);
+}
+
+/* The disk is full if a result is CANCELLED without a cancel. Every subtask may find this, so the
+ * log says it once a minute. */
+static void say_given_back(struct lane *lane, const struct outcome *outcome)
+{
+    if (outcome->result != OUTCOME_CANCELLED || atomic_load(&lane->cancel)) {
+        return;
+    }
+    long long now_ns = clock_monotonic_ns();
+    long long said_ns = atomic_load(&lane->lanes->full_said_ns);
+    if ((said_ns == 0 || now_ns - said_ns >= FULL_AGAIN_NS) &&
+        atomic_compare_exchange_strong(&lane->lanes->full_said_ns, &said_ns, now_ns)) {
+        log_warning("work is given back: %s", outcome->detail);
+    }
+}
+
+static void run_one(struct lane *lane, struct outcome *outcome)
+{
+    struct agent_work work = outcome->work;
+    run_work(lane, outcome);
+    say_given_back(lane, outcome);
+    if (!lane->is_noop) {
+        lane->lanes->config.left(lane->lanes->config.context, &work);
+    }
+    report(lane, &outcome, 1);
+}
+
+static void run_many(struct lane *lane, struct outcome *const *outcomes, size_t count)
+{
+    struct outcome *wanted[JAIL_NOOPS_MAX];
+    size_t wanted_count = 0;
+    int64_t started_ms = clock_wall_ns() / 1000000;
+    for (size_t i = 0; i < count; i++) {
+        outcomes[i]->started_ms = started_ms;
+        if (outcomes[i]->is_cancelled) {
+            outcome_fail(outcomes[i], OUTCOME_CANCELLED, "cancelled before it started");
+        } else if (outcomes[i]->work.index >=
+                   lease_context_manifest(lane->context)->subtask_count) {
+            refuse_index(outcomes[i]);
+        } else {
+            wanted[wanted_count++] = outcomes[i];
+        }
+    }
+    if (wanted_count > 0) {
+        run_noops(lane, wanted, wanted_count);
+    }
+    report(lane, outcomes, count);
+}
+
+void *lane_loop(void *argument)
+{
+    struct lane *lane = argument;
+    process_name_thread("lane");
+    for (;;) {
+        struct outcome *taken[JAIL_NOOPS_MAX];
+        pthread_mutex_lock(&lane->mutex);
+        lane->running.attempt = 0;
+        atomic_store(&lane->cancel, false);
+        atomic_store(&lane->notice, false);
+        while (list_empty(&lane->waiting) && !lane->stop) {
+            pthread_cond_wait(&lane->woken, &lane->mutex);
+        }
+        size_t count = take(lane, taken);
+        pthread_mutex_unlock(&lane->mutex);
+        if (count == 0) {
+            break;
+        }
+        if (count == 1) {
+            run_one(lane, taken[0]);
+        } else {
+            run_many(lane, taken, count);
+        }
+    }
+    end_jail(lane);
+    atomic_store(&lane->ended, true);
+    return NULL;
+}

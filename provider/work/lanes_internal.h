@@ -1,0 +1,61 @@
+/* provider/work/lanes_internal.h declares what the lanes' main thread (lanes.c) and the thread of
+ * each lane (lane.c) share. No other file includes it. */
+#ifndef BOURSE_PROVIDER_WORK_LANES_INTERNAL_H
+#define BOURSE_PROVIDER_WORK_LANES_INTERNAL_H
+
+#include "provider/jail/jail.h"
+#include "provider/work/lanes.h"
+#include "provider/work/lease_context.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct lane {
+    struct list_link link; /* in its run */
+    struct lanes *lanes;
+    struct lease_context *context;
+    const struct offer *offer; /* the device leased */
+    uint32_t number;
+    uint32_t first_cpu, cpu_count; /* taken from lanes->cpu_taken; 0: none */
+    pthread_t thread;
+    atomic_bool ended; /* the thread is about to return */
+
+    bool is_noop;           /* the lane's thread only: no-ops run together */
+    struct list_link fresh; /* the main thread only: in lanes->fresh until lanes_go */
+
+    pthread_mutex_t mutex;
+    pthread_cond_t woken;
+    bool stop;
+    struct list_link waiting;  /* outcomes of works not begun, oldest first */
+    struct agent_work running; /* attempt 0: no work that could be cancelled */
+    struct agent_work next;    /* announced and not started yet; attempt 0: none */
+    atomic_bool cancel;        /* `running` is to end */
+    atomic_bool notice;        /* the program is to be told to end; false afterwards */
+    struct jail *jail;         /* guarded: a cancel must not meet a close */
+    struct jail_limits limits; /* the lane's thread only: limits of the open jail */
+    struct left_outputs *left; /* outputs in the jail; NULL: none may stay */
+};
+
+/* The local side of a lease: its context and its lanes. */
+struct lease_run {
+    struct list_link link;
+    struct lease_context *context;
+    const struct offer *offer;
+    struct list_link lanes;
+    bool ending;
+};
+
+struct lanes {
+    struct lanes_config config;
+    struct list_link runs;
+    struct list_link fresh;    /* lanes with new work */
+    atomic_llong full_said_ns; /* last time the log said that the disk is full; 0: never */
+    bool cpu_taken[DISCOVER_CPUS_MAX];
+    bool restless;
+};
+
+/* A lane's thread runs this: it does the lane's works, one after the other, until the lane is to
+ * stop. `argument` is the lane. */
+void *lane_loop(void *argument);
+
+#endif

@@ -39,8 +39,8 @@ struct exchange_smallest_change {
     struct exchange_bid_change changes[EXCHANGE_CHANGES_MOST];
     int64_t price_micro; /* price of the fill then */
     bool takes;          /* it takes a lease from its holder */
-    /* The next fields are the whole bid after the change. The cap may be LIMIT_NONE. at_most stays, and
-     * is a multiple of the slots. */
+    /* The next fields are the whole bid after the change. The cap may be LIMIT_NONE. at_most
+     * stays, and is a multiple of the slots. */
     struct requirement needs, was;
     uint8_t type; /* enum exchange_order_type */
     uint32_t slots;

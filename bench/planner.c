@@ -237,7 +237,7 @@ static json_t *measure_plan(const struct plan_input *input)
     struct plan *plan = NULL;
     struct plan_fault fault;
     double begin = now_s();
-    if (plan_make(input, &plan, &fault) != PLAN_OK) {
+    if (plan_search(input, &plan, &fault) != PLAN_OK) {
         die(fault.problem.text);
     }
     json_t *row = json_pack(

@@ -166,7 +166,7 @@ static void plan_case(const struct template *template, const int64_t *values,
                                      .budget_micro = LIMIT_NONE,
                                      .may_leave_out = true,
                                      .effort = PLAN_EFFORT};
-    if (plan_make(&input, &plan, &fault) == PLAN_OK) {
+    if (plan_search(&input, &plan, &fault) == PLAN_OK) {
         add_losses(plan, losses);
     }
     plan_destroy(&plan);

@@ -10,7 +10,7 @@ void job_plan_destroy(struct job_plan **self)
     struct job_plan *plan = *self;
     if (plan != NULL) {
         supply_destroy(&plan->supply);
-        list_schedule_destroy(&plan->schedule);
+        plan_destroy(&plan->plan);
         client_manifest_free(&plan->manifest);
         free(plan);
         *self = NULL;
@@ -22,6 +22,119 @@ const char *job_plan_name(const struct job_plan *plan, uint32_t index)
     const Bourse__V1__ManifestTask *task =
         index < plan->manifest->n_subtasks ? plan->manifest->subtasks[index]->task : NULL;
     return task == NULL ? NULL : task->name;
+}
+
+/* ---------------------------------------------------------------- times */
+
+/* A planning holds all memory that the input of one plan needs. */
+struct planning {
+    struct list_schedule_part parts[ORDER_PARTS_MAX];
+    int64_t *takes_ns, *p90_ns; /* by class and subtask */
+    struct list_schedule_device *devices;
+    struct figure *slot_w;
+    size_t device_count;
+};
+
+static void planning_fini(struct planning *planning)
+{
+    free(planning->takes_ns);
+    free(planning->p90_ns);
+    free(planning->devices);
+    free(planning->slot_w);
+}
+
+/* `all_take_ns` is 0, or the time where a p90 is unknown. */
+static int64_t *times_of(const struct bourse_job *job, const struct supply *supply,
+                         int64_t all_take_ns)
+{
+    const uint32_t classes = supply->figures == NULL ? 1 : supply->class_count;
+    int64_t *takes_ns = calloc(classes * job->subtasks, sizeof *takes_ns);
+    size_t at = 0;
+    for (uint32_t c = 0; takes_ns != NULL && c < classes; c++) {
+        uint32_t index = 0;
+        for (size_t i = 0; i < job->part_count; i++) {
+            for (uint32_t k = 0; k < job->parts[i].subtasks; k++, index++) {
+                const struct history_figure figure = supply_figure(job, supply, c, i, index);
+                takes_ns[at++] = all_take_ns <= 0     ? figure.takes_ns
+                                 : figure.p90_ns >= 0 ? figure.p90_ns
+                                                      : all_take_ns;
+            }
+        }
+    }
+    return takes_ns;
+}
+
+static bool knows_p90(const struct bourse_job *job)
+{
+    return job->learned.p90_ns > 0 && !job->learned.has_no_p90 &&
+           job->learned.subtasks == job->subtasks - job->checks;
+}
+
+/* Returns false when memory is short. */
+static bool planning_fill(const struct bourse_job *job, const struct supply *supply, bool has_p90,
+                          struct planning *planning)
+{
+    planning->takes_ns = times_of(job, supply, 0);
+    planning->p90_ns = has_p90 ? times_of(job, supply, job->learned.p90_ns) : NULL;
+    planning->devices = calloc(planning->device_count, sizeof *planning->devices);
+    planning->slot_w = calloc(planning->device_count, sizeof *planning->slot_w);
+    if (planning->takes_ns == NULL || (has_p90 && planning->p90_ns == NULL) ||
+        planning->devices == NULL || planning->slot_w == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < job->part_count; i++) {
+        const struct order_part *part = &job->parts[i];
+        planning->parts[i] =
+            (struct list_schedule_part){part->subtasks, part->slots, part->at_most};
+    }
+    for (size_t i = 0; i < planning->device_count; i++) {
+        planning->devices[i] = supply->places[i].slots;
+        planning->slot_w[i] = supply_power(&supply->places[i]);
+    }
+    return true;
+}
+
+static enum plan_status make(const struct bourse_job *job, const struct supply *supply,
+                             const struct planning *planning, bool finds_single,
+                             struct plan **ret_plan)
+{
+    const bool has_graph = job->graph.count == job->subtasks;
+    const struct plan_parts parts = {
+        .schedule = {.parts = planning->parts,
+                     .part_count = job->part_count,
+                     .takes_ns = planning->takes_ns,
+                     .class_count = supply->class_count,
+                     .rank = has_graph ? job->graph.rank : NULL,
+                     .after_count = has_graph ? job->graph.after_count : NULL,
+                     .after = job->graph.after,
+                     .devices = planning->devices,
+                     .device_count = planning->device_count},
+        .p90_ns = planning->p90_ns,
+        .slot_w = planning->slot_w,
+        .finds_single = finds_single};
+    struct plan_fault fault;
+    return plan_make(&(struct plan_work){.parts = &parts}, ret_plan, &fault);
+}
+
+enum plan_status job_plan_on(const struct bourse_job *job, const struct supply *supply,
+                             unsigned figures, struct plan **ret_plan)
+{
+    const bool has_p90 = (figures & JOB_PLAN_P90) != 0 && knows_p90(job);
+    struct planning planning = {.device_count = supply->count < LIST_SCHEDULE_DEVICES
+                                                    ? supply->count
+                                                    : LIST_SCHEDULE_DEVICES};
+    if (job->subtasks > LIST_SCHEDULE_SUBTASKS) {
+        return PLAN_TOO_MANY;
+    }
+    if (supply->count == 0) {
+        return PLAN_NOWHERE;
+    }
+    const enum plan_status status =
+        planning_fill(job, supply, has_p90, &planning)
+            ? make(job, supply, &planning, (figures & JOB_PLAN_SINGLE) != 0, ret_plan)
+            : PLAN_NO_MEMORY;
+    planning_fini(&planning);
+    return status;
 }
 
 /* ---------------------------------------------------------------- leases */
@@ -90,29 +203,15 @@ static bool take_leases(struct job_plan *plan, const struct bourse_job *job,
     return true;
 }
 
-/* ---------------------------------------------------------------- times */
+/* ---------------------------------------------------------------- the whole */
 
-static bool knows_p90(const struct bourse_job *job)
-{
-    return job->learned.p90_ns > 0 && !job->learned.has_no_p90 &&
-           job->learned.subtasks == job->subtasks - job->checks;
-}
-
-/* Returns false when memory is short. A job that fits nowhere has no schedule. */
+/* Returns false when memory is short. A job that fits nowhere has no plan. */
 static bool find_times(struct job_plan *plan, const struct bourse_job *job)
 {
-    plan->single = plan->supply->count;
-    plan->p90_ns = -1;
-    enum list_schedule_status status =
-        supply_schedule(job, plan->supply, 0, &plan->schedule, &plan->single, &plan->single_ns);
-    plan->is_too_large = status == LIST_SCHEDULE_TOO_MANY;
-    if (status == LIST_SCHEDULE_OK && knows_p90(job)) {
-        struct list_schedule *slow = NULL;
-        status = supply_schedule(job, plan->supply, job->learned.p90_ns, &slow, NULL, NULL);
-        plan->p90_ns = status == LIST_SCHEDULE_OK ? slow->makespan_ns : -1;
-        list_schedule_destroy(&slow);
-    }
-    return status != LIST_SCHEDULE_NO_MEMORY;
+    const enum plan_status status =
+        job_plan_on(job, plan->supply, JOB_PLAN_SINGLE | JOB_PLAN_P90, &plan->plan);
+    plan->is_too_large = status == PLAN_TOO_MANY;
+    return status != PLAN_NO_MEMORY;
 }
 
 /* Fills everything but the places. */

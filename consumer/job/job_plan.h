@@ -1,22 +1,28 @@
 /* consumer/job/job_plan.h plans a job on the present offers, or the rest of a job on its leases.
- * planner/schedule/list_schedule.h has the rules. The header is not installed. */
+ * planner/plan/plan_make.h makes the plan. The header is not installed. */
 #ifndef BOURSE_CONSUMER_JOB_JOB_PLAN_H
 #define BOURSE_CONSUMER_JOB_JOB_PLAN_H
 
 #include "consumer/job/supply.h"
+#include "planner/plan/plan_make.h"
 #include "protocol/codec.h"
+
+/* Figures of a plan that cost more schedules. */
+enum { JOB_PLAN_SINGLE = 1 << 0, JOB_PLAN_P90 = 1 << 1 };
+
+/* Plans the job on the places of a supply, which are the devices of the plan. Each subtask takes
+ * its expected time. Returns PLAN_NOWHERE also when nothing is on offer. `figures` says what the
+ * plan knows besides: the place that would be done first alone, and the p90 if that of all work is
+ * known. The caller owns the plan. */
+enum plan_status job_plan_on(const struct bourse_job *job, const struct supply *supply,
+                             unsigned figures, struct plan **ret_plan);
 
 struct job_plan {
     struct supply *supply;
-    /* The schedule on the offered places. NULL: the job is too large, a part fits no place, or the
-     * job takes longer than can be told. */
-    struct list_schedule *schedule;
-    bool is_too_large; /* more than LIST_SCHEDULE_SUBTASKS subtasks */
-    /* The place that would be done first on its own; supply->count: no place can do everything. */
-    size_t single;
-    int64_t single_ns;
-    /* Makespan if every subtask takes its p90; -1: some p90 is unknown. */
-    int64_t p90_ns;
+    /* The plan on the offered places, which are its devices. NULL: the job is too large, a part
+     * fits no place, or the job takes longer than can be told. */
+    struct plan *plan;
+    bool is_too_large;              /* more than LIST_SCHEDULE_SUBTASKS subtasks */
     Bourse__V1__Manifest *manifest; /* the job's manifest */
     bool is_on_leases;              /* the places are leases of the job */
 };

@@ -3,6 +3,7 @@
 #include "consumer/client/client.h"
 #include "consumer/client/rows.h"
 #include "consumer/job/bourse_job.h"
+#include "consumer/job/job_plan.h"
 #include "consumer/job/manifest.h"
 #include "consumer/job/result_checks.h"
 #include "consumer/job/single_device.h"
@@ -630,14 +631,14 @@ static void settle_cost(struct bourse_quote *quote, int64_t cost_micro)
 
 /* A part's expected time becomes the average of the plan when devices have unlike speeds. The
  * results are later compared with it. */
-static void expect_planned(struct bourse_job *job, const struct list_schedule *schedule)
+static void expect_planned(struct bourse_job *job, const struct plan *plan)
 {
     uint32_t index = 0;
     for (size_t i = 0; i < job->part_count && job->expect_ns == NULL; i++) {
         struct order_part *part = &job->parts[i];
         int128 sum_ns = 0;
-        for (uint32_t k = 0; k < part->subtasks && index < schedule->subtasks; k++, index++) {
-            sum_ns += schedule->runs[index].end_ns - schedule->runs[index].start_ns;
+        for (uint32_t k = 0; k < part->subtasks && index < plan->row_count; k++, index++) {
+            sum_ns += plan_row_ns(&plan->rows[index]);
         }
         part->expect_ns = part->subtasks > 0 && job->learned.subtasks > 0
                               ? (int64_t)((sum_ns + part->subtasks - 1) / part->subtasks)
@@ -650,25 +651,22 @@ static void expect_planned(struct bourse_job *job, const struct list_schedule *s
 static bool settle_plan(struct bourse *bourse, struct bourse_job *job, const struct supply *supply,
                         struct bourse_quote *quote, struct bourse_error *error)
 {
-    CLEANUP(list_schedule_destroy) struct list_schedule *schedule = NULL;
-    size_t single = 0;
-    int64_t single_ns = 0;
+    CLEANUP(plan_destroy) struct plan *plan = NULL;
     const bool is_array = job->part_count == 1 && job->graph.after_count == NULL;
     if (is_array && (job->subtasks > LAID_OUT_MOST || quote->level_count == BOURSE_LEVELS_MAX)) {
         return true; /* the plan may not know all offers */
     }
     quote->makespan_ns = larger(quote->makespan_ns, order_longest_ms(&job->graph) * NS_PER_MS);
-    enum list_schedule_status got = supply_schedule(job, supply, 0, &schedule, &single, &single_ns);
-    if (got != LIST_SCHEDULE_OK) {
-        return got != LIST_SCHEDULE_NO_MEMORY || client_fail(error, BOURSE_LOCAL, "out of memory");
+    const enum plan_status status = job_plan_on(job, supply, JOB_PLAN_SINGLE, &plan);
+    if (status != PLAN_OK) {
+        return status != PLAN_NO_MEMORY || client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    quote->makespan_ns = schedule->makespan_ns;
-    settle_cost(quote, schedule->cost_micro);
-    if (!single_device_find(bourse, job, supply, schedule->makespan_ns, single, single_ns,
-                            &quote->alone, error)) {
+    quote->makespan_ns = plan_makespan_ns(plan);
+    settle_cost(quote, plan->total.price_micro);
+    if (!single_device_find(bourse, job, supply, plan, &quote->alone, error)) {
         return false;
     }
-    expect_planned(job, schedule);
+    expect_planned(job, plan);
     return true;
 }
 

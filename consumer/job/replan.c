@@ -32,11 +32,11 @@ struct pace { /* expected and measured times of results */
     uint64_t results;
 };
 
-static bool is_weighty(const struct pace *pace, const struct list_schedule *plan, uint64_t subtasks)
+static bool is_weighty(const struct pace *pace, const struct plan *plan, uint64_t subtasks)
 {
     int64_t all_ns = 0;
-    for (uint64_t i = 0; i < subtasks && i < plan->subtasks; i++) {
-        all_ns = sum_of(all_ns, plan->runs[i].end_ns - plan->runs[i].start_ns);
+    for (uint64_t i = 0; i < subtasks && i < plan->row_count; i++) {
+        all_ns = sum_of(all_ns, plan_row_ns(&plan->rows[i]));
     }
     return online_is_weighty(&(struct online_done){.sum = {pace->planned_ns, pace->took_ns},
                                                    .samples = pace->results,
@@ -57,9 +57,9 @@ static bool find_pace(struct bourse *bourse, const struct bourse_job_row *row,
         const struct report_attempt *attempt = &report->attempts[i];
         if (attempt->fate == REPORT_ACCEPTED &&
             attempt->index < report->subtasks - report->checks &&
-            attempt->index < report->plan->subtasks) {
-            const struct list_schedule_run *run = &report->plan->runs[attempt->index];
-            pace.planned_ns = sum_of(pace.planned_ns, run->end_ns - run->start_ns);
+            attempt->index < report->plan->row_count) {
+            pace.planned_ns =
+                sum_of(pace.planned_ns, plan_row_ns(&report->plan->rows[attempt->index]));
             pace.took_ns = sum_of(pace.took_ns, attempt->busy_ns);
             pace.results++;
         }
@@ -219,20 +219,20 @@ static bool find_more(struct bourse *bourse, struct bourse_job *job,
         return true;
     }
     CLEANUP(supply_destroy) struct supply *supply = places_with_more(job, quotes, plan);
-    CLEANUP(list_schedule_destroy) struct list_schedule *schedule = NULL;
+    CLEANUP(plan_destroy) struct plan *wider = NULL;
     if (supply == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     part->at_most = 0;
-    const enum list_schedule_status status = supply_schedule(job, supply, 0, &schedule, NULL, NULL);
+    const enum plan_status status = job_plan_on(job, supply, 0, &wider);
     part->at_most = at_most;
-    if (status != LIST_SCHEDULE_OK) {
-        return status != LIST_SCHEDULE_NO_MEMORY ||
-               client_fail(error, BOURSE_LOCAL, "out of memory");
+    if (status != PLAN_OK) {
+        return status != PLAN_NO_MEMORY || client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    const uint32_t slots = schedule->lanes * part->slots;
+    const int64_t makespan_ns = plan_makespan_ns(wider);
+    const uint32_t slots = wider->lanes * part->slots;
     if (slots <= (at_most > 0 ? at_most : held) ||
-        schedule->makespan_ns >= replan->left_ns / 100 * (100 - ONLINE_SLACK_PERCENT)) {
+        makespan_ns >= replan->left_ns / 100 * (100 - ONLINE_SLACK_PERCENT)) {
         return true;
     }
     struct bid bid = {.job = row->id};
@@ -248,7 +248,7 @@ static bool find_more(struct bourse *bourse, struct bourse_job *job,
                                ? larger(needs_micro, replan->cost_micro)
                                : 0;
     replan->slots = at_most > 0 ? slots : 0;
-    replan->sooner_ns = replan->slots > 0 || replan->budget_micro > 0 ? schedule->makespan_ns : 0;
+    replan->sooner_ns = replan->slots > 0 || replan->budget_micro > 0 ? makespan_ns : 0;
     return true;
 }
 
@@ -269,13 +269,13 @@ static bool make(struct bourse *bourse, const struct bourse_job_row *row, const 
         !job_plan_make(bourse, job, quotes, row, &plan, error)) {
         return false;
     }
-    if (plan->schedule == NULL) {
+    if (plan->plan == NULL) {
         return client_fail(error, BOURSE_NOT_FOUND, "nothing that fits is there for what is left");
     }
     replan->was_guess = replan->was_guess && !plan->manifest->has_expect_ns;
-    replan->left_ns = plan->schedule->makespan_ns;
-    replan->cost_micro = sum_of(row->charged_micro, plan->schedule->cost_micro);
-    replan->lanes = plan->schedule->lanes;
+    replan->left_ns = plan_makespan_ns(plan->plan);
+    replan->cost_micro = sum_of(row->charged_micro, plan->plan->total.price_micro);
+    replan->lanes = plan->plan->lanes;
     return find_more(bourse, job, quotes, row, plan, replan, error);
 }
 

@@ -15,6 +15,7 @@ struct planning {
     int64_t *expect_ns; /* by subtask, as the job expects */
     int64_t *takes_ns;  /* by class and subtask */
     struct list_schedule_device *devices;
+    uint32_t *single_slots; /* by device */
     struct order_graph graph;
 };
 
@@ -23,6 +24,7 @@ static void planning_fini(struct planning *planning)
     free(planning->expect_ns);
     free(planning->takes_ns);
     free(planning->devices);
+    free(planning->single_slots);
     order_graph_fini(&planning->graph);
 }
 
@@ -48,12 +50,14 @@ static bool planning_alloc(struct planning *planning, const Bourse__V1__Manifest
     planning->expect_ns = calloc(count, sizeof *planning->expect_ns);
     planning->takes_ns = calloc(classes_of(manifest->terms) * count, sizeof *planning->takes_ns);
     planning->devices = calloc(manifest->terms->n_planned, sizeof *planning->devices);
+    planning->single_slots = calloc(manifest->terms->n_planned, sizeof *planning->single_slots);
     graph->count = (uint32_t)count;
     graph->rank = calloc(count, sizeof *graph->rank);
     graph->after_count = calloc(count, sizeof *graph->after_count);
     graph->after = calloc(count_from(manifest) + 1, sizeof *graph->after);
     return planning->expect_ns != NULL && planning->takes_ns != NULL && planning->devices != NULL &&
-           graph->rank != NULL && graph->after_count != NULL && graph->after != NULL;
+           planning->single_slots != NULL && graph->rank != NULL && graph->after_count != NULL &&
+           graph->after != NULL;
 }
 
 /* Adds one subtask of a part. */
@@ -127,7 +131,7 @@ static int64_t energy_uj(const Bourse__V1__ManifestPlace *place, int64_t slot_ns
 static bool read_energy(const struct planning *planning, const Bourse__V1__ManifestTerms *terms,
                         struct report *report)
 {
-    const struct list_schedule *plan = report->plan;
+    const struct plan *plan = report->plan;
     bool is_any = false;
     for (size_t i = 0; i < terms->n_planned; i++) {
         is_any = is_any || terms->planned[i]->has_slot_uw;
@@ -135,35 +139,31 @@ static bool read_energy(const struct planning *planning, const Bourse__V1__Manif
     if (!is_any) {
         return true;
     }
-    report->planned_uj = calloc(plan->subtasks, sizeof *report->planned_uj);
+    report->planned_uj = calloc(plan->row_count, sizeof *report->planned_uj);
     if (report->planned_uj == NULL) {
         return false;
     }
     uint32_t index = 0;
     for (size_t part = 0; part < terms->n_parts; part++) {
         for (uint32_t k = 0; k < planning->parts[part].subtasks; k++, index++) {
-            const struct list_schedule_run *run = &plan->runs[index];
-            report->planned_uj[index] =
-                energy_uj(terms->planned[run->device],
-                          (run->end_ns - run->start_ns) * planning->parts[part].slots);
+            const struct plan_row *row = &plan->rows[index];
+            report->planned_uj[index] = energy_uj(terms->planned[row->device],
+                                                  plan_row_ns(row) * planning->parts[part].slots);
         }
     }
     return true;
 }
 
-/* The best single device is one device of a place, not all devices at the price. The function
- * changes `devices`, which belong to the input. */
-static void find_single(const Bourse__V1__ManifestTerms *terms,
-                        const struct list_schedule_input *input,
-                        struct list_schedule_device *devices, struct report *report)
+/* The best single device is one device of a place, not all devices at the price. */
+static void plan_places(const Bourse__V1__ManifestTerms *terms, struct planning *planning,
+                        struct report *report)
 {
     for (size_t i = 0; i < terms->n_planned; i++) {
         const Bourse__V1__ManifestPlace *place = terms->planned[i];
-        devices[i].slots = place->has_device_slots ? place->device_slots : 0;
+        planning->devices[i] = (struct list_schedule_device){
+            .slots = place->slots, .parts = place->parts, .of_class = place->of_class};
+        planning->single_slots[i] = place->has_device_slots ? place->device_slots : 0;
         report->single_is_unknown = report->single_is_unknown || !place->has_device_slots;
-    }
-    if (!list_schedule_best_single(input, &report->single, &report->single_ns)) {
-        report->single_ns = 0;
     }
 }
 
@@ -182,26 +182,21 @@ bool report_read_schedule(const Bourse__V1__Manifest *manifest, struct report *r
     if (!plan_parts(&planning, manifest) || !plan_classes(&planning, manifest)) {
         return true;
     }
-    for (size_t i = 0; i < terms->n_planned; i++) {
-        planning.devices[i] =
-            (struct list_schedule_device){.slots = terms->planned[i]->slots,
-                                          .parts = terms->planned[i]->parts,
-                                          .of_class = terms->planned[i]->of_class};
-    }
+    plan_places(terms, &planning, report);
     order_rank(&planning.graph, planning.expect_ns);
-    const struct list_schedule_input input = {.parts = planning.parts,
-                                              .part_count = terms->n_parts,
-                                              .takes_ns = planning.takes_ns,
-                                              .class_count = (uint32_t)terms->n_classes,
-                                              .rank = planning.graph.rank,
-                                              .after_count = planning.graph.after_count,
-                                              .after = planning.graph.after,
-                                              .devices = planning.devices,
-                                              .device_count = terms->n_planned};
-    const enum list_schedule_status status = list_schedule_make(&input, &report->plan);
-    if (status == LIST_SCHEDULE_OK) {
-        find_single(terms, &input, planning.devices, report);
-    }
-    return status == LIST_SCHEDULE_OK ? read_energy(&planning, terms, report)
-                                      : status != LIST_SCHEDULE_NO_MEMORY;
+    const struct plan_parts parts = {.schedule = {.parts = planning.parts,
+                                                  .part_count = terms->n_parts,
+                                                  .takes_ns = planning.takes_ns,
+                                                  .class_count = (uint32_t)terms->n_classes,
+                                                  .rank = planning.graph.rank,
+                                                  .after_count = planning.graph.after_count,
+                                                  .after = planning.graph.after,
+                                                  .devices = planning.devices,
+                                                  .device_count = terms->n_planned},
+                                     .single_slots = planning.single_slots,
+                                     .finds_single = true};
+    struct plan_fault fault;
+    const enum plan_status status =
+        plan_make(&(struct plan_work){.parts = &parts}, &report->plan, &fault);
+    return status == PLAN_OK ? read_energy(&planning, terms, report) : status != PLAN_NO_MEMORY;
 }

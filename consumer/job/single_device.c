@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "consumer/client/client.h"
+#include "consumer/job/job_plan.h"
 #include "consumer/job/order.h"
 #include "consumer/job/submit.h"
 #include "formats/requirement.h"
@@ -40,19 +41,19 @@ static bool find_cost(const struct bourse_job *job, const struct supply *supply,
 {
     const struct supply_place *place = &supply->places[single];
     struct supply one = *supply;
-    CLEANUP(list_schedule_destroy) struct list_schedule *schedule = NULL;
+    CLEANUP(plan_destroy) struct plan *plan = NULL;
     one.places = &supply->places[single];
     one.count = 1;
-    const enum list_schedule_status status = supply_schedule(job, &one, 0, &schedule, NULL, NULL);
+    const enum plan_status status = job_plan_on(job, &one, 0, &plan);
     const int64_t cap_micro = job->file->cap_micro;
-    if (status != LIST_SCHEDULE_OK) {
+    if (status != PLAN_OK) {
         *ret_fits = false;
-        return status != LIST_SCHEDULE_NO_MEMORY;
+        return status != PLAN_NO_MEMORY;
     }
     const int64_t held_micro = lease_micro(job, place->slots.price_micro);
-    alone->makespan_ns = schedule->makespan_ns;
-    alone->cost_micro = schedule->cost_micro;
-    alone->least_micro = held_micro > schedule->cost_micro ? held_micro : schedule->cost_micro;
+    alone->makespan_ns = plan_makespan_ns(plan);
+    alone->cost_micro = plan->total.price_micro;
+    alone->least_micro = held_micro > alone->cost_micro ? held_micro : alone->cost_micro;
     *ret_fits = limit_allows(cap_micro, place->slots.price_micro) &&
                 (job->file->budget_micro <= 0 || alone->least_micro <= job->file->budget_micro);
     return true;
@@ -93,15 +94,16 @@ static bool write_needs(const struct job_file *file, const char *label, struct b
 }
 
 bool single_device_find(struct bourse *bourse, const struct bourse_job *job,
-                        const struct supply *supply, int64_t planned_ns, size_t single,
-                        int64_t single_ns, struct bourse_alone *ret_alone,
-                        struct bourse_error *error)
+                        const struct supply *supply, const struct plan *plan,
+                        struct bourse_alone *ret_alone, struct bourse_error *error)
 {
+    const size_t single = plan->single;
+    const struct figure *single_s = &plan->forms[PLAN_SINGLE].makespan_s;
     struct bourse_alone alone = {.place = ""};
     bool fits = false;
     bool is_told = false;
     if (single >= supply->count || supply->is_busy || !may_need_more(job) ||
-        single_ns > planned_ns / 100 * (100 - SOONER_PERCENT)) {
+        plan_ns(single_s->value) > plan_makespan_ns(plan) / 100 * (100 - SOONER_PERCENT)) {
         return true;
     }
     const char *label = strchr(supply->places[single].label, '/');

@@ -4,14 +4,13 @@
 #define BOURSE_CONSUMER_JOB_SINGLE_DEVICE_H
 
 #include "consumer/job/supply.h"
+#include "planner/plan/plan_make.h"
 
-/* Looks at the place `single`, which would be done first alone, in `single_ns`; `planned_ns` is the
- * makespan on the places as the market gives them. Writes *ret_alone when the device is sooner by 5
- * % at least, within cap and budget, and has a unique label among fitting devices. Returns false
- * when the broker does not answer or memory is short. */
+/* Looks at the best single device of a plan on the places as the market gives them. Writes
+ * *ret_alone when the device is sooner by 5 % at least, within cap and budget, and has a unique
+ * label among fitting devices. Returns false when the broker does not answer or memory is short. */
 bool single_device_find(struct bourse *bourse, const struct bourse_job *job,
-                        const struct supply *supply, int64_t planned_ns, size_t single,
-                        int64_t single_ns, struct bourse_alone *ret_alone,
-                        struct bourse_error *error);
+                        const struct supply *supply, const struct plan *plan,
+                        struct bourse_alone *ret_alone, struct bourse_error *error);
 
 #endif

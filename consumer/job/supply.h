@@ -1,5 +1,5 @@
-/* consumer/job/supply.h holds the places that the quotes offer for the parts of a job, and lays
- * the job out on them (planner/schedule/list_schedule.h). The header is not installed.
+/* consumer/job/supply.h holds the places that the quotes offer for the parts of a job. job_plan.h
+ * plans the job on them. The header is not installed.
  *
  * A quote has slots by price. Two parts with as many slots of as many providers at one price are
  * assumed to share them. A look at the fitting devices gives slots the names of their devices. */
@@ -81,14 +81,5 @@ bool supply_is_unlike(const struct bourse_job *job, const struct supply *supply)
 
 /* Returns the expected time of a subtask of part `part`. */
 int64_t supply_takes_ns(const struct bourse_job *job, size_t part, uint32_t index);
-
-/* Lays the job out on these places. Each subtask takes its expected time. With `all_take_ns` above
- * 0 a subtask takes its p90, or `all_take_ns` where its p90 is unknown. Returns
- * LIST_SCHEDULE_NOWHERE also when nothing is on offer. `ret_single`, which may be NULL, is the
- * place that would be done first alone, in `ret_single_ns`; supply->count: no place can do
- * everything. */
-enum list_schedule_status supply_schedule(const struct bourse_job *job, const struct supply *supply,
-                                          int64_t all_take_ns, struct list_schedule **ret_schedule,
-                                          size_t *ret_single, int64_t *ret_single_ns);
 
 #endif

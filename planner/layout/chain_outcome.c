@@ -219,7 +219,7 @@ static void fill_rows(const struct chain_run *run, uint32_t k, struct plan *plan
                                  .energy_j = use->energy_j,
                                  .is_widened = stage->is_widened};
         row->time_s.value = use->busy_s;
-        name_stage(chain, k, i, row->what);
+        name_stage(chain, k, i, plan->names[stage->first_row + i]);
     }
 }
 
@@ -273,7 +273,8 @@ static struct plan *plan_of_run(const struct chain_run *run, const struct plan_u
         return NULL;
     }
     plan->waits = calloc(run->gap_count * width_of(chain) + 1, sizeof *plan->waits);
-    if (plan->waits == NULL) {
+    plan->names = calloc(chain->row_count, sizeof *plan->names);
+    if (plan->waits == NULL || plan->names == NULL) {
         plan_destroy(&plan);
         return NULL;
     }

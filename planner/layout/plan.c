@@ -121,6 +121,7 @@ static void explain_limits(const struct plan_input *input, struct plan_outcome *
         break;
     case PLAN_OK:
     case PLAN_BAD_INPUT:
+    case PLAN_TOO_MANY:
     case PLAN_NOWHERE:
     case PLAN_UNKNOWN:
     case PLAN_PLACEMENT:
@@ -562,8 +563,8 @@ static enum plan_status refuse(const struct making *making, struct plan_fault *f
     return nearest->status;
 }
 
-enum plan_status plan_make(const struct plan_input *input, struct plan **ret_plan,
-                           struct plan_fault *ret_fault)
+enum plan_status plan_search(const struct plan_input *input, struct plan **ret_plan,
+                             struct plan_fault *ret_fault)
 {
     struct making making = {.input = input, .single = PLAN_ANYWHERE};
     *ret_fault = (struct plan_fault){.step = PLAN_ANYWHERE, .device = PLAN_ANYWHERE};

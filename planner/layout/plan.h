@@ -54,6 +54,11 @@
  * Times on a device that may be taken away are expected times (spot.h), for each step apart. The
  * results of earlier steps are not lost.
  *
+ * Jobs have plans, too (planner/plan/plan_make.h). The exchange gives the subtasks of a job out by
+ * rules of its own, so the plan of a job is what these rules lead to. Its form is the graph. Each
+ * row is one subtask, and rows stand in the order of subtasks. Devices of a job have lanes, each of
+ * which runs one subtask at a time.
+ *
  * The same input gives the same plan, since searches are bounded by steps, not by a clock. Times
  * are doubles and enter no log. Pure. */
 #ifndef BOURSE_PLANNER_LAYOUT_PLAN_H
@@ -135,7 +140,8 @@ struct plan_input {
 enum plan_status {
     PLAN_OK,
     PLAN_BAD_INPUT, /* no device or too many, a wrong memory, or a figure out of its range */
-    PLAN_NOWHERE,   /* a step can run on no device */
+    PLAN_TOO_MANY,  /* a job has too many subtasks */
+    PLAN_NOWHERE,   /* a step, or a subtask of a job, can run on no device */
     /* A step can run on no device, and an unknown figure of a device might be the reason. */
     PLAN_UNKNOWN,
     PLAN_PLACEMENT, /* a step cannot run on its required device */
@@ -168,7 +174,8 @@ struct plan_fault {
 /* One piece of work on a device. */
 struct plan_row {
     uint32_t device;
-    /* Split: all steps. Pipeline: the steps of the stage. Otherwise one step. */
+    uint32_t lane; /* of its device, from 0; 0 but for jobs */
+    /* Split: all steps. Pipeline: the steps of the stage. Otherwise one step, or one subtask. */
     uint32_t first_step, step_count;
     /* Team of a stage whose layers are divided: the number of devices in its team, whose rows are
      * adjacent, and the index of this one. Otherwise 0 or 1, and 0. */
@@ -185,14 +192,14 @@ struct plan_row {
     struct figure time_s;
     double p90_s;     /* time that nine of ten runs take at most; 0: unknown */
     uint32_t samples; /* samples behind the time; the fewest of its steps; 0: none */
-    double bytes_in;  /* bytes from other memories */
-    struct figure energy_j;
     bool is_streamed; /* weights are streamed again at each pass */
     bool is_left_out;
     /* Weights are stored in a type that the device does not multiply in; it multiplies in the
      * model's type. */
     bool is_widened;
-    char what[PLAN_WHAT_SIZE]; /* "layers 1-10" of a chain; empty: the steps name the row */
+    double bytes_in; /* bytes from other memories; 0 for jobs */
+    struct figure energy_j;
+    int64_t price_micro; /* its part of the device's price (plan_make); PLAN_UNPRICED */
 };
 
 /* Data from one row to another. A pipeline lists the transfers of the first micro-batch. A sum over
@@ -216,9 +223,10 @@ struct plan_wait {
 /* One device; all zeros mean that it is not used. */
 struct plan_use {
     uint32_t row_count;
+    uint32_t lanes;         /* lanes used: 1 but for jobs */
     double first_s, last_s; /* its lease */
-    double busy_s;
-    double share; /* busy over makespan: 0 to 1 */
+    double busy_s;          /* sum over its lanes */
+    double share;           /* busy over makespan of its lanes: 0 to 1 */
     double bytes_in, bytes_out;
     double memory_bytes; /* the most that it has at a time */
     struct figure energy_j;
@@ -262,18 +270,21 @@ struct plan {
     /* Pipelines list each kind of stages. Shares list: devices, and groups of each size. */
     struct plan_variant variants[PLAN_VARIANTS];
     size_t variant_count;
-    uint32_t single;       /* the device of forms[PLAN_SINGLE]; PLAN_ANYWHERE: none */
-    double bound;          /* no plan has less merit; 0: unknown */
-    double gap;            /* merit / bound - 1; -1: unknown */
-    double time_bound_s;   /* no plan has a shorter makespan */
-    struct plan_row *rows; /* sorted by start, device and step */
+    uint32_t single;     /* the device of forms[PLAN_SINGLE]; PLAN_ANYWHERE: none */
+    double bound;        /* no plan has less merit; 0: unknown */
+    double gap;          /* merit / bound - 1; -1: unknown */
+    double time_bound_s; /* no plan has a shorter makespan */
+    /* Sorted by start, device and step; the rows of a job are indexed by subtask. */
+    struct plan_row *rows;
     size_t row_count;
+    char (*names)[PLAN_WHAT_SIZE];   /* of rows: "layers 1-10"; NULL: steps name them */
     struct plan_transfer *transfers; /* sorted by start */
     size_t transfer_count;
     struct plan_wait *waits; /* sorted by row, then by start */
     size_t wait_count;
     struct plan_use *uses; /* indexed by device */
     size_t device_count;
+    uint32_t lanes;                           /* jobs: lanes of all devices */
     int64_t micro_batches, micro_batch_items; /* 0 unless the form is a pipeline */
     bool sums_behind;                         /* split: sums over links run behind other work */
     uint32_t left_out;                        /* steps left out */
@@ -283,10 +294,10 @@ struct plan {
     struct plan_slack slack;
 };
 
-/* Computes a plan, which the caller owns. Any status but OK gives none, and `ret_fault` says why.
- * INDIVISIBLE and NO_GAIN occur only as the status of a form. */
-enum plan_status plan_make(const struct plan_input *input, struct plan **ret_plan,
-                           struct plan_fault *ret_fault);
+/* Searches a plan, which the caller owns; its rows have no prices. Any status but OK gives none,
+ * and `ret_fault` says why. INDIVISIBLE and NO_GAIN occur only as the status of a form. */
+enum plan_status plan_search(const struct plan_input *input, struct plan **ret_plan,
+                             struct plan_fault *ret_fault);
 void plan_destroy(struct plan **self);
 
 /* Returns the period at which the whole work can be repeated: the most busy time of any device or

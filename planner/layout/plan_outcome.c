@@ -14,6 +14,8 @@ const char *plan_status_name(enum plan_status status)
         return "OK";
     case PLAN_BAD_INPUT:
         return "BAD_INPUT";
+    case PLAN_TOO_MANY:
+        return "TOO_MANY";
     case PLAN_NOWHERE:
         return "NOWHERE";
     case PLAN_UNKNOWN:
@@ -329,6 +331,7 @@ void plan_destroy(struct plan **self)
     struct plan *plan = *self;
     if (plan != NULL) {
         free(plan->rows);
+        free(plan->names);
         free(plan->transfers);
         free(plan->waits);
         free(plan->uses);

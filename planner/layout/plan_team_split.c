@@ -117,7 +117,7 @@ static double part_in(const struct plan_row *from, bool is_home, uint32_t number
 }
 
 static void fill_row(const struct groups *groups, const struct plan_row *from, uint32_t number,
-                     struct plan_row *row)
+                     char ret_what[PLAN_WHAT_SIZE], struct plan_row *row)
 {
     const uint32_t width = groups->teams.width;
     char parts[32] = "";
@@ -129,7 +129,7 @@ static void fill_row(const struct groups *groups, const struct plan_row *from, u
     if (from->rounds > 1) {
         (void)snprintf(parts, sizeof parts, ", in %" PRId64 " parts", from->rounds);
     }
-    (void)snprintf(row->what, sizeof row->what, "all of %" PRId64 "%s (%" PRIu32 " of %" PRIu32 ")",
+    (void)snprintf(ret_what, PLAN_WHAT_SIZE, "all of %" PRId64 "%s (%" PRIu32 " of %" PRIu32 ")",
                    from->items, parts, number + 1, width);
 }
 
@@ -142,7 +142,7 @@ static void fill_rows(const struct groups *groups, const struct plan *from, stru
         const struct plan_use *lease = &from->uses[whole->device];
         for (uint32_t i = 0; i < width; i++) {
             struct plan_row *row = &all->rows[r * width + i];
-            fill_row(groups, whole, i, row);
+            fill_row(groups, whole, i, all->names[r * width + i], row);
             row->bytes_in =
                 part_in(whole, r == home_of(from), i, width) + told * (double)row->items;
             struct plan_use *use = &all->uses[row->device];
@@ -201,7 +201,8 @@ static bool expand(const struct groups *groups, const struct plan_input *input, 
         return false;
     }
     all->waits = calloc(from->wait_count * width + 1, sizeof *all->waits);
-    if (all->waits == NULL) {
+    all->names = calloc(all->row_count, sizeof *all->names);
+    if (all->waits == NULL || all->names == NULL) {
         plan_destroy(&all);
         return false;
     }

@@ -9,9 +9,8 @@
  *     group 0 #1   ▇██████×███                         44%
  *     group 1      ▂████▂    ▃███████████              59%
  *
- * Four things become a picture: the schedule of a task graph (picture_of_schedule), a plan of work
- * (picture_plan.h), the list schedule of a job (picture_list_schedule.h), and the report of a job
- * (report.h).
+ * Three things become a picture: the schedule of a task graph (picture_of_schedule), a plan of work
+ * or of a job (picture_plan.h), and the report of a job (report.h).
  *
  * A light shade, `░` or `_` in ASCII, marks the time in which a lane waits.
  *
@@ -76,6 +75,14 @@ struct picture {
     size_t bar_count;
 };
 
+/* Creates a picture of so many groups and bars, all zeros, without texts. Returns NULL when memory
+ * is short. */
+struct picture *picture_create(size_t groups, size_t bars);
+void picture_destroy(struct picture **self);
+/* Makes the picture PICTURE_TICKS long, as long as `makespan`, in units of `unit`. */
+void picture_scale(struct picture *picture, double makespan, const char *unit);
+/* Returns the tick of a time within the makespan. */
+int64_t picture_ticks(double time, double makespan);
 /* Sorts bars as struct picture has them; bars with one group and start by number. */
 void picture_sort_bars(struct picture_bar *bars, size_t count);
 
@@ -105,10 +112,8 @@ struct picture_schedule {
     const double *start, *finish;
     double makespan;
     const char *unit;
-    const bool *waits; /* marks waits of tasks; NULL: there are none */
     const char *const *task_names, *const *processor_names; /* any text */
 };
 struct picture *picture_of_schedule(const struct picture_schedule *schedule);
-void picture_destroy(struct picture **self);
 
 #endif

@@ -1,34 +1,50 @@
 #include "planner/picture/picture_plan.h"
 
+#include "base/checked.h"
+#include "base/text.h"
+
 #include <stdlib.h>
+#include <string.h>
 
-static const struct picture_words words = {
+static const struct picture_words work_words = {
     .thing = "step", .things = "steps", .more_group = "devices"};
+static const struct picture_words job_words = {
+    .thing = "subtask", .things = "subtasks", .more_group = "devices"};
 
-/* The pieces of a row are drawn one after the other: its work, and the waits in between. */
-struct pieces {
-    size_t count;
-    double unit_s;
-    uint32_t *devices;
-    double *starts, *finishes;
-    bool *waits;
-    const char **labels;
-};
-
-static void add_piece(struct pieces *pieces, const struct plan_row *row, const char *label,
-                      double from_s, double until_s, bool is_wait)
+static bool is_job(const struct plan *plan)
 {
-    size_t at = pieces->count++;
-    pieces->devices[at] = row->device;
-    pieces->labels[at] = label;
-    pieces->starts[at] = from_s / pieces->unit_s;
-    pieces->finishes[at] = until_s / pieces->unit_s;
-    pieces->waits[at] = is_wait;
+    return plan->lanes > 0;
 }
 
-static void cut_row(const struct plan *plan, uint32_t number, const char *label,
-                    struct pieces *pieces)
+static int64_t tick_of(const struct picture_plan *drawn, double at_s)
 {
+    const double makespan_s = drawn->plan->total.makespan_s.value;
+    return is_job(drawn->plan) ? plan_ns(at_s)
+                               : picture_ticks(at_s / drawn->unit_s, makespan_s / drawn->unit_s);
+}
+
+/* The pieces of a row are drawn one after the other: its work, and the waits in between. */
+static void add_piece(const struct picture_plan *drawn, uint32_t number, double from_s,
+                      double until_s, bool is_wait, struct picture *picture)
+{
+    const struct plan_row *row = &drawn->plan->rows[number];
+    struct picture_group *group = &picture->groups[row->device];
+    const size_t at = picture->bar_count++;
+    picture->bars[at] = (struct picture_bar){.group = row->device,
+                                             .lane = row->lane,
+                                             .number = (uint32_t)at,
+                                             .is_wait = is_wait,
+                                             .from = tick_of(drawn, from_s),
+                                             .until = tick_of(drawn, until_s)};
+    group->lanes = row->lane < group->lanes ? group->lanes : row->lane + 1;
+    if (picture->own_names != NULL) {
+        picture->own_names[at] = drawn->labels[number];
+    }
+}
+
+static void cut_row(const struct picture_plan *drawn, uint32_t number, struct picture *picture)
+{
+    const struct plan *plan = drawn->plan;
     const struct plan_row *row = &plan->rows[number];
     double at_s = row->start_s;
     for (size_t i = 0; i < plan->wait_count; i++) {
@@ -37,61 +53,76 @@ static void cut_row(const struct plan *plan, uint32_t number, const char *label,
             continue;
         }
         if (wait->from_s > at_s) {
-            add_piece(pieces, row, label, at_s, wait->from_s, false);
+            add_piece(drawn, number, at_s, wait->from_s, false, picture);
         }
-        add_piece(pieces, row, label, wait->from_s, wait->until_s, true);
+        add_piece(drawn, number, wait->from_s, wait->until_s, true, picture);
         at_s = wait->until_s;
     }
     if (row->finish_s > at_s || at_s == row->start_s) { /* a row without duration is drawn too */
-        add_piece(pieces, row, label, at_s, row->finish_s, false);
+        add_piece(drawn, number, at_s, row->finish_s, false, picture);
     }
 }
 
-static struct picture *draw_pieces(const struct picture_plan *drawn, struct pieces *pieces)
+static void set_axis(const struct picture_plan *drawn, struct picture *picture)
 {
-    const struct plan *plan = drawn->plan;
-    for (uint32_t i = 0; i < plan->row_count; i++) {
-        cut_row(plan, i, drawn->labels[i], pieces);
+    const double makespan_s = drawn->plan->total.makespan_s.value;
+    if (is_job(drawn->plan)) {
+        picture->until = picture->span = plan_ns(makespan_s);
+        picture->words = &job_words;
+    } else {
+        picture_scale(picture, makespan_s / drawn->unit_s, drawn->unit);
+        picture->words = &work_words;
     }
-    const struct picture_schedule schedule = {.task_count = (uint32_t)pieces->count,
-                                              .processor_count = (uint32_t)plan->device_count,
-                                              .processor = pieces->devices,
-                                              .start = pieces->starts,
-                                              .finish = pieces->finishes,
-                                              .makespan =
-                                                  plan->total.makespan_s.value / drawn->unit_s,
-                                              .unit = drawn->unit,
-                                              .waits = pieces->waits,
-                                              .task_names = pieces->labels,
-                                              .processor_names = drawn->devices};
-    struct picture *picture = picture_of_schedule(&schedule);
-    if (picture != NULL) {
-        picture->words = &words;
-        picture->note = "Planned: nothing has run. Times are estimates.";
-        picture->own_names = pieces->labels;
-        pieces->labels = NULL;
-    }
-    return picture;
 }
 
 struct picture *picture_of_plan(const struct picture_plan *drawn)
 {
     const struct plan *plan = drawn->plan;
-    const size_t most = plan->row_count + 2 * plan->wait_count + 1;
-    struct pieces pieces = {.unit_s = drawn->unit_s,
-                            .devices = calloc(most, sizeof *pieces.devices),
-                            .starts = calloc(most, sizeof *pieces.starts),
-                            .finishes = calloc(most, sizeof *pieces.finishes),
-                            .waits = calloc(most, sizeof *pieces.waits),
-                            .labels = calloc(most, sizeof *pieces.labels)};
-    const bool has_room = pieces.devices != NULL && pieces.starts != NULL &&
-                          pieces.finishes != NULL && pieces.waits != NULL && pieces.labels != NULL;
+    const size_t most = plan->row_count + 2 * plan->wait_count;
     struct picture *picture =
-        has_room && plan->total.makespan_s.value > 0 ? draw_pieces(drawn, &pieces) : NULL;
-    free(pieces.devices);
-    free(pieces.starts);
-    free(pieces.finishes);
-    free(pieces.waits);
-    free(pieces.labels);
+        plan->total.makespan_s.value > 0 ? picture_create(plan->device_count, most) : NULL;
+    if (picture == NULL) {
+        return NULL;
+    }
+    picture->note = "Planned: nothing has run. Times are estimates.";
+    picture->bar_count = 0;
+    if (drawn->labels != NULL) {
+        picture->own_names = calloc(most + 1, sizeof *picture->own_names);
+        picture->names = picture->own_names;
+        if (picture->own_names == NULL) {
+            picture_destroy(&picture);
+            return NULL;
+        }
+    }
+    for (size_t i = 0; i < plan->device_count; i++) {
+        const struct picture_device *device = &drawn->devices[i];
+        struct picture_group *group = &picture->groups[i];
+        text_printable(device->label, strlen(device->label), group->label, sizeof group->label);
+        group->is_simulated = device->is_simulated;
+    }
+    set_axis(drawn, picture);
+    for (uint32_t i = 0; i < plan->row_count; i++) {
+        cut_row(drawn, i, picture);
+    }
+    picture_sort_bars(picture->bars, picture->bar_count);
     return picture;
+}
+
+static int64_t added(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return checked_add(a, b, &sum) ? sum : INT64_MAX;
+}
+
+void picture_plan_bars(const struct plan *plan, int64_t begin_ns, struct picture_bar *ret_bars)
+{
+    for (uint32_t i = 0; i < plan->row_count; i++) {
+        const struct plan_row *row = &plan->rows[i];
+        ret_bars[i] = (struct picture_bar){.group = row->device,
+                                           .lane = row->lane,
+                                           .number = i,
+                                           .from = added(begin_ns, plan_ns(row->start_s)),
+                                           .until = added(begin_ns, plan_ns(row->finish_s))};
+    }
+    picture_sort_bars(ret_bars, plan->row_count);
 }

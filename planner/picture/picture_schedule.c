@@ -1,5 +1,5 @@
-/* This file turns a schedule into a picture. Processors become groups of one lane, tasks become
- * bars. */
+/* This file creates pictures, and turns a schedule into one. Processors become groups of one lane,
+ * tasks become bars. */
 #include "planner/picture/picture.h"
 
 #include "base/text.h"
@@ -46,15 +46,14 @@ static bool is_short_unit(const char *unit)
     return length <= UNIT_MOST;
 }
 
-static int64_t ticks_of(double time, double makespan)
+int64_t picture_ticks(double time, double makespan)
 {
     double ticks = time / makespan * (double)PICTURE_TICKS;
     return ticks >= (double)PICTURE_TICKS ? PICTURE_TICKS : ticks > 0 ? (int64_t)ticks : 0;
 }
 
-struct picture *picture_of_schedule(const struct picture_schedule *schedule)
+struct picture *picture_create(size_t groups, size_t bars)
 {
-    assert(schedule->makespan > 0);
     struct picture *picture = calloc(1, sizeof *picture);
     if (picture == NULL) {
         return NULL;
@@ -63,20 +62,35 @@ struct picture *picture_of_schedule(const struct picture_schedule *schedule)
                                 .line = "",
                                 .note = "",
                                 .words = &words,
-                                .names = schedule->task_names,
-                                .tick = schedule->makespan / (double)PICTURE_TICKS,
-                                .unit = is_short_unit(schedule->unit) ? schedule->unit : "",
-                                .until = PICTURE_TICKS,
-                                .span = PICTURE_TICKS,
+                                .unit = "",
                                 .expected = -1,
-                                .group_count = schedule->processor_count,
-                                .bar_count = schedule->task_count};
-    picture->groups = calloc(picture->group_count + 1, sizeof *picture->groups);
-    picture->bars = calloc(picture->bar_count + 1, sizeof *picture->bars);
+                                .group_count = groups,
+                                .bar_count = bars};
+    picture->groups = calloc(groups + 1, sizeof *picture->groups);
+    picture->bars = calloc(bars + 1, sizeof *picture->bars);
     if (picture->groups == NULL || picture->bars == NULL) {
         picture_destroy(&picture);
+    }
+    return picture;
+}
+
+void picture_scale(struct picture *picture, double makespan, const char *unit)
+{
+    picture->tick = makespan / (double)PICTURE_TICKS;
+    picture->unit = is_short_unit(unit) ? unit : "";
+    picture->until = PICTURE_TICKS;
+    picture->span = PICTURE_TICKS;
+}
+
+struct picture *picture_of_schedule(const struct picture_schedule *schedule)
+{
+    assert(schedule->makespan > 0);
+    struct picture *picture = picture_create(schedule->processor_count, schedule->task_count);
+    if (picture == NULL) {
         return NULL;
     }
+    picture->names = schedule->task_names;
+    picture_scale(picture, schedule->makespan, schedule->unit);
     for (uint32_t i = 0; i < schedule->processor_count; i++) {
         const char *name = schedule->processor_names[i];
         text_printable(name, strlen(name), picture->groups[i].label,
@@ -87,9 +101,8 @@ struct picture *picture_of_schedule(const struct picture_schedule *schedule)
         picture->bars[i] =
             (struct picture_bar){.group = schedule->processor[i],
                                  .number = i,
-                                 .is_wait = schedule->waits != NULL && schedule->waits[i],
-                                 .from = ticks_of(schedule->start[i], schedule->makespan),
-                                 .until = ticks_of(schedule->finish[i], schedule->makespan)};
+                                 .from = picture_ticks(schedule->start[i], schedule->makespan),
+                                 .until = picture_ticks(schedule->finish[i], schedule->makespan)};
         picture->groups[schedule->processor[i]].lanes = 1;
     }
     picture_sort_bars(picture->bars, picture->bar_count);

@@ -452,7 +452,7 @@ enum report_status report_make(struct report *report)
 int64_t report_planned_uj(const struct report *report)
 {
     int64_t sum_uj = report->planned_uj == NULL ? -1 : 0;
-    for (uint32_t i = 0; sum_uj >= 0 && i < report->plan->subtasks; i++) {
+    for (uint32_t i = 0; sum_uj >= 0 && i < report->plan->row_count; i++) {
         const int64_t energy_uj = report->planned_uj[i];
         sum_uj = energy_uj < 0 || !checked_add(sum_uj, energy_uj, &sum_uj) ? -1 : sum_uj;
     }
@@ -472,7 +472,7 @@ void report_destroy(struct report **self)
         free((*self)->devices);
         free((*self)->attempts);
         free((*self)->planned_uj);
-        list_schedule_destroy(&(*self)->plan);
+        plan_destroy(&(*self)->plan);
         free(*self);
         *self = NULL;
     }

@@ -20,7 +20,7 @@
 #define BOURSE_PLANNER_PICTURE_REPORT_H
 
 #include "planner/picture/picture.h"
-#include "planner/schedule/list_schedule.h"
+#include "planner/plan/plan_make.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -114,15 +114,11 @@ struct report {
     uint32_t planned_slots; /* planned slots at once; 0: none was free then */
     bool planned_is_guess;  /* the times of subtasks were only guessed */
     /* The plan on the devices that were offered then. The report owns it; NULL means unknown. */
-    struct list_schedule *plan;
+    struct plan *plan;
     /* Energy of each planned subtask at its device's full load, -1 where unknown. The report owns
      * it; NULL means that all are unknown. */
     int64_t *planned_uj;
-    /* Device of the plan that would finish first if it ran all subtasks. */
-    size_t single;
-    /* Time of that device; 0 means that there is no plan, or no device could run all. */
-    int64_t single_ns;
-    /* The plan's devices are not known, only their numbers. */
+    /* The best single device of the plan is unknown, since its places may be several devices. */
     bool single_is_unknown;
     /* Expected time until all is done, by the market; -1 means that the job has ended, or nobody
      * can tell. */

@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "planner/picture/picture_list_schedule.h"
+#include "planner/picture/picture_plan.h"
 #include "planner/picture/picture_text.h"
 
 #include <stdio.h>
@@ -45,8 +45,8 @@ static int64_t sum_of(int64_t a, int64_t b)
 
 static bool plan_is_drawn(const struct report *report)
 {
-    return report->plan != NULL &&
-           report->plan->makespan_ns / PLAN_TIMES_MOST <= report->until_ns - report->submitted_ns;
+    return report->plan != NULL && plan_makespan_ns(report->plan) / PLAN_TIMES_MOST <=
+                                       report->until_ns - report->submitted_ns;
 }
 
 static size_t plan_groups(const struct report *report)
@@ -56,7 +56,7 @@ static size_t plan_groups(const struct report *report)
 
 static void set_plan_groups(const struct report *report, struct picture *picture)
 {
-    const struct list_schedule *plan = report->plan;
+    const struct plan *plan = report->plan;
     size_t used = 0;
     size_t number = 0;
     for (size_t i = 0; i < plan->device_count; i++) {
@@ -65,7 +65,7 @@ static void set_plan_groups(const struct report *report, struct picture *picture
     for (size_t i = 0; i < plan->device_count; i++) {
         struct picture_group *group = &picture->groups[i];
         *group = (struct picture_group){
-            .lanes = plan->uses[i].lanes, .is_planned = true, .span = plan->makespan_ns};
+            .lanes = plan->uses[i].lanes, .is_planned = true, .span = plan_makespan_ns(plan)};
         number += group->lanes > 0;
         if (used > 1) {
             (void)snprintf(group->label, sizeof group->label, "planned %zu", number);
@@ -90,7 +90,7 @@ static void set_expected(const struct report *report, struct picture *picture)
 static bool fill(const struct report *report, struct picture *picture)
 {
     const size_t planned = plan_groups(report);
-    const size_t planned_bars = planned > 0 ? report->plan->subtasks : 0;
+    const size_t planned_bars = planned > 0 ? report->plan->row_count : 0;
     *picture = (struct picture){.words = &words,
                                 .from = report->submitted_ns,
                                 .until = report->until_ns,
@@ -104,10 +104,10 @@ static bool fill(const struct report *report, struct picture *picture)
         return false;
     }
     if (planned > 0) {
-        const int64_t end_ns = sum_of(plan_begin_ns(report), report->plan->makespan_ns);
+        const int64_t end_ns = sum_of(plan_begin_ns(report), plan_makespan_ns(report->plan));
         picture->until = end_ns > picture->until ? end_ns : picture->until;
         set_plan_groups(report, picture);
-        picture_list_schedule(report->plan, 0, plan_begin_ns(report), picture->bars);
+        picture_plan_bars(report->plan, plan_begin_ns(report), picture->bars);
     }
     for (size_t i = 0; i < report->device_count; i++) {
         set_group(&report->devices[i], &picture->groups[planned + i]);

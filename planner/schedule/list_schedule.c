@@ -1,7 +1,5 @@
 #include "planner/schedule/list_schedule_internal.h"
 
-#include "base/checked.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,7 +146,7 @@ void list_schedule_destroy(struct list_schedule **self)
     struct list_schedule *schedule = *self;
     if (schedule != NULL) {
         free(schedule->runs);
-        free(schedule->uses);
+        free(schedule->lanes);
         free(schedule);
         *self = NULL;
     }
@@ -163,8 +161,8 @@ static struct list_schedule *list_schedule_create(uint32_t count, size_t device_
     schedule->subtasks = count;
     schedule->device_count = device_count;
     schedule->runs = calloc(count, sizeof *schedule->runs);
-    schedule->uses = calloc(device_count, sizeof *schedule->uses);
-    if (schedule->runs == NULL || schedule->uses == NULL) {
+    schedule->lanes = calloc(device_count, sizeof *schedule->lanes);
+    if (schedule->runs == NULL || schedule->lanes == NULL) {
         list_schedule_destroy(&schedule);
     }
     return schedule;
@@ -342,7 +340,7 @@ static uint32_t take_lane(struct scheduling *scheduling, size_t device)
     return scheduling->lanes_idle[device] > 0
                ? scheduling->lanes_left[scheduling->lanes_first[device] +
                                         --scheduling->lanes_idle[device]]
-               : scheduling->schedule->uses[device].lanes++;
+               : scheduling->schedule->lanes[device]++;
 }
 
 static void start_one(struct scheduling *scheduling, size_t number, size_t device)
@@ -411,34 +409,7 @@ static bool run_all(struct scheduling *scheduling)
     return true;
 }
 
-/* ---------------------------------------------------------------- sums */
-
-static bool sum_up(const struct scheduling *scheduling)
-{
-    struct list_schedule *schedule = scheduling->schedule;
-    bool fits = true;
-    for (uint32_t i = 0; fits && i < schedule->subtasks; i++) {
-        const struct list_schedule_run *run = &schedule->runs[i];
-        struct list_schedule_use *use = &schedule->uses[run->device];
-        const int64_t takes_ns = run->end_ns - run->start_ns;
-        int64_t slot_ns = 0;
-        fits = checked_mul(takes_ns, scheduling->input->parts[scheduling->part_of[i]].slots,
-                           &slot_ns) &&
-               checked_add(use->busy_ns, takes_ns, &use->busy_ns) &&
-               checked_add(use->slot_ns, slot_ns, &use->slot_ns) &&
-               checked_add(schedule->busy_ns, takes_ns, &schedule->busy_ns);
-        use->subtasks++;
-    }
-    for (size_t i = 0; fits && i < schedule->device_count; i++) {
-        struct list_schedule_use *use = &schedule->uses[i];
-        schedule->lanes += use->lanes;
-        fits = checked_muldiv_ceil(use->slot_ns, scheduling->input->devices[i].price_micro,
-                                   NS_PER_HOUR, &use->cost_micro) &&
-               checked_add(schedule->cost_micro, use->cost_micro, &schedule->cost_micro);
-    }
-    schedule->makespan_ns = scheduling->now_ns;
-    return fits;
-}
+/* ---------------------------------------------------------------- the whole */
 
 /* Returns false when it takes too long, or memory is short. */
 static bool bound_of(const struct list_schedule_input *input, uint32_t count, int64_t *ret_bound_ns)
@@ -472,15 +443,15 @@ enum list_schedule_status list_schedule_make(const struct list_schedule_input *i
     enum list_schedule_status status = LIST_SCHEDULE_NO_MEMORY;
     if (scheduling.schedule != NULL && scheduling_alloc(&scheduling)) {
         begin(&scheduling);
-        status = bound_of(input, count, &bound_ns) && run_all(&scheduling) && sum_up(&scheduling)
-                     ? LIST_SCHEDULE_OK
-                     : LIST_SCHEDULE_OVERFLOW;
+        status = bound_of(input, count, &bound_ns) && run_all(&scheduling) ? LIST_SCHEDULE_OK
+                                                                           : LIST_SCHEDULE_OVERFLOW;
     }
     scheduling_fini(&scheduling);
     if (status != LIST_SCHEDULE_OK) {
         list_schedule_destroy(&scheduling.schedule);
         return status;
     }
+    scheduling.schedule->makespan_ns = scheduling.now_ns;
     scheduling.schedule->bound_ns = bound_ns;
     *ret_schedule = scheduling.schedule;
     return LIST_SCHEDULE_OK;
@@ -526,10 +497,4 @@ bool list_schedule_best_single(const struct list_schedule_input *input, size_t *
     }
     *ret_makespan_ns = best_ns < INT64_MAX ? best_ns : 0;
     return best_ns < INT64_MAX;
-}
-
-int64_t list_schedule_share_ppm(const struct list_schedule *schedule)
-{
-    const int128 possible_ns = (int128)schedule->makespan_ns * schedule->lanes;
-    return possible_ns == 0 ? 0 : (int64_t)((int128)schedule->busy_ns * 1000000 / possible_ns);
 }

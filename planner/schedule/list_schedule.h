@@ -1,6 +1,5 @@
-/* A list schedule says how the devices on offer would run the subtasks of a job. `plan` shows the
- * schedule of a job, a quote of several parts takes its time from it, and `report` draws it above
- * what happened.
+/* A list schedule says how the devices on offer would run the subtasks of a job. plan_make makes it
+ * the plan of the job (planner/plan/plan_make.h).
  *
  *     0.02  box/cpu #0  |==0==|==3==|=6=|     of what is ready the highest rank goes first,
  *     0.02  box/cpu #1  |==1==|==4==|         on the cheapest slots that are free and fit its part
@@ -61,23 +60,15 @@ struct list_schedule_run { /* one subtask */
     int64_t start_ns, end_ns;
 };
 
-struct list_schedule_use { /* one device */
-    uint32_t subtasks, lanes;
-    int64_t busy_ns;    /* sum over its lanes */
-    int64_t slot_ns;    /* sum over its slots */
-    int64_t cost_micro; /* rounded up */
-};
-
 struct list_schedule {
     struct list_schedule_run *runs; /* indexed by subtask */
-    struct list_schedule_use *uses; /* indexed by device */
-    uint32_t subtasks, lanes;
+    uint32_t *lanes;                /* used lanes, indexed by device */
+    uint32_t subtasks;
     size_t device_count;
     int64_t makespan_ns;
     /* Lower bound of the time on these devices. It is the largest of the longest path, the work
      * over all slots, and each part's rounds or work on its lanes. */
     int64_t bound_ns;
-    int64_t busy_ns, cost_micro;
 };
 
 enum list_schedule_status {
@@ -87,7 +78,7 @@ enum list_schedule_status {
     LIST_SCHEDULE_TOO_MANY, /* more than LIST_SCHEDULE_SUBTASKS */
     /* A part with subtasks fits no device, or one subtask is wider than its `at_most`. */
     LIST_SCHEDULE_NOWHERE,
-    LIST_SCHEDULE_OVERFLOW, /* more time or money than int64 holds */
+    LIST_SCHEDULE_OVERFLOW, /* more time than int64 holds */
     LIST_SCHEDULE_NO_MEMORY,
 };
 
@@ -101,8 +92,5 @@ void list_schedule_destroy(struct list_schedule **self);
  * of them. */
 bool list_schedule_best_single(const struct list_schedule_input *input, size_t *ret_device,
                                int64_t *ret_makespan_ns);
-
-/* Returns busy_ns as a share of all lanes for all of the time, in millionths. */
-int64_t list_schedule_share_ppm(const struct list_schedule *schedule);
 
 #endif

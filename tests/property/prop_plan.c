@@ -472,7 +472,7 @@ static void check_singles(const struct work *work, const struct plan *plan)
         struct plan_fault fault;
         alone.devices = &work->list[d];
         alone.device_count = 1;
-        if (plan_make(&alone, &single, &fault) == PLAN_OK &&
+        if (plan_search(&alone, &single, &fault) == PLAN_OK &&
             single->forms[PLAN_SINGLE].status == PLAN_OK) {
             ck_assert_ptr_nonnull(plan);
             ck_assert_msg(plan->total.merit <= single->total.merit * (1 + 2 * near),
@@ -515,22 +515,22 @@ static bool is_same(const struct plan *a, const struct plan *b)
     return a->form == b->form && a->row_count == b->row_count &&
            a->transfer_count == b->transfer_count && a->bound == b->bound &&
            memcmp(a->rows, b->rows, a->row_count * sizeof *a->rows) == 0 &&
-           memcmp(a->uses, b->uses, a->device_count * sizeof *a->uses) == 0;
+           memcmp(a->uses, b->uses, a->device_count * sizeof *a->uses) == 0 &&
+           (a->names == NULL || memcmp(a->names, b->names, a->row_count * sizeof *a->names) == 0);
 }
 
 START_TEST(plans_are_sound_and_no_single_device_is_better)
 {
     unsigned counts[PLAN_FORMS] = {0};
-    unsigned refusals[PLAN_NO_MEMORY + 1] = {0};
-    unsigned lines = 0;
+    unsigned refusals[PLAN_NO_MEMORY + 1] = {0}, lines = 0;
     for (uint64_t seed = 0; seed < CASES; seed++) {
         CLEANUP(work_fini) struct work work;
         CLEANUP(plan_destroy) struct plan *plan = NULL;
         CLEANUP(plan_destroy) struct plan *again = NULL;
         struct plan_fault fault;
         draw(&work, seed);
-        enum plan_status status = plan_make(&work.input, &plan, &fault);
-        ck_assert_int_eq(plan_make(&work.input, &again, &fault), status);
+        enum plan_status status = plan_search(&work.input, &plan, &fault);
+        ck_assert_int_eq(plan_search(&work.input, &again, &fault), status);
         refusals[status]++;
         check_singles(&work, plan);
         if (status != PLAN_OK) {
@@ -544,7 +544,7 @@ START_TEST(plans_are_sound_and_no_single_device_is_better)
         check_memory(&work, plan);
         check_sums(&work, plan);
         check_parts(&work, plan);
-        if (plan->rows[0].what[0] != '\0') {
+        if (plan->names != NULL) {
             lines++;
             check_line(&work, plan);
         }
@@ -569,7 +569,7 @@ START_TEST(limits_are_kept_or_refused)
         struct plan_fault fault;
         struct random dice = random_seeded(seed + CASES);
         draw(&work, seed);
-        if (plan_make(&work.input, &free_plan, &fault) != PLAN_OK) {
+        if (plan_search(&work.input, &free_plan, &fault) != PLAN_OK) {
             continue;
         }
         double share = 0.6 + 0.05 * (double)random_below(&dice, 12);
@@ -579,7 +579,7 @@ START_TEST(limits_are_kept_or_refused)
         } else {
             work.input.budget_micro = (int64_t)((double)free_plan->total.price_micro * share);
         }
-        enum plan_status status = plan_make(&work.input, &plan, &fault);
+        enum plan_status status = plan_search(&work.input, &plan, &fault);
         if (status == PLAN_OK) {
             kept++;
             check_sums(&work, plan);
@@ -635,9 +635,9 @@ START_TEST(no_objective_is_beaten_by_the_plan_of_another)
             CLEANUP(plan_destroy) struct plan *quick = NULL;
             CLEANUP(plan_destroy) struct plan *cheap = NULL;
             work.input.objective = PLAN_TIME;
-            enum plan_status status = plan_make(&work.input, &quick, &fault);
+            enum plan_status status = plan_search(&work.input, &quick, &fault);
             work.input.objective = PLAN_PRICE;
-            if (status == PLAN_OK && plan_make(&work.input, &cheap, &fault) == PLAN_OK) {
+            if (status == PLAN_OK && plan_search(&work.input, &cheap, &fault) == PLAN_OK) {
                 work.input.deadline_s =
                     (quick->total.makespan_s.value + cheap->total.makespan_s.value) / 2;
                 limited++;
@@ -645,7 +645,7 @@ START_TEST(no_objective_is_beaten_by_the_plan_of_another)
         }
         for (int i = 0; i < PLAN_OBJECTIVES; i++) {
             work.input.objective = (enum plan_objective)i;
-            (void)plan_make(&work.input, &plans[i], &fault);
+            (void)plan_search(&work.input, &plans[i], &fault);
         }
         for (int i = 0; i < PLAN_OBJECTIVES; i++) {
             for (int k = 0; k < PLAN_OBJECTIVES && plans[i] != NULL; k++) {
@@ -679,7 +679,7 @@ static unsigned hold_to(struct work *work, const struct plan *free_plan, uint64_
         CLEANUP(plan_destroy) struct plan *plan = NULL;
         struct plan_fault fault;
         work->input.objective = (enum plan_objective)k;
-        const enum plan_status status = plan_make(&work->input, &plan, &fault);
+        const enum plan_status status = plan_search(&work->input, &plan, &fault);
         const double known = measure_of(free_plan, &work->input, (enum plan_objective)k);
         ck_assert_msg(status == PLAN_OK || known < 0, "seed %d: %s after %s: %s", (int)seed,
                       plan_objective_name((enum plan_objective)k), plan_objective_name(of),
@@ -706,7 +706,7 @@ START_TEST(what_a_plan_meets_is_not_refused_and_makes_none_worse_than_it)
         for (int i = 0; i < PLAN_OBJECTIVES; i++) {
             CLEANUP(plan_destroy) struct plan *free_plan = NULL;
             work.input.objective = (enum plan_objective)i;
-            if (plan_make(&work.input, &free_plan, &fault) != PLAN_OK) {
+            if (plan_search(&work.input, &free_plan, &fault) != PLAN_OK) {
                 continue;
             }
             work.input.deadline_s = free_plan->total.makespan_s.value;
@@ -734,7 +734,7 @@ START_TEST(a_device_more_makes_no_plan_worse)
         struct plan_fault fault;
         draw(&work, seed);
         work.input.effort = PLAN_EFFORT / 64;
-        enum plan_status status = plan_make(&work.input, &all, &fault);
+        enum plan_status status = plan_search(&work.input, &all, &fault);
         for (uint32_t gone = 0; gone < work.input.device_count && work.input.device_count > 1;
              gone++) {
             CLEANUP(plan_destroy) struct plan *fewer = NULL;
@@ -747,7 +747,7 @@ START_TEST(a_device_more_makes_no_plan_worse)
                     list[input.device_count++] = work.list[d];
                 }
             }
-            if (plan_make(&input, &fewer, &fault) != PLAN_OK) {
+            if (plan_search(&input, &fewer, &fault) != PLAN_OK) {
                 continue;
             }
             ck_assert_int_eq(status, PLAN_OK);
@@ -875,14 +875,14 @@ START_TEST(no_plan_of_a_template_is_below_its_bound)
         CLEANUP(plan_destroy) struct plan *plan = NULL;
         struct plan_fault fault;
         char what[80];
-        if (!draw_catalogued(&work, seed) || plan_make(&work.input, &plan, &fault) != PLAN_OK) {
+        if (!draw_catalogued(&work, seed) || plan_search(&work.input, &plan, &fault) != PLAN_OK) {
             continue;
         }
         (void)snprintf(what, sizeof what, "seed %d: %s by %s", (int)seed, work.template->name,
                        plan_objective_name(work.input.objective));
         check_bounds(plan, what);
         made++;
-        lines += plan->rows[0].what[0] != '\0';
+        lines += plan->names != NULL;
     }
     ck_assert_msg(made > TEMPLATE_CASES / 3 && lines > 4, "%u plans, %u lines", made, lines);
 }

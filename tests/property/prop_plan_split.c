@@ -147,7 +147,7 @@ static struct answer answer_of(const struct work *work)
                                      .budget_micro = LIMIT_NONE,
                                      .worth_micro = 100000000,
                                      .may_leave_out = true};
-    if (plan_make(&input, &answer.plan, &fault) == PLAN_OK) {
+    if (plan_search(&input, &answer.plan, &fault) == PLAN_OK) {
         const struct plan_outcome *forms = answer.plan->forms;
         answer.merit =
             fmin(forms[PLAN_SINGLE].status == PLAN_OK ? forms[PLAN_SINGLE].merit : INFINITY,

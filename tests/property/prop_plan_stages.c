@@ -291,7 +291,7 @@ static double planned_s(uint64_t seed, const struct spot_risk *risk)
                                      .topology = topology,
                                      .budget_micro = LIMIT_NONE,
                                      .effort = PLAN_EFFORT};
-    if (plan_make(&input, &plan, &fault) != PLAN_OK) {
+    if (plan_search(&input, &plan, &fault) != PLAN_OK) {
         return INFINITY;
     }
     for (size_t d = 0; d < drawn.device_count; d++) {

@@ -114,7 +114,7 @@ static struct plan *plan_of(const struct plan_input *input)
 {
     struct plan *plan = NULL;
     struct plan_fault fault;
-    enum plan_status status = plan_make(input, &plan, &fault);
+    enum plan_status status = plan_search(input, &plan, &fault);
     ck_assert(status != PLAN_NO_MEMORY && status != PLAN_BAD_INPUT);
     return plan;
 }

@@ -138,7 +138,7 @@ START_TEST(no_figure_that_is_unknown_is_ever_infinite)
         CLEANUP(plan_destroy) struct plan *plan = NULL;
         struct plan_fault fault;
         draw(&work, seed);
-        enum plan_status status = plan_make(&work.input, &plan, &fault);
+        enum plan_status status = plan_search(&work.input, &plan, &fault);
         if (status != PLAN_OK) {
             refused += status == PLAN_UNKNOWN;
             ck_assert_msg(status != PLAN_UNKNOWN || strstr(fault.problem.text, "--figure") != NULL,

@@ -71,14 +71,16 @@ struct report *sample_planned(void)
     for (size_t i = 0; i < 4; i++) {
         takes_ns[i] = report->expect_ns;
     }
-    const struct list_schedule_input input = {.parts = &part,
-                                              .part_count = 1,
-                                              .takes_ns = takes_ns,
-                                              .devices = devices,
-                                              .device_count = 2};
-    const bool is_made = list_schedule_make(&input, &report->plan) == LIST_SCHEDULE_OK;
-    assert(is_made);
-    report->planned_ns = report->plan->makespan_ns;
+    const struct plan_parts parts = {.schedule = {.parts = &part,
+                                                  .part_count = 1,
+                                                  .takes_ns = takes_ns,
+                                                  .devices = devices,
+                                                  .device_count = 2}};
+    struct plan_fault fault;
+    const enum plan_status status =
+        plan_make(&(struct plan_work){.parts = &parts}, &report->plan, &fault);
+    assert(status == PLAN_OK);
+    report->planned_ns = plan_makespan_ns(report->plan);
     return report;
 }
 

@@ -133,7 +133,7 @@ struct plan *sample_plan(const struct plan_input *input)
 {
     struct plan *plan = NULL;
     struct plan_fault fault;
-    enum plan_status status = plan_make(input, &plan, &fault);
+    enum plan_status status = plan_search(input, &plan, &fault);
     ck_assert_msg(status == PLAN_OK, "%s: %s", plan_status_name(status), fault.problem.text);
     return plan;
 }

@@ -82,29 +82,29 @@ static json_t *json_timeline(const struct report *report)
  * place, the cheapest first. */
 static json_t *json_plan_timeline(const struct report *report)
 {
-    const struct list_schedule *plan = report->plan;
+    const struct plan *plan = report->plan;
     const int64_t begin_ns = report->wait_ns > 0 ? report->wait_ns : 0;
     json_t *list = json_array();
-    for (uint32_t i = 0; i < plan->subtasks && i < TIMELINE_MOST; i++) {
-        const struct list_schedule_run *run = &plan->runs[i];
-        (void)json_array_append_new(
-            list,
-            json_bar(i, run->device, run->lane, begin_ns + run->start_ns, begin_ns + run->end_ns));
+    for (uint32_t i = 0; i < plan->row_count && i < TIMELINE_MOST; i++) {
+        const struct plan_row *row = &plan->rows[i];
+        (void)json_array_append_new(list, json_bar(i, row->device, row->lane,
+                                                   begin_ns + plan_ns(row->start_s),
+                                                   begin_ns + plan_ns(row->finish_s)));
     }
     return list;
 }
 
 static void add_plan(json_t *value, const struct report *report)
 {
-    const struct list_schedule *plan = report->plan;
+    const struct plan *plan = report->plan;
     const struct report_sum *total = &report->total;
     (void)json_object_update_new(
         value, json_pack("{s:i, s:i, s:I, s:I, s:I, s:o, s:I, s:o}", "lanes", (int)plan->lanes,
-                         "measured_lanes", (int)total->lanes, "busy_ns", (json_int_t)plan->busy_ns,
-                         "measured_busy_ns", (json_int_t)total->busy_ns, "share_ppm",
-                         (json_int_t)list_schedule_share_ppm(plan), "measured_share_ppm",
-                         json_known(total->share_ppm), "lower_bound_ns", (json_int_t)plan->bound_ns,
-                         "timeline", json_plan_timeline(report)));
+                         "measured_lanes", (int)total->lanes, "busy_ns",
+                         (json_int_t)plan_busy_ns(plan), "measured_busy_ns",
+                         (json_int_t)total->busy_ns, "share_ppm", (json_int_t)plan_share_ppm(plan),
+                         "measured_share_ppm", json_known(total->share_ppm), "lower_bound_ns",
+                         (json_int_t)plan_ns(plan->bound), "timeline", json_plan_timeline(report)));
 }
 
 /* The value is null when there was no quote or its manifest is gone. */

@@ -50,7 +50,7 @@ static void rows_fini(struct rows *rows)
 
 static bool is_planned(const struct report *report, uint32_t index)
 {
-    return report->plan != NULL && index < report->plan->subtasks;
+    return report->plan != NULL && index < report->plan->row_count;
 }
 
 static size_t group_of(const struct report *report, uint32_t index)
@@ -69,11 +69,17 @@ static int64_t planned_ns(const struct report *report, uint32_t index)
 {
     const size_t group = group_of(report, index);
     if (is_planned(report, index)) {
-        return report->plan->runs[index].end_ns - report->plan->runs[index].start_ns;
+        return plan_row_ns(&report->plan->rows[index]);
     }
     return group < report->group_count && report->groups[group].expect_ns > 0
                ? report->groups[group].expect_ns
                : -1;
+}
+
+/* Returns -1 when no plan is known. */
+static int64_t planned_start_ns(const struct report *report, uint32_t index)
+{
+    return is_planned(report, index) ? plan_ns(report->plan->rows[index].start_s) : -1;
 }
 
 /* The energy is in microjoules, like all energies here; -1: unknown. */
@@ -205,8 +211,7 @@ static void add_subtask(const struct rows *rows, struct grid *table, uint32_t in
     write_short(name != NULL ? name : cell_count(index), SUBTASK_COLUMNS, what);
     struct line line = {.what = what,
                         .device = device,
-                        .planned_start_ns =
-                            is_planned(report, index) ? report->plan->runs[index].start_ns : -1,
+                        .planned_start_ns = planned_start_ns(report, index),
                         .start_ns = -1,
                         .planned_ns = planned_ns(report, index),
                         .measured_ns = -1,
@@ -264,9 +269,7 @@ static void add_to_share(const struct rows *rows, const struct report_attempt *a
         share->planned_start_ns = share->start_ns = -1;
     }
     share->is_guess = share->is_guess || is_guess(report, index);
-    share->planned_start_ns =
-        first_of(share->planned_start_ns,
-                 is_planned(report, index) ? report->plan->runs[index].start_ns : -1);
+    share->planned_start_ns = first_of(share->planned_start_ns, planned_start_ns(report, index));
     share->start_ns = first_of(share->start_ns, attempt->started_ns - report->first_ns);
     share->planned_ns = both(share->planned_ns, planned_ns(report, index));
     share->measured_ns = both(share->measured_ns, attempt->busy_ns);
@@ -423,7 +426,7 @@ static bool is_complete(const struct report *report)
  * gap is negative when the job was faster than planned or had more slots. */
 static double gap_of(const struct report *report, int64_t makespan_ns)
 {
-    return (double)makespan_ns / (double)report->plan->bound_ns - 1;
+    return (double)makespan_ns / (double)plan_ns(report->plan->bound) - 1;
 }
 
 static const char *gap_text(double gap, char ret_text[CELL])
@@ -434,22 +437,23 @@ static const char *gap_text(double gap, char ret_text[CELL])
 
 void report_add_bound(struct grid *table, const struct report *report)
 {
-    const struct list_schedule *plan = report->plan;
+    const struct plan *plan = report->plan;
     if (plan == NULL) {
         return;
     }
     char planned[CELL];
     char measured[CELL];
-    const char *bound[] = {"lower bound", cell_duration_ns(plan->bound_ns), "", ""};
+    const char *bound[] = {"lower bound", cell_duration_ns(plan_ns(plan->bound)), "", ""};
     grid_add(table, bound);
     const char *gap[] = {
-        "gap", gap_text(gap_of(report, plan->makespan_ns), planned),
+        "gap", gap_text(plan->gap, planned),
         is_complete(report) ? gap_text(gap_of(report, report->span_ns), measured) : "-", ""};
     grid_add(table, gap);
+    const int64_t single_ns = plan_ns(plan->forms[PLAN_SINGLE].makespan_s.value);
     const char *single[] = {"best single",
-                            report->single_ns > 0       ? cell_duration_ns(report->single_ns)
-                            : report->single_is_unknown ? "unknown"
-                                                        : "none",
+                            plan->single != PLAN_ANYWHERE ? cell_duration_ns(single_ns)
+                            : report->single_is_unknown   ? "unknown"
+                                                          : "none",
                             "", ""};
     grid_add(table, single);
 }
@@ -513,27 +517,25 @@ static json_t *json_measured(const struct rows *rows, uint32_t index)
 
 static json_t *json_planned_row(const struct rows *rows, uint32_t index)
 {
-    const struct list_schedule_run *run = &rows->report->plan->runs[index];
+    const struct plan_row *row = &rows->report->plan->rows[index];
     json_t *value =
         json_pack("{s:i, s:i, s:i, s:f, s:f, s:b, s:o}", "subtask", (int)index, "device",
-                  (int)run->device, "lane", (int)run->lane, "start_s", seconds_of(run->start_ns),
-                  "finish_s", seconds_of(run->end_ns), "guess", (int)is_guess(rows->report, index),
-                  "energy_j", json_energy(planned_energy(rows->report, index)));
+                  (int)row->device, "lane", (int)row->lane, "start_s", row->start_s, "finish_s",
+                  row->finish_s, "guess", (int)is_guess(rows->report, index), "energy_j",
+                  json_energy(planned_energy(rows->report, index)));
     add_name(value, rows, index);
     return value;
 }
 
 /* The offered places have no names, because the manifest does not name them. */
-static json_t *json_places(const struct list_schedule *plan)
+static json_t *json_places(const struct plan *plan)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < plan->device_count; i++) {
-        const struct list_schedule_use *use = &plan->uses[i];
-        const double possible_ns = (double)plan->makespan_ns * use->lanes;
-        (void)json_array_append_new(
-            list, json_pack("{s:i, s:i, s:f, s:f}", "subtasks", (int)use->subtasks, "lanes",
-                            (int)use->lanes, "busy_s", seconds_of(use->busy_ns), "share",
-                            use->lanes > 0 ? (double)use->busy_ns / possible_ns : 0.0));
+        const struct plan_use *use = &plan->uses[i];
+        (void)json_array_append_new(list, json_pack("{s:i, s:i, s:f, s:f}", "subtasks",
+                                                    (int)use->row_count, "lanes", (int)use->lanes,
+                                                    "busy_s", use->busy_s, "share", use->share));
     }
     return list;
 }
@@ -541,19 +543,19 @@ static json_t *json_places(const struct list_schedule *plan)
 static void add_planned(json_t *planned, const struct rows *rows)
 {
     const struct report *report = rows->report;
-    const struct list_schedule *plan = report->plan;
+    const struct plan *plan = report->plan;
     json_t *schedule = json_array();
-    for (uint32_t i = 0; i < rows->count && i < plan->subtasks && i < SCHEDULE_MOST; i++) {
+    for (uint32_t i = 0; i < rows->count && i < plan->row_count && i < SCHEDULE_MOST; i++) {
         (void)json_array_append_new(schedule, json_planned_row(rows, i));
     }
-    json_t *single = report->single_ns > 0 ? json_pack("{s:i, s:f}", "device", (int)report->single,
-                                                       "makespan_s", seconds_of(report->single_ns))
-                                           : json_null();
+    json_t *single = plan->single == PLAN_ANYWHERE
+                         ? json_null()
+                         : json_pack("{s:i, s:f}", "device", (int)plan->single, "makespan_s",
+                                     plan->forms[PLAN_SINGLE].makespan_s.value);
     (void)json_object_update_new(
         planned, json_pack("{s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:o}", "makespan_s",
-                           seconds_of(plan->makespan_ns), "lower_bound", seconds_of(plan->bound_ns),
-                           "gap", gap_of(report, plan->makespan_ns), "price_micro",
-                           (json_int_t)report->planned_micro, "energy_j",
+                           plan->total.makespan_s.value, "lower_bound", plan->bound, "gap",
+                           plan->gap, "price_micro", (json_int_t)report->planned_micro, "energy_j",
                            json_energy(report_planned_uj(report)), "best_single", single, "devices",
                            json_places(plan), "schedule", schedule));
 }
@@ -565,7 +567,7 @@ void report_add_json(json_t *value, json_t *planned, const struct report *report
     if (!rows_init(report, tasks, &rows)) {
         return;
     }
-    const struct list_schedule *plan = report->plan;
+    const struct plan *plan = report->plan;
     json_t *schedule = json_array();
     for (uint32_t i = 0; i < rows.count && i < SCHEDULE_MOST; i++) {
         (void)json_array_append_new(schedule, json_measured(&rows, i));
@@ -574,7 +576,7 @@ void report_add_json(json_t *value, json_t *planned, const struct report *report
         value,
         json_pack("{s:o, s:o, s:o, s:I, s:o, s:i, s:o}", "makespan_s",
                   json_seconds(report->first_ns < 0 ? -1 : report->span_ns), "lower_bound",
-                  plan == NULL ? json_null() : json_seconds(plan->bound_ns), "gap",
+                  plan == NULL ? json_null() : json_real(plan->bound), "gap",
                   plan == NULL || !is_complete(report) ? json_null()
                                                        : json_real(gap_of(report, report->span_ns)),
                   "price_micro", (json_int_t)report->total.charge_micro, "energy_j",

@@ -118,16 +118,17 @@ static void print_head(const struct report *report)
 /* Adds the planned and the real use of lanes. */
 static void add_use(struct grid *table, const struct report *report, bool is_whole)
 {
-    const struct list_schedule *plan = report->plan;
+    const struct plan *plan = report->plan;
+    const int64_t busy_ns = plan_busy_ns(plan);
     char off[OFF_SIZE];
     char share[CELL];
     char measured[CELL];
-    const char *busy[] = {"work", ns_text(plan->busy_ns), ns_text(report->total.busy_ns),
-                          is_whole ? report_off(plan->busy_ns, report->total.busy_ns, off) : "-"};
+    const char *busy[] = {"work", ns_text(busy_ns), ns_text(report->total.busy_ns),
+                          is_whole ? report_off(busy_ns, report->total.busy_ns, off) : "-"};
     grid_add(table, busy);
     const char *lanes[] = {"lanes", cell_count(plan->lanes), cell_count(report->total.lanes), ""};
     grid_add(table, lanes);
-    const char *use[] = {"share", share_text(list_schedule_share_ppm(plan), share),
+    const char *use[] = {"share", share_text(plan_share_ppm(plan), share),
                          share_text(report->total.share_ppm, measured), ""};
     grid_add(table, use);
 }

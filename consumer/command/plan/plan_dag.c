@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct plan {
+struct dag_plan {
     struct invocation *invocation;
     const char *path;
     struct dag_file *file;
@@ -33,7 +33,7 @@ struct plan {
 /* Tables list no more rows than this; --json has all. */
 enum { TASKS_SHOWN = 100, PROCESSORS_SHOWN = 32, LINKS_SHOWN = 16 };
 
-static void plan_fini(struct plan *plan)
+static void plan_fini(struct dag_plan *plan)
 {
     dag_file_destroy(&plan->file);
     workload_destroy(&plan->graph);
@@ -44,7 +44,7 @@ static void plan_fini(struct plan *plan)
 
 /* ---------------------------------------------------------------- reading and planning */
 
-static bool read_method(struct plan *plan)
+static bool read_method(struct dag_plan *plan)
 {
     const char *names[PORTFOLIO_METHODS + 1];
     const char *text = option_text(plan->invocation, "scheduler", "auto");
@@ -74,7 +74,7 @@ static bool read_method(struct plan *plan)
 }
 
 /* Returns 0, or the exit status after a message. */
-static int read_graph(struct plan *plan)
+static int read_graph(struct dag_plan *plan)
 {
     struct problem problem = {.text = ""};
     uint8_t *bytes = NULL;
@@ -119,7 +119,7 @@ static int read_graph(struct plan *plan)
                : dag_refuse_graph(plan->invocation, plan->path, plan->file, status, &fault);
 }
 
-static int make_schedule(struct plan *plan)
+static int make_schedule(struct dag_plan *plan)
 {
     const struct workload *graph = plan->graph;
     struct portfolio_options options = portfolio_defaults();
@@ -162,7 +162,7 @@ static int make_schedule(struct plan *plan)
 
 /* ---------------------------------------------------------------- showing it */
 
-static double gap_of(const struct plan *plan)
+static double gap_of(const struct dag_plan *plan)
 {
     return plan->schedule->makespan / plan->portfolio.bound - 1;
 }
@@ -181,12 +181,12 @@ static uint32_t best_single(const struct workload *graph, double *ret_time)
 }
 
 /* The share is of the whole makespan. */
-static double share_of(const struct plan *plan, double busy)
+static double share_of(const struct dag_plan *plan, double busy)
 {
     return busy / plan->schedule->makespan;
 }
 
-static json_t *json_processors(const struct plan *plan)
+static json_t *json_processors(const struct dag_plan *plan)
 {
     json_t *rows = json_array();
     for (uint32_t i = 0; i < plan->graph->processor_count; i++) {
@@ -199,7 +199,7 @@ static json_t *json_processors(const struct plan *plan)
     return rows;
 }
 
-static json_t *json_links(const struct plan *plan)
+static json_t *json_links(const struct dag_plan *plan)
 {
     json_t *rows = json_array();
     for (size_t i = 0; i < plan->usage->link_count; i++) {
@@ -216,7 +216,7 @@ static json_t *json_links(const struct plan *plan)
     return rows;
 }
 
-static int show_json(const struct plan *plan)
+static int show_json(const struct dag_plan *plan)
 {
     const struct dag_file *file = plan->file;
     const struct schedule *schedule = plan->schedule;
@@ -267,7 +267,7 @@ static struct number number_of(double value)
     return number;
 }
 
-static struct number percent_of(const struct plan *plan, double busy)
+static struct number percent_of(const struct dag_plan *plan, double busy)
 {
     struct number number;
     (void)snprintf(number.text, sizeof number.text, "%.0f%%", floor(100 * share_of(plan, busy)));
@@ -281,7 +281,7 @@ static void say_others(size_t count, const char *what)
     }
 }
 
-static void show_tasks(const struct plan *plan)
+static void show_tasks(const struct dag_plan *plan)
 {
     static const char *const titles[] = {"TASK", "PROCESSOR", "START", "FINISH"};
     const struct schedule *schedule = plan->schedule;
@@ -302,7 +302,7 @@ static void show_tasks(const struct plan *plan)
     say_others(count - shown, "task");
 }
 
-static void show_processors(const struct plan *plan)
+static void show_processors(const struct dag_plan *plan)
 {
     static const char *const titles[] = {"PROCESSOR", "TASKS", "BUSY", "SHARE"};
     uint32_t count = plan->graph->processor_count;
@@ -324,7 +324,7 @@ static void show_processors(const struct plan *plan)
 }
 
 /* A link that carries any number of transfers at once has no share. */
-static void show_links(const struct plan *plan)
+static void show_links(const struct dag_plan *plan)
 {
     static const char *const titles[] = {"LINK", "TRANSFERS", "BYTES", "BUSY", "SHARE"};
     const struct usage *usage = plan->usage;
@@ -354,12 +354,12 @@ static void show_links(const struct plan *plan)
 }
 
 /* Returns the unit of time, e.g. "units" in "73 units". */
-static const char *unit_of(const struct plan *plan)
+static const char *unit_of(const struct dag_plan *plan)
 {
     return cell_plain(plan->file->time_unit);
 }
 
-static void show_figures(const struct plan *plan)
+static void show_figures(const struct dag_plan *plan)
 {
     const char *unit = unit_of(plan);
     const char *blank = unit[0] != '\0' ? " " : "";
@@ -388,7 +388,7 @@ static void show_figures(const struct plan *plan)
 
 /* ---------------------------------------------------------------- drawing it */
 
-static struct picture *draw(const struct plan *plan)
+static struct picture *draw(const struct dag_plan *plan)
 {
     const struct picture_schedule drawn = {
         .task_count = plan->graph->task_count,
@@ -404,7 +404,7 @@ static struct picture *draw(const struct plan *plan)
     return picture_of_schedule(&drawn);
 }
 
-static int write_svg(struct plan *plan, const char *path)
+static int write_svg(struct dag_plan *plan, const char *path)
 {
     CLEANUP(picture_destroy) struct picture *picture = draw(plan);
     int status = BOURSE_OK;
@@ -427,7 +427,7 @@ static int write_svg(struct plan *plan, const char *path)
     return status;
 }
 
-static void show_timeline(struct plan *plan, unsigned width)
+static void show_timeline(struct dag_plan *plan, unsigned width)
 {
     CLEANUP(picture_destroy) struct picture *picture = draw(plan);
     const struct picture_style style = picture_style_of(plan->invocation, width);
@@ -436,9 +436,9 @@ static void show_timeline(struct plan *plan, unsigned width)
 
 int plan_dag(struct invocation *invocation)
 {
-    struct plan plan = {.invocation = invocation,
-                        .path = option_text(invocation, "dag", ""),
-                        .is_contended = option_given(invocation, "contended")};
+    struct dag_plan plan = {.invocation = invocation,
+                            .path = option_text(invocation, "dag", ""),
+                            .is_contended = option_given(invocation, "contended")};
     unsigned width = 0;
     const char *svg = NULL;
     int status = BOURSE_USAGE;

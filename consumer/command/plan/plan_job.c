@@ -7,10 +7,9 @@
 #include "consumer/job/submit.h"
 
 #include "base/text.h"
-#include "planner/picture/picture_list_schedule.h"
+#include "planner/picture/picture_plan.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,7 +20,7 @@ enum { ROWS_SHOWN = 100, PLACES_SHOWN = 32 };
 
 static struct picture_device *draw_devices(const struct job_plan *plan)
 {
-    const size_t count = plan->schedule->device_count;
+    const size_t count = plan->plan->device_count;
     struct picture_device *devices = calloc(count + 1, sizeof *devices);
     for (size_t i = 0; devices != NULL && i < count; i++) {
         char label[PLANNED_CELL];
@@ -34,8 +33,8 @@ static struct picture_device *draw_devices(const struct job_plan *plan)
 
 static const char **name_subtasks(const struct job_plan *plan)
 {
-    const uint32_t count = plan->schedule->subtasks;
-    const char **names = calloc((size_t)count + 1, sizeof *names);
+    const size_t count = plan->plan->row_count;
+    const char **names = calloc(count + 1, sizeof *names);
     for (uint32_t i = 0; names != NULL && i < count; i++) {
         const char *name = job_plan_name(plan, i);
         names[i] = name != NULL ? name : "";
@@ -46,23 +45,22 @@ static const char **name_subtasks(const struct job_plan *plan)
 /* Returns NULL when memory is short. `style` NULL draws SVG. */
 static char *draw_text(const struct planned *planned, const struct picture_style *style)
 {
-    const struct list_schedule *schedule = planned->plan->schedule;
+    const struct plan *plan = planned->plan->plan;
     const bool is_named = job_plan_name(planned->plan, 0) != NULL; /* else they have numbers */
     struct picture_device *devices = draw_devices(planned->plan);
     const char **names = is_named ? name_subtasks(planned->plan) : NULL;
-    struct picture *picture = devices != NULL && (names != NULL || !is_named)
-                                  ? picture_of_list_schedule(schedule, devices, names)
-                                  : NULL;
+    const struct picture_plan drawn = {.plan = plan, .labels = names, .devices = devices};
+    struct picture *picture =
+        devices != NULL && (names != NULL || !is_named) ? picture_of_plan(&drawn) : NULL;
     char *text = NULL;
     if (picture != NULL) {
         char title[300];
         char line[300];
         (void)snprintf(title, sizeof title, "%.200s", planned->offer.summary.name);
         (void)snprintf(line, sizeof line,
-                       "%" PRIu32 " subtasks on %" PRIu32
-                       " lanes: %s, %s credits; none is below %s",
-                       schedule->subtasks, schedule->lanes, cell_duration_ns(schedule->makespan_ns),
-                       cell_money(schedule->cost_micro), cell_duration_ns(schedule->bound_ns));
+                       "%zu subtasks on %" PRIu32 " lanes: %s, %s credits; none is below %s",
+                       plan->row_count, plan->lanes, cell_duration_ns(plan_makespan_ns(plan)),
+                       cell_money(plan->total.price_micro), cell_duration_ns(plan_ns(plan->bound)));
         picture->title = title;
         picture->line = line;
         text = style != NULL ? picture_timeline(picture, style) : picture_svg(picture);
@@ -84,26 +82,24 @@ static void say_others(size_t count, const char *what)
 
 static void add_subtask(const struct planned *planned, struct grid *table, uint32_t index)
 {
-    const struct list_schedule_run *run = &planned->plan->schedule->runs[index];
+    const struct plan_row *row = &planned->plan->plan->rows[index];
     const int64_t bytes = manifest_own_bytes(planned->plan->manifest, index);
     const bool takes = manifest_takes_files(planned->plan->manifest, index);
     char name[PLANNED_CELL];
     char place[PLANNED_CELL];
     char source[PLANNED_CELL];
-    const struct figure energy =
-        planned_energy(planned, run->device, planned_slot_ns(planned, index));
     planned_write_subtask(planned, index, name);
-    planned_write_place(&planned->plan->supply->places[run->device], place);
+    planned_write_place(&planned->plan->supply->places[row->device], place);
     planned_write_source(planned, index, source);
     const char *cells[] = {name,
                            place,
-                           cell_duration_ns(run->start_ns),
-                           cell_duration_ns(run->end_ns - run->start_ns),
+                           cell_duration_ns(plan_ns(row->start_s)),
+                           cell_duration_ns(plan_row_ns(row)),
                            takes       ? "unknown"
                            : bytes > 0 ? cell_bytes((uint64_t)bytes)
                                        : "-",
-                           cell_joules(&energy),
-                           cell_money(planned->costs[index]),
+                           cell_joules(&row->energy_j),
+                           cell_money(row->price_micro),
                            source};
     grid_add(table, cells);
 }
@@ -113,21 +109,21 @@ static void show_subtasks(const struct planned *planned)
 {
     static const char *const titles[] = {"SUBTASK", "DEVICE", "START", "TIME",
                                          "IN",      "ENERGY", "PRICE", "TIME IS"};
-    const struct list_schedule *schedule = planned->plan->schedule;
-    const uint32_t shown = schedule->subtasks <= ROWS_SHOWN ? schedule->subtasks : ROWS_SHOWN;
+    const size_t count = planned->plan->plan->row_count;
+    const size_t shown = count <= ROWS_SHOWN ? count : ROWS_SHOWN;
     struct grid table = grid_of(8, titles, "llrrrrrl");
     for (uint32_t i = 0; i < shown; i++) {
         add_subtask(planned, &table, i);
     }
     grid_print(&table, stdout, planned->invocation->color);
     grid_fini(&table);
-    say_others(schedule->subtasks - shown, "subtask");
+    say_others(count - shown, "subtask");
 }
 
 struct share { /* the work of one place in a part */
     uint32_t subtasks;
     uint32_t first; /* one of its subtasks */
-    int64_t slot_ns;
+    struct figure energy_j;
     int64_t first_ns, busy_ns, cost_micro, bytes;
 };
 
@@ -144,13 +140,12 @@ static void add_share(const struct planned *planned, struct grid *table, size_t 
     }
     planned_write_place(&planned->plan->supply->places[place], on);
     planned_write_source(planned, share->first, source);
-    const struct figure energy = planned_energy(planned, place, share->slot_ns);
     const char *cells[] = {what,
                            on,
                            cell_duration_ns(share->first_ns),
                            cell_duration_ns(share->busy_ns),
                            share->bytes > 0 ? cell_bytes((uint64_t)share->bytes) : "-",
-                           cell_joules(&energy),
+                           cell_joules(&share->energy_j),
                            cell_money(share->cost_micro),
                            source};
     grid_add(table, cells);
@@ -161,21 +156,22 @@ static void show_parts(const struct planned *planned)
 {
     static const char *const titles[] = {"SUBTASKS", "DEVICE", "START", "WORK",
                                          "IN",       "ENERGY", "PRICE", "TIME IS"};
-    const struct list_schedule *schedule = planned->plan->schedule;
-    const size_t places = schedule->device_count;
+    const struct plan *plan = planned->plan->plan;
+    const size_t places = plan->device_count;
     struct share *shares = calloc(planned->job->part_count * places, sizeof *shares);
     struct grid table = grid_of(8, titles, "llrrrrrl");
     size_t shown = 0;
-    for (uint32_t i = 0; shares != NULL && i < schedule->subtasks; i++) {
-        const struct list_schedule_run *run = &schedule->runs[i];
-        struct share *share = &shares[planned_part(planned->job, i) * places + run->device];
+    for (uint32_t i = 0; shares != NULL && i < plan->row_count; i++) {
+        const struct plan_row *row = &plan->rows[i];
+        struct share *share = &shares[planned_part(planned->job, i) * places + row->device];
+        const int64_t start_ns = plan_ns(row->start_s);
         const bool is_first = share->subtasks++ == 0;
-        share->first_ns =
-            is_first || run->start_ns < share->first_ns ? run->start_ns : share->first_ns;
+        share->first_ns = is_first || start_ns < share->first_ns ? start_ns : share->first_ns;
         share->first = i;
-        share->slot_ns += planned_slot_ns(planned, i);
-        share->busy_ns += run->end_ns - run->start_ns;
-        share->cost_micro += planned->costs[i];
+        share->energy_j.source = row->energy_j.source; /* a device has one source */
+        share->energy_j.value += row->energy_j.value;
+        share->busy_ns += plan_row_ns(row);
+        share->cost_micro += row->price_micro;
         share->bytes += manifest_own_bytes(planned->plan->manifest, i);
     }
     for (size_t i = 0; shares != NULL && i < planned->job->part_count * places; i++) {
@@ -193,31 +189,28 @@ static void show_places(const struct planned *planned)
 {
     static const char *const titles[] = {"DEVICE", "SUBTASKS", "LANES", "SHARE",
                                          "IN",     "ENERGY",   "HOUR",  "PRICE"};
-    const struct list_schedule *schedule = planned->plan->schedule;
+    const struct plan *plan = planned->plan->plan;
     struct grid table = grid_of(8, titles, "lrrrrrrr");
     size_t used = 0;
     size_t idle = 0;
-    for (size_t i = 0; i < schedule->device_count; i++) {
-        const struct list_schedule_use *use = &schedule->uses[i];
-        idle += use->subtasks == 0;
-        if (use->subtasks == 0 || used++ >= PLACES_SHOWN) {
+    for (size_t i = 0; i < plan->device_count; i++) {
+        const struct plan_use *use = &plan->uses[i];
+        idle += use->row_count == 0;
+        if (use->row_count == 0 || used++ >= PLACES_SHOWN) {
             continue;
         }
-        const double possible_ns = (double)schedule->makespan_ns * use->lanes;
-        const struct figure energy = planned_energy(planned, i, use->slot_ns);
         char place[PLANNED_CELL];
         char share[16];
         planned_write_place(&planned->plan->supply->places[i], place);
-        (void)snprintf(share, sizeof share, "%.0f%%",
-                       floor(100 * (double)use->busy_ns / possible_ns));
+        (void)snprintf(share, sizeof share, "%d%%", plan_use_percent(use));
         const char *cells[] = {place,
-                               cell_count(use->subtasks),
+                               cell_count(use->row_count),
                                cell_count(use->lanes),
                                share,
                                cell_bytes(planned_bytes_to(planned, i)),
-                               cell_joules(&energy),
+                               cell_joules(&use->energy_j),
                                cell_money(planned->plan->supply->places[i].slots.price_micro),
-                               cell_money(use->cost_micro)};
+                               cell_money(use->price_micro)};
         grid_add(&table, cells);
     }
     (void)putchar('\n');
@@ -236,13 +229,13 @@ static void show_estimates(const struct planned *planned)
     static const char *const texts[PLANNED_SOURCES] = {
         "was measured on devices of the same make", "was measured on other devices", "is declared",
         "is a guess: nobody measured it, and the job does not say `expect`"};
-    const struct job_plan *plan = planned->plan;
+    const struct plan *plan = planned->plan->plan;
     uint32_t counts[PLANNED_SOURCES];
     const char *between = "";
     planned_count_sources(planned, counts);
     (void)printf("estimated    ");
     for (size_t i = 0; i < PLANNED_SOURCES; i++) {
-        if (counts[i] == plan->schedule->subtasks) {
+        if (counts[i] == plan->row_count) {
             (void)printf("from what %s", texts[i]);
         } else if (counts[i] > 0) {
             (void)printf("%s%" PRIu32 " from what %s", between, counts[i], texts[i]);
@@ -250,64 +243,66 @@ static void show_estimates(const struct planned *planned)
         }
     }
     (void)printf("%s\n", counts[PLANNED_MEASURED] > 0 ? "" : ", alike on all devices");
-    if (plan->p90_ns >= 0) {
+    if (plan->total.p90_s > 0) {
         (void)printf("p90          %s, if every subtask took its 90th percentile\n",
-                     cell_duration_ns(plan->p90_ns));
+                     cell_duration_ns(plan_ns(plan->total.p90_s)));
     } else {
         (void)printf("p90          unknown: not all work was measured 5 times\n");
     }
 }
 
-static void show_bound(const struct list_schedule *schedule)
+static void show_bound(const struct plan *plan)
 {
-    const char *bound = cell_duration_ns(schedule->bound_ns);
-    if (schedule->makespan_ns == schedule->bound_ns) {
+    const char *bound = cell_duration_ns(plan_ns(plan->bound));
+    if (!(plan->gap > 0)) {
         (void)printf("lower bound  %s: proved, none is better\n", bound);
     } else {
         (void)printf("lower bound  %s: none is better by more than %.2g%%\n", bound,
-                     100 * (1 - (double)schedule->bound_ns / (double)schedule->makespan_ns));
+                     100 * (1 - plan->bound / plan->total.makespan_s.value));
     }
 }
 
-static void show_single(const struct job_plan *plan)
+static void show_single(const struct planned *planned)
 {
-    if (plan->single == plan->supply->count) {
+    const struct plan *plan = planned->plan->plan;
+    const double single_s = plan->forms[PLAN_SINGLE].makespan_s.value;
+    if (plan->single == PLAN_ANYWHERE) {
         (void)printf("best single  none: no device can do all of it\n");
         return;
     }
     char place[PLANNED_CELL];
-    planned_write_place(&plan->supply->places[plan->single], place);
-    (void)printf("best single  %s on %s: %.2f times as long\n", cell_duration_ns(plan->single_ns),
-                 place, (double)plan->single_ns / (double)plan->schedule->makespan_ns);
+    planned_write_place(&planned->plan->supply->places[plan->single], place);
+    (void)printf("best single  %s on %s: %.2f times as long\n", cell_duration_ns(plan_ns(single_s)),
+                 place, single_s / plan->total.makespan_s.value);
 }
 
 static void show_figures(const struct planned *planned)
 {
-    const struct list_schedule *schedule = planned->plan->schedule;
-    const struct figure energy = planned_whole_energy(planned);
+    const struct plan *plan = planned->plan->plan;
+    const struct figure *energy = &plan->total.energy_j;
     uint64_t bytes = 0;
-    for (size_t i = 0; i < schedule->device_count; i++) {
+    for (size_t i = 0; i < plan->device_count; i++) {
         bytes += planned_bytes_to(planned, i);
     }
-    (void)printf("\nmakespan     %s%s, %" PRIu32 " subtask%s on %" PRIu32 " lane%s\n",
-                 cell_duration_ns(schedule->makespan_ns),
+    (void)printf("\nmakespan     %s%s, %zu subtask%s on %" PRIu32 " lane%s\n",
+                 cell_duration_ns(plan_makespan_ns(plan)),
                  planned->plan->is_on_leases      ? " on the leases that it has"
                  : planned->plan->supply->is_busy ? ", once all that fits is free"
                                                   : "",
-                 schedule->subtasks, text_plural(schedule->subtasks), schedule->lanes,
-                 text_plural(schedule->lanes));
+                 plan->row_count, text_plural(plan->row_count), plan->lanes,
+                 text_plural(plan->lanes));
     show_estimates(planned);
-    show_bound(schedule);
-    show_single(planned->plan);
-    (void)printf("price        %s credits\n", cell_money(schedule->cost_micro));
-    if (energy.source == FIGURE_UNKNOWN) {
+    show_bound(plan);
+    show_single(planned);
+    (void)printf("price        %s credits\n", cell_money(plan->total.price_micro));
+    if (energy->source == FIGURE_UNKNOWN) {
         (void)printf(
             "energy       -: not known of all devices used; what subtasks use is known once "
             "they have run\n");
     } else {
         (void)printf(
             "energy       %s%s, of slots that are busy, as if at their device's full load\n",
-            cell_joules(&energy), energy.unverified ? "?" : "");
+            cell_joules(energy), energy->unverified ? "?" : "");
     }
     (void)printf("moved        %s in%s\n\n", cell_bytes(bytes),
                  planned_hands_on(planned) ? ", and what subtasks hand on, which is not known"
@@ -329,9 +324,9 @@ static void show_all(const struct planned *planned, unsigned width)
     const struct picture_style style = picture_style_of(planned->invocation, width);
     show_left(planned);
     offer_show_job(stdout, &planned->offer);
-    if (planned->plan->schedule != NULL) {
+    if (planned->plan->plan != NULL) {
         (void)putchar('\n');
-        if (planned->plan->schedule->subtasks <= PLACES_SHOWN ||
+        if (planned->plan->plan->row_count <= PLACES_SHOWN ||
             job_plan_name(planned->plan, 0) != NULL) {
             show_subtasks(planned);
         } else {
@@ -400,10 +395,6 @@ static bool make(struct planned *planned, int *ret_status)
         *ret_status = complain_with(planned->invocation, &error);
         return false;
     }
-    if (planned->plan->schedule != NULL && !planned_share_costs(planned)) {
-        *ret_status = complain(planned->invocation, BOURSE_LOCAL, "out of memory");
-        return false;
-    }
     return true;
 }
 
@@ -411,7 +402,7 @@ static int show(struct planned *planned, unsigned width, const char *svg)
 {
     struct invocation *invocation = planned->invocation;
     int status = planned->plan->is_on_leases ? BOURSE_OK : offer_status(&planned->offer);
-    if (svg != NULL && planned->plan->schedule == NULL) {
+    if (svg != NULL && planned->plan->plan == NULL) {
         return complain(invocation, BOURSE_NO_MATCH,
                         planned->plan->is_too_large
                             ? "there is no timeline of more than 1048576 subtasks"
@@ -454,7 +445,6 @@ int plan_job(struct invocation *invocation)
         bourse_jobs_destroy(&planned->jobs);
     }
     free(planned->offer.parts);
-    free(planned->costs);
     free(planned);
     return status;
 }

@@ -58,7 +58,7 @@ static enum planned_source said_source(const struct planned *planned, uint32_t i
 struct history_figure planned_figure(const struct planned *planned, uint32_t index)
 {
     const struct supply *supply = planned->plan->supply;
-    const uint32_t device = planned->plan->schedule->runs[index].device;
+    const uint32_t device = planned->plan->plan->rows[index].device;
     return supply_figure(planned->job, supply, supply->places[device].slots.of_class,
                          planned_part(planned->job, index), index);
 }
@@ -94,7 +94,7 @@ void planned_write_source(const struct planned *planned, uint32_t index,
 void planned_count_sources(const struct planned *planned, uint32_t ret_counts[PLANNED_SOURCES])
 {
     memset(ret_counts, 0, PLANNED_SOURCES * sizeof *ret_counts);
-    for (uint32_t i = 0; i < planned->plan->schedule->subtasks; i++) {
+    for (uint32_t i = 0; i < planned->plan->plan->row_count; i++) {
         uint64_t samples = 0;
         ret_counts[planned_source(planned, i, &samples)]++;
     }
@@ -111,68 +111,16 @@ const char *planned_whole_source(const struct planned *planned)
     return planned_source_names[worst];
 }
 
-struct figure planned_energy(const struct planned *planned, size_t number, int64_t slot_ns)
-{
-    struct figure energy = supply_power(&planned->plan->supply->places[number]);
-    energy.value *= (double)slot_ns / NS_PER_S;
-    return energy;
-}
-
-int64_t planned_slot_ns(const struct planned *planned, uint32_t index)
-{
-    const struct list_schedule_run *run = &planned->plan->schedule->runs[index];
-    return (run->end_ns - run->start_ns) *
-           planned->job->parts[planned_part(planned->job, index)].slots;
-}
-
-struct figure planned_whole_energy(const struct planned *planned)
-{
-    const struct list_schedule *schedule = planned->plan->schedule;
-    struct figure sum = {.source = FIGURE_DECLARED};
-    for (size_t i = 0; i < schedule->device_count; i++) {
-        const struct figure energy = planned_energy(planned, i, schedule->uses[i].slot_ns);
-        if (schedule->uses[i].subtasks > 0) {
-            sum.source = energy.source == FIGURE_UNKNOWN ? FIGURE_UNKNOWN : sum.source;
-            sum.value += energy.value;
-            sum.unverified = sum.unverified || energy.unverified;
-        }
-    }
-    return sum;
-}
-
-bool planned_share_costs(struct planned *planned)
-{
-    const struct list_schedule *schedule = planned->plan->schedule;
-    int64_t *slot_ns = calloc(schedule->device_count, sizeof *slot_ns); /* of earlier subtasks */
-    int64_t *shared = calloc(schedule->device_count, sizeof *shared);
-    planned->costs = calloc(schedule->subtasks, sizeof *planned->costs);
-    const bool has_room = slot_ns != NULL && shared != NULL && planned->costs != NULL;
-    for (uint32_t i = 0; has_room && i < schedule->subtasks; i++) {
-        const struct list_schedule_run *run = &schedule->runs[i];
-        const struct supply_place *place = &planned->plan->supply->places[run->device];
-        int64_t cost_micro = 0;
-        slot_ns[run->device] += planned_slot_ns(planned, i);
-        const bool fits = checked_muldiv_ceil(slot_ns[run->device], place->slots.price_micro,
-                                              NS_PER_HOUR, &cost_micro);
-        assert(fits); /* it is at most the place's cost, which fits */
-        planned->costs[i] = cost_micro - shared[run->device];
-        shared[run->device] = cost_micro;
-    }
-    free(slot_ns);
-    free(shared);
-    return has_room;
-}
-
 uint64_t planned_bytes_to(const struct planned *planned, size_t place)
 {
-    const struct list_schedule *schedule = planned->plan->schedule;
+    const struct plan *plan = planned->plan->plan;
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < schedule->subtasks; i++) {
-        if (schedule->runs[i].device == place) {
+    for (uint32_t i = 0; i < plan->row_count; i++) {
+        if (plan->rows[i].device == place) {
             bytes += (uint64_t)manifest_own_bytes(planned->plan->manifest, i);
         }
     }
-    return schedule->uses[place].subtasks == 0
+    return plan->uses[place].row_count == 0
                ? 0
                : bytes + (uint64_t)manifest_shared_bytes(planned->plan->manifest);
 }
@@ -180,7 +128,7 @@ uint64_t planned_bytes_to(const struct planned *planned, size_t place)
 bool planned_hands_on(const struct planned *planned)
 {
     bool hands = false;
-    for (uint32_t i = 0; i < planned->plan->schedule->subtasks && !hands; i++) {
+    for (uint32_t i = 0; i < planned->plan->plan->row_count && !hands; i++) {
         hands = manifest_takes_files(planned->plan->manifest, i);
     }
     return hands;

@@ -17,7 +17,6 @@ struct planned { /* everything that is shown */
     struct offer offer;
     struct bourse_jobs *jobs; /* the job's row; NULL: a job file */
     struct job_plan *plan;
-    int64_t *costs; /* by subtask */
 };
 
 /* Basis of a subtask's time. */
@@ -53,14 +52,6 @@ void planned_count_sources(const struct planned *planned, uint32_t ret_counts[PL
 /* The weakest source of all subtasks counts. */
 const char *planned_whole_source(const struct planned *planned);
 
-int64_t planned_slot_ns(const struct planned *planned, uint32_t index);
-/* Returns the energy of `slot_ns` on a place: the slots' share of the device's power at full load,
- * from the catalogue. */
-struct figure planned_energy(const struct planned *planned, size_t number, int64_t slot_ns);
-/* The sum is unknown when any used place is unknown. */
-struct figure planned_whole_energy(const struct planned *planned);
-/* Divides each place's cost among its subtasks exactly. Returns false when memory is short. */
-bool planned_share_costs(struct planned *planned);
 /* Returns the bytes that come to a place: each subtask's own inputs, and the shared files once.
  * Files between subtasks have no known size. */
 uint64_t planned_bytes_to(const struct planned *planned, size_t place);

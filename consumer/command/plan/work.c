@@ -536,7 +536,7 @@ static int make_plan(struct work *work)
                                      .may_leave_out = true,
                                      .effort = PLAN_EFFORT};
     struct plan_fault fault = {.step = PLAN_ANYWHERE};
-    enum plan_status status = plan_make(&input, &work->plan, &fault);
+    enum plan_status status = plan_make(&(struct plan_work){.steps = &input}, &work->plan, &fault);
     if (status == PLAN_OK) {
         return BOURSE_OK;
     }

@@ -1,14 +1,14 @@
 /* consumer/command/plan/work.h runs `bourse plan TEMPLATE` and `plan --file`. Each plans the
  * work of a template, on named devices or on those of the market. work.c reads the request and
- * has it planned (planner/layout/plan.h); work_show.c and work_json.c show the plan. */
+ * has it planned (planner/plan/plan_make.h); work_show.c and work_json.c show the plan. */
 #ifndef BOURSE_CONSUMER_COMMAND_PLAN_WORK_H
 #define BOURSE_CONSUMER_COMMAND_PLAN_WORK_H
 
 #include "consumer/command/command.h"
 #include "formats/plan_file.h"
 #include "planner/cost/device_set.h"
-#include "planner/layout/plan.h"
 #include "planner/picture/picture.h"
+#include "planner/plan/plan_make.h"
 
 struct work {
     struct invocation *invocation;
@@ -49,9 +49,6 @@ enum { WORK_LABEL_SIZE = 2 * STEP_NAME_SIZE + 24 };
 /* Writes the label of a row: a step, all steps of some items, or a stage. */
 void work_label(const struct work *work, const struct plan_row *row,
                 char ret_label[WORK_LABEL_SIZE]);
-/* Returns, by row, its part of the device's lease; the parts add up to the device's cost. -1:
- * unknown. The caller frees the array; NULL means that memory is short. */
-int64_t *work_prices(const struct plan *plan);
 const char *work_source(const struct figure *figure); /* for example "measured" */
 const char *work_device(const struct work *work, uint32_t device);
 enum { WORK_FIGURE_SIZE = 48 };

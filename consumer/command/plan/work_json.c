@@ -56,7 +56,6 @@ static json_t *json_group(const struct work *work, size_t number)
 static json_t *json_rows(const struct work *work)
 {
     json_t *list = json_array();
-    int64_t *prices = work_prices(work->plan);
     for (size_t i = 0; i < work->plan->row_count; i++) {
         const struct plan_row *row = &work->plan->rows[i];
         char label[WORK_LABEL_SIZE];
@@ -74,11 +73,9 @@ static json_t *json_rows(const struct work *work)
                                   json_integer(row->rounds > 1 ? (json_int_t)row->rounds : 1));
         (void)json_object_set_new(value, "group", json_group(work, i));
         (void)json_object_set_new(value, "lacks_rate", json_boolean(work_lacks_rate(work, row)));
-        (void)json_object_set_new(value, "price_micro",
-                                  json_price(prices != NULL ? prices[i] : PLAN_UNPRICED));
+        (void)json_object_set_new(value, "price_micro", json_price(row->price_micro));
         (void)json_array_append_new(list, value);
     }
-    free(prices);
     return list;
 }
 

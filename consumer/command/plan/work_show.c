@@ -8,12 +8,10 @@
 #include "planner/picture/picture_plan.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ROWS_SHOWN = 100, DEVICES_SHOWN = 32 };
-#define ROUNDING 1e-9 /* allowance for rounding in a share */
 
 /* All times of a plan have the unit of its makespan. */
 struct unit {
@@ -101,8 +99,8 @@ void work_label(const struct work *work, const struct plan_row *row,
 {
     const struct step *first = &work->steps->steps[row->first_step];
     const struct step *last = &work->steps->steps[row->first_step + row->step_count - 1];
-    if (row->what[0] != '\0') {
-        (void)snprintf(ret_label, WORK_LABEL_SIZE, "%s", row->what);
+    if (work->plan->names != NULL) {
+        (void)snprintf(ret_label, WORK_LABEL_SIZE, "%s", work->plan->names[row - work->plan->rows]);
     } else if (row->rounds > 1) {
         (void)snprintf(ret_label, WORK_LABEL_SIZE, "all of %" PRId64 ", in %" PRId64 " parts",
                        row->items, row->rounds);
@@ -113,71 +111,6 @@ void work_label(const struct work *work, const struct plan_row *row,
     } else {
         (void)snprintf(ret_label, WORK_LABEL_SIZE, "%s", first->name);
     }
-}
-
-/* `is_idle`: all rows of the device are steps of unknown time, which get equal parts. */
-static double weight_of(const struct plan_row *row, uint32_t device, bool is_idle)
-{
-    return row->device != device ? 0 : is_idle ? 1 : row->is_left_out ? 0 : row->busy_s;
-}
-
-/* Divides a device's price among its rows by their time. Left-over micro-credits go to the rows
- * that lost most by rounding down. */
-static void share_price(const struct plan *plan, uint32_t device, double *lost, int64_t *prices)
-{
-    int64_t left = plan->uses[device].price_micro;
-    double sum = 0;
-    for (size_t i = 0; i < plan->row_count; i++) {
-        sum += weight_of(&plan->rows[i], device, false);
-    }
-    const bool is_idle = !(sum > 0);
-    for (size_t i = 0; is_idle && i < plan->row_count; i++) {
-        sum += weight_of(&plan->rows[i], device, true);
-    }
-    double each = sum > 0 ? (double)left / sum : 0;
-    for (size_t i = 0; i < plan->row_count; i++) {
-        double weight = weight_of(&plan->rows[i], device, is_idle);
-        if (weight > 0) {
-            prices[i] = (int64_t)(weight * each);
-            lost[i] = weight * each - (double)prices[i];
-            left -= prices[i];
-        }
-    }
-    for (bool again = sum > 0; again && left > 0; left--) {
-        size_t most = 0;
-        for (size_t i = 1; i < plan->row_count; i++) {
-            most = lost[i] > lost[most] ? i : most;
-        }
-        again = lost[most] >= 0;
-        prices[most] += again;
-        lost[most] = -1;
-    }
-    for (size_t i = 0; i < plan->row_count; i++) {
-        lost[i] = -1;
-    }
-}
-
-int64_t *work_prices(const struct plan *plan)
-{
-    int64_t *prices = calloc(plan->row_count + 1, sizeof *prices);
-    double *lost = calloc(plan->row_count + 1, sizeof *lost);
-    if (prices == NULL || lost == NULL) {
-        free(prices);
-        free(lost);
-        return NULL;
-    }
-    for (size_t i = 0; i < plan->row_count; i++) {
-        const struct plan_row *row = &plan->rows[i];
-        lost[i] = -1;
-        prices[i] = row->is_left_out || plan->uses[row->device].price_micro < 0 ? -1 : 0;
-    }
-    for (uint32_t d = 0; d < plan->device_count; d++) {
-        if (plan->uses[d].price_micro > 0) {
-            share_price(plan, d, lost, prices);
-        }
-    }
-    free(lost);
-    return prices;
 }
 
 /* ---------------------------------------------------------------- drawing */
@@ -198,13 +131,14 @@ char *work_draw(const struct work *work, const struct picture_style *style)
 {
     const struct plan *plan = work->plan;
     const struct unit unit = unit_of(work);
-    const char *devices[DEVICE_SET_MOST];
+    struct picture_device devices[DEVICE_SET_MOST];
     char(*labels)[WORK_LABEL_SIZE] = calloc(plan->row_count + 1, sizeof *labels);
     const char **rows = calloc(plan->row_count + 1, sizeof *rows);
     struct picture *picture = NULL;
     char *text = NULL;
     for (uint32_t i = 0; i < work->set->count; i++) {
-        devices[i] = work_device(work, i);
+        devices[i] = (struct picture_device){.is_simulated = false};
+        (void)snprintf(devices[i].label, sizeof devices[i].label, "%s", work_device(work, i));
     }
     for (size_t i = 0; labels != NULL && rows != NULL && i < plan->row_count; i++) {
         work_label(work, &plan->rows[i], labels[i]);
@@ -251,7 +185,6 @@ static void show_rows(const struct work *work)
     const char *titles[] = {"STEP", "DEVICE", start_title, time_title,
                             "IN",   "ENERGY", "PRICE",     "TIME IS"};
     size_t shown = plan->row_count <= ROWS_SHOWN ? plan->row_count : ROWS_SHOWN;
-    int64_t *prices = work_prices(plan);
     (void)snprintf(start_title, sizeof start_title, "START %s", unit.name);
     (void)snprintf(time_title, sizeof time_title, "TIME %s", unit.name);
     struct grid table = grid_of(8, titles, "llrrrrrl");
@@ -260,7 +193,7 @@ static void show_rows(const struct work *work)
         char label[WORK_LABEL_SIZE];
         struct work_cell start = in_unit(row->start_s, &unit);
         struct work_cell time = in_unit(row->busy_s, &unit);
-        struct work_cell cost = work_price(prices != NULL ? prices[i] : -1);
+        struct work_cell cost = work_price(row->price_micro);
         struct work_cell source = source_cell(work, row);
         work_label(work, row, label);
         const char *cells[] = {cell_plain(label),
@@ -275,7 +208,6 @@ static void show_rows(const struct work *work)
     }
     grid_print(&table, stdout, work->invocation->color);
     grid_fini(&table);
-    free(prices);
     say_others(plan->row_count - shown, "step");
 }
 
@@ -297,7 +229,7 @@ static void show_devices(const struct work *work)
         char share[16];
         struct work_cell price = work_price(use->price_micro);
         (void)snprintf(rows, sizeof rows, "%" PRIu32, use->row_count);
-        (void)snprintf(share, sizeof share, "%.0f%%", floor(100 * use->share * (1 + ROUNDING)));
+        (void)snprintf(share, sizeof share, "%d%%", plan_use_percent(use));
         const char *cells[] = {work_device(work, (uint32_t)i),
                                rows,
                                share,

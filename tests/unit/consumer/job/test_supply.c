@@ -1,6 +1,6 @@
 /* The tests ask what is on offer for the parts of a job, by quotes made by hand, and how the job
  * would run there. */
-#include "consumer/job/supply.h"
+#include "consumer/job/job_plan.h"
 
 #include "base/cleanup.h"
 #include "tests/support/suite.h"
@@ -44,12 +44,12 @@ static void offer(struct bourse_quote *quote, int64_t price_micro, uint32_t slot
     quote->slots_now += slots;
 }
 
-static struct list_schedule *dealt(const struct asked *asked, const struct supply *supply)
+static struct plan *planned(const struct asked *asked, const struct supply *supply,
+                            unsigned figures)
 {
-    struct list_schedule *schedule = NULL;
-    ck_assert_int_eq(supply_schedule(&asked->job, supply, 0, &schedule, NULL, NULL),
-                     LIST_SCHEDULE_OK);
-    return schedule;
+    struct plan *plan = NULL;
+    ck_assert_int_eq(job_plan_on(&asked->job, supply, figures, &plan), PLAN_OK);
+    return plan;
 }
 
 START_TEST(what_is_offered_to_both_parts_is_there_once)
@@ -62,8 +62,8 @@ START_TEST(what_is_offered_to_both_parts_is_there_once)
     ck_assert_uint_eq(supply->places[0].slots.slots, 2);
     ck_assert_uint_eq(supply->places[0].slots.parts, 3);
     ck_assert(!supply->is_busy);
-    CLEANUP(list_schedule_destroy) struct list_schedule *schedule = dealt(asked, supply);
-    ck_assert_int_eq(schedule->makespan_ns, 2 * NS_PER_S); /* each part alone would take one */
+    CLEANUP(plan_destroy) struct plan *plan = planned(asked, supply, 0);
+    ck_assert_int_eq(plan_makespan_ns(plan), 2 * NS_PER_S); /* each part alone would take one */
 }
 END_TEST
 
@@ -77,8 +77,8 @@ START_TEST(unlike_offers_are_places_of_their_own_the_cheapest_first)
     ck_assert_uint_eq(supply->count, 3);
     ck_assert_int_eq(supply->places[0].slots.price_micro, 100);
     ck_assert_uint_eq(supply->places[0].slots.parts, 2);
-    CLEANUP(list_schedule_destroy) struct list_schedule *schedule = dealt(asked, supply);
-    ck_assert_int_eq(schedule->makespan_ns, NS_PER_S);
+    CLEANUP(plan_destroy) struct plan *plan = planned(asked, supply, 0);
+    ck_assert_int_eq(plan_makespan_ns(plan), NS_PER_S);
 }
 END_TEST
 
@@ -91,9 +91,8 @@ START_TEST(what_is_worth_less_than_it_costs_is_no_offer)
     asked->quotes[0].levels[0].worth_micro = 299;
     CLEANUP(supply_destroy) struct supply *supply = supply_create(&asked->job, asked->quotes);
     ck_assert_uint_eq(supply->count, 0);
-    struct list_schedule *schedule = NULL;
-    ck_assert_int_eq(supply_schedule(&asked->job, supply, 0, &schedule, NULL, NULL),
-                     LIST_SCHEDULE_NOWHERE);
+    struct plan *plan = NULL;
+    ck_assert_int_eq(job_plan_on(&asked->job, supply, 0, &plan), PLAN_NOWHERE);
     asked->quotes[0].levels[0].worth_micro = 300;
     CLEANUP(supply_destroy) struct supply *worth = supply_create(&asked->job, asked->quotes);
     ck_assert_uint_eq(worth->count, 1);
@@ -118,8 +117,8 @@ START_TEST(leases_that_it_would_take_are_a_place_without_an_owner)
     ck_assert_uint_eq(taken->count, 1);
     ck_assert_uint_eq(taken->places[0].providers, 0);
     ck_assert_int_eq(taken->places[0].slots.price_micro, 500);
-    CLEANUP(list_schedule_destroy) struct list_schedule *schedule = dealt(asked, taken);
-    ck_assert_int_eq(schedule->makespan_ns, 2 * NS_PER_S);
+    CLEANUP(plan_destroy) struct plan *plan = planned(asked, taken, 0);
+    ck_assert_int_eq(plan_makespan_ns(plan), 2 * NS_PER_S);
 }
 END_TEST
 
@@ -140,7 +139,7 @@ START_TEST(checks_take_what_their_part_does)
 }
 END_TEST
 
-START_TEST(all_may_be_said_to_take_as_long)
+START_TEST(without_figures_of_its_own_a_subtask_has_the_p90_of_the_job)
 {
     CLEANUP(asked_destroy) struct asked *asked = asked_create();
     int64_t takes_ns[] = {NS_PER_S, 4 * NS_PER_S, NS_PER_S, NS_PER_S};
@@ -150,17 +149,16 @@ START_TEST(all_may_be_said_to_take_as_long)
     offer(&asked->quotes[0], 100, 4, 1);
     offer(&asked->quotes[1], 100, 4, 1);
     CLEANUP(supply_destroy) struct supply *supply = supply_create(&asked->job, asked->quotes);
-    CLEANUP(list_schedule_destroy) struct list_schedule *schedule = dealt(asked, supply);
-    ck_assert_int_eq(schedule->makespan_ns, 4 * NS_PER_S); /* each as it is known to */
-    struct list_schedule *alike = NULL;
-    size_t single = 9;
-    int64_t single_ns = 0;
-    ck_assert_int_eq(supply_schedule(&asked->job, supply, 7, &alike, &single, &single_ns),
-                     LIST_SCHEDULE_OK);
-    ck_assert_int_eq(alike->makespan_ns, 7);
-    ck_assert_uint_eq(single, 0);
-    ck_assert_int_eq(single_ns, 7);
-    list_schedule_destroy(&alike);
+    CLEANUP(plan_destroy) struct plan *plan = planned(asked, supply, JOB_PLAN_P90);
+    ck_assert_int_eq(plan_makespan_ns(plan), 4 * NS_PER_S); /* each as it is known to */
+    ck_assert(!(plan->total.p90_s > 0));                    /* nobody measured this work */
+    asked->job.learned.p90_ns = 7;
+    asked->job.learned.subtasks = 4;
+    CLEANUP(plan_destroy) struct plan *known = planned(asked, supply, JOB_PLAN_P90);
+    ck_assert_int_eq(plan_makespan_ns(known), 4 * NS_PER_S);
+    ck_assert_int_eq(plan_ns(known->total.p90_s), 7);
+    CLEANUP(plan_destroy) struct plan *unasked = planned(asked, supply, 0);
+    ck_assert(!(unasked->total.p90_s > 0));
 }
 END_TEST
 
@@ -210,21 +208,20 @@ START_TEST(what_a_make_was_measured_to_take_it_takes)
     supply->figures[1] =
         (struct history_figure){.takes_ns = NS_PER_S / 2, .p90_ns = 600 * NS_PER_MS, .samples = 8};
     ck_assert_uint_eq(supply_figure(&asked->job, supply, 1, 0, 1).samples, 8);
-    struct list_schedule *schedule = NULL;
-    size_t single = 9;
-    int64_t single_ns = 0;
-    ck_assert_int_eq(supply_schedule(&asked->job, supply, 0, &schedule, &single, &single_ns),
-                     LIST_SCHEDULE_OK);
-    ck_assert_int_eq(schedule->runs[0].end_ns, NS_PER_S);
-    ck_assert_int_eq(schedule->runs[1].end_ns, NS_PER_S / 2);
-    ck_assert_uint_eq(single, 1); /* both there take as long as one here, and it is dearer */
-    ck_assert_int_eq(single_ns, NS_PER_S);
-    list_schedule_destroy(&schedule);
-    ck_assert_int_eq(supply_schedule(&asked->job, supply, 3 * NS_PER_S, &schedule, NULL, NULL),
-                     LIST_SCHEDULE_OK);
-    ck_assert_int_eq(schedule->runs[0].end_ns, 3 * NS_PER_S);
-    ck_assert_int_eq(schedule->runs[1].end_ns, 600 * NS_PER_MS);
-    list_schedule_destroy(&schedule);
+    asked->job.learned.p90_ns = 3 * NS_PER_S;
+    asked->job.learned.subtasks = 2;
+    CLEANUP(plan_destroy)
+    struct plan *plan = planned(asked, supply, JOB_PLAN_SINGLE | JOB_PLAN_P90);
+    ck_assert_int_eq(plan_ns(plan->rows[0].finish_s), NS_PER_S);
+    ck_assert_int_eq(plan_ns(plan->rows[1].finish_s), NS_PER_S / 2);
+    /* The second place takes as long for both as the first for one, and is dearer. */
+    ck_assert_uint_eq(plan->single, 1);
+    ck_assert_int_eq(plan_ns(plan->forms[PLAN_SINGLE].makespan_s.value), NS_PER_S);
+    /* The first place has no p90 of its own, so that of the job counts. */
+    ck_assert_int_eq(plan_ns(plan->total.p90_s), 3 * NS_PER_S);
+    supply->figures[0].p90_ns = 500 * NS_PER_MS;
+    CLEANUP(plan_destroy) struct plan *told = planned(asked, supply, JOB_PLAN_P90);
+    ck_assert_int_eq(plan_ns(told->total.p90_s), 600 * NS_PER_MS);
 }
 END_TEST
 
@@ -232,6 +229,7 @@ SUITE("supply", NULL, NULL, TEST(what_is_offered_to_both_parts_is_there_once),
       TEST(unlike_offers_are_places_of_their_own_the_cheapest_first),
       TEST(what_is_worth_less_than_it_costs_is_no_offer),
       TEST(leases_that_it_would_take_are_a_place_without_an_owner),
-      TEST(checks_take_what_their_part_does), TEST(all_may_be_said_to_take_as_long),
+      TEST(checks_take_what_their_part_does),
+      TEST(without_figures_of_its_own_a_subtask_has_the_p90_of_the_job),
       TEST(devices_beyond_the_numbers_count_as_one_that_is_about_as_fast),
       TEST(what_a_make_was_measured_to_take_it_takes))

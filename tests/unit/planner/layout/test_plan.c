@@ -43,7 +43,7 @@ static struct plan_fault refused(const struct plan_input *input, enum plan_statu
 {
     struct plan *plan = NULL;
     struct plan_fault fault;
-    enum plan_status status = plan_make(input, &plan, &fault);
+    enum plan_status status = plan_search(input, &plan, &fault);
     ck_assert_msg(status == wanted, "%s: %s", plan_status_name(status), fault.problem.text);
     ck_assert_ptr_null(plan);
     ck_assert_str_ne(fault.problem.text, "");

@@ -86,7 +86,7 @@ static enum plan_status plan(struct room *room, struct plan **ret_plan)
                                       .histories = histories,
                                       .may_leave_out = true,
                                       .effort = PLAN_EFFORT};
-    return plan_make(&room->input, ret_plan, &room->fault);
+    return plan_search(&room->input, ret_plan, &room->fault);
 }
 
 static const char *const vector[] = {"m=1", "dtype=bf16", NULL}; /* by 33.5 MB of weights */

@@ -189,7 +189,7 @@ START_TEST(what_is_gone_around_may_be_apart)
     assert_near(plan->total.makespan_s.value, 6 + 9 * 2);
     ck_assert_uint_eq(plan->row_count, 4);
     for (size_t i = 0; i < plan->row_count; i++) {
-        bool is_there = strncmp(plan->rows[i].what, "prefill", 7) == 0;
+        bool is_there = strncmp(plan->names[i], "prefill", 7) == 0;
         ck_assert(is_there == (plan->rows[i].device >= 2));
     }
     /* The other kind of stages would have put all on the two that can do all, one micro-batch
@@ -300,7 +300,7 @@ START_TEST(what_does_not_fit_under_way_is_cut_smaller)
     sample_memory(&room.devices[1], WEIGHTS + 150e6);
     struct plan *none = NULL;
     struct plan_fault fault;
-    ck_assert_int_ne(plan_make(&room.input, &none, &fault), PLAN_OK);
+    ck_assert_int_ne(plan_search(&room.input, &none, &fault), PLAN_OK);
 }
 END_TEST
 
@@ -380,7 +380,7 @@ START_TEST(a_model_that_does_not_fit_says_how_many_would_hold_it)
     struct plan *none = NULL;
     struct plan_fault fault;
     fill(&rack, "llm", settings, 0, "groq-lpu-v1", 24, "groq-lpu-v1");
-    ck_assert_int_eq(plan_make(&rack.input, &none, &fault), PLAN_NOWHERE);
+    ck_assert_int_eq(plan_search(&rack.input, &none, &fault), PLAN_NOWHERE);
     ck_assert_ptr_nonnull(
         strstr(fault.problem.text, "weights of 141 GB take 614 of small at least"));
     ck_assert_ptr_nonnull(strstr(fault.problem.text, "64 are planned for at most"));
@@ -415,7 +415,7 @@ START_TEST(what_is_looked_up_is_a_stage_before_the_layers)
     CLEANUP(plan_destroy) struct plan *plan = made(&rack.input);
     ck_assert_int_eq(plan->form, PLAN_PIPELINE);
     ck_assert_str_eq(plan->found_by, "stages around");
-    ck_assert(strncmp(plan->rows[0].what, "retrieval", 9) == 0);
+    ck_assert(strncmp(plan->names[0], "retrieval", 9) == 0);
     ck_assert_uint_ge(plan->row_count, 3);
 }
 END_TEST

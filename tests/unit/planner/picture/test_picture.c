@@ -2,7 +2,6 @@
 #include "planner/picture/picture.h"
 
 #include "base/cleanup.h"
-#include "planner/picture/picture_list_schedule.h"
 #include "planner/picture/picture_plan.h"
 #include "planner/schedule/usage.h"
 #include "tests/support/suite.h"
@@ -56,7 +55,6 @@ START_TEST(waiting_is_lighter_and_not_busy)
     static const uint32_t processor[] = {0, 0, 0, 1};
     static const double start[] = {0, 1, 3, 0};
     static const double finish[] = {1, 3, 4, 4};
-    static const bool waits[] = {false, true, false, false};
     static const char *const names[] = {"there", "there", "and back", "all"};
     const struct picture_schedule schedule = {.task_count = 4,
                                               .processor_count = 2,
@@ -65,10 +63,10 @@ START_TEST(waiting_is_lighter_and_not_busy)
                                               .finish = finish,
                                               .makespan = 4,
                                               .unit = "ms",
-                                              .waits = waits,
                                               .task_names = names,
                                               .processor_names = names};
     CLEANUP(picture_destroy) struct picture *picture = picture_of_schedule(&schedule);
+    picture->bars[1].is_wait = true;
     char *text = picture_timeline(picture, &(struct picture_style){.width = 44, .ascii = true});
     ck_assert_ptr_nonnull(strstr(text, "########________________########  50%\n"));
     ck_assert_ptr_nonnull(strstr(text, "################################ 100%\n"));
@@ -174,32 +172,57 @@ START_TEST(what_goes_from_one_to_another_is_counted_by_link)
 }
 END_TEST
 
-START_TEST(a_list_schedule_is_drawn_by_device_and_lane)
+/* The second of three begins last, and the device of the first two has two lanes. */
+static struct plan job_plan(void)
 {
-    static struct list_schedule_run runs[] = {
-        {.device = 1, .lane = 0, .start_ns = 0, .end_ns = 4000000},
-        {.device = 1, .lane = 1, .start_ns = 2000000, .end_ns = 4000000}};
-    static struct list_schedule_use uses[] = {{.lanes = 0}, {.subtasks = 2, .lanes = 2}};
+    static struct plan_row rows[] = {
+        {.device = 1, .lane = 0, .start_s = 0, .finish_s = 0.004},
+        {.device = 1, .lane = 1, .first_step = 1, .start_s = 0.002, .finish_s = 0.004},
+        {.device = 1, .lane = 1, .first_step = 2, .start_s = 0, .finish_s = 0.001}};
+    static struct plan_use uses[] = {{.lanes = 0}, {.row_count = 3, .lanes = 2}};
+    return (struct plan){.rows = rows,
+                         .row_count = 3,
+                         .uses = uses,
+                         .lanes = 2,
+                         .device_count = 2,
+                         .total = {.makespan_s = {.value = 0.004, .source = FIGURE_DECLARED}}};
+}
+
+START_TEST(the_plan_of_a_job_is_drawn_by_device_and_lane)
+{
     static const struct picture_device devices[] = {{.label = "idle/a"},
                                                     {.label = "SIM b/c", .is_simulated = true}};
-    static const char *const names[] = {"cut", "join"};
-    const struct list_schedule schedule = {.runs = runs,
-                                           .uses = uses,
-                                           .subtasks = 2,
-                                           .lanes = 2,
-                                           .device_count = 2,
-                                           .makespan_ns = 4000000};
+    static const char *const names[] = {"cut", "join", "sum"};
+    const struct plan plan = job_plan();
     CLEANUP(picture_destroy)
-    struct picture *picture = picture_of_list_schedule(&schedule, devices, names);
+    struct picture *picture =
+        picture_of_plan(&(struct picture_plan){.plan = &plan, .labels = names, .devices = devices});
     char *text = picture_timeline(picture, &(struct picture_style){.width = 50, .ascii = true});
     ck_assert_ptr_nonnull(strstr(text, "SIM b/c #0"));
     ck_assert_ptr_nonnull(strstr(text, "100%\n"));
-    ck_assert_ptr_nonnull(strstr(text, " 50%\n"));
+    ck_assert_ptr_nonnull(strstr(text, " 75%\n"));
     ck_assert_ptr_null(strstr(text, "idle/a"));
     free(text);
     text = picture_svg(picture);
     ck_assert_ptr_nonnull(strstr(text, "<title>subtask join, 2ms to 4ms</title>"));
     free(text);
+}
+END_TEST
+
+START_TEST(bars_of_a_job_stand_by_device_and_start)
+{
+    const struct plan plan = job_plan();
+    struct picture_bar bars[3];
+    picture_plan_bars(&plan, 500, bars);
+    static const uint32_t numbers[] = {0, 2, 1};
+    static const int64_t from_ns[] = {500, 500, 2000500};
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_uint_eq(bars[i].group, 1);
+        ck_assert_uint_eq(bars[i].number, numbers[i]);
+        ck_assert_int_eq(bars[i].from, from_ns[i]);
+        ck_assert(!bars[i].is_bad && !bars[i].is_wait);
+    }
+    ck_assert_int_eq(bars[1].until, 1000500);
 }
 END_TEST
 
@@ -212,7 +235,7 @@ START_TEST(rows_of_a_plan_are_cut_where_they_wait)
     static struct plan_wait waits[] = {{.row = 1, .from_s = 0.002, .until_s = 0.003}};
     static struct plan_use uses[2];
     static const char *const labels[] = {"there", "back"};
-    static const char *const devices[] = {"h100 1", "h100 2"};
+    static const struct picture_device devices[] = {{.label = "h100 1"}, {.label = "h100 2"}};
     struct plan plan = {.rows = rows,
                         .row_count = 2,
                         .waits = waits,
@@ -242,5 +265,5 @@ SUITE("picture", NULL, NULL, TEST(a_schedule_is_drawn_by_processor_in_its_own_un
       TEST(waiting_is_lighter_and_not_busy), TEST(who_runs_nothing_stands_nowhere),
       TEST(names_cannot_draw), TEST(many_processors_are_a_few_lines_and_a_rest),
       TEST(what_goes_from_one_to_another_is_counted_by_link),
-      TEST(a_list_schedule_is_drawn_by_device_and_lane),
-      TEST(rows_of_a_plan_are_cut_where_they_wait))
+      TEST(the_plan_of_a_job_is_drawn_by_device_and_lane),
+      TEST(bars_of_a_job_stand_by_device_and_start), TEST(rows_of_a_plan_are_cut_where_they_wait))

@@ -513,10 +513,10 @@ START_TEST(a_plan_of_many_times_what_it_took_is_not_drawn)
     ck_assert_int_eq(report_make(report), REPORT_OK);
     const struct picture_style style = {.width = 80, .ascii = true};
     const int64_t took_ns = report->until_ns - report->submitted_ns;
-    report->plan->makespan_ns = 3 * took_ns;
+    report->plan->total.makespan_s.value = (double)(3 * took_ns) / NS_PER_S;
     CLEANUP(text_free) char *both = report_timeline(report, &style);
     ck_assert_ptr_nonnull(strstr(both, "planned 1 "));
-    report->plan->makespan_ns = 3 * took_ns + 3;
+    report->plan->total.makespan_s.value = (double)(3 * took_ns + 3) / NS_PER_S;
     CLEANUP(text_free) char *text = report_timeline(report, &style);
     CLEANUP(text_free) char *svg = report_svg(report);
     ck_assert_ptr_null(strstr(text, "planned 1 "));

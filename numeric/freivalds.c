@@ -7,6 +7,16 @@
 
 enum { SIDE = PRECISION_SIDE, DEPTH = FREIVALDS_SAMPLE_DEPTH };
 
+/* The loop looks at all elements, so that it can look at several at once. */
+static bool are_finite(const float *elements, uint64_t count)
+{
+    unsigned odd = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        odd |= isfinite(elements[i]) ? 0U : 1U;
+    }
+    return odd == 0;
+}
+
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -179,7 +189,7 @@ static void note_odd(struct freivalds *check, uint64_t column, const float *elem
     check->has_odd_columns = check->is_spoilt = true;
 }
 
-/* Adds up |B| 1, and finds the odd columns by it. */
+/* Adds up |B| 1, and finds the odd columns by it. Spoilt sums are computed again later. */
 static void sum_b(struct freivalds *check, const struct freivalds_block *block,
                   const struct freivalds_view *view)
 {
@@ -188,8 +198,10 @@ static void sum_b(struct freivalds *check, const struct freivalds_block *block,
         double *sum = &check->b_sums[block->row + i];
         struct stretch at = {0, 0};
         while (next_even(check, block, &at)) {
-            *sum = magnitude_of(elements + at.from, at.count, *sum);
-            if (!isfinite(*sum)) {
+            if (!check->is_spoilt) {
+                *sum = magnitude_of(elements + at.from, at.count, *sum);
+            }
+            if (check->is_spoilt ? !are_finite(elements + at.from, at.count) : !isfinite(*sum)) {
                 note_odd(check, block->column + at.from, elements + at.from, at.count);
             }
         }
@@ -450,16 +462,6 @@ bool freivalds_recompute_plainly(const struct freivalds_source *source,
 }
 
 /* ---------------------------------------------------------------- samples */
-
-static bool are_finite(const float *elements, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (!isfinite(elements[i])) {
-            return false;
-        }
-    }
-    return true;
-}
 
 /* Reads the sample's columns from `rows` rows of B or C, columns in sequence together. */
 static bool read_columns(const struct freivalds_source *source, struct freivalds_sample *sample,

@@ -233,6 +233,13 @@ static void judge_vector(struct work *work, uint64_t i, double residual)
     }
 }
 
+static void judge_row(struct work *work, uint64_t i, const double *left, const double *right)
+{
+    for (uint32_t t = 0; t < work->drawn && !rejected(work); t++) {
+        judge_vector(work, i, fabs(left[t] - right[t]));
+    }
+}
+
 /* Judges the rows by the vectors, in order, until one is rejected. */
 static void judge_rows(struct work *work)
 {
@@ -244,9 +251,8 @@ static void judge_rows(struct work *work)
         must(freivalds_sum_rows(&work->freivalds, from, to,
                                 &(struct freivalds_sums){.left = left, .right = right}));
         for (uint64_t i = from; i < to && !rejected(work); i++) {
-            for (uint32_t t = 0; t < work->drawn && !work->odd_rows[i] && !rejected(work); t++) {
-                const uint64_t at = (i - from) * WIDTH + t;
-                judge_vector(work, i, fabs(left[at] - right[at]));
+            if (!work->odd_rows[i]) {
+                judge_row(work, i, left + (i - from) * WIDTH, right + (i - from) * WIDTH);
             }
         }
     }

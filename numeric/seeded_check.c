@@ -215,8 +215,9 @@ static void draw_vectors(struct work *work)
 static void judge_vector(struct work *work, uint64_t i, double residual)
 {
     const struct residual_bounds *bounds = &work->bounds[i];
-    double part = residual <= bounds->right ? residual / fmax(bounds->right, DBL_MIN)
-                                            : fmin(residual / bounds->right, 1e300);
+    const double least = bounds->right > DBL_MIN ? bounds->right : DBL_MIN;
+    double part =
+        residual <= bounds->right ? residual / least : fmin(residual / bounds->right, 1e300);
     if (part > work->result->worst) {
         work->result->worst = part;
         work->result->row = i;

@@ -88,10 +88,10 @@ struct stretch { /* columns of a block, in sequence */
     uint64_t from, count;
 };
 
-/* Returns how many of the `count` columns come before the first that is odd, or is not. */
-static uint64_t run_of(const bool *odd, uint64_t count, bool until_odd)
+/* Returns how many of the `count` columns come before the first whose `odd` is `sought`: 0 or 1. */
+static uint64_t run_of(const bool *odd, uint64_t count, int sought)
 {
-    const bool *end = count == 0 ? NULL : memchr(odd, until_odd, count);
+    const bool *end = count == 0 ? NULL : memchr(odd, sought, count);
     return end == NULL ? count : (uint64_t)(end - odd);
 }
 
@@ -103,8 +103,8 @@ static bool next_even(const struct freivalds *check, const struct freivalds_bloc
     stretch->from += stretch->count;
     stretch->count = block->columns - stretch->from;
     if (check->has_odd_columns) {
-        stretch->from += run_of(odd + stretch->from, stretch->count, false);
-        stretch->count = run_of(odd + stretch->from, block->columns - stretch->from, true);
+        stretch->from += run_of(odd + stretch->from, stretch->count, 0);
+        stretch->count = run_of(odd + stretch->from, block->columns - stretch->from, 1);
     }
     return stretch->count > 0;
 }

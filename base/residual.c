@@ -63,10 +63,13 @@ enum residual residual_judge(const struct residual_bounds *bounds, double residu
 void residual_add_terms(float a, const float *b, size_t count, double *plus, double *minus)
 {
     const double factor = (double)a;
+    /* There is no branch, because the signs of the terms cannot be predicted. */
     for (size_t j = 0; j < count; j++) {
-        const double term = factor * (double)b[j]; /* exact */
-        plus[j] += term <= 0 ? 0 : term;           /* NaN enters both sums */
-        minus[j] -= term >= 0 ? 0 : term;
+        const double term = factor * (double)b[j];    /* exact */
+        const double positive = term <= 0 ? 0 : term; /* NaN enters both sums */
+        const double negative = term >= 0 ? 0 : term;
+        plus[j] += positive;
+        minus[j] -= negative;
     }
 }
 

@@ -7,6 +7,16 @@
 
 enum { SIDE = PRECISION_SIDE, DEPTH = FREIVALDS_SAMPLE_DEPTH };
 
+/* The loop looks at all elements, so that it can look at several at once. */
+static bool are_finite(const float *elements, uint64_t count)
+{
+    unsigned odd = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        odd |= isfinite(elements[i]) ? 0U : 1U;
+    }
+    return odd == 0;
+}
+
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -74,8 +84,34 @@ static bool visit(const struct freivalds_source *source, const struct freivalds_
 
 /* ---------------------------------------------------------------- vectors */
 
-static inline void add_wide(const float *elements, const double *vectors, uint64_t count,
-                            uint32_t width, double *sums)
+struct stretch { /* columns of a block, in sequence */
+    uint64_t from, count;
+};
+
+/* Returns how many of the `count` columns come before the first whose `odd` is `sought`: 0 or 1. */
+static uint64_t run_of(const bool *odd, uint64_t count, int sought)
+{
+    const bool *end = count == 0 ? NULL : memchr(odd, sought, count);
+    return end == NULL ? count : (uint64_t)(end - odd);
+}
+
+/* Moves on to the next stretch of the block without odd columns. Returns false after the last. */
+static bool next_even(const struct freivalds *check, const struct freivalds_block *block,
+                      struct stretch *stretch)
+{
+    const bool *odd = check->odd_columns + block->column;
+    stretch->from += stretch->count;
+    stretch->count = block->columns - stretch->from;
+    if (check->has_odd_columns) {
+        stretch->from += run_of(odd + stretch->from, stretch->count, 0);
+        stretch->count = run_of(odd + stretch->from, block->columns - stretch->from, 1);
+    }
+    return stretch->count > 0;
+}
+
+/* Adds elements . vector t to sums[t]. */
+static inline void add_row(const float *elements, const double *vectors, uint64_t count,
+                           uint32_t width, double *sums)
 {
     double local[FREIVALDS_WIDTH_MOST];
     for (uint32_t t = 0; t < width; t++) {
@@ -92,52 +128,46 @@ static inline void add_wide(const float *elements, const double *vectors, uint64
     }
 }
 
-/* Adds elements . vector t to sums[t]. For the callers' two widths, the compiler keeps the sums in
- * registers. */
-static void add_products(const float *elements, const double *vectors, uint64_t count,
-                         uint32_t width, double *sums)
-{
-    switch (width) {
-    case 8:
-        add_wide(elements, vectors, count, 8, sums);
-        break;
-    case 20:
-        add_wide(elements, vectors, count, 20, sums);
-        break;
-    default:
-        add_wide(elements, vectors, count, width, sums);
-        break;
-    }
-}
-
-struct stretch { /* columns of a block, in sequence */
-    uint64_t from, count;
+struct products {          /* what a block is multiplied with, and where its rows are summed up */
+    const double *vectors; /* from the block's first column on */
+    double *sums;          /* for each row of the block and vector */
+    bool skips_odd;
 };
 
-/* Moves on to the next stretch of the block without odd columns. Returns false after the last. */
-static bool next_even(const struct freivalds *check, const struct freivalds_block *block,
-                      struct stretch *stretch)
+static inline void add_rows(const struct freivalds *check, const struct freivalds_block *block,
+                            const struct freivalds_view *view, const struct products *products,
+                            uint32_t width)
 {
-    const bool *odd = check->odd_columns + block->column;
-    stretch->from += stretch->count;
-    if (!check->has_odd_columns) {
-        stretch->count = block->columns - stretch->from;
-        return stretch->count > 0;
+    for (uint64_t i = 0; i < block->rows; i++) {
+        const float *elements = view->elements + i * view->stride;
+        double *sums = products->sums + i * width;
+        if (!products->skips_odd) {
+            add_row(elements, products->vectors, block->columns, width, sums);
+            continue;
+        }
+        struct stretch at = {0, 0};
+        while (next_even(check, block, &at)) {
+            add_row(elements + at.from, products->vectors + at.from * width, at.count, width, sums);
+        }
     }
-    while (stretch->from < block->columns && odd[stretch->from]) {
-        stretch->from++;
-    }
-    stretch->count = 0;
-    while (stretch->from + stretch->count < block->columns &&
-           !odd[stretch->from + stretch->count]) {
-        stretch->count++;
-    }
-    return stretch->count > 0;
 }
 
-static const double *signs_of(const struct freivalds *check, uint64_t column)
+/* Multiplies a block with the vectors. For the callers' two widths, the compiler keeps the sums of
+ * a row in registers. */
+static void add_products(const struct freivalds *check, const struct freivalds_block *block,
+                         const struct freivalds_view *view, const struct products *products)
 {
-    return check->signs + column * check->width;
+    switch (check->width) {
+    case 8:
+        add_rows(check, block, view, products, 8);
+        break;
+    case 20:
+        add_rows(check, block, view, products, 20);
+        break;
+    default:
+        add_rows(check, block, view, products, check->width);
+        break;
+    }
 }
 
 /* ---------------------------------------------------------------- B r */
@@ -156,29 +186,40 @@ static void note_odd(struct freivalds *check, uint64_t column, const float *elem
     for (uint64_t j = 0; j < count; j++) {
         check->odd_columns[column + j] = check->odd_columns[column + j] || !isfinite(elements[j]);
     }
-    check->has_odd_columns = true;
+    check->has_odd_columns = check->is_spoilt = true;
+}
+
+/* Adds up |B| 1, and finds the odd columns by it. Spoilt sums are computed again later. */
+static void sum_b(struct freivalds *check, const struct freivalds_block *block,
+                  const struct freivalds_view *view)
+{
+    for (uint64_t i = 0; i < block->rows; i++) {
+        const float *elements = view->elements + i * view->stride;
+        double *sum = &check->b_sums[block->row + i];
+        struct stretch at = {0, 0};
+        while (next_even(check, block, &at)) {
+            if (!check->is_spoilt) {
+                *sum = magnitude_of(elements + at.from, at.count, *sum);
+            }
+            if (check->is_spoilt ? !are_finite(elements + at.from, at.count) : !isfinite(*sum)) {
+                note_odd(check, block->column + at.from, elements + at.from, at.count);
+            }
+        }
+    }
 }
 
 static bool take_b(void *context, const struct freivalds_block *block,
                    const struct freivalds_view *view)
 {
     struct freivalds *check = context;
-    for (uint64_t i = 0; i < block->rows; i++) {
-        const uint64_t row = block->row + i;
-        const float *elements = view->elements + i * view->stride;
-        struct stretch at = {0, 0};
-        while (next_even(check, block, &at)) {
-            const uint64_t column = block->column + at.from;
-            add_products(elements + at.from, signs_of(check, column), at.count, check->width,
-                         check->products + row * check->width);
-            if (check->has_b_sums) {
-                continue;
-            }
-            check->b_sums[row] = magnitude_of(elements + at.from, at.count, check->b_sums[row]);
-            if (!isfinite(check->b_sums[row])) {
-                note_odd(check, column, elements + at.from, at.count);
-            }
-        }
+    const struct products products = {.vectors = check->signs + block->column * check->width,
+                                      .sums = check->products + block->row * check->width,
+                                      .skips_odd = check->has_odd_columns};
+    if (!check->is_spoilt) {
+        add_products(check, block, view, &products);
+    }
+    if (!check->has_b_sums) {
+        sum_b(check, block, view);
     }
     return true;
 }
@@ -188,6 +229,7 @@ static bool read_b(struct freivalds *check)
     const struct freivalds_source *source = check->source;
     const struct freivalds_block all = {
         .matrix = FREIVALDS_B, .rows = source->inner, .columns = source->columns};
+    check->is_spoilt = false;
     memset(check->products, 0, source->inner * check->width * sizeof(double));
     if (!check->has_b_sums) {
         memset(check->b_sums, 0, source->inner * sizeof(double));
@@ -197,12 +239,7 @@ static bool read_b(struct freivalds *check)
 
 bool freivalds_project(struct freivalds *check)
 {
-    const bool had_odd_columns = check->has_odd_columns;
-    if (!read_b(check)) {
-        return false;
-    }
-    /* The rows before an odd column was found contain it. */
-    if (check->has_odd_columns && !had_odd_columns && !read_b(check)) {
+    if (!read_b(check) || (check->is_spoilt && !read_b(check))) {
         return false;
     }
     check->has_b_sums = true;
@@ -213,9 +250,8 @@ bool freivalds_project(struct freivalds *check)
 
 struct band { /* rows whose sums are computed together */
     const struct freivalds *check;
-    unsigned what;
+    const struct freivalds_sums *sums;
     uint64_t from;
-    struct freivalds_row *rows;
 };
 
 static void bound_by_a(const float *elements, const double *b_sums, uint64_t count,
@@ -237,16 +273,15 @@ static bool take_a(void *context, const struct freivalds_block *block,
 {
     const struct band *band = context;
     const struct freivalds *check = band->check;
-    for (uint64_t i = 0; i < block->rows; i++) {
-        const float *elements = view->elements + i * view->stride;
-        struct freivalds_row *row = &band->rows[block->row + i - band->from];
-        if ((band->what & FREIVALDS_RESIDUALS) != 0) {
-            add_products(elements, check->products + block->column * check->width, block->columns,
-                         check->width, row->right);
-        }
-        if ((band->what & FREIVALDS_BOUNDS) != 0) {
-            bound_by_a(elements, check->b_sums + block->column, block->columns, row);
-        }
+    const uint64_t first = block->row - band->from;
+    if (band->sums->right != NULL) {
+        const struct products products = {.vectors = check->products + block->column * check->width,
+                                          .sums = band->sums->right + first * check->width};
+        add_products(check, block, view, &products);
+    }
+    for (uint64_t i = 0; band->sums->rows != NULL && i < block->rows; i++) {
+        bound_by_a(view->elements + i * view->stride, check->b_sums + block->column, block->columns,
+                   &band->sums->rows[first + i]);
     }
     return true;
 }
@@ -270,34 +305,43 @@ static bool take_c(void *context, const struct freivalds_block *block,
 {
     const struct band *band = context;
     const struct freivalds *check = band->check;
-    for (uint64_t i = 0; i < block->rows; i++) {
+    const uint64_t first = block->row - band->from;
+    if (band->sums->left != NULL) {
+        const struct products products = {.vectors = check->signs + block->column * check->width,
+                                          .sums = band->sums->left + first * check->width,
+                                          .skips_odd = check->has_odd_columns};
+        add_products(check, block, view, &products);
+    }
+    for (uint64_t i = 0; band->sums->rows != NULL && i < block->rows; i++) {
         const float *elements = view->elements + i * view->stride;
-        struct freivalds_row *row = &band->rows[block->row + i - band->from];
         struct stretch at = {0, 0};
         while (next_even(check, block, &at)) {
-            if ((band->what & FREIVALDS_RESIDUALS) != 0) {
-                add_products(elements + at.from, signs_of(check, block->column + at.from), at.count,
-                             check->width, row->left);
-            }
-            if ((band->what & FREIVALDS_BOUNDS) != 0) {
-                bound_by_c(elements + at.from, at.count, row);
-            }
+            bound_by_c(elements + at.from, at.count, &band->sums->rows[first + i]);
         }
     }
     return true;
 }
 
-bool freivalds_sum_rows(const struct freivalds *check, unsigned what, uint64_t from, uint64_t to,
-                        struct freivalds_row *ret_rows)
+bool freivalds_sum_rows(const struct freivalds *check, uint64_t from, uint64_t to,
+                        const struct freivalds_sums *sums)
 {
     const struct freivalds_source *source = check->source;
-    struct band band = {.check = check, .what = what, .from = from, .rows = ret_rows};
+    struct band band = {.check = check, .sums = sums, .from = from};
     const struct freivalds_block of_a = {
         .matrix = FREIVALDS_A, .row = from, .rows = to - from, .columns = source->inner};
     const struct freivalds_block of_c = {
         .matrix = FREIVALDS_C, .row = from, .rows = to - from, .columns = source->columns};
+    const size_t bytes = (to - from) * check->width * sizeof(double);
     assert(check->has_b_sums && from <= to && to <= source->rows);
-    memset(ret_rows, 0, (to - from) * sizeof *ret_rows);
+    if (sums->left != NULL) {
+        memset(sums->left, 0, bytes);
+    }
+    if (sums->right != NULL) {
+        memset(sums->right, 0, bytes);
+    }
+    if (sums->rows != NULL) {
+        memset(sums->rows, 0, (to - from) * sizeof *sums->rows);
+    }
     return visit(source, &of_a, take_a, &band) && visit(source, &of_c, take_c, &band);
 }
 
@@ -309,11 +353,6 @@ struct residual_bounds freivalds_bounds(const struct freivalds *check,
                                                   .reach = row->reach,
                                                   .magnitude = row->magnitude,
                                                   .squares = row->squares});
-}
-
-double freivalds_residual(const struct freivalds_row *row, uint32_t vector)
-{
-    return fabs(row->left[vector] - row->right[vector]);
 }
 
 /* ---------------------------------------------------------------- entries */
@@ -423,16 +462,6 @@ bool freivalds_recompute_plainly(const struct freivalds_source *source,
 }
 
 /* ---------------------------------------------------------------- samples */
-
-static bool are_finite(const float *elements, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (!isfinite(elements[i])) {
-            return false;
-        }
-    }
-    return true;
-}
 
 /* Reads the sample's columns from `rows` rows of B or C, columns in sequence together. */
 static bool read_columns(const struct freivalds_source *source, struct freivalds_sample *sample,

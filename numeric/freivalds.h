@@ -64,6 +64,7 @@ struct freivalds {
     bool *odd_columns; /* for each column of B */
     bool has_odd_columns;
     bool has_b_sums;
+    bool is_spoilt; /* the products and sums so far contain an odd column */
 };
 
 /* Returns the memory of a check in bytes. The caller has checked that the sum cannot overflow. */
@@ -77,30 +78,24 @@ void freivalds_fini(struct freivalds *check);
  * |B| 1; it reads B again when there are odd columns. Returns false when B cannot be read. */
 bool freivalds_project(struct freivalds *check);
 
-enum { /* what freivalds_sum_rows computes */
-       FREIVALDS_BOUNDS = 1,
-       FREIVALDS_RESIDUALS = 2
-};
-
-struct freivalds_row {
-    /* FREIVALDS_RESIDUALS, for each vector */
-    double left[FREIVALDS_WIDTH_MOST];  /* C r */
-    double right[FREIVALDS_WIDTH_MOST]; /* A (B r) */
-    /* FREIVALDS_BOUNDS: the sums of struct residual_row */
+struct freivalds_row { /* of struct residual_row */
     double reach, magnitude, squares;
     bool is_odd_a; /* the row of A has NaN or an infinity */
     bool is_odd_c; /* the row of C has one outside the odd columns */
 };
 
-/* Computes the sums of rows [from, to), for which `ret_rows` has room. freivalds_project comes
- * first. Returns false when A or C cannot be read. */
-bool freivalds_sum_rows(const struct freivalds *check, unsigned what, uint64_t from, uint64_t to,
-                        struct freivalds_row *ret_rows);
-/* Returns the bounds of a row with FREIVALDS_BOUNDS. A row that is odd has none. */
+struct freivalds_sums {         /* sums of adjacent rows; the arrays belong to the caller */
+    double *left, *right;       /* for each row and vector: C r and A (B r); NULL: not wanted */
+    struct freivalds_row *rows; /* NULL: not wanted */
+};
+
+/* Computes the sums of rows [from, to). freivalds_project comes first. Returns false when A or C
+ * cannot be read. */
+bool freivalds_sum_rows(const struct freivalds *check, uint64_t from, uint64_t to,
+                        const struct freivalds_sums *sums);
+/* Returns the bounds of a row. A row that is odd has none. */
 struct residual_bounds freivalds_bounds(const struct freivalds *check,
                                         const struct freivalds_row *row);
-/* Returns the residual of one vector. */
-double freivalds_residual(const struct freivalds_row *row, uint32_t vector);
 
 /* ---------------------------------------------------------------- entries */
 

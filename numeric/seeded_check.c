@@ -9,8 +9,9 @@
 #include <string.h>
 
 enum {
-    WIDTH = 8, /* vectors that pass through the matrices together */
-    BAND = 16, /* rows whose sums are computed together */
+    WIDTH = 8,       /* vectors that pass through the matrices together */
+    BAND = 64,       /* rows whose sums are computed together */
+    BLOCK = 1 << 15, /* elements that pass through the processor's cache together */
 };
 
 /* Caps on the terms that are added for recomputed entries. Each is a multiple of the terms of one
@@ -179,19 +180,16 @@ static void bound_row(struct work *work, uint64_t i, const struct freivalds_row 
     }
 }
 
-/* A taker gets the sums of one row. */
-typedef void row_taker(struct work *work, uint64_t i, const struct freivalds_row *row);
-
-/* Goes through the rows in order, until one is rejected. */
-static void take_rows(struct work *work, unsigned what, row_taker *taker)
+static void bound_rows(struct work *work)
 {
     const uint64_t rows = work->check->rows;
-    struct freivalds_row sums[BAND];
+    struct freivalds_row band[BAND];
     for (uint64_t from = 0; from < rows && !rejected(work); from += BAND) {
         const uint64_t to = rows - from < BAND ? rows : from + BAND;
-        must(freivalds_sum_rows(&work->freivalds, what, from, to, sums));
+        must(
+            freivalds_sum_rows(&work->freivalds, from, to, &(struct freivalds_sums){.rows = band}));
         for (uint64_t i = from; i < to && !rejected(work); i++) {
-            taker(work, i, &sums[i - from]);
+            bound_row(work, i, &band[i - from]);
         }
     }
 }
@@ -217,8 +215,9 @@ static void draw_vectors(struct work *work)
 static void judge_vector(struct work *work, uint64_t i, double residual)
 {
     const struct residual_bounds *bounds = &work->bounds[i];
-    double part = residual <= bounds->right ? residual / fmax(bounds->right, DBL_MIN)
-                                            : fmin(residual / bounds->right, 1e300);
+    const double least = bounds->right > DBL_MIN ? bounds->right : DBL_MIN;
+    double part =
+        residual <= bounds->right ? residual / least : fmin(residual / bounds->right, 1e300);
     if (part > work->result->worst) {
         work->result->worst = part;
         work->result->row = i;
@@ -235,22 +234,30 @@ static void judge_vector(struct work *work, uint64_t i, double residual)
     }
 }
 
-static void judge_row(struct work *work, uint64_t i, const struct freivalds_row *row)
+static void judge_row(struct work *work, uint64_t i, const double *left, const double *right)
 {
-    for (uint32_t t = 0; t < work->drawn && !work->odd_rows[i] && !rejected(work); t++) {
-        judge_vector(work, i, freivalds_residual(row, t));
+    for (uint32_t t = 0; t < work->drawn && !rejected(work); t++) {
+        judge_vector(work, i, fabs(left[t] - right[t]));
     }
 }
 
+/* Judges the rows by the vectors, in order, until one is rejected. */
 static void judge_rows(struct work *work)
 {
-    for (uint32_t done = 0; done < work->check->rounds && !rejected(work); done += WIDTH) {
-        if (done > 0) {
-            draw_vectors(work);
+    const uint64_t rows = work->check->rows;
+    double left[BAND * WIDTH];
+    double right[BAND * WIDTH];
+    for (uint64_t from = 0; from < rows && !rejected(work); from += BAND) {
+        const uint64_t to = rows - from < BAND ? rows : from + BAND;
+        must(freivalds_sum_rows(&work->freivalds, from, to,
+                                &(struct freivalds_sums){.left = left, .right = right}));
+        for (uint64_t i = from; i < to && !rejected(work); i++) {
+            if (!work->odd_rows[i]) {
+                judge_row(work, i, left + (i - from) * WIDTH, right + (i - from) * WIDTH);
+            }
         }
-        take_rows(work, FREIVALDS_RESIDUALS, judge_row);
-        work->result->rounds += work->drawn;
     }
+    work->result->rounds += work->drawn;
 }
 
 /* ---------------------------------------------------------------- recomputed entries */
@@ -446,8 +453,13 @@ static void look_at_precision(struct work *work)
 static void run(struct work *work)
 {
     draw_vectors(work);
-    take_rows(work, FREIVALDS_BOUNDS, bound_row);
-    judge_rows(work);
+    bound_rows(work);
+    for (uint32_t done = 0; done < work->check->rounds && !rejected(work); done += WIDTH) {
+        if (done > 0) {
+            draw_vectors(work);
+        }
+        judge_rows(work);
+    }
     if (!rejected(work)) {
         look_at_odd_rows(work);
         look_at_odd_columns(work);
@@ -486,7 +498,7 @@ bool seeded_check_run(const struct seeded_check *check, struct seeded_result *re
                         .source = {.rows = check->rows,
                                    .inner = check->inner,
                                    .columns = check->columns,
-                                   .block_elements = UINT64_MAX,
+                                   .block_elements = BLOCK,
                                    .read = read_block,
                                    .context = &work}};
     bool allocated = allocate(&work);

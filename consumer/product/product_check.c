@@ -81,16 +81,18 @@ static bool check_init(struct check *check)
 
 /* ---------------------------------------------------------------- residuals */
 
-static enum row_state judge(const struct check *check, const struct freivalds_row *row,
-                            float *ret_doubt)
+static enum row_state judge(const struct check *check, const struct freivalds_sums *band,
+                            uint64_t index, float *ret_doubt)
 {
+    const struct freivalds_row *row = &band->rows[index];
     const struct residual_bounds bounds = freivalds_bounds(&check->freivalds, row);
     enum row_state state = ROW_RIGHT;
     if (row->is_odd_a || row->is_odd_c) {
         return ROW_STRANGE;
     }
     for (uint32_t t = 0; t < ROUNDS; t++) {
-        const double residual = freivalds_residual(row, t);
+        const uint64_t at = index * ROUNDS + t;
+        const double residual = fabs(band->left[at] - band->right[at]);
         switch (residual_judge(&bounds, residual)) {
         case RESIDUAL_RIGHT:
             break;
@@ -108,21 +110,24 @@ static enum row_state judge(const struct check *check, const struct freivalds_ro
 static bool judge_rows(struct check *check, struct product_check *verdict)
 {
     const uint64_t rows = check->source.rows;
-    struct freivalds_row *band = calloc(BAND, sizeof *band);
-    bool good = band != NULL || no_memory(check);
+    const struct freivalds_sums band = {.left = calloc(BAND, ROUNDS * sizeof(double)),
+                                        .right = calloc(BAND, ROUNDS * sizeof(double)),
+                                        .rows = calloc(BAND, sizeof *band.rows)};
+    bool good = (band.left != NULL && band.right != NULL && band.rows != NULL) || no_memory(check);
     for (uint64_t from = 0; good && from < rows; from += BAND) {
         uint64_t to = rows - from < BAND ? rows : from + BAND;
-        good = freivalds_sum_rows(&check->freivalds, FREIVALDS_BOUNDS | FREIVALDS_RESIDUALS, from,
-                                  to, band);
+        good = freivalds_sum_rows(&check->freivalds, from, to, &band);
         for (uint64_t row = from; good && row < to; row++) {
-            enum row_state state = judge(check, &band[row - from], &check->doubts[row]);
+            enum row_state state = judge(check, &band, row - from, &check->doubts[row]);
             check->rows[row] = (uint8_t)state;
             verdict->wrong_rows += state == ROW_WRONG;
             verdict->doubtful_rows += state == ROW_DOUBTFUL;
             verdict->unchecked_rows += state == ROW_STRANGE;
         }
     }
-    free(band);
+    free(band.left);
+    free(band.right);
+    free(band.rows);
     return good;
 }
 

@@ -23,6 +23,7 @@ base:base/*.c
 formats:formats/*.c formats/*/*.c
 protocol:protocol/*.c
 matching:matching/*.c
+numeric:numeric/*.c
 ledger:ledger/*.c
 planner:planner/*/*.c
 exchange:exchange/*.c exchange/*/*.c

@@ -11,7 +11,7 @@
 
 enum { ROWS = 40, INNER = 300, COLUMNS = 45, ANEW = 3, FROM = 2, COUNT = 41 };
 
-/* A source that copies each block, and spoils the one before. */
+/* A source that copies each block, and frees the one before. */
 struct matrices {
     float *elements[3]; /* by enum freivalds_matrix */
     float *blocks[3];
@@ -32,7 +32,8 @@ static bool read_block(void *context, const struct freivalds_block *block,
     if (matrices->reads++ >= matrices->reads_most) {
         return false;
     }
-    float *copy = drawn(block->rows * block->columns);
+    float *copy = malloc(block->rows * block->columns * sizeof *copy);
+    ck_assert_ptr_nonnull(copy);
     for (uint64_t i = 0; i < block->rows; i++) {
         memcpy(copy + i * block->columns,
                matrices->elements[block->matrix] + (block->row + i) * columns + block->column,
@@ -70,6 +71,7 @@ static void matrices_fini(struct matrices *matrices)
 struct yield {
     double products[INNER * FREIVALDS_WIDTH_MOST], b_sums[INNER];
     bool odd_columns[COLUMNS];
+    double left[ROWS * FREIVALDS_WIDTH_MOST], right[ROWS * FREIVALDS_WIDTH_MOST];
     struct freivalds_row rows[ROWS];
     float found[ANEW * COUNT], plain[ANEW * COUNT];
     double plus[ANEW * COUNT], minus[ANEW * COUNT];
@@ -116,6 +118,15 @@ static void draw_vectors(struct freivalds *check)
     }
 }
 
+static bool sum_rows(const struct freivalds *check, uint64_t from, uint64_t to,
+                     struct yield *ret_yield)
+{
+    const struct freivalds_sums sums = {.left = ret_yield->left + from * check->width,
+                                        .right = ret_yield->right + from * check->width,
+                                        .rows = ret_yield->rows + from};
+    return freivalds_sum_rows(check, from, to, &sums);
+}
+
 /* Returns false when a read fails. */
 static bool compute(const struct matrices *matrices, uint32_t width, struct yield **ret_yield)
 {
@@ -124,12 +135,9 @@ static bool compute(const struct matrices *matrices, uint32_t width, struct yiel
     ck_assert_ptr_nonnull(yield);
     ck_assert(freivalds_init(&check, &matrices->source, width));
     draw_vectors(&check);
-    const bool is_read =
-        freivalds_project(&check) &&
-        freivalds_sum_rows(&check, FREIVALDS_BOUNDS | FREIVALDS_RESIDUALS, 0, 7, yield->rows) &&
-        freivalds_sum_rows(&check, FREIVALDS_BOUNDS | FREIVALDS_RESIDUALS, 7, ROWS,
-                           yield->rows + 7) &&
-        compute_entries(matrices, yield) && compute_sample(matrices, yield);
+    const bool is_read = freivalds_project(&check) && sum_rows(&check, 0, 7, yield) &&
+                         sum_rows(&check, 7, ROWS, yield) && compute_entries(matrices, yield) &&
+                         compute_sample(matrices, yield);
     memcpy(yield->products, check.products, (size_t)INNER * width * sizeof(double));
     memcpy(yield->b_sums, check.b_sums, sizeof yield->b_sums);
     memcpy(yield->odd_columns, check.odd_columns, sizeof yield->odd_columns);
@@ -149,7 +157,7 @@ static void spoil(struct matrices *matrices)
 
 START_TEST(blocks_of_any_size_give_the_same_bytes)
 {
-    static const uint64_t sizes[] = {32, 33, 44, 45, 46, 89, 90, 299, 300, 1000, 13500, 13501};
+    static const uint64_t sizes[] = {32, 44, 45, 46, 90, 299, 1000, 13500};
     static const uint32_t widths[] = {1, 3, 8, 20};
     struct matrices matrices;
     matrices_init(&matrices);
@@ -180,6 +188,8 @@ START_TEST(each_sum_is_its_definition)
     struct matrices matrices;
     struct freivalds check;
     struct freivalds_row row;
+    double lefts[WIDTH];
+    double rights[WIDTH];
     matrices_init(&matrices);
     if (_i == 1) {
         spoil(&matrices);
@@ -187,7 +197,8 @@ START_TEST(each_sum_is_its_definition)
     ck_assert(freivalds_init(&check, &matrices.source, WIDTH));
     draw_vectors(&check);
     ck_assert(freivalds_project(&check));
-    ck_assert(freivalds_sum_rows(&check, FREIVALDS_BOUNDS | FREIVALDS_RESIDUALS, I, I + 1, &row));
+    const struct freivalds_sums sums = {.left = lefts, .right = rights, .rows = &row};
+    ck_assert(freivalds_sum_rows(&check, I, I + 1, &sums));
     double left = 0;
     double right = 0;
     double reach = 0;
@@ -216,9 +227,8 @@ START_TEST(each_sum_is_its_definition)
             squares += element * element;
         }
     }
-    ck_assert(row.left[T] == left && row.right[T] == right && row.reach == reach);
+    ck_assert(lefts[T] == left && rights[T] == right && row.reach == reach);
     ck_assert(row.magnitude == magnitude && row.squares == squares);
-    ck_assert(freivalds_residual(&row, T) == fabs(left - right));
     ck_assert(!row.is_odd_a && !row.is_odd_c);
     freivalds_fini(&check);
     matrices_fini(&matrices);

@@ -57,13 +57,20 @@ START_TEST(a_product_and_one_wrong_entry)
 {
     struct claim claim = claim_of(ROWS, INNER, COLUMNS);
     compute(&claim);
-    expect(&claim, 20, "");
-    expect(&claim, 5, "");
-    expect(&claim, 64, "");
+    expect(&claim, 20, "accept 20 0x1p-20 0x1.cbdf4a1f8b2cp-4 32 every row is within its bound");
+    expect(&claim, 5, "accept 5 0x1p-5 0x1.c33dafda421e4p-4 32 every row is within its bound");
+    expect(&claim, 64, "accept 64 0x1p-64 0x1.10e980bfe4094p-3 32 every row is within its bound");
     claim.c[31 * COLUMNS + 5] += 0.001F;
-    expect(&claim, 20, "");
+    expect(&claim, 20,
+           "unsure 20 0x1p+0 0x1.c5f457dbe4227p+1 31 an entry is further off than usual, but not "
+           "than rounding can be");
+    claim.c[31 * COLUMNS + 5] += 0.1F;
+    expect(&claim, 20,
+           "reject 8 0x1p+0 0x1.60dad2a604189p+8 31 a row differs by more than any order of "
+           "summation can");
     claim.c[12 * COLUMNS + 9] = NAN; /* before the vectors */
-    expect(&claim, 20, "");
+    expect(&claim, 20,
+           "reject 0 0x1p+0 0x0p+0 12 an entry is not finite, and nothing could make it so");
     claim_fini(&claim);
 }
 END_TEST
@@ -81,9 +88,11 @@ START_TEST(cancellation)
         }
     }
     compute(&claim);
-    expect(&claim, 20, "");
-    claim.c[20 * COLUMNS + 3] += 0.0005F; /* the row's residual does not decide */
-    expect(&claim, 20, "");
+    expect(&claim, 20, "accept 20 0x1p-20 0x1.336039cb8ff55p+14 33 every row is within its bound");
+    claim.c[20 * COLUMNS + 3] += 0.01F; /* the row's residual does not decide */
+    expect(&claim, 20,
+           "reject 20 0x1p+0 0x1.9345294e85b34p+16 20 an entry is none that any order of summation "
+           "leads to");
     claim_fini(&claim);
 }
 END_TEST
@@ -95,17 +104,21 @@ START_TEST(operands_and_sums_that_are_not_finite)
     claim.b[9 * COLUMNS + 3] = NAN;
     claim.b[250 * COLUMNS + 35] = -INFINITY; /* found after the first rows of B were summed up */
     compute(&claim);
-    expect(&claim, 20, "");
+    expect(&claim, 20, "accept 20 0x1p-20 0x1.d169a3977f23p-4 32 every row is within its bound");
     claim.c[11 * COLUMNS + 3] = 0; /* must be NaN */
-    expect(&claim, 20, "");
+    expect(&claim, 20,
+           "reject 20 0x1p+0 0x1.d169a3977f23p-4 11 an entry is none that any order of summation "
+           "leads to");
     claim.c[11 * COLUMNS + 3] = NAN;
     claim.c[11 * COLUMNS + 6] += 0.001F;
-    expect(&claim, 20, "");
+    expect(&claim, 20,
+           "unsure 20 0x1p+0 0x1.c1043e6a5826ap+1 11 an entry is further off than usual, but not "
+           "than rounding can be");
     for (size_t i = 0; i < ROWS * INNER; i++) {
         claim.a[i] = i < 10 * INNER ? 1e38F : claim.a[i];
     }
     compute(&claim);
-    expect(&claim, 20, "");
+    expect(&claim, 20, "accept 20 0x1p-20 0x1.d169a3977f23p-4 32 every row is within its bound");
     claim_fini(&claim);
 }
 END_TEST
@@ -135,9 +148,13 @@ START_TEST(factors_of_fewer_bits)
     float *honest = claim.c;
     compute(&rounded);
     claim.c = rounded.c;
-    expect(&claim, 20, "");
+    expect(&claim, 20,
+           "reject 20 0x1p+0 0x1.0a3ff912c4d91p-1 0 it is the product of factors that were rounded "
+           "to fewer bits");
     memcpy(claim.b, rounded.b, (size_t)LONG * 33 * sizeof *claim.b); /* it has no more to lose */
-    expect(&claim, 20, "");
+    expect(
+        &claim, 20,
+        "unsure 20 0x1p+0 0x1.0019b09ff7405p-1 0 one factor may have been rounded to fewer bits");
     claim.c = honest;
     claim_fini(&claim);
     claim_fini(&rounded);
@@ -154,9 +171,11 @@ START_TEST(equal_terms_one_after_the_other)
         claim.b[i] = 0.3F;
     }
     compute(&claim);
-    expect(&claim, 20, "");
+    expect(&claim, 20, "accept 20 0x1p-20 0x1.b815ffd788225p+3 0 every row is within its bound");
     claim.c[9] = (float)(1200 * (1 - 0.9 * LONG * 0x1p-24)); /* between the bounds */
-    expect(&claim, 20, "");
+    expect(&claim, 20,
+           "unsure 20 0x1p+0 0x1.fdb8258a71ab6p+3 1 an entry is further off than usual, but not "
+           "than rounding can be");
     claim_fini(&claim);
 }
 END_TEST

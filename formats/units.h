@@ -8,9 +8,9 @@
  *     flops      300TFLOPS 1.5PFLOPS        FLOPS; kFLOPS MFLOPS GFLOPS TFLOPS PFLOPS EFLOPS (1000)
  *     ops        400TOPS                     OPS; kOPS MOPS GOPS TOPS POPS EOPS (1000)
  *
- * Integers only: a fraction is exact or refused (0.3B is not a size, 1.5ns not a duration,
- * 0.0000001 not an amount). Money alone may have a sign. Blanks, exponents, "nan", "inf" and
- * further text are refused. */
+ * All figures are integers. A fraction is exact or refused (0.3B is not a size, 1.5ns not a
+ * duration, 0.0000001 not an amount). Money alone may have a sign. Blanks, exponents, "nan", "inf"
+ * and further text are refused. */
 #ifndef BOURSE_FORMATS_UNITS_H
 #define BOURSE_FORMATS_UNITS_H
 

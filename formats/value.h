@@ -4,8 +4,8 @@
  *     1.5 per int8 TOP-hour              integer operations, not floating-point ones
  *
  * One TFLOP-hour is the work of a device that does 10^12 operations a second for an hour.
- * GFLOP-hour, PFLOP-hour, GOP-hour and POP-hour are read as well. Integers only: a fraction finer
- * than a micro-credit for a PFLOP-hour is refused. */
+ * GFLOP-hour, PFLOP-hour, GOP-hour and POP-hour are read as well. All amounts are integers: a
+ * fraction finer than a micro-credit for a PFLOP-hour is refused. */
 #ifndef BOURSE_FORMATS_VALUE_H
 #define BOURSE_FORMATS_VALUE_H
 

@@ -15,7 +15,7 @@
  *
  * An outlier spoils a fit. Among four or more samples of one operation, the rule of histories
  * (history.h) leaves outliers out. With fewer samples, each sample should be the median of several
- * runs. Pure. */
+ * runs. */
 #ifndef BOURSE_PLANNER_COST_CALIBRATE_H
 #define BOURSE_PLANNER_COST_CALIBRATE_H
 

@@ -4,7 +4,7 @@
  * marked here, too. A blank in the file is an unknown figure: the vendor publishes none, or the
  * device has no such mode. The instrument is made from the class and the id of the row: "tpu" and
  * "google-tpu-v5p" give "tpu.google.v5p". The build turns the file into a table
- * (planner/cost/catalogue.awk). Pure. */
+ * (planner/cost/catalogue.awk). */
 #ifndef BOURSE_PLANNER_COST_CATALOGUE_H
 #define BOURSE_PLANNER_COST_CATALOGUE_H
 

@@ -21,7 +21,7 @@
  * bound of one operation, an unknown memory does not refuse a device. An unknown bandwidth or fp32
  * rate leaves the other figures to bound t, and `lacks` reports the gap. A time with such a gap is
  * a bound and no estimate. A comparison of devices leaves out a device that lacks a memory or a
- * bandwidth (plan.h). A figure worked out from others is as good as the worst of them. Pure. */
+ * bandwidth (plan.h). A figure worked out from others is as good as the worst of them. */
 #ifndef BOURSE_PLANNER_COST_COST_H
 #define BOURSE_PLANNER_COST_COST_H
 

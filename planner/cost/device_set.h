@@ -16,7 +16,7 @@
  *
  * No catalogue knows which devices may write to others over PCIe. A peer link exists only where the
  * caller gives one. Devices with unified memory, as the catalogue says, use their machine's memory,
- * as its processors do. Nothing is copied between such devices. Pure. */
+ * as its processors do. Nothing is copied between such devices. */
 #ifndef BOURSE_PLANNER_COST_DEVICE_SET_H
 #define BOURSE_PLANNER_COST_DEVICE_SET_H
 

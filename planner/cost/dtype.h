@@ -1,7 +1,7 @@
 /* Data types of array elements have names and sizes in bits here.
  *
  * A sum of products has the type of its factors, with two exceptions: a sum of fp8 has 16 bits, and
- * a sum of int8 or int4 has 32. tf32 is a way to multiply; its arrays are fp32 in memory. Pure. */
+ * a sum of int8 or int4 has 32. tf32 is a way to multiply; its arrays are fp32 in memory. */
 #ifndef BOURSE_PLANNER_COST_DTYPE_H
 #define BOURSE_PLANNER_COST_DTYPE_H
 

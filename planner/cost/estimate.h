@@ -12,7 +12,7 @@
  * Rounding: lanes = floor(slots / width) per level. The cost of each level is rounded up to 1
  * micro-credit. The broker rounds down, so the sum is never below what the broker charges for the
  * same time. A level is taken to be one device. When a level is several devices, there may be fewer
- * lanes than computed here. Integers only. Pure. */
+ * lanes than computed here. All figures are integers. */
 #ifndef BOURSE_PLANNER_COST_ESTIMATE_H
 #define BOURSE_PLANNER_COST_ESTIMATE_H
 

@@ -15,7 +15,7 @@
  * their own, as when the devices of a class differ in speed. Outliers are left out at reading, not
  * at adding. If they were refused, a device that changed would never be believed.
  *
- * Against a model, the n remaining samples weigh n / (n + 4). Integers only. Pure data. */
+ * Against a model, the n remaining samples weigh n / (n + 4). All figures are integers. */
 #ifndef BOURSE_PLANNER_COST_HISTORY_H
 #define BOURSE_PLANNER_COST_HISTORY_H
 

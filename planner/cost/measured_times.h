@@ -12,7 +12,7 @@
  *
  * The reader answers for one work and size: on all devices together, where each class counts by its
  * samples, or on one kind of devices. A device without rows of its own takes the time of its class
- * at its pace. The caller numbers the works. Pure data. */
+ * at its pace. The caller numbers the works. */
 #ifndef BOURSE_PLANNER_COST_MEASURED_TIMES_H
 #define BOURSE_PLANNER_COST_MEASURED_TIMES_H
 

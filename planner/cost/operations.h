@@ -10,7 +10,7 @@
  *     "attention:1x32x4096x4096x128,kv=8,causal:bf16"
  *      kind      shape             options     type
  *
- * Exact integers: a figure that does not fit is refused, never cut. Pure. */
+ * Exact integers: a figure that does not fit is refused, never cut. */
 #ifndef BOURSE_PLANNER_COST_OPERATIONS_H
 #define BOURSE_PLANNER_COST_OPERATIONS_H
 

@@ -14,7 +14,7 @@
  *
  * A device that shares fewer than PACE_TOLD samples with any placed device is not compared with
  * them. Such a device begins a group of its own, at pace 1. A device that is at most
- * PACE_OFF_PERCENT slower than the fastest counts as pace 1, too. Integers only. Pure. */
+ * PACE_OFF_PERCENT slower than the fastest counts as pace 1, too. All figures are integers. */
 #ifndef BOURSE_PLANNER_COST_PACE_H
 #define BOURSE_PLANNER_COST_PACE_H
 

@@ -2,8 +2,7 @@
  *
  * A figure without a source is unknown. It is never zero and never guessed, and code that needs it
  * reports the gap. All figures are in plain units: operations, bytes and watts, per second where
- * they are rates. Peaks are for dense operands; FIGURE_SPARSITY holds the gain of sparse ones. Pure
- * data. */
+ * they are rates. Peaks are for dense operands; FIGURE_SPARSITY holds the gain of sparse ones. */
 #ifndef BOURSE_PLANNER_COST_PROFILE_H
 #define BOURSE_PLANNER_COST_PROFILE_H
 

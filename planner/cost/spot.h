@@ -9,7 +9,7 @@
  *
  * This is the formula of [Daly 2006], without interruptions during a restart. Checkpoints that take
  * C are best sqrt(2 C / lambda) apart [Young 1974]. The expected time is a mean. It serves to
- * compare offers and promises no time. Pure. */
+ * compare offers and promises no time. */
 #ifndef BOURSE_PLANNER_COST_SPOT_H
 #define BOURSE_PLANNER_COST_SPOT_H
 

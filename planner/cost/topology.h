@@ -23,7 +23,7 @@
  * All ports of a path are held from its start to its end. Among several paths and several copies,
  * the one that arrives first is taken. Among equals, the one with fewer links is taken, then the
  * one named first. Data that is already in place costs nothing. Without a link there is no path:
- * nothing is ever assumed. Pure. */
+ * nothing is ever assumed. */
 #ifndef BOURSE_PLANNER_COST_TOPOLOGY_H
 #define BOURSE_PLANNER_COST_TOPOLOGY_H
 

@@ -3,7 +3,7 @@
  * For split.h, a device is a line: a fixed time and a time for each item. Real times are not
  * exactly linear. So each line goes through the times of the device's share and of half of it, with
  * transfers. Shares and lines are computed in turn a few times. The end of all work (plan_course.h)
- * is what counts. Only plan_split.c uses this header. Pure. */
+ * is what counts. Only plan_split.c uses this header. */
 #ifndef BOURSE_PLANNER_LAYOUT_DIVISION_H
 #define BOURSE_PLANNER_LAYOUT_DIVISION_H
 

@@ -60,7 +60,7 @@
  * which runs one subtask at a time.
  *
  * The same input gives the same plan, since searches are bounded by steps, not by a clock. Times
- * are doubles and enter no log. Pure. */
+ * are doubles and enter no log. */
 #ifndef BOURSE_PLANNER_LAYOUT_PLAN_H
 #define BOURSE_PLANNER_LAYOUT_PLAN_H
 

@@ -29,7 +29,7 @@
  *     home     |==== back 2 ====|=== back 1 ===|wait|== rest ==|
  *     links                     |~~ sum 2 ~~|  |sum 1|
  *
- * The files of the planner alone use this header. Pure. */
+ * The files of the planner alone use this header. */
 #ifndef BOURSE_PLANNER_LAYOUT_PLAN_COURSE_H
 #define BOURSE_PLANNER_LAYOUT_PLAN_COURSE_H
 

@@ -1,6 +1,6 @@
 /* This header holds what the files of plan.h share. A case is a graph of steps with the cost of
  * each on each device: the work, or a share of its batch. A trial is a case with a device for each
- * step, and the times that follow. Pure. */
+ * step, and the times that follow. */
 #ifndef BOURSE_PLANNER_LAYOUT_PLAN_INTERNAL_H
 #define BOURSE_PLANNER_LAYOUT_PLAN_INTERNAL_H
 

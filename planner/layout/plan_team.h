@@ -13,7 +13,7 @@
  * An all-gather, as of the last product, takes g - 1 rounds. All of it counts as work of the
  * devices, which do nothing else meanwhile. A device that is taken away takes all work of the team
  * with it. So a team is interrupted as often as all of its devices together. The files of the
- * planner alone use this header. Pure. */
+ * planner alone use this header. */
 #ifndef BOURSE_PLANNER_LAYOUT_PLAN_TEAM_H
 #define BOURSE_PLANNER_LAYOUT_PLAN_TEAM_H
 

@@ -4,7 +4,7 @@
  *    tpu 1       |= prefill =|~~~~           ~ link: another transfer holds a port
  *
  * They apply to plans in which each row is one step. In shares and stages, a started row waits for
- * rows and links at once (plan_wait), and these cannot be told apart. Pure. */
+ * rows and links at once (plan_wait), and these cannot be told apart. */
 #ifndef BOURSE_PLANNER_LAYOUT_QUEUES_H
 #define BOURSE_PLANNER_LAYOUT_QUEUES_H
 

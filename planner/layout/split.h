@@ -26,7 +26,7 @@
  *
  * The prediction chooses devices and tiles. The exchange assigns tiles as results come in, so a
  * device that is slower than stated gets fewer. Figures are doubles: nothing here is money or
- * enters the log. Pure. */
+ * enters the log. */
 #ifndef BOURSE_PLANNER_LAYOUT_SPLIT_H
 #define BOURSE_PLANNER_LAYOUT_SPLIT_H
 

@@ -21,7 +21,7 @@
  * A round is the mean of all rounds. Some rounds are simulated one by one, with ports as in plan.h.
  * Once rounds are equal, the rest take as long as the last one. With all stages busy, a round takes
  * the slowest stage times the micro-batches; else it takes the sum of a round. The files of the
- * planner alone use this header. Pure. */
+ * planner alone use this header. */
 #ifndef BOURSE_PLANNER_LAYOUT_STAGE_CHAIN_H
 #define BOURSE_PLANNER_LAYOUT_STAGE_CHAIN_H
 

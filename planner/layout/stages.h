@@ -14,7 +14,7 @@
  * A stage holds the weights of its columns, and their data of each micro-batch in flight. If
  * micro-batches go around again and again, all of them are in flight. With one forward, one
  * backward in turn, there are as many in flight as stages from this one to the end (D. Narayanan et
- * al., "Memory-efficient pipeline-parallel DNN training", ICML 2021). Pure. */
+ * al., "Memory-efficient pipeline-parallel DNN training", ICML 2021). */
 #ifndef BOURSE_PLANNER_LAYOUT_STAGES_H
 #define BOURSE_PLANNER_LAYOUT_STAGES_H
 

@@ -15,7 +15,7 @@
  * A light shade, `░` or `_` in ASCII, marks the time in which a lane waits.
  *
  * Times are whole ticks: nanoseconds, or the part of a unit that the picture names. All is integers
- * but the labels of the axis. Pure. */
+ * but the labels of the axis. */
 #ifndef BOURSE_PLANNER_PICTURE_PICTURE_H
 #define BOURSE_PLANNER_PICTURE_PICTURE_H
 

@@ -1,4 +1,4 @@
-/* planner/picture/picture_plan.h draws a plan, of work or of a job. Pure. */
+/* planner/picture/picture_plan.h draws a plan, of work or of a job. */
 #ifndef BOURSE_PLANNER_PICTURE_PICTURE_PLAN_H
 #define BOURSE_PLANNER_PICTURE_PICTURE_PLAN_H
 

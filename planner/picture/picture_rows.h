@@ -1,5 +1,5 @@
 /* The rows are the lines of a timeline, and each row shows lanes of one or more groups. Text and
- * SVG have the same rows. Only files of picture/ use the rows. Pure. */
+ * SVG have the same rows. Only files of picture/ use the rows. */
 #ifndef BOURSE_PLANNER_PICTURE_PICTURE_ROWS_H
 #define BOURSE_PLANNER_PICTURE_PICTURE_ROWS_H
 

@@ -1,5 +1,5 @@
 /* The text of a picture grows as parts are added; this module also prints the few numbers in
- * pictures. The files of picture/ alone use it. Pure. */
+ * pictures. The files of picture/ alone use it. */
 #ifndef BOURSE_PLANNER_PICTURE_PICTURE_TEXT_H
 #define BOURSE_PLANNER_PICTURE_PICTURE_TEXT_H
 

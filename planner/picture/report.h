@@ -15,7 +15,7 @@
  *     lane 1      |=0=|===2===|====4====|==6==|               share = busy / (lanes x span)
  *     lane 2      |==1==|==3==|        x5x|
  *
- * Integers only, times in ns of the market's log. Pure. */
+ * Figures are integers; times are in ns of the market's log. */
 #ifndef BOURSE_PLANNER_PICTURE_REPORT_H
 #define BOURSE_PLANNER_PICTURE_REPORT_H
 

@@ -1,5 +1,5 @@
 /* This module makes every plan. Steps get the best layout (layout/plan.h). The parts of a job get
- * the schedule that follows from the rules of the exchange (list_schedule.h). Pure. */
+ * the schedule that follows from the rules of the exchange (list_schedule.h). */
 #ifndef BOURSE_PLANNER_PLAN_PLAN_MAKE_H
 #define BOURSE_PLANNER_PLAN_PLAN_MAKE_H
 

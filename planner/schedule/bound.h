@@ -10,7 +10,7 @@
  *
  * The linear program that the second relaxation bounds from below is in Lenstra, Shmoys, Tardos,
  * "Approximation algorithms for scheduling unrelated parallel machines", Mathematical Programming
- * 46, 1990. Pure. */
+ * 46, 1990. */
 #ifndef BOURSE_PLANNER_SCHEDULE_BOUND_H
 #define BOURSE_PLANNER_SCHEDULE_BOUND_H
 

@@ -11,7 +11,7 @@
  *
  * Among transfers that become ready at one moment, the sender that comes first in topological order
  * goes first. Among transfers of one sender, the first receiver goes first. One direction of a pair
- * of processors is one link. Pure. */
+ * of processors is one link. */
 #ifndef BOURSE_PLANNER_SCHEDULE_CONTENTION_H
 #define BOURSE_PLANNER_SCHEDULE_CONTENTION_H
 

@@ -1,5 +1,5 @@
 /* The domain says on which processors each task may still run when links are missing; place.h
- * explains it. Pure. */
+ * explains it. */
 #ifndef BOURSE_PLANNER_SCHEDULE_DOMAIN_H
 #define BOURSE_PLANNER_SCHEDULE_DOMAIN_H
 

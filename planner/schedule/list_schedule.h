@@ -10,7 +10,8 @@
  * begin at once, and none fails. A subtask's inputs are there when the subtasks it waits for have
  * ended. When a subtask takes longer on one class than on another, it goes to the idle lane that
  * would finish it first. Only when no lane is idle does it take unused slots. Subtasks are numbered
- * as they are submitted, and the subtasks of a part follow one another. Integers only. Pure. */
+ * as they are submitted, and the subtasks of a part follow one another.
+ * All figures are integers. */
 #ifndef BOURSE_PLANNER_SCHEDULE_LIST_SCHEDULE_H
 #define BOURSE_PLANNER_SCHEDULE_LIST_SCHEDULE_H
 

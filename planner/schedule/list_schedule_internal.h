@@ -1,4 +1,4 @@
-/* This header holds what the files of list_schedule.h share. Pure. */
+/* This header holds what the files of list_schedule.h share. */
 #ifndef BOURSE_PLANNER_SCHEDULE_LIST_SCHEDULE_INTERNAL_H
 #define BOURSE_PLANNER_SCHEDULE_LIST_SCHEDULE_INTERNAL_H
 

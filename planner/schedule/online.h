@@ -11,7 +11,7 @@
  * These are the rules of exchange/ that depend on time. They stand beside a planner's other rules,
  * so that there is one of each. The exchange applies them with every result, and the answers enter
  * its state. Therefore this file uses integers only, and is compiled without floating point. No
- * memory, no state. Pure. */
+ * memory, no state. */
 #ifndef BOURSE_PLANNER_SCHEDULE_ONLINE_H
 #define BOURSE_PLANNER_SCHEDULE_ONLINE_H
 

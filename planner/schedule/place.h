@@ -7,7 +7,7 @@
  * each of them, some processor of every neighbour can be reached (arc consistency; Mackworth,
  * "Consistency in networks of relations", Artificial Intelligence 8, 1977). A choice that would
  * empty a set is not made. There is no backtracking. In rare cases every choice for a task is
- * refused, and the scheduler finds nothing. Pure. */
+ * refused, and the scheduler finds nothing. */
 #ifndef BOURSE_PLANNER_SCHEDULE_PLACE_H
 #define BOURSE_PLANNER_SCHEDULE_PLACE_H
 

@@ -1,6 +1,6 @@
 /* The portfolio takes the best schedule of all schedulers. It reports the largest possible distance
  * from the optimum, and the time of the single best processor. The result is never worse than HEFT
- * or any single processor. Pure. */
+ * or any single processor. */
 #ifndef BOURSE_PLANNER_SCHEDULE_PORTFOLIO_H
 #define BOURSE_PLANNER_SCHEDULE_PORTFOLIO_H
 

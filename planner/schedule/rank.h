@@ -1,4 +1,4 @@
-/* The rank says how urgent each task is. It is the longest path from the task to the end. Pure. */
+/* The rank says how urgent each task is. It is the longest path from the task to the end. */
 #ifndef BOURSE_PLANNER_SCHEDULE_RANK_H
 #define BOURSE_PLANNER_SCHEDULE_RANK_H
 

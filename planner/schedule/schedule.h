@@ -1,7 +1,7 @@
 /* A schedule gives each task of a graph a processor, a start and a finish.
  *
  * Tasks run to their end once started, one at a time on each processor. The makespan is the last
- * finish, and time begins at 0. Pure. */
+ * finish, and time begins at 0. */
 #ifndef BOURSE_PLANNER_SCHEDULE_SCHEDULE_H
 #define BOURSE_PLANNER_SCHEDULE_SCHEDULE_H
 

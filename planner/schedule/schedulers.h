@@ -1,8 +1,7 @@
 /* Each scheduler makes a schedule of a graph. Each has its own file, which names its source.
  *
  * Ties are broken alike everywhere: tasks of equal rank by topological position, processors of
- * equal merit by lowest index. The same graph, seed and number of steps give the same schedule.
- * Pure. */
+ * equal merit by lowest index. The same graph, seed and number of steps give the same schedule. */
 #ifndef BOURSE_PLANNER_SCHEDULE_SCHEDULERS_H
 #define BOURSE_PLANNER_SCHEDULE_SCHEDULERS_H
 

@@ -5,7 +5,7 @@
  * The gaps stand in a treap by their start (Seidel and Aragon, "Randomized search trees",
  * Algorithmica 16, 1996). Each node knows the longest gap below it. So the first gap that fits is
  * found in the logarithm of their number. Priorities come from a counter, so the same calls give
- * the same tree. Pure. */
+ * the same tree. */
 #ifndef BOURSE_PLANNER_SCHEDULE_SLOTS_H
 #define BOURSE_PLANNER_SCHEDULE_SLOTS_H
 

@@ -1,5 +1,5 @@
 /* The usage of a schedule says how busy each processor is, and which bytes go from one processor to
- * another. Pure. */
+ * another. */
 #ifndef BOURSE_PLANNER_SCHEDULE_USAGE_H
 #define BOURSE_PLANNER_SCHEDULE_USAGE_H
 

@@ -13,7 +13,7 @@
  *
  * Times are doubles in the unit of the costs. Nothing here is money, and nothing enters the log.
  * Every function of the planner works on times in a fixed order, so the same graph gives the same
- * plan. Pure. */
+ * plan. */
 #ifndef BOURSE_PLANNER_SCHEDULE_WORKLOAD_H
 #define BOURSE_PLANNER_SCHEDULE_WORKLOAD_H
 

@@ -9,7 +9,7 @@
  * patches alone. docs/templates.md has the arithmetic.
  *
  * The template does not cover convolutional networks (U-Nets) as denoisers, or several devices on
- * one image. Pure. */
+ * one image. */
 #ifndef BOURSE_PLANNER_TEMPLATES_DIFFUSION_H
 #define BOURSE_PLANNER_TEMPLATES_DIFFUSION_H
 

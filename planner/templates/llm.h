@@ -16,7 +16,7 @@
  *
  * For a divided model (transformer.h), the chain is the work of one of its devices. It has the keys
  * and values of its heads, and a part of the last product, whose figures all devices get. The
- * template does not cover continuous batching or speculation. Pure. */
+ * template does not cover continuous batching or speculation. */
 #ifndef BOURSE_PLANNER_TEMPLATES_LLM_H
 #define BOURSE_PLANNER_TEMPLATES_LLM_H
 

@@ -8,7 +8,7 @@
  *     }
  *     return making_end(&making, ret_steps);
  *
- * Figures are 128 bits wide and saturate at the largest value. Pure. */
+ * Figures are 128 bits wide and saturate at the largest value. */
 #ifndef BOURSE_PLANNER_TEMPLATES_MAKING_H
 #define BOURSE_PLANNER_TEMPLATES_MAKING_H
 

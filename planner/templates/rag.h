@@ -12,7 +12,7 @@
  * has the arithmetic.
  *
  * The template does not cover indices that look at a part of the vectors, or prompts whose cache is
- * kept. Pure. */
+ * kept. */
 #ifndef BOURSE_PLANNER_TEMPLATES_RAG_H
 #define BOURSE_PLANNER_TEMPLATES_RAG_H
 

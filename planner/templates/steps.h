@@ -33,7 +33,7 @@
  *
  * A chain may be divided. Then each step is the part of one of `ways` equal devices, which hold
  * each layer together. Steps, columns and edges are those of the whole chain. The data from column
- * to column is complete at each of the devices. Pure. */
+ * to column is complete at each of the devices. */
 #ifndef BOURSE_PLANNER_TEMPLATES_STEPS_H
 #define BOURSE_PLANNER_TEMPLATES_STEPS_H
 

@@ -12,7 +12,7 @@
  *     template_set(llm, "prompt", "2048", values, &problem);
  *     template_create(llm, values, &steps, &problem);
  *
- * docs/templates.md has the arithmetic and the sources. Pure. */
+ * docs/templates.md has the arithmetic and the sources. */
 #ifndef BOURSE_PLANNER_TEMPLATES_TEMPLATE_H
 #define BOURSE_PLANNER_TEMPLATES_TEMPLATE_H
 

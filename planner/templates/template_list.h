@@ -1,6 +1,6 @@
 /* planner/templates/template_list.h lists every template that bourse knows.
  *
- * A new template is one more row of the list in template_list.c. Pure. */
+ * A new template is one more row of the list in template_list.c. */
 #ifndef BOURSE_PLANNER_TEMPLATES_TEMPLATE_LIST_H
 #define BOURSE_PLANNER_TEMPLATES_TEMPLATE_LIST_H
 

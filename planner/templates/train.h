@@ -22,7 +22,7 @@
  *
  * The template does not cover layers divided over devices, or gradients that are reduced while the
  * next are computed. Nor does it cover micro-batches, which would each have an optimiser.
- * docs/templates.md has the arithmetic. Pure. */
+ * docs/templates.md has the arithmetic. */
 #ifndef BOURSE_PLANNER_TEMPLATES_TRAIN_H
 #define BOURSE_PLANNER_TEMPLATES_TRAIN_H
 

@@ -13,7 +13,7 @@
  *  add, norm | its columns of up -> activation -> its rows of down               | sum all, add
  *
  * So each layer needs two all-reduces of its state forward, and two backward. Norms, sums and the
- * states between are complete at each device. Pure. */
+ * states between are complete at each device. */
 #ifndef BOURSE_PLANNER_TEMPLATES_TRANSFORMER_H
 #define BOURSE_PLANNER_TEMPLATES_TRANSFORMER_H
 

@@ -8,7 +8,7 @@
  * network is a residual one (ResNet), with a head for boxes or for a class of each pixel.
  * docs/templates.md has the arithmetic.
  *
- * The template does not cover networks over several frames, or skipped frames. Pure. */
+ * The template does not cover networks over several frames, or skipped frames. */
 #ifndef BOURSE_PLANNER_TEMPLATES_VIDEO_H
 #define BOURSE_PLANNER_TEMPLATES_VIDEO_H
 

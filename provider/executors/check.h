@@ -5,7 +5,7 @@
  * referee runs a check only when it is a check of exactly that product. The check must name the
  * same two factors by their hashes. The check must also name the one result file that the held
  * subtask had to leave. Any other check is the job's own fault and proves nothing about the
- * provider. Pure. */
+ * provider. */
 #ifndef BOURSE_PROVIDER_EXECUTORS_CHECK_H
 #define BOURSE_PROVIDER_EXECUTORS_CHECK_H
 

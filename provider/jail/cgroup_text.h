@@ -1,4 +1,4 @@
-/* provider/jail/cgroup_text.h reads the texts of the kernel's files about control groups. Pure. */
+/* provider/jail/cgroup_text.h reads the texts of the kernel's files about control groups. */
 #ifndef BOURSE_PROVIDER_JAIL_CGROUP_TEXT_H
 #define BOURSE_PROVIDER_JAIL_CGROUP_TEXT_H
 

@@ -4,8 +4,7 @@
  * Jails without an image show these folders of the host, read-only, and nothing else of the host.
  * The owner can add folders (`visible` in provider.yaml). The rest of /usr is hidden: sources,
  * manuals, and the owner's files in /usr/local. Every jail, also one with an image, masks the files
- * of /proc that tell about the machine rather than the job. Pure except for system_mask, which
- * looks at the host's /proc. */
+ * of /proc that tell about the machine rather than the job. Only system_mask looks at the host. */
 #ifndef BOURSE_PROVIDER_JAIL_SYSTEM_TREE_H
 #define BOURSE_PROVIDER_JAIL_SYSTEM_TREE_H
 

@@ -17,7 +17,7 @@
  *
  * The broker cancels the asks when the agent goes away, so each Welcome places them again under
  * fresh ids. An ask that may still stand under an old id is cancelled by name, so that no slot is
- * offered twice. Pure. */
+ * offered twice. The session reads no clock, file or socket. */
 #ifndef BOURSE_PROVIDER_SESSION_AGENT_SESSION_H
 #define BOURSE_PROVIDER_SESSION_AGENT_SESSION_H
 

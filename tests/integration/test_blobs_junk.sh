@@ -22,6 +22,15 @@ junk() { # JOB COUNT BYTES: sets `taken` and `refusal`
     read -r taken refusal <junk.out
 }
 
+# A job without outputs declares what its program prints, and no more: 64 MiB for each of 4 tries.
+printf '%s\n' 'name: prints' 'run: [sleep, "600"]' 'budget: 1.00' 'cap: 1.00' >prints.yaml
+job=$("$bourse" submit prints.yaml -y --quiet --anyway 2>submit.log) || fail "submit: $(cat submit.log)"
+until_true 60 job_is "$job" '"running":1' || fail "it does not run: $(cat ps.json)"
+junk "$job" 1 $(((256 << 20) + 1))
+[ "$taken" -eq 0 ] || fail "no output is declared, and $taken blob of 256 MiB and a byte was taken"
+[ "$refusal" -eq 41 ] || fail "the blob was refused with $refusal"
+"$bourse" cancel "$job" >cancel.log 2>&1 || fail "cancel: $(cat cancel.log)"
+
 cat >job.yaml <<'END'
 name: honest
 run: [sh, -c, 'sleep 6; seq 1 20000 >result']

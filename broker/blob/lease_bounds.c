@@ -87,7 +87,7 @@ struct lease_bounds lease_bounds_of(const Bourse__V1__Manifest *manifest,
             add(&all, &largest, &one, manifest->subtask_count - listed);
         }
     }
-    /* Of a large job, so many of the largest subtasks bound what waits for its result. */
+    /* A large job counts by so many of its largest subtasks: no more wait for their results. */
     const uint64_t bytes = lesser(all.bytes, times(largest.bytes, LEASE_BOUNDS_SUBTASKS));
     const uint64_t blobs = lesser(all.blobs, times(largest.blobs, LEASE_BOUNDS_SUBTASKS));
     return (struct lease_bounds){.bytes = lesser(times(bytes, LEASE_BOUNDS_TRIES), caps->all_bytes),

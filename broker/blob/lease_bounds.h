@@ -19,10 +19,10 @@ enum {
     LEASE_BOUNDS_STREAMS_BYTES = 64 << 20, /* both together */
 };
 
-/* What the broker takes of anyone. */
+/* The broker takes no more from anyone, whatever a manifest declares. */
 struct lease_bounds_caps {
-    uint64_t file_bytes; /* one blob: a file without a declared size has at most these bytes */
-    uint64_t all_bytes;  /* all blobs of an account: no bound is above these bytes */
+    uint64_t file_bytes; /* of one blob, and so of a file without a declared size */
+    uint64_t all_bytes;  /* of all blobs of an account */
 };
 
 struct lease_bounds {

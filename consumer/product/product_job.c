@@ -154,8 +154,8 @@ static bool write_manifest(const struct bourse_product *product, struct bourse_j
     return manifest_make_of(job, listing.pointers, (size_t)product->summary.tiles, error);
 }
 
-/* Returns how many bytes the file of the largest tile may have. A .npy file may have a longer header
- * than the client would write. */
+/* Returns how many bytes the file of the largest tile may have. The header may be longer than the
+ * one that the client would write. */
 static int64_t tile_bytes_most(const struct bourse_product *product)
 {
     uint64_t most = 0;

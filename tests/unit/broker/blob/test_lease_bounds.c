@@ -1,5 +1,5 @@
-/* What a provider may store for a job follows from the manifest, and is never below what an honest
- * agent may send. */
+/* These tests show that what a provider may store for a job follows from the manifest, and that the
+ * bounds are never below what an honest agent may send. */
 #include "broker/blob/lease_bounds.h"
 #include "protocol/limits.h"
 #include "tests/support/suite.h"
@@ -54,7 +54,7 @@ START_TEST(a_job_without_outputs_leaves_its_streams)
     manifest.subtask_count = LISTED;
     check_bounds(&manifest, tries * LISTED * streams, tries * LISTED * 2);
 
-    /* A limit of outputs gives no right where no output is declared. */
+    /* The limits give no right where no output is declared. */
     Bourse__V1__ManifestLimits limits = limits_of(TERABYTE, TERABYTE);
     manifest.limits = &limits;
     check_bounds(&manifest, tries * LISTED * streams, tries * LISTED * 2);
@@ -96,11 +96,11 @@ START_TEST(a_checkpoint_counts_where_the_job_asks_for_one)
     manifest.checkpoint = names[0];
     check_bounds(&manifest, tries * (streams + 5), tries * (2 + LIMIT_CHECKPOINT_FILES));
 
-    /* A try leaves its outputs or a checkpoint, and each has the bytes of the limit. */
+    /* A try leaves its outputs or a checkpoint, so the bytes count once. */
     declare(&manifest, 1);
     check_bounds(&manifest, tries * (streams + 5), tries * (3 + LIMIT_CHECKPOINT_FILES));
 
-    /* Without a size the files of a checkpoint have what the account may store. */
+    /* The files of a checkpoint without a size have what the account may store. */
     manifest.limits = NULL;
     check_bounds(&manifest, caps.all_bytes, tries * (3 + LIMIT_CHECKPOINT_FILES));
 }

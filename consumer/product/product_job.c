@@ -154,6 +154,19 @@ static bool write_manifest(const struct bourse_product *product, struct bourse_j
     return manifest_make_of(job, listing.pointers, (size_t)product->summary.tiles, error);
 }
 
+/* Returns how many bytes the file of the largest tile may have. The header may be longer than the
+ * one that the client would write. */
+static int64_t tile_bytes_most(const struct bourse_product *product)
+{
+    uint64_t most = 0;
+    for (uint64_t i = 0; i < product->summary.tiles; i++) {
+        const struct matrix_block *block = &product->tiles[i].block;
+        const uint64_t bytes = block->rows * block->columns * sizeof(float);
+        most = bytes > most ? bytes : most;
+    }
+    return (int64_t)(NPY_PREFIX_BYTES + most);
+}
+
 static bool fill_file(struct job_file *file, const struct bourse_product *product,
                       const struct bourse_product_options *options,
                       const struct product_needs *needs)
@@ -170,6 +183,7 @@ static bool fill_file(struct job_file *file, const struct bourse_product *produc
     }
     good = good && (!options->checks || job_file_set(&file->verify, "cheap"));
     file->is_tensor = true;
+    file->limits.output_bytes = tile_bytes_most(product); /* no provider stores more for the job */
     file->at_most = needs->at_most;
     file->limit_ms = needs->limit_ms;
     file->expect_ms = needs->expect_ms;

@@ -3,7 +3,8 @@
 # bounds them, they go when it is over, also across a restart, and the honest output of the same lease stays.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
-fire_begin blobs-junk "$1" junk-storer bourse-audit
+maker=$(dirname "$(realpath "$0")")/../support/matrix.pl
+fire_begin blobs-junk "$1" junk-storer bourse-audit bourse-tensor
 command -v sqlite3 >/dev/null || skip "no sqlite3"
 
 market_up --credits 100 --slots 1
@@ -21,6 +22,26 @@ junk() { # JOB COUNT BYTES: sets `taken` and `refusal`
         fail "junk-storer: $(cat junk.log)"
     read -r taken refusal <junk.out
 }
+
+# A job without outputs declares what its program prints, and no more: 64 MiB for each of 4 tries.
+printf '%s\n' 'name: prints' 'run: [sleep, "600"]' 'budget: 1.00' 'cap: 1.00' >prints.yaml
+job=$("$bourse" submit prints.yaml -y --quiet --anyway 2>submit.log) || fail "submit: $(cat submit.log)"
+until_true 60 job_is "$job" '"running":1' || fail "it does not run: $(cat ps.json)"
+junk "$job" 1 $(((256 << 20) + 1))
+[ "$taken" -eq 0 ] || fail "no output is declared, and $taken blob of 256 MiB and a byte was taken"
+[ "$refusal" -eq 41 ] || fail "the blob was refused with $refusal"
+"$bourse" cancel "$job" >cancel.log 2>&1 || fail "cancel: $(cat cancel.log)"
+
+# A product declares the size of its largest tile.
+multiplies() { "$bourse" devices --needs 'executor = tensor' --json 2>/dev/null | grep -q '"price_micro":[0-9]'; }
+until_true 60 multiplies || fail "nobody multiplies: $(cat market/provider.log)"
+"$maker" A.npy 60 50 1 whole
+"$maker" B.npy 50 40 2 whole
+"$bourse" run -y matmul A.npy B.npy -o C.npy --tiles 1x1 >product.log 2>&1 || fail "matmul: $(cat product.log)"
+job=$("$bourse" ps --quiet | head -n 1)
+junk "$job" 1 $((4 * ((64 << 20) + 70000 + 60 * 40 * 4)))
+[ "$taken" -eq 0 ] || fail "a tile of 60 x 40 is declared, and a blob of 256 MiB and 318,400 bytes was taken"
+[ "$refusal" -eq 41 ] || fail "the blob was refused with $refusal"
 
 cat >job.yaml <<'END'
 name: honest

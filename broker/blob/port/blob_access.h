@@ -24,7 +24,7 @@ struct blob_access_job {
     struct hash32 *hashes; /* sorted; owned */
     size_t hash_count;
     uint32_t leases; /* number of leases of this job */
-    /* Greatest storage of all its subtasks together, as the manifest declares it. */
+    /* One provider may store so much for all subtasks together (broker/blob/lease_bounds.h). */
     uint64_t bytes_most, blobs_most;
 };
 

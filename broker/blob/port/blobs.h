@@ -33,13 +33,8 @@ enum {
     /* Chunks that wait to leave for one key, whatever number of connections it has: room for the 12
      * requests of four connections. Beyond, BlobGet is BUSY. */
     BLOBS_SEND_KEY_BYTES = 4 * 12 * (4 << 20),
-    /* Subtasks of one job that a provider has stored outputs of, and that no result names yet. */
-    BLOBS_UNNAMED_SUBTASKS = 4096,
-    /* Tries of a subtask that a provider may have stored something of. */
-    BLOBS_UNNAMED_TRIES = 4,
-    BLOBS_STREAMS_BYTES = 64 << 20, /* standard output and errors of one try */
-    BLOBS_NAMES_MAX = 4096,         /* hashes that results named, before they are written down */
-    BLOBS_DROPPED_AT_ONCE = 256,    /* blobs of a lease that has ended */
+    BLOBS_NAMES_MAX = 4096,      /* hashes that results named, before they are written down */
+    BLOBS_DROPPED_AT_ONCE = 256, /* blobs of a lease that has ended */
     /* Accounts of which a client waits that has its files still, and as many providers. */
     BLOBS_KEEPERS_MAX = 256,
     BLOBS_KEEPER_S = 6,        /* after it last asked what is lost */

@@ -1,6 +1,7 @@
 /* The rights of a sender on the blob port are found here. */
 #include "broker/blob/port/blobs_internal.h"
 
+#include "broker/blob/lease_bounds.h"
 #include "broker/blob/needed.h"
 #include "broker/fatal.h"
 #include "protocol/codec.h"
@@ -46,47 +47,20 @@ static enum blob_status read_whole(struct blobs *blobs, const struct hash32 *has
     return blob_store_get(store, hash, 0, (size_t)size, *ret_bytes, ret_length, &size);
 }
 
-/* Returns how many bytes a subtask with these limits may leave. */
-static uint64_t bytes_of(const struct blobs *blobs, const Bourse__V1__ManifestLimits *limits)
-{
-    int64_t bytes = blobs->config.size_bytes;
-    if (limits != NULL && limits->has_output_bytes && limits->output_bytes > 0) {
-        bytes = limits->output_bytes;
-    } else if (limits != NULL && limits->has_disk_bytes && limits->disk_bytes > 0) {
-        bytes = limits->disk_bytes;
-    }
-    return (uint64_t)(bytes < blobs->config.quota_bytes ? bytes : blobs->config.quota_bytes);
-}
-
-/* Sets what a provider may store for the job: the largest subtask counts for all. Without a
- * manifest the bounds are those of any result. */
+/* Sets what a provider may store for the job. */
 static void set_bounds(const struct blobs *blobs, struct blob_access_job *job,
                        const Bourse__V1__Manifest *manifest)
 {
-    uint64_t bytes = bytes_of(blobs, manifest == NULL ? NULL : manifest->limits);
-    uint64_t outputs = manifest == NULL ? LIMIT_OUTPUTS : manifest->n_outputs;
-    uint64_t count = manifest == NULL ? 1 : manifest->subtask_count;
-    bool has_checkpoints = manifest == NULL || manifest->checkpoint != NULL;
-    for (size_t i = 0; manifest != NULL && i < manifest->n_subtasks; i++) {
-        const Bourse__V1__ManifestTask *task = manifest->subtasks[i]->task;
-        if (task != NULL) {
-            const uint64_t task_bytes =
-                task->limits == NULL ? bytes : bytes_of(blobs, task->limits);
-            bytes = task_bytes > bytes ? task_bytes : bytes;
-            outputs = task->n_outputs > outputs ? task->n_outputs : outputs;
-            has_checkpoints = has_checkpoints || task->checkpoint != NULL;
-        }
-    }
-    count = count < BLOBS_UNNAMED_SUBTASKS ? count : BLOBS_UNNAMED_SUBTASKS;
-    count *= BLOBS_UNNAMED_TRIES;
-    const uint64_t most = (uint64_t)blobs->config.quota_bytes;
-    bytes += BLOBS_STREAMS_BYTES;
-    job->bytes_most = bytes < most / count ? bytes * count : most;
-    job->blobs_most = count * (outputs + 2 + (has_checkpoints ? LIMIT_CHECKPOINT_FILES : 0));
+    const struct lease_bounds_caps caps = {.file_bytes = (uint64_t)blobs->config.size_bytes,
+                                           .all_bytes = (uint64_t)blobs->config.quota_bytes};
+    const struct lease_bounds bounds = lease_bounds_of(manifest, &caps);
+    job->bytes_most = bounds.bytes;
+    job->blobs_most = bounds.blobs;
 }
 
-/* Reads the job's manifest once. A manifest that does not parse names nothing. A manifest that is
- * missing, or cannot be read now, is read again at the next request. */
+/* Reads the job's manifest once. A manifest that does not parse names nothing, and no agent can run
+ * its subtasks, so that nothing may be stored for them. A manifest that is missing, or cannot be
+ * read now, is read again at the next request. */
 static enum blob_status read_manifest(struct blobs *blobs, struct blob_access_job *job)
 {
     size_t length = 0;
@@ -97,6 +71,9 @@ static enum blob_status read_manifest(struct blobs *blobs, struct blob_access_jo
     enum blob_status status = blob_store_owns(blobs->config.store, job->owner, &job->manifest);
     if (status == BLOB_OK) {
         status = read_whole(blobs, &job->manifest, &bytes, &length);
+    }
+    if (status == BLOB_OK) {
+        job->bytes_most = job->blobs_most = 0;
     }
     if (status == BLOB_OK && bytes != NULL) {
         switch (codec_decode_manifest(bytes, length, &manifest, NULL)) {
@@ -144,7 +121,7 @@ const struct blob_lease *blobs_lease_of(struct blobs *blobs, const struct asked 
     if (served == NULL) {
         return NULL;
     }
-    if (!served->is_read && served->bytes_most == 0) {
+    if (!served->is_read) {
         set_bounds(blobs, served, NULL); /* for a manifest that cannot be read now */
         (void)read_manifest(blobs, served);
     }

@@ -174,7 +174,7 @@ static bool is_part(const char *part, size_t length, const char *what)
     return length == strlen(what) && memcmp(part, what, length) == 0;
 }
 
-/* As next_part, and skips the parts ".", which name nothing new. */
+/* Does what next_part does, and skips the parts ".", which name nothing new. */
 static size_t next_name(const char **at, const char **ret_part)
 {
     size_t length = next_part(at, ret_part);

@@ -18,6 +18,7 @@ enum {
     FORMAT_REQUIREMENT_DEPTH = 16,   /* parentheses and `not` */
     FORMAT_NAME_BYTES = 128,         /* of a job or a variable */
     FORMAT_PATH_BYTES = 1024,        /* file names and patterns */
+    FORMAT_IMAGE_DEPTH = 128,        /* levels of a path in an image */
     FORMAT_ARGUMENT_BYTES = 32768,   /* one argument, one variable, the standard input */
     FORMAT_ARGUMENTS = 1024,
     FORMAT_VARIABLES = 256,

@@ -1,7 +1,9 @@
 #include "formats/tar.h"
 
 #include "base/text.h"
+#include "formats/limits.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +37,8 @@ struct scan {
     struct problem *problem;
     uint64_t offset, entries, bytes, files;
     char name[PATH_BYTES], link[PATH_BYTES];
-    bool is_named; /* `name` is of the entry at `offset`, or else of the entry before */
+    char before[PATH_BYTES]; /* the name of the entry before */
+    bool is_named;           /* `name` is of the entry at `offset`, or else of the entry before */
     bool has_name, has_link, has_size; /* set by an extension header for the next entry */
     uint64_t size;                     /* valid with has_size */
 };
@@ -169,6 +172,32 @@ static size_t next_part(const char **at, const char **ret_part)
 static bool is_part(const char *part, size_t length, const char *what)
 {
     return length == strlen(what) && memcmp(part, what, length) == 0;
+}
+
+/* Does what next_part does, and skips the parts ".", which name nothing new. */
+static size_t next_name(const char **at, const char **ret_part)
+{
+    size_t length = next_part(at, ret_part);
+    while (is_part(*ret_part, length, ".")) {
+        length = next_part(at, ret_part);
+    }
+    return length;
+}
+
+/* Counts what unpacking `path` makes at most, when all of `before` is there. A path without a new
+ * part counts 1. The sum over all entries is never less than the number of different paths. */
+static uint64_t count_new(const char *path, const char *before)
+{
+    const char *part;
+    const char *known;
+    uint64_t count = 0;
+    bool is_known = true;
+    for (size_t length; (length = next_name(&path, &part)) > 0;) {
+        is_known =
+            is_known && next_name(&before, &known) == length && memcmp(part, known, length) == 0;
+        count += !is_known;
+    }
+    return count > 0 ? count : 1;
 }
 
 /* Checks a name that tar uses as written. Returns NULL, or the fault. */
@@ -356,12 +385,17 @@ static const char *check_hard_link(const struct scan *scan)
                : NULL;
 }
 
+static_assert(FORMAT_IMAGE_DEPTH == 128, "the refusal names the cap");
+
 static const char *check_entry(const struct scan *scan, uint8_t type, uint64_t size)
 {
     size_t depth = 0;
     const char *wrong = check_path(scan->name, &depth);
     if (wrong != NULL) {
         return wrong;
+    }
+    if (depth > FORMAT_IMAGE_DEPTH) {
+        return "its path has more than 128 levels, the most that an image may have";
     }
     if (size > 0 && type != '0' && type != 0 && type != '7') {
         return "it is no file and has bytes";
@@ -392,9 +426,12 @@ static const char *check_entry(const struct scan *scan, uint8_t type, uint64_t s
 
 static enum tar_status count_entry(struct scan *scan, uint64_t size)
 {
-    scan->entries++;
-    if (scan->entries > scan->limits->entries) {
-        problem_set(scan->problem, "more than %" PRIu64 " files, folders and links",
+    const uint64_t made = count_new(scan->name, scan->before);
+    memcpy(scan->before, scan->name, sizeof scan->before);
+    if (made > scan->limits->entries || scan->entries > scan->limits->entries - made) {
+        problem_set(scan->problem,
+                    "more than %" PRIu64 " files, folders and links; a folder counts again when "
+                    "other entries stand between its files",
                     scan->limits->entries);
         return TAR_TOO_MANY;
     }
@@ -403,6 +440,7 @@ static enum tar_status count_entry(struct scan *scan, uint64_t size)
                     scan->limits->bytes);
         return TAR_TOO_LARGE;
     }
+    scan->entries += made;
     scan->bytes += size;
     return TAR_OK;
 }

@@ -17,11 +17,14 @@
 enum tar_status {
     TAR_OK,
     TAR_UNFIT,      /* no archive, a truncated one, no file, or an entry that no root may have */
-    TAR_TOO_MANY,   /* too many entries */
+    TAR_TOO_MANY,   /* too many files, folders and links */
     TAR_TOO_LARGE,  /* too many bytes in all files together */
     TAR_UNREADABLE, /* the caller's function failed: nothing is known about the archive */
 };
 
+/* `entries` bounds the files, folders and links that unpacking makes. An entry counts every part of
+ * its path that the path of the entry before does not have, and at least 1. So a folder that comes
+ * before its files counts once. */
 struct tar_limits {
     uint64_t entries, bytes;
 };

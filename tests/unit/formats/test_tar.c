@@ -1,4 +1,6 @@
 #include "formats/tar.h"
+
+#include "formats/limits.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -104,9 +106,9 @@ START_TEST(a_root_file_system_is_taken)
     struct problem problem = {""};
     struct archive archive = small_root();
     put_end(&archive);
-    ck_assert_msg(checked(&archive, 9, 700, &problem) == TAR_OK, "%s", problem.text);
+    ck_assert_msg(checked(&archive, 12, 700, &problem) == TAR_OK, "%s", problem.text);
     archive.length -= BLOCK; /* one block of zeros is an end, too */
-    ck_assert_msg(checked(&archive, 9, 700, &problem) == TAR_OK, "%s", problem.text);
+    ck_assert_msg(checked(&archive, 12, 700, &problem) == TAR_OK, "%s", problem.text);
 }
 END_TEST
 
@@ -115,10 +117,66 @@ START_TEST(limits_hold_with_their_figures)
     struct problem problem;
     struct archive archive = small_root();
     put_end(&archive);
-    ck_assert_int_eq(checked(&archive, 8, 700, &problem), TAR_TOO_MANY);
-    ck_assert_ptr_nonnull(strstr(problem.text, "more than 8 files"));
-    ck_assert_int_eq(checked(&archive, 9, 699, &problem), TAR_TOO_LARGE);
+    ck_assert_int_eq(checked(&archive, 11, 700, &problem), TAR_TOO_MANY);
+    ck_assert_ptr_nonnull(strstr(problem.text, "more than 11 files"));
+    ck_assert_int_eq(checked(&archive, 12, 699, &problem), TAR_TOO_LARGE);
     ck_assert_ptr_nonnull(strstr(problem.text, "more than 699 bytes"));
+}
+END_TEST
+
+/* Unpacking makes every folder that a path names, so each of them counts. */
+START_TEST(folders_that_only_a_path_names_count)
+{
+    static const struct {
+        const char *names[4];
+        uint64_t counts;
+    } cases[] = {
+        {{"a/b/c/d/f"}, 5},
+        {{"./a//b/./f"}, 3},
+        {{"a/f", "a/g", "a/h"}, 4}, /* the folder counts once for its files */
+        {{"a/b/f", "a/c/f", "a/g"}, 6},
+        {{"a/b/f", "a/b/f"}, 4},       /* an entry counts, even one that makes nothing new */
+        {{"a/f", "ab/f", "abc/f"}, 6}, /* a part is compared as a whole */
+        {{"a/b/f", "x", "a/b/g"}, 7},  /* folders left and entered again count again */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct problem problem = {""};
+        struct archive archive = {.length = 0};
+        for (size_t k = 0; k < 4 && cases[i].names[k] != NULL; k++) {
+            put_entry(&archive, '0', cases[i].names[k], "", 0);
+        }
+        put_end(&archive);
+        ck_assert_msg(checked(&archive, cases[i].counts, 0, &problem) == TAR_OK, "case %zu: %s", i,
+                      problem.text);
+        ck_assert_msg(checked(&archive, cases[i].counts - 1, 0, &problem) == TAR_TOO_MANY,
+                      "case %zu", i);
+    }
+}
+END_TEST
+
+/* Writes an archive of one file in `levels - 1` folders. */
+static struct archive deep(size_t levels)
+{
+    struct archive archive = {.length = 0};
+    char path[2 * (FORMAT_IMAGE_DEPTH + 1)];
+    for (size_t i = 0; i < levels; i++) {
+        memcpy(path + 2 * i, i + 1 < levels ? "x/" : "f", 2);
+    }
+    put_entry(&archive, 'L', "././@LongLink", "", 2 * levels);
+    put_data(&archive, path, 2 * levels);
+    put_entry(&archive, '0', "short", "", 0);
+    put_end(&archive);
+    return archive;
+}
+
+START_TEST(a_path_of_too_many_levels_is_refused)
+{
+    struct problem problem = {""};
+    struct archive archive = deep(FORMAT_IMAGE_DEPTH);
+    ck_assert_msg(checked(&archive, FORMAT_IMAGE_DEPTH, 0, &problem) == TAR_OK, "%s", problem.text);
+    archive = deep(FORMAT_IMAGE_DEPTH + 1);
+    ck_assert_int_eq(checked(&archive, 1000, 0, &problem), TAR_UNFIT);
+    ck_assert_msg(strstr(problem.text, "more than 128 levels") != NULL, "%s", problem.text);
 }
 END_TEST
 
@@ -209,10 +267,10 @@ START_TEST(headers_before_an_entry_count_for_it)
         if (strcmp(cases[i].text, "size=5") != 0) { /* its bytes are not there */
             put_end(&archive);
         }
-        const enum tar_status status = checked(&archive, 1, 0, &problem);
+        const enum tar_status status = checked(&archive, 3, 0, &problem);
         if (strcmp(cases[i].text, "size=5") == 0) {
             ck_assert_int_eq(status, TAR_TOO_LARGE);
-            ck_assert_int_eq(checked(&archive, 1, 100, &problem), TAR_UNFIT);
+            ck_assert_int_eq(checked(&archive, 3, 100, &problem), TAR_UNFIT);
         } else {
             ck_assert_msg(status == (cases[i].says == NULL ? TAR_OK : TAR_UNFIT), "case %zu: %s", i,
                           problem.text);
@@ -317,6 +375,7 @@ START_TEST(an_archive_that_cannot_be_read_is_not_unfit)
 END_TEST
 
 SUITE("tar", NULL, NULL, TEST(a_root_file_system_is_taken), TEST(limits_hold_with_their_figures),
+      TEST(folders_that_only_a_path_names_count), TEST(a_path_of_too_many_levels_is_refused),
       TEST(entries_that_no_root_has_are_refused), TEST(headers_before_an_entry_count_for_it),
       TEST(a_damaged_header_before_an_entry_never_names_the_entry_before),
       TEST(an_archive_without_a_file_is_refused), TEST(what_is_no_whole_archive_is_refused),

@@ -418,8 +418,7 @@ static enum snapshot_found meet_fork(const struct snapshot_search *search, const
     if (!is_of_market(search, &claim) || claim.entry == 0 || claim.entry > search->last_entry) {
         return SNAPSHOT_NONE;
     }
-    const enum journal_match match =
-        journal_sqlite_has(search->journal, claim.entry, &claim.chain);
+    const enum journal_match match = journal_sqlite_has(search->journal, claim.entry, &claim.chain);
     if (match == JOURNAL_UNREAD) {
         return journal_unread(search, ret_problem);
     }

@@ -330,6 +330,7 @@ struct audit_snapshot {
     char name[AUDIT_SNAPSHOT_NAME];
     uint64_t name_command;
     uint64_t command, entry;
+    struct hash32 chain; /* of the entry */
     struct id128 cluster;
 };
 
@@ -339,8 +340,9 @@ struct audit {
     char snapshots_folder[PATH_MAX - 64]; /* leaves room for a name */
     struct audit_snapshot *snapshots;
     size_t snapshot_count;
-    bool was_served;   /* a broker led this folder: a backup lacks what shows that */
-    bool has_acts_key; /* the audit log has a record */
+    uint64_t history_mark; /* record of the last result that history.db has seen, or 0 */
+    bool was_served;       /* a broker led this folder: a backup lacks what shows that */
+    bool has_acts_key;     /* the audit log has a record */
     struct key32 acts_key;
     sqlite3 *database;
     struct audit_rows rows;

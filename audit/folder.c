@@ -1,5 +1,6 @@
 /* This file checks what lies beside the ledger, as a start does. Findings are snapshots that are
- * newer than the journal, keys that are not this market's, and a HEAD that is gone. */
+ * newer than the journal or follow another one, a history.db that is newer than the results, keys
+ * that are not this market's, and a HEAD that is gone. */
 #include "audit/audit_internal.h"
 
 #include "base/cursor.h"
@@ -21,6 +22,7 @@
 
 enum {
     SNAPSHOT_HEAD = 96, /* magic, zeros, command, entry, two hashes, length of the state */
+    SNAPSHOT_CHAIN = 24,
     SNAPSHOT_CLUSTER = 111,
     SNAPSHOT_LOOK = SNAPSHOT_CLUSTER + 16,
     SNAPSHOT_TAIL = 32, /* SHA-256 of all before */
@@ -43,6 +45,7 @@ static void read_claim(const uint8_t *bytes, size_t length, struct audit_snapsho
     struct reader in = reader_over(bytes + 8, 16);
     snapshot->command = reader_u64(&in);
     snapshot->entry = reader_u64(&in);
+    memcpy(snapshot->chain.bytes, bytes + SNAPSHOT_CHAIN, sizeof snapshot->chain.bytes);
     memcpy(snapshot->cluster.bytes, bytes + SNAPSHOT_CLUSTER, sizeof snapshot->cluster.bytes);
 }
 
@@ -128,26 +131,39 @@ static bool is_whole(int fd, bool *ret_whole)
     return true;
 }
 
-/* Judges a snapshot that is newer than the journal, as a start does (docs/ledger.md, section 1). */
-static bool judge_snapshot(struct audit *audit, const struct audit_snapshot *snapshot)
+/* Finds out whether the file of a snapshot is whole. */
+static bool look_at_file(struct audit *audit, const struct audit_snapshot *snapshot,
+                         bool *ret_whole)
 {
     char path[PATH_MAX];
-    bool whole = false;
+    *ret_whole = false;
     (void)snprintf(path, sizeof path, "%s/%s", audit->snapshots_folder, snapshot->name); /* fits */
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const bool good = fd >= 0 && is_whole(fd, &whole);
+    const bool good = fd >= 0 && is_whole(fd, ret_whole);
     const int error = errno;
     if (fd >= 0) {
         (void)close(fd); /* read only */
     }
     errno = error;
-    if (!good) {
-        return unread(audit, snapshot->name);
+    return good || unread(audit, snapshot->name);
+}
+
+static bool is_ours(const struct audit *audit, const struct audit_snapshot *snapshot)
+{
+    return memcmp(snapshot->cluster.bytes, audit->genesis.cluster.bytes,
+                  sizeof snapshot->cluster.bytes) == 0;
+}
+
+/* Judges a snapshot that is newer than the journal, as a start does (docs/ledger.md, section 1). */
+static bool judge_newer(struct audit *audit, const struct audit_snapshot *snapshot)
+{
+    bool whole;
+    if (!look_at_file(audit, snapshot, &whole)) {
+        return false;
     }
-    const bool is_ours = memcmp(snapshot->cluster.bytes, audit->genesis.cluster.bytes,
-                                sizeof snapshot->cluster.bytes) == 0;
     const bool is_newer = snapshot->entry > audit->report->journal_entries;
-    if (is_newer && is_ours && (whole || snapshot->command == snapshot->name_command)) {
+    if (is_newer && is_ours(audit, snapshot) &&
+        (whole || snapshot->command == snapshot->name_command)) {
         return audit_finding(audit, "snapshots", 0,
                              "%s is%s of entry %" PRIu64 ", the journal ends at entry %" PRIu64
                              ": entries are lost",
@@ -163,13 +179,62 @@ static bool judge_snapshot(struct audit *audit, const struct audit_snapshot *sna
     return true;
 }
 
+static bool journal_unread(struct audit *audit)
+{
+    return audit_unreadable(audit, "table journal cannot be read: %s",
+                            sqlite3_errmsg(audit->database));
+}
+
+/* Sets whether the journal has the snapshot's entry with another chain hash. */
+static bool look_at_chain(struct audit *audit, const struct audit_snapshot *snapshot,
+                          bool *ret_differs)
+{
+    sqlite3_stmt *select = NULL;
+    *ret_differs = false;
+    if (sqlite3_prepare_v2(audit->database, "SELECT chain FROM journal WHERE idx = ?1", -1, &select,
+                           NULL) != SQLITE_OK) {
+        return journal_unread(audit);
+    }
+    (void)sqlite3_bind_int64(select, 1, (sqlite3_int64)snapshot->entry); /* the index exists */
+    const int code = sqlite3_step(select);
+    if (code == SQLITE_ROW) {
+        const void *chain = sqlite3_column_blob(select, 0);
+        *ret_differs = sqlite3_column_bytes(select, 0) == (int)sizeof snapshot->chain.bytes &&
+                       memcmp(chain, snapshot->chain.bytes, sizeof snapshot->chain.bytes) != 0;
+    }
+    (void)sqlite3_finalize(select); /* `code` tells the same */
+    return code == SQLITE_ROW || code == SQLITE_DONE || journal_unread(audit);
+}
+
+/* Judges a snapshot of an entry that the journal has, too. Only a whole file is evidence, because
+ * damage may have made the difference. */
+static bool judge_fork(struct audit *audit, const struct audit_snapshot *snapshot)
+{
+    bool differs;
+    bool whole = false;
+    if (!look_at_chain(audit, snapshot, &differs) ||
+        (differs && !look_at_file(audit, snapshot, &whole))) {
+        return false;
+    }
+    return !whole || audit_finding(audit, "snapshots", 0,
+                                   "%s follows another entry %" PRIu64
+                                   " than the journal's: two histories were signed",
+                                   snapshot->name, snapshot->entry);
+}
+
+static bool judge_snapshot(struct audit *audit, const struct audit_snapshot *snapshot)
+{
+    if (snapshot->entry > audit->report->journal_entries ||
+        snapshot->name_command > audit->report->commands) {
+        return judge_newer(audit, snapshot);
+    }
+    return snapshot->entry == 0 || !is_ours(audit, snapshot) || judge_fork(audit, snapshot);
+}
+
 static bool check_snapshots(struct audit *audit)
 {
     for (size_t i = 0; i < audit->snapshot_count; i++) {
-        const struct audit_snapshot *snapshot = &audit->snapshots[i];
-        if ((snapshot->entry > audit->report->journal_entries ||
-             snapshot->name_command > audit->report->commands) &&
-            !judge_snapshot(audit, snapshot)) {
+        if (!judge_snapshot(audit, &audit->snapshots[i])) {
             return false;
         }
     }
@@ -277,6 +342,55 @@ static bool check_blobs(struct audit *audit)
     return good;
 }
 
+/* Reads the number that the query gives. The number stays as it was when the query gives none. */
+static int read_number(sqlite3 *database, const char *query, uint64_t *number)
+{
+    sqlite3_stmt *select = NULL;
+    int code = sqlite3_prepare_v2(database, query, -1, &select, NULL);
+    if (code == SQLITE_OK && (code = sqlite3_step(select)) == SQLITE_ROW) {
+        *number = (uint64_t)sqlite3_column_int64(select, 0);
+    }
+    (void)sqlite3_finalize(select); /* `code` tells the same */
+    return code;
+}
+
+/* Reads up to which record history.db has seen results. The file is made anew from the ledger when
+ * it is damaged, so that no mark is no finding. */
+static void read_history(struct audit *audit)
+{
+    char path[PATH_MAX];
+    sqlite3 *database = NULL;
+    if (!has_file(audit, "history.db") ||
+        snprintf(path, sizeof path, "%s/history.db", audit->folder) >= PATH_MAX) {
+        return;
+    }
+    if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK) {
+        (void)sqlite3_busy_timeout(database, 5000); /* cannot fail on an open handle */
+        (void)read_number(database, "SELECT entry FROM mark", &audit->history_mark);
+    }
+    (void)sqlite3_close(database); /* read only */
+}
+
+/* What history.db has seen was durable in the ledger before. */
+static bool check_history(struct audit *audit)
+{
+    uint64_t last = 0;
+    if (audit->history_mark == 0) {
+        return true;
+    }
+    if (read_number(audit->database, "SELECT ifnull(max(entry), 0) FROM results", &last) !=
+        SQLITE_ROW) {
+        return audit_unreadable(audit, "table results cannot be read: %s",
+                                sqlite3_errmsg(audit->database));
+    }
+    return audit->history_mark <= last ||
+           audit_finding(audit, "history.db", 0,
+                         "history.db has seen record %" PRIu64
+                         ", and the last result of the ledger is record %" PRIu64
+                         ": entries are lost",
+                         audit->history_mark, last);
+}
+
 bool audit_folder_look(struct audit *audit, const char *folder)
 {
     audit->folder = folder;
@@ -285,6 +399,7 @@ bool audit_folder_look(struct audit *audit, const char *folder)
         return audit_unreadable(audit, "the path of the folder is too long");
     }
     audit->was_served = has_file(audit, "epoch.secret") || has_file(audit, "history.db");
+    read_history(audit);
     return list_snapshots(audit);
 }
 
@@ -295,7 +410,8 @@ bool audit_folder_check(struct audit *audit)
                              "the file is missing beside a market that was served: put it back; "
                              "after a restore on purpose, start once with --adopt-journal");
     }
-    return check_snapshots(audit) && check_keys(audit) && check_blobs(audit);
+    return check_snapshots(audit) && check_history(audit) && check_keys(audit) &&
+           check_blobs(audit);
 }
 
 void audit_folder_end(struct audit *audit)

@@ -3,6 +3,7 @@
 
 #include "broker/core/translate.h"
 #include "broker/storage/balance_check.h"
+#include "broker/storage/history_mark.h"
 #include "broker/storage/replay.h"
 #include "broker/storage/snapshots.h"
 #include "runtime/clock.h"
@@ -38,7 +39,12 @@ struct exchange *broker_rebuild(struct storage *store, const struct broker_confi
         exchange = exchange_create(&config->limits);
         break;
     case SNAPSHOT_BEYOND:
+    case SNAPSHOT_FORKED:
     case SNAPSHOT_UNREAD:
+        return NULL;
+    }
+    if (history_mark_look(store->folder, database, search.adopts, ret_problem) != HISTORY_FITS) {
+        exchange_destroy(&exchange);
         return NULL;
     }
     if (exchange == NULL) {

@@ -350,7 +350,7 @@ static bool check_mark(const char *from, const struct head *head,
                     sqlite3_errmsg(database));
         return false;
     }
-    if (match == JOURNAL_HAS_NOT) {
+    if (match != JOURNAL_HAS) {
         problem_set(ret_problem,
                     "entry %" PRIu64 " of %s is not the one that HEAD has seen: this is another "
                     "history. Keep the older backups",

@@ -444,8 +444,8 @@ enum journal_match journal_sqlite_has(sqlite3 *database, uint64_t index, const s
     bool has =
         step == SQLITE_ROW && column_hash(select, 0, &stored) && hash32_equal(&stored, chain);
     (void)sqlite3_finalize(select); /* repeats the step's code */
-    if (has) {
-        return JOURNAL_HAS;
+    if (step == SQLITE_ROW) {
+        return has ? JOURNAL_HAS : JOURNAL_HAS_OTHER;
     }
-    return step == SQLITE_ROW || step == SQLITE_DONE ? JOURNAL_HAS_NOT : JOURNAL_UNREAD;
+    return step == SQLITE_DONE ? JOURNAL_HAS_NOT : JOURNAL_UNREAD;
 }

@@ -41,9 +41,10 @@ enum journal_status journal_sqlite_open(sqlite3 *database, const struct journal_
                                         struct journal **ret_journal, struct journal_last *ret_last,
                                         struct problem *ret_problem);
 
-enum journal_match { JOURNAL_HAS, JOURNAL_HAS_NOT, JOURNAL_UNREAD };
+enum journal_match { JOURNAL_HAS, JOURNAL_HAS_OTHER, JOURNAL_HAS_NOT, JOURNAL_UNREAD };
 /* Returns whether entry `index` exists with this chain hash, so that it belongs to this history.
- * UNREAD: the database could not be read; sqlite3_errmsg explains why. */
+ * HAS_OTHER: the entry exists with another chain hash. HAS_NOT: there is no entry `index`. UNREAD:
+ * the database could not be read; sqlite3_errmsg explains why. */
 enum journal_match journal_sqlite_has(sqlite3 *database, uint64_t index,
                                       const struct hash32 *chain);
 /* Reads the number of the newest committed entry, 0 for none, over any connection. Returns false

@@ -9,6 +9,7 @@
 #include "broker/storage/balance_check.h"
 #include "broker/storage/entry.h"
 #include "broker/storage/head.h"
+#include "broker/storage/history_mark.h"
 #include "broker/storage/journal_sqlite.h"
 #include "broker/storage/snapshot_file.h"
 #include "broker/storage/storage.h"
@@ -395,7 +396,8 @@ static bool verify_all(struct verification *verification, const char *folder,
            verify_tree(verification, ret_problem) && verify_acts(verification, ret_problem);
 }
 
-/* A snapshot of this market that is newer than the journal proves that entries are lost. A running
+/* A snapshot of this market that is newer than the journal proves that entries are lost, and one
+ * that follows another entry proves that two histories were signed. A running
  * broker commits the entry before it writes the snapshot, so the journal is looked at once more. */
 static bool verify_snapshots(struct verification *verification, const char *folder,
                              struct problem *ret_problem)
@@ -425,6 +427,9 @@ static bool verify_snapshots(struct verification *verification, const char *fold
         if (found == SNAPSHOT_UNREAD) {
             return failed(verification);
         }
+        if (found == SNAPSHOT_FORKED) {
+            return false;
+        }
         if (found != SNAPSHOT_BEYOND) {
             return true;
         }
@@ -436,6 +441,21 @@ static bool verify_snapshots(struct verification *verification, const char *fold
         }
         search.last_entry = last;
     }
+}
+
+/* A history.db that is ahead of the ledger proves likewise that entries are lost. */
+static bool verify_history(struct verification *verification, const char *folder,
+                           struct problem *ret_problem)
+{
+    switch (history_mark_look(folder, verification->database, false, ret_problem)) {
+    case HISTORY_FITS:
+        return true;
+    case HISTORY_BEYOND:
+        break;
+    case HISTORY_UNREAD:
+        return failed(verification);
+    }
+    return false;
 }
 
 static struct replay_summary summarise(struct verification *verification)
@@ -465,7 +485,8 @@ enum replay_status replay_check(const char *folder, struct replay_summary *ret_s
         problem_set(ret_problem, "%s cannot be opened: is this the folder of a market?", path);
     } else {
         good = verify_all(&verification, folder, ret_problem) &&
-               verify_snapshots(&verification, folder, ret_problem);
+               verify_snapshots(&verification, folder, ret_problem) &&
+               verify_history(&verification, folder, ret_problem);
     }
     if (good) {
         *ret_summary = summarise(&verification);

@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@
 
 static const char magic[4] = {'B', 'S', 'S', '1'};
 
-enum { HEAD_BYTES = 96, TAIL_BYTES = 32, PREFIX_LENGTH = 6, NAME_LENGTH = 35, PATH_SIZE = 4096 };
+enum { HEAD_BYTES = 96, TAIL_BYTES = 32, CLAIM_BYTES = HEAD_BYTES + TAIL_BYTES };
+enum { PREFIX_LENGTH = 6, NAME_LENGTH = 35, PATH_SIZE = 4096 };
 #define SNAPSHOT_BYTES_MAX ((size_t)16 << 30)
 
 /* ---------------------------------------------------------------- bytes */
@@ -189,25 +191,37 @@ bool snapshot_write(const char *folder, const struct exchange *exchange,
 struct claim {
     uint64_t name_command;   /* by the file's name */
     uint64_t command, entry; /* by its head; 0: the head is damaged */
+    struct hash32 chain;     /* chain hash of the entry */
     bool has_cluster;        /* the bytes of the cluster are there */
     struct id128 cluster;
-    bool is_whole;
+    bool is_whole; /* only read_claim tells */
 };
 
-static struct claim read_claim(const char *name, const uint8_t *bytes, size_t length)
+/* The first CLAIM_BYTES of a file are enough. */
+static struct claim read_head(const char *name, const uint8_t *bytes, size_t length)
 {
     struct claim claim = {.name_command = command_of(name)};
-    if (length < HEAD_BYTES + TAIL_BYTES || memcmp(bytes, magic, sizeof magic) != 0) {
+    if (length < CLAIM_BYTES || memcmp(bytes, magic, sizeof magic) != 0) {
         return claim;
     }
-    const struct hash32 right = sha256_of(bytes, length - TAIL_BYTES);
     struct reader in = reader_over(bytes + 8, HEAD_BYTES - 8); /* after magic and zeros */
     claim.command = reader_u64(&in);
     claim.entry = reader_u64(&in);
-    claim.is_whole = memcmp(right.bytes, bytes + length - TAIL_BYTES, TAIL_BYTES) == 0;
+    reader_bytes(&in, claim.chain.bytes, sizeof claim.chain.bytes);
     claim.has_cluster = length >= SNAPSHOT_CLUSTER_AT + sizeof claim.cluster.bytes;
     if (claim.has_cluster) {
         memcpy(claim.cluster.bytes, bytes + SNAPSHOT_CLUSTER_AT, sizeof claim.cluster.bytes);
+    }
+    return claim;
+}
+
+/* Reads the claim of a whole file's bytes. */
+static struct claim read_claim(const char *name, const uint8_t *bytes, size_t length)
+{
+    struct claim claim = read_head(name, bytes, length);
+    if (length >= CLAIM_BYTES && memcmp(bytes, magic, sizeof magic) == 0) {
+        const struct hash32 right = sha256_of(bytes, length - TAIL_BYTES);
+        claim.is_whole = memcmp(right.bytes, bytes + length - TAIL_BYTES, TAIL_BYTES) == 0;
     }
     return claim;
 }
@@ -218,31 +232,41 @@ static bool is_of_market(const struct snapshot_search *search, const struct clai
            id128_equal(&claim->cluster, search->cluster);
 }
 
+/* Gives a snapshot, which contradicts a journal that is adopted, another name. */
+static enum snapshot_found set_aside(const char *path, const char *what,
+                                     struct problem *ret_problem)
+{
+    char aside[PATH_SIZE];
+    if (snprintf(aside, sizeof aside, "%s.before-adoption", path) >= (int)sizeof aside ||
+        rename(path, aside) != 0) {
+        problem_set(ret_problem, "%.300s, which %s, cannot be set aside: %s", path, what,
+                    strerror(errno));
+        return SNAPSHOT_UNREAD;
+    }
+    log_warning("%s %s: it is now %s", path, what, aside);
+    return SNAPSHOT_NONE;
+}
+
 /* Handles a snapshot of this market, taken after an entry that its journal does not have. */
 static enum snapshot_found meet_newer(const struct snapshot_search *search, const char *path,
                                       const struct claim *claim, struct problem *ret_problem)
 {
-    char aside[PATH_SIZE];
-    if (!search->adopts) {
-        problem_set(ret_problem,
-                    "%.120s is%s of entry %" PRIu64 ", the journal ends at entry %" PRIu64
-                    ": entries are lost; nothing was changed. Put the newer ledger.db and HEAD "
-                    "back, or restore the newest backup. Where nothing newer is left: "
-                    "bourse-broker backup DIR B; bourse-broker restore B NEWDIR; start NEWDIR once "
-                    "with --adopt-journal",
-                    path, claim->is_whole ? "" : " damaged, and", claim->entry, search->last_entry);
-        return SNAPSHOT_BEYOND;
+    char what[96];
+    if (search->adopts) {
+        (void)snprintf(what, sizeof what,
+                       "is of entry %" PRIu64 ", after the last entry %" PRIu64
+                       " of the adopted journal",
+                       claim->entry, search->last_entry);
+        return set_aside(path, what, ret_problem);
     }
-    if (snprintf(aside, sizeof aside, "%s.before-adoption", path) >= (int)sizeof aside ||
-        rename(path, aside) != 0) {
-        problem_set(ret_problem, "%.300s, which is newer than the journal, cannot be set aside: %s",
-                    path, strerror(errno));
-        return SNAPSHOT_UNREAD;
-    }
-    log_warning("%s is of entry %" PRIu64 ", the journal that is adopted ends at entry %" PRIu64
-                ": it is now %s",
-                path, claim->entry, search->last_entry, aside);
-    return SNAPSHOT_NONE;
+    problem_set(ret_problem,
+                "%.120s is%s of entry %" PRIu64 ", the journal ends at entry %" PRIu64
+                ": entries are lost; nothing was changed. Put the newer ledger.db and HEAD "
+                "back, or restore the newest backup. Where nothing newer is left: "
+                "bourse-broker backup DIR B; bourse-broker restore B NEWDIR; start NEWDIR once "
+                "with --adopt-journal",
+                path, claim->is_whole ? "" : " damaged, and", claim->entry, search->last_entry);
+    return SNAPSHOT_BEYOND;
 }
 
 /* Weighs a damaged file. Its state is of no use, but it may be evidence: damage that leaves name,
@@ -269,6 +293,13 @@ static enum snapshot_found weigh_damaged(const struct snapshot_search *search, c
     return SNAPSHOT_NONE;
 }
 
+static enum snapshot_found journal_unread(const struct snapshot_search *search,
+                                          struct problem *ret_problem)
+{
+    problem_set(ret_problem, "the journal cannot be read: %s", sqlite3_errmsg(search->journal));
+    return SNAPSHOT_UNREAD;
+}
+
 static enum snapshot_found weigh(const struct snapshot_search *search, const char *path,
                                  struct exchange *exchange, const struct snapshot_mark *mark,
                                  const struct claim *claim, struct problem *ret_problem)
@@ -290,14 +321,14 @@ static enum snapshot_found weigh(const struct snapshot_search *search, const cha
     switch (match) {
     case JOURNAL_HAS:
         return SNAPSHOT_FOUND;
+    case JOURNAL_HAS_OTHER: /* of another market: meet_fork has looked at those of this one */
     case JOURNAL_HAS_NOT:
         log_warning("passed over a snapshot of another history: %s", path);
         return SNAPSHOT_NONE;
     case JOURNAL_UNREAD:
         break;
     }
-    problem_set(ret_problem, "the journal cannot be read: %s", sqlite3_errmsg(search->journal));
-    return SNAPSHOT_UNREAD;
+    return journal_unread(search, ret_problem);
 }
 
 /* Loads one snapshot. NONE: a log line says why the snapshot is skipped. */
@@ -311,6 +342,9 @@ static enum snapshot_found load(const struct snapshot_search *search, const char
     struct snapshot_mark mark = {.entry = 0};
     if (!path_of(search->folder, name, path)) {
         return SNAPSHOT_NONE; /* the folder itself could not be listed then */
+    }
+    if (access(path, F_OK) != 0 && errno == ENOENT) {
+        return SNAPSHOT_NONE; /* a running broker removed it, or an adoption set it aside */
     }
     if (!file_read(path, SNAPSHOT_BYTES_MAX, &bytes, &length, ret_problem)) {
         return SNAPSHOT_UNREAD;
@@ -330,6 +364,75 @@ static enum snapshot_found load(const struct snapshot_search *search, const char
     return found;
 }
 
+/* Reads at most CLAIM_BYTES of the file. Returns -1 with errno when the file cannot be read. */
+static ssize_t read_beginning(const char *path, uint8_t bytes[CLAIM_BYTES])
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t length = fd < 0 ? -1 : read(fd, bytes, CLAIM_BYTES);
+    const int error = errno;
+    if (fd >= 0) {
+        (void)close(fd); /* read only */
+    }
+    errno = error;
+    return length;
+}
+
+static enum snapshot_found refuse_fork(const struct snapshot_search *search, const char *path,
+                                       uint64_t entry, struct problem *ret_problem)
+{
+    char what[96];
+    if (search->adopts) {
+        (void)snprintf(what, sizeof what,
+                       "follows another entry %" PRIu64 " than the adopted journal", entry);
+        return set_aside(path, what, ret_problem);
+    }
+    problem_set(ret_problem,
+                "%.120s is of this market and of entry %" PRIu64
+                ", but the journal has another entry %" PRIu64
+                ": two histories were signed, which part there or before; nothing was changed. "
+                "To find out which of them people's newest checkpoint or receipt belongs to: "
+                "bourse-broker backup DIR B; bourse-broker restore B NEWDIR --checkpoint FILE. If "
+                "it is the journal's, move the snapshot out of DIR",
+                path, entry, entry);
+    return SNAPSHOT_FORKED;
+}
+
+/* Finds out whether a snapshot of this market follows another entry than the journal's. Damage may
+ * have made the difference, so only a whole file is evidence. The head alone is read otherwise. */
+static enum snapshot_found meet_fork(const struct snapshot_search *search, const char *name,
+                                     struct problem *ret_problem)
+{
+    char path[PATH_SIZE];
+    uint8_t head[CLAIM_BYTES];
+    uint8_t *bytes = NULL;
+    size_t length = 0;
+    if (!path_of(search->folder, name, path)) {
+        return SNAPSHOT_NONE; /* the folder itself could not be listed then */
+    }
+    const ssize_t count = read_beginning(path, head);
+    if (count < 0 && errno != ENOENT) { /* a running broker removes older ones */
+        problem_set_unread(ret_problem, path, errno);
+        return SNAPSHOT_UNREAD;
+    }
+    const struct claim claim = read_head(name, head, count < 0 ? 0 : (size_t)count);
+    if (!is_of_market(search, &claim) || claim.entry == 0 || claim.entry > search->last_entry) {
+        return SNAPSHOT_NONE;
+    }
+    const enum journal_match match = journal_sqlite_has(search->journal, claim.entry, &claim.chain);
+    if (match == JOURNAL_UNREAD) {
+        return journal_unread(search, ret_problem);
+    }
+    if (match != JOURNAL_HAS_OTHER) {
+        return SNAPSHOT_NONE;
+    }
+    if (!file_read(path, SNAPSHOT_BYTES_MAX, &bytes, &length, ret_problem)) {
+        return SNAPSHOT_UNREAD;
+    }
+    const bool is_whole = read_claim(name, bytes, length).is_whole;
+    free(bytes);
+    return is_whole ? refuse_fork(search, path, claim.entry, ret_problem) : SNAPSHOT_NONE;
+}
+
 enum snapshot_found snapshot_newest(const struct snapshot_search *search,
                                     struct exchange **ret_exchange, struct snapshot_mark *ret_mark,
                                     struct problem *ret_problem)
@@ -340,6 +443,9 @@ enum snapshot_found snapshot_newest(const struct snapshot_search *search,
     if (!list(search->folder, names, &count)) {
         problem_set_unread(ret_problem, search->folder, errno);
         found = SNAPSHOT_UNREAD;
+    }
+    for (size_t i = 0; i < count && search->cluster != NULL && found == SNAPSHOT_NONE; i++) {
+        found = meet_fork(search, names[i], ret_problem);
     }
     for (size_t i = 0; i < count; i++) {
         const bool is_passed = search->newer_only && command_of(names[i]) <= search->last_command;

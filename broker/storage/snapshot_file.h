@@ -6,7 +6,8 @@
  *
  * Its name is state-<command index, 20 digits>.snapshot. A snapshot is a cache: a bad one is
  * skipped, and the journal alone is enough. But one that is newer than the journal, even a damaged
- * one, is evidence that entries are lost. Bytes 111 to 126 are the id of the market's cluster:
+ * one, is evidence that entries are lost. A whole one of this market that follows another entry
+ * than the journal's is evidence that two histories were signed. Bytes 111 to 126 are the id of the market's cluster:
  * they stay there, since the auditor reads them, too (docs/ledger.md, section 1). */
 #ifndef BOURSE_BROKER_STORAGE_SNAPSHOT_FILE_H
 #define BOURSE_BROKER_STORAGE_SNAPSHOT_FILE_H
@@ -43,23 +44,25 @@ struct snapshot_search {
     uint64_t last_entry;         /* last entry of the journal */
     uint64_t last_command;       /* last command of the journal; read only with a cluster */
     const struct id128 *cluster; /* of the market; NULL: newer snapshots are skipped */
-    /* Newer snapshots are set aside: the operator knows what is lost. */
+    /* Newer snapshots and forked ones are set aside: the operator knows what is given up. */
     bool adopts;
-    bool newer_only; /* only files with a name newer than last_command are looked at */
+    bool newer_only; /* only files with a name newer than last_command are loaded */
 };
 
 enum snapshot_found {
     SNAPSHOT_FOUND,
     SNAPSHOT_NONE,   /* no failure */
     SNAPSHOT_BEYOND, /* a snapshot of this market is newer than the journal: entries are lost */
+    SNAPSHOT_FORKED, /* one of this market follows another entry: two histories were signed */
     SNAPSHOT_UNREAD, /* the disk did not give a snapshot, or the journal */
 };
 
 /* Finds the newest whole snapshot that has its state hash and follows an entry of `journal` not
  * after `last_entry`. A damaged snapshot counts as newer only if name, head and cluster agree. A
- * damaged one of which the name alone is newer is skipped with a louder warning. A snapshot of
- * another history, as beside a restored backup, is skipped. Skipped ones are logged. On FOUND the
- * caller owns *ret_exchange; BEYOND and UNREAD come with a problem. */
+ * damaged one of which the name alone is newer is skipped with a louder warning. With a cluster,
+ * the heads of all files are looked at for a fork. A snapshot of another market is skipped. Skipped
+ * ones are logged. On FOUND the caller owns *ret_exchange; BEYOND, FORKED and UNREAD come with a
+ * problem. */
 enum snapshot_found snapshot_newest(const struct snapshot_search *search,
                                     struct exchange **ret_exchange, struct snapshot_mark *ret_mark,
                                     struct problem *ret_problem);

@@ -96,6 +96,7 @@ static bool make(struct snapshots *snapshots, sqlite3 *database,
         exchange = exchange_create(&snapshots->limits);
         break;
     case SNAPSHOT_BEYOND:
+    case SNAPSHOT_FORKED:
     case SNAPSHOT_UNREAD:
         return false;
     }

@@ -396,6 +396,77 @@ start
 has "$(cat "$work/broker.log")" "passed over a snapshot of another history"
 stop || fail "a clean stop"
 
+# ---- a snapshot of this market that follows another history: both histories were signed, and neither may go on unseen
+dir=$work/fork
+cp -a "$whole" "$dir"
+rm -f "$dir/LOCK"
+start
+mint >/dev/null || fail "a mint"
+stop || fail "a clean stop of the fork"
+fork=$(ls "$dir"/snapshots/* | tail -n 1)
+copy "$whole"
+start
+for _ in 1 2 3 4 5 6; do mint >/dev/null || fail "a mint"; done
+stop || fail "a clean stop"
+rm -rf "$work/longer"
+cp -a "$dir" "$work/longer"
+[ "$(ls "$dir"/snapshots/* | tail -n 1 | xargs basename)" != "$(basename "$fork")" ] || fail "the histories are of one length"
+forked() { # the start refuses the fork beside the ledger of $dir; audit and replay fail likewise
+    refused "snapshots/$(basename "$fork") is of this market and of entry " "the journal has another entry " \
+        "two histories were signed" "nothing was changed" "--checkpoint" "move the snapshot out of"
+    has "$(cat "$work/audit.out")" "table snapshots"
+    has "$(cat "$work/audit.out")" "$(basename "$fork") follows another entry "
+    out=$("$bin/bourse-broker" replay --verify "$dir" 2>&1) && fail "a replay beside a fork: $out"
+    has "$out" "two histories were signed"
+}
+cp "$fork" "$dir/snapshots/" # below a newer snapshot, with which the start would go on
+forked
+find "$dir/snapshots" -type f ! -name "$(basename "$fork")" -delete
+forked
+mkdir "$work/aside" # the operator knows which history counts
+mv "$dir/snapshots/$(basename "$fork")" "$work/aside/"
+start
+stop || fail "a clean stop after the fork was moved away"
+copy "$work/longer"
+cp "$fork" "$dir/snapshots/"
+flip "$dir/snapshots/$(basename "$fork")" 30 # its chain hash may be what is damaged: no evidence
+start
+stop || fail "a clean stop beside a damaged fork"
+copy "$work/longer"
+cp "$fork" "$dir/snapshots/"
+rm "$dir/HEAD"
+broker_options=(--adopt-journal)
+start
+broker_options=()
+stop || fail "a clean stop after an adoption beside a fork"
+[ -e "$dir/snapshots/$(basename "$fork").before-adoption" ] || fail "the fork was not set aside: $(ls "$dir/snapshots")"
+
+# ---- history.db counts results that the ledger lacks: entries are lost, although ledger.db, HEAD and snapshots/ agree
+later() { # $dir has a history.db that goes 27 records beyond the last result of its ledger
+    last=$(sqlite3 "$dir/ledger.db" "SELECT max(entry) FROM results")
+    sqlite3 "$dir/history.db" "INSERT OR REPLACE INTO mark VALUES (1, $last + 27)" || fail "sqlite3: history.db"
+}
+copy "$whole"
+later
+refused "history.db has seen record $((last + 27)), and the last result of the ledger is record $last" "entries are lost" \
+    "nothing was changed" "restore the newest backup" "--adopt-journal" "move it away"
+has "$(cat "$work/audit.out")" "history.db"
+has "$(cat "$work/audit.out")" "entries are lost"
+out=$("$bin/bourse-broker" replay --verify "$dir" 2>&1) && fail "a replay beside a later history.db: $out"
+has "$out" "history.db has seen record $((last + 27))"
+mv "$dir/history.db" "$work/aside/"
+start
+stop || fail "a clean stop after history.db was moved away"
+copy "$whole"
+later
+rm "$dir/HEAD"
+broker_options=(--adopt-journal)
+start
+broker_options=()
+stop || fail "a clean stop after an adoption"
+[ "$(sqlite3 "$dir/history.db.before-adoption" "SELECT entry FROM mark")" = $((last + 27)) ] || fail "history.db was not set aside"
+[ "$(sqlite3 "$dir/history.db" "SELECT count(*) FROM mark WHERE entry > $last")" = 0 ] || fail "history.db was not made anew"
+
 # ---- a disk that fails while the broker runs
 if command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null; then
     acknowledged() { sqlite3 "$dir/ledger.db" "SELECT count(*) FROM transfers WHERE kind = 2"; }

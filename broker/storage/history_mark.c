@@ -1,0 +1,90 @@
+#include "broker/storage/history_mark.h"
+
+#include "broker/storage/folder.h"
+#include "runtime/log.h"
+#include "runtime/market.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Reads the number that the query gives. Returns false when the query gives none. */
+static bool read_number(sqlite3 *database, const char *query, uint64_t *ret_number)
+{
+    sqlite3_stmt *select = NULL;
+    const bool found = sqlite3_prepare_v2(database, query, -1, &select, NULL) == SQLITE_OK &&
+                       sqlite3_step(select) == SQLITE_ROW;
+    if (found) {
+        *ret_number = (uint64_t)sqlite3_column_int64(select, 0);
+    }
+    (void)sqlite3_finalize(select); /* repeats the step's code */
+    return found;
+}
+
+/* A killed broker may have left a journal of history.db. Only a handle that may write undoes the
+ * change that the journal begins; such a handle changes nothing else here. */
+static bool read_mark(const char *path, uint64_t *ret_mark)
+{
+    sqlite3 *database = NULL;
+    const bool found =
+        access(path, F_OK) == 0 &&
+        sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
+        sqlite3_busy_timeout(database, 5000) == SQLITE_OK && /* a running broker may write */
+        read_number(database, "SELECT entry FROM mark", ret_mark);
+    (void)sqlite3_close(database); /* nothing was written */
+    return found;
+}
+
+static enum history_found set_aside(const char *path, uint64_t mark, uint64_t last,
+                                    struct problem *ret_problem)
+{
+    char aside[PATH_MAX + 24];
+    (void)snprintf(aside, sizeof aside, "%s.before-adoption", path);
+    if (rename(path, aside) != 0) {
+        problem_set(ret_problem, "%.300s, which is ahead of the ledger, cannot be set aside: %s",
+                    path, strerror(errno));
+        return HISTORY_UNREAD;
+    }
+    log_warning("%s has seen record %" PRIu64
+                ", the last result of the adopted ledger is record %" PRIu64 ": it is now %s",
+                path, mark, last, aside);
+    return HISTORY_FITS;
+}
+
+enum history_found history_mark_look(const char *folder, sqlite3 *ledger, bool adopts,
+                                     struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    uint64_t mark = 0;
+    uint64_t last = 0;
+    if (!folder_path(folder, MARKET_HISTORY, path, sizeof path, ret_problem)) {
+        return HISTORY_UNREAD;
+    }
+    /* The mark is read first: a running broker only adds results to the ledger. */
+    if (!read_mark(path, &mark)) {
+        return HISTORY_FITS;
+    }
+    if (!read_number(ledger, "SELECT ifnull(max(entry), 0) FROM results", &last)) {
+        problem_set(ret_problem, "the ledger cannot be read: %s", sqlite3_errmsg(ledger));
+        return HISTORY_UNREAD;
+    }
+    if (mark <= last) {
+        return HISTORY_FITS;
+    }
+    if (adopts) {
+        return set_aside(path, mark, last, ret_problem);
+    }
+    problem_set(ret_problem,
+                "%.100s has seen record %" PRIu64
+                ", and the last result of the ledger is record %" PRIu64
+                ": entries are lost; nothing was changed. Put the newer ledger.db and HEAD back, "
+                "or restore the newest backup. Where nothing newer is left: bourse-broker backup "
+                "DIR B; bourse-broker restore B NEWDIR; start NEWDIR once with --adopt-journal. "
+                "Where the file came from another folder: move it away",
+                path, mark, last);
+    return HISTORY_BEYOND;
+}

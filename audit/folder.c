@@ -371,7 +371,7 @@ static void read_history(struct audit *audit)
     (void)sqlite3_close(database); /* read only */
 }
 
-/* What history.db has seen was durable in the ledger before. */
+/* A result that history.db has seen was durable in the ledger before. */
 static bool check_history(struct audit *audit)
 {
     uint64_t last = 0;

@@ -1,4 +1,4 @@
-/* history_mark.h compares the mark of history.db with the ledger.
+/* broker/storage/history_mark.h compares the mark of history.db with the ledger.
  *
  * history.db (broker/answer/measuring.h) stores the number of the last result that it has counted.
  * The ledger shows a result to readers only once the result is durable. So history.db is never

@@ -7,8 +7,9 @@
  * Its name is state-<command index, 20 digits>.snapshot. A snapshot is a cache: a bad one is
  * skipped, and the journal alone is enough. But one that is newer than the journal, even a damaged
  * one, is evidence that entries are lost. A whole one of this market that follows another entry
- * than the journal's is evidence that two histories were signed. Bytes 111 to 126 are the id of the market's cluster:
- * they stay there, since the auditor reads them, too (docs/ledger.md, section 1). */
+ * than the journal's is evidence that two histories were signed. Bytes 111 to 126 are the id of the
+ * market's cluster: they stay there, since the auditor reads them, too (docs/ledger.md,
+ * section 1). */
 #ifndef BOURSE_BROKER_STORAGE_SNAPSHOT_FILE_H
 #define BOURSE_BROKER_STORAGE_SNAPSHOT_FILE_H
 

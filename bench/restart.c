@@ -11,7 +11,7 @@
 #include "base/checked.h"
 #include "base/sha256.h"
 #include "broker/core/group.h"
-#include "broker/storage/snapshot_file.h"
+#include "broker/storage/snapshot/snapshot_file.h"
 #include "broker/storage/storage.h"
 #include "protocol/codec.h"
 #include "protocol/results.h"

@@ -15,7 +15,7 @@
 #include "broker/gateway/verify.h"
 #include "broker/rights.h"
 #include "broker/storage/epoch.h"
-#include "broker/storage/snapshots.h"
+#include "broker/storage/snapshot/snapshots.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
 #include "runtime/private_folder.h"

@@ -5,7 +5,7 @@
 #include "broker/storage/balance_check.h"
 #include "broker/storage/history_mark.h"
 #include "broker/storage/replay.h"
-#include "broker/storage/snapshots.h"
+#include "broker/storage/snapshot/snapshots.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 #include "runtime/market.h"

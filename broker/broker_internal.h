@@ -18,7 +18,7 @@
 #include "broker/gateway/verify.h"
 #include "broker/storage/disk_reserve.h"
 #include "broker/storage/epoch.h"
-#include "broker/storage/snapshots.h"
+#include "broker/storage/snapshot/snapshots.h"
 #include "runtime/market.h"
 #include "runtime/router.h"
 #include "runtime/zap.h"

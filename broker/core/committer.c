@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "broker/core/release.h"
 #include "broker/fatal.h"
-#include "broker/storage/snapshots.h"
+#include "broker/storage/snapshot/snapshots.h"
 #include "runtime/process.h"
 
 #include <assert.h>

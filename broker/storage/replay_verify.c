@@ -11,7 +11,7 @@
 #include "broker/storage/head.h"
 #include "broker/storage/history_mark.h"
 #include "broker/storage/journal_sqlite.h"
-#include "broker/storage/snapshot_file.h"
+#include "broker/storage/snapshot/snapshot_file.h"
 #include "broker/storage/storage.h"
 #include "ledger/checkpoint.h"
 #include "ledger/merkle.h"

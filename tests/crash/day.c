@@ -18,7 +18,7 @@
 #include "broker/broker.h"
 #include "broker/core/group.h"
 #include "broker/storage/replay.h"
-#include "broker/storage/snapshot_file.h"
+#include "broker/storage/snapshot/snapshot_file.h"
 #include "broker/storage/storage.h"
 #include "protocol/codec.h"
 #include "protocol/results.h"
@@ -545,7 +545,7 @@ static void go_silent(struct day *day)
     commit(day);
 }
 
-/* Writes one as broker/storage/snapshots.c does; a failure costs the next start only time. */
+/* Writes one as broker/storage/snapshot/snapshots.c does; a failure costs the next start only time. */
 static void snapshot(struct day *day)
 {
     struct problem problem = {.text = ""};

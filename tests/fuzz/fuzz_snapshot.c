@@ -1,6 +1,6 @@
 /* A state and the file around it: what is loaded has the hash that a full walk finds, and is saved
  * as the same bytes. */
-#include "broker/storage/snapshot_file.h"
+#include "broker/storage/snapshot/snapshot_file.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "broker/gateway/gateway.h"
 #include "broker/gateway/verify.h"
 #include "broker/storage/replay.h"
-#include "broker/storage/snapshots.h"
+#include "broker/storage/snapshot/snapshots.h"
 #include "exchange/view/feed.h"
 #include "protocol/identity.h"
 #include "runtime/clock.h"
@@ -381,7 +381,7 @@ static void load(struct inner *inner)
 
 /* ---------------------------------------------------------------- snapshots */
 
-/* Makes a snapshot as broker/storage/snapshots.c does: a second exchange, from the last snapshot
+/* Makes a snapshot as broker/storage/snapshot/snapshots.c does: a second exchange, from the last snapshot
  * and the entries after it, is compared. */
 static void make_snapshot(struct broker *broker, const struct snapshot_mark *mark)
 {

@@ -3,7 +3,7 @@
 
 #include "broker/core/translate.h"
 #include "broker/storage/entry.h"
-#include "broker/storage/snapshots.h"
+#include "broker/storage/snapshot/snapshots.h"
 #include "tests/support/small_market.h"
 #include "tests/support/suite.h"
 

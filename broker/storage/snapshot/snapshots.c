@@ -1,4 +1,4 @@
-#include "broker/storage/snapshots.h"
+#include "broker/storage/snapshot/snapshots.h"
 
 #include "broker/fatal.h"
 #include "broker/storage/replay.h"

@@ -10,8 +10,8 @@
  * than the journal's is evidence that two histories were signed. Bytes 111 to 126 are the id of the
  * market's cluster: they stay there, since the auditor reads them, too (docs/ledger.md,
  * section 1). */
-#ifndef BOURSE_BROKER_STORAGE_SNAPSHOT_FILE_H
-#define BOURSE_BROKER_STORAGE_SNAPSHOT_FILE_H
+#ifndef BOURSE_BROKER_STORAGE_SNAPSHOT_SNAPSHOT_FILE_H
+#define BOURSE_BROKER_STORAGE_SNAPSHOT_SNAPSHOT_FILE_H
 
 #include "base/id.h"
 #include "base/problem.h"

@@ -1,5 +1,5 @@
 /* The tests ask which snapshots a new one leaves in the folder. */
-#include "broker/storage/snapshot_file.h"
+#include "broker/storage/snapshot/snapshot_file.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

@@ -4,12 +4,12 @@
  * own read-only connection. Then it compares state hashes. So the market never pauses, and every
  * snapshot checks itself. A hash that differs ends the broker at once, before anything more is
  * built on it (P10). */
-#ifndef BOURSE_BROKER_STORAGE_SNAPSHOTS_H
-#define BOURSE_BROKER_STORAGE_SNAPSHOTS_H
+#ifndef BOURSE_BROKER_STORAGE_SNAPSHOT_SNAPSHOTS_H
+#define BOURSE_BROKER_STORAGE_SNAPSHOT_SNAPSHOTS_H
 
 #include "base/problem.h"
 #include "broker/core/queue.h"
-#include "broker/storage/snapshot_file.h"
+#include "broker/storage/snapshot/snapshot_file.h"
 
 #include <sqlite3.h>
 

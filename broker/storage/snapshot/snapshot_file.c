@@ -1,4 +1,4 @@
-#include "broker/storage/snapshot_file.h"
+#include "broker/storage/snapshot/snapshot_file.h"
 
 #include "base/cursor.h"
 #include "base/sha256.h"

@@ -545,7 +545,7 @@ static void go_silent(struct day *day)
     commit(day);
 }
 
-/* Writes one as broker/storage/snapshot/snapshots.c does; a failure costs the next start only time. */
+/* Writes one as snapshots.c does; a failure costs the next start only time. */
 static void snapshot(struct day *day)
 {
     struct problem problem = {.text = ""};

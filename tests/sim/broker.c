@@ -381,7 +381,7 @@ static void load(struct inner *inner)
 
 /* ---------------------------------------------------------------- snapshots */
 
-/* Makes a snapshot as broker/storage/snapshot/snapshots.c does: a second exchange, from the last snapshot
+/* Makes a snapshot as snapshots.c does: a second exchange, from the last snapshot
  * and the entries after it, is compared. */
 static void make_snapshot(struct broker *broker, const struct snapshot_mark *mark)
 {

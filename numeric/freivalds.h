@@ -10,7 +10,7 @@
  * The callers draw the vectors, choose the rows and entries to recompute, and come to a verdict:
  * numeric/seeded_check.h for matrices in memory, consumer/product/product_check.h for files.
  *
- * A column of B with NaN or an infinity is odd. No sum over columns contains the odd ones. Pure. */
+ * A column of B with NaN or an infinity is odd. No sum over columns contains the odd ones. */
 #ifndef BOURSE_NUMERIC_FREIVALDS_H
 #define BOURSE_NUMERIC_FREIVALDS_H
 

@@ -404,6 +404,11 @@ START_TEST(a_damaged_copy_of_a_mark_is_said_and_is_no_finding)
         ck_assert_str_eq(report.head, "ok");
         ck_assert_int_eq((long)report.head_damaged, slot + 1);
     }
+    damage_slot(&market, 3); /* no mark is whole: that is a finding, and none "was used" */
+    audit_run(market.folder, &report);
+    ck_assert_int_eq(report.verdict, AUDIT_FINDING);
+    ck_assert_str_eq(report.table, "HEAD");
+    ck_assert_uint_eq(report.head_damaged, 0);
     small_market_destroy(&market);
 }
 END_TEST

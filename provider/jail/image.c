@@ -15,6 +15,22 @@
 #include <unistd.h>
 
 #define UNPACK_WALL_NS (UINT64_C(600) * 1000000000)
+#define COPY_BYTES (UINT64_C(16) << 20) /* copied between two looks at `give_up` */
+
+/* What one unpacking has in common. */
+struct unpacking {
+    struct launcher *launcher;
+    const char *worker_path;
+    struct cgroups *cgroups;
+    int archive;
+    uint64_t size; /* of the archive */
+    const atomic_bool *give_up;
+};
+
+static bool is_given_up(const struct unpacking *unpacking)
+{
+    return unpacking->give_up != NULL && atomic_load(unpacking->give_up);
+}
 
 /* Opens a jail whose /work is the folder itself. */
 static bool open_jail(struct launcher *launcher, const char *worker_path, struct cgroups *cgroups,
@@ -38,8 +54,10 @@ static bool open_jail(struct launcher *launcher, const char *worker_path, struct
 
 /* Copies the archive for tar. A holder of the cached blob's descriptor, being the same user, could
  * open the blob again for writing. The copy has no name and disappears with its descriptor. */
-static int copy_archive(int tar_fd, uint64_t size, const char *beside, struct problem *ret_problem)
+static int copy_archive(const struct unpacking *unpacking, int tar_fd, const char *beside,
+                        struct problem *ret_problem)
 {
+    const uint64_t size = unpacking->size;
     char folder[1024];
     const char *slash = strrchr(beside, '/');
     (void)snprintf(folder, sizeof folder, "%.*s", (int)(slash - beside), beside);
@@ -47,8 +65,11 @@ static int copy_archive(int tar_fd, uint64_t size, const char *beside, struct pr
     off_t offset = 0;
     while (copy >= 0 && (uint64_t)offset < size) {
         uint64_t left = size - (uint64_t)offset;
-        ssize_t moved =
-            sendfile(copy, tar_fd, &offset, left < (1U << 30) ? (size_t)left : 1U << 30);
+        ssize_t moved = -1;
+        errno = ECANCELED;
+        if (!is_given_up(unpacking)) {
+            moved = sendfile(copy, tar_fd, &offset, left < COPY_BYTES ? left : COPY_BYTES);
+        }
         if (moved <= 0 && !(moved < 0 && errno == EINTR)) {
             const int error = moved == 0 ? EIO : errno;
             (void)close(copy);
@@ -80,6 +101,12 @@ static bool says_no_room(const char *text)
     return strstr(text, strerror(ENOSPC)) != NULL || strstr(text, strerror(EDQUOT)) != NULL;
 }
 
+static enum image_status given_up(struct problem *ret_problem)
+{
+    problem_set(ret_problem, "unpacking the image was given up");
+    return IMAGE_GIVEN_UP;
+}
+
 static enum image_status tell_why(const struct jail_reply *reply, struct problem *ret_problem)
 {
     char raw[256];
@@ -89,6 +116,9 @@ static enum image_status tell_why(const struct jail_reply *reply, struct problem
     if (length > 0) {
         const char *end = memchr(raw, '\n', (size_t)length);
         text_printable(raw, end != NULL ? (size_t)(end - raw) : (size_t)length, text, sizeof text);
+    }
+    if (reply->outcome == OUTCOME_CANCELLED) {
+        return given_up(ret_problem);
     }
     if (reply->outcome != OUTCOME_PROGRAM_FAILED) {
         problem_set(ret_problem, "the image could not be unpacked here: %s", reply->detail);
@@ -103,7 +133,8 @@ static enum image_status tell_why(const struct jail_reply *reply, struct problem
     return IMAGE_UNFIT;
 }
 
-static enum image_status run_tar(struct jail *jail, int archive, struct problem *ret_problem)
+static enum image_status run_tar(struct jail *jail, const struct unpacking *unpacking,
+                                 struct problem *ret_problem)
 {
     /* tar does not guess at compression on stdin. The owners in the archive are ignored. */
     static const char *const argv[] = {"/bin/tar",
@@ -117,7 +148,10 @@ static enum image_status run_tar(struct jail *jail, int archive, struct problem 
                                        "--exclude=./dev/*",
                                        "--exclude=/dev/*",
                                        NULL};
-    struct jail_request request = {.argv = argv, .stdin_fd = archive, .wall_ns = UNPACK_WALL_NS};
+    struct jail_request request = {.argv = argv,
+                                   .stdin_fd = unpacking->archive,
+                                   .wall_ns = UNPACK_WALL_NS,
+                                   .give_up = unpacking->give_up};
     struct jail_reply reply;
     jail_run_given(jail, &request, &reply);
     const enum image_status status =
@@ -128,9 +162,13 @@ static enum image_status run_tar(struct jail *jail, int archive, struct problem 
 
 static bool read_archive(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
 {
-    const int *file = context;
+    const struct unpacking *unpacking = context;
     for (size_t done = 0; done < length;) {
-        ssize_t got = pread(*file, ret_bytes + done, length - done, (off_t)(offset + done));
+        if (is_given_up(unpacking)) {
+            return false;
+        }
+        ssize_t got =
+            pread(unpacking->archive, ret_bytes + done, length - done, (off_t)(offset + done));
         if (got == 0 || (got < 0 && errno != EINTR)) {
             return false;
         }
@@ -140,12 +178,13 @@ static bool read_archive(void *context, uint64_t offset, uint8_t *ret_bytes, siz
 }
 
 /* Checks the bytes that tar reads next: nobody else has the copy. */
-static enum image_status look(int archive, uint64_t size, const struct tar_limits *limits,
-                              struct problem *ret_problem)
+static enum image_status look(struct unpacking *unpacking, const struct tar_limits *limits,
+                              struct tar_limits *ret_has, struct problem *ret_problem)
 {
-    const struct tar_source source = {.size = size, .read = read_archive, .context = &archive};
+    const struct tar_source source = {
+        .size = unpacking->size, .read = read_archive, .context = unpacking};
     struct problem why = {""};
-    switch (tar_check(&source, limits, NULL, &why)) {
+    switch (tar_check(&source, limits, ret_has, &why)) {
     case TAR_OK:
         return IMAGE_OK;
     case TAR_UNFIT:
@@ -157,6 +196,9 @@ static enum image_status look(int archive, uint64_t size, const struct tar_limit
         return IMAGE_TOO_LARGE;
     case TAR_UNREADABLE:
         break;
+    }
+    if (is_given_up(unpacking)) {
+        return given_up(ret_problem);
     }
     problem_set(ret_problem, "the image's archive cannot be read here: %s", why.text);
     return IMAGE_FAILED;
@@ -201,9 +243,8 @@ static bool has_places(const char *path, struct problem *ret_problem)
 }
 
 /* Unpacks into `fresh`, which does not exist yet. The caller removes the remains. */
-static enum image_status unpack_into(struct launcher *launcher, const char *worker_path,
-                                     struct cgroups *cgroups, int archive, uint64_t size,
-                                     const char *fresh, struct problem *ret_problem)
+static enum image_status unpack_into(const struct unpacking *unpacking, const char *fresh,
+                                     struct problem *ret_problem)
 {
     struct jail *jail = NULL;
     if (mkdir(fresh, 0700) != 0) {
@@ -211,10 +252,11 @@ static enum image_status unpack_into(struct launcher *launcher, const char *work
         problem_set(ret_problem, "%s: %s", fresh, strerror(errno));
         return is_full ? IMAGE_NO_ROOM : IMAGE_FAILED;
     }
-    if (!open_jail(launcher, worker_path, cgroups, fresh, size, &jail, ret_problem)) {
+    if (!open_jail(unpacking->launcher, unpacking->worker_path, unpacking->cgroups, fresh,
+                   unpacking->size, &jail, ret_problem)) {
         return IMAGE_FAILED;
     }
-    enum image_status status = run_tar(jail, archive, ret_problem);
+    enum image_status status = run_tar(jail, unpacking, ret_problem);
     jail_close(&jail);
     return status != IMAGE_OK || has_places(fresh, ret_problem) ? status : IMAGE_UNFIT;
 }
@@ -222,8 +264,14 @@ static enum image_status unpack_into(struct launcher *launcher, const char *work
 enum image_status image_unpack(struct launcher *launcher, const char *worker_path,
                                struct cgroups *cgroups, int tar_fd, uint64_t size,
                                const struct tar_limits *limits, const char *path,
+                               const atomic_bool *give_up, struct tar_limits *ret_has,
                                struct problem *ret_problem)
 {
+    struct unpacking unpacking = {.launcher = launcher,
+                                  .worker_path = worker_path,
+                                  .cgroups = cgroups,
+                                  .size = size,
+                                  .give_up = give_up};
     char fresh[1024];
     struct stat gone;
     int length = snprintf(fresh, sizeof fresh, "%s.part", path);
@@ -235,13 +283,16 @@ enum image_status image_unpack(struct launcher *launcher, const char *worker_pat
         !image_remove(launcher, worker_path, cgroups, fresh, ret_problem)) {
         return IMAGE_FAILED; /* left by a start that did not end */
     }
-    int archive = copy_archive(tar_fd, size, path, ret_problem);
-    if (archive < 0) {
+    unpacking.archive = copy_archive(&unpacking, tar_fd, path, ret_problem);
+    if (unpacking.archive < 0 && errno == ECANCELED) {
+        return given_up(ret_problem);
+    }
+    if (unpacking.archive < 0) {
         return is_no_room(errno) ? IMAGE_NO_ROOM : IMAGE_FAILED;
     }
-    enum image_status status = look(archive, size, limits, ret_problem);
+    enum image_status status = look(&unpacking, limits, ret_has, ret_problem);
     if (status == IMAGE_OK) {
-        status = unpack_into(launcher, worker_path, cgroups, archive, size, fresh, ret_problem);
+        status = unpack_into(&unpacking, fresh, ret_problem);
         if (status == IMAGE_OK && rename(fresh, path) != 0) {
             problem_set(ret_problem, "%s: %s", path, strerror(errno));
             status = IMAGE_FAILED;
@@ -250,7 +301,7 @@ enum image_status image_unpack(struct launcher *launcher, const char *worker_pat
             (void)image_remove(launcher, worker_path, cgroups, fresh, NULL);
         }
     }
-    (void)close(archive);
+    (void)close(unpacking.archive);
     return status;
 }
 

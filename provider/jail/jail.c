@@ -28,6 +28,7 @@ static_assert((int)JAIL_MAPPED_MAX <= (int)WIRE_MAPPED_MAX, "one GO carries them
 enum {
     GRACE_MS = 10000, /* beyond the worker's own limits; then the jail is killed */
     NOOP_WAIT_MS = 30000,
+    GIVE_UP_LOOK_MS = 50, /* between two looks at a request's give_up */
 };
 
 __attribute__((format(printf, 3, 4))) bool
@@ -198,6 +199,26 @@ static size_t place_count(const struct jail_request *request)
     return count;
 }
 
+/* Receives the run's next message as `receive` does, and cancels the run once it is given up. */
+static ssize_t receive_next(struct jail *jail, const struct jail_request *request, int64_t end_ns,
+                            uint8_t *bytes, size_t capacity, int *files, size_t *ret_file_count)
+{
+    bool may_give_up = request->give_up != NULL;
+    for (;;) {
+        if (may_give_up && atomic_load(request->give_up)) {
+            jail_cancel(jail, OUTCOME_CANCELLED);
+            may_give_up = false;
+        }
+        const int64_t look_ns = clock_monotonic_ns() + (int64_t)GIVE_UP_LOOK_MS * 1000000;
+        const bool is_last = !may_give_up || look_ns >= end_ns;
+        const ssize_t length =
+            receive(jail, is_last ? end_ns : look_ns, bytes, capacity, files, ret_file_count);
+        if (length != 0 || is_last || errno != ETIMEDOUT) {
+            return length;
+        }
+    }
+}
+
 /* Exchanges the messages from RUN to REPLY. */
 static void converse(struct jail *jail, struct staging *staging, bool stdin_given,
                      struct jail_reply *reply)
@@ -215,7 +236,8 @@ static void converse(struct jail *jail, struct staging *staging, bool stdin_give
         uint8_t bytes[4096];
         int files[PACKET_FILES];
         size_t file_count = 0;
-        ssize_t length = receive(jail, end_ns, bytes, sizeof bytes, files, &file_count);
+        ssize_t length =
+            receive_next(jail, request, end_ns, bytes, sizeof bytes, files, &file_count);
         if (length == 0) {
             bool late = errno == ETIMEDOUT;
             broken(jail, reply, late ? "the jail did not answer in time" : "the jail has ended");

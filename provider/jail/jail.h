@@ -22,6 +22,7 @@
 #include "runtime/stamp.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -113,6 +114,8 @@ struct jail_request {
     const char *checkpoint;
     uint64_t wall_ns; /* 0: the default in jail.c */
     uint64_t cpu_ns;  /* CPU time of all processes; 0: only wall time limits */
+    /* NULL, or a flag. Soon after the flag is set, the run ends with OUTCOME_CANCELLED. */
+    const atomic_bool *give_up;
     /* All output files together, or a whole checkpoint, have at most these bytes; 0: the jail's
      * disk_bytes. */
     uint64_t output_bytes;

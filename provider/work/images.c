@@ -2,28 +2,38 @@
 
 #include "base/list.h"
 #include "base/text.h"
+#include "runtime/condition.h"
 #include "runtime/log.h"
 #include "runtime/private_folder.h"
 
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { HEX = 64, IMAGE_PATH_BYTES = PATH_MAX + HEX + 32 };
+enum { HEX = 64, IMAGE_PATH_BYTES = PATH_MAX + HEX + 64 };
+enum {
+    IMAGES_MOST = 8,    /* the kept images have at most the files of this many of the largest */
+    LOOK_NS = 50000000, /* a waiting taker looks at its `give_up` as often */
+};
+
+enum image_state { STATE_ABSENT, STATE_UNPACKING, STATE_READY, STATE_BAD };
 
 struct image {
     struct list_link link; /* least recently used first */
     struct hash32 hash;
-    uint64_t size;
+    uint64_t size;  /* of the tar */
+    uint64_t files; /* known once ready */
     unsigned users;
-    bool unpacking;
-    enum image_status status; /* result of unpacking */
+    enum image_state state;
+    enum image_status status; /* why the image is bad */
     struct problem problem;
     char path[IMAGE_PATH_BYTES];
 };
@@ -32,10 +42,10 @@ struct images {
     struct images_config config;
     char folder[PATH_MAX];
     pthread_mutex_t mutex;
-    pthread_cond_t unpacked;
+    pthread_cond_t changed; /* the state of an image */
     struct list_link kept;
-    uint64_t bytes;
-    unsigned parts; /* counter for names of folders being unpacked */
+    uint64_t bytes, files; /* of all kept images */
+    unsigned parts;        /* counter for names of folders that come and go */
 };
 
 static void remove_folder(struct images *images, const char *path)
@@ -65,55 +75,117 @@ static struct image *add(struct images *images, const struct hash32 *hash, uint6
     if (image == NULL) {
         return NULL;
     }
-    char hex[HEX + 1];
-    text_hex(hash->bytes, sizeof hash->bytes, hex);
     image->hash = *hash;
     image->size = size;
-    (void)snprintf(image->path, sizeof image->path, "%s/%s-%llu", images->folder, hex,
-                   (unsigned long long)size);
     list_append(&images->kept, &image->link);
     images->bytes += size;
     return image;
 }
 
+static void become_ready(struct images *images, struct image *image, uint64_t files)
+{
+    image->files = files;
+    images->files += files;
+    image->state = STATE_READY;
+}
+
+static void set_path(const struct images *images, struct image *image, uint64_t files)
+{
+    char hex[HEX + 1];
+    text_hex(image->hash.bytes, sizeof image->hash.bytes, hex);
+    (void)snprintf(image->path, sizeof image->path, "%s/%s-%" PRIu64 "-%" PRIu64, images->folder,
+                   hex, image->size, files);
+}
+
 static void forget(struct images *images, struct image *image)
 {
     images->bytes -= image->size;
+    images->files -= image->files;
     list_remove(&image->link);
     free(image);
 }
 
-/* Removes images above the cap. The mutex is held throughout. Removal is rare, and a taker must not
- * find an image half removed. */
-static void evict(struct images *images)
+/* ---------------------------------------------------------------- the caps */
+
+static bool is_above_caps(const struct images *images)
+{
+    return images->bytes > images->config.cap_bytes ||
+           images->files > IMAGES_MOST * images->config.limits.entries;
+}
+
+/* Returns the image that goes next, or NULL when the caps hold or all images are in use. */
+static struct image *find_superfluous(const struct images *images)
 {
     for (struct list_link *link = images->kept.next;
-         link != &images->kept && images->bytes > images->config.cap_bytes;) {
+         link != &images->kept && is_above_caps(images); link = link->next) {
         struct image *image = LIST_ELEMENT(link, struct image, link);
-        link = link->next;
         if (image->users == 0) {
-            remove_folder(images, image->path);
-            forget(images, image);
+            return image;
+        }
+    }
+    return NULL;
+}
+
+/* Removes images above the caps. The mutex is held at entry and exit. It is released while files
+ * are removed, and a taker then no longer finds the image: it has another name. */
+static void evict(struct images *images)
+{
+    for (struct image *image = find_superfluous(images); image != NULL;
+         image = find_superfluous(images)) {
+        char gone[IMAGE_PATH_BYTES];
+        (void)snprintf(gone, sizeof gone, "%s/gone-%u-%ld", images->folder, ++images->parts,
+                       (long)getpid());
+        const bool is_renamed = rename(image->path, gone) == 0;
+        if (!is_renamed) {
+            log_warning("the old image %s stays on disk: %s", image->path, strerror(errno));
+        }
+        forget(images, image);
+        if (is_renamed) {
+            pthread_mutex_unlock(&images->mutex);
+            remove_folder(images, gone);
+            pthread_mutex_lock(&images->mutex);
         }
     }
 }
 
-static void adopt(struct images *images, const char *name)
+/* ---------------------------------------------------------------- opening */
+
+/* Reads the name of a complete image. */
+static bool read_name(const char *name, struct hash32 *ret_hash, uint64_t *ret_size,
+                      uint64_t *ret_files)
 {
     char hex[HEX + 1] = "";
-    struct hash32 hash;
-    char path[IMAGE_PATH_BYTES];
     char *end = NULL;
     (void)snprintf(hex, sizeof hex, "%s", name);
-    if (strlen(name) > HEX + 1 && name[HEX] == '-' &&
-        text_unhex(hex, hash.bytes, sizeof hash.bytes)) {
-        unsigned long long size = strtoull(name + HEX + 1, &end, 10);
-        if (*end == '\0' && add(images, &hash, size) != NULL) {
-            return;
-        }
+    if (strlen(name) <= HEX + 1 || name[HEX] != '-' ||
+        !text_unhex(hex, ret_hash->bytes, sizeof ret_hash->bytes)) {
+        return false;
+    }
+    *ret_size = strtoull(name + HEX + 1, &end, 10);
+    if (*end != '-') {
+        return false;
+    }
+    *ret_files = strtoull(end + 1, &end, 10);
+    return *end == '\0';
+}
+
+static void adopt(struct images *images, const char *name)
+{
+    struct hash32 hash;
+    char path[IMAGE_PATH_BYTES];
+    uint64_t size;
+    uint64_t files;
+    struct image *image = NULL;
+    if (read_name(name, &hash, &size, &files) && find(images, &hash) == NULL) {
+        image = add(images, &hash, size);
     }
     (void)snprintf(path, sizeof path, "%s/%s", images->folder, name);
-    remove_folder(images, path);
+    if (image != NULL) {
+        (void)snprintf(image->path, sizeof image->path, "%s", path);
+        become_ready(images, image, files);
+    } else {
+        remove_folder(images, path);
+    }
 }
 
 bool images_open(const struct images_config *config, struct images **ret_images,
@@ -135,7 +207,7 @@ bool images_open(const struct images_config *config, struct images **ret_images,
     images->config = *config;
     (void)snprintf(images->folder, sizeof images->folder, "%s", config->folder);
     pthread_mutex_init(&images->mutex, NULL);
-    pthread_cond_init(&images->unpacked, NULL);
+    condition_init(&images->changed);
     list_init(&images->kept);
     for (struct dirent *file = readdir(files); file != NULL; file = readdir(files)) {
         if (file->d_name[0] != '.') {
@@ -143,7 +215,9 @@ bool images_open(const struct images_config *config, struct images **ret_images,
         }
     }
     closedir(files);
+    pthread_mutex_lock(&images->mutex);
     evict(images);
+    pthread_mutex_unlock(&images->mutex);
     *ret_images = images;
     return true;
 }
@@ -159,23 +233,29 @@ void images_close(struct images **self)
         assert(image->users == 0);
         forget(images, image); /* the folder stays for the next run */
     }
-    pthread_cond_destroy(&images->unpacked);
+    pthread_cond_destroy(&images->changed);
     pthread_mutex_destroy(&images->mutex);
     free(images);
     *self = NULL;
 }
 
-static enum image_status unpack(struct images *images, const struct image *image, unsigned part,
-                                int fd, struct problem *problem)
+/* ---------------------------------------------------------------- taking */
+
+static enum image_status unpack(struct images *images, struct image *image, unsigned part, int fd,
+                                const atomic_bool *give_up, uint64_t *ret_files,
+                                struct problem *problem)
 {
     char fresh[IMAGE_PATH_BYTES];
+    struct tar_limits has;
     (void)snprintf(fresh, sizeof fresh, "%s/new-%u-%ld", images->folder, part, (long)getpid());
-    enum image_status status =
-        image_unpack(images->config.launcher, images->config.worker_path, images->config.cgroups,
-                     fd, image->size, &images->config.limits, fresh, problem);
+    enum image_status status = image_unpack(
+        images->config.launcher, images->config.worker_path, images->config.cgroups, fd,
+        image->size, &images->config.limits, fresh, give_up, &has, problem);
     if (status != IMAGE_OK) {
         return status;
     }
+    *ret_files = has.entries;
+    set_path(images, image, has.entries); /* nobody else reads the path before the image is ready */
     if (rename(fresh, image->path) != 0) {
         problem_set(problem, "cannot rename an unpacked image: %s", strerror(errno));
         remove_folder(images, fresh);
@@ -188,41 +268,78 @@ static void leave(struct images *images, struct image *image)
 {
     assert(image->users > 0);
     image->users--;
-    if (image->users == 0 && image->status != IMAGE_OK) {
+    if (image->users == 0 && image->state != STATE_READY) {
         forget(images, image);
     }
     evict(images);
 }
 
-/* Unpacks the image, or waits for the thread that does. The mutex is held at entry and exit, and
- * released meanwhile. */
-static enum image_status make_ready(struct images *images, struct image *image, bool fresh, int fd)
+/* Unpacks the image for all takers. The mutex is held at entry and exit, and released meanwhile. */
+static enum image_status unpack_for_all(struct images *images, struct image *image, int fd,
+                                        const atomic_bool *give_up, struct problem *ret_problem)
 {
-    if (fresh) {
-        unsigned part = ++images->parts;
-        image->unpacking = true;
-        pthread_mutex_unlock(&images->mutex);
-        struct problem problem = {""};
-        enum image_status status = unpack(images, image, part, fd, &problem);
-        pthread_mutex_lock(&images->mutex);
-        image->unpacking = false;
+    const unsigned part = ++images->parts;
+    struct problem problem = {""};
+    uint64_t files = 0;
+    image->state = STATE_UNPACKING;
+    pthread_mutex_unlock(&images->mutex);
+    const enum image_status status = unpack(images, image, part, fd, give_up, &files, &problem);
+    pthread_mutex_lock(&images->mutex);
+    if (status == IMAGE_OK) {
+        become_ready(images, image, files);
+    } else if (status == IMAGE_GIVEN_UP) {
+        image->state = STATE_ABSENT; /* another taker may still want it */
+        *ret_problem = problem;
+    } else {
+        image->state = STATE_BAD;
         image->status = status;
         image->problem = problem;
-        pthread_cond_broadcast(&images->unpacked);
     }
-    while (image->unpacking) {
-        pthread_cond_wait(&images->unpacked, &images->mutex);
+    pthread_cond_broadcast(&images->changed);
+    return status;
+}
+
+static void wait_changed(struct images *images)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until); /* the condition's clock */
+    until.tv_nsec += LOOK_NS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
     }
-    return image->status;
+    (void)pthread_cond_timedwait(&images->changed, &images->mutex, &until);
+}
+
+/* Waits until the image is ready, bad or given up. The mutex is held at entry and exit. */
+static enum image_status make_ready(struct images *images, struct image *image, int fd,
+                                    const atomic_bool *give_up, struct problem *ret_problem)
+{
+    enum image_status status = IMAGE_OK;
+    while (image->state != STATE_READY && status != IMAGE_GIVEN_UP) {
+        if (image->state == STATE_BAD) {
+            *ret_problem = image->problem;
+            return image->status;
+        }
+        if (atomic_load(give_up)) {
+            problem_set(ret_problem, "waiting for the image was given up");
+            status = IMAGE_GIVEN_UP;
+        } else if (image->state == STATE_UNPACKING) {
+            wait_changed(images);
+        } else {
+            status = unpack_for_all(images, image, fd, give_up, ret_problem);
+        }
+    }
+    return status;
 }
 
 enum image_status images_take(struct images *images, const struct hash32 *hash, int fd,
-                              uint64_t size, struct image **ret_image, struct problem *ret_problem)
+                              uint64_t size, const atomic_bool *give_up, struct image **ret_image,
+                              struct problem *ret_problem)
 {
     pthread_mutex_lock(&images->mutex);
     struct image *image = find(images, hash);
-    bool fresh = image == NULL;
-    if (fresh) {
+    if (image == NULL) {
         image = add(images, hash, size);
     }
     enum image_status status = IMAGE_FAILED;
@@ -230,13 +347,12 @@ enum image_status images_take(struct images *images, const struct hash32 *hash, 
         problem_set(ret_problem, "out of memory");
     } else {
         image->users++;
-        status = make_ready(images, image, fresh, fd);
+        status = make_ready(images, image, fd, give_up, ret_problem);
         if (status == IMAGE_OK) {
             list_remove(&image->link);
             list_append(&images->kept, &image->link); /* most recently used */
             *ret_image = image;
         } else {
-            problem_set(ret_problem, "%s", image->problem.text);
             leave(images, image);
         }
     }

@@ -175,6 +175,7 @@ static enum result_outcome outcome_of_image(enum image_status status)
         return OUTCOME_PROGRAM_FAILED;
     case IMAGE_TOO_LARGE:
         return OUTCOME_DISK_LIMIT;
+    case IMAGE_GIVEN_UP:
     case IMAGE_NO_ROOM: /* the work is given back: another provider may have room */
         return OUTCOME_CANCELLED;
     case IMAGE_FAILED:
@@ -197,7 +198,7 @@ static enum result_outcome load_image(struct lease_context *context, const atomi
         return outcome_of(status, OUTCOME_IMAGE_MISSING);
     }
     enum image_status unpacked =
-        images_take(context->images, &hash, blob.fd, blob.size, &context->image, problem);
+        images_take(context->images, &hash, blob.fd, blob.size, give_up, &context->image, problem);
     store_release(context->store, &blob);
     return outcome_of_image(unpacked);
 }

@@ -14,6 +14,8 @@ fail() {
     echo "FAILED: $*" >&2
     exit 1
 }
+# shellcheck source=tests/support/parts.sh
+. "$(dirname "$(realpath "$0")")/../support/parts.sh"
 
 # Says what went wrong when `$1` does not hold the text `$2`.
 has() {
@@ -121,7 +123,7 @@ if [ -x "$bin/bourse-audit" ]; then
 fi
 
 # Root's broker keeps no capability but the one for low ports, and this one only where its config has one.
-if [ "$(id -u)" -eq 0 ]; then
+if is_root capabilities; then
     rights() { sed -nE 's/^Cap(Prm|Eff|Bnd):[[:space:]]*//p' /proc/"$pid"/task/*/status | sort -u; }
     start
     [ "$(rights)" = 0000000000000000 ] || fail "the broker may do more than its user: $(rights)"

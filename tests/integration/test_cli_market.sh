@@ -27,6 +27,8 @@ cd "$work"
 fail() { echo "FAILED: $*" >&2; exit 1; }
 # shellcheck source=tests/support/expect.sh
 . "$(dirname "$(realpath "$0")")/../support/expect.sh"
+# shellcheck source=tests/support/parts.sh
+. "$(dirname "$(realpath "$0")")/../support/parts.sh"
 # shellcheck source=tests/support/rights.sh
 . "$(dirname "$(realpath "$0")")/../support/rights.sh"
 
@@ -43,7 +45,7 @@ if ! "$bourse" up --dir "$work/market" --detach --credits 50 --wait 2m >out 2>er
     fail "up"
 fi
 # Both are without a right that they do not use, and `up` says as whom they run.
-if [ "$(id -u)" -eq 0 ]; then
+if is_root users-of-up; then
     grep -qE '^broker +process [0-9]+, root, with no capability$' out || fail "up does not say as whom: $(cat out)"
     grep -qE '^provider +process [0-9]+, user bourse: ' out || fail "up does not say as whom: $(cat out)"
 fi
@@ -58,7 +60,7 @@ for pid in $(cat pids); do
 done
 # The agent's helper stays root's for the end, so that it can remove what root made. Until then it
 # acts as the agent's user, CAP_DAC_OVERRIDE sleeps, it may call little, and two files are open.
-if [ "$(id -u)" -eq 0 ] && "$bin/bourse-provider" probe --dir "$work/look" --json 2>/dev/null |
+if is_root helper && "$bin/bourse-provider" probe --dir "$work/look" --json 2>/dev/null |
     grep -qE '"cgroup_version":[12]'; then
     [ -n "$helper" ] || fail "the agent has no helper for its control groups"
     bare "$helper" 0000000000000002 || fail "the helper has rights: $(cat rights)"

@@ -12,6 +12,8 @@ fail() { echo "FAILED: $*" >&2; exit 1; }
 
 # shellcheck source=tests/support/expect.sh
 . "$(dirname "$(realpath "$0")")/../support/expect.sh"
+# shellcheck source=tests/support/parts.sh
+. "$(dirname "$(realpath "$0")")/../support/parts.sh"
 
 # Usage.
 expect 2 'usage: bourse COMMAND' "$bourse"
@@ -83,7 +85,7 @@ chmod 600 other.yaml
 expect 2 'other.yaml' "$bourse" ps --market "$PWD/other.yaml"
 expect 2 'other.yaml' "$bourse" key --log --market "$PWD/other.yaml"
 expect 2 'stands before the command' "$bourse" -m "$PWD" ps
-if [ "$(id -u)" -eq 0 ] && id bourse >/dev/null 2>&1; then
+if is_root private-folder && id bourse >/dev/null 2>&1; then
     mkdir -m 700 private
     expect 2 'may not pass' env XDG_STATE_HOME="$PWD/private" "$bourse" up
     [ -z "$(ls private)" ] || fail "a folder that is refused holds $(ls private)"

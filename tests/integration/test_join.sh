@@ -23,6 +23,8 @@ cd "$work" || exit 1
 fail() { echo "FAILED: $*" >&2; exit 1; }
 # shellcheck source=tests/support/expect.sh
 . "$(dirname "$(realpath "$0")")/../support/expect.sh"
+# shellcheck source=tests/support/parts.sh
+. "$(dirname "$(realpath "$0")")/../support/parts.sh"
 
 mkdir -m 700 market
 own=(--key "$work/market/owner.key" --market "$work/market/market.yaml")
@@ -147,12 +149,12 @@ if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=64k,mode=700 tmpfs disk 2>/dev
     done
     umount "$mounted" && mounted=
 else
-    echo "no full disk: needs root and mounts"
+    left_out full-disk "needs root and mounts"
 fi
 
 # ---------------------------------------------------------------- killed at every file that gets its name
 
-if command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null; then
+if can_trace kills; then
     for who in consumer provider; do
         after=0 # kills when the account was made already
         for when in 1 2 3 4; do
@@ -180,8 +182,6 @@ if command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null; then
         done
         [ "$after" -ge 1 ] || fail "no kill of the $who between the answer and the last file"
     done
-else
-    echo "no kill: strace cannot trace here"
 fi
 expect 0 'ok' "$bin/bourse-broker" audit "$work/market"
 echo ok

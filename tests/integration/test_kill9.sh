@@ -53,7 +53,7 @@ check() { # now|final
 # The doors at which the broker may be killed: a call, and how often at most its thread passes before.
 doors=('fdatasync 12' 'fsync 4' 'pwrite64 60' 'sendto 40' 'write 80' 'unlink 3' 'rename 1')
 have_strace=yes
-strace -f -o /dev/null true 2>/dev/null || have_strace=no
+can_trace doors || have_strace=no
 
 kills=0 at_doors=0 client_kills=0 agent_kills=0 how='at an instant'
 traced_start() {

@@ -105,7 +105,7 @@ for command in 'run --check-config' run probe why earnings; do
     # shellcheck disable=SC2086
     expect 2 'did you mean "slots"' "$provider" $command --dir looking
 done
-if [ "$(id -u)" -eq 0 ]; then
+if is_root user-of-the-agent; then
     echo 'user: root' >looking/provider.yaml
     expect 2 'never run as root: name another user' "$provider" run --check-config --dir looking
     ! grep -q useradd err || fail "root is to be made: $(cat err)"

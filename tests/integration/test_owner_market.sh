@@ -129,7 +129,7 @@ by_hand 4 'PRICE: price: .* limit 1000' "$device" --price 999999999
 by_hand 2 '--for: at most 366d; without --for it stands until' "$device" --price 0.03 --for 100000d
 by_hand 2 '--max-term: at least 1m' "$device" --price 0.03 --max-term 1ms
 by_hand 2 '--max-term: at most 366d' "$device" --price 0.03 --max-term 367d
-if [ "$(id -u)" -eq 0 ]; then # the key of another user, which stays that user's
+if is_root key-of-another; then # the key of another user, which stays that user's
     expect 2 "belongs to user bourse, not to us .root.; as that user: runuser -u bourse -- " \
         "$bourse" order place "$device" --price 0.03 --key "$folder/provider.key"
 fi

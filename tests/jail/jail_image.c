@@ -65,7 +65,7 @@ static enum image_status unpack_within(struct image_test *test, int file,
 {
     struct fixture *fixture = &test->fixture;
     return image_unpack(fixture->launcher, fixture->worker, fixture->cgroups, file, size_of(file),
-                        limits, test->image, problem);
+                        limits, test->image, NULL, NULL, problem);
 }
 
 static enum image_status try_unpack(struct image_test *test, int file, struct problem *problem)

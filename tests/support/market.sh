@@ -10,6 +10,8 @@ started=()         # of everything else
 
 # shellcheck source=tests/support/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+# shellcheck source=tests/support/parts.sh
+. "$(dirname "${BASH_SOURCE[0]}")/parts.sh"
 
 skip() { echo "skipped: $*"; exit 77; }
 

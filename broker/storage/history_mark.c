@@ -1,6 +1,7 @@
 #include "broker/storage/history_mark.h"
 
 #include "broker/storage/folder.h"
+#include "broker/storage/journal_sqlite.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
 
@@ -12,16 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads the number that the query gives. Returns false when the query gives none. */
-static bool read_number(sqlite3 *database, const char *query, uint64_t *ret_number)
-{
-    sqlite3_stmt *select = NULL;
-    const bool found = sqlite3_prepare_v2(database, query, -1, &select, NULL) == SQLITE_OK &&
-                       sqlite3_step(select) == SQLITE_ROW;
-    if (found) {
-        *ret_number = (uint64_t)sqlite3_column_int64(select, 0);
-    }
-    (void)sqlite3_finalize(select); /* repeats the step's code */
+/* repeats the step's code */
     return found;
 }
 
@@ -34,7 +26,7 @@ static bool read_mark(const char *path, uint64_t *ret_mark)
         access(path, F_OK) == 0 &&
         sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
         sqlite3_busy_timeout(database, 5000) == SQLITE_OK && /* a running broker may write */
-        read_number(database, "SELECT entry FROM mark", ret_mark);
+        journal_sqlite_number(database, "SELECT entry FROM mark", ret_mark);
     (void)sqlite3_close(database); /* nothing was written */
     return found;
 }
@@ -68,7 +60,7 @@ enum history_found history_mark_look(const char *folder, sqlite3 *ledger, bool a
     if (!read_mark(path, &mark)) {
         return HISTORY_FITS;
     }
-    if (!read_number(ledger, "SELECT ifnull(max(entry), 0) FROM results", &last)) {
+    if (!journal_sqlite_number(ledger, "SELECT ifnull(max(entry), 0) FROM results", &last)) {
         problem_set(ret_problem, "the ledger cannot be read: %s", sqlite3_errmsg(ledger));
         return HISTORY_UNREAD;
     }

@@ -414,19 +414,21 @@ enum journal_status journal_sqlite_open(sqlite3 *database, const struct journal_
     return JOURNAL_OK;
 }
 
-bool journal_sqlite_last_entry(sqlite3 *database, uint64_t *ret_index)
+bool journal_sqlite_number(sqlite3 *database, const char *query, uint64_t *ret_number)
 {
-    sqlite3_stmt *select;
-    if (sqlite3_prepare_v2(database, "SELECT ifnull(max(idx), 0) FROM journal", -1, &select,
-                           NULL) != SQLITE_OK) {
-        return false;
-    }
-    bool found = sqlite3_step(select) == SQLITE_ROW;
+    sqlite3_stmt *select = NULL;
+    const bool found = sqlite3_prepare_v2(database, query, -1, &select, NULL) == SQLITE_OK &&
+                       sqlite3_step(select) == SQLITE_ROW;
     if (found) {
-        *ret_index = (uint64_t)sqlite3_column_int64(select, 0);
+        *ret_number = (uint64_t)sqlite3_column_int64(select, 0);
     }
     (void)sqlite3_finalize(select); /* repeats the step's code */
     return found;
+}
+
+bool journal_sqlite_last_entry(sqlite3 *database, uint64_t *ret_index)
+{
+    return journal_sqlite_number(database, "SELECT ifnull(max(idx), 0) FROM journal", ret_index);
 }
 
 enum journal_match journal_sqlite_has(sqlite3 *database, uint64_t index, const struct hash32 *chain)

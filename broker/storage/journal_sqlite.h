@@ -47,6 +47,8 @@ enum journal_match { JOURNAL_HAS, JOURNAL_HAS_OTHER, JOURNAL_HAS_NOT, JOURNAL_UN
  * the database could not be read; sqlite3_errmsg explains why. */
 enum journal_match journal_sqlite_has(sqlite3 *database, uint64_t index,
                                       const struct hash32 *chain);
+/* Reads the number that the query gives in its first row. Returns false when it gives none. */
+bool journal_sqlite_number(sqlite3 *database, const char *query, uint64_t *ret_number);
 /* Reads the number of the newest committed entry, 0 for none, over any connection. Returns false
  * when it cannot be read. */
 bool journal_sqlite_last_entry(sqlite3 *database, uint64_t *ret_index);

@@ -12,16 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads the number that the query gives. Returns false when the query gives none. */
-static bool read_number(sqlite3 *database, const char *query, uint64_t *ret_number)
-{
-    sqlite3_stmt *select = NULL;
-    bool found = sqlite3_prepare_v2(database, query, -1, &select, NULL) == SQLITE_OK &&
-                 sqlite3_step(select) == SQLITE_ROW;
-    if (found) {
-        *ret_number = (uint64_t)sqlite3_column_int64(select, 0);
-    }
-    (void)sqlite3_finalize(select); /* repeats the step's code */
+/* repeats the step's code */
     return found;
 }
 
@@ -64,7 +55,7 @@ static bool look(sqlite3 *database, enum head_status status, const struct head *
 {
     return read_origin(database, ret_found->origin) &&
            journal_sqlite_last_entry(database, &ret_found->entries) &&
-           read_number(database, "SELECT count(*) FROM accounts", &ret_found->accounts) &&
+           journal_sqlite_number(database, "SELECT count(*) FROM accounts", &ret_found->accounts) &&
            agrees(database, status, head);
 }
 

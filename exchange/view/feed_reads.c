@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A row that is told is copied, measured and encoded by its visitor. */
+enum { TOLD_STEPS = 64 };
+
 uint64_t exchange_feed_number(const struct exchange *exchange)
 {
     return exchange->feed->number;
@@ -107,18 +110,21 @@ enum exchange_listing exchange_feed_changes(const struct exchange *exchange, uin
 {
     assert(exchange_feed_reaches(exchange, after));
     const uint64_t last = exchange->feed->number;
-    for (uint64_t number = after + 1; number <= last; number++) {
+    uint64_t steps = 0;
+    uint64_t number = after + 1;
+    bool is_over = false;
+    for (; number <= last && !is_over; number++) {
         struct exchange_change told;
-        if (number - after > EXCHANGE_LISTING_STEPS ||
-            (tell_change(exchange, number, &told) && !visit(context, &told))) {
-            *ret_through = number - 1;
-            steps_add(exchange, number - after);
-            return LISTING_MORE;
+        is_over = number - after > EXCHANGE_LISTING_STEPS;
+        steps++;
+        if (!is_over && tell_change(exchange, number, &told)) {
+            steps += TOLD_STEPS;
+            is_over = !visit(context, &told);
         }
     }
-    *ret_through = last;
-    steps_add(exchange, last - after);
-    return LISTING_END;
+    steps_add(exchange, steps);
+    *ret_through = is_over ? number - 2 : last; /* the loop has gone past the change without room */
+    return is_over ? LISTING_MORE : LISTING_END;
 }
 
 enum exchange_listing exchange_feed_book(const struct exchange *exchange, uint32_t from,
@@ -126,20 +132,24 @@ enum exchange_listing exchange_feed_book(const struct exchange *exchange, uint32
                                          uint32_t *ret_next)
 {
     const struct feed *feed = exchange->feed;
-    for (uint32_t place = from; place < feed->level_capacity; place++) {
+    uint64_t steps = 0;
+    uint32_t place = from;
+    bool is_over = false;
+    for (; place < feed->level_capacity && !is_over; place++) {
         const struct level *level = feed->levels[place];
-        bool is_over = place - from == EXCHANGE_LISTING_STEPS;
+        is_over = place - from == EXCHANGE_LISTING_STEPS;
+        steps++;
         if (!is_over && level != NULL && level->now.orders > 0) {
             const struct exchange_change told = tell_level(exchange, level);
+            steps += TOLD_STEPS;
             is_over = !visit(context, &told);
         }
-        if (is_over) {
-            *ret_next = place;
-            steps_add(exchange, place - from + 1);
-            return LISTING_MORE;
-        }
     }
-    steps_add(exchange, feed->level_capacity > from ? feed->level_capacity - from : 0);
+    steps_add(exchange, steps);
+    if (is_over) {
+        *ret_next = place - 1; /* the loop has gone past the level without room */
+        return LISTING_MORE;
+    }
     return LISTING_END;
 }
 

@@ -171,6 +171,9 @@ struct exchange_job_row {
 };
 bool exchange_job(const struct exchange *exchange, const struct id128 *job,
                   struct exchange_job_row *ret_row);
+/* Returns the account whose job it is, or EXCHANGE_NO_ACCOUNT. Unlike exchange_job the call costs
+ * nothing worth counting. */
+uint32_t exchange_job_owner(const struct exchange *exchange, const struct id128 *job);
 /* Returns the time from `now_ns` of log time until the job is done, at the measured pace on its
  * present lanes. `now_ns` may be later than the last command. Returns -1 without lanes, and when
  * the job has ended or is closing. */

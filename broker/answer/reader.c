@@ -496,7 +496,8 @@ static void charge(struct reader_thread *reader, const struct request *request,
     reader->visits = 0;
     if (reader->config.budget != NULL) {
         budget_charge(reader->config.budget, &asker,
-                      budget_of_answer(steps, outgoing->length) - BUDGET_LEDGER_STEPS,
+                      budget_of_answer(BUDGET_LEDGER_LEAST + steps, outgoing->length) -
+                          BUDGET_LEDGER_STEPS,
                       clock_monotonic_ns());
     }
 }

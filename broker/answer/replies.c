@@ -30,11 +30,19 @@ static uint32_t row_limit(bool has_limit, uint32_t limit)
 }
 
 /* Returns true when the job exists and belongs to the asker. */
+static bool is_own_job(const struct exchange *exchange, const struct request *request,
+                       ProtobufCBinaryData id)
+{
+    struct id128 job = codec_id(id);
+    const uint32_t owner = exchange_job_owner(exchange, &job);
+    return owner != EXCHANGE_NO_ACCOUNT && owner == request->account;
+}
+
 static bool own_job(const struct exchange *exchange, const struct request *request,
                     ProtobufCBinaryData id, struct exchange_job_row *ret_row)
 {
     struct id128 job = codec_id(id);
-    return exchange_job(exchange, &job, ret_row) && ret_row->owner == request->account;
+    return is_own_job(exchange, request, id) && exchange_job(exchange, &job, ret_row);
 }
 
 /* ---------------------------------------------------------------- jobs */
@@ -370,9 +378,9 @@ static struct outgoing *explain(const struct exchange *exchange, const struct re
 static struct outgoing *disputes(const struct exchange *exchange, const struct request *request)
 {
     const Bourse__V1__DisputesRequest *body = (const void *)request->translation.body;
-    struct exchange_job_row job;
-    return own_job(exchange, request, body->job, &job)
-               ? disputes_page(exchange, request, &job.job, body->has_from ? body->from : 0)
+    const struct id128 job = codec_id(body->job);
+    return is_own_job(exchange, request, body->job)
+               ? disputes_page(exchange, request, &job, body->has_from ? body->from : 0)
                : refuse(request, REJECT_NOT_FOUND, "job");
 }
 
@@ -511,6 +519,5 @@ struct outgoing *replies_refuse_read(const struct exchange *exchange, const stru
     } else {
         return NULL; /* the asker's own statement, or public data */
     }
-    struct exchange_job_row row;
-    return own_job(exchange, request, job, &row) ? NULL : refuse(request, REJECT_NOT_FOUND, "job");
+    return is_own_job(exchange, request, job) ? NULL : refuse(request, REJECT_NOT_FOUND, "job");
 }

@@ -33,8 +33,7 @@ struct place {
 
 struct budget {
     pthread_mutex_t mutex;
-    int64_t session_steps;
-    int64_t account_steps[KINDS];
+    int64_t session_steps[KINDS], account_steps[KINDS];
     struct payer strangers;
     struct payer *accounts; /* by number */
     uint32_t account_count;
@@ -49,9 +48,10 @@ struct budget *budget_create(uint32_t steps)
         budget = NULL;
     }
     if (budget != NULL) {
-        budget->session_steps = steps;
+        budget->session_steps[BUDGET_READS] = steps;
         budget->account_steps[BUDGET_READS] = (int64_t)steps * BUDGET_READS_SESSIONS;
-        budget->account_steps[BUDGET_COMMANDS] = (int64_t)steps * BUDGET_COMMANDS_SESSIONS;
+        budget->session_steps[BUDGET_COMMANDS] = (int64_t)steps * BUDGET_COMMANDS_RATE;
+        budget->account_steps[BUDGET_COMMANDS] = budget->session_steps[BUDGET_COMMANDS];
     }
     return budget;
 }
@@ -130,7 +130,7 @@ static struct payers payers_of(struct budget *budget, const struct budget_asker 
 {
     struct payers payers = {.account = account_of(budget, asker->account),
                             .session = session_of(budget, asker->session)};
-    payers.session_steps = fill(payers.session, asker->kind, budget->session_steps, now_ns);
+    payers.session_steps = fill(payers.session, asker->kind, budget->session_steps[asker->kind], now_ns);
     payers.account_steps =
         fill(payers.account, asker->kind, budget->account_steps[asker->kind], now_ns);
     return payers;
@@ -151,7 +151,7 @@ static struct budget_refusal refuse(const struct budget *budget, const struct pa
                                     enum budget_kind kind, int64_t now_ns)
 {
     const bool is_session = payers->session_steps <= 0;
-    const int64_t limit = is_session ? budget->session_steps : budget->account_steps[kind];
+    const int64_t limit = is_session ? budget->session_steps[kind] : budget->account_steps[kind];
     const int64_t left = is_session ? payers->session_steps : payers->account_steps;
     int64_t *told_ns = &payers->session->told_ns;
     const bool is_told = *told_ns == 0 || now_ns - *told_ns >= NS_PER_S;

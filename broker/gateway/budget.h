@@ -22,21 +22,26 @@ enum { BUDGET_STEPS = 4000000 };
 enum {
     /* An idle sender saves at most the steps of this time. */
     BUDGET_SAVED_MS = 30,
-    /* An account has as many steps as this number of sessions. */
+    /* An account has as many steps for reads as this number of sessions. */
     BUDGET_READS_SESSIONS = 2,
-    BUDGET_COMMANDS_SESSIONS = 1,
+    /* A session has this many times the steps for commands, and all sessions of its account have
+     * no more together. */
+    BUDGET_COMMANDS_RATE = 4,
     BUDGET_WAITING = 16,         /* waiting reads of one session */
     BUDGET_WAITING_ACCOUNT = 64, /* waiting reads of one account */
     BUDGET_ANSWER_STEPS = 64,    /* for any answer, which passes through the queues */
-    BUDGET_COMMAND_STEPS = 600,  /* for any command: its signature and its journal rows */
+    BUDGET_COMMAND_STEPS = 12000, /* for any command: its signature and its journal rows */
+    BUDGET_RESULTS_STEPS = 600,   /* for Results, until they are accepted or refused */
     BUDGET_BYTES_PER_STEP = 2,   /* an answer is encoded, sealed and kept for a while */
     BUDGET_STORED_PER_STEP = 1,  /* a command is verified and goes to disk */
     BUDGET_RESULTS_PER_STEP = 8, /* for Results; they get the charge back once accepted */
     BUDGET_EFFECT_STEPS = 64,    /* for each effect of a command */
     BUDGET_VISIT_STEPS = 256,    /* for each row of measured work */
     BUDGET_LOOK_STEPS = 512,     /* for each blob that a result says is missing */
-    /* A read of the ledger costs this much until its real cost is known. */
+    /* A read of the ledger costs this much until its real cost is known, and never less than the
+     * second number: its way through another thread and the start of a query. */
     BUDGET_LEDGER_STEPS = 16384,
+    BUDGET_LEDGER_LEAST = 2048,
 };
 
 struct budget;
@@ -105,7 +110,7 @@ static inline int64_t budget_of_command(size_t bytes)
  * charge back. Refused Results pay the rest of the charge for a command. */
 static inline int64_t budget_of_results(size_t bytes)
 {
-    return BUDGET_COMMAND_STEPS + (int64_t)(bytes / BUDGET_RESULTS_PER_STEP);
+    return BUDGET_RESULTS_STEPS + (int64_t)(bytes / BUDGET_RESULTS_PER_STEP);
 }
 
 #endif

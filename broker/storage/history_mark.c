@@ -13,10 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* repeats the step's code */
-    return found;
-}
-
 /* A killed broker may have left a journal of history.db. Only a handle that may write undoes the
  * change that the journal begins; such a handle changes nothing else here. */
 static bool read_mark(const char *path, uint64_t *ret_mark)

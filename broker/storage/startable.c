@@ -12,10 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* repeats the step's code */
-    return found;
-}
-
 /* The genesis is the first command of the first entry. */
 static bool read_origin(sqlite3 *database, char ret_origin[GENESIS_ORIGIN_SIZE])
 {

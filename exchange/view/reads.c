@@ -416,6 +416,12 @@ bool exchange_job(const struct exchange *exchange, const struct id128 *id,
     return job != NULL;
 }
 
+uint32_t exchange_job_owner(const struct exchange *exchange, const struct id128 *id)
+{
+    const struct job *job = table_find(&exchange->jobs, id);
+    return job == NULL ? EXCHANGE_NO_ACCOUNT : job->owner;
+}
+
 bool exchange_job_is_open(const struct exchange *exchange, const struct id128 *id)
 {
     const struct job *job = table_find(&exchange->jobs, id);

@@ -4,6 +4,7 @@
 #include "audit/audit_internal.h"
 
 #include "base/cursor.h"
+#include "base/problem.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "protocol/identity.h"
@@ -51,7 +52,8 @@ static void read_claim(const uint8_t *bytes, size_t length, struct audit_snapsho
 
 static bool unread(struct audit *audit, const char *name)
 {
-    return audit_unreadable(audit, "%s cannot be read: %s", name, strerror(errno));
+    return audit_unreadable(audit, "%s cannot be read: %s%s", name, strerror(errno),
+                            problem_advice(errno));
 }
 
 static bool add_snapshot(struct audit *audit, int folder, const char *name)

@@ -24,12 +24,15 @@
 
 #include <assert.h>
 
+/* Gives the book of exposed leases the class. Returns false when memory is short. */
 static bool has_class(struct exchange *exchange, uint32_t class_id)
 {
     struct book *book = exchange->spot->book;
-    return book_class_references(book, class_id) > 0 ||
-           book_class_at(book, class_id, book_class_requirement(exchange->book, class_id),
-                         book_class_rate(exchange->book, class_id)) == BOOK_OK;
+    const bool has = book_class_references(book, class_id) > 0 ||
+                     book_class_at(book, class_id, book_class_requirement(exchange->book, class_id),
+                                   book_class_rate(exchange->book, class_id)) == BOOK_OK;
+    exchange->is_out_of_memory = exchange->is_out_of_memory || !has;
+    return has;
 }
 
 struct challenge {

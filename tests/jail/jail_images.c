@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { BLOCK = 512, MANY_FILES = 100000 };
+enum { BLOCK = 512, MANY_FILES = 40000 };
 
 /* Writes the header of an empty file (POSIX ustar). */
 static void write_header(FILE *file, unsigned number)
@@ -63,12 +63,11 @@ static void reopen(struct images_test *test, uint64_t entries)
     ck_assert_msg(images_open(&config, &test->images, &problem), "%s", problem.text);
 }
 
-static struct images_test begin(int way, uint64_t entries)
+static void begin(struct images_test *test, int way, uint64_t entries)
 {
-    struct images_test test = {.fixture = fixture_open(way)};
-    (void)snprintf(test.folder, sizeof test.folder, "%s/images", test.fixture.folder);
-    reopen(&test, entries);
-    return test;
+    *test = (struct images_test){.fixture = fixture_open(way)};
+    (void)snprintf(test->folder, sizeof test->folder, "%s/images", test->fixture.folder);
+    reopen(test, entries);
 }
 
 static size_t count_names(const char *path)
@@ -109,7 +108,7 @@ struct taker {
     struct images *images;
     int file;
     struct hash32 hash;
-    atomic_bool give_up;
+    atomic_bool give_up, has_ended;
     pthread_t thread;
     enum image_status status;
     struct image *image;
@@ -126,7 +125,9 @@ static void take(struct taker *taker)
 
 static void *run_taker(void *argument)
 {
-    take(argument);
+    struct taker *taker = argument;
+    take(taker);
+    atomic_store(&taker->has_ended, true);
     return NULL;
 }
 
@@ -140,12 +141,13 @@ static void join(struct taker *taker)
     ck_assert_int_eq(pthread_join(taker->thread, NULL), 0);
 }
 
-/* Waits until the first files of the first unpacking are there. */
-static void await_files(const struct images_test *test)
+/* Waits until the first files of the first unpacking, which the taker does, are there. */
+static void await_files(const struct images_test *test, struct taker *taker)
 {
     char path[192];
     (void)snprintf(path, sizeof path, "%s/new-1-%ld.part", test->folder, (long)getpid());
     while (count_names(path) == 0) {
+        ck_assert_msg(!atomic_load(&taker->has_ended), "%s", taker->problem.text);
         const struct timespec pause = {.tv_nsec = 1000000};
         (void)nanosleep(&pause, NULL); /* an early return is fine */
     }
@@ -153,11 +155,12 @@ static void await_files(const struct images_test *test)
 
 START_TEST(unpacking_ends_when_its_taker_gives_up)
 {
-    struct images_test test = begin(_i, MANY_FILES);
+    struct images_test test;
+    begin(&test, _i, MANY_FILES);
     FILE *archive = archive_of(0, MANY_FILES);
     struct taker taker = {.images = test.images, .file = fileno(archive), .hash = {{1}}};
     start(&taker);
-    await_files(&test);
+    await_files(&test, &taker);
     atomic_store(&taker.give_up, true);
     join(&taker);
     ck_assert_msg(taker.status == IMAGE_GIVEN_UP, "%s", taker.problem.text);
@@ -170,13 +173,14 @@ END_TEST
 
 START_TEST(a_taker_that_waits_goes_on_when_the_one_that_unpacks_gives_up)
 {
-    struct images_test test = begin(_i, MANY_FILES);
+    struct images_test test;
+    begin(&test, _i, MANY_FILES);
     FILE *archive = archive_of(0, MANY_FILES);
     struct taker first = {.images = test.images, .file = fileno(archive), .hash = {{1}}};
     struct taker second = first;
     struct taker third = first;
     start(&first);
-    await_files(&test);
+    await_files(&test, &first);
     start(&second);
     start(&third);
     atomic_store(&third.give_up, true);
@@ -198,7 +202,8 @@ END_TEST
 START_TEST(the_files_of_kept_images_are_bounded)
 {
     enum { FILES = 9, MOST = 10, KEPT = 8, TAKEN = 11 };
-    struct images_test test = begin(_i, MOST);
+    struct images_test test;
+    begin(&test, _i, MOST);
     for (unsigned i = 0; i < TAKEN; i++) {
         FILE *archive = archive_of(i, FILES);
         struct taker taker = {

@@ -27,9 +27,9 @@ enum {
     /* A session has this many times the steps for commands, and all sessions of its account have
      * no more together. */
     BUDGET_COMMANDS_RATE = 4,
-    BUDGET_WAITING = 16,         /* waiting reads of one session */
-    BUDGET_WAITING_ACCOUNT = 64, /* waiting reads of one account */
-    BUDGET_ANSWER_STEPS = 64,    /* for any answer, which passes through the queues */
+    BUDGET_WAITING = 16,          /* waiting reads of one session */
+    BUDGET_WAITING_ACCOUNT = 64,  /* waiting reads of one account */
+    BUDGET_ANSWER_STEPS = 64,     /* for any answer, which passes through the queues */
     BUDGET_COMMAND_STEPS = 12000, /* for any command: its signature and its journal rows */
     /* For Results, until they are accepted or refused. A burst of refused ones is verified before
      * the rest of its charge is known, so the number is not small. */

@@ -116,8 +116,8 @@ static bool is_above_caps(const struct images *images)
 /* Returns the image that goes next, or NULL when the caps hold or all images are in use. */
 static struct image *find_superfluous(const struct images *images)
 {
-    for (struct list_link *link = images->kept.next;
-         link != &images->kept && is_above_caps(images); link = link->next) {
+    for (struct list_link *link = images->kept.next; link != &images->kept && is_above_caps(images);
+         link = link->next) {
         struct image *image = LIST_ELEMENT(link, struct image, link);
         if (image->users == 0) {
             return image;
@@ -248,9 +248,9 @@ static enum image_status unpack(struct images *images, struct image *image, unsi
     char fresh[IMAGE_PATH_BYTES];
     struct tar_limits has;
     (void)snprintf(fresh, sizeof fresh, "%s/new-%u-%ld", images->folder, part, (long)getpid());
-    enum image_status status = image_unpack(
-        images->config.launcher, images->config.worker_path, images->config.cgroups, fd,
-        image->size, &images->config.limits, fresh, give_up, &has, problem);
+    enum image_status status =
+        image_unpack(images->config.launcher, images->config.worker_path, images->config.cgroups,
+                     fd, image->size, &images->config.limits, fresh, give_up, &has, problem);
     if (status != IMAGE_OK) {
         return status;
     }

@@ -94,11 +94,8 @@ static void open_spot_market(void)
     }
     open_market_of(&limits, 10 * price, accounts, 4);
     static struct attribute kind = {.name = "kind", .is_text = true, .text = "cpu"};
-    struct exchange_device device = {.device = {{1}},
-                                     .slots = 1,
-                                     .attributes = &kind,
-                                     .attribute_count = 1,
-                                     .label = "a cpu"};
+    struct exchange_device device = {
+        .device = {{1}}, .slots = 1, .attributes = &kind, .attribute_count = 1, .label = "a cpu"};
     struct exchange_command made = command(EXCHANGE_ADVERTISE, PROVIDER);
     made.advertise = (struct exchange_advertise){&device, 1};
     apply(&made);

@@ -130,7 +130,8 @@ static struct payers payers_of(struct budget *budget, const struct budget_asker 
 {
     struct payers payers = {.account = account_of(budget, asker->account),
                             .session = session_of(budget, asker->session)};
-    payers.session_steps = fill(payers.session, asker->kind, budget->session_steps[asker->kind], now_ns);
+    payers.session_steps =
+        fill(payers.session, asker->kind, budget->session_steps[asker->kind], now_ns);
     payers.account_steps =
         fill(payers.account, asker->kind, budget->account_steps[asker->kind], now_ns);
     return payers;

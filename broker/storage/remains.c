@@ -155,13 +155,14 @@ static bool may_end(const char *folder, const char *end_market, struct problem *
     if (!found.starts || (end_market != NULL && strcmp(end_market, found.origin) == 0)) {
         return true;
     }
-    problem_set(ret_problem,
-                "%.100s holds a market that starts%s: %s, with %" PRIu64 " entries and %" PRIu64
-                " account%s. Nothing was changed. To serve it: bourse-broker run --dir %.100s%s. To "
-                "end it all the same, add --end-market %s",
-                folder, found.has_head ? "" : ", restored and without HEAD", found.origin,
-                found.entries, found.accounts, found.accounts == 1 ? "" : "s", folder,
-                found.has_head ? "" : " --adopt-journal, once", found.origin);
+    problem_set(
+        ret_problem,
+        "%.100s holds a market that starts%s: %s, with %" PRIu64 " entries and %" PRIu64
+        " account%s. Nothing was changed. To serve it: bourse-broker run --dir %.100s%s. To "
+        "end it all the same, add --end-market %s",
+        folder, found.has_head ? "" : ", restored and without HEAD", found.origin, found.entries,
+        found.accounts, found.accounts == 1 ? "" : "s", folder,
+        found.has_head ? "" : " --adopt-journal, once", found.origin);
     return false;
 }
 

@@ -17,7 +17,7 @@
 #define UNPACK_WALL_NS (UINT64_C(600) * 1000000000)
 #define COPY_BYTES (UINT64_C(16) << 20) /* copied between two looks at `give_up` */
 
-/* What one unpacking has in common. */
+/* The functions of one unpacking share these values. */
 struct unpacking {
     struct launcher *launcher;
     const char *worker_path;

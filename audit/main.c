@@ -23,7 +23,8 @@ static const char usage[] =
     "usage: bourse-audit [--json] FOLDER\n"
     "       bourse-audit --acts [--since NUMBER] [--json] FOLDER\n"
     "Derives every balance, hash and fill of the market in FOLDER again from its journal.\n"
-    "With --acts, prints the audit log of privileged and refused acts and checks its chain.\n"
+    "With --acts, prints the audit log of privileged and refused acts, from record NUMBER on, and\n"
+    "checks its chain against HEAD.\n"
     "Exit status: 0 nothing found, 1 a finding, 2 usage, 3 the journal is missing or unreadable.\n";
 
 static void print_credits(const char *name, int64_t micro)

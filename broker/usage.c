@@ -49,5 +49,5 @@ const char usage_text[] =
     "--end-market ORIGIN  with new: ends the market with this name even though the market can "
     "start\n"
     "--since NUMBER   first record of the audit log to print\n"
-    "--log LEVEL      error, warning, info or debug\n"
+    "--log LEVEL      lowest level of log lines: error, warning, info (the default) or debug\n"
     "--json-logs      log one JSON object a line\n";

@@ -13,8 +13,8 @@ static const struct option_spec common[] = {
     {"market", 'm', "PATH", "the market's folder, or its market.yaml"},
     {"key", 'k', "FILE", "the account's key file"},
     {"timeout", 0, "TIME", "how long to wait for one answer (30s)"},
-    {"color", 0, "WHEN", "auto, always or never"},
-    {"help", 'h', NULL, "this text"},
+    {"color", 0, "WHEN", "when to use colour: auto, always or never"},
+    {"help", 'h', NULL, "show this text"},
 };
 
 static const struct option_spec up_options[] = {
@@ -35,7 +35,7 @@ static const struct option_spec join_options[] = {
     {"name", 0, "NAME", "your name in the operator's list of accounts"},
 };
 static const struct option_spec key_options[] = {
-    {"log", 0, NULL, "the public key of the market's log, for `bourse verify`"},
+    {"log", 0, NULL, "show the public key of the market's log, for `bourse verify`"},
 };
 #define WATCH_OPTIONS                                                                              \
     {"progress", 0, NULL, "show progress even when stderr is not a terminal"},                     \
@@ -107,13 +107,13 @@ static const struct option_spec matmul_options[] = {
     {"cap", 0, "CREDITS", "the highest price to pay per slot-hour"},
     {"budget", 0, "CREDITS", "the most that the job may cost (as quoted)"},
     {"verify", 0, "LEVEL", "none, or cheap: a referee checks each tile before it is paid (none)"},
-    {"no-check", 0, NULL, "take the product without Freivalds' check"},
+    {"no-check", 0, NULL, "take the product without Freivalds' check on this machine"},
     {"resume", 0, "JOB", "continue a product: fetch its tiles and compute the missing ones"},
     WATCH_OPTIONS,
 };
 static const struct option_spec logs_options[] = {
     {"stderr", 0, NULL, "print what the program wrote to standard error"},
-    {"follow", 'f', NULL, "go on with what the program prints later"},
+    {"follow", 'f', NULL, "go on to print what the program prints later"},
     {"raw", 0, NULL, "print the program's bytes unchanged, even on a terminal"},
 };
 static const struct option_spec fetch_options[] = {
@@ -153,14 +153,16 @@ static const struct option_spec plan_options[] = {
      "device; may be repeated"},
     {"samples", 0, "DEVICE=FILE",
      "times measured on DEVICE, as with `bourse devices`; may be repeated"},
-    {"figure", 0, "DEVICE=NAME=VALUE", "a figure that the catalogue does not have: l4=memory=24GB"},
+    {"figure", 0, "DEVICE=NAME=VALUE",
+     "a figure that the catalogue does not have: l4=memory=24GB; may be repeated"},
     {"pcie", 0, "RATE", "link between a device and its machine (31.5GB/s,5us)"},
     {"peer", 0, "RATE", "PCIe link between devices of one machine (none)"},
     {"fabric", 0, "RATE",
      "fabric between devices of one kind in a machine, or none (the catalogue's)"},
     {"network", 0, "RATE", "link between machines, or none (100Gbit/s,10us)"},
     {"storage", 0, "RATE", "how fast each device loads data, as in 7GB/s (unknown)"},
-    {"stream", 0, NULL, "load weights that do not fit over PCIe at each pass (refuse the device)"},
+    {"stream", 0, NULL,
+     "at each pass, load over PCIe the weights that the memory cannot hold (refuse the device)"},
     {"objective", 0, "OBJECTIVE", "time, price, energy or value (time)"},
     {"deadline", 0, "TIME", "the longest time that the plan may take, as in 10m"},
     {"budget", 0, "CREDITS", "the most that the plan may cost"},
@@ -496,15 +498,17 @@ static const struct command table[] = {
      .words_min = 1,
      .words_max = 33,
      .run = command_admin,
-     .details = "WHO is an account: its key, the first digits of its key, or its name.\n\n"
-                "`halt` stops new jobs, new asks and fills. Leases run on to the end of their term "
-                "and are paid; none is renewed.\n\n"
-                "`freeze` ends an account's leases and asks, and cancels its jobs.\n\n"
-                "`bands` bounds new and replaced orders; without options it shows the bands. An "
-                "order is worth price x slots x time; the order of a job is worth at most its "
-                "budget.\n\n"
-                "`owner` names the owner of accounts. Accounts of one owner do not judge one "
-                "another's results. An account that nobody named is its own owner."},
+     .details =
+         "WHO is an account: its key, the first digits of its key (eight or more), or a name "
+         "that no other account has.\n\n"
+         "`halt` stops new jobs, new asks and fills. Leases run on to the end of their term "
+         "and are paid; none is renewed.\n\n"
+         "`freeze` ends an account's leases and asks, and cancels its jobs.\n\n"
+         "`bands` bounds new and replaced orders, not orders that rest. Without options, "
+         "`bands` shows the bands. An order is worth price x slots x time; the order of a job "
+         "is worth at most its budget.\n\n"
+         "`owner` names the owner of accounts. Accounts of one owner do not judge one "
+         "another's results. An account that nobody named is its own owner."},
     {.name = "config",
      .arguments = "show",
      .summary = "show the settings in force",

@@ -32,7 +32,7 @@ set(test_environment TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.su
 set(searching prop_plan prop_plan_objectives prop_plan_split prop_plan_stages prop_plan_team prop_plan_templates
   prop_plan_unknown prop_schedulers prop_exchange prop_orders prop_accounts prop_spot)
 set(searching_support checks_model disputes_model hand_market journal_digest market_model sample_graph sample_work
-  schedule_verify slow_market small_market template_steps)
+  schedule_verify slow_market small_market small_market_writer template_steps)
 list(TRANSFORM searching_support PREPEND tests/support/)
 list(TRANSFORM searching_support APPEND .c)
 set(searching_options -O2 -g1 -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes

@@ -26,7 +26,7 @@ enum {
     LONG_PAUSE_SECONDS = 60,
     TERM_MOST = 3, /* half hours */
 };
-enum { START_MIN = 22 * 60 + 13 }; /* start_ns, as a minute of the day */
+enum { START_MIN = 22 * 60 + 13 };      /* start_ns, as a minute of the day */
 static const int64_t unit_micro = 1000; /* prices are small multiples, but those of the market */
 
 static struct requirement needs_of(uint32_t kind)

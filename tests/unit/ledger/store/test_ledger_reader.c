@@ -6,7 +6,6 @@
 #include "ledger/accounts.h"
 #include "ledger/receipt.h"
 #include "tests/support/checked_market.h"
-#include "tests/support/scarce_vfs.h"
 #include "tests/support/suite.h"
 
 #include <check.h>

@@ -105,7 +105,8 @@ START_TEST(reads_do_not_keep_a_member_from_trading)
 {
     budget_charge(budget, &reader, 100 * saved, 0);
     ck_assert(budget_admits(budget, &trader, 0));
-    budget_charge(budget, &trader, (int64_t)BUDGET_COMMANDS_RATE * STEPS * BUDGET_SAVED_MS / 1000, 0);
+    budget_charge(budget, &trader, (int64_t)BUDGET_COMMANDS_RATE * STEPS * BUDGET_SAVED_MS / 1000,
+                  0);
     ck_assert(!budget_admits(budget, &trader, 0)); /* a command never waits */
 }
 END_TEST

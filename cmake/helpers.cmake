@@ -9,7 +9,7 @@ function(helper name)
   endif()
 endfunction()
 
-helper(market-client tests/programs/market_client.c tests/programs/record.c)
+helper(market-client tests/programs/market_client.c tests/programs/market_judge.c tests/programs/record.c)
 helper(market-proxy tests/programs/market_proxy.c)
 helper(junk-storer tests/programs/junk_storer.c)
 

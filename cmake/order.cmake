@@ -23,10 +23,10 @@ set_tests_properties(sim_seeds PROPERTIES PROCESSORS ${busy})
 # takes less than half a minute.
 set(seconds
   sim_seeds 150 sim_compilers 111 integration_test_paid 83 integration_test_cut 80 integration_test_soak 78 integration_test_must_hold 64
-  integration_test_owner 62 integration_test_resume 58 integration_test_report 50 integration_test_speedups 50 prop_plan 50
+  integration_test_owner 62 integration_test_resume 58 integration_test_report 50 integration_test_speedups 50
   integration_test_agent_lost 47 integration_test_donations 46 integration_test_history 44 jail_escape 40
-  integration_test_determinism 40 integration_test_referee 36 crash_faults 35 jail_run 33
-  prop_plan_split 32 crash_power 30 integration_test_cli_market 30 jail_tensor 30 integration_test_agent_disk_full 30)
+  integration_test_determinism 40 integration_test_referee 36 prop_plan_objectives 36 crash_faults 35 jail_run 33
+  prop_plan_split 32 crash_power 30 integration_test_cli_market 30 integration_test_agent_disk_full 30)
 while(seconds)
   list(POP_FRONT seconds name cost)
   set_property(TEST ${name} PROPERTY COST ${cost})

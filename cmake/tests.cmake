@@ -29,10 +29,10 @@ set(test_environment TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.su
 
 # Tests that search for minutes with sanitizers are optimised and without them (cmake/sim.cmake has
 # the rooms). The unit tests of those rooms run with sanitizers, and so does sim_sanitized.
-set(searching prop_plan prop_plan_split prop_plan_stages prop_plan_team prop_plan_unknown prop_schedulers
-  prop_exchange prop_orders prop_accounts prop_spot)
+set(searching prop_plan prop_plan_objectives prop_plan_split prop_plan_stages prop_plan_team prop_plan_templates
+  prop_plan_unknown prop_schedulers prop_exchange prop_orders prop_accounts prop_spot)
 set(searching_support checks_model disputes_model hand_market journal_digest market_model sample_graph sample_work
-  schedule_verify slow_market small_market template_steps)
+  schedule_verify slow_market small_market small_market_writer template_steps)
 list(TRANSFORM searching_support PREPEND tests/support/)
 list(TRANSFORM searching_support APPEND .c)
 set(searching_options -O2 -g1 -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes
@@ -130,7 +130,8 @@ endforeach()
 
 # The tests in which threads meet: scripts/test builds the target `threads` under ThreadSanitizer and runs the label `threads`.
 set(threaded test_queue test_hasher test_relay test_blob_client test_blob_local test_blob_ticket test_upload_stream test_control
-  test_provider_store test_reader test_gateway test_link test_hostile_peers test_log)
+  test_provider_store test_provider_store_full test_provider_store_lent test_reader test_gateway test_link
+  test_hostile_peers test_log)
 add_custom_target(threads DEPENDS ${threaded} bourse-broker) # test_hostile_peers starts the broker's own program
 set_property(TEST ${threaded} APPEND PROPERTY LABELS threads)
 

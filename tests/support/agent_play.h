@@ -459,4 +459,9 @@ static inline void renew(struct play *play, uint64_t lease, int64_t term_ms)
     say(play, MESSAGE_LEASE_RENEW, &none, &message.base);
 }
 
+static inline size_t devices_of(const struct seen *advertise)
+{
+    return ((const Bourse__V1__Advertise *)(const void *)advertise->message)->n_devices;
+}
+
 #endif

@@ -10,6 +10,7 @@
 #include "protocol/results.h"
 #include "tests/support/small_market.h"
 
+#define SMALL_MARKET_ORIGIN "bourse.test/small"
 #define SMALL_MARKET_PRICE INT64_C(3600000000) /* a micro-credit per microsecond */
 
 enum { COMMANDS_MAX = 4, RECORDS_MAX = 16, BATCH_MAX = 4, FEE_PPM = 10000 };

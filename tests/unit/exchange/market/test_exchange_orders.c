@@ -1,22 +1,10 @@
-/* Orders that get other terms: who keeps its place, who pays, and what is refused without a trace.
- * And jobs that do not wait for ever. */
-#include "tests/support/hand_market.h"
-
-#include "base/cursor.h"
+/* Orders get other terms: who keeps its place, who pays, and what is refused without a trace. */
 #include "protocol/message.h"
+#include "tests/support/hand_market.h"
+#include "tests/support/replace_orders.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* ---------------------------------------------------------------- helpers */
-
-static struct exchange_command replace_of(uint32_t account, struct id128 order)
-{
-    struct exchange_command made = command(EXCHANGE_REPLACE, account);
-    made.replace = (struct exchange_replace){.order = order, .part = EXCHANGE_ANY_PART};
-    return made;
-}
 
 static void replace_price(uint32_t account, struct id128 order, int64_t price_micro)
 {
@@ -284,54 +272,6 @@ START_TEST(leases_stand_whatever_becomes_of_their_ask)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- what is refused */
-
-/* The state as it was, but for how often the market was spoken to and what it remembers of ids. */
-static uint8_t *state_without_ids(size_t *ret_length)
-{
-    enum { HEAD = 8, MARKET = 1, ID = 4, INDEX_AT = 46, INDEX_BYTES = 8 };
-    size_t length;
-    size_t kept = 0;
-    uint8_t *bytes = exchange_save(market.exchange, &length);
-    ck_assert_ptr_nonnull(bytes);
-    struct reader in = reader_over(bytes + HEAD, length - HEAD);
-    while (!reader_finished(&in)) {
-        const uint8_t type = reader_u8(&in);
-        const uint32_t size = reader_u32(&in);
-        const uint8_t *fields = reader_view(&in, size);
-        ck_assert_ptr_nonnull(fields);
-        if (type != ID) {
-            memmove(bytes + kept, fields, size);
-            if (type == MARKET) {
-                memset(bytes + kept + INDEX_AT, 0, INDEX_BYTES);
-            }
-            kept += size;
-        }
-    }
-    *ret_length = kept;
-    return bytes;
-}
-
-static void check_refused(const struct exchange_command *given, enum reject_code code,
-                          const char *field, int64_t value, int64_t limit)
-{
-    size_t length_before;
-    size_t length;
-    uint8_t *before = state_without_ids(&length_before);
-    apply(given);
-    check_rejected(code);
-    const struct exchange_reject *why = &nth(EFFECT_REJECT, 0)->reject;
-    ck_assert_str_eq(why->field, field);
-    ck_assert_int_eq(why->value, value);
-    ck_assert_int_eq(why->limit, limit);
-    uint8_t *after = state_without_ids(&length);
-    ck_assert_uint_eq(length, length_before);
-    ck_assert_mem_eq(after, before, length);
-    check_hash();
-    free(before);
-    free(after);
-}
-
 START_TEST(a_refused_replace_leaves_no_trace)
 {
     const int64_t band = 10 * price;
@@ -508,194 +448,14 @@ START_TEST(nobody_comes_to_trade_with_himself_by_a_new_price)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- good till */
-
-static struct exchange_command submit_till(uint32_t subtasks, int64_t for_ns)
-{
-    struct exchange_command made = submit_of(subtasks, 100);
-    made.submit.good_till_ns = market.now_ns + for_ns;
-    return made;
-}
-
-static void pass(int64_t for_ns)
-{
-    market.now_ns += for_ns;
-    tick();
-}
-
-START_TEST(a_job_that_found_nobody_in_time_ends)
-{
-    struct exchange_command made = submit_till(4, 60 * NS_PER_S);
-    apply(&made);
-    ck_assert_int_eq(exchange_next_deadline_ns(market.exchange), made.submit.good_till_ns);
-    reload();
-    ck_assert_int_eq(exchange_next_deadline_ns(market.exchange), made.submit.good_till_ns);
-    pass(60 * NS_PER_S - 1);
-    ck_assert_uint_eq(job_row(made.id).state, JOB_OPEN);
-    pass(1);
-    ck_assert_uint_eq(job_row(made.id).state, JOB_CANCELLED);
-    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_EXPIRED);
-    ck_assert_uint_eq(job_row(made.id).cancelled, 4);
-    ck_assert_int_eq(record_of(LEDGER_RELEASE)->amount_micro, 100 * MICRO_PER_CREDIT);
-    offer(PROVIDER, 4, price);
-    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
-}
-END_TEST
-
-START_TEST(what_runs_when_time_is_up_runs_to_its_end)
-{
-    offer(PROVIDER, 1, price);
-    struct exchange_command made = submit_till(5, 5 * NS_PER_S);
-    apply(&made);
-    struct exchange_work work[2] = {nth(EFFECT_DISPATCH, 0)->work, nth(EFFECT_DISPATCH, 1)->work};
-    pass(5 * NS_PER_S);
-    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 0);
-    ck_assert_uint_eq(count_of(EFFECT_LEASE_END), 0);
-    ck_assert_uint_eq(job_row(made.id).state, JOB_OPEN);
-    ck_assert_uint_eq(job_row(made.id).cancelled, 3);
-    reload();
-    struct exchange_command replace = replace_of(CONSUMER, made.id);
-    replace.replace.has_price = true;
-    check_refused(&replace, REJECT_STATE, "order", JOB_OPEN, JOB_OPEN);
-    for (int i = 0; i < 2; i++) {
-        market.now_ns += NS_PER_S;
-        result(PROVIDER, made.id, work[i], OUTCOME_OK, NS_PER_S);
-        ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_ACCEPTED);
-        ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 0);
-    }
-    ck_assert_uint_eq(job_row(made.id).state, JOB_CANCELLED);
-    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_EXPIRED);
-    ck_assert_uint_eq(job_row(made.id).accepted, 2);
-    ck_assert_uint_eq(count_of(EFFECT_LEASE_END), 1);
-}
-END_TEST
-
-START_TEST(a_lease_that_has_nothing_left_to_do_goes_back)
-{
-    offer(PROVIDER, 1, price);
-    offer(OTHER_PROVIDER, 1, price);
-    struct exchange_command made = submit_till(8, 5 * NS_PER_S);
-    apply(&made);
-    struct exchange_work work[8];
-    uint32_t of_first = 0;
-    const uint32_t begun = (uint32_t)count_of(EFFECT_DISPATCH);
-    ck_assert_uint_le(begun, 8);
-    for (uint32_t i = 0; i < begun; i++) {
-        work[of_first] = nth(EFFECT_DISPATCH, i)->work;
-        of_first += nth(EFFECT_DISPATCH, i)->account == PROVIDER;
-    }
-    ck_assert_uint_gt(of_first, 0);
-    ck_assert_uint_lt(of_first, begun);
-    pass(5 * NS_PER_S);
-    for (uint32_t i = 0; i < of_first; i++) {
-        result(PROVIDER, made.id, work[i], OUTCOME_OK, NS_PER_S);
-    }
-    ck_assert_uint_eq(job_row(made.id).running, begun - of_first); /* of the other */
-    pass(10 * NS_PER_S);
-    ck_assert_uint_eq(count_of(EFFECT_LEASE_END), 1);
-    ck_assert_uint_eq(nth(EFFECT_LEASE_END, 0)->account, PROVIDER);
-    ck_assert_uint_eq(job_row(made.id).state, JOB_OPEN);
-}
-END_TEST
-
-START_TEST(a_job_that_had_all_begun_in_time_is_done)
-{
-    offer(PROVIDER, 1, price);
-    struct exchange_command made = submit_till(1, 5 * NS_PER_S);
-    apply(&made);
-    struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
-    pass(6 * NS_PER_S);
-    ck_assert_uint_eq(job_row(made.id).state, JOB_OPEN);
-    result(PROVIDER, made.id, work, OUTCOME_OK, NS_PER_S);
-    ck_assert_uint_eq(job_row(made.id).state, JOB_DONE);
-    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_NONE);
-}
-END_TEST
-
-START_TEST(what_is_lost_after_its_time_is_not_begun_again)
-{
-    offer(PROVIDER, 1, price);
-    struct exchange_command made = submit_till(1, 5 * NS_PER_S);
-    apply(&made);
-    offer(OTHER_PROVIDER, 1, price);
-    pass(5 * NS_PER_S);
-    presence(EXCHANGE_GOODBYE, PROVIDER);
-    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
-    ck_assert_uint_eq(job_row(made.id).state, JOB_CANCELLED);
-    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_EXPIRED);
-}
-END_TEST
-
-START_TEST(one_whose_time_is_up_can_be_cancelled)
-{
-    offer(PROVIDER, 1, price);
-    struct exchange_command made = submit_till(5, 5 * NS_PER_S);
-    apply(&made);
-    pass(5 * NS_PER_S);
-    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
-    cancel.cancel_job.job = made.id;
-    apply(&cancel);
-    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
-    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 2);
-    pass(20 * NS_PER_S);
-    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_CANCELLED);
-    ck_assert_uint_eq(job_row(made.id).state, JOB_CANCELLED);
-}
-END_TEST
-
-START_TEST(a_time_that_has_passed_is_refused)
-{
-    struct exchange_command made = submit_till(1, 0);
-    check_refused(&made, REJECT_QUANTITY, "good_till_ms", start_ns / NS_PER_MS,
-                  start_ns / NS_PER_MS);
-    made = submit_till(1, 0);
-    made.submit.good_till_ns = -NS_PER_MS;
-    check_refused(&made, REJECT_QUANTITY, "good_till_ms", -1, start_ns / NS_PER_MS);
-    made = submit_till(1, 0);
-    made.submit.good_till_ns = INT64_MAX;
-    const int64_t latest_ns = start_ns + 367 * 24 * NS_PER_HOUR;
-    check_refused(&made, REJECT_QUANTITY, "good_till_ms", INT64_MAX / NS_PER_MS,
-                  latest_ns / NS_PER_MS);
-    made = submit_till(1, NS_PER_S);
-    made.submit.verify = EXCHANGE_VERIFY_CHEAP;
-    check_refused(&made, REJECT_VERIFY, "good_till_ms", start_ns / NS_PER_MS + 1000, 0);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("exchange: orders");
-    TCase *tests = tcase_create("replace");
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, a_waiting_job_pays_more_and_starts);
-    tcase_add_test(tests, another_price_is_a_new_place_and_fewer_slots_are_not);
-    tcase_add_test(tests, back_at_its_price_it_is_last);
-    tcase_add_test(tests, what_fell_due_is_settled_before_a_command_is_looked_at);
-    tcase_add_test(tests, what_is_said_again_changes_nothing);
-    tcase_add_test(tests, a_budget_is_raised_out_of_what_is_there);
-    tcase_add_test(tests, a_market_price_follows_the_budget);
-    tcase_add_test(tests, a_lease_above_a_lowered_cap_runs_out);
-    tcase_add_test(tests, one_part_or_all_of_them);
-    tcase_add_test(tests, an_ask_that_offers_less_keeps_its_place);
-    tcase_add_test(tests, an_ask_at_another_price_is_a_new_one);
-    tcase_add_test(tests, leases_stand_whatever_becomes_of_their_ask);
-    tcase_add_test(tests, a_refused_replace_leaves_no_trace);
-    tcase_add_test(tests, nothing_is_replaced_once_it_has_ended_or_while_the_market_is_halted);
-    tcase_add_test(tests, nobody_comes_to_trade_with_himself_by_a_new_price);
-    suite_add_tcase(suite, tests);
-    TCase *till = tcase_create("good till");
-    tcase_add_checked_fixture(till, set_up, tear_down);
-    tcase_add_test(till, a_job_that_found_nobody_in_time_ends);
-    tcase_add_test(till, what_runs_when_time_is_up_runs_to_its_end);
-    tcase_add_test(till, a_lease_that_has_nothing_left_to_do_goes_back);
-    tcase_add_test(till, a_job_that_had_all_begun_in_time_is_done);
-    tcase_add_test(till, what_is_lost_after_its_time_is_not_begun_again);
-    tcase_add_test(till, one_whose_time_is_up_can_be_cancelled);
-    tcase_add_test(till, a_time_that_has_passed_is_refused);
-    suite_add_tcase(suite, till);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+SUITE("exchange: orders", set_up, tear_down, TEST(a_waiting_job_pays_more_and_starts),
+      TEST(another_price_is_a_new_place_and_fewer_slots_are_not),
+      TEST(back_at_its_price_it_is_last),
+      TEST(what_fell_due_is_settled_before_a_command_is_looked_at),
+      TEST(what_is_said_again_changes_nothing), TEST(a_budget_is_raised_out_of_what_is_there),
+      TEST(a_market_price_follows_the_budget), TEST(a_lease_above_a_lowered_cap_runs_out),
+      TEST(one_part_or_all_of_them), TEST(an_ask_that_offers_less_keeps_its_place),
+      TEST(an_ask_at_another_price_is_a_new_one), TEST(leases_stand_whatever_becomes_of_their_ask),
+      TEST(a_refused_replace_leaves_no_trace),
+      TEST(nothing_is_replaced_once_it_has_ended_or_while_the_market_is_halted),
+      TEST(nobody_comes_to_trade_with_himself_by_a_new_price))

@@ -1,9 +1,7 @@
-/* The tests follow what an agent has on offer: its asks over reconnects, refusals and rests, and
- * those that somebody places by hand. */
+/* The tests follow what an agent has on offer: its asks over reconnects, refusals and rests. Asks
+ * that somebody places by hand are in test_provider_asks_by_hand.c. */
 #include "tests/support/agent_play.h"
 #include "tests/support/suite.h"
-
-/* ---------------------------------------------------------------- offers */
 
 START_TEST(a_welcome_brings_statement_devices_and_then_the_ask)
 {
@@ -420,11 +418,6 @@ START_TEST(pause_cancels_the_ask_and_resume_places_it_again)
 }
 END_TEST
 
-static size_t devices_of(const struct seen *advertise)
-{
-    return ((const Bourse__V1__Advertise *)(const void *)advertise->message)->n_devices;
-}
-
 START_TEST(while_it_is_paused_no_device_is_on_offer)
 {
     CLEANUP(play_end) struct play play;
@@ -446,168 +439,22 @@ START_TEST(while_it_is_paused_no_device_is_on_offer)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- asks that somebody places by
- * hand */
-
-static const struct id128 by_hand = {{0xb4}};
-
-static void note_ask(struct play *play, const struct id128 *order, bool stands)
-{
-    static const struct id128 none;
-    Bourse__V1__AskEvent body = BOURSE__V1__ASK_EVENT__INIT;
-    body.device = view(device.bytes, 16);
-    body.order = view(order->bytes, 16);
-    body.stands = stands;
-    body.slots = 2;
-    body.price_micro = 7;
-    say(play, MESSAGE_ASK_EVENT, &none, &body.base);
-}
-
-static struct agent_ask_row ask_row(const struct play *play)
-{
-    struct agent_ask_row row;
-    ck_assert(agent_session_ask(play->session, 0, &row));
-    return row;
-}
-
-START_TEST(an_ask_by_hand_stands_in_the_place_of_the_agents_until_it_ends)
-{
-    CLEANUP(play_end) struct play play;
-    play_start(&play);
-    settle(&play);
-    note_ask(&play, &by_hand, true);
-    ck_assert(ask_row(&play).is_by_hand);
-    ck_assert_uint_eq(ask_row(&play).terms.slots, 2);
-    ck_assert_int_eq(ask_row(&play).terms.price_micro, 7);
-    ck_assert_uint_eq(agent_session_counts(play.session).asks_standing, 1);
-    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
-
-    note_ask(&play, &by_hand, false);
-    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
-    struct id128 own = last_seen(&play, MESSAGE_ASK_PLACE)->id;
-    note_ask(&play, &own, true); /* the agent's own is news to nobody */
-    accept(&play, last_seen(&play, MESSAGE_ASK_PLACE));
-    ck_assert(!ask_row(&play).is_by_hand);
-    ck_assert(ask_row(&play).is_standing);
-    ck_assert_int_eq(ask_row(&play).terms.price_micro, 100000);
-    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
-}
-END_TEST
-
-START_TEST(other_terms_by_hand_are_shown_as_such)
-{
-    CLEANUP(play_end) struct play play;
-    play_start(&play);
-    welcome(&play, &cluster);
-    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
-    const struct seen *place = find_seen(&play, MESSAGE_ASK_PLACE);
-    const struct id128 order = place->id;
-    accept(&play, place);
-    note_ask(&play, &order, true); /* its own, with terms that it did not ask */
-    ck_assert(ask_row(&play).is_by_hand);
-    ck_assert_int_eq(ask_row(&play).terms.price_micro, 7);
-    forget_seen(&play);
-    note_ask(&play, &order, false);
-    ck_assert(!ask_row(&play).is_by_hand);
-    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1); /* its own, as its owner says */
-}
-END_TEST
-
-START_TEST(an_ask_by_hand_is_withdrawn_like_the_agents_own)
-{
-    CLEANUP(play_end) struct play play;
-    play_start(&play);
-    settle(&play);
-    note_ask(&play, &by_hand, true);
-    agent_session_rest(play.session, play.now_ns, true, false);
-    const struct seen *cancel = last_seen(&play, MESSAGE_ORDER_CANCEL);
-    ck_assert_ptr_nonnull(cancel);
-    const Bourse__V1__OrderCancel *body = (const void *)cancel->message;
-    ck_assert_mem_eq(body->order.data, by_hand.bytes, 16);
-    ck_assert_uint_eq(devices_of(last_seen(&play, MESSAGE_ADVERTISE)), 0);
-    note_ask(&play, &by_hand, false); /* at rest nothing takes its place */
-    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
-}
-END_TEST
-
-START_TEST(an_ask_that_its_owner_cancels_stays_away_until_the_next_offer)
-{
-    CLEANUP(play_end) struct play play;
-    play_start(&play);
-    welcome(&play, &cluster);
-    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
-    struct id128 own = find_seen(&play, MESSAGE_ASK_PLACE)->id;
-    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
-    forget_seen(&play);
-    note_ask(&play, &own, false);
-    ck_assert(ask_row(&play).is_taken_back);
-    ck_assert(!ask_row(&play).is_standing);
-    pass_ms(&play, 2000);
-    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 0);
-
-    note_ask(&play, &by_hand, true); /* an ask by hand may still come, and go */
-    ck_assert(ask_row(&play).is_by_hand);
-    note_ask(&play, &own, false); /* of one that is long gone */
-    ck_assert(ask_row(&play).is_by_hand);
-    welcome(&play, &cluster);
-    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
-    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
-    own = find_seen(&play, MESSAGE_ASK_PLACE)->id;
-    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
-    forget_seen(&play);
-
-    note_ask(&play, &own, false);
-    agent_session_rest(play.session, play.now_ns, false, false); /* the owner has it offer again */
-    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
-    ck_assert_uint_eq(count_seen(&play, MESSAGE_ASK_PLACE), 1);
-}
-END_TEST
-
-START_TEST(what_the_agent_has_just_asked_comes_after_an_ask_by_hand)
-{
-    CLEANUP(play_end) struct play play;
-    play_start(&play);
-    welcome(&play, &cluster);
-    accept(&play, find_seen(&play, MESSAGE_ADVERTISE));
-    note_ask(&play, &by_hand, true);
-    ck_assert(!ask_row(&play).is_by_hand);
-    accept(&play, find_seen(&play, MESSAGE_ASK_PLACE));
-    ck_assert(ask_row(&play).is_standing);
-    ck_assert(!ask_row(&play).is_by_hand);
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("provider asks");
-    TCase *tcase = tcase_create("asks");
-    tcase_set_timeout(tcase, 60); /* thousands of signed requests, on a slow machine */
-    tcase_add_test(tcase, a_welcome_brings_statement_devices_and_then_the_ask);
-    tcase_add_test(tcase, another_market_is_offered_nothing);
-    tcase_add_test(tcase, a_reconnect_asks_anew_and_cancels_what_may_stand);
-    tcase_add_test(tcase, an_ask_that_still_stands_after_a_reconnect_is_left_where_it_is);
-    tcase_add_test(tcase, an_ask_that_is_gone_after_a_reconnect_is_placed_anew);
-    tcase_add_test(tcase,
-                   an_ask_that_was_changed_beyond_what_is_taken_is_cancelled_and_placed_anew);
-    tcase_add_test(tcase, whether_an_ask_stands_is_asked_again_where_the_broker_could_not_say);
-    tcase_add_test(tcase, whether_an_ask_stands_is_asked_again_over_the_next_connection);
-    tcase_add_test(tcase, of_several_asks_only_those_that_are_gone_are_placed_anew);
-    tcase_add_test(tcase, at_rest_the_ask_is_withdrawn_and_nothing_is_started);
-    tcase_add_test(tcase, at_rest_what_runs_is_cancelled_when_asked_for);
-    tcase_add_test(tcase, after_a_rest_asks_are_placed_and_leases_work_again);
-    tcase_add_test(tcase, a_cancel_that_the_broker_could_not_take_is_sent_again);
-    tcase_add_test(tcase, a_rest_without_a_broker_holds_at_the_next_welcome);
-    tcase_add_test(tcase, a_refused_ask_is_tried_again_later);
-    tcase_add_test(tcase, a_refused_statement_is_made_anew_later);
-    tcase_add_test(tcase, a_refused_statement_is_made_anew_though_the_ask_went_out_again_meanwhile);
-    tcase_add_test(tcase, a_statement_that_finds_no_place_among_the_requests_is_made_later);
-    tcase_add_test(tcase, pause_cancels_the_ask_and_resume_places_it_again);
-    tcase_add_test(tcase, while_it_is_paused_no_device_is_on_offer);
-    tcase_add_test(tcase, an_ask_by_hand_stands_in_the_place_of_the_agents_until_it_ends);
-    tcase_add_test(tcase, other_terms_by_hand_are_shown_as_such);
-    tcase_add_test(tcase, an_ask_by_hand_is_withdrawn_like_the_agents_own);
-    tcase_add_test(tcase, an_ask_that_its_owner_cancels_stays_away_until_the_next_offer);
-    tcase_add_test(tcase, what_the_agent_has_just_asked_comes_after_an_ask_by_hand);
-    suite_add_tcase(suite, tcase);
-    return suite_run(suite);
-}
+SUITE("provider asks", NULL, NULL, TEST(a_welcome_brings_statement_devices_and_then_the_ask),
+      TEST(another_market_is_offered_nothing),
+      TEST(a_reconnect_asks_anew_and_cancels_what_may_stand),
+      TEST(an_ask_that_still_stands_after_a_reconnect_is_left_where_it_is),
+      TEST(an_ask_that_is_gone_after_a_reconnect_is_placed_anew),
+      TEST(an_ask_that_was_changed_beyond_what_is_taken_is_cancelled_and_placed_anew),
+      TEST(whether_an_ask_stands_is_asked_again_where_the_broker_could_not_say),
+      TEST(whether_an_ask_stands_is_asked_again_over_the_next_connection),
+      TEST(of_several_asks_only_those_that_are_gone_are_placed_anew),
+      TEST(at_rest_the_ask_is_withdrawn_and_nothing_is_started),
+      TEST(at_rest_what_runs_is_cancelled_when_asked_for),
+      TEST(after_a_rest_asks_are_placed_and_leases_work_again),
+      TEST(a_cancel_that_the_broker_could_not_take_is_sent_again),
+      TEST(a_rest_without_a_broker_holds_at_the_next_welcome),
+      TEST(a_refused_ask_is_tried_again_later), TEST(a_refused_statement_is_made_anew_later),
+      TEST(a_refused_statement_is_made_anew_though_the_ask_went_out_again_meanwhile),
+      TEST(a_statement_that_finds_no_place_among_the_requests_is_made_later),
+      TEST(pause_cancels_the_ask_and_resume_places_it_again),
+      TEST(while_it_is_paused_no_device_is_on_offer))

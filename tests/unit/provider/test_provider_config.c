@@ -1,0 +1,228 @@
+/* The tests read configs of a provider, and what is wrong with others. */
+#include "provider/config.h"
+#include "tests/support/config_text.h"
+#include "tests/support/suite.h"
+
+#include <check.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GIB (UINT64_C(1) << 30)
+
+static struct config config;
+
+START_TEST(an_absent_file_gives_the_defaults)
+{
+    struct problem problem;
+    ck_assert_msg(config_read("/nonexistent", NULL, &config, &problem), "%s", problem.text);
+    ck_assert_int_eq(config.price_micro, CONFIG_PRICE_MICRO);
+    ck_assert_uint_eq(config.slots, 0);
+    ck_assert_str_eq(config.user, "bourse");
+    ck_assert_str_eq(config.market, "/nonexistent/market.yaml");
+    ck_assert_str_eq(config.spool, "/nonexistent/spool");
+    ck_assert_uint_ge(config.program_count, 10); /* the common tools that are here */
+    ck_assert_str_eq(config_program(&config, "sh")->path, "/usr/bin/sh");
+    ck_assert_ptr_null(config_program(&config, "no-such-program"));
+    ck_assert(!config_read("/nonexistent", "/nonexistent/provider.yaml", &config, &problem));
+}
+END_TEST
+
+START_TEST(every_key_is_read)
+{
+    struct problem problem;
+    ck_assert_msg(read_text("market: /srv/market.yaml\nname: attic\nregion: eu-west\nprice: 0.25\n"
+                            "slots: 3\nmemory: 2GiB\ndisk: 1GiB\nprocesses: 64\nterm: 1h\n"
+                            "programs: [sh, cat]\nuser: nobody\ncache: 1GiB\nspool: out\n"
+                            "image_files: 5000\n",
+                            &config, &problem),
+                  "%s", problem.text);
+    ck_assert_str_eq(config.market, "/srv/market.yaml");
+    ck_assert_str_eq(config.name, "attic");
+    ck_assert_str_eq(config.region, "eu-west");
+    ck_assert_int_eq(config.price_micro, 250000);
+    ck_assert_uint_eq(config.slots, 3);
+    ck_assert_uint_eq(config.memory_bytes, 2 * GIB);
+    ck_assert_uint_eq(config.disk_bytes, GIB);
+    ck_assert_uint_eq(config.processes, 64);
+    ck_assert_int_eq(config.term_ms, 3600000);
+    ck_assert_uint_eq(config.program_count, 2);
+    ck_assert_str_eq(config.user, "nobody");
+    ck_assert_uint_eq(config.cache_bytes, GIB);
+    ck_assert_uint_eq(config.image_bytes, GIB); /* as much as the cache */
+    ck_assert_uint_eq(config.image_files, 5000);
+    ck_assert_ptr_nonnull(strstr(config.spool, "/out"));
+}
+END_TEST
+
+START_TEST(programs_may_be_named_with_their_paths)
+{
+    struct problem problem;
+    ck_assert_msg(read_text("programs: {shell: /bin/sh, list: /usr/bin/ls}\n", &config, &problem),
+                  "%s", problem.text);
+    ck_assert_str_eq(config_program(&config, "shell")->path, "/usr/bin/sh");
+    ck_assert_ptr_eq(config_program(&config, "/usr/bin/ls"), &config.programs[1]);
+    ck_assert_ptr_null(config_program(&config, "sh"));
+    ck_assert(read_text("programs: []\n", &config, &problem));
+    ck_assert_uint_eq(config.program_count, 0);
+}
+END_TEST
+
+/* Jobs see a few folders of the host; the owner adds others, and what he offers is seen anyway. */
+START_TEST(folders_that_jobs_see_may_be_added)
+{
+    struct problem problem;
+    ck_assert_msg(read_text("programs: [sh]\n", &config, &problem), "%s", problem.text);
+    ck_assert_uint_eq(config.visible_count, 0);
+    ck_assert_msg(read_text("programs: [sh]\nvisible: [/usr/share, /usr/bin]\n", &config, &problem),
+                  "%s", problem.text);
+    ck_assert_uint_eq(config.visible_count, 1); /* /usr/bin is seen by every job */
+    ck_assert_str_eq(config.visible[0], "/usr/share");
+    if (access("/usr/sbin/chroot", X_OK) == 0) {
+        ck_assert_msg(read_text("programs: {c: /usr/sbin/chroot}\n", &config, &problem), "%s",
+                      problem.text);
+        ck_assert_uint_eq(config.visible_count, 1);
+        ck_assert_str_eq(config.visible[0], "/usr/sbin");
+    }
+}
+END_TEST
+
+START_TEST(wrong_keys_and_values_are_refused_with_their_line)
+{
+    static const struct {
+        const char *text, *says;
+    } wrong[] = {
+        {"name: a\npriec: 1\n", "provider.yaml:2: unknown key \"priec\""},
+        {"price: -1\n", ":1:"},
+        {"price: 1e3\n", ":1:"},
+        {"slots: 0\n", ":1:"},
+        {"slots: 5000\n", ":1:"},
+        {"memory: 10\n", ":1:"},
+        {"memory: 1KiB\n", ":1:"},
+        {"term: 5s\n", ":1:"},
+        {"interruptible: true\n", "say how: {notice: 30s, minimum_run: 5m}"},
+        {"interruptible: {notice: 2d}\n", ":1:"},
+        {"interruptible: {minimum_run: 8d}\n", ":1:"},
+        {"interruptible: {notise: 2m}\n", "notise"},
+        {"programs: [sh, no-such-program]\n", "no-such-program"},
+        {"programs: {x: /etc/passwd}\n", "below /usr"},
+        {"programs: {x: /usr/share}\n", "below /usr"},
+        {"programs: {a/b: /usr/bin/sh}\n", "slash"},
+        {"programs: [../../bin/sh]\n", "no program"},
+        {"image_files: 0\n", "image_files"},
+        {"image_files: 131073\n", "131072"},
+        {"image_size: 1kB\n", "image_size"},
+        {"visible: [/etc]\n", "below /usr or /opt"},
+        {"visible: [/usr/../etc]\n", "below /usr or /opt"},
+        {"visible: [/usr/]\n", "below /usr or /opt"},
+        {"visible: [/usr/share/]\n", "trailing slash"},
+        {"visible: [usr/share]\n", "below /usr or /opt"},
+        {"visible: [/usr/there-is-none]\n", "no folder"},
+        {"visible: [/usr/bin/sh]\n", "no folder"},
+        {"- a\n", "provider.yaml"},
+        {"devices: {name: a}\n", ":1:"},
+        {"devices: [a]\n", ":1:"},
+        {"devices:\n - {price: 1}\n", ":2:"},
+        {"devices:\n - {name: a}\n - {name: a}\n", "each device needs a name of its own"},
+        {"name: a\ndevices:\n - {name: a}\n", ":3:"},
+        {"devices:\n - {name: a, slots: 0}\n", ":2:"},
+        {"devices:\n - {simulate: groq-lpu-v2}\n", "did you mean \"groq-lpu-v1\"?"},
+        {"devices:\n - {simulate: groq-lpu-v1}\n - {simulate: groq-lpu-v1}\n", ":3:"},
+        {"devices:\n - {name: sim.h100}\n", "those of simulated devices"},
+        {"name: sim.attic\n", "those of simulated devices"},
+        {"name: \"\"\n", ":1: name: an empty name"},
+        {"devices:\n - {name: \"\"}\n", "an empty name"},
+        {"devices:\n - {simulate: groq-lpu-v1, name: \"\"}\n", "an empty name"},
+        {"name: \"a\\nb\"\n", ":1: name: control characters"},
+        {"price: 1\nregion: \"a\\eb\"\n", ":2: region: control characters"},
+        {"devices:\n - {name: \"a\\u202eb\"}\n", "control characters"},
+        {"devices:\n - {simulate: groq-lpu-v1, name: \"a\\tb\"}\n", "control characters"},
+        {"devices:\n - {name: a, programs: [sh]}\n", "unknown key \"programs\""},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct problem problem = {""};
+        ck_assert_msg(!read_text(wrong[i].text, &config, &problem), "%s", wrong[i].text);
+        ck_assert_msg(strstr(problem.text, wrong[i].says) != NULL, "%s: %s", wrong[i].text,
+                      problem.text);
+    }
+}
+END_TEST
+
+START_TEST(an_ask_is_for_some_and_at_some_hours)
+{
+    struct problem problem = {""};
+    ck_assert_msg(read_text("to: [alice, bob]\n"
+                            "hours: [mon-fri 22:00-07:00, sat-sun 00:00-24:00]\n"
+                            "utc_offset: -03:30\n"
+                            "devices:\n"
+                            "  - {name: same}\n"
+                            "  - {name: open, to: anyone, hours: always}\n"
+                            "  - {name: short, to: [eve], hours: 01:00-02:00}\n"
+                            "  - {name: brief, to: anyone, hours: always, daily: 8h, term: 1h}\n",
+                            &config, &problem),
+                  "%s", problem.text);
+    const struct agent_conditions *whole = &config.conditions;
+    const struct agent_conditions *same = &config.devices[0].conditions;
+    const struct agent_conditions *open = &config.devices[1].conditions;
+    const struct agent_conditions *other = &config.devices[2].conditions;
+    ck_assert_uint_eq(whole->to_count, 2);
+    ck_assert_str_eq(whole->to[1], "bob");
+    ck_assert_uint_eq(whole->hours.count, 2);
+    ck_assert_int_eq(whole->hours.offset_min, -210);
+    ck_assert_uint_eq(whole->hours.windows[1].days, 0x60);
+    ck_assert_mem_eq(whole, same, sizeof *whole);
+    ck_assert_uint_eq(open->to_count, 0);
+    ck_assert_uint_eq(open->hours.count, 0);
+    ck_assert_int_eq(open->hours.offset_min, 0); /* as the market wants it without hours */
+    ck_assert_uint_eq(other->to_count, 1);
+    ck_assert_str_eq(other->to[0], "eve");
+    ck_assert_uint_eq(other->hours.count, 1);
+    ck_assert_int_eq(other->hours.offset_min, -210);
+    const struct agent_conditions *brief = &config.devices[3].conditions;
+    ck_assert_int_eq(brief->daily_ms, INT64_C(8) * 3600 * 1000);
+    ck_assert_uint_eq(brief->hours.count, 0);
+    ck_assert_int_eq(brief->hours.offset_min, -210); /* a day, too, is one of a clock */
+    ck_assert_int_eq(whole->daily_ms, 0);
+    ck_assert(read_text("daily: 90m\ndevices: [{name: same}, {name: all, daily: any}]\n", &config,
+                        &problem));
+    ck_assert_int_eq(config.devices[0].conditions.daily_ms, 90 * 60 * 1000);
+    ck_assert_int_eq(config.devices[1].conditions.daily_ms, 0);
+    ck_assert(read_text("price: 1\n", &config, &problem));
+    ck_assert_uint_eq(config.conditions.to_count, 0);
+    ck_assert_uint_eq(config.conditions.hours.count, 0);
+}
+END_TEST
+
+START_TEST(conditions_that_are_none_are_refused_with_their_line)
+{
+    static const char *const wrong[][2] = {
+        {"price: 0\nto: alice\n", ":2: to: a list of accounts"},
+        {"to: []\n", "a list of nobody"},
+        {"to: [\"\"]\n", "an account has a name"},
+        {"hours: [22:00-22:00]\n", "00:00-24:00"},
+        {"\n\nhours: mno-fri 22:00-07:00\n", ":3: hours: \"mno\" is no day; did you mean \"mon\"?"},
+        {"hours: []\n", "no hours at all"},
+        {"utc_offset: CET\n", "write for example +01:00"},
+        {"daily: 30s\n", "daily: "},
+        {"daily: none\n", "daily: "},
+        {"term: 2h\ndaily: 1h\n", ":2: daily: less than `term`, the longest lease"},
+        {"hour: 22:00-07:00\n", ":1: unknown key \"hour\"; did you mean \"hours\"?"},
+        {"devices: [{name: a, too: [b]}]\n", "did you mean \"to\"?"},
+        {"hours: [01:00-02:00, 01:00-02:00, 01:00-02:00, 01:00-02:00, 01:00-02:00,"
+         " 01:00-02:00, 01:00-02:00, 01:00-02:00, 01:00-02:00]\n",
+         "8"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct problem problem = {""};
+        ck_assert_msg(!read_text(wrong[i][0], &config, &problem), "%s", wrong[i][0]);
+        ck_assert_msg(strstr(problem.text, wrong[i][1]) != NULL, "%s: %s", wrong[i][0],
+                      problem.text);
+    }
+}
+END_TEST
+
+SUITE("provider config", NULL, NULL, TEST(an_absent_file_gives_the_defaults),
+      TEST(every_key_is_read), TEST(programs_may_be_named_with_their_paths),
+      TEST(folders_that_jobs_see_may_be_added),
+      TEST(wrong_keys_and_values_are_refused_with_their_line),
+      TEST(an_ask_is_for_some_and_at_some_hours),
+      TEST(conditions_that_are_none_are_refused_with_their_line))

@@ -5,9 +5,9 @@
 
 #include "consumer/job/bourse_job.h"
 
-/* Quotes the job's last part if it is checks, and says in checks_problem when nobody may check. Sets
- * job->spares_referee. `made` is scratch for one quote. Returns false and fills the error when the
- * broker does not answer or memory is short. */
+/* Quotes the job's last part if it is checks. The quote's checks_problem says when nobody may
+ * check. Sets job->spares_referee. `made` is scratch for one quote. Returns false and fills the
+ * error when the broker does not answer or memory is short. */
 bool quote_checks(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *made,
                   struct bourse_quote *ret_checks, struct bourse_error *error);
 

@@ -14,6 +14,7 @@
  * twice for each. docs/bench.md says what each figure means. */
 #include "base/checked.h"
 #include "base/random.h"
+#include "bench/exchange_step/samples.h"
 #include "bench/give_up.h"
 #include "exchange/exchange.h"
 #include "protocol/message.h"
@@ -44,23 +45,6 @@ enum {
     COMING = 4,
     GROUP = 256, /* commands whose effects are kept together, until a commit */
     ROUNDS_MOST = 99,
-};
-
-enum kind {
-    ASK_PLACE,
-    ASK_REPLACE,
-    ASK_CANCEL,
-    JOB_REST,    /* submitted, and cheaper than any ask */
-    JOB_REPLACE, /* its cap */
-    JOB_CANCEL,
-    JOB_FILL, /* submitted and leased at once */
-    RESULT,
-    KIND_COUNT,
-};
-
-static const char *const names[KIND_COUNT] = {
-    "ask_place",   "ask_replace", "ask_cancel", "job_rest",
-    "job_replace", "job_cancel",  "job_fill",   "result",
 };
 
 struct waiting_job {
@@ -99,13 +83,6 @@ static int64_t now_ns(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
-static int64_t wall_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cheaper to read than the thread's own */
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
@@ -403,12 +380,6 @@ static void market_close(struct market *market)
 
 /* ---------------------------------------------------------------- rounds */
 
-struct samples { /* nanoseconds of each command, by kind */
-    uint32_t *each[KIND_COUNT];
-    size_t count[KIND_COUNT];
-    int64_t whole_ns; /* the round */
-};
-
 struct outcome {
     double orders_per_s, hash_ns;
     uint64_t fills, refused;
@@ -489,56 +460,14 @@ static int compare_doubles(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static int compare_samples(const void *left, const void *right)
-{
-    uint32_t a = *(const uint32_t *)left;
-    uint32_t b = *(const uint32_t *)right;
-    return (a > b) - (a < b);
-}
-
-/* Returns the time of one reading of the clock; each timed span has one reading in it. */
-static double clock_ns(void)
-{
-    enum { READINGS = 100000 };
-    const int64_t before_ns = wall_ns();
-    for (int i = 0; i < READINGS; i++) {
-        (void)wall_ns();
-    }
-    return (double)(wall_ns() - before_ns) / READINGS;
-}
-
 /* A round of its own shows where the time goes. */
 static json_t *profile(uint64_t orders)
 {
-    struct samples samples = {0};
-    json_t *kinds = json_object();
-    const double reading_ns = clock_ns();
-    double counted = 0;
-    for (int kind = 0; kind < KIND_COUNT; kind++) {
-        samples.each[kind] = memory(orders, sizeof *samples.each[kind]);
-    }
+    struct samples samples;
+    const double reading_ns = samples_clock_ns();
+    samples_init(&samples, orders);
     (void)run(orders, &samples);
-    for (int kind = 0; kind < KIND_COUNT; kind++) {
-        uint32_t *each = samples.each[kind];
-        const size_t count = samples.count[kind];
-        double sum_ns = 0;
-        for (size_t i = 0; i < count; i++) {
-            sum_ns += (double)each[i] - reading_ns;
-        }
-        qsort(each, count, sizeof *each, compare_samples);
-        if (count > 0) {
-            const double share = sum_ns / (double)samples.whole_ns;
-            counted += share;
-            (void)json_object_set_new(
-                kinds, names[kind],
-                json_pack("{s:I, s:f, s:I, s:I, s:f}", "commands", (json_int_t)count, "mean_ns",
-                          sum_ns / (double)count, "p50_ns", (json_int_t)each[count / 2], "p99_ns",
-                          (json_int_t)each[count - 1 - count / 100], "share", share));
-        }
-        free(each);
-    }
-    return json_pack("{s:o, s:f, s:f}", "commands", kinds, "making", 1 - counted, "clock_ns",
-                     reading_ns);
+    return samples_profile(&samples, reading_ns);
 }
 
 static uint64_t number_after(int argc, char **argv, const char *option, uint64_t otherwise)

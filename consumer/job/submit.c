@@ -2,6 +2,7 @@
 #include "consumer/job/submit.h"
 #include "consumer/client/client.h"
 #include "consumer/job/bourse_job.h"
+#include "consumer/job/result_checks.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -243,6 +244,36 @@ static void message_free(struct message **self)
         free(message);
         *self = NULL;
     }
+}
+
+bool submit_is_checks(const struct bourse_job *job, size_t part)
+{
+    return job->checks > 0 && part + 1 == job->part_count;
+}
+
+Bourse__V1__Value *submit_value(const struct job_file *file, Bourse__V1__Value *ret_wire)
+{
+    bourse__v1__value__init(ret_wire);
+    ret_wire->micro = file->value.micro;
+    ret_wire->rate = file->value.rate;
+    return file->value.rate == RATE_NONE ? NULL : ret_wire;
+}
+
+Bourse__V1__Requirement *submit_needs(const struct bourse_job *job, size_t part,
+                                      struct bourse_error *error)
+{
+    struct requirement needs = job->parts[part].needs;
+    if (job->spares_referee && !submit_is_checks(job, part) &&
+        !result_checks_need_no_referee(&needs)) {
+        (void)client_fail(error, BOURSE_USAGE,
+                          "needs: too many terms to keep the only referee for the checks");
+        return NULL;
+    }
+    Bourse__V1__Requirement *wire = codec_requirement_to_wire(&needs);
+    if (wire == NULL) {
+        (void)client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    return wire;
 }
 
 /* The first part is in the message itself. */

@@ -1,5 +1,5 @@
-/* consumer/job/submit.h quotes (quote.c) and submits a job part by part, each with its own price.
- * The header is not installed. */
+/* consumer/job/submit.h quotes (quote/quote.c) and submits a job part by part, each with its own
+ * price. The header is not installed. */
 #ifndef BOURSE_CONSUMER_JOB_SUBMIT_H
 #define BOURSE_CONSUMER_JOB_SUBMIT_H
 
@@ -14,6 +14,8 @@ enum { SUBMIT_QUOTES = ORDER_PARTS_MAX + 1 };
 bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
                         struct bourse_quote *ret_parts, struct bourse_quote *ret_quote,
                         int64_t ret_limits[ORDER_PARTS_MAX], struct bourse_error *error);
+/* Returns true when the part is the checks of the job's results. */
+bool submit_is_checks(const struct bourse_job *job, size_t part);
 /* Returns the requirement of a part's devices, which the caller frees with codec_requirement_free.
  * Returns NULL and fills the error on failure. */
 Bourse__V1__Requirement *submit_needs(const struct bourse_job *job, size_t part,

@@ -15,8 +15,8 @@
  *                work's chain, of all micro-batches  tpu 1     ~|0|1|2|3|
  *
  * Only work with a chain (templates/steps.h) has pipelines. Micro-batches go forward and then
- * decode in rounds, or forward and backward (stage_chain.h). Several devices may hold one stage
- * together (plan_team.h).
+ * decode in rounds, or forward and backward (chain/stage_chain.h). Several devices may hold one
+ * stage together (plan_team.h).
  *
  * A device may hold parts of the batch at once, but not the whole batch. Then a single device does
  * one part after the other. A device that may be taken away does so, too, if that lowers the

@@ -1,236 +1,10 @@
-/* This file plans all steps on one device, and each step on any device. */
+/* This file plans each step on any device, by schedulers and a local search. */
 #include "planner/layout/plan_internal.h"
 
 #include "planner/schedule/bound.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* ---------------------------------------------------------------- a graph for schedulers */
-
-#define SHORTEST_S 1e-9      /* shortest time of a step */
-#define SHORTEST_SHARE 2e-15 /* share of all costs and transfers: see WORKLOAD_SPREAD_MOST */
-
-struct sketch {
-    const struct plan_case *of;
-    double *costs;
-    struct workload_link *links;
-    size_t link_count;
-    struct workload_edge *edges;
-    double least_bytes, most_bytes; /* bytes of an edge */
-    double carried_s;               /* all edges, each over the slowest pair */
-};
-
-static bool idle_s(const struct plan_case *of, uint32_t from, uint32_t to, double bytes,
-                   double *ret_s)
-{
-    struct topology_transfer route;
-    if (of->input->topology == NULL ||
-        topology_find(of->input->topology, NULL, UINT64_C(1) << of->input->devices[from].memory,
-                      of->input->devices[to].memory, (int64_t)bytes, 0, &route) != TOPOLOGY_OK) {
-        return false;
-    }
-    *ret_s = route.finish_s;
-    return true;
-}
-
-/* The least time over several ways is concave in the bytes. So the line through the times of the
- * least and the most bytes is above none between. */
-static void add_link(struct sketch *sketch, uint32_t from, uint32_t to)
-{
-    const struct plan_device *devices = sketch->of->input->devices;
-    struct workload_link link = {from, to, 0, WORKLOAD_BANDWIDTH_MOST};
-    double fewest = sketch->least_bytes < sketch->most_bytes ? sketch->least_bytes : 0;
-    double least_s = 0;
-    double most_s = 0;
-    if (devices[from].memory != devices[to].memory) {
-        if (!idle_s(sketch->of, from, to, fewest, &least_s) ||
-            !idle_s(sketch->of, from, to, sketch->most_bytes, &most_s)) {
-            return;
-        }
-        double slope =
-            sketch->most_bytes > fewest ? (most_s - least_s) / (sketch->most_bytes - fewest) : 0;
-        link.latency = fmax(least_s - slope * fewest, 0);
-        link.bandwidth = slope * WORKLOAD_BANDWIDTH_MOST > 1 ? 1 / slope : WORKLOAD_BANDWIDTH_MOST;
-        link.bandwidth = fmax(link.bandwidth, WORKLOAD_BANDWIDTH_LEAST);
-    }
-    sketch->links[sketch->link_count++] = link;
-    sketch->carried_s = fmax(sketch->carried_s, most_s * (double)sketch->of->steps->edge_count);
-}
-
-static void draw_edges(struct sketch *sketch)
-{
-    const struct steps *steps = sketch->of->steps;
-    uint32_t devices = (uint32_t)sketch->of->input->device_count;
-    sketch->least_bytes = INFINITY;
-    for (size_t i = 0; i < steps->edge_count; i++) {
-        double bytes = (double)steps->edges[i].bytes;
-        sketch->edges[i] = (struct workload_edge){steps->edges[i].from, steps->edges[i].to, bytes};
-        sketch->least_bytes = fmin(sketch->least_bytes, bytes);
-        sketch->most_bytes = fmax(sketch->most_bytes, bytes);
-    }
-    for (uint32_t p = 0; p < devices && steps->edge_count > 0; p++) {
-        for (uint32_t q = 0; q < devices; q++) {
-            if (p != q) {
-                add_link(sketch, p, q);
-            }
-        }
-    }
-}
-
-/* Very short steps get a least time; all of them add at most `ret_slack_s`. */
-static void draw_costs(struct sketch *sketch, double *ret_slack_s)
-{
-    const struct plan_case *of = sketch->of;
-    size_t devices = of->input->device_count;
-    size_t steps = of->steps->step_count;
-    double sum = sketch->carried_s;
-    for (size_t i = 0; i < steps * devices; i++) {
-        double cost = of->costs[i].here.time_s.value;
-        bool can = plan_can_run(of, i / devices, i % devices) && cost <= WORKLOAD_TIME_MOST;
-        sketch->costs[i] = can ? cost : WORKLOAD_CANNOT;
-        sum += can ? cost : 0;
-    }
-    double shortest = fmax(SHORTEST_S, sum * SHORTEST_SHARE);
-    for (size_t i = 0; i < steps * devices; i++) {
-        sketch->costs[i] = fmax(sketch->costs[i], shortest);
-    }
-    *ret_slack_s = shortest * (double)steps;
-}
-
-enum workload_status plan_workload(const struct plan_case *of, struct workload **ret_graph,
-                                   double *ret_slack_s, struct workload_fault *ret_fault)
-{
-    size_t devices = of->input->device_count;
-    struct sketch sketch = {.of = of};
-    enum workload_status status = WORKLOAD_NO_MEMORY;
-    sketch.costs = calloc(of->steps->step_count * devices, sizeof *sketch.costs);
-    sketch.links = calloc(devices * devices, sizeof *sketch.links);
-    sketch.edges = calloc(of->steps->edge_count + 1, sizeof *sketch.edges);
-    if (sketch.costs != NULL && sketch.links != NULL && sketch.edges != NULL) {
-        draw_edges(&sketch);
-        draw_costs(&sketch, ret_slack_s);
-        const struct workload_input input = {.task_count = of->steps->step_count,
-                                             .processor_count = devices,
-                                             .link_count = sketch.link_count,
-                                             .edge_count = of->steps->edge_count,
-                                             .costs = sketch.costs,
-                                             .links = sketch.links,
-                                             .edges = sketch.edges};
-        status = workload_create(&input, ret_graph, ret_fault);
-    }
-    free(sketch.costs);
-    free(sketch.links);
-    free(sketch.edges);
-    return status;
-}
-
-/* ---------------------------------------------------------------- one device */
-
-/* Tries the given order, then the lean order if the steps do not fit. */
-static bool try_orders(struct plan_trial *trial)
-{
-    if (!plan_try(trial)) {
-        return false;
-    }
-    if (trial->overflow_on != PLAN_ANYWHERE) {
-        memcpy(trial->sequence, trial->of->lean,
-               trial->of->steps->step_count * sizeof *trial->sequence);
-        return plan_try(trial);
-    }
-    return true;
-}
-
-bool plan_try_single_device(struct plan_trial *trial, uint32_t device)
-{
-    for (uint32_t s = 0; s < trial->of->steps->step_count; s++) {
-        trial->on[s] = device;
-        trial->sequence[s] = s;
-    }
-    return try_orders(trial);
-}
-
-/* Names the first step that the first device cannot run. */
-static void explain_single(const struct plan_case *of, struct problem *ret_problem)
-{
-    struct problem why = {""};
-    if (of->nowhere != PLAN_ANYWHERE) {
-        plan_explain_nowhere(of, ret_problem);
-        return;
-    }
-    for (size_t s = 0; s < of->steps->step_count; s++) {
-        if (!plan_can_run(of, s, 0)) {
-            plan_explain(of, s, 0, &why);
-            problem_set(ret_problem, "no device can run every step; %.60s not \"%s\": %.300s",
-                        of->input->devices[0].name, of->steps->steps[s].name, why.text);
-            return;
-        }
-    }
-    problem_set(ret_problem, "no device can run every step");
-}
-
-static void explain_room(const struct plan_trial *trial, struct problem *ret_problem)
-{
-    const struct plan_device *device = &trial->of->input->devices[trial->overflow_on];
-    problem_set(ret_problem, "all that is on %.60s at a time takes %.3g GB, and it has %.3g GB",
-                device->name, trial->uses[trial->overflow_on].memory_bytes / 1e9,
-                device->cost->profile->figures[FIGURE_MEMORY].value / 1e9);
-}
-
-/* Makes the plan if its outcome is OK. */
-static bool take_best(struct plan_trial *trial, enum plan_form form, const char *found_by,
-                      struct layout_found *ret_found)
-{
-    ret_found->plan = NULL;
-    ret_found->outcome = trial->outcome;
-    if (trial->outcome.status == PLAN_NO_ROOM) {
-        explain_room(trial, &ret_found->outcome.problem);
-    }
-    if (trial->outcome.status == PLAN_OK) {
-        ret_found->plan = plan_of_trial(trial, form, found_by);
-        ret_found->outcome = trial->outcome;
-        return ret_found->plan != NULL;
-    }
-    return true;
-}
-
-/* Finds the best device, into `best`; PLAN_ANYWHERE means none can run all. */
-static uint32_t best_single(struct plan_trial *now, struct plan_trial *best)
-{
-    uint32_t single = PLAN_ANYWHERE;
-    for (uint32_t d = 0; d < now->of->input->device_count; d++) {
-        if (plan_try_single_device(now, d) &&
-            (single == PLAN_ANYWHERE || plan_is_better(now, best))) {
-            plan_trial_copy(best, now);
-            single = d;
-        }
-    }
-    return single;
-}
-
-bool plan_single(const struct plan_case *of, struct layout_found *ret_found, uint32_t *ret_device)
-{
-    struct plan_trial *now = plan_trial_create(of);
-    struct plan_trial *best = plan_trial_create(of);
-    bool ok = now != NULL && best != NULL;
-    *ret_found = (struct layout_found){.plan = NULL};
-    if (ok) {
-        *ret_device = best_single(now, best);
-        if (*ret_device != PLAN_ANYWHERE) {
-            ok = take_best(best, PLAN_SINGLE, "single", ret_found);
-            *ret_device = best->outcome.status == PLAN_NO_ROOM ? PLAN_ANYWHERE : *ret_device;
-        } else {
-            ret_found->outcome.status = PLAN_NOWHERE;
-            ret_found->outcome.price_micro = PLAN_UNPRICED;
-            ret_found->outcome.merit = INFINITY;
-            explain_single(of, &ret_found->outcome.problem);
-        }
-    }
-    plan_trial_destroy(&now);
-    plan_trial_destroy(&best);
-    return ok;
-}
 
 /* ---------------------------------------------------------------- first placements */
 
@@ -549,8 +323,9 @@ static bool begin_with_schedules(struct search *search, double *ret_bound_s)
     }
     *ret_bound_s = portfolio.bound;
     begin_with(search, portfolio_name(portfolio.found_by));
-    bool is_longer = !try_orders(first) || first->outcome.makespan_s.value >
-                                               search->schedule->makespan * (1 + PLAN_ROUNDING);
+    bool is_longer =
+        !plan_try_orders(first) ||
+        first->outcome.makespan_s.value > search->schedule->makespan * (1 + PLAN_ROUNDING);
     if (is_longer && search->of->steps->edge_count > 0) {
         status = place_by_schedulers(search, true, next_beginning(search), &portfolio);
         if (status == SCHEDULER_OK) {
@@ -594,7 +369,7 @@ static void search_for(struct search *search, const struct plan_input *aim)
     for (size_t i = 0; i < search->beginning_count; i++) {
         struct plan_trial *trial = search->beginnings[i].trial;
         trial->aims = aim;
-        is_done[i] = !try_orders(trial);
+        is_done[i] = !plan_try_orders(trial);
         if (!is_done[i]) {
             offer(search, trial, search->beginnings[i].found_by);
         }
@@ -631,7 +406,7 @@ static bool search_all(struct search *search, double *ret_bound_s)
         }
         size_t shared = search->beginning_count;
         search->now->aims = aim;
-        if (best_single(search->now, next_beginning(search)) != PLAN_ANYWHERE) {
+        if (plan_best_single(search->now, next_beginning(search)) != PLAN_ANYWHERE) {
             begin_with(search, "single");
         }
         place_cheapest(next_beginning(search), aim);
@@ -702,7 +477,7 @@ bool plan_graph(const struct plan_case *of, uint64_t *effort, struct layout_foun
             ok = search_all(&search, &bound_s);
             *ret_bound_s = fmax(bound_s * (1 - PLAN_ROUNDING) - slack_s, 0);
             if (ok && search.best->outcome.makespan_s.source != FIGURE_UNKNOWN) {
-                ok = take_best(search.best, PLAN_GRAPH, search.found_by, ret_found) &&
+                ok = plan_take_best(search.best, PLAN_GRAPH, search.found_by, ret_found) &&
                      take_soonest(&search, ret_soonest);
             }
         } else if (status == WORKLOAD_NO_LINK) {

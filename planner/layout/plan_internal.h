@@ -111,9 +111,27 @@ bool plan_case_chain(const struct plan_case *whole, int64_t items, struct plan_t
                      enum plan_terms terms, struct plan_case **ret_case, struct problem *ret_why);
 void plan_case_destroy(struct plan_case **self);
 
+/* Allocates the case's arrays, and sets what follows from the steps alone: arcs, own bytes and the
+ * lean order. The case has input and steps. Returns false when memory is short; the caller destroys
+ * the case then, too. */
+bool plan_case_shape(struct plan_case *of);
+/* Sets the cost of step `s` on device `d`, on the given terms. `history` (may be NULL) is what was
+ * measured of the step on the device. */
+void plan_case_set_cost(struct plan_case *of, size_t s, size_t d, enum plan_terms terms,
+                        const struct history_summary *history);
+/* Makes a cost one that counts nothing, for a step at an unknown rate. */
+void plan_cost_leave_out(struct plan_cost *cost);
+
 /* Returns true when every step costs the same on both devices. */
 bool plan_is_same_kind(const struct plan_input *input, uint32_t a, uint32_t b);
 bool plan_is_same_figure(const struct figure *a, const struct figure *b);
+
+/* Returns what was measured of a step on a device; NULL: the input has no measurements. */
+static inline const struct history_summary *plan_history_at(const struct plan_input *input,
+                                                            size_t step, size_t device)
+{
+    return input->histories == NULL ? NULL : &input->histories[step * input->device_count + device];
+}
 
 static inline const struct plan_cost *plan_cost_at(const struct plan_case *of, size_t step,
                                                    size_t device)
@@ -136,6 +154,8 @@ bool plan_has_replicas(const struct plan_input *input);
 /* Returns true when one device may make parts of the batch, one after the other. */
 bool plan_may_part(const struct plan_input *input);
 
+/* Returns the length of a name without its number. */
+size_t plan_stem(const char *name);
 /* Explain why `step` cannot run on `device`, and why some step can run on no device. */
 void plan_explain(const struct plan_case *of, size_t step, size_t device, struct problem *ret_why);
 void plan_explain_nowhere(const struct plan_case *of, struct problem *ret_why);
@@ -190,6 +210,8 @@ void plan_trial_copy(struct plan_trial *to, const struct plan_trial *from);
 bool plan_try(struct plan_trial *trial);
 /* Tries all steps on one device, in an order that fits, if one of two orders does. */
 bool plan_try_single_device(struct plan_trial *trial, uint32_t device);
+/* Tries the trial's order, then the lean order if the steps do not fit. */
+bool plan_try_orders(struct plan_trial *trial);
 /* Returns the makespan with is_slow, or 0 when it is unknown. */
 double plan_try_p90(struct plan_trial *trial);
 
@@ -253,6 +275,13 @@ struct layout_found {
  * it. This and the functions below return false only when memory is short; the caller owns what was
  * found then, too. */
 bool plan_single(const struct plan_case *of, struct layout_found *ret_found, uint32_t *ret_device);
+/* Finds the best device for all steps, into `best`; `now` is scratch. Returns PLAN_ANYWHERE when no
+ * device can run all. */
+uint32_t plan_best_single(struct plan_trial *now, struct plan_trial *best);
+/* Takes the outcome of a trial as the result of a form, with its plan if the outcome is OK. Returns
+ * false when memory is short. */
+bool plan_take_best(struct plan_trial *trial, enum plan_form form, const char *found_by,
+                    struct layout_found *ret_found);
 /* The soonest of all placements of steps, as plans by time. Index 0 is the soonest of the searches
  * without limits. Index 1 is the soonest of all that keep to the limits. plan_reclaim makes these
  * plans cheaper, in ways that no other search has tried. NULL means that there is none. */

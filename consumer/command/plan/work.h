@@ -1,6 +1,7 @@
 /* consumer/command/plan/work.h runs `bourse plan TEMPLATE` and `plan --file`. Each plans the
- * work of a template, on named devices or on those of the market. work.c reads the request and
- * has it planned (planner/plan/plan_make.h); work_show.c and work_json.c show the plan. */
+ * work of a template, on named devices or on those of the market. work_request.h reads the request,
+ * work_steps.h makes the steps, and work_devices.h the devices. plan_work.c has them planned
+ * (planner/plan/plan_make.h); work_show.c and work_json.c show the plan. */
 #ifndef BOURSE_CONSUMER_COMMAND_PLAN_WORK_H
 #define BOURSE_CONSUMER_COMMAND_PLAN_WORK_H
 

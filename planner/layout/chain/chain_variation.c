@@ -1,6 +1,6 @@
 /* This file lists the devices that stages may use (stage_chain.h), by kinds of equal devices. A
  * variation says how many of each kind hold a stage together (plan_team.h). */
-#include "planner/layout/stage_chain.h"
+#include "planner/layout/chain/stage_chain.h"
 
 #include <string.h>
 

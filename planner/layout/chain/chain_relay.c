@@ -1,5 +1,5 @@
 /* This file runs the micro-batches of a chain through its stages (stage_chain.h). */
-#include "planner/layout/stage_chain.h"
+#include "planner/layout/chain/stage_chain.h"
 
 #include "base/array.h"
 

@@ -1,7 +1,7 @@
 /* This file makes small changes to the stages of a chain (stage_chain.h). The search by limits
  * (stages.h) finds possible devices and columns for them. It ignores how long micro-batches wait
  * for one another. Moves improve the result in this respect. */
-#include "planner/layout/stage_chain.h"
+#include "planner/layout/chain/stage_chain.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* This file computes the figures of a chain's columns (stage_chain.h) for a micro-batch. They are
  * times, energy and memory on each group of devices, and data and routes between columns. */
-#include "planner/layout/stage_chain.h"
+#include "planner/layout/chain/stage_chain.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
  * with memory and links as in plan.h. The best is taken. Rounds may have devices of their own:
  * their stages begin at the first layer, since the token's device can look up the next
  * embedding. */
-#include "planner/layout/stage_chain.h"
+#include "planner/layout/chain/stage_chain.h"
 
 #include <stdlib.h>
 #include <string.h>

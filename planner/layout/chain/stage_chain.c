@@ -1,6 +1,6 @@
 /* This file puts stages of a chain (stage_chain.h) on devices, computes their work and memory, and
  * takes the best. */
-#include "planner/layout/stage_chain.h"
+#include "planner/layout/chain/stage_chain.h"
 
 #include <assert.h>
 #include <stdio.h>

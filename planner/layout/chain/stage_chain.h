@@ -22,8 +22,8 @@
  * Once rounds are equal, the rest take as long as the last one. With all stages busy, a round takes
  * the slowest stage times the micro-batches; else it takes the sum of a round. The files of the
  * planner alone use this header. */
-#ifndef BOURSE_PLANNER_LAYOUT_STAGE_CHAIN_H
-#define BOURSE_PLANNER_LAYOUT_STAGE_CHAIN_H
+#ifndef BOURSE_PLANNER_LAYOUT_CHAIN_STAGE_CHAIN_H
+#define BOURSE_PLANNER_LAYOUT_CHAIN_STAGE_CHAIN_H
 
 #include "planner/layout/plan_internal.h"
 #include "planner/layout/plan_team.h"

@@ -1,6 +1,6 @@
 /* This file computes the outcome of a chain's run (stage_chain.h). The outcome is what the devices
  * do, and the rows, transfers and waits of the plan. */
-#include "planner/layout/stage_chain.h"
+#include "planner/layout/chain/stage_chain.h"
 
 #include <stdio.h>
 #include <stdlib.h>

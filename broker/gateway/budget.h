@@ -31,8 +31,8 @@ enum {
     BUDGET_WAITING_ACCOUNT = 64,  /* waiting reads of one account */
     BUDGET_ANSWER_STEPS = 64,     /* for any answer, which passes through the queues */
     BUDGET_COMMAND_STEPS = 12000, /* for any command: its signature and its journal rows */
-    /* The charge for Results until they are accepted or refused. A burst of refused ones is verified before
-     * the rest of its charge is known, so the number is not small. */
+    /* The charge for Results until they are accepted or refused. A burst of refused ones is
+     * verified before the rest of its charge is known, so the number is not small. */
     BUDGET_RESULTS_STEPS = 4000,
     BUDGET_BYTES_PER_STEP = 2,   /* an answer is encoded, sealed and kept for a while */
     BUDGET_STORED_PER_STEP = 1,  /* a command is verified and goes to disk */

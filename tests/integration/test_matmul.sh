@@ -177,10 +177,14 @@ freeze() {
 freeze &
 freezer=$!
 started+=("$freezer")
+second_is_free() { # a slot whose jail stands still may take a moment to be on offer again
+    "$bourse" devices --json 2>/dev/null | grep -qE '"provider":"second",[^{}]*"free":[1-9]'
+}
 # Two of three: where other programs of this machine come between, what a tile takes is not what was expected.
 copied=0
 not_copied=0
 while [ "$copied" -lt 2 ] && [ "$not_copied" -lt 2 ]; do
+    until_true 60 second_is_free || fail "the second agent is not on offer: $(cat agent-second.log)"
     if "${product[@]}" --no-check --wait-at-most 30s --json >out 2>err; then
         echo "an agent that stands still: $(share provider tiles) tiles by the other, $(share second tiles) by it; $(field seconds out) s"
     else

@@ -102,24 +102,11 @@ bool queue_push(struct queue *queue, struct queue_link *link)
     return append(queue, link, true);
 }
 
-static struct timespec deadline_after(int64_t timeout_ns)
-{
-    struct timespec deadline;
-    clock_gettime(CLOCK_MONOTONIC, &deadline);
-    deadline.tv_sec += timeout_ns / 1000000000;
-    deadline.tv_nsec += timeout_ns % 1000000000;
-    if (deadline.tv_nsec >= 1000000000) {
-        deadline.tv_sec++;
-        deadline.tv_nsec -= 1000000000;
-    }
-    return deadline;
-}
-
 struct queue_link *queue_pop(struct queue *queue, int64_t timeout_ns)
 {
     struct timespec deadline = {0};
     if (timeout_ns > 0) {
-        deadline = deadline_after(timeout_ns);
+        deadline = condition_deadline(timeout_ns);
     }
     pthread_mutex_lock(&queue->mutex);
     int waited = timeout_ns == 0 ? ETIMEDOUT : 0;

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { HEX = 64, IMAGE_PATH_BYTES = PATH_MAX + HEX + 64 };
@@ -299,18 +298,6 @@ static enum image_status unpack_for_all(struct images *images, struct image *ima
     return status;
 }
 
-static void wait_changed(struct images *images)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until); /* the condition's clock */
-    until.tv_nsec += LOOK_NS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    (void)pthread_cond_timedwait(&images->changed, &images->mutex, &until);
-}
-
 /* Waits until the image is ready, bad or given up. The mutex is held at entry and exit. */
 static enum image_status make_ready(struct images *images, struct image *image, int fd,
                                     const atomic_bool *give_up, struct problem *ret_problem)
@@ -325,7 +312,7 @@ static enum image_status make_ready(struct images *images, struct image *image, 
             problem_set(ret_problem, "waiting for the image was given up");
             status = IMAGE_GIVEN_UP;
         } else if (image->state == STATE_UNPACKING) {
-            wait_changed(images);
+            condition_wait(&images->changed, &images->mutex, LOOK_NS);
         } else {
             status = unpack_for_all(images, image, fd, give_up, ret_problem);
         }

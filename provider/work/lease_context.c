@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PREPARES_MAX = 4096, POLL_NS = 100000000 };
@@ -290,18 +289,6 @@ static void settle(struct lease_context *context, enum result_outcome outcome,
     pthread_cond_broadcast(&context->changed);
 }
 
-static void wait_changed(struct lease_context *context)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until); /* the condition's clock */
-    until.tv_nsec += POLL_NS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    (void)pthread_cond_timedwait(&context->changed, &context->mutex, &until);
-}
-
 /* The mutex is held at entry and exit, and released while loading. */
 static enum result_outcome load(struct lease_context *context, const atomic_bool *give_up,
                                 struct problem *problem)
@@ -339,7 +326,7 @@ bool lease_context_load(struct lease_context *context, const atomic_bool *give_u
             break;
         }
         if (context->state == LEASE_CONTEXT_LOADING) {
-            wait_changed(context);
+            condition_wait(&context->changed, &context->mutex, POLL_NS);
             continue;
         }
         outcome = load(context, give_up, ret_problem);

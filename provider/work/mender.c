@@ -1,7 +1,9 @@
 #include "provider/work/mender.h"
 
+#include "base/checked.h"
 #include "base/list.h"
 #include "runtime/blob/blob_client.h"
+#include "runtime/condition.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
 
@@ -118,9 +120,7 @@ static size_t take_jobs(struct mender *mender, struct id128 jobs[MENDER_JOBS_MAX
 /* Waits for the next round, and for a lease. The mutex is held. */
 static void wait_for_round(struct mender *mender)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until); /* the condition's clock */
-    until.tv_sec += MENDER_PERIOD_MS / 1000;
+    const struct timespec until = condition_deadline(MENDER_PERIOD_MS * NS_PER_MS);
     int timed_out = 0;
     while (!mender->is_stopping && timed_out == 0) {
         timed_out = pthread_cond_timedwait(&mender->changed, &mender->mutex, &until);
@@ -159,7 +159,6 @@ bool mender_open(const struct mender_config *config, struct mender **ret_mender,
                  struct problem *ret_problem)
 {
     struct mender *mender = calloc(1, sizeof *mender);
-    pthread_condattr_t attributes;
     if (mender == NULL) {
         problem_set(ret_problem, "out of memory");
         return false;
@@ -168,10 +167,7 @@ bool mender_open(const struct mender_config *config, struct mender **ret_mender,
     (void)snprintf(mender->endpoint, sizeof mender->endpoint, "%s", config->endpoint);
     list_init(&mender->leases);
     pthread_mutex_init(&mender->mutex, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&mender->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&mender->changed);
     mender->has_thread = pthread_create(&mender->thread, NULL, run, mender) == 0;
     if (!mender->has_thread) {
         problem_set(ret_problem, "cannot start a thread");

@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { READ_BYTES = 1 << 16, POLL_NS = 100000000 };
@@ -211,18 +210,6 @@ static enum store_status take_nothing(struct store_blob *ret_blob, struct proble
     return STORE_OK;
 }
 
-static void wait_changed(struct store *store)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until); /* the condition's clock */
-    until.tv_nsec += POLL_NS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    (void)pthread_cond_timedwait(&store->changed, &store->mutex, &until); /* the caller loops */
-}
-
 static void leave(struct store *store, struct entry *entry)
 {
     assert(entry->users > 0);
@@ -320,7 +307,7 @@ static enum store_status take_entry(struct store *store, struct entry *entry,
             return STORE_OK;
         }
         if (entry->state != ENTRY_HERE) {
-            wait_changed(store);
+            condition_wait(&store->changed, &store->mutex, POLL_NS);
             continue;
         }
         if (entry->size > taking->cap) {

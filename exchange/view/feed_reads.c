@@ -112,19 +112,17 @@ enum exchange_listing exchange_feed_changes(const struct exchange *exchange, uin
     const uint64_t last = exchange->feed->number;
     uint64_t steps = 0;
     uint64_t number = after + 1;
-    bool is_over = false;
-    for (; number <= last && !is_over; number++) {
+    for (; number <= last && number - after <= EXCHANGE_LISTING_STEPS; number++) {
         struct exchange_change told;
-        is_over = number - after > EXCHANGE_LISTING_STEPS;
-        steps++;
-        if (!is_over && tell_change(exchange, number, &told)) {
-            steps += TOLD_STEPS;
-            is_over = !visit(context, &told);
+        const bool is_told = tell_change(exchange, number, &told);
+        steps += is_told ? 1 + TOLD_STEPS : 1;
+        if (is_told && !visit(context, &told)) {
+            break;
         }
     }
     steps_add(exchange, steps);
-    *ret_through = is_over ? number - 2 : last; /* the loop has gone past the change without room */
-    return is_over ? LISTING_MORE : LISTING_END;
+    *ret_through = number - 1;
+    return number <= last ? LISTING_MORE : LISTING_END;
 }
 
 enum exchange_listing exchange_feed_book(const struct exchange *exchange, uint32_t from,
@@ -134,23 +132,23 @@ enum exchange_listing exchange_feed_book(const struct exchange *exchange, uint32
     const struct feed *feed = exchange->feed;
     uint64_t steps = 0;
     uint32_t place = from;
-    bool is_over = false;
-    for (; place < feed->level_capacity && !is_over; place++) {
+    for (; place < feed->level_capacity && place - from < EXCHANGE_LISTING_STEPS; place++) {
         const struct level *level = feed->levels[place];
-        is_over = place - from == EXCHANGE_LISTING_STEPS;
-        steps++;
-        if (!is_over && level != NULL && level->now.orders > 0) {
+        const bool is_told = level != NULL && level->now.orders > 0;
+        steps += is_told ? 1 + TOLD_STEPS : 1;
+        if (is_told) {
             const struct exchange_change told = tell_level(exchange, level);
-            steps += TOLD_STEPS;
-            is_over = !visit(context, &told);
+            if (!visit(context, &told)) {
+                break;
+            }
         }
     }
     steps_add(exchange, steps);
-    if (is_over) {
-        *ret_next = place - 1; /* the loop has gone past the level without room */
-        return LISTING_MORE;
+    if (place >= feed->level_capacity) {
+        return LISTING_END;
     }
-    return LISTING_END;
+    *ret_next = place;
+    return LISTING_MORE;
 }
 
 struct bar_walk {

@@ -200,6 +200,29 @@ START_TEST(the_book_comes_in_pages)
 }
 END_TEST
 
+/* A row costs its asker what telling takes, also when a page ends before it. */
+START_TEST(a_told_row_costs_its_steps)
+{
+    enum { ROW_STEPS = 64 };
+    offer(PROVIDER, 4, price);
+    const uint64_t after = number();
+    uint64_t before = exchange_steps(market.exchange);
+    (void)changes(after, MOST);
+    ck_assert_uint_lt(exchange_steps(market.exchange) - before, ROW_STEPS); /* nothing is told */
+    before = exchange_steps(market.exchange);
+    (void)changes(0, MOST);
+    ck_assert_uint_gt(told_count, 0);
+    ck_assert_uint_ge(exchange_steps(market.exchange) - before, told_count * ROW_STEPS);
+    told_count = 0;
+    told_most = MOST;
+    uint32_t next = 0;
+    before = exchange_steps(market.exchange);
+    ck_assert_int_eq(exchange_feed_book(market.exchange, 0, tell, NULL, &next), LISTING_END);
+    ck_assert_uint_eq(told_count, 1);
+    ck_assert_uint_ge(exchange_steps(market.exchange) - before, ROW_STEPS);
+}
+END_TEST
+
 START_TEST(who_is_too_far_back_begins_anew)
 {
     offer(PROVIDER, 4, 1);
@@ -324,7 +347,7 @@ SUITE("feed", open_market, tear_down,
       TEST(a_fill_is_a_trade_and_a_bar_and_changes_the_levels),
       TEST(a_bid_is_seen_while_it_wants_something), TEST(what_changes_nothing_is_no_change),
       TEST(a_reader_takes_as_much_as_it_likes), TEST(the_book_comes_in_pages),
-      TEST(who_is_too_far_back_begins_anew),
+      TEST(a_told_row_costs_its_steps), TEST(who_is_too_far_back_begins_anew),
       TEST(what_was_traded_before_the_feed_is_recalled_without_a_change),
       TEST(asks_of_two_instruments_are_two_levels),
       TEST(a_usual_price_is_of_instruments_that_would_do))

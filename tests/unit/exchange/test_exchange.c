@@ -33,6 +33,19 @@ START_TEST(a_job_is_run_paid_and_settled)
 }
 END_TEST
 
+START_TEST(a_job_has_its_owner_also_when_it_is_done)
+{
+    const struct id128 unknown = {{0xee}};
+    offer(PROVIDER, 1, price / 2);
+    struct id128 job = submit(1, 100);
+    ck_assert_uint_eq(exchange_job_owner(market.exchange, &job), CONSUMER);
+    result(PROVIDER, job, nth(EFFECT_DISPATCH, 0)->work, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(job_row(job).state, JOB_DONE);
+    ck_assert_uint_eq(exchange_job_owner(market.exchange, &job), CONSUMER);
+    ck_assert_uint_eq(exchange_job_owner(market.exchange, &unknown), EXCHANGE_NO_ACCOUNT);
+}
+END_TEST
+
 START_TEST(a_claim_above_what_was_seen_is_cut)
 {
     offer(PROVIDER, 1, price);
@@ -378,8 +391,9 @@ START_TEST(what_a_job_asked_for_goes_with_its_bid)
 END_TEST
 
 SUITE("exchange", set_up, tear_down, TEST(a_job_is_run_paid_and_settled),
-      TEST(a_claim_above_what_was_seen_is_cut), TEST(two_in_flight_are_not_billed_twice),
-      TEST(the_same_result_twice_is_paid_once), TEST(another_providers_result_is_worth_nothing),
+      TEST(a_job_has_its_owner_also_when_it_is_done), TEST(a_claim_above_what_was_seen_is_cut),
+      TEST(two_in_flight_are_not_billed_twice), TEST(the_same_result_twice_is_paid_once),
+      TEST(another_providers_result_is_worth_nothing),
       TEST(a_program_that_fails_is_paid_and_its_subtask_ends),
       TEST(a_provider_that_fails_is_not_paid_and_the_work_goes_elsewhere),
       TEST(a_suspect_providers_work_starts_elsewhere_and_the_first_result_wins),

@@ -152,6 +152,9 @@ START_TEST(bytes_of_answers_and_commands_are_charged)
                      BUDGET_ANSWER_STEPS + 500 + 1000 / BUDGET_BYTES_PER_STEP);
     ck_assert_int_eq(budget_of_command(1 << 20),
                      BUDGET_COMMAND_STEPS + (1 << 20) / BUDGET_STORED_PER_STEP);
+    ck_assert_int_eq(budget_of_results(1 << 20),
+                     BUDGET_RESULTS_STEPS + (1 << 20) / BUDGET_RESULTS_PER_STEP);
+    ck_assert_int_lt(budget_of_results(0), budget_of_command(0)); /* refused ones pay the rest */
 }
 END_TEST
 

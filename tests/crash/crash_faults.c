@@ -1,9 +1,11 @@
 /* The 1st, 2nd, 3rd ... open, read, write, fsync, rename of a day fails: the broker lives through
  * it or stops with a line that says why, promises nothing that is not durable, and the next start
- * needs no repair (P11). A failed fsync is the end, whatever its reason: what it should have written
- * may never be written by a later one, and the market that starts again must not build on it.
+ * needs no repair (P11). A failed fsync is the end, whatever its reason: what it should have
+ * written may never be written by a later one, and the market that starts again must not build on
+ * it.
  *
- * A plain run takes every so manieth call, BOURSE_LONG=yes every one, BOURSE_NTH=n the nth alone. */
+ * A plain run takes every so manieth call, BOURSE_LONG=yes every one, BOURSE_NTH=n the nth alone.
+ */
 #include "base/random.h"
 #include "tests/crash/apart.h"
 #include "tests/crash/cut.h"

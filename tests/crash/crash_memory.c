@@ -2,9 +2,9 @@
  * that says why, or lives through it; it promises nothing that is not durable, the next start needs
  * no repair, and where a start was given up nothing leaks (the sanitizer looks at each exit).
  *
- * Ours are caught by the linker (--wrap), so every malloc, calloc and realloc in the rooms counts; the
- * libraries' own do not, but SQLite's, which are asked for through its configuration. A plain run takes
- * every so manieth, BOURSE_LONG=yes every one, BOURSE_NTH=n the nth alone. */
+ * Ours are caught by the linker (--wrap), so every malloc, calloc and realloc in the rooms counts;
+ * the libraries' own do not, but SQLite's, which are asked for through its configuration. A plain
+ * run takes every so manieth, BOURSE_LONG=yes every one, BOURSE_NTH=n the nth alone. */
 #include "base/random.h"
 #include "tests/crash/apart.h"
 #include "tests/crash/day.h"

@@ -1,8 +1,8 @@
 /* A power cut before every change of the disk in a scripted day: what was acknowledged is there at
  * the next start, the rest wholly or not at all, and nobody has to repair anything (P6, P7).
  *
- * One day is recorded; each cut is made from the record, in a folder of its own, and recovered in
- * a process of its own. A plain run takes a sample that it draws from a printed seed; BOURSE_LONG=yes
+ * One day is recorded; each cut is made from the record, in a folder of its own, and recovered in a
+ * process of its own. A plain run takes a sample that it draws from a printed seed; BOURSE_LONG=yes
  * takes every change, several times. BOURSE_SEED repeats a sample. */
 #include "base/random.h"
 #include "tests/crash/apart.h"

@@ -575,7 +575,7 @@ static void blobs_failed(struct day *day, const char *doing)
     end(DAY_STOPPED, "stopped: %s: %s", doing, blob_store_error(day->blobs));
 }
 
-/* One batch, as broker/blob/port/blobs.c makes them. False: no room or no descriptor, nothing is promised. */
+/* One batch, as broker/blob/port/blobs.c makes them. Returns false without room or descriptor. */
 static bool try_put(struct day *day, uint32_t account, const struct hash32 *hash,
                     const uint8_t *bytes, size_t size)
 {

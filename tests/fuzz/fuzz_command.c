@@ -1,8 +1,8 @@
-/* Commands from the journal's bytes through the exchange, as at replay: no bytes that passed the gateway may reach
- * an assertion, and hash, walk and snapshot agree at the end.
+/* Commands from the journal's bytes through the exchange, as at replay: no bytes that passed the
+ * gateway may reach an assertion, and hash, walk and snapshot agree at the end.
  *
- * A command here: u8 account (255: the broker), u8 kind, u16 length, u32 milliseconds since the one before,
- * payload. The length in an envelope's head is set right, so that bodies may grow. */
+ * A command here: u8 account (255: the broker), u8 kind, u16 length, u32 milliseconds since the one
+ * before, payload. The length in an envelope's head is set right, so that bodies may grow. */
 #include "base/checked.h"
 #include "base/cursor.h"
 #include "broker/core/translate.h"

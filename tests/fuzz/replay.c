@@ -1,12 +1,14 @@
-/* fuzz_replay - runs every fuzz target over its corpus, without a fuzzer: each file as it is, cut short at many
- * places, and with bytes changed, from a seed that is printed and that BOURSE_SEED sets.
+/* fuzz_replay - runs every fuzz target over its corpus, without a fuzzer: each file as it is, cut
+ * short at many places, and with bytes changed, from a seed that is printed and that BOURSE_SEED
+ * sets.
  *
  *     fuzz_replay SUBJECT FOLDER
  *
  * A text of keys and values is also run with each value in turn replaced by those of every other
  * kind: a map where a list stands, nothing where a number stands, numbers beyond all ranges.
  *
- * A decoder that fails only after hours of libFuzzer is found elsewhere; what was found once stays found here. */
+ * A decoder that fails only after hours of libFuzzer is found elsewhere; what was found once stays
+ * found here. */
 #include "tests/fuzz/as_file.h"
 
 #include "base/random.h"

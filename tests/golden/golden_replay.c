@@ -1,13 +1,15 @@
-/* Replays the journals NAME.journal of tests/golden and compares what comes of each with NAME.txt: from the
- * first command, and with a snapshot saved and loaded at many places in between (P8).
+/* Replays the journals NAME.journal of tests/golden and compares what comes of each with NAME.txt:
+ * from the first command, and with a snapshot saved and loaded at many places in between (P8).
  *
  *     replay   what there was first
  *     orders   bids by value, orders of all types, other terms, conditions, leases that are taken
  *
- * A journal was recorded by `prop_replay --record`; it is never made anew only because the code changed: a
- * broker must read the journals that were written before. When the state or its bytes were meant to change:
+ * A journal was recorded by `prop_replay --record`; it is never made anew only because the code
+ * changed: a broker must read the journals that were written before. When the state or its bytes
+ * were meant to change:
  *     golden_replay --print [NAME] > tests/golden/NAME.txt     (no NAME: replay)
- * and the commit says why. tests/integration/test_determinism.sh builds this program in several ways. */
+ * and the commit says why. tests/integration/test_determinism.sh builds this program in several
+ * ways. */
 #include "tests/support/journal_digest.h"
 
 #include <locale.h>

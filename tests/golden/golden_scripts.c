@@ -1,8 +1,9 @@
-/* Scripts that a trader can read, run through the exchange: tests/golden/scripts/X.txt. A line says what somebody does,
- * the lines behind it that begin with > what comes of it. Several accounts trade: ann, bob and cat, each both ways.
+/* Scripts that a trader can read, run through the exchange: tests/golden/scripts/X.txt. A line says
+ * what somebody does, the lines behind it that begin with > what comes of it. Several accounts
+ * trade: ann, bob and cat, each both ways.
  *
- *     ann asks DEVICE KIND SLOTS at PRICE [term SECONDS] [till SECONDS] [does SPEED in bf16] [to bob]
- *                                             [hours 22:00-07:00] [ioc|post-only]
+ *     ann asks DEVICE KIND SLOTS at PRICE [term SECONDS] [till SECONDS] [does SPEED in bf16]
+ *                                             [to bob] [hours 22:00-07:00] [ioc|post-only]
  *                                             [notice SECONDS [run SECONDS]]
  *     bob bids JOB KIND|any SLOTS [and KIND|any SLOTS]... at PRICE [wide SLOTS] [term SECONDS]
  *                  [budget CREDITS] [ioc|fok|post-only|all-or-none]
@@ -19,8 +20,8 @@
  *     > JOB is cancelled: WHY                 by the market, not by its owner
  *     > refused: WHY                          a reject code
  *
- * Prices are in credits; `at` a price of a bid is its cap, `at market` none, and what it is `worth` its value. The band
- * ends at 100.00. */
+ * Prices are in credits; `at` a price of a bid is its cap, `at market` none, and what it is `worth`
+ * its value. The band ends at 100.00. */
 #include "consumer/client/names.h"
 #include "formats/hours_text.h"
 #include "formats/requirement.h"

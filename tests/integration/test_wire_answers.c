@@ -184,7 +184,8 @@ static void check_blob_types(struct member *member)
 }
 
 /* Every type from every role, and from none. What message_roles says is compared with a table of
- * its own in tests/unit/protocol/test_codec.c, and with the document's in test_protocol_document.c. */
+ * its own in tests/unit/protocol/test_codec.c, and with the document's in test_protocol_document.c.
+ */
 START_TEST(every_type_out_of_role_has_its_code_and_changes_nothing)
 {
     struct arena arena = {0};

@@ -1,7 +1,8 @@
-/* lying-tensor: bourse-tensor whose products are lies, for tests of those who find them out. With it beside an honest agent's
- * program, all that the agent signs is well formed, and wrong.
+/* lying-tensor: bourse-tensor whose products are lies, for tests of those who find them out. With
+ * it beside an honest agent's program, all that the agent signs is well formed, and wrong.
  *
- * Which lie is the last word of the program's own file, after a line of its own: `{ cat lying-tensor; echo; echo zeros; }`.
+ * Which lie is the last word of the program's own file, after a line of its own: `{ cat
+ * lying-tensor; echo; echo zeros; }`.
  *
  *     entry      one entry is another
  *     precision  computed from factors rounded to bfloat16

@@ -1,5 +1,5 @@
-/* tests/programs/market_proxy.c - a bad line: TCP between two ports, delayed, stalled, slowed, cut or
- * garbled as it is told.
+/* tests/programs/market_proxy.c - a bad line: TCP between two ports, delayed, stalled, slowed, cut
+ * or garbled as it is told.
  *
  *     market-proxy CONTROL PORT:TARGET...
  *
@@ -16,8 +16,8 @@
  *
  * Each is repeated on standard output once it holds.
  *
- * One thread, one poll loop, everything bounded: a direction whose buffer is full is not read, so that
- * the peers feel the line as they would a real one. */
+ * One thread, one poll loop, everything bounded: a direction whose buffer is full is not read, so
+ * that the peers feel the line as they would a real one. */
 #include "base/checked.h"
 #include "runtime/clock.h"
 

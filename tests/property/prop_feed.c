@@ -154,7 +154,7 @@ static bool read_page(struct follower *follower, const struct exchange *exchange
            LISTING_END;
 }
 
-/* ---------------------------------------------------------------- what the exchange itself lists */
+/* --------------------------------------------------------------- what the exchange itself lists */
 
 struct listed {
     struct row *rows;

@@ -1,10 +1,11 @@
-/* Random markets over the wire, through the workers' checks, into a journal: its replay is the market that
- * wrote it, wherever a snapshot lies in between.
+/* Random markets over the wire, through the workers' checks, into a journal: its replay is the
+ * market that wrote it, wherever a snapshot lies in between.
  *
  * `prop_replay --record FILE [SEED]` writes the journal of one such market, for tests/golden;
- * `prop_replay --corpus FOLDER SEED` what fuzzing begins with, for tests/fuzz: FOLDER/command/drawn-N holds its first N
- * commands in the form of fuzz_command, FOLDER/snapshot/drawn-N the state after them, and FOLDER/body/drawn-TYPE a
- * message of the type. */
+ * `prop_replay --corpus FOLDER SEED` what fuzzing begins with, for tests/fuzz:
+ * FOLDER/command/drawn-N holds its first N commands in the form of fuzz_command,
+ * FOLDER/snapshot/drawn-N the state after them, and FOLDER/body/drawn-TYPE a message of the type.
+ */
 #include "broker/core/translate.h"
 #include "broker/gateway/verify.h"
 #include "tests/support/journal_digest.h"

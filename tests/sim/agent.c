@@ -13,7 +13,7 @@
 
 static void turn(struct agent *agent);
 
-/* ---------------------------------------------------------------- programs that only take their time */
+/* ----------------------------------------------------------- programs that only take their time */
 
 static struct agent_running *find_running(struct agent *agent, const struct agent_work *work)
 {
@@ -170,7 +170,7 @@ static void cancel_work(struct agent *agent, const struct agent_work *work)
     }
 }
 
-/* ---------------------------------------------------------------- the loop, as in provider/agent.c */
+/* ------------------------------------------------------------- the loop, as in provider/agent.c */
 
 static void fail_start(struct agent *agent, const struct agent_work *work)
 {

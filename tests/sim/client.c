@@ -424,7 +424,7 @@ static void take_event(struct client *client, struct consumer_event *event)
     consumer_event_clear(event);
 }
 
-/* ---------------------------------------------------------------- the loop, as in consumer/client/client.c */
+/* ----------------------------------------------------- the loop, as in consumer/client/client.c */
 
 static void wake(void *context, uint64_t due, uint64_t unused)
 {

@@ -1,7 +1,8 @@
-/* tests/sim/client.h - a consumer, or the operator: the production session, and a shell that does what
- * consumer/client/client.c does; its jobs and their ids are on its disk and outlive it.
+/* tests/sim/client.h - a consumer, or the operator: the production session, and a shell that does
+ * what consumer/client/client.c does; its jobs and their ids are on its disk and outlive it.
  *
- * A client whose request was not answered sends it again, in this life or the next, under the same id. */
+ * A client whose request was not answered sends it again, in this life or the next, under the same
+ * id. */
 #ifndef BOURSE_TESTS_SIM_CLIENT_H
 #define BOURSE_TESTS_SIM_CLIENT_H
 

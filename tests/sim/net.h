@@ -1,11 +1,11 @@
-/* tests/sim/net.h - the network between peers and the broker that leads: connections, and messages on their
- * way, which it loses, repeats, delays, reorders and cuts as the profile says. Also the broker's end of it,
- * behind runtime/router.h, for the production gateway.
+/* tests/sim/net.h - the network between peers and the broker that leads: connections, and messages
+ * on their way, which it loses, repeats, delays, reorders and cuts as the profile says. Also the
+ * broker's end of it, behind runtime/router.h, for the production gateway.
  *
- * As on any stream, what is lost on the way to the broker takes its connection with it: nothing that comes
- * later on it arrives. On the way back a message may be missing in the middle, and its session must notice.
- * A connection belongs to one life of one broker and ends with it; the peer notices nothing, and its next
- * message opens another one, under another route, as with ZeroMQ. */
+ * As on any stream, what is lost on the way to the broker takes its connection with it: nothing
+ * that comes later on it arrives. On the way back a message may be missing in the middle, and its
+ * session must notice. A connection belongs to one life of one broker and ends with it; the peer
+ * notices nothing, and its next message opens another one, under another route, as with ZeroMQ. */
 #ifndef BOURSE_TESTS_SIM_NET_H
 #define BOURSE_TESTS_SIM_NET_H
 

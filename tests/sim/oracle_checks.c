@@ -1,6 +1,7 @@
 /* Results that a referee judges: what is held, who may look at it, that no result that is wrong is
- * accepted after a check, and that none is refuted because its bytes are lost. Which results are wrong the agents of this world say by a byte of their
- * outputs, which referees see and brokers do not understand. */
+ * accepted after a check, and that none is refuted because its bytes are lost. Which results are
+ * wrong the agents of this world say by a byte of their outputs, which referees see and brokers do
+ * not understand. */
 #include "tests/sim/oracle_models.h"
 
 #include "protocol/codec.h"

@@ -59,9 +59,9 @@ struct seen_bid { /* of one part of a job */
     uint32_t job; /* place in the table */
     uint32_t first, end, width, at_most;
     uint32_t lanes; /* of leases that have not ended */
-    uint32_t
-        lanes_at_once, /* that it was to have together: by the command that fills its job whole */
-        lanes_taken_at_once;                  /* and others took of these in that same command */
+    /* Lanes that it was to have together, by the command that fills its job whole. */
+    uint32_t lanes_at_once;
+    uint32_t lanes_taken_at_once; /* lanes of these that others took in the same command */
     struct exchange_part_row row, row_before; /* after this command, and the one before */
     uint32_t lanes_seen, lanes_before;        /* likewise */
     int64_t limit, term_ns;
@@ -288,8 +288,8 @@ void oracle_on_dispatch(const struct exchange_effect *effect);
 struct seen_attempt *oracle_find_attempt(uint64_t lease, uint32_t index, uint32_t number);
 void oracle_on_result(const struct exchange_command *command, const struct ledger_record *record);
 void oracle_on_settled(const struct ledger_record *record);
-struct seen_attempt *
-oracle_attempt_of(const struct ledger_record *record); /* never decided before */
+/* Returns the attempt that the record decides, which nothing has decided before. */
+struct seen_attempt *oracle_attempt_of(const struct ledger_record *record);
 /* Work of a lease that still stands, or has ended so little ago that results count. */
 void oracle_check_in_time(const struct seen_lease *lease);
 void oracle_note_trouble(struct seen_lease *lease, int64_t for_ns);

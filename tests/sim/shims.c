@@ -233,7 +233,7 @@ int queue_descriptor(const struct queue *queue)
     return queue->descriptor;
 }
 
-/* ---------------------------------------------------------------- waiting for a port and a queue */
+/* --------------------------------------------------------------- waiting for a port and a queue */
 
 static bool is_readable(struct queue *queue)
 {

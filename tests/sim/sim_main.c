@@ -1,7 +1,7 @@
 /* The simulator's command line: sim [--seed N | --seeds A-B] [--jobs N] [--trace] [--quiet].
  *
- * Each seed runs in a child of its own, so that nothing of one is left for the next, and a failed assert
- * names its seed like any other failure. */
+ * Each seed runs in a child of its own, so that nothing of one is left for the next, and a failed
+ * assert names its seed like any other failure. */
 #include "tests/sim/market.h"
 #include "tests/sim/world.h"
 

@@ -1,10 +1,11 @@
-/* tests/sim/world.h - the world of the simulator: a virtual clock, events, dice, processes that end, memory
- * that fails, and the trace.
+/* tests/sim/world.h - the world of the simulator: a virtual clock, events, dice, processes that
+ * end, memory that fails, and the trace.
  *
- * Everything in it comes from one seed: the same seed gives the same events in the same order, so the same
- * trace, byte for byte. One event runs at a time; whatever production code runs in it belongs to one
- * *process* (a broker, an agent, a client), whose clocks it reads and whose memory it takes. A process that
- * crashes loses all its memory at once, like a real one. Only the simulator's own files include this. */
+ * Everything in it comes from one seed: the same seed gives the same events in the same order, so
+ * the same trace, byte for byte. One event runs at a time; whatever production code runs in it
+ * belongs to one *process* (a broker, an agent, a client), whose clocks it reads and whose memory
+ * it takes. A process that crashes loses all its memory at once, like a real one. Only the
+ * simulator's own files include this. */
 #ifndef BOURSE_TESTS_SIM_WORLD_H
 #define BOURSE_TESTS_SIM_WORLD_H
 
@@ -95,7 +96,7 @@ void process_begin(struct process *process);
 /* All its memory is gone, and what was to happen in it never will. */
 void process_end(struct process *process);
 
-/* ---------------------------------------------------------------- memory of the simulator itself */
+/* --------------------------------------------------------------- memory of the simulator itself */
 
 void *sim_alloc(size_t size); /* zeroed; never fails */
 void *sim_grow(void *old, size_t size);

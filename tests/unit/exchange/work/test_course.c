@@ -28,8 +28,8 @@ static struct course {
     struct id128 job;
     int64_t meant_ns[SUBTASKS_MAX];
     int64_t begun_ns;
-    int64_t
-        slows_ns; /* what the last agent begins from then on takes ten times as long; 0: never */
+    /* Time after which the last agent takes ten times as long for all it begins; 0: never. */
+    int64_t slows_ns;
     int64_t heeds_ns;      /* how long an agent takes to end what runs and is taken back */
     int ran[SUBTASKS_MAX]; /* the agent whose result was accepted, first come */
     uint32_t moves;        /* taken back */

@@ -47,6 +47,7 @@ struct audit_report {
     uint32_t snapshots_doubtful;
     char doubtful[40];
     uint64_t doubtful_command; /* the command that its name says */
+    bool history_damaged;      /* history.db has no readable mark, which is no finding */
     char key_missing[16];      /* a key that a first start after a restore still needs; "": none */
     uint64_t acts;             /* records of the audit log, all chained */
 };

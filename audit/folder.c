@@ -357,20 +357,30 @@ static int read_number(sqlite3 *database, const char *query, uint64_t *number)
 }
 
 /* Reads up to which record history.db has seen results. The file is made anew from the ledger when
- * it is damaged, so that no mark is no finding. */
-static void read_history(struct audit *audit)
+ * it is damaged, so that no mark is no finding but a warning. Returns false when the disk did not give the file. */
+static bool read_history(struct audit *audit)
 {
     char path[PATH_MAX];
     sqlite3 *database = NULL;
     if (!has_file(audit, "history.db") ||
         snprintf(path, sizeof path, "%s/history.db", audit->folder) >= PATH_MAX) {
-        return;
+        return true;
     }
-    if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK) {
+    audit_watch_reads();
+    int code = sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL);
+    if (code == SQLITE_OK) {
         (void)sqlite3_busy_timeout(database, 5000); /* cannot fail on an open handle */
-        (void)read_number(database, "SELECT entry FROM mark", &audit->history_mark);
+        code = read_number(database, "SELECT entry FROM mark", &audit->history_mark);
     }
+    const bool could_read = code != SQLITE_IOERR && code != SQLITE_CANTOPEN &&
+                            code != SQLITE_NOMEM && code != SQLITE_BUSY && !audit_reads_failed();
+    if (!could_read) {
+        (void)audit_unreadable(audit, "history.db cannot be read: %s. " PROBLEM_TRY_AGAIN,
+                               sqlite3_errmsg(database));
+    }
+    audit->report->history_damaged = code != SQLITE_ROW && code != SQLITE_DONE;
     (void)sqlite3_close(database); /* read only */
+    return could_read;
 }
 
 /* A result that history.db has seen was durable in the ledger before. */
@@ -401,8 +411,7 @@ bool audit_folder_look(struct audit *audit, const char *folder)
         return audit_unreadable(audit, "the path of the folder is too long");
     }
     audit->was_served = has_file(audit, "epoch.secret") || has_file(audit, "history.db");
-    read_history(audit);
-    return list_snapshots(audit);
+    return read_history(audit) && list_snapshots(audit);
 }
 
 bool audit_folder_check(struct audit *audit)

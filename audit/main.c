@@ -59,6 +59,12 @@ static void warn_of_folder(const struct audit_report *report)
                 "the newest backup and checkpoint\n",
                 report->doubtful, report->doubtful_command, report->commands);
     }
+    if (report->history_damaged && report->verdict != AUDIT_UNREADABLE) {
+        fputs("audit: warning: history.db is damaged, or a killed broker was writing it. So nobody "
+              "can tell from it whether the ledger has lost results. Compare ledger.db with the "
+              "newest backup and checkpoint\n",
+              stderr);
+    }
     if (report->key_missing[0] != '\0' && report->verdict == AUDIT_OK) {
         fprintf(stderr, "audit: warning: %s is missing: put it there before a start\n",
                 report->key_missing);
@@ -118,6 +124,7 @@ static json_t *verdict_of(const struct audit_report *report)
     }
     (void)json_object_set_new(json, "head_damaged", json_integer(report->head_damaged));
     (void)json_object_set_new(json, "snapshots_doubtful", json_integer(report->snapshots_doubtful));
+    (void)json_object_set_new(json, "history_damaged", json_boolean(report->history_damaged));
     if (report->verdict == AUDIT_FINDING) {
         (void)json_object_update_new(
             json, json_pack("{s:s, s:I, s:s, s:s, s:s}", "table", report->table, "entry",

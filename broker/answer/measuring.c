@@ -8,6 +8,7 @@
 #include "runtime/log.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,6 +164,20 @@ static void set_aside(const struct measuring *measuring)
                     "To use it again, stop the broker and give it its name back",
                     measuring->path, aside);
     }
+}
+
+/* The start compares the file with the ledger before (storage/history_mark.h), so nobody comes here
+ * unless one of them changed since. The file is evidence, so it is not written over. */
+static void set_aside_ahead(const struct measuring *measuring, uint64_t last)
+{
+    char aside[PATH_SIZE + 80];
+    (void)snprintf(aside, sizeof aside, "%s.ahead", measuring->path);
+    const bool is_aside = rename(measuring->path, aside) == 0;
+    log_error(
+        "%s has seen record %" PRIu64 ", and the last result of the ledger is record %" PRIu64
+        ": entries may be lost. The file is now %s, and another is made. Stop the broker, run "
+        "bourse-audit, and put the newer ledger.db and HEAD back if there are any",
+        measuring->path, measuring->entry, last, is_aside ? aside : measuring->path);
 }
 
 static bool load(struct measuring *measuring)
@@ -446,8 +461,7 @@ bool measuring_look(struct measuring *measuring, struct ledger_reader *ledger)
     }
     const uint64_t last = end - 1; /* 0 when there are no results */
     if (measuring->has_begun && measuring->entry > last) {
-        log_warning("%s is of a later time than the ledger, and is made anew from it",
-                    measuring->path);
+        set_aside_ahead(measuring, last);
         if (!begin_anew(measuring)) {
             return false;
         }

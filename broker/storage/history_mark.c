@@ -2,6 +2,7 @@
 
 #include "broker/storage/folder.h"
 #include "broker/storage/journal_sqlite.h"
+#include "ledger/store/sqlite_code.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
 
@@ -13,16 +14,39 @@
 #include <string.h>
 #include <unistd.h>
 
+enum mark_found { MARK_NONE, MARK_READ, MARK_UNREAD };
+
+/* Returns true when the machine kept the file from being read, and not its content. A full disk, or
+ * a folder that may not be written to, keeps only a journal from being undone; that stops no start. */
+static bool may_be_whole(sqlite3 *database)
+{
+    const int code = database == NULL ? SQLITE_NOMEM : sqlite3_errcode(database) & 0xff;
+    return sqlite_could_not(database) && code != SQLITE_FULL && code != SQLITE_READONLY;
+}
+
 /* A killed broker may have left a journal of history.db. Only a handle that may write undoes the
  * change that the journal begins; such a handle changes nothing else here. */
-static bool read_mark(const char *path, uint64_t *ret_mark)
+static enum mark_found read_mark(const char *path, uint64_t *ret_mark, struct problem *ret_problem)
 {
+    if (access(path, F_OK) != 0) {
+        if (errno == ENOENT) {
+            return MARK_NONE;
+        }
+        problem_set(ret_problem, "%.300s cannot be looked at: %s. " PROBLEM_TRY_AGAIN, path,
+                    strerror(errno));
+        return MARK_UNREAD;
+    }
     sqlite3 *database = NULL;
-    const bool found =
-        access(path, F_OK) == 0 &&
-        sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
+    enum mark_found found = MARK_NONE;
+    if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
         sqlite3_busy_timeout(database, 5000) == SQLITE_OK && /* a running broker may write */
-        journal_sqlite_number(database, "SELECT entry FROM mark", ret_mark);
+        journal_sqlite_number(database, "SELECT entry FROM mark", ret_mark)) {
+        found = MARK_READ;
+    } else if (sqlite_reads_failed() || may_be_whole(database)) {
+        problem_set(ret_problem, "%.300s cannot be read: %s. " PROBLEM_TRY_AGAIN, path,
+                    sqlite_reads_failed() ? strerror(EIO) : sqlite3_errmsg(database));
+        found = MARK_UNREAD;
+    }
     (void)sqlite3_close(database); /* nothing was written */
     return found;
 }
@@ -53,8 +77,13 @@ enum history_found history_mark_look(const char *folder, sqlite3 *ledger, bool a
         return HISTORY_UNREAD;
     }
     /* The mark is read first: a running broker only adds results to the ledger. */
-    if (!read_mark(path, &mark)) {
+    switch (read_mark(path, &mark, ret_problem)) {
+    case MARK_NONE:
         return HISTORY_FITS;
+    case MARK_READ:
+        break;
+    case MARK_UNREAD:
+        return HISTORY_UNREAD;
     }
     if (!journal_sqlite_number(ledger, "SELECT ifnull(max(entry), 0) FROM results", &last)) {
         problem_set(ret_problem, "the ledger cannot be read: %s", sqlite3_errmsg(ledger));

@@ -15,12 +15,13 @@
 enum history_found {
     HISTORY_FITS,   /* also when there is no file, or a damaged one, which is no evidence */
     HISTORY_BEYOND, /* the file has counted a result that the ledger lacks: entries are lost */
-    HISTORY_UNREAD, /* the ledger could not be read */
+    HISTORY_UNREAD, /* the ledger or the file could not be read */
 };
 
 /* Compares `folder`/history.db with the results of `ledger`. With `adopts` a file that is ahead is
  * renamed and logged instead: the operator knows what is given up. BEYOND and UNREAD come with a
- * problem, and UNREAD also when the file cannot be renamed. */
+ * problem, and UNREAD also when the file cannot be renamed. Call sqlite_know_errors before, so that
+ * a failed read is not taken for a damaged file. */
 enum history_found history_mark_look(const char *folder, sqlite3 *ledger, bool adopts,
                                      struct problem *ret_problem);
 

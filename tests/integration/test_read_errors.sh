@@ -4,6 +4,7 @@
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 store_begin read-errors "$1"
+command -v sqlite3 >/dev/null || skip "no sqlite3"
 command -v strace >/dev/null && strace -f -o /dev/null true 2>/dev/null || skip "strace cannot trace here"
 export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS} # one that is traced cannot look for leaks
 set +e # every status is looked at
@@ -100,6 +101,31 @@ starts() { # FOLDER
 }
 starts "$market"
 starts "$work/killed"
+
+# A history.db ahead of the ledger proves that entries are lost. No failed read of it lets the old ledger pass for whole.
+cp -a "$market" "$work/old"
+rm -f "$work/old/history.db"
+sqlite3 "$work/old/history.db" 'CREATE TABLE mark (id INTEGER PRIMARY KEY, entry INTEGER NOT NULL); INSERT INTO mark VALUES (1, 99999)'
+chmod 600 "$work/old/history.db"
+watched=(-P "$work/old/history.db")
+looks=0
+never_passes() { # COMMAND...
+    local when out
+    "$@" >"$work/never.log" 2>&1 && fail "$* passes without a fault: $(cat "$work/never.log")"
+    for ((when = 1; when < 100; when++)); do
+        fault "$when"
+        out=$("${under[@]}" timeout 120 "$@" 2>&1 </dev/null) && fail "$* with read $when of history.db: $out"
+        met || break
+        looks=$((looks + 1))
+        honest "read $when of history.db, $*" "$out"
+        sqlite3 -readonly "$work/old/history.db" 'SELECT entry FROM mark' | grep -qx 99999 || fail "$* changed history.db"
+    done
+}
+never_passes "$bin/bourse-broker" --dir "$work/old"
+never_passes "$bin/bourse-audit" "$work/old"
+never_passes "$bin/bourse-broker" replay --verify "$work/old"
+[ $looks -ge 6 ] || fail "only $looks reads of history.db failed"
+faults=$((faults + looks))
 [ $faults -ge 40 ] || fail "only $faults reads failed"
 echo "$faults reads failed"
 echo ok

@@ -158,6 +158,10 @@ START_TEST(a_file_of_a_later_time_is_made_anew_from_the_ledger)
     (void)measuring_look(measuring, ledger);
     check_rows(measuring);
     measuring_close(&measuring);
+    /* The file is evidence that entries are lost, and stays. */
+    char ahead[256];
+    (void)snprintf(ahead, sizeof ahead, "%s.ahead", history);
+    ck_assert_int_eq(unlink(ahead), 0);
 }
 END_TEST
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char folder[64], path[96], aside[128];
@@ -92,6 +93,18 @@ START_TEST(an_adoption_sets_the_file_aside)
 }
 END_TEST
 
+/* Whoever cannot look must not say that nothing is lost. */
+START_TEST(a_file_that_cannot_be_opened_is_no_answer)
+{
+    struct problem problem = {""};
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    ck_assert_int_eq(history_mark_look(folder, ledger, false, &problem), HISTORY_UNREAD);
+    ck_assert_ptr_nonnull(strstr(problem.text, path));
+    ck_assert_ptr_nonnull(strstr(problem.text, "try again"));
+    ck_assert_int_eq(rmdir(path), 0);
+}
+END_TEST
+
 START_TEST(a_ledger_that_cannot_be_read_is_no_evidence)
 {
     struct problem problem = {""};
@@ -105,4 +118,5 @@ END_TEST
 
 SUITE("history mark", begin, end, TEST(no_file_and_no_mark_are_no_evidence),
       TEST(a_mark_up_to_the_last_result_fits), TEST(a_mark_ahead_of_the_ledger_is_evidence),
-      TEST(an_adoption_sets_the_file_aside), TEST(a_ledger_that_cannot_be_read_is_no_evidence))
+      TEST(an_adoption_sets_the_file_aside), TEST(a_file_that_cannot_be_opened_is_no_answer),
+      TEST(a_ledger_that_cannot_be_read_is_no_evidence))

@@ -357,7 +357,8 @@ static int read_number(sqlite3 *database, const char *query, uint64_t *number)
 }
 
 /* Reads up to which record history.db has seen results. The file is made anew from the ledger when
- * it is damaged, so that no mark is no finding but a warning. Returns false when the disk did not give the file. */
+ * it is damaged, so that no mark is no finding but a warning. Returns false when the disk did not
+ * give the file. */
 static bool read_history(struct audit *audit)
 {
     char path[PATH_MAX];

@@ -17,7 +17,8 @@
 enum mark_found { MARK_NONE, MARK_READ, MARK_UNREAD };
 
 /* Returns true when the machine kept the file from being read, and not its content. A full disk, or
- * a folder that may not be written to, keeps only a journal from being undone; that stops no start. */
+ * a folder that may not be written to, keeps only a journal from being undone; that stops no
+ * start. */
 static bool may_be_whole(sqlite3 *database)
 {
     const int code = database == NULL ? SQLITE_NOMEM : sqlite3_errcode(database) & 0xff;

@@ -71,7 +71,7 @@ struct ledger_store {
     size_t delta_count;
     size_t delta_capacity;
 
-    char error[256];
+    char error[sizeof(struct problem)];
 };
 
 static __attribute__((format(printf, 2, 3))) void explain(struct ledger_store *store,
@@ -106,6 +106,14 @@ static enum ledger_store_status failure(struct ledger_store *store, const char *
 
 /* ---- opening */
 
+/* Adds what the operator does after a failure that has changed nothing. */
+static void advise(struct ledger_store *store)
+{
+    const size_t length = strlen(store->error);
+    (void)snprintf(store->error + length, sizeof store->error - length, "%s",
+                   sqlite_advice(store->database)); /* cut, never overrun */
+}
+
 /* POSIX locks on the database itself are SQLite's, and closing another descriptor of it would drop
  * them. The lock is therefore a separate file. */
 static enum ledger_store_status lock(struct ledger_store *store, const char *path)
@@ -128,7 +136,7 @@ static enum ledger_store_status lock(struct ledger_store *store, const char *pat
     /* SQLite gives -wal and -shm the mode of the database. */
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
-        explain(store, "%s: %s", path, strerror(errno));
+        explain(store, "%s cannot be opened: %s%s", path, strerror(errno), problem_advice(errno));
         return LEDGER_STORE_FAILED;
     }
     (void)close(fd); /* nothing was written */
@@ -269,11 +277,11 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
     if (status != LEDGER_STORE_OK) {
         return status;
     }
-    if (!wal_renew(path)) {
+    struct problem problem;
+    if (!wal_renew(path, &problem)) {
         /* Some file systems never write in place, so rewriting needs space. */
         bool is_full = errno == ENOSPC || errno == EDQUOT;
-        explain(store, "%s-wal cannot be written again: %s%s", path, strerror(errno),
-                problem_advice(errno));
+        explain(store, "%s", problem.text);
         return is_full ? LEDGER_STORE_FULL : LEDGER_STORE_FAILED;
     }
     sqlite_know_errors();
@@ -281,7 +289,9 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
     int code =
         sqlite3_open_v2(path, &store->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     if (code != SQLITE_OK) {
-        return failure(store, "the ledger cannot be opened", code);
+        explain(store, "%s cannot be opened: %s%s", path, sqlite3_errmsg(store->database),
+                sqlite_advice(store->database));
+        return store_status_of(code);
     }
     (void)sqlite3_extended_result_codes(store->database, 1); /* cannot fail on an open handle */
     (void)sqlite3_busy_timeout(store->database, 2000);       /* readers may delay a checkpoint */
@@ -293,6 +303,13 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == LEDGER_STORE_OK; i++) {
         status = steps[i](store);
+        if (status == LEDGER_STORE_FAILED) {
+            advise(store);
+        }
+    }
+    if (status == LEDGER_STORE_OK && !sqlite_can_write(store->database, &problem)) {
+        explain(store, "%s", problem.text);
+        status = LEDGER_STORE_FAILED;
     }
     if (status == LEDGER_STORE_OK && !wal_sync_name(path)) {
         explain(store, "the folder of %s cannot be made durable: %s", path, strerror(errno));

@@ -28,8 +28,9 @@ END
 start || fail "the market could not be made"
 for _ in 1 2 3; do "$bourse" admin mint "$key" 0.01 >/dev/null || fail "a mint"; done
 cp -a "$market" "$work/killed" # with its WAL
+cp -a "$market" "$work/killed2"
 stop
-rm -f "$work/killed/market.yaml" "$work"/killed/*.sock
+rm -f "$work"/killed*/market.yaml "$work"/killed*/*.sock
 "$bin/bourse-broker" backup "$market" "$work/backup" --with-keys >/dev/null 2>&1 || fail "a backup"
 
 watch_files() { # FOLDER: sets `watched`
@@ -48,8 +49,13 @@ honest() { # WHAT TEXT
     if grep -qiE 'damaged|restore the newest|restore it|move the folder|--adopt-journal|another history|is not a key|not what was written|differs|wal is' <<<"$2"; then
         fail "$1: $2"
     fi
+    # A read failed: nothing was written, and no file is read-only.
+    if grep -qE 'readonly|cannot be written|the database\.' <<<"$2"; then
+        fail "$1: $2"
+    fi
     grep -qE 'disk|Input/output error' <<<"$2" || fail "$1: no word of a read error: $2"
-    grep -q 'try again before you restore a backup' <<<"$2" || fail "$1: no word of trying again: $2"
+    grep -qE '(ledger|blobs|history)\.db|HEAD|\.key|broker\.yaml|/blobs|/snapshots|state-[0-9]|epoch\.secret|ledger[:/ ]' <<<"$2" || fail "$1: no name of what was not read: $2"
+    grep -q 'try again before you' <<<"$2" || fail "$1: no word of trying again: $2"
 }
 faults=0
 
@@ -80,17 +86,19 @@ sweep 7 "$work/backup" "$bin/bourse-broker" restore "$work/backup" "$work/new" -
 step=$((step / 3))
 
 starts() { # FOLDER
-    local market=$1 when
+    local market=$1 when status
     watch_files "$market"
     for ((when = 1 + RANDOM % step; when < 5000; when += step)); do
         fault "$when"
         if start "${under[@]}"; then # a fault that did not keep it from serving
             stop
             met || break
-            ! grep -qi damaged "$work/broker.log" || fail "read $when of a start: $(cat "$work/broker.log")"
+            ! grep -qiE 'damaged|readonly' "$work/broker.log" || fail "$calls, $when of a start: $(cat "$work/broker.log")"
         else
             wait "$broker"
-            honest "read $when of a start" "$(cat "$work/broker.log")"
+            status=$?
+            [ $status -eq 1 ] || fail "$calls, $when of a start: status $status, $(cat "$work/broker.log")"
+            honest "$calls, $when of a start" "$(cat "$work/broker.log")"
         fi
         faults=$((faults + 1))
     done
@@ -100,6 +108,11 @@ starts() { # FOLDER
 }
 starts "$market"
 starts "$work/killed"
+# A file that cannot be opened or looked at is a failed read, too.
+calls='openat,?open,?newfstatat,?stat,?lstat,?fstat,getdents64'
+starts "$work/killed2"
+sweep 1 "$market" "$bin/bourse-audit" "$market"
+sweep 7 "$market" "$bin/bourse-broker" replay --verify "$market"
 [ $faults -ge 40 ] || fail "only $faults reads failed"
 echo "$faults reads failed"
 echo ok

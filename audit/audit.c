@@ -165,9 +165,8 @@ bool audit_open_database(struct audit *audit, const char *path)
     }
     audit_watch_reads();
     if (sqlite3_open_v2(path, &audit->database, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
-        return audit_unreadable(audit, "%.200s cannot be opened: %s%s", path,
-                                sqlite3_errmsg(audit->database),
-                                problem_advice(sqlite3_system_errno(audit->database)));
+        return audit_unreadable(audit, "%s cannot be opened: %s", path,
+                                sqlite3_errmsg(audit->database));
     }
     (void)sqlite3_busy_timeout(audit->database, 5000); /* cannot fail on an open handle */
     if (sqlite3_exec(audit->database, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {

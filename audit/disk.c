@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The first file that the disk failed. It is written before `reads_failed` becomes true. */
@@ -32,10 +33,12 @@ static void note_unread_at(int fd)
 {
     char link[64];
     char path[PATH_MAX];
+    const int error = errno;
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd); /* fits */
     const ssize_t length = readlink(link, path, sizeof path - 1);
     path[length < 0 ? 0 : length] = '\0';
     note_unread(length < 0 ? "a database" : path, true);
+    errno = error;
 }
 
 /* SQLite takes EIO, ENXIO and ERANGE for damage. Any other error is an I/O error to it. */
@@ -67,15 +70,43 @@ static int open_file(const char *path, int flags, int mode)
     return fd;
 }
 
+static int look_open(int fd, struct stat *ret_status)
+{
+    const int result = fstat(fd, ret_status);
+    if (result != 0 && problem_is_of_disk(errno)) {
+        note_unread_at(fd);
+    }
+    return result;
+}
+
+static int look_at(const char *path, struct stat *ret_status)
+{
+    const int result = stat(path, ret_status);
+    if (result != 0 && problem_is_of_disk(errno)) {
+        note_unread(path, false);
+    }
+    return result;
+}
+
+static int look_at_link(const char *path, struct stat *ret_status)
+{
+    const int result = lstat(path, ret_status);
+    if (result != 0 && problem_is_of_disk(errno)) {
+        note_unread(path, false);
+    }
+    return result;
+}
+
 static void replace_reads(void)
 {
     static const struct {
         const char *name; /* SQLite's name; each build uses one of them */
         sqlite3_syscall_ptr call;
-    } reads[] = {{"read", (sqlite3_syscall_ptr)read_next},
-                 {"pread", (sqlite3_syscall_ptr)read_at},
-                 {"pread64", (sqlite3_syscall_ptr)read_at},
-                 {"open", (sqlite3_syscall_ptr)open_file}};
+    } reads[] = {
+        {"read", (sqlite3_syscall_ptr)read_next},    {"pread", (sqlite3_syscall_ptr)read_at},
+        {"pread64", (sqlite3_syscall_ptr)read_at},   {"open", (sqlite3_syscall_ptr)open_file},
+        {"fstat", (sqlite3_syscall_ptr)look_open},   {"stat", (sqlite3_syscall_ptr)look_at},
+        {"lstat", (sqlite3_syscall_ptr)look_at_link}};
     sqlite3_vfs *vfs = sqlite3_vfs_find("unix");
     for (size_t i = 0; vfs != NULL && i < sizeof reads / sizeof reads[0]; i++) {
         if (vfs->xGetSystemCall(vfs, reads[i].name) != NULL) {

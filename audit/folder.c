@@ -337,9 +337,11 @@ static bool check_blobs(struct audit *audit)
     if (code == SQLITE_OK) {
         code = sqlite3_exec(database, "SELECT 1 FROM blob LIMIT 1", NULL, NULL, NULL);
     }
-    const bool good =
-        (code != SQLITE_NOTADB && code != SQLITE_CORRUPT) ||
-        audit_finding(audit, "blobs.db", 0, "blobs/blobs.db: %s", sqlite3_errmsg(database));
+    bool good = (code != SQLITE_NOTADB && code != SQLITE_CORRUPT) ||
+                audit_finding(audit, "blobs.db", 0, "blobs/blobs.db: %s", sqlite3_errmsg(database));
+    if (good && code != SQLITE_OK && audit_reads_failed()) {
+        good = audit_unreadable(audit, "blobs/blobs.db: %s", sqlite3_errmsg(database));
+    }
     (void)sqlite3_close(database); /* read only */
     return good;
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -56,10 +57,12 @@ static void note_unread_at(int fd)
 {
     char link[64];
     char path[PATH_MAX];
+    const int error = errno;
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd); /* fits */
     const ssize_t length = readlink(link, path, sizeof path - 1);
     path[length < 0 ? 0 : length] = '\0';
     note_unread(length < 0 ? "a database" : path, true);
+    errno = error;
 }
 
 /* SQLite takes EIO, ENXIO and ERANGE from a read for a damaged file system, and reports damaged
@@ -93,6 +96,33 @@ static int open_file(const char *path, int flags, int mode)
     return fd;
 }
 
+static int look_open(int fd, struct stat *ret_status)
+{
+    const int result = fstat(fd, ret_status);
+    if (result != 0 && problem_is_of_disk(errno)) {
+        note_unread_at(fd);
+    }
+    return result;
+}
+
+static int look_at(const char *path, struct stat *ret_status)
+{
+    const int result = stat(path, ret_status);
+    if (result != 0 && problem_is_of_disk(errno)) {
+        note_unread(path, false);
+    }
+    return result;
+}
+
+static int look_at_link(const char *path, struct stat *ret_status)
+{
+    const int result = lstat(path, ret_status);
+    if (result != 0 && problem_is_of_disk(errno)) {
+        note_unread(path, false);
+    }
+    return result;
+}
+
 static void replace_calls(void)
 {
     static const struct {
@@ -102,7 +132,8 @@ static void replace_calls(void)
         {"write", (sqlite3_syscall_ptr)write_next},  {"pwrite", (sqlite3_syscall_ptr)write_at},
         {"pwrite64", (sqlite3_syscall_ptr)write_at}, {"read", (sqlite3_syscall_ptr)read_next},
         {"pread", (sqlite3_syscall_ptr)read_at},     {"pread64", (sqlite3_syscall_ptr)read_at},
-        {"open", (sqlite3_syscall_ptr)open_file}};
+        {"open", (sqlite3_syscall_ptr)open_file},    {"fstat", (sqlite3_syscall_ptr)look_open},
+        {"stat", (sqlite3_syscall_ptr)look_at},      {"lstat", (sqlite3_syscall_ptr)look_at_link}};
     sqlite3_vfs *vfs = sqlite3_vfs_find("unix");
     for (size_t i = 0; vfs != NULL && i < sizeof calls / sizeof calls[0]; i++) {
         if (vfs->xGetSystemCall(vfs, calls[i].name) != NULL) {
@@ -149,15 +180,6 @@ static bool is_of_the_machine(int code)
 bool sqlite_could_not(sqlite3 *database)
 {
     return database == NULL || is_of_the_machine(sqlite3_errcode(database));
-}
-
-const char *sqlite_advice(sqlite3 *database)
-{
-    const int code = database == NULL ? SQLITE_OK : sqlite3_extended_errcode(database);
-    const bool is_of_disk = (code & 0xff) == SQLITE_CANTOPEN
-                                ? problem_is_of_disk(sqlite3_system_errno(database))
-                                : (code & 0xff) == SQLITE_IOERR && code != SQLITE_IOERR_SHMSIZE;
-    return is_of_disk ? ". " PROBLEM_TRY_AGAIN : "";
 }
 
 bool sqlite_can_write(sqlite3 *database, struct problem *ret_problem)

@@ -22,10 +22,6 @@ bool sqlite_reads_failed(void);
  * sqlite_reads_failed has returned true. */
 void sqlite_explain_unread(struct problem *ret_problem);
 
-/* Returns what to add to a message about the last failure on `database`, which opened or read:
- * PROBLEM_TRY_AGAIN after a full stop when the disk failed, else "". */
-const char *sqlite_advice(sqlite3 *database);
-
 /* Returns true when the database and its WAL are open for writing. SQLite opens a file for reading
  * only, and says nothing, when the disk fails to open the file for both. */
 bool sqlite_can_write(sqlite3 *database, struct problem *ret_problem);

@@ -106,14 +106,6 @@ static enum ledger_store_status failure(struct ledger_store *store, const char *
 
 /* ---- opening */
 
-/* Adds what the operator does after a failure that has changed nothing. */
-static void advise(struct ledger_store *store)
-{
-    const size_t length = strlen(store->error);
-    (void)snprintf(store->error + length, sizeof store->error - length, "%s",
-                   sqlite_advice(store->database)); /* cut, never overrun */
-}
-
 /* POSIX locks on the database itself are SQLite's, and closing another descriptor of it would drop
  * them. The lock is therefore a separate file. */
 static enum ledger_store_status lock(struct ledger_store *store, const char *path)
@@ -289,9 +281,7 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
     int code =
         sqlite3_open_v2(path, &store->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     if (code != SQLITE_OK) {
-        explain(store, "%s cannot be opened: %s%s", path, sqlite3_errmsg(store->database),
-                sqlite_advice(store->database));
-        return store_status_of(code);
+        return failure(store, "the ledger cannot be opened", code);
     }
     (void)sqlite3_extended_result_codes(store->database, 1); /* cannot fail on an open handle */
     (void)sqlite3_busy_timeout(store->database, 2000);       /* readers may delay a checkpoint */
@@ -303,9 +293,9 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == LEDGER_STORE_OK; i++) {
         status = steps[i](store);
-        if (status == LEDGER_STORE_FAILED) {
-            advise(store);
-        }
+    }
+    if (status == LEDGER_STORE_FULL && sqlite_reads_failed()) {
+        status = LEDGER_STORE_FAILED; /* SQLite calls an index that cannot be looked at too short */
     }
     if (status == LEDGER_STORE_OK && !sqlite_can_write(store->database, &problem)) {
         explain(store, "%s", problem.text);

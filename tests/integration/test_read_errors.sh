@@ -114,6 +114,9 @@ calls='openat,?open,?newfstatat,?stat,?lstat,?fstat,getdents64'
 starts "$work/killed2"
 sweep 1 "$market" "$bin/bourse-audit" "$market"
 sweep 7 "$market" "$bin/bourse-broker" replay --verify "$market"
+step=$((step * 3))
+sweep 7 "$market" "$bin/bourse-broker" backup "$market" "$work/new"
+sweep 7 "$work/backup" "$bin/bourse-broker" restore "$work/backup" "$work/new" --head "$market/HEAD"
 [ $faults -ge 40 ] || fail "only $faults reads failed"
 echo "$faults reads failed"
 echo ok

@@ -37,7 +37,8 @@ bool audit_unreadable(struct audit *audit, const char *format, ...)
     va_list arguments;
     audit->report->verdict = AUDIT_UNREADABLE;
     if (audit_reads_failed()) {
-        format = "the disk did not give every page of the database. " PROBLEM_TRY_AGAIN;
+        audit_explain_unread(audit->report->what, sizeof audit->report->what);
+        return false;
     }
     va_start(arguments, format);
     (void)vsnprintf(audit->report->what, sizeof audit->report->what, format,

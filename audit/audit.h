@@ -27,7 +27,7 @@ struct audit_report {
     /* The entry is the journal's for table "journal", else the ledger's; 0: the table as a
      * whole. */
     uint64_t entry;
-    char what[200];
+    char what[512];
     char expected[100];
     char found[100];
     /* The numbers tell how much the audit covered. */

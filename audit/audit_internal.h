@@ -385,6 +385,8 @@ __attribute__((format(printf, 4, 5))) bool audit_finding(struct audit *audit, co
 /* Starts to record reads that the disk refuses. */
 void audit_watch_reads(void);
 bool audit_reads_failed(void);
+/* Names the file that the disk failed first, and what the operator does. */
+void audit_explain_unread(char *ret_text, size_t capacity);
 __attribute__((format(printf, 2, 3))) bool audit_unreadable(struct audit *audit, const char *format,
                                                             ...);
 /* Reports a finding about the current row. Always returns false. */

@@ -337,9 +337,11 @@ static bool check_blobs(struct audit *audit)
     if (code == SQLITE_OK) {
         code = sqlite3_exec(database, "SELECT 1 FROM blob LIMIT 1", NULL, NULL, NULL);
     }
-    const bool good =
-        (code != SQLITE_NOTADB && code != SQLITE_CORRUPT) ||
-        audit_finding(audit, "blobs.db", 0, "blobs/blobs.db: %s", sqlite3_errmsg(database));
+    bool good = (code != SQLITE_NOTADB && code != SQLITE_CORRUPT) ||
+                audit_finding(audit, "blobs.db", 0, "blobs/blobs.db: %s", sqlite3_errmsg(database));
+    if (good && code != SQLITE_OK && audit_reads_failed()) {
+        good = audit_unreadable(audit, "blobs/blobs.db: %s", sqlite3_errmsg(database));
+    }
     (void)sqlite3_close(database); /* read only */
     return good;
 }
@@ -363,9 +365,12 @@ static bool read_history(struct audit *audit)
 {
     char path[PATH_MAX];
     sqlite3 *database = NULL;
-    if (!has_file(audit, "history.db") ||
-        snprintf(path, sizeof path, "%s/history.db", audit->folder) >= PATH_MAX) {
+    if (snprintf(path, sizeof path, "%s/history.db", audit->folder) >= PATH_MAX) {
         return true;
+    }
+    if (access(path, F_OK) != 0) {
+        return errno == ENOENT || audit_unreadable(audit, "%s cannot be looked at: %s%s", path,
+                                                   strerror(errno), problem_advice(errno));
     }
     audit_watch_reads();
     int code = sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL);

@@ -37,10 +37,11 @@ static inline bool problem_is_of_disk(int error)
            error == ETIMEDOUT || error == EREMOTEIO;
 }
 
-/* The advice follows a read that the disk failed. Nothing is known to be damaged. */
+/* The advice follows a read that the disk failed. Nothing is known to be damaged. The words suit a
+ * start, a check and a restore alike. */
 #define PROBLEM_TRY_AGAIN                                                                          \
-    "Nothing was changed: try again before you restore a backup, and look at the disk if it goes " \
-    "on"
+    "Nothing was changed: try again before you turn to an older backup, and look at the disk if "  \
+    "it goes on"
 
 /* Returns what to add to a message about `error`: what the operator does after a disk's error. */
 static inline const char *problem_advice(int error)
@@ -55,6 +56,20 @@ static inline void problem_set_unread(struct problem *problem, const char *what,
     problem_set(problem, "%.250s cannot be read: %s%.100s%s%s", what,
                 problem_is_of_disk(error) ? "the disk did not give it (" : "", strerror(error),
                 problem_is_of_disk(error) ? ")" : "", problem_advice(error));
+}
+
+/* Reports that `what` could not be opened or looked at, and nothing was changed. `doing` is such as
+ * ": cannot be opened". */
+static inline void problem_set_unseen(struct problem *problem, const char *what, const char *doing,
+                                      int error)
+{
+    problem_set(problem, "%.250s%s: %s%s", what, doing, strerror(error), problem_advice(error));
+}
+
+/* Returns true when the problem is that a disk did not give bytes: nothing is known to be wrong. */
+static inline bool problem_is_unread(const struct problem *problem)
+{
+    return strstr(problem->text, PROBLEM_TRY_AGAIN) != NULL;
 }
 
 #endif

@@ -130,15 +130,16 @@ static int fail_usage(const char *what)
     return EXIT_USAGE;
 }
 
-/* A fault that a command found is no finding when a read of a database failed. */
+/* A fault that a command found is no finding when a read failed, and no wrong use either. */
 static int fail(const struct problem *problem, int status)
 {
+    struct problem unread;
     if (sqlite_reads_failed()) {
-        log_error("the disk did not give every page of the database. " PROBLEM_TRY_AGAIN);
-        return EXIT_FAILED;
+        sqlite_explain_unread(&unread);
+        problem = &unread;
     }
     log_error("%s", problem->text);
-    return status;
+    return problem_is_unread(problem) ? EXIT_FAILED : status;
 }
 
 static const struct action *find_action(const char *word)
@@ -282,6 +283,10 @@ static bool check_folder(const struct arguments *arguments, struct problem *ret_
         errno = ENAMETOOLONG;
     } else if (access(path, F_OK) == 0) {
         return true;
+    }
+    if (problem_is_of_disk(errno)) {
+        problem_set_unseen(ret_problem, path, " cannot be looked at", errno);
+        return false;
     }
     problem_set(ret_problem, "%s: %s; make the folder with %s in it, docs/operator.md shows how",
                 path, strerror(errno), MARKET_BROKER_CONFIG);

@@ -20,6 +20,14 @@ bool file_fail(struct problem *ret_problem, const char *path, const char *doing)
     return false;
 }
 
+bool file_unseen(struct problem *ret_problem, const char *path, const char *doing)
+{
+    char words[80];
+    (void)snprintf(words, sizeof words, ": %s", doing); /* our own words fit */
+    problem_set_unseen(ret_problem, path, words, errno);
+    return false;
+}
+
 /* Reports a failed read, with errno. */
 bool file_unread(struct problem *ret_problem, const char *path)
 {
@@ -195,7 +203,7 @@ static bool read_looked_at(const char *path, size_t cap, bool must_trust, uint8_
         if (fd >= 0) {
             (void)close(fd); /* read only */
         }
-        return file_fail(ret_problem, path, "cannot be opened");
+        return file_unseen(ret_problem, path, "cannot be opened");
     }
     bool good = (!must_trust || file_is_trusted(path, &status, ret_problem)) &&
                 read_all(fd, path, cap, ret_bytes, ret_length, ret_problem);

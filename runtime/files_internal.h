@@ -12,6 +12,8 @@
 
 /* Sets the problem "PATH: DOING: " and the text of errno. Always returns false. */
 bool file_fail(struct problem *ret_problem, const char *path, const char *doing);
+/* The same for a step that changes nothing: a disk's error gets the advice to try again. */
+bool file_unseen(struct problem *ret_problem, const char *path, const char *doing);
 /* Reports a failed read, with errno. Always returns false. */
 bool file_unread(struct problem *ret_problem, const char *path);
 /* Reports that `path` belongs to `owner` and not to `us`. Always returns false. */

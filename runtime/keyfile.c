@@ -39,12 +39,13 @@ static int open_key_folder(const char *path, const char **ret_name, struct probl
     }
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) {
-        (void)file_fail(ret_problem, folder, "cannot be opened");
+        (void)file_unseen(ret_problem, folder, "cannot be opened");
         return -1;
     }
     struct stat status; /* checked again, on the opened folder */
-    if (fstat(fd, &status) != 0 ||
-        !private_folder_status_fits(folder, &status, geteuid(), ret_problem)) {
+    if (fstat(fd, &status) != 0
+            ? !file_unseen(ret_problem, folder, "cannot be looked at")
+            : !private_folder_status_fits(folder, &status, geteuid(), ret_problem)) {
         (void)close(fd);
         return -1;
     }
@@ -130,11 +131,11 @@ static int open_keyfile(int folder, const char *name, const char *path, struct s
         return -1;
     }
     if (fd < 0) {
-        (void)file_fail(ret_problem, path, "cannot be opened");
+        (void)file_unseen(ret_problem, path, "cannot be opened");
         return -1;
     }
     bool good = fstat(fd, ret_status) == 0 ? keyfile_is_private(path, ret_status, ret_problem)
-                                           : file_fail(ret_problem, path, "cannot be looked at");
+                                           : file_unseen(ret_problem, path, "cannot be looked at");
     if (!good) {
         (void)close(fd); /* nothing was read */
         return -1;

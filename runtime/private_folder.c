@@ -109,7 +109,7 @@ bool private_folder_fits(const char *path, uid_t owner, struct problem *ret_prob
 {
     struct stat status;
     if (lstat(path, &status) != 0) {
-        return file_fail(ret_problem, path, "cannot be used");
+        return file_unseen(ret_problem, path, "cannot be used");
     }
     return private_folder_status_fits(path, &status, owner, ret_problem);
 }
@@ -123,13 +123,13 @@ bool private_folder(const char *path, bool create, struct problem *ret_problem)
     }
     if (lstat(path, &status) != 0) {
         if (errno != ENOENT || !create) {
-            return file_fail(ret_problem, path, "cannot be used");
+            return file_unseen(ret_problem, path, "cannot be used");
         }
         if (!make_parents(path, ret_problem) || !make_folder(path, ret_problem)) {
             return false;
         }
         if (lstat(path, &status) != 0) {
-            return file_fail(ret_problem, path, "cannot be used");
+            return file_unseen(ret_problem, path, "cannot be used");
         }
     }
     if (!private_folder_status_fits(path, &status, geteuid(), ret_problem)) {

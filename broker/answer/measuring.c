@@ -7,6 +7,7 @@
 #include "protocol/codec.h"
 #include "runtime/log.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -32,6 +33,7 @@ struct measuring {
     uint64_t added, paced_at;
     uint64_t entry; /* the last entry that was read from the ledger */
     bool has_begun, is_changed;
+    bool is_kept; /* the file could not be opened, and stays as it is until the next start */
     int64_t saved_ns;
     struct known known[MEASURING_JOBS];
     size_t known_count;
@@ -48,14 +50,15 @@ static const char schema[] =
     "NULL) STRICT;"
     "PRAGMA user_version = 2;";
 
-/* Returns NULL when the file cannot be opened, or is no history of ours. */
-static sqlite3 *open_file(const char *path)
+/* Opens the file, and makes the tables of a new one. Returns false when this failed, or when the
+ * file is no history of ours. The caller closes *ret_database in any case. */
+static bool open_file(const char *path, sqlite3 **ret_database)
 {
-    sqlite3 *database = NULL;
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    bool good = sqlite3_open_v2(path, &database, flags, NULL) == SQLITE_OK &&
-                chmod(path, S_IRUSR | S_IWUSR) == 0;
+    bool good = sqlite3_open_v2(path, ret_database, flags, NULL) == SQLITE_OK;
+    sqlite3 *database = *ret_database;
     sqlite3_stmt *version = NULL;
+    (void)chmod(path, S_IRUSR | S_IWUSR); /* the folder is private, too */
     int number = -1;
     if (good &&
         sqlite3_prepare_v2(database, "PRAGMA user_version", -1, &version, NULL) == SQLITE_OK &&
@@ -63,13 +66,27 @@ static sqlite3 *open_file(const char *path)
         number = sqlite3_column_int(version, 0);
     }
     (void)sqlite3_finalize(version);
-    good = good && (number == 0 || number == SCHEMA) &&
-           sqlite3_exec(database, schema, NULL, NULL, NULL) == SQLITE_OK;
-    if (!good) {
-        (void)sqlite3_close(database);
-        return NULL;
+    /* A full disk does not keep a file from being read, so tables that are there are not written
+     * again. */
+    return good && (number == SCHEMA ||
+                    (number == 0 && sqlite3_exec(database, schema, NULL, NULL, NULL) == SQLITE_OK));
+}
+
+static const char *why_not(sqlite3 *database)
+{
+    if (database == NULL) {
+        return "out of memory";
     }
-    return database;
+    switch (sqlite3_errcode(database) & 0xff) {
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+        return "the content is not that of measured times";
+    case SQLITE_READONLY:
+        return "the file could not be opened for writing";
+    default:
+        return sqlite3_errmsg(database);
+    }
 }
 
 /* Returns false when the row is invalid. */
@@ -134,12 +151,13 @@ static bool read_rows(sqlite3 *database, struct measuring *measuring)
     (void)sqlite3_finalize(select);
     select = NULL;
     good = good && sqlite3_prepare_v2(database, mark, -1, &select, NULL) == SQLITE_OK;
-    if (good && sqlite3_step(select) == SQLITE_ROW) {
+    code = good ? sqlite3_step(select) : SQLITE_ERROR;
+    if (code == SQLITE_ROW) {
         measuring->entry = (uint64_t)sqlite3_column_int64(select, 0);
         measuring->has_begun = true;
     }
-    (void)sqlite3_finalize(select);
-    return good;
+    (void)sqlite3_finalize(select); /* repeats the step's code */
+    return code == SQLITE_ROW || code == SQLITE_DONE;
 }
 
 static bool begin_anew(struct measuring *measuring)
@@ -154,16 +172,31 @@ static bool begin_anew(struct measuring *measuring)
     return measuring->rows != NULL && measuring->devices != NULL;
 }
 
-/* Renames the file, which may be whole and may hold more than the end of the ledger does. */
-static void set_aside(const struct measuring *measuring)
+/* Renames the file, which may be whole and may hold more than the end of the ledger does. The
+ * journal of a write that was cut off belongs to the file. Returns false when nothing was renamed:
+ * an earlier file of that name stays. */
+static bool set_aside(const struct measuring *measuring)
 {
     char aside[PATH_SIZE + 80];
+    char journal[PATH_SIZE + 80];
+    char journal_aside[PATH_SIZE + 160];
     (void)snprintf(aside, sizeof aside, "%s.unread", measuring->path);
-    if (rename(measuring->path, aside) == 0) {
-        log_warning("the disk did not give %s: it is now %s, and another is made from the ledger. "
-                    "To use it again, stop the broker and give it its name back",
-                    measuring->path, aside);
+    (void)snprintf(journal, sizeof journal, "%s-journal", measuring->path);
+    (void)snprintf(journal_aside, sizeof journal_aside, "%s-journal", aside);
+    if (access(aside, F_OK) == 0 || rename(measuring->path, aside) != 0) {
+        return false;
     }
+    (void)rename(journal, journal_aside); /* mostly there is none */
+    log_warning("the disk did not give %s: it is now %s, and another is made from the ledger. "
+                "To use it again, stop the broker and give it its name back",
+                measuring->path, aside);
+    return true;
+}
+
+static bool holds_bytes(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) != 0 ? errno != ENOENT : status.st_size > 0;
 }
 
 /* The start compares the file with the ledger before (storage/history_mark.h), so nobody comes here
@@ -182,14 +215,24 @@ static void set_aside_ahead(const struct measuring *measuring, uint64_t last)
 
 static bool load(struct measuring *measuring)
 {
-    sqlite3 *database = open_file(measuring->path);
-    bool good = database != NULL && read_rows(database, measuring);
+    char why[128];
+    sqlite3 *database = NULL;
+    const bool had_bytes = holds_bytes(measuring->path);
+    const bool good = open_file(measuring->path, &database) && read_rows(database, measuring);
+    const bool could_not = !good && sqlite_could_not(database);
+    (void)snprintf(why, sizeof why, "%s", why_not(database)); /* cut, never overrun */
     (void)sqlite3_close(database);
     if (good) {
         return true;
     }
-    if (sqlite_reads_failed()) {
-        set_aside(measuring);
+    if (had_bytes && sqlite_reads_failed() && set_aside(measuring)) {
+        return begin_anew(measuring);
+    }
+    if (could_not) {
+        measuring->is_kept = had_bytes;
+        log_warning("%s cannot be opened: %s. The file stays as it is, and the next start tries "
+                    "again. Until then, the broker goes by the end of the ledger",
+                    measuring->path, why);
     } else {
         log_warning("%s cannot be read, and is made anew from the ledger", measuring->path);
         (void)unlink(measuring->path); /* a failure shows again when the file is written */
@@ -253,14 +296,14 @@ static bool save_all(sqlite3 *database, const struct measuring *measuring)
 
 static void save(struct measuring *measuring)
 {
-    if (!measuring->is_changed) {
+    if (!measuring->is_changed || measuring->is_kept) {
         return;
     }
-    sqlite3 *database = open_file(measuring->path);
-    if (database == NULL || !save_all(database, measuring)) {
-        /* The old content is still there, and the ledger has the rest. */
-        log_warning("%s cannot be written: %s", measuring->path,
-                    database == NULL ? "it cannot be opened" : sqlite3_errmsg(database));
+    sqlite3 *database = NULL;
+    if (!open_file(measuring->path, &database) || !save_all(database, measuring)) {
+        log_warning("%s was not brought up to date: %s. Nothing is lost: the old content is still "
+                    "there, and the ledger has the rest",
+                    measuring->path, why_not(database));
     } else {
         measuring->is_changed = false;
     }

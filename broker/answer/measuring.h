@@ -7,8 +7,9 @@
  * whole work. A time is the provider's claim, as far as it was paid.
  *
  * Each step reads MEASURING_PAGE results. If the market has more than MEASURING_BEHIND further
- * entries, the oldest are skipped: a median needs no more. A file that cannot be read is made anew
- * from the ledger. One thread uses the measurements. */
+ * entries, the oldest are skipped: a median needs no more. A damaged file is made anew from the
+ * ledger. A file that the machine did not open or read stays, if need be under another name. One
+ * thread uses the measurements. */
 #ifndef BOURSE_BROKER_ANSWER_MEASURING_H
 #define BOURSE_BROKER_ANSWER_MEASURING_H
 

@@ -108,9 +108,7 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
             BLOB_PENDING_SCHEMA;
     char path[PATH_SIZE];
     (void)snprintf(path, sizeof path, "%s/blobs.db", store->folder);
-    if (!wal_renew(path)) {
-        problem_set(ret_problem, "%s-wal cannot be written again: %s%s", path, strerror(errno),
-                    problem_advice(errno));
+    if (!wal_renew(path, ret_problem)) {
         return false;
     }
     sqlite_know_errors();
@@ -130,6 +128,9 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
                         ? ". " PROBLEM_TRY_AGAIN
                         : ". The ledger is whole: move the folder blobs away, put that of the "
                           "newest backup there, or none, and start again");
+        return false;
+    }
+    if (!sqlite_can_write(store->database, ret_problem)) {
         return false;
     }
     if (!wal_sync_name(path)) {

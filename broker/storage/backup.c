@@ -151,8 +151,10 @@ static bool check_pages(sqlite3 *database, const char *path, bool *ret_is_wrong,
         *ret_is_wrong = true;
         return false;
     case PAGES_UNREAD:
-        problem_set(ret_problem, "%s: the disk did not give every page of it (%s). %s", path, why,
-                    PROBLEM_TRY_AGAIN);
+        problem_set(
+            ret_problem,
+            "%.200s cannot be read: the disk did not give every page (%.60s). " PROBLEM_TRY_AGAIN,
+            path, why);
         return false;
     }
     return true;

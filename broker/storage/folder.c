@@ -56,6 +56,10 @@ bool folder_lock(const char *folder, int *ret_lock, bool *ret_made, struct probl
     int lock = -1;
     *ret_lock = -1;
     *ret_made = false;
+    if (access(folder, W_OK | X_OK) != 0 && problem_is_of_disk(errno)) {
+        problem_set_unseen(ret_problem, folder, " cannot be looked at", errno);
+        return false;
+    }
     if (access(folder, W_OK | X_OK) != 0) {
         problem_set(ret_problem, "%s: %s: the broker's user must be able to write here", folder,
                     strerror(errno));

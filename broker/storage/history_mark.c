@@ -43,9 +43,12 @@ static enum mark_found read_mark(const char *path, uint64_t *ret_mark, struct pr
         sqlite3_busy_timeout(database, 5000) == SQLITE_OK && /* a running broker may write */
         journal_sqlite_number(database, "SELECT entry FROM mark", ret_mark)) {
         found = MARK_READ;
-    } else if (sqlite_reads_failed() || may_be_whole(database)) {
+    } else if (sqlite_reads_failed()) {
+        sqlite_explain_unread(ret_problem);
+        found = MARK_UNREAD;
+    } else if (may_be_whole(database)) {
         problem_set(ret_problem, "%.300s cannot be read: %s. " PROBLEM_TRY_AGAIN, path,
-                    sqlite_reads_failed() ? strerror(EIO) : sqlite3_errmsg(database));
+                    sqlite3_errmsg(database));
         found = MARK_UNREAD;
     }
     (void)sqlite3_close(database); /* nothing was written */

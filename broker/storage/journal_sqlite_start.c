@@ -40,7 +40,10 @@ enum journal_status journal_sqlite_check_pages(struct engine *engine, struct pro
         problem_set(ret_problem, "the database is damaged in %s (%s)", tables, why);
         return JOURNAL_CORRUPT;
     case PAGES_UNREAD:
-        problem_set(ret_problem, "the disk did not give every page (%s). " PROBLEM_TRY_AGAIN, why);
+        problem_set(
+            ret_problem,
+            "%.200s cannot be read: the disk did not give every page (%.60s). " PROBLEM_TRY_AGAIN,
+            sqlite3_db_filename(engine->database, "main"), why);
         return JOURNAL_UNAVAILABLE;
     }
     return JOURNAL_OK;

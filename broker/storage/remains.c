@@ -22,7 +22,7 @@ enum { ASIDE_MAX = 1000 };
 
 static bool unread(const char *path, struct problem *ret_problem)
 {
-    problem_set(ret_problem, "%s cannot be looked at: %s", path, strerror(errno));
+    problem_set_unseen(ret_problem, path, " cannot be looked at", errno);
     return false;
 }
 

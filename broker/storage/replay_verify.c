@@ -367,10 +367,13 @@ static bool verify_all(struct verification *verification, const char *folder,
         !config_load(folder, false, &config, ret_problem)) {
         return failed(verification);
     }
-    const struct snapshot_search search = {.folder = path,
-                                           .limits = &config.limits,
-                                           .journal = verification->database,
-                                           .last_entry = UINT64_MAX};
+    struct snapshot_search search = {.folder = path,
+                                     .limits = &config.limits,
+                                     .journal = verification->database,
+                                     .older_only = true};
+    if (!journal_sqlite_last_entry(verification->database, &search.last_entry)) {
+        return unreadable(verification, ret_problem);
+    }
     if (snapshot_newest(&search, &snapshot, &verification->snapshot, ret_problem) ==
         SNAPSHOT_UNREAD) {
         return failed(verification);

@@ -497,6 +497,10 @@ static bool is_backup(const char *folder, struct problem *ret_problem)
     if (!folder_path(folder, MARKET_HEAD, path, sizeof path, ret_problem)) {
         return false;
     }
+    if (access(path, F_OK) != 0 && problem_is_of_disk(errno)) {
+        problem_set_unseen(ret_problem, path, " cannot be looked at", errno);
+        return false;
+    }
     if (access(path, F_OK) == 0) {
         problem_set(ret_problem,
                     "%s has a %s: it is the folder of a market, not a backup. Make one first: "

@@ -34,7 +34,7 @@ static bool size_of(const struct storage *store, const char *name, off_t *ret_si
     }
     *ret_found = stat(path, &status) == 0;
     if (!*ret_found && errno != ENOENT) {
-        problem_set(ret_problem, "%s cannot be looked at: %s", path, strerror(errno));
+        problem_set_unseen(ret_problem, path, " cannot be looked at", errno);
         return false;
     }
     *ret_size = status.st_size;

@@ -101,6 +101,13 @@ static enum ledger_store_status set_checkpoint(struct storage *store, uint64_t s
     return ledger_store_set_checkpoint(store->ledger, note, length, checkpoint.size);
 }
 
+/* The ledger explains its own failures, and SQLite those of the audit log. */
+static const char *why_failed(const struct storage *store)
+{
+    const char *why = ledger_store_error(store->ledger);
+    return why[0] != '\0' ? why : sqlite3_errmsg(ledger_store_database(store->ledger));
+}
+
 enum ledger_store_status storage_append_act(struct storage *store, struct act *act)
 {
     act->wall_ms = clock_wall_ns() / NS_PER_MS;
@@ -230,7 +237,7 @@ enum storage_status storage_write_acts(struct storage *store, int64_t log_ns, bo
     }
     if (status != LEDGER_STORE_OK) {
         fatal("the audit log could not be written: %s: %s; stopped", storage_ledger_text(status),
-              ledger_store_error(store->ledger));
+              why_failed(store));
     }
     acts_are_durable(store);
     write_head(store);
@@ -294,8 +301,7 @@ enum storage_status storage_commit(struct storage *store, const struct group *gr
     if (status != LEDGER_STORE_OK) {
         fatal("entry %" PRIu64
               " could not be committed: %s: %s; stopped, nothing unacknowledged was sent",
-              store->last.index + 1, storage_ledger_text(status),
-              ledger_store_error(store->ledger));
+              store->last.index + 1, storage_ledger_text(status), why_failed(store));
     }
     store->last.index++;
     store->last.chain = sha256_of(store->buffer, length);

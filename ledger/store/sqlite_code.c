@@ -2,12 +2,15 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -33,14 +36,41 @@ static ssize_t write_at(int fd, const void *bytes, size_t length, off_t offset)
     return as_full(pwrite(fd, bytes, length, offset));
 }
 
+/* The first file that the disk failed. It is written once, before `reads_failed` becomes true. */
+static struct {
+    char path[PATH_MAX];
+    bool was_open;
+} unread;
+static atomic_bool is_named;
 static atomic_bool reads_failed;
+
+static void note_unread(const char *path, bool was_open)
+{
+    if (!atomic_exchange(&is_named, true)) {
+        (void)snprintf(unread.path, sizeof unread.path, "%s", path); /* cut, never overrun */
+        unread.was_open = was_open;
+        atomic_store(&reads_failed, true);
+    }
+}
+
+static void note_unread_at(int fd)
+{
+    char link[64];
+    char path[PATH_MAX];
+    const int error = errno;
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd); /* fits */
+    const ssize_t length = readlink(link, path, sizeof path - 1);
+    path[length < 0 ? 0 : length] = '\0';
+    note_unread(length < 0 ? "a database" : path, true);
+    errno = error;
+}
 
 /* SQLite takes EIO, ENXIO and ERANGE from a read for a damaged file system, and reports damaged
  * data. */
-static ssize_t as_failed(ssize_t count)
+static ssize_t as_failed(int fd, ssize_t count)
 {
     if (count < 0 && errno != EINTR) {
-        atomic_store(&reads_failed, true);
+        note_unread_at(fd);
         errno = EREMOTEIO;
     }
     return count;
@@ -48,12 +78,49 @@ static ssize_t as_failed(ssize_t count)
 
 static ssize_t read_next(int fd, void *bytes, size_t length)
 {
-    return as_failed(read(fd, bytes, length));
+    return as_failed(fd, read(fd, bytes, length));
 }
 
 static ssize_t read_at(int fd, void *bytes, size_t length, off_t offset)
 {
-    return as_failed(pread(fd, bytes, length, offset));
+    return as_failed(fd, pread(fd, bytes, length, offset));
+}
+
+/* After a failure SQLite opens the file for reading only, and fails at the first write. */
+static int open_file(const char *path, int flags, int mode)
+{
+    const int fd = open(path, flags, mode);
+    if (fd < 0 && problem_is_of_disk(errno)) {
+        note_unread(path, false);
+    }
+    return fd;
+}
+
+static int look_open(int fd, struct stat *ret_status)
+{
+    const int result = fstat(fd, ret_status);
+    if (result != 0 && problem_is_of_disk(errno)) {
+        note_unread_at(fd);
+    }
+    return result;
+}
+
+static int look_at(const char *path, struct stat *ret_status)
+{
+    const int result = stat(path, ret_status);
+    if (result != 0 && problem_is_of_disk(errno)) {
+        note_unread(path, false);
+    }
+    return result;
+}
+
+static int look_at_link(const char *path, struct stat *ret_status)
+{
+    const int result = lstat(path, ret_status);
+    if (result != 0 && problem_is_of_disk(errno)) {
+        note_unread(path, false);
+    }
+    return result;
 }
 
 static void replace_calls(void)
@@ -64,7 +131,9 @@ static void replace_calls(void)
     } calls[] = {
         {"write", (sqlite3_syscall_ptr)write_next},  {"pwrite", (sqlite3_syscall_ptr)write_at},
         {"pwrite64", (sqlite3_syscall_ptr)write_at}, {"read", (sqlite3_syscall_ptr)read_next},
-        {"pread", (sqlite3_syscall_ptr)read_at},     {"pread64", (sqlite3_syscall_ptr)read_at}};
+        {"pread", (sqlite3_syscall_ptr)read_at},     {"pread64", (sqlite3_syscall_ptr)read_at},
+        {"open", (sqlite3_syscall_ptr)open_file},    {"fstat", (sqlite3_syscall_ptr)look_open},
+        {"stat", (sqlite3_syscall_ptr)look_at},      {"lstat", (sqlite3_syscall_ptr)look_at_link}};
     sqlite3_vfs *vfs = sqlite3_vfs_find("unix");
     for (size_t i = 0; vfs != NULL && i < sizeof calls / sizeof calls[0]; i++) {
         if (vfs->xGetSystemCall(vfs, calls[i].name) != NULL) {
@@ -82,6 +151,13 @@ void sqlite_know_errors(void)
 bool sqlite_reads_failed(void)
 {
     return atomic_load(&reads_failed);
+}
+
+void sqlite_explain_unread(struct problem *ret_problem)
+{
+    problem_set(ret_problem, "%.300s cannot be %s. " PROBLEM_TRY_AGAIN, unread.path,
+                unread.was_open ? "read: the disk did not give every page"
+                                : "opened: the disk did not give it");
 }
 
 /* ---------------------------------------------------------------- codes */
@@ -104,6 +180,28 @@ static bool is_of_the_machine(int code)
 bool sqlite_could_not(sqlite3 *database)
 {
     return database == NULL || is_of_the_machine(sqlite3_errcode(database));
+}
+
+bool sqlite_can_write(sqlite3 *database, struct problem *ret_problem)
+{
+    const char *path = sqlite3_db_filename(database, "main");
+    /* The transaction writes nothing. It begins only when the WAL is open for writing. */
+    const bool can_write =
+        sqlite3_db_readonly(database, "main") == 0 &&
+        (sqlite3_exec(database, "BEGIN IMMEDIATE; ROLLBACK", NULL, NULL, NULL) == SQLITE_OK ||
+         (sqlite3_errcode(database) & 0xff) != SQLITE_READONLY);
+    if (can_write) {
+        return true;
+    }
+    if (sqlite_reads_failed()) {
+        sqlite_explain_unread(ret_problem);
+    } else if (access(path, W_OK) != 0) {
+        problem_set_unseen(ret_problem, path, " cannot be opened for writing", errno);
+    } else {
+        problem_set(ret_problem, "%.300s or its WAL could not be opened for writing. Try again",
+                    path);
+    }
+    return false;
 }
 
 static int keep_first(void *context, int columns, char **values, char **names)

@@ -3,6 +3,8 @@
 #ifndef BOURSE_LEDGER_STORE_SQLITE_CODE_H
 #define BOURSE_LEDGER_STORE_SQLITE_CODE_H
 
+#include "base/problem.h"
+
 #include <sqlite3.h>
 #include <stdbool.h>
 
@@ -12,9 +14,17 @@
  * the whole process, before it opens a database. */
 void sqlite_know_errors(void);
 
-/* Returns true when a read of a database has failed in this process since sqlite_know_errors. A
- * fault found then proves nothing, because the unread bytes may be intact. */
+/* Returns true when the disk has failed to read or to open a file of a database, in this process
+ * since sqlite_know_errors. A fault found then proves nothing: the unread bytes may be intact. */
 bool sqlite_reads_failed(void);
+
+/* Names the file that the disk failed first, and what the operator does. The call is for after
+ * sqlite_reads_failed has returned true. */
+void sqlite_explain_unread(struct problem *ret_problem);
+
+/* Returns true when the database and its WAL are open for writing. SQLite opens a file for reading
+ * only, and says nothing, when the disk fails to open the file for both. */
+bool sqlite_can_write(sqlite3 *database, struct problem *ret_problem);
 
 /* Returns true when the last failure on `database` concerns the machine (disk, memory, rights,
  * locks) and not the data. NULL stands for a database that could not be opened. Returns false also

@@ -71,7 +71,7 @@ struct ledger_store {
     size_t delta_count;
     size_t delta_capacity;
 
-    char error[256];
+    char error[sizeof(struct problem)];
 };
 
 static __attribute__((format(printf, 2, 3))) void explain(struct ledger_store *store,
@@ -128,7 +128,7 @@ static enum ledger_store_status lock(struct ledger_store *store, const char *pat
     /* SQLite gives -wal and -shm the mode of the database. */
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
-        explain(store, "%s: %s", path, strerror(errno));
+        explain(store, "%s cannot be opened: %s%s", path, strerror(errno), problem_advice(errno));
         return LEDGER_STORE_FAILED;
     }
     (void)close(fd); /* nothing was written */
@@ -269,11 +269,11 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
     if (status != LEDGER_STORE_OK) {
         return status;
     }
-    if (!wal_renew(path)) {
+    struct problem problem;
+    if (!wal_renew(path, &problem)) {
         /* Some file systems never write in place, so rewriting needs space. */
         bool is_full = errno == ENOSPC || errno == EDQUOT;
-        explain(store, "%s-wal cannot be written again: %s%s", path, strerror(errno),
-                problem_advice(errno));
+        explain(store, "%s", problem.text);
         return is_full ? LEDGER_STORE_FULL : LEDGER_STORE_FAILED;
     }
     sqlite_know_errors();
@@ -293,6 +293,13 @@ static enum ledger_store_status open_store(struct ledger_store *store, const cha
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == LEDGER_STORE_OK; i++) {
         status = steps[i](store);
+    }
+    if (status == LEDGER_STORE_FULL && sqlite_reads_failed()) {
+        status = LEDGER_STORE_FAILED; /* SQLite calls an index that cannot be looked at too short */
+    }
+    if (status == LEDGER_STORE_OK && !sqlite_can_write(store->database, &problem)) {
+        explain(store, "%s", problem.text);
+        status = LEDGER_STORE_FAILED;
     }
     if (status == LEDGER_STORE_OK && !wal_sync_name(path)) {
         explain(store, "the folder of %s cannot be made durable: %s", path, strerror(errno));

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { BLOCK_BYTES = 16 << 10 };
@@ -27,7 +28,9 @@ static bool write_again(int fd, const uint8_t *bytes, size_t length, off_t offse
     return true;
 }
 
-static bool renew(int fd)
+enum renewed { RENEWED, UNREAD, UNWRITTEN };
+
+static enum renewed renew(int fd)
 {
     uint8_t block[BLOCK_BYTES];
     off_t offset = 0;
@@ -36,33 +39,50 @@ static bool renew(int fd)
         if (count < 0 && errno == EINTR) {
             continue;
         }
-        if (count <= 0) {
-            return count == 0 && fsync(fd) == 0;
+        if (count < 0) {
+            return UNREAD;
+        }
+        if (count == 0) {
+            return fsync(fd) == 0 ? RENEWED : UNWRITTEN;
         }
         if (!write_again(fd, block, (size_t)count, offset)) {
-            return false;
+            return UNWRITTEN;
         }
         offset += count;
     }
 }
 
-bool wal_renew(const char *path)
+bool wal_renew(const char *path, struct problem *ret_problem)
 {
     char log[PATH_MAX];
     int length = snprintf(log, sizeof log, "%s-wal", path);
     if (length < 0 || (size_t)length >= sizeof log) {
+        problem_set(ret_problem, "%.100s...: the path is too long", path);
         errno = ENAMETOOLONG;
         return false;
     }
     int fd = open(log, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0) {
-        return errno == ENOENT;
+    if (fd < 0 && errno == ENOENT) {
+        return true;
     }
-    bool renewed = renew(fd);
-    int error = errno;
-    (void)close(fd); /* synced, or failed already */
+    const enum renewed renewed = fd < 0 ? UNREAD : renew(fd);
+    const int error = errno;
+    if (fd >= 0) {
+        (void)close(fd); /* synced, or failed already */
+    }
+    switch (renewed) {
+    case RENEWED:
+        return true;
+    case UNREAD:
+        problem_set_unread(ret_problem, log, error);
+        break;
+    case UNWRITTEN: /* the bytes are the same, so nothing was changed */
+        problem_set(ret_problem, "%.300s cannot be written again: %s%s", log, strerror(error),
+                    problem_advice(error));
+        break;
+    }
     errno = error;
-    return renewed;
+    return false;
 }
 
 bool wal_sync_name(const char *path)

@@ -15,6 +15,8 @@
 #ifndef BOURSE_LEDGER_STORE_WAL_H
 #define BOURSE_LEDGER_STORE_WAL_H
 
+#include "base/problem.h"
+
 #include <sqlite3.h>
 #include <stdbool.h>
 
@@ -27,9 +29,9 @@ struct wal {
 };
 
 /* Writes the log of the database at `path` again, byte for byte, and fsyncs it. The only writer
- * calls it before it opens the database; readers may have it open. Returns false with errno when
- * this failed. A missing log is no failure. */
-bool wal_renew(const char *path);
+ * calls it before it opens the database; readers may have it open. Returns false with errno and a
+ * problem when this failed. A missing log is no failure. */
+bool wal_renew(const char *path, struct problem *ret_problem);
 
 /* Makes the log's name durable, after the first statement, when the log exists. Returns false with
  * errno. */

@@ -29,8 +29,9 @@ END
 start || fail "the market could not be made"
 for _ in 1 2 3; do "$bourse" admin mint "$key" 0.01 >/dev/null || fail "a mint"; done
 cp -a "$market" "$work/killed" # with its WAL
+cp -a "$market" "$work/killed2"
 stop
-rm -f "$work/killed/market.yaml" "$work"/killed/*.sock
+rm -f "$work"/killed*/market.yaml "$work"/killed*/*.sock
 "$bin/bourse-broker" backup "$market" "$work/backup" --with-keys >/dev/null 2>&1 || fail "a backup"
 
 watch_files() { # FOLDER: sets `watched`
@@ -49,8 +50,14 @@ honest() { # WHAT TEXT
     if grep -qiE 'damaged|restore the newest|restore it|move the folder|--adopt-journal|another history|is not a key|not what was written|differs|wal is' <<<"$2"; then
         fail "$1: $2"
     fi
+    # A read failed: nothing was written, and no file is read-only.
+    if grep -qE 'readonly|cannot be written|the database\.' <<<"$2"; then
+        fail "$1: $2"
+    fi
     grep -qE 'disk|Input/output error' <<<"$2" || fail "$1: no word of a read error: $2"
-    grep -q 'try again before you restore a backup' <<<"$2" || fail "$1: no word of trying again: $2"
+    ! grep -qE 'cannot be made durable|could not be written' <<<"$2" || return 0 # to fsync a folder, it is opened
+    grep -qE '(ledger|blobs|history)\.db|HEAD|\.key|broker\.yaml|/blobs|/snapshots|state-[0-9]|epoch\.secret|ledger[:/ ]' <<<"$2" || fail "$1: no name of what was not read: $2"
+    grep -q 'try again before you' <<<"$2" || fail "$1: no word of trying again: $2"
 }
 faults=0
 
@@ -81,17 +88,19 @@ sweep 7 "$work/backup" "$bin/bourse-broker" restore "$work/backup" "$work/new" -
 step=$((step / 3))
 
 starts() { # FOLDER
-    local market=$1 when
+    local market=$1 when status
     watch_files "$market"
     for ((when = 1 + RANDOM % step; when < 5000; when += step)); do
         fault "$when"
         if start "${under[@]}"; then # a fault that did not keep it from serving
             stop
             met || break
-            ! grep -qi damaged "$work/broker.log" || fail "read $when of a start: $(cat "$work/broker.log")"
+            ! grep -qiE 'damaged|readonly' "$work/broker.log" || fail "$calls, $when of a start: $(cat "$work/broker.log")"
         else
             wait "$broker"
-            honest "read $when of a start" "$(cat "$work/broker.log")"
+            status=$?
+            [ $status -eq 1 ] || fail "$calls, $when of a start: status $status, $(cat "$work/broker.log")"
+            honest "$calls, $when of a start" "$(cat "$work/broker.log")"
         fi
         faults=$((faults + 1))
     done
@@ -101,30 +110,42 @@ starts() { # FOLDER
 }
 starts "$market"
 starts "$work/killed"
-
 # A history.db ahead of the ledger proves that entries are lost. No failed read of it lets the old ledger pass for whole.
 cp -a "$market" "$work/old"
 rm -f "$work/old/history.db"
 sqlite3 "$work/old/history.db" 'CREATE TABLE mark (id INTEGER PRIMARY KEY, entry INTEGER NOT NULL); INSERT INTO mark VALUES (1, 99999)'
 chmod 600 "$work/old/history.db"
-watched=(-P "$work/old/history.db")
 looks=0
 never_passes() { # COMMAND...
     local when out
+    watched=(-P "$work/old/history.db")
     "$@" >"$work/never.log" 2>&1 && fail "$* passes without a fault: $(cat "$work/never.log")"
     for ((when = 1; when < 100; when++)); do
         fault "$when"
         out=$("${under[@]}" timeout 120 "$@" 2>&1 </dev/null) && fail "$* with read $when of history.db: $out"
         met || break
         looks=$((looks + 1))
-        honest "read $when of history.db, $*" "$out"
+        grep -q 'has seen record 99999' <<<"$out" || honest "read $when of history.db, $*" "$out"
         sqlite3 -readonly "$work/old/history.db" 'SELECT entry FROM mark' | grep -qx 99999 || fail "$* changed history.db"
     done
 }
-never_passes "$bin/bourse-broker" --dir "$work/old"
-never_passes "$bin/bourse-audit" "$work/old"
-never_passes "$bin/bourse-broker" replay --verify "$work/old"
+no_look_passes() {
+    never_passes "$bin/bourse-broker" --dir "$work/old"
+    never_passes "$bin/bourse-audit" "$work/old"
+    never_passes "$bin/bourse-broker" replay --verify "$work/old"
+}
+no_look_passes
 [ $looks -ge 6 ] || fail "only $looks reads of history.db failed"
+
+# A file that cannot be opened or looked at is a failed read, too.
+calls='openat,?open,?newfstatat,?stat,?lstat,?fstat,getdents64'
+no_look_passes
+starts "$work/killed2"
+sweep 1 "$market" "$bin/bourse-audit" "$market"
+sweep 7 "$market" "$bin/bourse-broker" replay --verify "$market"
+step=$((step * 3))
+sweep 7 "$market" "$bin/bourse-broker" backup "$market" "$work/new"
+sweep 7 "$work/backup" "$bin/bourse-broker" restore "$work/backup" "$work/new" --head "$market/HEAD"
 faults=$((faults + looks))
 [ $faults -ge 40 ] || fail "only $faults reads failed"
 echo "$faults reads failed"

@@ -346,6 +346,7 @@ has "$(cat "$work/audit.out")" "table snapshots"
 has "$(cat "$work/audit.out")" "$(basename "$newest") is of entry "
 out=$("$bin/bourse-broker" replay --verify "$dir" 2>&1) && fail "a replay beside a snapshot that is newer: $out"
 has "$out" "$(basename "$newest") is of entry "
+! grep -q "passed over" <<<"$out" || fail "a replay says two things about one snapshot: $out"
 # A damaged one proves the same, as long as its name, its head and its market agree.
 copy_of_old=$dir
 rm -rf "$work/old"

@@ -350,6 +350,10 @@ static enum snapshot_found load(const struct snapshot_search *search, const char
         return SNAPSHOT_UNREAD;
     }
     const struct claim claim = read_claim(name, bytes, length);
+    if (search->older_only && claim.entry > search->last_entry) {
+        free(bytes);
+        return SNAPSHOT_NONE;
+    }
     struct exchange *exchange = snapshot_decode(search->limits, bytes, length, &mark);
     free(bytes);
     const enum snapshot_found found =

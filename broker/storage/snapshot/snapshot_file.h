@@ -48,6 +48,9 @@ struct snapshot_search {
     /* Newer snapshots and forked ones are set aside: the operator knows what is given up. */
     bool adopts;
     bool newer_only; /* only files with a name newer than last_command are loaded */
+    /* Files of an entry after last_entry are skipped without a word: the caller looks at them
+     * later, once it knows the market. */
+    bool older_only;
 };
 
 enum snapshot_found {

@@ -2,6 +2,7 @@
 #include "broker/answer/measuring.h"
 #include "protocol/codec.h"
 #include "tests/support/measured_rows.h"
+#include "tests/support/scarce_vfs.h"
 #include "tests/support/small_market.h"
 #include "tests/support/suite.h"
 
@@ -141,6 +142,53 @@ START_TEST(a_damaged_file_is_made_anew_from_the_ledger)
 }
 END_TEST
 
+static void write_history(void)
+{
+    struct measuring *measuring = measuring_open(history, blobs);
+    ck_assert_ptr_nonnull(measuring);
+    (void)measuring_look(measuring, ledger);
+    measuring_close(&measuring);
+}
+
+START_TEST(a_full_disk_does_not_keep_a_file_from_being_read)
+{
+    write_history();
+    scarce_register();
+    scarce.database_write = SQLITE_FULL;
+    struct measuring *measuring = measuring_open(history, blobs);
+    ck_assert_ptr_nonnull(measuring);
+    check_rows(measuring); /* without a look at the ledger */
+    measuring_close(&measuring);
+    scarce_unregister();
+}
+END_TEST
+
+/* The other user stands for a machine that does not open the file. */
+START_TEST(a_file_that_cannot_be_opened_stays_as_it_is)
+{
+    struct stat before;
+    struct stat after;
+    sqlite3 *other;
+    write_history();
+    ck_assert_int_eq(stat(history, &before), 0);
+    ck_assert_int_eq(sqlite3_open(history, &other), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(other, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+    struct measuring *measuring = measuring_open(history, blobs);
+    ck_assert_ptr_nonnull(measuring);
+    (void)measuring_look(measuring, ledger);
+    check_rows(measuring);
+    ck_assert_int_eq(sqlite3_close(other), SQLITE_OK);
+    measuring_close(&measuring); /* writes nothing over what was not read */
+    ck_assert_int_eq(stat(history, &after), 0);
+    ck_assert(before.st_ino == after.st_ino);
+    ck_assert(before.st_mtim.tv_sec == after.st_mtim.tv_sec &&
+              before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
+    measuring = measuring_open(history, blobs);
+    check_rows(measuring);
+    measuring_close(&measuring);
+}
+END_TEST
+
 /* A restore of an older ledger looks like this. */
 START_TEST(a_file_of_a_later_time_is_made_anew_from_the_ledger)
 {
@@ -180,5 +228,7 @@ END_TEST
 SUITE("measuring", begin, end, TEST(accepted_results_are_read_out_of_the_ledger_once),
       TEST(what_was_measured_is_there_after_a_restart),
       TEST(a_damaged_file_is_made_anew_from_the_ledger),
+      TEST(a_full_disk_does_not_keep_a_file_from_being_read),
+      TEST(a_file_that_cannot_be_opened_stays_as_it_is),
       TEST(a_file_of_a_later_time_is_made_anew_from_the_ledger),
       TEST(of_a_manifest_that_is_not_there_nothing_is_measured))

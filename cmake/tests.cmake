@@ -65,7 +65,7 @@ foreach(source ${test_sources})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800
     ENVIRONMENT "${test_environment}")
   if(source MATCHES "/integration/")
-    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON) # they measure
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON LABELS measuring)
   endif()
 endforeach()
 
@@ -124,7 +124,7 @@ foreach(script ${script_tests})
     ENVIRONMENT "${test_environment}")
   string(REPLACE "test_" "" subject ${name})
   if(subject IN_LIST measuring)
-    set_tests_properties(integration_${name} PROPERTIES RUN_SERIAL ON)
+    set_tests_properties(integration_${name} PROPERTIES RUN_SERIAL ON LABELS measuring)
   endif()
 endforeach()
 

@@ -151,7 +151,15 @@ bool blob_census(struct blob_store *store, const char *folder, const char *datab
     struct named_blobs named;
     warn_of_lost_files(folder);
     if (!named_blobs_compare(database, store, &named)) {
-        return true; /* nothing is known */
+        /* Nothing is known. Without rows, the sweep would take all files for leftovers. */
+        const bool is_safe = !blob_store_is_empty(store);
+        if (!is_safe) {
+            problem_set(ret_problem,
+                        "%.200s cannot be compared with blobs.db, which names no blob: one of "
+                        "the two cannot be read. " PROBLEM_TRY_AGAIN,
+                        database);
+        }
+        return is_safe;
     }
     const bool is_empty = named.jobs_lost > 0 && blob_store_is_empty(store);
     if (is_empty || named.files > 0) {

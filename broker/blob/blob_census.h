@@ -23,7 +23,8 @@ bool blob_census_take(const char *folder, struct blob_census *ret_census);
 /* Warns in the log when files are gone, or when the store lacks blobs that the ledger at `database`
  * names (broker/blob/named_blobs.h). If blobs.db is new or old, the census adopts the files that
  * blobs.db lacks first (broker/blob/blob_adopt.h). Returns false with a problem when adoption
- * fails. The broker must not start then, because the sweep would remove the files. */
+ * fails, or when nothing is known and no blob has a row. The broker must not start then, because
+ * the sweep would remove the files. */
 bool blob_census(struct blob_store *store, const char *folder, const char *database,
                  struct problem *ret_problem);
 

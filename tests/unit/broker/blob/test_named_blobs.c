@@ -1,4 +1,5 @@
 /* The comparison of the ledger with the blob store looks at bounded parts of large tables. */
+#include "broker/blob/blob_census.h"
 #include "broker/blob/named_blobs.h"
 #include "protocol/message.h"
 #include "tests/support/blob_store_play.h"
@@ -159,7 +160,19 @@ START_TEST(what_cannot_be_read_is_not_counted_as_lost)
 }
 END_TEST
 
+START_TEST(a_store_without_rows_is_not_swept_unseen)
+{
+    struct problem problem = {.text = ""};
+    ck_assert(blob_census(store, folder, database, &problem)); /* the ledger names nothing */
+    ck_assert(!blob_census(store, folder, "/nonexistent", &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "cannot be compared with blobs.db"));
+    (void)store_text("stored");
+    ck_assert(blob_census(store, folder, "/nonexistent", &problem));
+}
+END_TEST
+
 SUITE("named blobs", begin, end, TEST(what_the_ledger_names_and_the_store_lacks_is_counted),
       TEST(a_result_that_was_not_taken_may_name_what_nobody_stored),
       TEST(a_file_without_a_row_is_counted), TEST(a_large_table_is_looked_at_in_bounded_parts),
-      TEST(what_cannot_be_read_is_not_counted_as_lost))
+      TEST(what_cannot_be_read_is_not_counted_as_lost),
+      TEST(a_store_without_rows_is_not_swept_unseen))

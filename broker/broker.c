@@ -102,8 +102,7 @@ static bool prepare_tables(struct broker *broker, struct problem *ret_problem)
         !blob_recover(broker->blob_store, broker->database, broker->exchange, ret_problem)) {
         return false;
     }
-    blob_census_warn(broker->blob_store, broker->blobs_folder, broker->database);
-    return true;
+    return blob_census(broker->blob_store, broker->blobs_folder, broker->database, ret_problem);
 }
 
 static bool make_queues(struct broker *broker, struct problem *ret_problem)

@@ -168,7 +168,7 @@ static void handle(struct joining *joining, const struct invitation *invitation,
             settle(joining, JOIN_UNREACHABLE);
         }
     } else if (event->type == DIALOGUE_REJECTED && id128_equal(&event->id, &joining->request)) {
-        problem_set(problem, "%s", event->text);
+        problem_set(problem, "%s: %s", reject_name(event->reject), event->text);
         joining->refused = true;
         settle(joining, JOIN_REFUSED);
     } else if (event->type == DIALOGUE_BROKEN) {

@@ -110,10 +110,34 @@ static bool staged_path(const char *path, char ret_path[PATH_MAX], struct proble
     return true;
 }
 
+bool market_is_of_broker(const char *path, struct problem *ret_problem)
+{
+    /* The first two stay when the broker stops; the others when a start has not come so far. */
+    static const char *const names[] = {MARKET_HEAD, MARKET_BROKER_KEY, MARKET_LOCK,
+                                        MARKET_DATABASE};
+    const char *slash = strrchr(path, '/');
+    const int length = slash == NULL ? 0 : (int)(slash - path);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char file[PATH_MAX];
+        const int size = slash == NULL
+                             ? snprintf(file, sizeof file, "%s", names[i])
+                             : snprintf(file, sizeof file, "%.*s/%s", length, path, names[i]);
+        if (size < (int)sizeof file && access(file, F_OK) == 0) {
+            problem_set(ret_problem,
+                        "%.*s is the folder of a broker, which writes its own " MARKET_FILE
+                        " there; choose another folder",
+                        slash == NULL ? 1 : length, slash == NULL ? "." : path);
+            return true;
+        }
+    }
+    return false;
+}
+
 bool market_stage(const char *path, const struct market *market, struct problem *ret_problem)
 {
     char staged[PATH_MAX];
-    return staged_path(path, staged, ret_problem) && market_write(staged, market, ret_problem);
+    return !market_is_of_broker(path, ret_problem) && staged_path(path, staged, ret_problem) &&
+           market_write(staged, market, ret_problem);
 }
 
 bool market_settle(const char *path, struct problem *ret_problem)

@@ -66,10 +66,14 @@ struct market {
 bool market_read(const char *path, struct market *ret_market, struct problem *ret_problem);
 bool market_write(const char *path, const struct market *market, struct problem *ret_problem);
 
+/* Returns true when the folder of the file `path` is a broker's: the broker itself writes
+ * market.yaml there. *ret_problem then says so. */
+bool market_is_of_broker(const char *path, struct problem *ret_problem);
+
 /* A joining client writes its file before it asks, so that nothing on its side can fail afterwards.
  * market_stage() writes the file beside `path` and makes it durable. market_settle() renames it,
  * which takes no space. market_unstage() removes it when the broker refused. A file left by a
- * killed process is overwritten. */
+ * killed process is overwritten. market_stage() refuses the folder of a broker. */
 bool market_stage(const char *path, const struct market *market, struct problem *ret_problem);
 bool market_settle(const char *path, struct problem *ret_problem);
 void market_unstage(const char *path);

@@ -1,6 +1,7 @@
 #include "broker/blob/blob_census.h"
 
 #include "base/text.h"
+#include "broker/blob/blob_adopt.h"
 #include "broker/blob/blob_leftovers.h"
 #include "broker/blob/named_blobs.h"
 #include "runtime/log.h"
@@ -99,20 +100,78 @@ static void warn_of_lost_files(const char *folder)
         census.folders);
 }
 
-/* Each job has a manifest: a store without any blob has lost all blobs that the ledger names. */
-void blob_census_warn(struct blob_store *store, const char *folder, const char *database)
+static const char advice_to_restore[] =
+    "Stop the broker, put blobs/ of the newest backup there and start again";
+static const char advice_to_merge[] =
+    "To have the blobs of the newest backup: stop the broker, keep a copy of blobs/, put the "
+    "backup's blobs.db in the place of blobs/blobs.db, without a blobs.db-wal, and add the files "
+    "that are not here. Blobs of at most 64 KiB that came since that backup go with the present "
+    "blobs.db";
+
+static void warn_of_lost_blobs(struct blob_store *store, const struct named_blobs *named)
+{
+    if (named->jobs_lost == 0 && named->results_lost == 0) {
+        return;
+    }
+    log_warning("blobs/ lacks the manifests of %" PRIu64 " of %" PRIu64
+                " job%s and outputs of %" PRIu64 " of %" PRIu64
+                " result%s%s; programs and inputs may be gone with them. Balances and receipts are "
+                "whole. %s. Without them open jobs end with `input missing`, and outputs cannot "
+                "be fetched",
+                named->jobs_lost, named->jobs, text_plural(named->jobs), named->results_lost,
+                named->results, text_plural(named->results),
+                named->is_sample ? ", in a sample of those in the ledger" : "",
+                blob_store_is_empty(store) ? advice_to_restore : advice_to_merge);
+}
+
+static void tell_of_adoption(const struct blob_adoption *adoption, bool was_empty)
+{
+    if (adoption->files == 0) {
+        return;
+    }
+    if (was_empty) {
+        log_warning("blobs/blobs.db was missing, and %" PRIu64
+                    " file%s of blobs %s there: a new blobs.db names %s. %" PRIu64
+                    " of them are outputs, and belong to the owners of their jobs",
+                    adoption->files, text_plural(adoption->files),
+                    adoption->files == 1 ? "was" : "were", adoption->files == 1 ? "it" : "them",
+                    adoption->given);
+        return;
+    }
+    log_warning("%" PRIu64 " file%s of %s that blobs/blobs.db did not name: blobs.db may be of an "
+                "old backup. It names %s now, for the owners of the jobs",
+                adoption->files, text_plural(adoption->files),
+                adoption->files == 1 ? "an output" : "outputs",
+                adoption->files == 1 ? "the file" : "the files");
+}
+
+bool blob_census(struct blob_store *store, const char *folder, const char *database,
+                 struct problem *ret_problem)
 {
     struct named_blobs named;
     warn_of_lost_files(folder);
-    if (!blob_store_is_empty(store) || !named_blobs_count(database, &named) || named.jobs == 0) {
-        return;
+    if (!named_blobs_compare(database, store, &named)) {
+        /* Nothing is known. Without rows, the sweep would take all files for leftovers. */
+        const bool is_safe = !blob_store_is_empty(store);
+        if (!is_safe) {
+            problem_set(ret_problem,
+                        "%.200s cannot be compared with blobs.db, which names no blob: one of "
+                        "the two cannot be read. " PROBLEM_TRY_AGAIN,
+                        database);
+        }
+        return is_safe;
     }
-    log_warning("blobs/ has no blobs, and the ledger names %s%" PRIu64 ": %" PRIu64
-                " manifest%s of %" PRIu64 " job%s and %" PRIu64
-                " output%s; programs and inputs are gone with them. Balances and receipts are "
-                "whole. Stop the broker, put blobs/ of the newest backup there and start again; "
-                "without it open jobs end with `input missing`, and outputs cannot be fetched",
-                named.is_partial ? "at least " : "", named.manifests + named.outputs,
-                named.manifests, text_plural(named.manifests), named.jobs, text_plural(named.jobs),
-                named.outputs, text_plural(named.outputs));
+    const bool is_empty = named.jobs_lost > 0 && blob_store_is_empty(store);
+    if (is_empty || named.files > 0) {
+        struct blob_adoption adoption;
+        if (!blob_adopt(store, folder, database, is_empty, &adoption, ret_problem)) {
+            return false;
+        }
+        tell_of_adoption(&adoption, is_empty);
+        if (adoption.files > 0 && !named_blobs_compare(database, store, &named)) {
+            return true;
+        }
+    }
+    warn_of_lost_blobs(store, &named);
+    return true;
 }

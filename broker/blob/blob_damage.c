@@ -21,7 +21,8 @@ static const char *const statement_texts[STATEMENT_COUNT] = {
     [IN_ROW] = "SELECT 1 FROM blob WHERE hash = ?1 AND bytes IS NOT NULL",
 };
 
-static const char no_file[] = "none"; /* the looks of a file that is not there */
+static const char no_file[] = "none";     /* the looks of a file that is not there */
+static const char any_file[] = "unknown"; /* no file looks so */
 
 /* A reading is a blob that is read from its first byte on. The bytes before `next` are hashed. */
 struct reading {
@@ -161,6 +162,14 @@ void blob_damage_mark(struct blob_damage *damage, const struct hash32 *hash, con
         const size_t said = strlen(ret_text);
         (void)snprintf(ret_text + said, capacity - said, " (and blobs.db cannot be written)");
     }
+}
+
+bool blob_damage_doubt(struct blob_damage *damage, const struct hash32 *hash)
+{
+    sqlite3_stmt *statement = fresh(damage, MARK, hash);
+    (void)sqlite3_bind_text(statement, 2, any_file, -1, SQLITE_STATIC);
+    damage->has_any = true;
+    return run(statement);
 }
 
 bool blob_damage_mend(struct blob_damage *damage, const struct hash32 *hash)

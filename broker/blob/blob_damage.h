@@ -43,6 +43,9 @@ enum blob_health blob_damage_look(struct blob_damage *damage, const struct hash3
  * written. */
 void blob_damage_mark(struct blob_damage *damage, const struct hash32 *hash, const char *path,
                       const char *why, char *ret_text, size_t capacity);
+/* Marks the blob as one whose file was put there by someone. Returns false when blobs.db could not
+ * be written. */
+bool blob_damage_doubt(struct blob_damage *damage, const struct hash32 *hash);
 /* Writes what is known of the blob: its file, or its row where its bytes are in blobs.db, and
  * `what`. */
 void blob_damage_tell(struct blob_damage *damage, const struct hash32 *hash, const char *path,

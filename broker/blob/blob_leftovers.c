@@ -89,7 +89,7 @@ void blob_leftovers_rolled_back(struct blob_leftovers *leftovers)
     leftovers->count = 0;
 }
 
-static bool hash_of_name(const char *name, unsigned folder, struct hash32 *ret_hash)
+bool blob_leftovers_name(const char *name, unsigned folder, struct hash32 *ret_hash)
 {
     return strlen(name) == HEX_SIZE - 1 &&
            text_unhex(name, ret_hash->bytes, sizeof ret_hash->bytes) &&
@@ -101,7 +101,7 @@ static bool sweep_folder(struct blob_leftovers *leftovers, DIR *directory)
 {
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         struct hash32 hash;
-        if (!hash_of_name(entry->d_name, leftovers->next, &hash)) {
+        if (!blob_leftovers_name(entry->d_name, leftovers->next, &hash)) {
             continue; /* the name is no blob's */
         }
         const int code = look(leftovers, &hash);

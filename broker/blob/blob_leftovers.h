@@ -34,6 +34,10 @@ void blob_leftovers_add(struct blob_leftovers *leftovers, const struct hash32 *h
 void blob_leftovers_committed(struct blob_leftovers *leftovers);
 void blob_leftovers_rolled_back(struct blob_leftovers *leftovers);
 
+/* Reads the hash of a blob from the name of its file in folder `folder` (0 to 255). Returns false
+ * for a name that is no blob's. */
+bool blob_leftovers_name(const char *name, unsigned folder, struct hash32 *ret_hash);
+
 /* Looks through the next folder, outside of a transaction. *ret_removed counts all files removed so
  * far. */
 enum blob_sweep {

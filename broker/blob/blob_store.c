@@ -126,8 +126,9 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
         problem_set(ret_problem, "%s: %s%s", path, sqlite3_errmsg(store->database),
                     sqlite_could_not(store->database)
                         ? ". " PROBLEM_TRY_AGAIN
-                        : ". The ledger is whole: move the folder blobs away, put that of the "
-                          "newest backup there, or none, and start again");
+                        : ". The ledger is whole: move blobs.db and blobs.db-wal away, leave the "
+                          "files, put blobs.db of the newest backup there, or none, and start "
+                          "again");
         return false;
     }
     if (!sqlite_can_write(store->database, ret_problem)) {
@@ -482,6 +483,46 @@ enum blob_status blob_store_name(struct blob_store *store, const struct blob_hol
         status = status == BLOB_NOT_FOUND ? own(store, account, hash, size) : status;
     }
     return status == BLOB_NOT_FOUND ? BLOB_OK : status; /* it was stored otherwise, or not at all */
+}
+
+bool blob_store_has_file(const struct blob_store *store, const struct hash32 *hash,
+                         uint64_t *ret_size)
+{
+    char path[PATH_SIZE];
+    struct stat file;
+    blob_store_path(store, hash, path);
+    if (lstat(path, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size <= BLOB_ROW_BYTES) {
+        return false;
+    }
+    *ret_size = (uint64_t)file.st_size;
+    return true;
+}
+
+enum blob_status blob_store_adopt(struct blob_store *store, const struct hash32 *hash,
+                                  uint64_t size)
+{
+    sqlite3_stmt *statement = blob_store_fresh(store, INSERT);
+    blob_store_bind_hash(statement, 1, hash);
+    (void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)size);
+    const enum blob_status status = run(store, statement);
+    return status != BLOB_OK || blob_damage_doubt(store->damage, hash)
+               ? status
+               : blob_store_sqlite_failed(store);
+}
+
+enum blob_status blob_store_give(struct blob_store *store, uint32_t account,
+                                 const struct hash32 *hash)
+{
+    enum blob_status status = blob_store_owns(store, account, hash);
+    if (status != BLOB_NOT_FOUND) {
+        return status;
+    }
+    sqlite3_stmt *statement = blob_store_fresh(store, FIND);
+    blob_store_bind_hash(statement, 1, hash);
+    status = blob_store_look_up(store, statement);
+    const uint64_t size = status == BLOB_OK ? (uint64_t)sqlite3_column_int64(statement, 0) : 0;
+    (void)sqlite3_reset(statement); /* repeats the step's code */
+    return status == BLOB_OK ? own(store, account, hash, size) : status;
 }
 
 /* The blob goes when nobody owns it and no other provider has stored it. */

@@ -106,6 +106,21 @@ enum blob_status blob_store_lend(struct blob_store *store, uint32_t account,
  * Otherwise the result is WRONG_HASH, and nothing is kept. */
 enum blob_status blob_store_take_back(struct blob_store *store, size_t upload, bool is_whole);
 
+/* Returns OK when the blob has a row, NOT_FOUND, or FAILED. */
+enum blob_status blob_store_find(struct blob_store *store, const struct hash32 *hash);
+/* Returns true when a file lies where the file of a blob of more than BLOB_ROW_BYTES would be;
+ * *ret_size is its size in bytes. The file may be of other bytes. */
+bool blob_store_has_file(const struct blob_store *store, const struct hash32 *hash,
+                         uint64_t *ret_size);
+/* Writes a row for the file of a blob that has none, and leaves the blob without an owner. The file
+ * is hashed before it is trusted (BLOB_UNCHECKED). The call comes between begin and commit. */
+enum blob_status blob_store_adopt(struct blob_store *store, const struct hash32 *hash,
+                                  uint64_t size);
+/* Makes the account an owner of a blob that has a row, whose size then counts against the quota.
+ * The call comes between begin and commit. */
+enum blob_status blob_store_give(struct blob_store *store, uint32_t account,
+                                 const struct hash32 *hash);
+
 /* Returns OK or NOT_FOUND, or FAILED when blobs.db cannot be read. */
 enum blob_status blob_store_owns(struct blob_store *store, uint32_t account,
                                  const struct hash32 *hash);

@@ -79,8 +79,6 @@ sqlite3_stmt *blob_store_fresh(struct blob_store *store, enum statement which);
 /* Steps a query for one row: OK with the statement at it, NOT_FOUND, or FAILED. The caller
  * resets. */
 enum blob_status blob_store_look_up(struct blob_store *store, sqlite3_stmt *statement);
-/* Returns OK when the blob has a row, NOT_FOUND, or FAILED. */
-enum blob_status blob_store_find(struct blob_store *store, const struct hash32 *hash);
 /* Returns OK when the account owns the blob, or the provider stored it for the account; NOT_FOUND,
  * or FAILED. */
 enum blob_status blob_store_is_stored_by(struct blob_store *store, uint32_t account,

@@ -1,118 +1,185 @@
 #include "broker/blob/named_blobs.h"
 
-#include "base/array.h"
-#include "base/id.h"
-#include "protocol/codec.h"
+#include "base/sha256.h"
+#include "protocol/message.h"
 
 #include <sqlite3.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { NAMED_MOST = 4 << 20 }; /* hashes in memory: 128 MiB */
-
-struct hashes {
-    struct hash32 *items;
-    size_t count, capacity;
-    bool is_full, failed;
-};
-
-static void add(struct hashes *hashes, const uint8_t *bytes)
+size_t named_blobs_of(const void *result, size_t length, unsigned status, unsigned outcome,
+                      struct hash32 ret_hashes[RESULTS_BLOBS_MAX])
 {
-    if (hashes->count == NAMED_MOST) {
-        hashes->is_full = true;
-        return;
+    const struct hash32 of_nothing = sha256_of("", 0);
+    unsigned which = 0;
+    if (outcome == OUTCOME_OK && status == ATTEMPT_ACCEPTED) {
+        which = RESULTS_OUTPUTS | RESULTS_STREAMS;
+    } else if (outcome == OUTCOME_PREEMPTED) {
+        which = RESULTS_SAVED;
     }
-    struct hash32 *items =
-        array_with_room(hashes->items, hashes->count, &hashes->capacity, sizeof *items);
-    if (items == NULL) {
-        hashes->failed = true;
-        return;
-    }
-    hashes->items = items;
-    memcpy(hashes->items[hashes->count++].bytes, bytes, sizeof hashes->items->bytes);
-}
-
-static void add_output(struct hashes *hashes, const Bourse__V1__Output *output)
-{
-    if (output != NULL && output->size > 0) {
-        add(hashes, output->hash.data);
-    }
-}
-
-static void add_result(struct hashes *hashes, const void *bytes, size_t length)
-{
-    Bourse__V1__Result *result = NULL;
-    if (codec_decode_result(bytes, length, &result, NULL) != CODEC_OK) {
-        return; /* a damaged row names nothing */
-    }
-    for (size_t i = 0; i < result->n_outputs; i++) {
-        add_output(hashes, result->outputs[i]);
-    }
-    add_output(hashes, result->standard_output);
-    add_output(hashes, result->standard_error);
-    ProtobufCMessage *message = &result->base;
-    codec_free(&message);
-}
-
-static int by_bytes(const void *a, const void *b)
-{
-    return memcmp(a, b, sizeof(struct hash32));
-}
-
-static uint64_t different(struct hashes *hashes)
-{
-    uint64_t count = 0;
-    if (hashes->count > 0) {
-        qsort(hashes->items, hashes->count, sizeof *hashes->items, by_bytes);
-    }
-    for (size_t i = 0; i < hashes->count; i++) {
-        count += i == 0 || !hash32_equal(&hashes->items[i - 1], &hashes->items[i]);
+    const size_t named = result == NULL ? 0 : results_blobs(result, length, which, ret_hashes);
+    size_t count = 0;
+    for (size_t i = 0; i < named; i++) {
+        if (!hash32_equal(&ret_hashes[i], &of_nothing)) { /* nobody sends that */
+            ret_hashes[count++] = ret_hashes[i];
+        }
     }
     return count;
 }
 
-static bool count_jobs(sqlite3 *database, struct named_blobs *named)
+/* ---------------------------------------------------------------- rows that are looked at */
+
+/* One of the two tables of the ledger that name blobs. */
+struct source {
+    const char *is_large; /* has a row when the table has more than ?1 rows */
+    const char *bounds;   /* the first entry, and entry ?1 from the end */
+    const char *row;      /* the first row from entry ?1 on; column 0 is its entry */
+};
+
+static const struct source of_jobs = {
+    "SELECT 1 FROM jobs LIMIT 1 OFFSET ?1",
+    "SELECT (SELECT min(entry) FROM jobs), entry FROM jobs ORDER BY entry DESC LIMIT 1 OFFSET ?1",
+    "SELECT entry, manifest FROM jobs WHERE entry >= ?1 ORDER BY entry LIMIT 1"};
+static const struct source of_results = {
+    "SELECT 1 FROM results LIMIT 1 OFFSET ?1",
+    "SELECT (SELECT min(entry) FROM results), entry FROM results ORDER BY entry DESC LIMIT 1 "
+    "OFFSET ?1",
+    "SELECT entry, bytes, status, outcome FROM results WHERE entry >= ?1 ORDER BY entry LIMIT 1"};
+
+struct comparison {
+    sqlite3 *ledger;
+    struct blob_store *store;
+    struct named_blobs named;
+    uint64_t looks;
+};
+
+/* Looks at one row. Returns false when the store cannot be read. */
+typedef bool look_at_row(struct comparison *comparison, sqlite3_stmt *row);
+
+/* The rows before `tail` are `stride` entries apart or more; from `tail` on, each is looked at. */
+struct steps {
+    sqlite3_int64 tail, stride;
+};
+
+static bool plan_steps(struct comparison *comparison, const struct source *source,
+                       struct steps *ret_steps)
 {
+    enum { TAIL = NAMED_BLOBS_ROWS / 2 };
     sqlite3_stmt *select = NULL;
-    const bool good =
-        sqlite3_prepare_v2(database, "SELECT count(*), count(DISTINCT manifest) FROM jobs", -1,
-                           &select, NULL) == SQLITE_OK &&
-        sqlite3_step(select) == SQLITE_ROW;
-    if (good) {
-        named->jobs = (uint64_t)sqlite3_column_int64(select, 0);
-        named->manifests = (uint64_t)sqlite3_column_int64(select, 1);
+    *ret_steps = (struct steps){.tail = 0, .stride = 1};
+    int code = sqlite3_prepare_v2(comparison->ledger, source->is_large, -1, &select, NULL);
+    if (code == SQLITE_OK) {
+        (void)sqlite3_bind_int(select, 1, NAMED_BLOBS_ROWS);
+        code = sqlite3_step(select);
     }
-    (void)sqlite3_finalize(select); /* read only */
-    return good;
+    (void)sqlite3_finalize(select); /* repeats the step's code */
+    if (code != SQLITE_ROW) {
+        return code == SQLITE_DONE;
+    }
+    code = sqlite3_prepare_v2(comparison->ledger, source->bounds, -1, &select, NULL);
+    if (code == SQLITE_OK) {
+        (void)sqlite3_bind_int(select, 1, TAIL - 1);
+        code = sqlite3_step(select);
+    }
+    if (code == SQLITE_ROW) {
+        ret_steps->tail = sqlite3_column_int64(select, 1);
+        ret_steps->stride = (ret_steps->tail - sqlite3_column_int64(select, 0)) / TAIL + 1;
+        comparison->named.is_sample = true;
+    }
+    (void)sqlite3_finalize(select); /* repeats the step's code */
+    return code == SQLITE_ROW;
 }
 
-static bool count_outputs(sqlite3 *database, struct named_blobs *named)
+static bool look_at_rows(struct comparison *comparison, const struct source *source,
+                         look_at_row *look)
 {
-    struct hashes hashes = {.count = 0};
     sqlite3_stmt *select = NULL;
-    int code = sqlite3_prepare_v2(database, "SELECT bytes FROM results", -1, &select, NULL);
-    while (code == SQLITE_OK && !hashes.is_full && !hashes.failed &&
-           sqlite3_step(select) == SQLITE_ROW) {
-        const void *bytes = sqlite3_column_blob(select, 0);
-        if (bytes != NULL) {
-            add_result(&hashes, bytes, (size_t)sqlite3_column_bytes(select, 0));
+    struct steps steps;
+    bool good = plan_steps(comparison, source, &steps) &&
+                sqlite3_prepare_v2(comparison->ledger, source->row, -1, &select, NULL) == SQLITE_OK;
+    int code = SQLITE_ROW;
+    for (sqlite3_int64 from = 0; good && code == SQLITE_ROW;) {
+        (void)sqlite3_bind_int64(select, 1, from);
+        code = sqlite3_step(select);
+        if (code == SQLITE_ROW) {
+            const sqlite3_int64 entry = sqlite3_column_int64(select, 0);
+            good = look(comparison, select);
+            from = entry >= steps.tail                 ? entry + 1
+                   : entry + steps.stride < steps.tail ? entry + steps.stride
+                                                       : steps.tail;
+        }
+        (void)sqlite3_reset(select); /* repeats the step's code */
+    }
+    (void)sqlite3_finalize(select); /* only read */
+    return good && code == SQLITE_DONE;
+}
+
+/* ---------------------------------------------------------------- blobs of a row */
+
+static bool look_for(struct comparison *comparison, const struct hash32 *hash, bool *ret_lacks)
+{
+    uint64_t size;
+    switch (blob_store_find(comparison->store, hash)) {
+    case BLOB_OK:
+        return true;
+    case BLOB_NOT_FOUND:
+        *ret_lacks = true;
+        comparison->named.files += blob_store_has_file(comparison->store, hash, &size);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool look_at_job(struct comparison *comparison, sqlite3_stmt *row)
+{
+    struct hash32 manifest;
+    bool lacks = false;
+    const void *bytes = sqlite3_column_blob(row, 1);
+    if (bytes == NULL || sqlite3_column_bytes(row, 1) != sizeof manifest.bytes) {
+        return true; /* a damaged row names nothing */
+    }
+    memcpy(manifest.bytes, bytes, sizeof manifest.bytes);
+    if (!look_for(comparison, &manifest, &lacks)) {
+        return false;
+    }
+    comparison->named.jobs++;
+    comparison->named.jobs_lost += lacks;
+    return true;
+}
+
+static bool look_at_result(struct comparison *comparison, sqlite3_stmt *row)
+{
+    struct hash32 hashes[RESULTS_BLOBS_MAX];
+    bool lacks = false;
+    const void *bytes = sqlite3_column_blob(row, 1);
+    const size_t count = named_blobs_of(bytes, (size_t)sqlite3_column_bytes(row, 1),
+                                        (unsigned)sqlite3_column_int(row, 2),
+                                        (unsigned)sqlite3_column_int(row, 3), hashes);
+    if (count > NAMED_BLOBS_LOOKS - comparison->looks) {
+        comparison->named.is_sample = true;
+        return true;
+    }
+    comparison->looks += count;
+    for (size_t i = 0; i < count; i++) {
+        if (!look_for(comparison, &hashes[i], &lacks)) {
+            return false;
         }
     }
-    (void)sqlite3_finalize(select); /* read only */
-    named->outputs = different(&hashes);
-    named->is_partial = hashes.is_full;
-    free(hashes.items);
-    return code == SQLITE_OK && !hashes.failed;
+    comparison->named.results += count > 0;
+    comparison->named.results_lost += lacks;
+    return true;
 }
 
-bool named_blobs_count(const char *database, struct named_blobs *ret_named)
+bool named_blobs_compare(const char *database, struct blob_store *store,
+                         struct named_blobs *ret_named)
 {
-    sqlite3 *ledger = NULL;
-    *ret_named = (struct named_blobs){.jobs = 0};
-    const bool good = sqlite3_open_v2(database, &ledger, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
-                      sqlite3_busy_timeout(ledger, 2000) == SQLITE_OK &&
-                      count_jobs(ledger, ret_named) &&
-                      (ret_named->jobs == 0 || count_outputs(ledger, ret_named));
-    (void)sqlite3_close(ledger); /* read only */
+    struct comparison comparison = {.store = store};
+    const bool good =
+        sqlite3_open_v2(database, &comparison.ledger, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+        sqlite3_busy_timeout(comparison.ledger, 2000) == SQLITE_OK &&
+        look_at_rows(&comparison, &of_jobs, look_at_job) &&
+        look_at_rows(&comparison, &of_results, look_at_result);
+    (void)sqlite3_close(comparison.ledger); /* read only */
+    *ret_named = comparison.named;
     return good;
 }

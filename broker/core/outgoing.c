@@ -57,6 +57,38 @@ struct outgoing *outgoing_reply(const struct request *request, enum message_type
 /* This suffix marks a field that holds micro-credits; people read credits. */
 #define MICRO "_micro"
 
+/* Writes the text of a refusal that the general advice of its code does not fit. Returns false for
+ * any other. */
+static bool own_text(enum reject_code code, const char *field, int64_t value, int64_t limit,
+                     char *ret_text, size_t capacity)
+{
+    char asked[UNITS_TEXT_SIZE];
+    char bound[UNITS_TEXT_SIZE];
+    units_money_text(value, asked);
+    units_money_text(limit, bound);
+    if (code == REJECT_STATE && strcmp(field, "account") == 0) {
+        (void)snprintf(ret_text, capacity,
+                       "account: no account with the role operator can be frozen, not by its own "
+                       "command either: an operator has to be left who can end a freeze.");
+    } else if (code == REJECT_PRICE && strcmp(field, "least_micro") == 0) {
+        (void)snprintf(ret_text, capacity,
+                       limit == 0 ? "least: %s credits is below zero: give a least of 0 or more."
+                                  : "least: %s credits, above the most of %s: give a least up to "
+                                    "the most, or a higher most (`bourse admin bands` shows both).",
+                       asked, bound);
+    } else if (code == REJECT_PRICE && strcmp(field, "most_micro") == 0) {
+        (void)snprintf(ret_text, capacity,
+                       "most: %s credits, at least %s: give a higher most, or stop trade with "
+                       "`bourse admin halt`.",
+                       asked, bound);
+    } else if (code == REJECT_INVITATION) { /* the token is the invitation */
+        (void)snprintf(ret_text, capacity, "%s", reject_advice(code));
+    } else {
+        return false;
+    }
+    return true;
+}
+
 /* Writes "budget: 5, limit 2; hold more or ask for less": the field, the numbers, the advice. */
 static void reject_text(enum reject_code code, const char *field, int64_t value, int64_t limit,
                         char *ret_text, size_t capacity)
@@ -65,6 +97,9 @@ static void reject_text(enum reject_code code, const char *field, int64_t value,
     const int name = (int)strlen(field) - (int)strlen(MICRO);
     const bool is_money = name > 0 && strcmp(field + name, MICRO) == 0;
     const int shown = is_money ? name : (int)strlen(field);
+    if (own_text(code, field, value, limit, ret_text, capacity)) {
+        return;
+    }
     if (code == REJECT_SELF_MATCH) {
         (void)snprintf(ret_text, capacity, "%.*s: %s", shown, field, advice);
     } else if (code == REJECT_OUTPUT_NOT_STORED || code == REJECT_OUTPUT_LOST) {

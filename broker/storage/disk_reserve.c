@@ -143,11 +143,18 @@ bool disk_reserve_admits(enum disk_reserve_state state, enum message_type type)
     return false;
 }
 
+static void move_to_untold(struct disk_reserve *reserve, enum disk_reserve_state state)
+{
+    atomic_store(&reserve->state, state);
+}
+
 static void move_to(struct disk_reserve *reserve, enum disk_reserve_state state)
 {
-    if (atomic_exchange(&reserve->state, state) == state) {
+    move_to_untold(reserve, state);
+    if (reserve->told == state) {
         return;
     }
+    reserve->told = state;
     switch (state) {
     case DISK_RESERVE_UNUSED:
         log_info("there is room on the disk again: commands are accepted");
@@ -162,8 +169,7 @@ static void move_to(struct disk_reserve *reserve, enum disk_reserve_state state)
         return;
     case DISK_RESERVE_NONE:
         log_error("the disk is full and the reserve used up to its end: only reads are served; "
-                  "free space and "
-                  "it goes on by itself");
+                  "free space and it goes on by itself");
         return;
     case DISK_RESERVE_STUCK:
         log_error("the disk is full: nothing can be committed, only committed data is served; free "
@@ -181,8 +187,9 @@ bool disk_reserve_met_full(struct disk_reserve *reserve)
     if (reserve->is_last_held) {
         reserve->is_last_held = false;
         if (unlink(reserve->last_path) == 0) {
-            move_to(reserve,
-                    DISK_RESERVE_NONE); /* until the commit succeeds: then the free space counts */
+            /* The state holds until the commit succeeds. Then the free space counts, and mostly it
+             * is a last part again: the review tells what is so. */
+            move_to_untold(reserve, DISK_RESERVE_NONE);
             return true;
         }
         log_error("%s cannot be removed: %s", reserve->last_path, strerror(errno));
@@ -222,6 +229,7 @@ void disk_reserve_open(struct disk_reserve *reserve, const char *folder, int64_t
 {
     *reserve = (struct disk_reserve){.bytes = bytes};
     atomic_init(&reserve->state, DISK_RESERVE_UNUSED);
+    reserve->told = DISK_RESERVE_UNUSED;
     if (snprintf(reserve->path, sizeof reserve->path, "%s/%s", folder, MARKET_RESERVE) >=
             (int)sizeof reserve->path ||
         snprintf(reserve->last_path, sizeof reserve->last_path, "%s/%s", folder,

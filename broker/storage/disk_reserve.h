@@ -50,6 +50,7 @@ struct disk_reserve {
     /* The last part is held, once the reserve is freed. */
     bool is_last_held;
     _Atomic(enum disk_reserve_state) state;
+    enum disk_reserve_state told; /* the state that the log was told last */
 };
 
 /* DISK_RESERVE_START_BYTES is what a start itself writes beside the ledger once the reserve is

@@ -47,10 +47,17 @@ int command_join(struct invocation *invocation)
                    given_market ? chosen->value : invocation->config_folder);
     (void)snprintf(key_path, sizeof key_path, given_key ? "%s" : "%s/consumer.key",
                    given_key ? key->value : invocation->config_folder);
+    struct problem problem;
+    if (market_is_of_broker(market, &problem)) {
+        return complain(invocation, BOURSE_REFUSED,
+                        "%s with --market, which says where the market's file is written; nothing "
+                        "was redeemed",
+                        problem.text);
+    }
     if (access(market, F_OK) == 0) {
         return complain(invocation, BOURSE_REFUSED,
-                        "%s exists: you have joined a market already; remove it, or give --market "
-                        "FILE for another",
+                        "%s exists: you have joined a market already; name another place with "
+                        "--market FILE, or move that file away",
                         market);
     }
     int64_t timeout_ns = 0;

@@ -255,7 +255,9 @@ static const struct command table[] = {
      .words_min = 1,
      .words_max = 1,
      .run = command_join,
-     .details = "Makes your key if you have none, and makes the market your default."},
+     .details = "Makes your key if you have none, and makes the market your default.\n"
+                "\nWith --market, the market's file is written there instead: to a new folder of "
+                "your own, or a file in one. The folder of a broker is refused."},
     {.name = "key",
      .arguments = "",
      .summary = "show your public key, or the public key of the market's log",

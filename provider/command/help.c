@@ -63,6 +63,7 @@ const char help_join[] =
     "Then it\n"
     "writes market.yaml and provider.yaml, which `bourse-provider run` reads. A second join is "
     "harmless.\n"
+    "The folder of a broker is refused.\n"
     "\n"
     "  --name NAME   this machine's name in lists; default the host's name\n"
     "  --dir DIR     the agent's folder; default /var/lib/bourse-provider for root, else\n"

@@ -219,7 +219,7 @@ cp -r "$market" "$work/blobless"
 rm -f "$work/blobless/blobs/"blobs.db-*
 head -c 8192 /dev/zero | tr '\0' x >"$work/blobless/blobs/blobs.db"
 out=$(broker --dir "$work/blobless") && fail "a damaged blobs.db was served"
-has "$out" "The ledger is whole: move the folder blobs away"
+has "$out" "The ledger is whole: move blobs.db and blobs.db-wal away"
 mv "$work/blobless/blobs" "$work/blobs.lost"
 start "$work/blobless"
 stop

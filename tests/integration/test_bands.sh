@@ -14,7 +14,11 @@ expect 2 'undo.*--least, --most or --notional' "$bourse" admin bands --undo
 expect 2 'reason: of what change' "$bourse" admin bands --reason 'calm down'
 expect 2 'most: 0 would let in nothing' "$bourse" admin bands --most 0
 expect 2 'no invitation gives the role operator' "$bourse" admin invite --role operator
-expect 4 'PRICE: least: 5.00 credits, limit 2.00' "$bourse" admin bands --least 5 --most 2
+expect 4 'PRICE: least: 5.00 credits, above the most of 2.00: give a least up to the most' "$bourse" admin bands --least 5 --most 2
+! grep -q 'cap\|value' err || fail "the advice is about bids: $(cat err)"
+# Nobody freezes an operator, and what is not frozen stays so.
+expect 4 'STATE: account: no account with the role operator can be frozen' "$bourse" admin freeze owner
+expect 0 '' "$bourse" admin freeze owner --undo
 expect 0 '^price band 0.00 to 0.05$' "$bourse" admin bands --most 0.05 --reason 'calm down'
 expect 0 '"least_micro":0,"most_micro":50000,"notional_micro":0' "$bourse" admin bands --json
 

@@ -362,7 +362,7 @@ expect 0 '' "$bourse" down --dir "$work/market"
 expect 3 'no market' "$bourse" down --dir "$work/market"
 
 # Its blobs removed: the broker starts, and says what is gone.
-! grep -q 'blobs/ has no blobs' market/broker.log || fail "blobs that are there are said to be gone: $(cat market/broker.log)"
+! grep -q 'blobs/ lacks' market/broker.log || fail "blobs that are there are said to be gone: $(cat market/broker.log)"
 rm -rf market/blobs market/market.yaml
 "$bin/bourse-broker" --dir "$work/market" 2>lost.log &
 alone=$!
@@ -372,6 +372,6 @@ for _ in $(seq 1200); do
 done
 kill "$alone"
 wait "$alone" || fail "the broker ended badly: $(cat lost.log)"
-grep -qE 'blobs/ has no blobs, and the ledger names [0-9]{2,}: [0-9]+ manifests of [0-9]+ jobs and [0-9]+ outputs' lost.log ||
+grep -qE 'blobs/ lacks the manifests of ([0-9]+) of \1 jobs and outputs of ([0-9]+) of \2 results' lost.log ||
     fail "nobody is told that the blobs are gone: $(cat lost.log)"
 echo "the command line against a market: ok"

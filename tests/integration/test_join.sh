@@ -58,6 +58,21 @@ is_joined() { # is_joined FOLDER: there is nothing else in it than what belongs 
     [ -z "$(find "$1" -name '*.joining' -o -name '.new*')" ] || fail "left behind: $(ls -A "$1")"
 }
 
+# ---------------------------------------------------------------- the folder of a broker
+
+for_kurt=$(invite consumer)
+cp market/market.yaml before.yaml
+for place in "$work/market" "$work/market/market.yaml" "$work/market/other.yaml"; do
+    expect 4 'market is the folder of a broker, .*another.*--market' "$bourse" join "$for_kurt" --key "$work/kurt.key" --market "$place"
+    ! grep -q 'remove' err || fail "a file of the broker is to be removed: $(cat err)"
+done
+expect 1 'market is the folder of a broker' "$agent" join "$(invite provider)" --dir "$work/market"
+cmp market/market.yaml before.yaml || fail "a join has changed the broker's file"
+[ ! -e kurt.key ] && [ ! -e market/provider.key ] && [ ! -e market/other.yaml ] || fail "left by a refused join: $(ls -A . market)"
+mkdir -m 700 kurt
+expect 0 'consumer' join_as kurt "$for_kurt" # it was not redeemed
+expect 4 'kurt/market.yaml exists: .*another place with --market' join_as kurt "$for_kurt"
+
 # ---------------------------------------------------------------- a folder that others may enter
 
 for_mara=$(invite consumer)

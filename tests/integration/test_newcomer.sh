@@ -90,7 +90,7 @@ for name in sim.fake '' $'attic\nroof'; do # it costs nothing: no invitation, no
     [ ! -e "$work/misnamed" ] || fail "a join that was refused left a folder"
 done
 expect 0 '' "$bin/bourse-provider" join "$for_provider" --name attic --dir "$work/attic"
-expect 4 'token: The invitation is unknown' "$bin/bourse-provider" join "$for_provider" --dir "$work/late"
+expect 4 '^bourse-provider: INVITATION: The invitation is unknown, used or expired' "$bin/bourse-provider" join "$for_provider" --dir "$work/late"
 [ ! -e "$work/late" ] || fail "a join that the broker refused left a folder"
 expect 0 'has redeemed this invitation before' "$bin/bourse-provider" join "$for_provider" --name attic --dir "$work/attic"
 expect 0 'is not known: .* with its --name' "$bin/bourse-provider" join "$for_provider" --dir "$work/attic"
@@ -138,7 +138,7 @@ expect 5 'slots >= 4000 .best [0-9]+.*--anyway' "$bourse" run -y --slots 4000 --
 expect 5 'memory >= 900.0 GiB .best [0-9.]+ [MG]iB' "$bourse" run -y --needs 'memory >= 900GiB' -- true
 expect 2 'nobody asks a price.*--budget' "$bourse" run -y --anyway --needs 'memory >= 900GiB' -- true
 expect 4 'STATE: job .* has ended: it is ' "$bourse" cancel last
-expect 4 'INVITATION: token: The invitation is unknown, used or expired' env HOME="$work/attic" "$bourse" join "$for_mara"
+expect 4 '^bourse: INVITATION: The invitation is unknown, used or expired' env HOME="$work/attic" "$bourse" join "$for_mara"
 expect 3 "'9' is no subtask of job .*; its only one is 0" "$bourse" receipt last 9
 
 # One digit is enough where it is unique.
@@ -193,6 +193,8 @@ own_fault() { # own_fault REASON
     expect 1 "subtask 0: .*$1" "$bourse" submit image.yaml -y --wait
     ! grep -q "provider's fault" out err || fail "the provider is blamed: $(cat out err)"
     expect 0 '"tries":1,' "$bourse" ps last --json
+    expect 0 'no try would use it: mend the image and submit the job anew' "$bourse" explain last
+    ! grep -q 'bourse resume' out || fail "what would fail the same way is advised: $(cat out)"
     [ "$(find attic/images -mindepth 1 -maxdepth 1 | wc -l)" -eq 1 ] || fail "left on the disk: $(ls attic/images)"
 }
 mkdir -p odd/x && touch odd/x/y odd/z

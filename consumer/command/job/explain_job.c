@@ -135,7 +135,12 @@ static int explain_end(struct invocation *invocation, const char *id)
     if (row->accepted > 0) {
         (void)printf("  `bourse fetch %.8s` brings what was accepted\n", id);
     }
-    if (!is_done) {
+    if (!is_done && failures_are_of_image(invocation, row)) {
+        (void)printf("  `bourse ps %.8s` says what is wrong with the image; a resumed job has the "
+                     "same image, and\n  no try would use it: mend the image and submit the job "
+                     "anew\n",
+                     id);
+    } else if (!is_done) {
         (void)printf("  `bourse ps %.8s` says of each subtask why it is not; `bourse resume %.8s` "
                      "runs what is left\n",
                      id, id);

@@ -4,6 +4,7 @@
 #include "consumer/command/show.h"
 
 #include "base/cleanup.h"
+#include "protocol/message.h"
 
 #include <string.h>
 
@@ -12,6 +13,7 @@ enum { FAILURES_SHOWN = 32 };
 struct failure {
     uint32_t index, tries;
     int64_t busy_ns;
+    bool is_of_image;
     char why[BOURSE_WHY_SIZE];
 };
 
@@ -39,6 +41,20 @@ void failures_why(const struct bourse_outcome *outcome, char ret_text[BOURSE_WHY
                    outcome->detail[0] != '\0' ? ": " : "", outcome->detail);
 }
 
+static bool begins_with(const char *text, const char *beginning)
+{
+    return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+/* An agent that cannot use an image begins the detail of the result so (provider/jail/image.c). */
+static bool is_of_image(const struct bourse_outcome *outcome)
+{
+    return (outcome->outcome == OUTCOME_PROGRAM_FAILED &&
+            begins_with(outcome->detail, "the image is unfit")) ||
+           (outcome->outcome == OUTCOME_DISK_LIMIT &&
+            begins_with(outcome->detail, "the image is above the limits"));
+}
+
 static bool take_failure(void *context, const struct bourse_outcome *outcome)
 {
     struct failures *failures = context;
@@ -49,6 +65,7 @@ static bool take_failure(void *context, const struct bourse_outcome *outcome)
     item->index = outcome->index;
     item->tries = outcome->attempt;
     item->busy_ns = outcome->busy_ns;
+    item->is_of_image = is_of_image(outcome);
     failures_why(outcome, item->why);
     return failures->count < FAILURES_SHOWN;
 }
@@ -64,6 +81,18 @@ static bool look(struct invocation *invocation, const struct bourse_job_row *row
     return is_over &&
            bourse_outcomes(invocation->bourse, row->id, 0, take_failure, ret_failures, &error) &&
            ret_failures->count > 0;
+}
+
+bool failures_are_of_image(struct invocation *invocation, const struct bourse_job_row *row)
+{
+    static struct failures failures; /* too large for the stack */
+    bool is_found = false;
+    if (look(invocation, row, &failures)) {
+        for (uint32_t i = 0; i < failures.count; i++) {
+            is_found = is_found || failures.items[i].is_of_image;
+        }
+    }
+    return is_found;
 }
 
 static uint32_t left_out(const struct bourse_job_row *row, const struct failures *failures)

@@ -42,6 +42,9 @@ void failures_why(const struct bourse_outcome *outcome, char ret_text[BOURSE_WHY
 void failures_print(struct invocation *invocation, const struct bourse_job_row *row);
 json_t *failures_json(struct invocation *invocation, const struct bourse_job_row *row,
                       uint32_t *ret_more);
+/* Returns true when an ended job failed because no agent can use its image. A resumed job would
+ * have the same image. */
+bool failures_are_of_image(struct invocation *invocation, const struct bourse_job_row *row);
 /* A subtask_end tells how a subtask of an ended job ended. */
 struct subtask_end {
     const char *state; /* "accepted", "failed", "cancelled" */

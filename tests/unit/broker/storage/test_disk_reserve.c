@@ -101,6 +101,46 @@ START_TEST(what_does_not_fit_is_wanted_still)
 }
 END_TEST
 
+/* The lines that the log of this process has so far in `file`, which is its standard error. */
+static unsigned lines_in(FILE *file)
+{
+    unsigned lines = 0;
+    rewind(file);
+    for (int byte; (byte = getc(file)) != EOF;) {
+        lines += byte == '\n';
+    }
+    (void)fseek(file, 0, SEEK_END);
+    return lines;
+}
+
+START_TEST(the_log_is_told_once_of_each_change)
+{
+    struct disk_reserve reserve;
+    FILE *file = tmpfile();
+    const int error = dup(STDERR_FILENO);
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(dup2(fileno(file), STDERR_FILENO), STDERR_FILENO);
+    disk_reserve_open(&reserve, folder, INT64_C(1) << 60);
+    const unsigned at_start = lines_in(file);
+    for (int act = 0; act < 4; act++) { /* each takes the last part, and leaves one */
+        ck_assert(disk_reserve_met_full(&reserve));
+        disk_reserve_review(&reserve);
+        ck_assert_int_eq(disk_reserve_state(&reserve), DISK_RESERVE_LAST);
+    }
+    const unsigned after_acts = lines_in(file);
+    ck_assert(disk_reserve_met_full(&reserve));
+    ck_assert(!disk_reserve_met_full(&reserve));
+    ck_assert(!disk_reserve_met_full(&reserve));
+    const unsigned when_stuck = lines_in(file);
+    ck_assert_int_eq(dup2(error, STDERR_FILENO), STDERR_FILENO);
+    (void)close(error);
+    (void)fclose(file);
+    ck_assert_uint_ge(at_start, 1);
+    ck_assert_uint_eq(after_acts, at_start);
+    ck_assert_uint_eq(when_stuck, at_start + 1);
+}
+END_TEST
+
 START_TEST(a_start_gives_up_the_reserve_that_lies_there)
 {
     struct disk_reserve reserve;
@@ -150,5 +190,5 @@ END_TEST
 SUITE("disk_reserve", make_folder, remove_folder,
       TEST(the_reserve_is_real_room_and_is_given_up_once),
       TEST(a_reserve_of_another_size_is_made_right), TEST(what_does_not_fit_is_wanted_still),
-      TEST(a_start_gives_up_the_reserve_that_lies_there),
+      TEST(the_log_is_told_once_of_each_change), TEST(a_start_gives_up_the_reserve_that_lies_there),
       TEST(first_aid_comes_before_trade_and_reads_before_both))

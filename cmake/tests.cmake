@@ -12,6 +12,8 @@ if(SUBUNIT)
 endif()
 target_compile_definitions(test_support INTERFACE
   BOURSE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" BOURSE_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
+set(cheap_assertions -include ${CMAKE_SOURCE_DIR}/tests/support/assertions.h)
+target_compile_options(test_support INTERFACE ${cheap_assertions})
 
 file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
 if(support_sources)
@@ -35,12 +37,13 @@ set(searching_support checks_model disputes_model hand_market journal_digest mar
   schedule_verify slow_market small_market small_market_writer template_steps)
 list(TRANSFORM searching_support PREPEND tests/support/)
 list(TRANSFORM searching_support APPEND .c)
+set(keep_memory MALLOC_TRIM_THRESHOLD_=2000000000 MALLOC_MMAP_THRESHOLD_=2000000000)
 set(searching_options -O2 -g1 -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes
   $<$<BOOL:${BOURSE_WERROR}>:-Werror>)
 add_library(fast_support STATIC ${searching_support})
 target_link_libraries(fast_support PUBLIC fast_planner fast_exchange fast_ledger fast_protocol fast_base PkgConfig::CHECK m)
 target_compile_definitions(fast_support PUBLIC _GNU_SOURCE BOURSE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-target_compile_options(fast_support PRIVATE ${searching_options})
+target_compile_options(fast_support PUBLIC ${cheap_assertions} PRIVATE ${searching_options})
 function(add_optimised_test name source)
   add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE fast_support)
@@ -64,6 +67,9 @@ foreach(source ${test_sources})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800
     ENVIRONMENT "${test_environment}")
+  if(name IN_LIST searching) # memory that is freed stays for the next plan; the kernel need not clear it again
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "${test_environment};${keep_memory}")
+  endif()
   if(source MATCHES "/integration/")
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON LABELS measuring)
   endif()

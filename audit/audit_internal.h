@@ -21,11 +21,12 @@
 
 /* ---- a map from 32 bytes (ids and lease numbers are padded) to a struct that it owns */
 
+struct audit_slot {
+    struct hash32 key;
+    void *value; /* NULL: the slot is free */
+};
 struct audit_map {
-    struct audit_slot {
-        struct hash32 key;
-        void *value; /* NULL: the slot is free */
-    } * slots;
+    struct audit_slot *slots;
     size_t capacity, count;
 };
 void *audit_map_find(const struct audit_map *map, const struct hash32 *key);
@@ -53,13 +54,14 @@ enum audit_table {
     AUDIT_TABLES,
 };
 
-enum audit_money { /* transfers.kind */
-                   MONEY_MINT = 2,
-                   MONEY_HOLD = 3,
-                   MONEY_CAPTURE = 4,
-                   MONEY_RELEASE = 5,
-                   MONEY_EXPIRE = 6,
-                   MONEY_FEE = 7,
+/* The kinds of postings: numbers of transfers.kind. */
+enum audit_money {
+    MONEY_MINT = 2,
+    MONEY_HOLD = 3,
+    MONEY_CAPTURE = 4,
+    MONEY_RELEASE = 5,
+    MONEY_EXPIRE = 6,
+    MONEY_FEE = 7,
 };
 
 enum { AUDIT_NAME_SIZE = 64 }; /* the longest name of the ledger, with its NUL */
@@ -77,9 +79,8 @@ struct audit_row {
     /* The two fields also hold accounts.key, fills.consumer, results.consumer and held.consumer. */
     struct key32 owner, provider;
     char name[AUDIT_NAME_SIZE]; /* accounts, jobs, flags, fills.instrument */
-    struct id128 job, order, bid,
-        /* The order is asks.ask, bids.bid, cancels.order_id or fills.ask. */
-        device;
+    /* The order is asks.ask, bids.bid, cancels.order_id or fills.ask. */
+    struct id128 job, order, bid, device;
     struct hash32 hash;  /* jobs.manifest, results.hash, held.hash, epochs.commitment */
     struct hash32 check; /* results.checked_by, epochs.secret */
     uint64_t batch_index;

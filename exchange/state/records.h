@@ -18,27 +18,28 @@
 #include "ledger/hold.h"
 #include "matching/book.h"
 
-enum record_type { /* Snapshots hold these numbers, which never change. */
-                   RECORD_MARKET = 1,
-                   RECORD_MEMBER = 2,
-                   RECORD_INVITATION = 3,
-                   RECORD_ID = 4,
-                   RECORD_PROVIDER = 5,
-                   RECORD_DEVICE = 6,
-                   RECORD_ASK = 7,
-                   RECORD_JOB = 8,
-                   RECORD_PAGE = 9,
-                   RECORD_LEASE = 10,
-                   RECORD_CELL = 11,
-                   RECORD_CLASS = 12,
-                   RECORD_LIMITS = 13, /* exists once a command has set limits */
-                   RECORD_GRAPH = 14,
-                   RECORD_GIVEN = 15,
-                   RECORD_HELD = 16,
-                   RECORD_SAVED = 17,
-                   RECORD_STANDING = 18,
-                   RECORD_ACCUSATION = 19,
-                   RECORD_JURY = 20,
+/* Snapshots hold these numbers, so the numbers never change. */
+enum record_type {
+    RECORD_MARKET = 1,
+    RECORD_MEMBER = 2,
+    RECORD_INVITATION = 3,
+    RECORD_ID = 4,
+    RECORD_PROVIDER = 5,
+    RECORD_DEVICE = 6,
+    RECORD_ASK = 7,
+    RECORD_JOB = 8,
+    RECORD_PAGE = 9,
+    RECORD_LEASE = 10,
+    RECORD_CELL = 11,
+    RECORD_CLASS = 12,
+    RECORD_LIMITS = 13, /* exists once a command has set limits */
+    RECORD_GRAPH = 14,
+    RECORD_GIVEN = 15,
+    RECORD_HELD = 16,
+    RECORD_SAVED = 17,
+    RECORD_STANDING = 18,
+    RECORD_ACCUSATION = 19,
+    RECORD_JURY = 20,
 };
 
 struct tracked {
@@ -48,12 +49,14 @@ struct tracked {
     struct hash32 hash;     /* value counted in exchange->total */
 };
 
-/* This is a heap of one account's ended jobs, oldest first. It is not recorded. */
+struct ended_job {
+    uint64_t order; /* the job's, copied here because jobs lie far apart in memory */
+    struct job *job;
+};
+
+/* This is a heap of one account's ended jobs, oldest first. Snapshots do not hold the heap. */
 struct ended_jobs {
-    struct ended_job {
-        uint64_t order; /* the job's, copied here because jobs lie far apart in memory */
-        struct job *job;
-    } * jobs;
+    struct ended_job *jobs;
     uint32_t count, capacity;
     uint32_t place; /* place of the account in exchange->enders while the heap is not empty */
 };

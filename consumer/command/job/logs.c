@@ -9,6 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The reason why a subtask failed; "" without one. */
+struct cause {
+    char text[BOURSE_TEXT_SIZE + 64];
+};
+
 struct log_item {
     uint32_t index;
     bool is_accepted;
@@ -16,9 +21,7 @@ struct log_item {
         uint64_t size;
         char hash[BOURSE_HEX32_SIZE];
     } stream;
-    struct cause {
-        char text[BOURSE_TEXT_SIZE + 64]; /* reason of a failure; "" without one */
-    } * cause;
+    struct cause *cause;
 };
 
 struct log_list {

@@ -13,7 +13,8 @@ extern "C" {
 
 /* ---------------------------------------------------------------- errors */
 
-/* How a call ended. bourse_exit_status() turns a status into the exit status of a command. */
+/* The status says how a call ended. bourse_exit_status() turns a status into a command's exit
+ * status. */
 enum bourse_status {
     BOURSE_OK = 0,
     BOURSE_JOB_FAILED = 1,

@@ -306,8 +306,9 @@ static bool has_queued(const struct part *part)
     return false;
 }
 
-/* Sets the subtask's time in each lane that may have the subtask. Such a lane is idle or has nothing
- * queued, and its provider may run the subtask. lease_place_retries() finds the same lanes. */
+/* Sets the subtask's time in each lane that may have the subtask. Such a lane is idle or has
+ * nothing queued, and its provider may run the subtask. lease_place_retries() finds the same
+ * lanes. */
 static void set_lane_times(struct exchange *exchange, const struct runtime_stats *usual,
                            struct loads *loads, uint32_t index)
 {
@@ -337,8 +338,8 @@ static void place_coming(struct exchange *exchange, const struct runtime_stats *
     }
 }
 
-/* Takes back one attempt, where another lane would end the attempt sooner. The next attempt is taken
- * back when this one has returned, or with the next result. */
+/* Takes back one attempt, where another lane would end the attempt sooner. The next attempt is
+ * taken back when this one has returned, or with the next result. */
 static void take_back_one(struct exchange *exchange, const struct runtime_stats *usual,
                           struct loads *loads)
 {

@@ -159,7 +159,7 @@ static bool check_row(struct audit *audit, sqlite3_stmt *select, struct walk *wa
     struct hash32 chain = sha256_of(bytes, 32 + length);
     if (memcmp(chain.bytes, sqlite3_column_blob(select, 2), 32) != 0) {
         return audit_finding(audit, "acts", number,
-                             "the record does not follow from the one before: it or its place "
+                             "the record does not follow from the one before: the record or its "
                              "was changed");
     }
     if (!read_act(bytes + 32, length, act) || act->number != number ||
@@ -167,7 +167,7 @@ static bool check_row(struct audit *audit, sqlite3_stmt *select, struct walk *wa
         return audit_finding(audit, "acts", number, "the record contradicts its row");
     }
     if (act->log_time_ns < walk->log_time_ns) {
-        return audit_finding(audit, "acts", number, "it is earlier than the record before");
+        return audit_finding(audit, "acts", number, "the record is earlier than the record before");
     }
     walk->number = number;
     walk->chain = chain;
@@ -215,7 +215,8 @@ static bool check_mark(struct audit *audit, const struct walk *walk)
                              mark->acts, walk->number);
     }
     if (!hash32_equal(&mark->acts_chain, &walk->chain_at_mark)) {
-        return audit_finding(audit, "acts", mark->acts, "it is not the record that HEAD has seen");
+        return audit_finding(audit, "acts", mark->acts,
+                             "the record is not the one that HEAD has seen");
     }
     struct writer out = writer_over(bytes, sizeof bytes);
     writer_bytes(&out, mark_domain, sizeof mark_domain);

@@ -51,10 +51,10 @@ bool audit_out_of_memory(struct audit *audit)
     return audit_unreadable(audit, "out of memory");
 }
 
-bool audit_row_finding(struct audit *audit, const char *what)
+bool audit_row_finding(struct audit *audit, const char *rule)
 {
     return audit_finding(audit, audit_table_name(audit->rows.row.table), audit->rows.row.entry,
-                         "%s", what);
+                         "broken rule: %s", rule);
 }
 
 bool audit_expect_i64(struct audit *audit, const char *what, int64_t expected, int64_t found)
@@ -137,10 +137,12 @@ static bool read_version(struct audit *audit)
             cut);
     }
     if (!is_empty) {
-        return audit_finding(audit, "journal_base", 0, "no entry is before the first");
+        return audit_finding(audit, "journal_base", 0,
+                             "the first entry of the journal follows another entry");
     }
     return first == 1 ||
-           audit_finding(audit, "journal_base", 0, "the first command of the journal is 1");
+           audit_finding(audit, "journal_base", 0,
+                         "the first command of the journal is %" PRId64 ", not 1", first);
 }
 
 /* Returns true when SQLite's log beside the database holds commits, as after a broker was

@@ -57,7 +57,7 @@ bool audit_row_finding(struct audit *audit, const char *rule)
                          "broken rule: %s", rule);
 }
 
-bool audit_expect_i64(struct audit *audit, const char *what, int64_t expected, int64_t found)
+bool audit_expect_i64(struct audit *audit, const char *rule, int64_t expected, int64_t found)
 {
     if (expected == found) {
         return true;
@@ -65,10 +65,10 @@ bool audit_expect_i64(struct audit *audit, const char *what, int64_t expected, i
     /* The text fits. */
     (void)snprintf(audit->report->expected, sizeof audit->report->expected, "%" PRId64, expected);
     (void)snprintf(audit->report->found, sizeof audit->report->found, "%" PRId64, found);
-    return audit_row_finding(audit, what);
+    return audit_row_finding(audit, rule);
 }
 
-bool audit_expect_bytes(struct audit *audit, const char *what, const void *expected,
+bool audit_expect_bytes(struct audit *audit, const char *rule, const void *expected,
                         const void *found, size_t length)
 {
     if (memcmp(expected, found, length) == 0) {
@@ -76,7 +76,7 @@ bool audit_expect_bytes(struct audit *audit, const char *what, const void *expec
     }
     text_hex(expected, length, audit->report->expected);
     text_hex(found, length, audit->report->found);
-    return audit_row_finding(audit, what);
+    return audit_row_finding(audit, rule);
 }
 
 void audit_cut_name(char ret_name[AUDIT_NAME_SIZE], const char *sent)
@@ -94,11 +94,11 @@ void audit_cut_name(char ret_name[AUDIT_NAME_SIZE], const char *sent)
     }
 }
 
-bool audit_expect_name(struct audit *audit, const char *what, const char *sent)
+bool audit_expect_name(struct audit *audit, const char *rule, const char *sent)
 {
     char expected[AUDIT_NAME_SIZE];
     audit_cut_name(expected, sent);
-    return audit_expect_bytes(audit, what, expected, audit->rows.row.name, sizeof expected);
+    return audit_expect_bytes(audit, rule, expected, audit->rows.row.name, sizeof expected);
 }
 
 /* ---- the run */

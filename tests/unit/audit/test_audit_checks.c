@@ -34,7 +34,7 @@ static const struct {
     enum checked_lie lie;
     const char *table, *words;
 } lies[] = {
-    {LIE_DICE, "journal", "its dice are not those of its epoch"},
+    {LIE_DICE, "journal", "are not those of its epoch"},
     {LIE_SECRET, "epochs", "the one that was committed to"},
     {LIE_SEED, "results", "the seed of the result's check was drawn from the dice"},
     {LIE_OWN_CHECK, "results", "a referee of another owner checked the result"},

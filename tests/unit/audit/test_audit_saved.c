@@ -86,7 +86,8 @@ static const struct {
       {{"at 3", SAID, ATTEMPT_FAILED_PAID},
        {NULL, OUTCOME_PROGRAM_FAILED, ATTEMPT_LATE},
        {"at 3", SAID, ATTEMPT_FAILED_PAID}}},
-     "broken rule: a preempted attempt is paid only if its checkpoint is new"}, /* what is late gives nothing up */
+     /* A late result gives nothing up. */
+     "broken rule: a preempted attempt is paid only if its checkpoint is new"},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 

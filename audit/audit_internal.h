@@ -207,15 +207,15 @@ struct audit_job {
     uint32_t accepted;
     bool has_hold, hold_is_open;
     int64_t captured, released;
-    /* With `verify: cheap`, subtask `checked` + k is the check of subtask k. 0: no result is
-     * checked. */
+    /* Subtask `checked` + k is the check of subtask k, in a job with `verify: cheap`. 0: the job's
+     * results are not checked. */
     uint32_t checked;
     uint32_t held;                /* results of the job that are held now */
     struct audit_held **held_now; /* by subtask, the newest first; borrowed from audit.held */
     uint32_t accepted_checks;     /* checks with the verdict accept */
     uint32_t accepted_by_check, accepted_unchecked;
-    /* For each subtask: the hash of the checkpoint for which the last result that was not late was
-     * paid; zeros: none. NULL: the job has no checkpoints. */
+    /* The hash, by subtask, of the checkpoint for which the last result that was not late was paid;
+     * zeros: none. NULL: the job has no checkpoints. */
     struct hash32 *saved;
 };
 
@@ -326,7 +326,7 @@ struct audit_bands {
 };
 
 enum { AUDIT_SNAPSHOT_NAME = 36 }; /* with its NUL */
-/* The struct holds what the name and the first bytes of a snapshot say. Fields of a damaged head are
+/* The struct holds what a snapshot's name and first bytes say. Fields of a damaged head are
  * zeros. */
 struct audit_snapshot {
     char name[AUDIT_SNAPSHOT_NAME];

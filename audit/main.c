@@ -116,7 +116,7 @@ static json_t *verdict_of(const struct audit_report *report)
     static const char *const verdicts[] = {"ok", "finding", "unreadable"};
     json_t *json = json_pack("{s:i, s:s}", "version", 1, "audit", verdicts[report->verdict]);
     if (report->verdict == AUDIT_UNREADABLE) {
-        /* When memory is short, `json` is NULL, and dump() fails. */
+        /* The `json` is NULL when memory is short; then dump() fails. */
         (void)json_object_set_new(json, "what", json_string(report->what));
         return json;
     }
@@ -201,7 +201,7 @@ static bool list_act(void *context, const struct audit_act *act)
         "amount_micro", (json_int_t)act->amount_micro, "state", (json_int_t)act->state, "code",
         code_of(act), "type", type_of(act), "count", (json_int_t)act->count, "text", text);
     if (row != NULL && act->account != UINT32_MAX) {
-        /* When memory is short, the row has no account. */
+        /* The row has no account when memory is short. */
         (void)json_object_set_new(row, "account", json_integer(act->account));
     }
     return json_array_append_new(context, row) == 0;

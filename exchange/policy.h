@@ -137,7 +137,7 @@ enum {
     /* The exchange keeps so many refusals and ended jobs of an account; the oldest makes room. */
     REFUSALS_KEPT = 256,
     ENDED_JOBS_KEPT = 10000,
-    /* So many ended leases are forgotten at a time, when leases or attempts reach their limit. */
+    /* The number of ended leases forgotten at a time, when leases or attempts reach their limit. */
     ENDED_LEASES_FORGOTTEN = 1024,
     MOVES_MOST = 4, /* attempts of a subtask that may still be moved away from a slow lane */
     /* The attempts of one part that were taken back from their lanes and have not returned. With so

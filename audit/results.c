@@ -111,8 +111,8 @@ static bool check_lease(struct audit *audit, const struct audit_lease *lease)
            audit_expect(audit, row->attempt > 0, "attempts count from 1");
 }
 
-/* A result that its client accepts also accepts its check, although the check has no accepted
- * Result. */
+/* Counts the check of the row's result as accepted. The client computed this check itself, so no
+ * Result of the check was accepted. */
 static bool accept_check(struct audit *audit, struct audit_job *job)
 {
     const uint32_t index = job->checked + audit->rows.row.index;
@@ -155,7 +155,7 @@ static bool check_accepted(struct audit *audit, const struct audit_lease *lease,
     }
     if (row->index < job->checked) {
         job->accepted_by_check += row->level != 0;
-        job->accepted_unchecked += row->level == 0; /* its settlement has the reason */
+        job->accepted_unchecked += row->level == 0; /* audit_checks_of() judges the number */
     } else {
         job->accepted_checks += job->checked > 0;
     }
@@ -164,7 +164,7 @@ static bool check_accepted(struct audit *audit, const struct audit_lease *lease,
 }
 
 /* Returns true when the outputs are too large to hand to the subtasks that wait for them. */
-static bool leaves_too_much(const Bourse__V1__Result *result)
+static bool has_too_large_outputs(const Bourse__V1__Result *result)
 {
     Bourse__V1__Given given = BOURSE__V1__GIVEN__INIT;
     given.index = result->index;
@@ -173,7 +173,8 @@ static bool leaves_too_much(const Bourse__V1__Result *result)
     return bourse__v1__given__get_packed_size(&given) > LIMIT_GIVEN_BYTES;
 }
 
-/* Hashes the checkpoint of a result. Zeros: it left no checkpoint that can be kept. */
+/* Hashes the checkpoint of a result. The hash is zeros when the result left no checkpoint that can
+ * be kept. */
 static bool hash_saved(struct audit *audit, const Bourse__V1__Result *result,
                        struct hash32 *ret_hash)
 {
@@ -226,14 +227,14 @@ static bool check_status(struct audit *audit, const struct audit_lease *lease,
                          const struct audit_held *held, const Bourse__V1__Result *result)
 {
     const struct audit_row *row = &audit->rows.row;
-    /* A check that did not say yes is paid, and so is a result that no check could decide. */
+    /* A check without the verdict accept is paid, and so is a result that no check could decide. */
     bool may_fail = held != NULL || (lease->job->checked > 0 && row->index >= lease->job->checked);
     switch (row->status) {
     case ATTEMPT_ACCEPTED:
         return check_accepted(audit, lease, result);
     case ATTEMPT_FAILED_PAID:
         return audit_expect(
-            audit, row->outcome != OUTCOME_OK || leaves_too_much(result) || may_fail,
+            audit, row->outcome != OUTCOME_OK || has_too_large_outputs(result) || may_fail,
             "a result with outcome ok fails only by a check or by too large outputs");
     case ATTEMPT_FAILED_UNPAID:
     case ATTEMPT_LATE:
@@ -285,7 +286,7 @@ static bool check_charge(struct audit *audit, struct audit_lease *lease,
     return true;
 }
 
-/* A result that was not stored is not paid; a check has no outputs. */
+/* A result whose outputs were not stored is not paid. A check has no outputs. */
 static bool check_stored(struct audit *audit, const struct audit_sent *sent)
 {
     const struct audit_row *row = &audit->rows.row;
@@ -293,9 +294,10 @@ static bool check_stored(struct audit *audit, const struct audit_sent *sent)
     const struct audit_lease *lease = audit_map_find(&audit->leases, &name);
     const bool is_check =
         lease != NULL && lease->job->checked > 0 && row->index >= lease->job->checked;
-    const bool leaves = row->outcome == OUTCOME_OK || (row->outcome == OUTCOME_PREEMPTED &&
-                                                       lease != NULL && lease->job->saved != NULL);
-    return !sent->is_missing || is_check || !leaves ||
+    const bool has_files =
+        row->outcome == OUTCOME_OK ||
+        (row->outcome == OUTCOME_PREEMPTED && lease != NULL && lease->job->saved != NULL);
+    return !sent->is_missing || is_check || !has_files ||
            audit_expect(audit, row->status == ATTEMPT_FAILED_UNPAID || row->status == ATTEMPT_LATE,
                         "a result with an output that was not stored is neither accepted nor paid");
 }
@@ -338,7 +340,8 @@ static bool check_outcome(struct audit *audit, const struct audit_command *comma
     return check_charge(audit, lease, result);
 }
 
-/* The batch of a held result came with an earlier command, and was checked there. */
+/* Checks the RESULT row of a held result. The batch of a held result came with an earlier command,
+ * and was checked there. */
 static bool check_held(struct audit *audit, const struct audit_command *command,
                        struct audit_held *held)
 {
@@ -403,7 +406,8 @@ bool audit_settlement_row(struct audit *audit, struct audit_command *command)
     return true;
 }
 
-/* Table outcomes names the attempt for receipts: the accepted one, else the last failed one. */
+/* Table outcomes names the attempt of each subtask that its receipt proves: the accepted attempt,
+ * or else the last failed one. */
 bool audit_outcomes(struct audit *audit)
 {
     static const char query[] =

@@ -265,7 +265,8 @@ void audit_tree_close(struct audit *audit)
     (void)sqlite3_finalize(audit->tree.nodes[1]);
 }
 
-/* Writes the text that must stand before the signature: origin, size and re-derived root. */
+/* Writes the text that must stand before the signature: origin, size and re-derived root. Returns
+ * the length. */
 static size_t expected_body(const struct audit *audit, char ret_text[512])
 {
     char root[48];

@@ -6,7 +6,7 @@
  * recognised.
  *
  *     agent                              worker
- *       |  <------------------------ HELLO |  what it sees of its confinement
+ *       |  <------------------------ HELLO |  how the worker is confined
  *       |  SETUP (2 or 3 descriptors) ---> |  files of stdout and stderr, memory counter
  *       |  RUN --------------------------> |
  *       |  <----- PLACES (descriptors) ... |  new files for the inputs, then for stdin, if any

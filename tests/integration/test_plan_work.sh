@@ -249,7 +249,7 @@ expect 2 '^bourse: DEVICES_TOO_MANY: ' "$bourse" plan llm --devices h200:64
 expect 2 'more than 64 devices' "$bourse" plan llm --devices h200:60,l4:5
 expect 2 'no device: write' "$bourse" plan llm --devices 'h200;rm'
 expect 2 'no link' "$bourse" plan llm --devices h200 --network fast
-expect 2 'none of time, price' "$bourse" plan llm --devices h200 --objective speed
+expect 2 'choose time, price, energy or value' "$bourse" plan llm --devices h200 --objective speed
 expect 2 'on which devices' "$bourse" plan llm
 expect 2 'not both' "$bourse" plan llm --file two.yaml
 sed 's/template/tempalte/' two.yaml >bad.yaml

@@ -264,17 +264,17 @@ expect 0 '.' "$bourse" cancel "$wanting"
 expect_soon 0 '"state":"cancelled"' "$bourse" ps "$wanting" --json # and its slots are free again
 
 # A job that waits only so long.
-expect 5 'its time was up' "$bourse" run -y --anyway --budget 1 --needs 'memory >= 900TiB' --good-till 1s -- true
-expect 0 'its time was up' "$bourse" ps last
+expect 5 "the job's time was up" "$bourse" run -y --anyway --budget 1 --needs 'memory >= 900TiB' --good-till 1s -- true
+expect 0 "the job's time was up" "$bourse" ps last
 expect 2 'good_till' "$bourse" run -y --good-till 367d -- true
 
 # Orders of other types: all at once or not at all, at once or never, and never at another's price.
 expect 0 '^at once$' "$bourse" run -y --order fok -- echo 'at once'
-expect 5 'nothing that it asked for at once could be had' \
+expect 5 'nothing that the job asked for at once could be had' \
     "$bourse" run -y --anyway --budget 1 --needs 'memory >= 900TiB' --order ioc -- true
-expect 0 'nothing that it asked for at once could be had' "$bourse" ps last
+expect 0 'nothing that the job asked for at once could be had' "$bourse" ps last
 printf 'name: now\norder: fok\nneeds: memory >= 900TiB\nrun: ["true"]\n' >now.yaml
-expect 5 'cancelled: .* nothing that it asked for at once could be had' \
+expect 5 'cancelled: .* nothing that the job asked for at once could be had' \
     "$bourse" submit -y --anyway --budget 1 now.yaml
 expect 5 '"state":"cancelled"' "$bourse" submit -y --anyway --budget 1 --json now.yaml
 expect 5 '^[0-9a-f]{32}$' "$bourse" submit -y --anyway --budget 1 --quiet --order ioc now.yaml
@@ -286,7 +286,7 @@ expect 2 "'gtc' is none of" "$bourse" run -y --order gtc -- true
 printf 'name: gang\nrun: ["true"]\narray: 1-300\nat_most: 300\norder: all-or-none\n' >gang.yaml
 gang=$("$bourse" submit gang.yaml -y --quiet 2>err) || fail "gang.yaml: $(cat err)"
 expect 0 "${gang:0:8} +bid +all-or-none +gang " "$bourse" order list
-expect 0 'until all that it asks for can be had at once' "$bourse" ps "$gang"
+expect 0 'until all that the job asks for can be had at once' "$bourse" ps "$gang"
 expect 0 '"bids":\[\]' "$bourse" book --json
 expect 0 '^small$' "$bourse" run -y -- echo small
 expect 0 '.' "$bourse" cancel "$gang"

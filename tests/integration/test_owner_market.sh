@@ -149,7 +149,7 @@ expect 0 "${order:0:8} +ask +post-only" "$bourse" order list --key "$work/hand/k
 expect 0 'asks? comes? before it' "$bourse" explain "${order:0:8}" --key "$work/hand/key"
 expect 0 "\"order\":\"$order\"" "$bourse" explain "$order" --json --key "$work/hand/key"
 expect 3 'NOT_FOUND' "$bourse" explain 00000000000000000000000000000001 --key "$work/hand/key"
-expect 3 'no order of this account that stands begins with 0001; it has ended' "$bourse" explain 0001 --key "$work/hand/key"
+expect 3 'no standing order of this account begins with 0001. The order has ended' "$bourse" explain 0001 --key "$work/hand/key"
 expect 3 'no job that begins with 0001, as it is no consumer' "$bourse" explain 0001/3 --key "$work/hand/key"
 expect 2 'an ask, which has no --cap' "$bourse" order replace "$order" --cap 0.02 --key "$work/hand/key"
 expect 0 "$order" "$bourse" order replace "$order" --price 0.02 --key "$work/hand/key"

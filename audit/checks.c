@@ -16,21 +16,23 @@ enum {
     LEVEL_CHEAP = 1,
     LEVEL_CLIENT = 2,
     MISSING_TO_REFUTE = 2, /* before rules 18 */
-    DOUBTS_TO_REDO = 2,    /* checks without bytes, or unsure: since rules 18 */
+    DOUBTS_TO_REDO = 2,    /* checks that found no bytes, or were unsure; since rules 18 */
 };
 
 static const struct hash32 nothing;
 
 /* ---- epochs */
 
+/* Returns true when the commitment is the hash of the secret. */
 static bool fits(const struct hash32 *secret, const struct hash32 *commitment)
 {
     struct hash32 hash = sha256_of(secret->bytes, sizeof secret->bytes);
     return hash32_equal(&hash, commitment);
 }
 
-/* Finds the secret of the epoch that begins with the current row. The next epoch shows it. */
-static bool look_ahead(struct audit *audit)
+/* Finds the secret of the epoch that begins with the current row. The next epoch shows the
+ * secret. */
+static bool find_secret(struct audit *audit)
 {
     sqlite3_stmt *select;
     struct hash32 secret = nothing;
@@ -46,7 +48,7 @@ static bool look_ahead(struct audit *audit)
     }
     (void)sqlite3_finalize(select); /* read only */
     audit->secret = secret;
-    /* If not, the row that shows it gives the finding. */
+    /* The next epoch's row gives the finding when the secret does not fit. */
     audit->has_secret = fits(&secret, &audit->commitment);
     return true;
 }
@@ -77,7 +79,7 @@ bool audit_epoch_row(struct audit *audit, struct audit_command *command)
     audit->report->epochs++;
     audit->has_epoch = true;
     audit->commitment = row->hash;
-    return look_ahead(audit);
+    return find_secret(audit);
 }
 
 bool audit_epoch_command(struct audit *audit, const struct audit_command *command)
@@ -106,7 +108,7 @@ bool audit_dice(struct audit *audit, const struct audit_command *command)
     uint8_t message[8];
     struct writer out = writer_over(message, sizeof message);
     if (audit->has_epoch && !audit->has_secret) {
-        return true; /* its secret is not shown yet, or was lost */
+        return true; /* the epoch's secret is not shown yet, or was lost */
     }
     if (audit->has_epoch) {
         writer_u64(&out, command->index);
@@ -168,8 +170,8 @@ struct audit_held *audit_held_of(const struct audit *audit)
 
 /* ---- outcomes of checks */
 
-/* Since these rules the broker looks whether an input is missing, before it sequences the result
- * that says so. Earlier rules took the result's word. */
+/* Since these rules the broker looks for itself whether an input is missing, before it sequences
+ * the result that says so. By earlier rules the broker believed the result. */
 enum { RULES_OF_INPUTS = 19 };
 
 static bool broker_lacks(const struct audit *audit, const struct audit_command *command)
@@ -181,10 +183,10 @@ static bool note_check(struct audit *audit, const struct audit_command *command,
                        const struct audit_lease *lease, const Bourse__V1__Result *result)
 {
     const struct audit_row *row = &audit->rows.row;
-    const bool says_yes = result->has_verdict && result->verdict == VERDICT_ACCEPT;
+    const bool accepts = result->has_verdict && result->verdict == VERDICT_ACCEPT;
     if (!audit_expect(audit, (audit->accounts[lease->provider_number].roles & ROLE_REFEREE) != 0,
                       "a check is run by a referee") ||
-        !audit_expect(audit, row->status != ATTEMPT_ACCEPTED || says_yes,
+        !audit_expect(audit, row->status != ATTEMPT_ACCEPTED || accepts,
                       "an accepted check has the verdict accept") ||
         !audit_expect(audit, audit_map_find(&audit->checks, &row->hash) == NULL,
                       "a result is recorded once")) {
@@ -227,8 +229,8 @@ struct hash32 audit_seed(const struct audit_held *held, uint32_t index, uint32_t
 }
 
 /* Returns true when the outcome of the check supports the row's status. */
-static bool bears_out(const struct audit *audit, const struct audit_held *held,
-                      const struct audit_check *check)
+static bool supports_status(const struct audit *audit, const struct audit_held *held,
+                            const struct audit_check *check)
 {
     const struct audit_row *row = &audit->rows.row;
     const bool is_confirmed = held->is_confirmed || !audit_two_refute(audit);
@@ -264,7 +266,7 @@ static bool check_cheap(struct audit *audit, const struct audit_lease *lease,
                       check->provider_number != lease->provider_number &&
                           audit_may_judge(audit, held, check->provider_number),
                       "a referee of another owner checked the result") ||
-        !audit_expect(audit, bears_out(audit, held, check),
+        !audit_expect(audit, supports_status(audit, held, check),
                       "the result's status follows from its check")) {
         return false;
     }
@@ -278,7 +280,7 @@ static bool check_cheap(struct audit *audit, const struct audit_lease *lease,
     return true;
 }
 
-/* Handles the one RESULT of a held result. */
+/* Marks the held result as settled by the current row, its one RESULT. */
 static bool settle_held(struct audit *audit, struct audit_held *held)
 {
     const struct audit_row *row = &audit->rows.row;

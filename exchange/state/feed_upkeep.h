@@ -11,7 +11,7 @@
 struct level_key {
     int64_t price_micro;
     uint32_t is_bid;
-    uint32_t of; /* number of the instrument, or of the needs */
+    uint32_t subject; /* number of the instrument, or of the needs */
 };
 
 static_assert(sizeof(struct level_key) == 16, "no padding");
@@ -55,8 +55,8 @@ struct entry {
     bool is_noted; /* the order may have changed in this step */
 };
 
-/* A change names what changed. Change number n lies at n % FEED_CHANGES, until change n +
- * FEED_CHANGES takes the place. */
+/* A change names its subject. Change number n lies at n % FEED_CHANGES, until change n +
+ * FEED_CHANGES takes the place. A subject that has changed again has a newer number. */
 struct change {
     uint8_t type;
     uint32_t place;

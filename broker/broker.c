@@ -451,7 +451,7 @@ static bool serve(struct broker *broker, int signals, struct problem *ret_proble
     }
     notify_supervisor("READY=1");
     if (!announced) {
-        log_error("%s; it is written as soon as there is room", ret_problem->text);
+        log_error("%s; the file is written as soon as there is room", ret_problem->text);
     }
     bool ended = false;
     while (!announced && !ended) {

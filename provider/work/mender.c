@@ -64,7 +64,7 @@ static void send_one(struct mender *mender, const struct id128 *job, const struc
     }
     const struct blob_source source = {.hash = *hash, .size = blob.size, .fd = blob.fd};
     if (blob_client_put(mender->client, &source, 1, job, NULL, NULL, &code, NULL, &problem)) {
-        log_info("the broker had lost a file of a job; it has it again from here");
+        log_info("the broker had lost a file of a job; this agent has sent the file again");
     } else {
         log_debug("a file that the broker lost could not be sent: %s", problem.text);
     }

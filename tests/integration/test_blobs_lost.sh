@@ -231,7 +231,7 @@ for name in shared.bin held.tar; do
     grep -q "a blob could not be read: .*$hash" "$market/broker.log" || fail "$name was never lost: $(tail -n 20 "$market/broker.log")"
     sha256sum <"$market/blobs/${hash:0:2}/$hash" | grep -q "^$hash" || fail "$name is not mended"
 done
-[ "$(grep -c 'it has it again from here' agent-provider.log)" -ge 2 ] || fail "the agent did not send them: $(cat agent-provider.log)"
+[ "$(grep -c 'this agent has sent the file again' agent-provider.log)" -ge 2 ] || fail "the agent did not send them: $(cat agent-provider.log)"
 "$bourse" cancel "$(cat held.id)" >cancel.log 2>&1 || fail "cancel: $(cat cancel.log)"
 kill "$agent"
 ended "$agent" 60 || fail "the other agent does not end"

@@ -165,7 +165,7 @@ expect 0 '.' "$bourse" cancel last
 expect_soon 0 '"state":"cancelled"' "$bourse" ps last --json
 
 # A cap below every ask: it waits, and says so once, also where nothing else is said.
-expect 8 'no ask is at or below the cap of 0.01 .*, the lowest that would do is at 0.10; the job waits' \
+expect 8 'no ask is at or below the cap of 0.01 .*, the lowest ask that would do is at 0.10; the job waits' \
     "$bourse" run -y --quiet --cap 0.01 --wait-at-most 300ms -- echo cheap
 grep -q 'on offer now  nothing within the cap' err && fail "--quiet shows the quote"
 expect 0 '.' "$bourse" cancel last
@@ -254,7 +254,7 @@ expect 4 'PRICE: price: .* limit 1000' "$bourse" order replace "$wanting" --cap 
 expect 4 'BUDGET: budget: 0.50 credits, limit 1.00' "$bourse" order replace "$wanting" --budget 0.5
 expect 4 'INSUFFICIENT_FUNDS' "$bourse" order replace "$wanting" --budget 5000
 expect 0 "^$wanting$" "$bourse" order replace "${wanting:0:8}" --cap 0.07 --at-most 64
-grep -q 'as it is now it waits: .*the one on offer asks more' err || fail "a cap below every ask is not warned of: $(cat out err)"
+grep -q 'as the market is now, the job waits: .*the one on offer asks more' err || fail "a cap below every ask is not warned of: $(cat out err)"
 expect 0 '"price_micro":70000' "$bourse" order list --json
 expect 0 '"replaced"' "$bourse" order replace last --budget 1.5 --json
 expect 0 '"budget":"1.50"' "$bourse" ps "$wanting" --json

@@ -110,7 +110,7 @@ expect 0 'declared, fp32 unknown' "$bourse" plan llm --devices tpu-v5p
 expect 2 'a figure is DEVICE=NAME=VALUE' "$bourse" plan llm --devices l4 --figure l4=memory
 expect 2 'no such device is among those of the plan' "$bourse" plan llm --devices l4 --figure h100=memory=80GB
 
-expect 2 '^bourse: --figure: "1TB" is no bandwidth: that is by the second' "$bourse" plan llm --devices l4 --figure l4=bandwidth=1TB
+expect 2 '^bourse: --figure: "1TB" is no bandwidth: write a rate by the second' "$bourse" plan llm --devices l4 --figure l4=bandwidth=1TB
 expect 2 '^bourse: --peer: "30GB" is no link: .* by the second, 1B/s at least' "$bourse" plan llm --devices l4:2 --peer 30GB
 # What a file says is blamed on its line.
 for line in 'figures: {h100: {memory: 80GB}}' 'place: {decode: h100}' 'interruptible: {h100: 1/h}'; do

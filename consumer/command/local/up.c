@@ -270,11 +270,11 @@ static void say_where(const struct embedded *embedded, const char *market)
     }
     if (strcmp(used->origin, "default") != 0) {
         (void)fprintf(stderr,
-                      "Other commands use %s (%s): it does not say which market `up` starts, "
-                      "--dir does.\n",
+                      "Other commands use %s (%s). This setting does not say which market `up` "
+                      "starts; --dir does.\n",
                       used->value, used->origin);
     }
-    (void)fprintf(stderr, "Other commands find this one by: export BOURSE_MARKET='%s'\n",
+    (void)fprintf(stderr, "Other commands use this market after: export BOURSE_MARKET='%s'\n",
                   embedded->household.folder);
 }
 
@@ -282,7 +282,7 @@ static void say_where(const struct embedded *embedded, const char *market)
 static void look_at_standing(const struct child *child, char ret_text[STANDING_SIZE])
 {
     if (!capability_standing(child->pid, ret_text, STANDING_SIZE)) {
-        (void)snprintf(ret_text, STANDING_SIZE, "unknown: it has ended");
+        (void)snprintf(ret_text, STANDING_SIZE, "unknown: the process has ended");
     }
 }
 

@@ -92,8 +92,8 @@ static void explain_edge(const struct dag_file *file, const struct workload_faul
     } else if (status == WORKLOAD_NO_LINK) {
         (void)snprintf(
             ret_text, capacity,
-            "edge \"%.128s\" -> \"%.128s\": no processor that can run the one has a link "
-            "to one that can run the other",
+            "edge \"%.128s\" -> \"%.128s\": no processor that can run the first task has a "
+            "link to a processor that can run the second",
             from, to);
     } else {
         (void)snprintf(ret_text, capacity,
@@ -120,8 +120,8 @@ int dag_refuse_graph(struct invocation *invocation, const char *path, const stru
         break;
     case WORKLOAD_BAD_COST:
         (void)snprintf(text, sizeof text,
-                       "task \"%.128s\" on \"%.128s\": its cost is %g; it is %g to %g, or null "
-                       "where it cannot run",
+                       "task \"%.128s\" on \"%.128s\": the cost is %g; a cost is %g to %g, or null "
+                       "where the task cannot run",
                        task, file->processors[fault->processor],
                        file->costs[fault->task * file->processor_count + fault->processor],
                        WORKLOAD_TIME_LEAST, WORKLOAD_TIME_MOST);

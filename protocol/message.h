@@ -145,7 +145,7 @@ enum result_outcome {
 enum subtask_now {
     SUBTASK_NOW_WAITING = 0,
     SUBTASK_NOW_RUNNING = 1,
-    SUBTASK_NOW_CHECKING = 2, /* its result is held */
+    SUBTASK_NOW_CHECKING = 2, /* a result of the subtask is held for a check */
     SUBTASK_NOW_ACCEPTED = 3,
     SUBTASK_NOW_FAILED = 4,
     SUBTASK_NOW_CANCELLED = 5,

@@ -279,7 +279,7 @@ enum blob_status blob_store_usage(struct blob_store *store, uint32_t account, in
     enum blob_status status = blob_store_look_up(store, statement);
     *ret_bytes = status == BLOB_OK ? sqlite3_column_int64(statement, 0) : 0;
     (void)sqlite3_reset(statement);                     /* repeats the step's code */
-    return status == BLOB_NOT_FOUND ? BLOB_OK : status; /* it has none */
+    return status == BLOB_NOT_FOUND ? BLOB_OK : status; /* an account without a row has no blobs */
 }
 
 enum blob_status blob_store_find(struct blob_store *store, const struct hash32 *hash)
@@ -480,7 +480,7 @@ enum blob_status blob_store_name(struct blob_store *store, const struct blob_hol
         status = blob_store_owns(store, account, hash);
         status = status == BLOB_NOT_FOUND ? own(store, account, hash, size) : status;
     }
-    return status == BLOB_NOT_FOUND ? BLOB_OK : status; /* it was stored otherwise, or not at all */
+    return status == BLOB_NOT_FOUND ? BLOB_OK : status; /* stored otherwise, or not at all */
 }
 
 /* The blob goes when nobody owns it and no other provider has stored it. */

@@ -12,7 +12,9 @@ void check_enqueue(struct exchange *exchange, const struct job *job, struct held
 void check_dequeue(struct held *held);
 /* Queues the check again, if it has something to judge. */
 void check_requeue(struct exchange *exchange, struct job *job, uint32_t index);
-void check_unqueue(const struct job *job, uint32_t index); /* it runs after all, or is no check */
+/* Takes the check out of the queue, because it runs after all. A subtask that is no check is left
+ * alone. */
+void check_unqueue(const struct job *job, uint32_t index);
 /* Returns true when the referee may begin the check; subtask_may_run_on calls this. */
 bool check_is_for(const struct exchange *exchange, const struct job *job, uint32_t index,
                   uint32_t referee);

@@ -438,7 +438,7 @@ void work_dispatched(struct agent_session *session, int64_t now_ns,
         const Bourse__V1__Work *wire = dispatch->work[i];
         if (work_table_find(lease, wire->index, wire->attempt) != NULL ||
             was_done(lease, wire->index, wire->attempt)) {
-            session->counts.duplicates++; /* its state answers: it runs, or its result is queued */
+            session->counts.duplicates++; /* the work is known: it runs, or its result is queued */
         } else if (session->work_total >= AGENT_WORK_MAX) {
             session->counts.ignored++;
         } else {

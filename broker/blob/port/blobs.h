@@ -35,10 +35,13 @@ enum {
     BLOBS_SEND_KEY_BYTES = 4 * 12 * (4 << 20),
     BLOBS_NAMES_MAX = 4096,      /* hashes that results named, before they are written down */
     BLOBS_DROPPED_AT_ONCE = 256, /* blobs of a lease that has ended */
-    /* Accounts of which a client waits that has its files still, and as many providers. */
+    /* The most accounts with a waiting client that still has the files of its job, and the most
+     * providers. */
     BLOBS_KEEPERS_MAX = 256,
-    BLOBS_KEEPER_S = 6,        /* after it last asked what is lost */
-    BLOBS_KEEPER_TIME_S = 8,   /* that it has to send a lost blob again, before it is not found */
+    /* A client counts among them for so long after it last asked which files are lost. */
+    BLOBS_KEEPER_S = 6,
+    /* A client has so long to send a lost blob again, before the blob counts as not found. */
+    BLOBS_KEEPER_TIME_S = 8,
     BLOBS_IO_THREADS = 1 << 1, /* the second of the context's */
 
     /* Steps, as in broker/gateway/budget.h: about 8 ns of the thread. */

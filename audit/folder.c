@@ -1,6 +1,7 @@
-/* This file checks what lies beside the ledger, as a start does. Findings are snapshots that are
- * newer than the journal or follow another one, a history.db that is newer than the results, keys
- * that are not this market's, and a HEAD that is gone. */
+/* This file checks the files beside the ledger, as a broker does at its start. Findings are
+ * snapshots that are newer than the journal or follow another journal, and a history.db that is
+ * newer than the results. Keys that are not this market's, and a missing HEAD, are findings,
+ * too. */
 #include "audit/audit_internal.h"
 
 #include "base/cursor.h"

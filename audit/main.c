@@ -1,8 +1,8 @@
 /* The program `bourse-audit FOLDER [--json]` prints the verdict of audit/audit.h. With --acts it
  * prints the audit log.
  *
- * The exit status is 0 when nothing was found, 1 for a finding, 2 for wrong usage, and 3 when the
- * journal is missing or unreadable. */
+ * The exit status is 0 when nothing was found, 1 for a finding, and 2 for wrong usage. It is 3 when
+ * the journal is missing or unreadable. */
 #include "audit/audit.h"
 
 #include "base/text.h"

@@ -1,11 +1,11 @@
-/* broker/blob/port/blobs.h is the thread on the blob port. It decides who may store and read which
- * bytes.
+/* broker/blob/port/blobs.h is the thread on the blob port. The thread decides who may store and
+ * read which bytes.
  *
- * Accounts read what they own. A provider that serves a job reads what the job's manifest names, as
- * far as the job's owner owns it, and stores outputs for that owner. A put is acknowledged only
- * when its bytes are durable; puts that arrive together share one commit. Large blobs travel in
- * chunks, so that none delays others. The blob port has no sessions: every message stands alone,
- * under the connection's key.
+ * Accounts read the blobs that they own. A provider that serves a job reads the blobs that the
+ * job's manifest names, if the job's owner owns them. The provider stores outputs for that owner. A
+ * put is acknowledged only when its bytes are durable; puts that arrive together share one commit.
+ * Large blobs travel in chunks, so that none delays others. The blob port has no sessions: every
+ * message stands alone, under the connection's key.
  *
  * Every message is charged to its account in steps: its bytes, its look-ups, what the disk has to
  * make durable. The account that was charged least is answered next (broker/blob/port/turns.h). A

@@ -10,9 +10,9 @@
  *
  * A result of outcome `input missing` or `image missing` is right when the store lacks the manifest
  * or a blob that its subtask needs: one that the manifest names for the subtask, or that the
- * subtask was given. No bytes are read here either. An agent that gets no bytes, or wrong ones, has
- * asked for them before it says so, and the blob port has marked a damaged blob as lost then. A
- * blob that the disk does not give is not lost. So the blob port also notes each blob that it could
+ * subtask was given. No bytes are read here either. An agent asks for the
+ * bytes before it says that they are missing or wrong. The blob port has then marked a damaged blob
+ * as lost. A blob that the disk does not give is not lost. So the blob port also notes each blob that it could
  * not give out, and such a blob counts as missing for OUTPUTS_UNGIVEN_S.
  *
  * The committer adds a lease before an agent hears of the lease, and never waits for a look. The

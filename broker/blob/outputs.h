@@ -10,10 +10,10 @@
  *
  * A result of outcome `input missing` or `image missing` is right when the store lacks the manifest
  * or a blob that its subtask needs: one that the manifest names for the subtask, or that the
- * subtask was given. No bytes are read here either. An agent asks for the
- * bytes before it says that they are missing or wrong. The blob port has then marked a damaged blob
- * as lost. A blob that the disk does not give is not lost. So the blob port also notes each blob that it could
- * not give out, and such a blob counts as missing for OUTPUTS_UNGIVEN_S.
+ * subtask was given. No bytes are read here either. An agent asks for the bytes before it says that
+ * they are missing or wrong. The blob port has then marked a damaged blob as lost. A blob that the
+ * disk does not give is not lost. So the blob port also notes each blob that it could not give out,
+ * and such a blob counts as missing for OUTPUTS_UNGIVEN_S.
  *
  * The committer adds a lease before an agent hears of the lease, and never waits for a look. The
  * first result of a lease reads the manifest once. Its declarations are kept while a lease of the

@@ -126,7 +126,7 @@ static bool make_queues(struct broker *broker, struct problem *ret_problem)
            broker->releases != NULL && broker->notes != NULL && broker->names != NULL &&
            broker->reads != NULL && broker->snapshot_requests != NULL && broker->budget != NULL;
     if (!good) {
-        problem_set(ret_problem, "out of memory or descriptors");
+        problem_set(ret_problem, "no memory or no file descriptor is left to start");
     }
     return good;
 }

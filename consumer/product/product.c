@@ -325,7 +325,8 @@ static bool await_tile(struct collecting *collecting, struct product_tile *tile,
                                              .wrong = {"the file is empty"}}};
     memcpy(awaited->provider, outcome->provider, sizeof awaited->provider);
     if (!text_unhex(outcome->outputs[0].hash, awaited->hash.bytes, sizeof awaited->hash.bytes)) {
-        return client_fail(collecting->error, BOURSE_UNVERIFIED, "a result without a hash");
+        return client_fail(collecting->error, BOURSE_UNVERIFIED,
+                           "the broker sent a tile without its hash");
     }
     collecting->count++;
     collecting->bytes += awaited->arriving.size;

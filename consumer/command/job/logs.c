@@ -228,8 +228,8 @@ static json_t *read_log(struct invocation *invocation, const char *id, uint32_t 
     json_t *text = NULL;
     struct bourse_error error;
     if (file == NULL) {
-        *ret_status =
-            complain(invocation, BOURSE_LOCAL, "a temporary file for it: %s", strerror(errno));
+        *ret_status = complain(invocation, BOURSE_LOCAL,
+                               "no temporary file can be made for the log: %s", strerror(errno));
     } else if (!bourse_log(invocation->bourse, id, index, standard_error, fileno(file), &error)) {
         *ret_status = complain_with(invocation, &error);
     } else {
@@ -248,8 +248,9 @@ static json_t *read_log(struct invocation *invocation, const char *id, uint32_t 
         free(bytes);
         if (text == NULL) {
             *ret_status = complain(invocation, BOURSE_LOCAL,
-                                   "it cannot be read back, or does not "
-                                   "fit in memory");
+                                   "the log of subtask %u cannot be read back, or does not fit in "
+                                   "memory",
+                                   index);
         }
     }
     if (file != NULL) {

@@ -93,7 +93,8 @@ static bool absolute(const char *folder, char *ret_path, size_t capacity,
 {
     char here[PATH_SIZE] = "";
     if (folder[0] != '/' && getcwd(here, sizeof here) == NULL) {
-        problem_set(ret_problem, "the current folder: %s", strerror(errno));
+        problem_set(ret_problem, "the path of the current folder cannot be read: %s",
+                    strerror(errno));
         return false;
     }
     int length = snprintf(ret_path, capacity, "%s%s%s", here, here[0] != '\0' ? "/" : "", folder);
@@ -257,7 +258,8 @@ static bool become_agent(const struct household *household, struct problem *ret_
 {
     if (household->root &&
         (setegid(household->agent_gid) != 0 || seteuid(household->agent_uid) != 0)) {
-        problem_set(ret_problem, "becoming user %s: %s", household->user, strerror(errno));
+        problem_set(ret_problem, "this command cannot act as user %s: %s", household->user,
+                    strerror(errno));
         return false; /* the caller ends the program */
     }
     return true;
@@ -266,7 +268,7 @@ static bool become_agent(const struct household *household, struct problem *ret_
 static bool become_self(const struct household *household, struct problem *ret_problem)
 {
     if (household->root && (seteuid(0) != 0 || setegid(0) != 0)) {
-        problem_set(ret_problem, "becoming root again: %s", strerror(errno));
+        problem_set(ret_problem, "this command cannot act as root again: %s", strerror(errno));
         return false;
     }
     return true;

@@ -17,7 +17,8 @@ int dag_refuse(struct invocation *invocation, const char *path, enum bourse_stat
 
 int dag_no_memory(struct invocation *invocation, const char *path)
 {
-    return complain(invocation, BOURSE_LOCAL, "%s: there is not enough memory to plan it", path);
+    return complain(invocation, BOURSE_LOCAL, "%s: there is not enough memory for the schedule",
+                    path);
 }
 
 static const char *graph_name(enum workload_status status)

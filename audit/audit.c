@@ -180,7 +180,7 @@ bool audit_open_database(struct audit *audit, const char *path)
 static bool run(struct audit *audit, const char *folder, const char *database_path,
                 const char *head_path)
 {
-    /* HEAD is read first. Beside a running broker it may be behind the database, but never
+    /* HEAD is read first. Beside a running broker HEAD may be behind the database, but never
      * ahead. */
     return audit_read_head(audit, head_path) && audit_folder_look(audit, folder) &&
            audit_open_database(audit, database_path) && audit_tree_open(audit) &&

@@ -5,8 +5,8 @@
 
 enum { INCREMENT_MICRO = 1000 };
 
-/* Returns what a bid gives for a slot-hour of the ask's device; by value, at the device's latest
- * rate. */
+/* Returns the most that a bid pays for a slot-hour of the ask's device. A bid by value pays by the
+ * device's latest rate. */
 static int64_t limit_of(const struct audit *audit, const struct audit_ask *ask,
                         const struct audit_bid *bid)
 {
@@ -36,9 +36,9 @@ static bool same_terms(const struct audit_terms *a, const struct audit_terms *b)
            a->minimum_run_ms == b->minimum_run_ms;
 }
 
-/* An arriving bid takes the best ask. A better ask is a witness against a fill. It has the same
- * cell and terms (so it satisfies the same requirements) and no conditions, and its device never
- * had a lease. */
+/* An arriving bid takes the best ask, so a better ask is a witness against a fill. The better ask
+ * has the same cell and terms, and so satisfies the same requirements. It has no conditions, and
+ * its device never had a lease. */
 static bool is_better(struct audit *audit, const struct audit_ask *other,
                       const struct audit_ask *taken, const struct audit_bid *bid)
 {
@@ -92,9 +92,9 @@ static bool check_sides(struct audit *audit, const struct audit_ask *ask,
                               row->device.bytes, 16);
 }
 
-/* Returns another's lease on the device that the bid could take at the fill's price, or NULL. It is
- * interruptible, has had its minimum run, and ranks by its holder's limit, or by its price when the
- * holder bids no more. */
+/* Returns another's lease on the device that the bid could take at the fill's price, or NULL. Such
+ * a lease is interruptible and has had its minimum run. The lease ranks by its holder's limit, or
+ * by its price when the holder bids no more. */
 static struct audit_lease *taken_lease(const struct audit *audit, const struct audit_ask *ask,
                                        const struct audit_bid *bid)
 {
@@ -115,7 +115,7 @@ static struct audit_lease *taken_lease(const struct audit *audit, const struct a
 }
 
 /* A fill that takes another's lease has that lease's rank plus the increment as its price. Where
- * both prices are the same, the audit cannot tell. */
+ * this price is also the maker's, the audit cannot tell whether a lease was taken. */
 static bool check_price(struct audit *audit, const struct audit_ask *ask,
                         const struct audit_bid *bid, bool *ret_is_plain)
 {

@@ -35,7 +35,7 @@ static const struct {
     const char *table, *words;
 } lies[] = {
     {LIE_DICE, "journal", "are not those of its epoch"},
-    {LIE_SECRET, "epochs", "the one that was committed to"},
+    {LIE_SECRET, "epochs", "the epoch before committed to"},
     {LIE_SEED, "results", "the seed of the result's check was drawn from the dice"},
     {LIE_OWN_CHECK, "results", "a referee of another owner checked the result"},
     {LIE_NO_REFEREE, "results", "a check is run by a referee"},
@@ -124,7 +124,7 @@ static bool bend(void *context, uint64_t number, struct ledger_record *record)
 }
 
 static const struct bent bents[] = {
-    {"no result", "held", "was held, and its job ended without a result of it", {{0}}},
+    {"no result", "held", "was held, and the job ended without a verdict on the result", {{0}}},
     {"refuted is accepted", "results", "the result's status follows from its check", {{0}}},
     {"accepted is refuted", "results", "the result's status follows from its check", {{0}}},
     {"another's check", "results", "the result's check is the check of its subtask", {{0}}},

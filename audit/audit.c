@@ -40,8 +40,8 @@ bool audit_unreadable(struct audit *audit, const char *format, ...)
         format = "the disk did not give every page of the database. " PROBLEM_TRY_AGAIN;
     }
     va_start(arguments, format);
-    (void)vsnprintf(audit->report->what, sizeof audit->report->what, format,
-                    arguments); /* cut, never overrun */
+    /* A text that is too long is cut. */
+    (void)vsnprintf(audit->report->what, sizeof audit->report->what, format, arguments);
     va_end(arguments);
     return false;
 }

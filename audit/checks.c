@@ -112,8 +112,8 @@ bool audit_dice(struct audit *audit, const struct audit_command *command)
     }
     if (audit->has_epoch) {
         writer_u64(&out, command->index);
-        (void)crypto_auth_hmacsha256(dice.bytes, message, sizeof message,
-                                     audit->secret.bytes); /* always 0 */
+        /* The call always returns 0. */
+        (void)crypto_auth_hmacsha256(dice.bytes, message, sizeof message, audit->secret.bytes);
         audit->report->dice++;
     }
     return hash32_equal(&dice, &command->dice) ||

@@ -308,9 +308,9 @@ static bool check_balance(struct audit *audit, int64_t number, int64_t available
         return true;
     }
     struct audit_report *report = audit->report;
+    /* A text that is too long is cut. */
     (void)snprintf(report->expected, sizeof report->expected,
-                   "%" PRId64 " available, %" PRId64 " held", account->available,
-                   account->held); /* cut, never overrun */
+                   "%" PRId64 " available, %" PRId64 " held", account->available, account->held);
     (void)snprintf(report->found, sizeof report->found, "%" PRId64 " available, %" PRId64 " held",
                    available, held);
     return audit_finding(audit, "balances", (uint64_t)number,

@@ -232,8 +232,8 @@ enum blob_status blob_store_commit(struct blob_store *store)
     }
     enum blob_status status = run(store, blob_store_fresh(store, COMMIT));
     if (status != BLOB_OK && !sqlite3_get_autocommit(store->database)) {
-        (void)run(store, blob_store_fresh(
-                             store, ROLLBACK)); /* nothing more can be done about a failure here */
+        /* Nothing more can be done about a failure here. */
+        (void)run(store, blob_store_fresh(store, ROLLBACK));
     }
     if (status != BLOB_OK) {
         blob_leftovers_rolled_back(store->leftovers);

@@ -180,8 +180,8 @@ bool disk_reserve_met_full(struct disk_reserve *reserve)
     if (reserve->is_last_held) {
         reserve->is_last_held = false;
         if (unlink(reserve->last_path) == 0) {
-            move_to(reserve,
-                    DISK_RESERVE_NONE); /* until the commit succeeds: then the free space counts */
+            /* The state holds until the commit succeeds. Then the free space counts. */
+            move_to(reserve, DISK_RESERVE_NONE);
             return true;
         }
         log_error("%s cannot be removed: %s", reserve->last_path, strerror(errno));

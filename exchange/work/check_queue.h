@@ -21,8 +21,8 @@ bool check_is_for(const struct exchange *exchange, const struct job *job, uint32
 /* Returns true when the provider may judge the checks of this queue. */
 bool check_may_take(const struct exchange *exchange, const struct part *part,
                     const struct check_queue *queue, uint32_t provider);
-uint32_t check_queue_next(struct exchange *exchange,
-                          struct lease *lease);                       /* NO_SUBTASK: none for it */
+/* Returns the next check for the lease, or NO_SUBTASK when it has none. */
+uint32_t check_queue_next(struct exchange *exchange, struct lease *lease);
 void check_queue_restore(struct exchange *exchange, struct job *job); /* after a snapshot */
 /* Returns true when the verdict counts: its owner neither made nor accused the result. */
 bool check_counts(const struct exchange *exchange, const struct lease *lease, uint32_t index);

@@ -186,8 +186,8 @@ static enum ledger_store_status create_tables(struct ledger_store *store)
         return set_modes(store);
     }
     char version[64];
-    (void)snprintf(version, sizeof version, "PRAGMA user_version = %d",
-                   LEDGER_SCHEMA_VERSION); /* fits */
+    /* The text fits. */
+    (void)snprintf(version, sizeof version, "PRAGMA user_version = %d", LEDGER_SCHEMA_VERSION);
     enum ledger_store_status status = set_modes(store);
     if (status != LEDGER_STORE_OK) {
         return status;

@@ -64,8 +64,8 @@ static bool may_fit_now(struct store *store, struct entry *entry, uint64_t size)
     if (store_make_room(store, size + spare) > 0) {
         return true;
     }
-    return entry->tries++ < TRIES_MOST &&
-           store_is_free(store, size); /* others made room meanwhile */
+    /* Others may have made room meanwhile. */
+    return entry->tries++ < TRIES_MOST && store_is_free(store, size);
 }
 
 /* Returns FULL when the disk is crowded, so that the work is given back. A blob that is too large

@@ -36,8 +36,8 @@ static void ask(struct many *many)
             continue;
         }
         Bourse__V1__BlobGet body = BOURSE__V1__BLOB_GET__INIT;
-        body.hash =
-            (ProtobufCBinaryData){32, (uint8_t *)(uintptr_t)want->hash.bytes}; /* only read */
+        /* The bytes are only read. */
+        body.hash = (ProtobufCBinaryData){32, (uint8_t *)(uintptr_t)want->hash.bytes};
         body.length = (uint32_t)want->size;
         if (many->job != NULL) {
             body.has_job = 1;

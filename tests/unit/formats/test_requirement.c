@@ -140,7 +140,7 @@ START_TEST(wrong_texts_say_what_is_wrong)
     check_refused("kind in ()", "column 10: a value is needed in the list of `in`, not \")\"");
     check_refused("kind in (cpu gpu)",
                   "column 14: \",\" or \")\" is needed in the list of `in`, not \"gpu\"");
-    check_refused("region = \"x", "column 10: a quoted text without its end");
+    check_refused("region = \"x", "column 10: the quoted text has no closing quote");
     check_refused("label = \"v\\m\"",
                   "column 9: in quotes \\ stands before \" or \\ only: write \\\\ for one");
     check_refused("label = \"v\\",

@@ -280,7 +280,7 @@ START_TEST(depth_and_size_are_capped)
     check_refused(text, "the requirement has more than 8192 bytes");
     memset(text, 'a', 64);
     text[64] = '\0';
-    check_refused(text, "column 1: a word of more than 63 bytes");
+    check_refused(text, "column 1: the word has more than 63 bytes, the most that it may have");
 }
 END_TEST
 

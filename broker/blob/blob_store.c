@@ -152,7 +152,7 @@ bool blob_store_open(const struct blob_store_config *config, struct blob_store *
     store->size_bytes = config->size_bytes;
     int length = snprintf(store->folder, sizeof store->folder, "%s", config->folder);
     if (length < 0 || (size_t)length >= sizeof store->folder) {
-        problem_set(ret_problem, "the path of the blobs is too long");
+        problem_set(ret_problem, "%.100s...: the path of the blobs is too long", config->folder);
         free(store);
         return false;
     }

@@ -170,7 +170,7 @@ bool mender_open(const struct mender_config *config, struct mender **ret_mender,
     condition_init(&mender->changed);
     mender->has_thread = pthread_create(&mender->thread, NULL, run, mender) == 0;
     if (!mender->has_thread) {
-        problem_set(ret_problem, "cannot start a thread");
+        problem_set(ret_problem, "cannot start the thread that sends lost files again");
         mender_close(&mender);
         return false;
     }

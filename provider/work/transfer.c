@@ -347,7 +347,8 @@ bool transfer_open(const struct transfer_config *config, struct transfer **ret_t
             (struct storer){.transfer = transfer, .connection = &transfer->storers[i]};
         if (pthread_create(&transfer->threads[i].thread, NULL, store_loop, &transfer->threads[i]) !=
             0) {
-            problem_set(ret_problem, "cannot start a thread");
+            problem_set(ret_problem, "cannot start thread %zu of %d that send results", i + 1,
+                        TRANSFER_STORERS);
             transfer_close(&transfer);
             return false;
         }

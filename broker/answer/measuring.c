@@ -245,7 +245,7 @@ static void save(struct measuring *measuring)
     if (database == NULL || !save_all(database, measuring)) {
         /* The old content is still there, and the ledger has the rest. */
         log_warning("%s cannot be written: %s", measuring->path,
-                    database == NULL ? "it cannot be opened" : sqlite3_errmsg(database));
+                    database == NULL ? "the file cannot be opened" : sqlite3_errmsg(database));
     } else {
         measuring->is_changed = false;
     }

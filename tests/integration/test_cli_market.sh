@@ -286,7 +286,7 @@ expect 2 "'gtc' is none of" "$bourse" run -y --order gtc -- true
 printf 'name: gang\nrun: ["true"]\narray: 1-300\nat_most: 300\norder: all-or-none\n' >gang.yaml
 gang=$("$bourse" submit gang.yaml -y --quiet 2>err) || fail "gang.yaml: $(cat err)"
 expect 0 "${gang:0:8} +bid +all-or-none +gang " "$bourse" order list
-expect 0 'until all that the job asks for can be had at once' "$bourse" ps "$gang"
+expect 0 'the job waits until all that it asks for can be had at once' "$bourse" ps "$gang"
 expect 0 '"bids":\[\]' "$bourse" book --json
 expect 0 '^small$' "$bourse" run -y -- echo small
 expect 0 '.' "$bourse" cancel "$gang"

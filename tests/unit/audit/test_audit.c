@@ -50,7 +50,7 @@ static const struct planted planted[] = {
     {"UPDATE journal SET next_command = next_command + 1000 WHERE idx = 2", "journal",
      "next_command"},
     {"UPDATE transfers SET amount = amount + 1 WHERE kind = 4 AND idx = 0", "transfers",
-     "charge less fee"},
+     "charge less the fee"},
     {"UPDATE transfers SET amount = amount - 1 WHERE kind = 7 AND idx = 2", "transfers", "fee_ppm"},
     {"UPDATE transfers SET credit = 3 WHERE kind = 4 AND idx = 0", "transfers", "result's signer"},
     {"UPDATE transfers SET credit = 2 WHERE kind = 7 AND idx = 0", "transfers", "account 1"},

@@ -337,7 +337,7 @@ kill "$alone"
 wait "$alone" || fail "the broker ended badly: $(cat alone.log)"
 
 # What --dir says counts, and that other commands use another market is said.
-expect 0 'Other commands use .*/elsewhere/market.yaml .environment BOURSE_MARKET.: ' \
+expect 0 'Other commands use .*/elsewhere/market.yaml .environment BOURSE_MARKET.. This setting does not say which' \
     env BOURSE_MARKET="$work/elsewhere/market.yaml" "$bourse" up --dir "$work/market" --detach
 expect 0 "$job" "$bourse" ps --quiet
 

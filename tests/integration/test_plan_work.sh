@@ -174,7 +174,7 @@ expect 0 '^real time +anew every 10 us: not kept, ' "$bourse" plan video --devic
 expect 0 'streamed' "$bourse" plan llm --set dtype=fp16 --set model=llama-2-70b --devices h100 --stream --network 10Gbit/s,50us
 grep -q 'pcie 31.5 GB/s, 5 us (assumed)' out && grep -q 'network 1.25 GB/s, 50 us$' out || fail "$(cat out)"
 expect 2 'needs --worth' "$bourse" plan llm --devices h200@2.50 --objective value
-expect 2 'for --objective value alone' "$bourse" plan llm --devices h200@2.50 --worth 1
+expect 2 'worth needs --objective value' "$bourse" plan llm --devices h200@2.50 --worth 1
 expect 0 '^llm: .*; by value on 1 device' "$bourse" plan llm --devices h200@2.50 --objective value --worth 1
 
 # What rows cost is what devices cost, to the micro-credit; a form that does not fit has no time.

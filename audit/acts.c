@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KIND_ADOPT = 3, RECORD_MAX = 512 };
+enum { RECORD_MAX = 512 };
 
 static const char record_domain[] = "bourse/act/v1"; /* written with its NUL, like the next */
 static const char mark_domain[] = "bourse/acts/v1";
@@ -42,32 +42,32 @@ const char *audit_act_name(uint16_t kind)
     switch (kind) {
     case AUDIT_ACT_START:
         return "start";
-    case 2:
+    case AUDIT_ACT_STOP:
         return "stop";
-    case KIND_ADOPT:
+    case AUDIT_ACT_ADOPT:
         return "adopt-journal";
-    case 5:
+    case AUDIT_ACT_RESTORE:
         return "restore";
-    case 16:
+    case AUDIT_ACT_JOIN:
         return "join";
-    case 17:
+    case AUDIT_ACT_MINT:
         return "mint";
-    case 18:
+    case AUDIT_ACT_INVITE:
         return "invite";
-    case 19:
+    case AUDIT_ACT_FREEZE:
         return "freeze";
-    case 20:
+    case AUDIT_ACT_HALT:
         return "halt";
     case AUDIT_ACT_LIMITS:
         return "limits";
-    case 22:
+    case AUDIT_ACT_BANDS:
         return "bands";
-    case 23:
+    case AUDIT_ACT_OWNER:
         return "owner";
-    case 64:
+    case AUDIT_ACT_REFUSAL:
         return "refusal";
     default:
-        return "unknown"; /* a later version wrote it; it is chained all the same */
+        return "unknown"; /* a later version wrote the record, which is in the chain all the same */
     }
 }
 
@@ -98,7 +98,7 @@ static void read_name(struct audit *audit, struct audit_act *act)
     sqlite3_stmt *select;
     if (sqlite3_prepare_v2(audit->database, "SELECT name FROM accounts WHERE number = ?1", -1,
                            &select, NULL) != SQLITE_OK) {
-        return; /* a name is for people only */
+        return; /* only people read the name, so its lack is no finding */
     }
     (void)sqlite3_bind_int64(select, 1, act->account); /* a failed bind selects nothing */
     if (sqlite3_step(select) == SQLITE_ROW && sqlite3_column_type(select, 0) == SQLITE_TEXT) {
@@ -117,7 +117,7 @@ static bool check_key(struct audit *audit, const struct audit_act *act, struct w
     if (act->number == 1) {
         walk->first_index = act->log_index;
     }
-    if (act->kind == KIND_ADOPT || (act->number == 1 && act->kind == AUDIT_ACT_START)) {
+    if (act->kind == AUDIT_ACT_ADOPT || (act->number == 1 && act->kind == AUDIT_ACT_START)) {
         walk->key = act->target;
         return true;
     }
@@ -128,9 +128,9 @@ static bool check_key(struct audit *audit, const struct audit_act *act, struct w
            audit_finding(audit, "acts", act->number, "the broker started with another audit key");
 }
 
-/* Owed and written records come in one order. The acts of the journal before the log began are not
- * owed. */
-static void pay(const struct audit *audit, const struct audit_act *act, struct walk *walk)
+/* Takes the record off the list of records that the journal requires. Both stand in one order. The
+ * journal requires no record of acts from before the audit log began. */
+static void take_owed(const struct audit *audit, const struct audit_act *act, struct walk *walk)
 {
     while (walk->paid < audit->owed_count &&
            audit->owed[walk->paid].log_index < walk->first_index) {
@@ -159,15 +159,15 @@ static bool check_row(struct audit *audit, sqlite3_stmt *select, struct walk *wa
     struct hash32 chain = sha256_of(bytes, 32 + length);
     if (memcmp(chain.bytes, sqlite3_column_blob(select, 2), 32) != 0) {
         return audit_finding(audit, "acts", number,
-                             "the record does not follow from the one before: it or its place "
-                             "was changed");
+                             "the record does not follow from the one before: the record or its "
+                             "place was changed");
     }
     if (!read_act(bytes + 32, length, act) || act->number != number ||
         act->log_index != (uint64_t)sqlite3_column_int64(select, 1)) {
         return audit_finding(audit, "acts", number, "the record contradicts its row");
     }
     if (act->log_time_ns < walk->log_time_ns) {
-        return audit_finding(audit, "acts", number, "it is earlier than the record before");
+        return audit_finding(audit, "acts", number, "the record is earlier than the record before");
     }
     walk->number = number;
     walk->chain = chain;
@@ -188,7 +188,7 @@ static bool walk_rows(struct audit *audit, sqlite3_stmt *select, struct walk *wa
         if (!check_row(audit, select, walk, &act)) {
             return false;
         }
-        pay(audit, &act, walk);
+        take_owed(audit, &act, walk);
         if (on_act != NULL && act.number >= since) {
             read_name(audit, &act);
             if (!on_act(context, &act)) {
@@ -207,15 +207,16 @@ static bool check_mark(struct audit *audit, const struct walk *walk)
     const struct audit_mark *mark = &audit->mark;
     uint8_t bytes[sizeof mark_domain + 16 + 8 + 32];
     if (!audit->has_mark || mark->acts == 0) {
-        return true; /* a backup has no HEAD; before the first record there is nothing to sign */
+        return true; /* a backup has no HEAD; an empty audit log has no signature */
     }
     if (mark->acts > walk->number) {
         return audit_finding(audit, "acts", walk->number + 1,
-                             "HEAD has seen record %" PRIu64 ", the log ends at %" PRIu64,
+                             "HEAD has seen record %" PRIu64 ", the log ends at record %" PRIu64,
                              mark->acts, walk->number);
     }
     if (!hash32_equal(&mark->acts_chain, &walk->chain_at_mark)) {
-        return audit_finding(audit, "acts", mark->acts, "it is not the record that HEAD has seen");
+        return audit_finding(audit, "acts", mark->acts,
+                             "the record is not the one that HEAD has seen");
     }
     struct writer out = writer_over(bytes, sizeof bytes);
     writer_bytes(&out, mark_domain, sizeof mark_domain);
@@ -247,7 +248,7 @@ static bool check_complete(struct audit *audit, const struct walk *walk)
         return audit_finding(audit, "acts", 0,
                              owed->kind == AUDIT_ACT_START
                                  ? "after command %" PRIu64 " another broker began to write, and "
-                                   "no record says that it started"
+                                   "no record says that this broker started"
                                  : "after command %" PRIu64 " the limits changed, and no record "
                                    "says so",
                              owed->log_index);
@@ -266,7 +267,7 @@ static bool check_complete(struct audit *audit, const struct walk *walk)
     (void)sqlite3_finalize(select); /* read only */
     return missing == 0 || audit_finding(audit, "acts", 0,
                                          "command %" PRIu64 " minted, froze, halted, set bands or "
-                                         "an owner, and has no record",
+                                         "named an owner, and has no record",
                                          missing);
 }
 
@@ -283,9 +284,11 @@ bool audit_acts(struct audit *audit, uint64_t since, audit_on_act *on_act, void 
 {
     struct walk walk = {.number = 0};
     sqlite3_stmt *select;
-    if (!has_table(audit)) { /* an early broker, which had no audit log */
+    if (!has_table(audit)) { /* an early broker made this ledger, and had no audit log */
         return !audit->has_mark || audit->mark.acts == 0 ||
-               audit_finding(audit, "acts", 0, "the table is missing, and HEAD has seen it");
+               audit_finding(audit, "acts", 0,
+                             "the table is missing, although HEAD has seen its record %" PRIu64,
+                             audit->mark.acts);
     }
     if (sqlite3_prepare_v2(audit->database,
                            "SELECT number, log_index, chain, bytes FROM acts ORDER BY number", -1,

@@ -41,8 +41,8 @@ bool audit_unreadable(struct audit *audit, const char *format, ...)
         return false;
     }
     va_start(arguments, format);
-    (void)vsnprintf(audit->report->what, sizeof audit->report->what, format,
-                    arguments); /* cut, never overrun */
+    /* A text that is too long is cut. */
+    (void)vsnprintf(audit->report->what, sizeof audit->report->what, format, arguments);
     va_end(arguments);
     return false;
 }
@@ -52,13 +52,13 @@ bool audit_out_of_memory(struct audit *audit)
     return audit_unreadable(audit, "out of memory");
 }
 
-bool audit_row_finding(struct audit *audit, const char *what)
+bool audit_row_finding(struct audit *audit, const char *rule)
 {
     return audit_finding(audit, audit_table_name(audit->rows.row.table), audit->rows.row.entry,
-                         "%s", what);
+                         "broken rule: %s", rule);
 }
 
-bool audit_expect_i64(struct audit *audit, const char *what, int64_t expected, int64_t found)
+bool audit_expect_i64(struct audit *audit, const char *rule, int64_t expected, int64_t found)
 {
     if (expected == found) {
         return true;
@@ -66,10 +66,10 @@ bool audit_expect_i64(struct audit *audit, const char *what, int64_t expected, i
     /* The text fits. */
     (void)snprintf(audit->report->expected, sizeof audit->report->expected, "%" PRId64, expected);
     (void)snprintf(audit->report->found, sizeof audit->report->found, "%" PRId64, found);
-    return audit_row_finding(audit, what);
+    return audit_row_finding(audit, rule);
 }
 
-bool audit_expect_bytes(struct audit *audit, const char *what, const void *expected,
+bool audit_expect_bytes(struct audit *audit, const char *rule, const void *expected,
                         const void *found, size_t length)
 {
     if (memcmp(expected, found, length) == 0) {
@@ -77,7 +77,7 @@ bool audit_expect_bytes(struct audit *audit, const char *what, const void *expec
     }
     text_hex(expected, length, audit->report->expected);
     text_hex(found, length, audit->report->found);
-    return audit_row_finding(audit, what);
+    return audit_row_finding(audit, rule);
 }
 
 void audit_cut_name(char ret_name[AUDIT_NAME_SIZE], const char *sent)
@@ -95,11 +95,11 @@ void audit_cut_name(char ret_name[AUDIT_NAME_SIZE], const char *sent)
     }
 }
 
-bool audit_expect_name(struct audit *audit, const char *what, const char *sent)
+bool audit_expect_name(struct audit *audit, const char *rule, const char *sent)
 {
     char expected[AUDIT_NAME_SIZE];
     audit_cut_name(expected, sent);
-    return audit_expect_bytes(audit, what, expected, audit->rows.row.name, sizeof expected);
+    return audit_expect_bytes(audit, rule, expected, audit->rows.row.name, sizeof expected);
 }
 
 /* ---- the run */
@@ -138,10 +138,12 @@ static bool read_version(struct audit *audit)
             cut);
     }
     if (!is_empty) {
-        return audit_finding(audit, "journal_base", 0, "no entry is before the first");
+        return audit_finding(audit, "journal_base", 0,
+                             "the first entry of the journal follows another entry");
     }
     return first == 1 ||
-           audit_finding(audit, "journal_base", 0, "the first command of the journal is 1");
+           audit_finding(audit, "journal_base", 0,
+                         "the first command of the journal is %" PRId64 ", not 1", first);
 }
 
 /* Returns true when SQLite's log beside the database holds commits, as after a broker was
@@ -179,7 +181,7 @@ bool audit_open_database(struct audit *audit, const char *path)
 static bool run(struct audit *audit, const char *folder, const char *database_path,
                 const char *head_path)
 {
-    /* HEAD is read first. Beside a running broker it may be behind the database, but never
+    /* HEAD is read first. Beside a running broker HEAD may be behind the database, but never
      * ahead. */
     return audit_read_head(audit, head_path) && audit_folder_look(audit, folder) &&
            audit_open_database(audit, database_path) && audit_tree_open(audit) &&

@@ -17,17 +17,17 @@
 
 enum audit_verdict {
     AUDIT_OK,
-    AUDIT_FINDING,    /* a contradiction: table, entry, what, expected, found */
+    AUDIT_FINDING,    /* a contradiction: the report's table, entry, what, expected and found */
     AUDIT_UNREADABLE, /* no verdict: `what` has the reason */
 };
 
 struct audit_report {
     enum audit_verdict verdict;
     char table[24];
-    /* The entry is the journal's for table "journal", else the ledger's; 0: the table as a
-     * whole. */
+    /* The entry is one of the journal for table "journal", else one of the ledger. 0 stands for the
+     * whole table. */
     uint64_t entry;
-    char what[512];
+    char what[512]; /* the broken rule or the contradiction, for people */
     char expected[100];
     char found[100];
     /* The numbers tell how much the audit covered. */
@@ -46,15 +46,32 @@ struct audit_report {
      * the last of them. */
     uint32_t snapshots_doubtful;
     char doubtful[40];
-    uint64_t doubtful_command; /* the command that its name says */
+    uint64_t doubtful_command; /* the command in the name of that snapshot */
     bool history_damaged;      /* history.db has no readable mark, which is no finding */
-    char key_missing[16];      /* a key that a first start after a restore still needs; "": none */
+    char key_missing[16];      /* file of a key that the first start needs; "": none is missing */
     uint64_t acts;             /* records of the audit log, all chained */
 };
 
 /* Audits the market in `folder` (ledger.db, HEAD, and what a start refuses besides), read only. A
  * broker may be running. sodium_init must have been called before. */
 void audit_run(const char *folder, struct audit_report *ret_report);
+
+/* The kinds of acts; the numbers are those of docs/ledger.md section 11. */
+enum audit_act_kind {
+    AUDIT_ACT_START = 1,
+    AUDIT_ACT_STOP = 2,
+    AUDIT_ACT_ADOPT = 3,
+    AUDIT_ACT_RESTORE = 5,
+    AUDIT_ACT_JOIN = 16,
+    AUDIT_ACT_MINT = 17,
+    AUDIT_ACT_INVITE = 18,
+    AUDIT_ACT_FREEZE = 19,
+    AUDIT_ACT_HALT = 20,
+    AUDIT_ACT_LIMITS = 21,
+    AUDIT_ACT_BANDS = 22,
+    AUDIT_ACT_OWNER = 23,
+    AUDIT_ACT_REFUSAL = 64,
+};
 
 /* An act is one record of the audit log, as in docs/ledger.md section 11. */
 struct audit_act {

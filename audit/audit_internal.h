@@ -1,7 +1,7 @@
-/* audit/audit_internal.h is shared by the files of the audit; no other room includes it.
+/* audit/audit_internal.h is shared by the files of the audit; no other room includes the header.
  *
- * Every check returns true to go on. A check returns false after audit_finding or audit_unreadable
- * has written the report. */
+ * Every check returns true when the audit may go on. A check returns false after audit_finding or
+ * audit_unreadable has written the report. */
 #ifndef BOURSE_AUDIT_AUDIT_INTERNAL_H
 #define BOURSE_AUDIT_AUDIT_INTERNAL_H
 
@@ -19,13 +19,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- a map from 32 bytes (ids and lease numbers are padded) to a struct that it owns */
+/* ---- a map from keys of 32 bytes to structs that the map owns; shorter keys are padded */
 
+struct audit_slot {
+    struct hash32 key;
+    void *value; /* NULL: the slot is free */
+};
 struct audit_map {
-    struct audit_slot {
-        struct hash32 key;
-        void *value; /* NULL: the slot is free */
-    } * slots;
+    struct audit_slot *slots;
     size_t capacity, count;
 };
 void *audit_map_find(const struct audit_map *map, const struct hash32 *key);
@@ -53,13 +54,14 @@ enum audit_table {
     AUDIT_TABLES,
 };
 
-enum audit_money { /* transfers.kind */
-                   MONEY_MINT = 2,
-                   MONEY_HOLD = 3,
-                   MONEY_CAPTURE = 4,
-                   MONEY_RELEASE = 5,
-                   MONEY_EXPIRE = 6,
-                   MONEY_FEE = 7,
+/* The kinds of postings: numbers of transfers.kind. */
+enum audit_money {
+    MONEY_MINT = 2,
+    MONEY_HOLD = 3,
+    MONEY_CAPTURE = 4,
+    MONEY_RELEASE = 5,
+    MONEY_EXPIRE = 6,
+    MONEY_FEE = 7,
 };
 
 enum { AUDIT_NAME_SIZE = 64 }; /* the longest name of the ledger, with its NUL */
@@ -77,9 +79,8 @@ struct audit_row {
     /* The two fields also hold accounts.key, fills.consumer, results.consumer and held.consumer. */
     struct key32 owner, provider;
     char name[AUDIT_NAME_SIZE]; /* accounts, jobs, flags, fills.instrument */
-    struct id128 job, order, bid,
-        /* The order is asks.ask, bids.bid, cancels.order_id or fills.ask. */
-        device;
+    /* The order is asks.ask, bids.bid, cancels.order_id or fills.ask. */
+    struct id128 job, order, bid, device;
     struct hash32 hash;  /* jobs.manifest, results.hash, held.hash, epochs.commitment */
     struct hash32 check; /* results.checked_by, epochs.secret */
     uint64_t batch_index;
@@ -113,7 +114,7 @@ struct audit_sent { /* one result of the current batch */
     struct hash32 hash;
     Bourse__V1__Result *result;
     bool is_used;
-    bool is_missing; /* the command says that a part of it was not stored */
+    bool is_missing; /* the command says that an output of the result was not stored */
 };
 
 struct audit_command {
@@ -123,19 +124,19 @@ struct audit_command {
     uint16_t kind, verdict;
     const uint8_t *payload; /* borrowed from the entry */
     uint32_t payload_length;
-    struct hash32 dice; /* kind RESULTS: stands before the envelope */
-    /* One bit for each result: a part of it was not stored. The bits stand there, too, when the
-     * verdict says so. */
+    struct hash32 dice; /* kind RESULTS: the dice stand before the envelope */
+    /* A set bit says that an output of the result with this index was not stored. The bits stand
+     * after the dice when the verdict says so. */
     uint8_t missing[AUDIT_RESULTS_MAX / 8];
 
     struct envelope envelope; /* kinds MESSAGE and RESULTS */
-    enum message_type type;   /* 0 otherwise */
+    enum message_type type;   /* 0 for other kinds */
     ProtobufCMessage *body;
     struct audit_sent sent[AUDIT_RESULTS_MAX];
     struct hash32 sent_leaves[AUDIT_RESULTS_MAX];
     size_t sent_count;
 
-    uint32_t accounts_opened, mints_made, epochs_begun; /* counts of its rows so far */
+    uint32_t accounts_opened, mints_made, epochs_begun; /* rows of the command so far */
     bool batch_checked;
 };
 
@@ -145,7 +146,7 @@ struct audit_account {
     struct key32 key;
     uint32_t roles;
     int64_t available, held;
-    uint64_t group; /* the command that named its owner first; 0: the account itself */
+    uint64_t group; /* the command that first named the account's owner; 0: nobody named one */
     char owner[AUDIT_NAME_SIZE];
 };
 
@@ -157,14 +158,14 @@ struct audit_invitation {
 };
 
 struct audit_device {
-    struct hash32 cell;           /* attributes as last advertised */
+    struct hash32 cell;           /* hash of the attributes as last advertised */
     int64_t rates[AUDIT_RATES];   /* rates in the attributes; 0: none */
-    bool was_filled;              /* under any ask: leases outlive their ask */
-    uint32_t slots, owner_number; /* as last advertised, and the account that advertised */
+    bool was_filled;              /* some ask for the device was filled; leases outlive asks */
+    uint32_t slots, owner_number; /* as last advertised, and by which account */
     struct audit_lease *last_lease;
 };
 
-struct audit_terms { /* terms of the leases of an ask, as signed */
+struct audit_terms { /* the signed terms of the leases that an ask begins */
     bool is_interruptible;
     int64_t notice_ms, minimum_run_ms;
 };
@@ -177,15 +178,15 @@ struct audit_ask {
     struct hash32 cell; /* zeros: unknown */
     uint32_t slots;
     int64_t price, max_term_ms;
-    bool has_conditions; /* limits on accounts or hours, by which a match may skip the ask */
+    bool has_conditions; /* accounts or hours are limited, so a match may skip the ask */
     struct audit_terms terms;
     bool is_cancelled;
-    struct audit_ask *next; /* in the order of entries, for the check of priority */
+    struct audit_ask *next; /* the list is in the order of entries, for check_priority() */
 };
 
 struct audit_bid { /* the bid of one part of a job */
     struct audit_job *job;
-    uint64_t entry; /* its place in time; a replaced bid may have a later one */
+    uint64_t entry; /* the bid's place in time; a replaced bid may get a later one */
     uint32_t number, width, slots, subtasks;
     int64_t cap, limit, term_ms; /* the cap may be LIMIT_NONE */
     uint32_t rate; /* cap and limit are values at this rate; AUDIT_RATE_NONE: per slot-hour */
@@ -195,7 +196,7 @@ struct audit_bid { /* the bid of one part of a job */
 struct audit_job {
     struct id128 id;
     uint64_t entry;
-    uint32_t bid_count; /* so far */
+    uint32_t bid_count; /* bids of the job so far */
     struct key32 owner;
     uint32_t owner_number;
     struct hash32 manifest;
@@ -206,35 +207,36 @@ struct audit_job {
     uint32_t accepted;
     bool has_hold, hold_is_open;
     int64_t captured, released;
-    /* Subtask n + k checks subtask k with `verify: cheap`, where n is `checked`. 0: nothing is
-     * checked. */
+    /* Subtask `checked` + k is the check of subtask k, in a job with `verify: cheap`. 0: the job's
+     * results are not checked. */
     uint32_t checked;
     uint32_t held;                /* results of the job that are held now */
     struct audit_held **held_now; /* by subtask, the newest first; borrowed from audit.held */
-    uint32_t accepted_checks;     /* checks that said yes */
+    uint32_t accepted_checks;     /* checks with the verdict accept */
     uint32_t accepted_by_check, accepted_unchecked;
-    /* The hash, by subtask, of the checkpoint for which its last result, late ones aside, was paid;
+    /* The hash, by subtask, of the checkpoint for which the last result that was not late was paid;
      * zeros: none. NULL: the job has no checkpoints. */
     struct hash32 *saved;
 };
 
-struct audit_held { /* a result that waits for its verdict, or had it */
+struct audit_held { /* a result that waits for its verdict, or has got its verdict */
     struct audit_job *job;
     uint64_t entry;
     struct hash32 hash, dice;
     uint32_t index, attempt;
     uint64_t lease;
     uint32_t maker_number;
-    uint32_t missing; /* checks that did not find its outputs */
-    /* Since rules 18: checks of the kind `missing`, or unsure, by referees who may judge it. */
+    uint32_t missing; /* checks that did not find the result's outputs */
+    /* Since rules 18: checks that found no outputs, or were unsure, by referees who may judge the
+     * result. */
     uint32_t doubts;
-    /* Since rules 18: the first referee that rejected it (0: none), and the attempt of its check.
-     * is_confirmed says that a referee of another owner has rejected it, too. */
+    /* Since rules 18: the first referee that rejected the result (0: none), and the attempt of that
+     * check. is_confirmed says that a referee of another owner has rejected the result, too. */
     uint32_t accuser, accused_by;
     bool is_confirmed;
     bool is_settled;
-    /* An earlier result of the same subtask that is held as well. A correct market never has
-     * one. */
+    /* An earlier result of the same subtask that is held as well. A correct market never holds two
+     * results of a subtask. */
     struct audit_held *before;
 };
 
@@ -242,7 +244,7 @@ struct audit_check { /* the outcome of a check */
     struct audit_job *job;
     uint32_t index, attempt, provider_number;
     uint8_t outcome, status;
-    bool is_lost; /* the broker lacked what the check says is missing, by the rules of its time */
+    bool is_lost; /* the broker lacked an input that the check misses, by the rules of that time */
     bool lacks_factor;
     uint32_t verdict;
     struct hash32 seed;
@@ -266,23 +268,23 @@ struct audit_lease {
     struct key32 provider;
     uint32_t provider_number;
     struct id128 device;
-    bool is_simulated; /* the fill's instrument says so */
+    bool is_simulated; /* the fill's instrument is a simulated one */
     uint32_t width;
     int64_t price, paid_ns, charged;
     const struct audit_bid *bid;
     struct audit_terms terms;
     int64_t filled_ns;
-    bool was_taken;             /* another bid has taken it */
-    struct audit_lease *before; /* the one before on the same device; newest first */
+    bool was_taken;             /* another bid has taken the lease */
+    struct audit_lease *before; /* the earlier lease on the same device, or NULL */
     uint32_t slots;
-    uint32_t device_slots;       /* at the time of its fill; 0: unknown */
+    uint32_t device_slots;       /* the device's slots when the lease was filled; 0: unknown */
     bool is_plain;               /* the lease took no other lease's place: its slots were free */
-    uint64_t beside;             /* slots certainly let to others at the time of its fill */
-    bool has_begun;              /* certainly begun */
-    struct audit_lease *counted; /* newest lease whose `beside` already counts this one */
+    uint64_t beside;             /* slots that other leases certainly had at the time of the fill */
+    bool has_begun;              /* the lease has certainly begun */
+    struct audit_lease *counted; /* newest lease whose `beside` already counts this lease */
 };
 
-struct audit_due { /* payments that must follow the last result row */
+struct audit_due { /* the payments that must follow the last row of a result */
     struct audit_job *job;
     uint64_t lease;
     uint32_t index, attempt, provider_number;
@@ -304,28 +306,28 @@ struct audit_tree {
     struct hash32 complete[AUDIT_LEVELS];
     bool has_root;
     struct hash32 root_at_checkpoint;
-    sqlite3_stmt *nodes[2]; /* stored hashes of level 0 and 8, read in step */
+    sqlite3_stmt *nodes[2]; /* statements: a stored node, and the stored checkpoint */
     char note[512];
     uint64_t note_size;
     bool has_note;
 };
 
-/* The journal requires a record in the audit log: a start for each epoch that wrote entries,
- * limits for each entry that changes them. Each stands beside the command before. */
+/* A record that the journal requires in the audit log: a start for each epoch that wrote entries,
+ * and limits for each entry that changes limits. `log_index` is that of the command before. */
 struct audit_owed {
     uint16_t kind;
     uint64_t log_index;
 };
-enum { AUDIT_ACT_START = 1, AUDIT_ACT_LIMITS = 21 };
 
-/* Bounds on orders; signed commands set them. */
+/* The bounds on orders, which signed commands set. */
 struct audit_bands {
     int64_t least_micro, most_micro;
     int64_t notional_micro; /* 0: no bound */
 };
 
 enum { AUDIT_SNAPSHOT_NAME = 36 }; /* with its NUL */
-/* A snapshot's name and its first bytes say this; the fields of a damaged head are zeros. */
+/* The struct holds what a snapshot's name and first bytes say. Fields of a damaged head are
+ * zeros. */
 struct audit_snapshot {
     char name[AUDIT_SNAPSHOT_NAME];
     uint64_t name_command;
@@ -336,12 +338,12 @@ struct audit_snapshot {
 
 struct audit {
     struct audit_report *report;
-    const char *folder;                   /* the caller's */
+    const char *folder;                   /* borrowed from the caller */
     char snapshots_folder[PATH_MAX - 64]; /* leaves room for a name */
     struct audit_snapshot *snapshots;
     size_t snapshot_count;
     uint64_t history_mark; /* record of the last result that history.db has seen, or 0 */
-    bool was_served;       /* a broker led this folder: a backup lacks what shows that */
+    bool was_served;       /* the folder has files that only a running broker makes */
     bool has_acts_key;     /* the audit log has a record */
     struct key32 acts_key;
     sqlite3 *database;
@@ -361,51 +363,52 @@ struct audit {
     struct audit_map devices;     /* device id */
     struct audit_map instruments; /* audit_instrument of every advertised device */
     struct audit_map asks, bids, jobs, leases;
-    struct audit_map tainted; /* account number: was once suspect or away */
+    struct audit_map tainted; /* numbers of accounts that were once suspect or away */
     struct audit_map held;    /* number of the command and position in its batch */
     struct audit_map checks;  /* hash of the check's Result */
     struct audit_map juries;  /* job id and index of a subtask */
     bool has_epoch;           /* an epoch has begun */
-    bool has_secret;          /* a later epoch shows its secret */
+    bool has_secret;          /* a later epoch shows the secret of the current epoch */
     struct hash32 commitment, secret;
     struct audit_ask *first_ask, *last_ask;
     struct audit_due due;
     uint64_t last_lease;
     struct audit_owed *owed; /* in the order of the journal */
     size_t owed_count, owed_capacity;
-    bool has_limits; /* the first limits of a journal change nothing, and are no act */
-    /* Number of the rules in force at the current command, by the limits before it; 0 before the
-     * first limits. A check that a change of the rules added tests `rules >= N`. */
+    bool has_limits; /* limits were read: later limits are acts, the first limits are not */
+    /* Number of the rules that the last limits before the current command named; 0 before the first
+     * limits. A check that newer rules added tests `rules >= N`. */
     uint32_t rules;
 };
 
 /* ---- reporting (audit.c) */
 __attribute__((format(printf, 4, 5))) bool audit_finding(struct audit *audit, const char *table,
                                                          uint64_t entry, const char *format, ...);
-/* Starts to record reads that the disk refuses. */
+/* Starts to record reads that the disk refuses. audit_reads_failed() then tells whether a read
+ * failed. */
 void audit_watch_reads(void);
 bool audit_reads_failed(void);
 /* Names the file that the disk failed first, and what the operator does. */
 void audit_explain_unread(char *ret_text, size_t capacity);
 __attribute__((format(printf, 2, 3))) bool audit_unreadable(struct audit *audit, const char *format,
                                                             ...);
-/* Reports a finding about the current row. Always returns false. */
-bool audit_row_finding(struct audit *audit, const char *what);
-/* Each function returns true when found equals expected; else it reports a finding. The first is
- * defined here, so that analyzers know what holds after it. */
-static inline bool audit_expect(struct audit *audit, bool holds, const char *what)
+/* Reports that the current row breaks a rule. `rule` says what must hold. Always returns false. */
+bool audit_row_finding(struct audit *audit, const char *rule);
+/* Each function returns true when the rule holds, else reports that the current row breaks the
+ * rule. audit_expect() is defined here, so that analyzers know what holds after the call. */
+static inline bool audit_expect(struct audit *audit, bool holds, const char *rule)
 {
     if (!holds) {
-        (void)audit_row_finding(audit, what); /* always false */
+        (void)audit_row_finding(audit, rule); /* always false */
     }
     return holds;
 }
-bool audit_expect_i64(struct audit *audit, const char *what, int64_t expected, int64_t found);
-bool audit_expect_bytes(struct audit *audit, const char *what, const void *expected,
+bool audit_expect_i64(struct audit *audit, const char *rule, int64_t expected, int64_t found);
+bool audit_expect_bytes(struct audit *audit, const char *rule, const void *expected,
                         const void *found, size_t length);
 /* audit_expect_name() checks that a name of the ledger is the signed one (NULL: none).
  * audit_cut_name() cuts the signed name between characters to the ledger's length. */
-bool audit_expect_name(struct audit *audit, const char *what, const char *sent);
+bool audit_expect_name(struct audit *audit, const char *rule, const char *sent);
 void audit_cut_name(char ret_name[AUDIT_NAME_SIZE], const char *sent);
 bool audit_out_of_memory(struct audit *audit);
 
@@ -415,7 +418,7 @@ struct hash32 audit_instrument(uint32_t account, const struct id128 *device, con
 /* ---- rows.c */
 bool audit_rows_open(struct audit *audit);
 void audit_rows_close(struct audit *audit);
-/* Moves to the next row. Its entry and leaf numbers must follow without a gap. */
+/* Moves to the next row. The row's entry and leaf numbers must follow without a gap. */
 bool audit_rows_next(struct audit *audit);
 
 /* ---- audit.c */
@@ -431,8 +434,8 @@ bool audit_read_head(struct audit *audit, const char *path);
 bool audit_journal(struct audit *audit);
 
 /* ---- folder.c */
-/* Looks at the folder before the database is opened. So a snapshot that a running broker writes is
- * never newer than the journal that is read then. */
+/* Looks at the folder before the database is opened. A running broker may write a snapshot
+ * meanwhile; the snapshot is then never newer than the journal, which is read later. */
 bool audit_folder_look(struct audit *audit, const char *folder);
 /* Checks, at the end of the audit, what a start checks besides the ledger: snapshots, keys, HEAD's
  * presence and blobs.db. */
@@ -476,26 +479,28 @@ bool audit_flag_row(struct audit *audit, struct audit_command *command);
 
 /* ---- fills.c */
 bool audit_fill_row(struct audit *audit, struct audit_command *command);
-/* Records that the lease has its slots: the current row has a result of it that came in time. */
+/* Records that the lease has its slots, since the current row is a result of the lease that came in
+ * time. */
 bool audit_lease_worked(struct audit *audit, struct audit_lease *lease);
 
 /* ---- checks.c */
 bool audit_epoch_row(struct audit *audit, struct audit_command *command);
-/* Checks, after the rows of a command that should begin an epoch, that one began. */
+/* Checks, after the rows of a command that should begin an epoch, that an epoch began. */
 bool audit_epoch_command(struct audit *audit, const struct audit_command *command);
-/* Returns true when a batch of results came with the dice of its epoch, where those are known. */
+/* Returns true when a batch of results came with the dice of its epoch, or when the audit does not
+ * know these dice. */
 bool audit_dice(struct audit *audit, const struct audit_command *command);
 /* Handles a HELD row: a held result of the current batch. */
 bool audit_hold(struct audit *audit, const struct audit_lease *lease, const struct hash32 *dice);
 /* Returns the held result of the current row, or NULL when it was not held. */
 struct audit_held *audit_held_of(const struct audit *audit);
-/* Checks that the row's level is true, and that the check it names supports the row's status.
- * `held` is from audit_held_of; the row is its one RESULT. */
+/* Checks that the row's level is true, and that the check which the row names supports the row's
+ * status. `held` is from audit_held_of(); the row is the one RESULT of the held result. */
 bool audit_level(struct audit *audit, const struct audit_command *command,
                  const struct audit_lease *lease, struct audit_held *held,
                  const Bourse__V1__Result *result);
-/* Returns the seed, drawn after the result arrived. The seed is made from the dice of its command,
- * its hash, and the attempt of the check. */
+/* Returns the seed of a check, which was drawn after the held result arrived. The seed is made from
+ * the dice of the result's command, the result's hash, and the attempt of the check. */
 struct hash32 audit_seed(const struct audit_held *held, uint32_t index, uint32_t attempt);
 /* Checks, at a settlement, that no result of the job is held any more, and that every check decided
  * one. */
@@ -506,8 +511,8 @@ bool audit_checks_of(struct audit *audit, const struct audit_job *job);
 bool audit_two_refute(const struct audit *audit);
 /* Records an accepted SetOwner. */
 bool audit_set_owner(struct audit *audit, const struct audit_command *command);
-/* Returns true when the referee may judge the held result. Its owner is not the maker's, and, if
- * the row accepts the result, not the accuser's either. */
+/* Returns true when the referee may judge the held result. The referee's owner is then not the
+ * maker's, and, if the row accepts the result, not the accuser's either. */
 bool audit_may_judge(const struct audit *audit, const struct audit_held *held, uint32_t referee);
 /* Records the check of a held result in the current row. Returns false when memory is short. */
 bool audit_note_verdict(struct audit *audit, const struct audit_lease *lease,

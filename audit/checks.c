@@ -16,21 +16,23 @@ enum {
     LEVEL_CHEAP = 1,
     LEVEL_CLIENT = 2,
     MISSING_TO_REFUTE = 2, /* before rules 18 */
-    DOUBTS_TO_REDO = 2,    /* checks without bytes, or unsure: since rules 18 */
+    DOUBTS_TO_REDO = 2,    /* checks that found no bytes, or were unsure; since rules 18 */
 };
 
 static const struct hash32 nothing;
 
 /* ---- epochs */
 
+/* Returns true when the commitment is the hash of the secret. */
 static bool fits(const struct hash32 *secret, const struct hash32 *commitment)
 {
     struct hash32 hash = sha256_of(secret->bytes, sizeof secret->bytes);
     return hash32_equal(&hash, commitment);
 }
 
-/* Finds the secret of the epoch that begins with the current row. The next epoch shows it. */
-static bool look_ahead(struct audit *audit)
+/* Finds the secret of the epoch that begins with the current row. The next epoch shows the
+ * secret. */
+static bool find_secret(struct audit *audit)
 {
     sqlite3_stmt *select;
     struct hash32 secret = nothing;
@@ -46,7 +48,7 @@ static bool look_ahead(struct audit *audit)
     }
     (void)sqlite3_finalize(select); /* read only */
     audit->secret = secret;
-    /* If not, the row that shows it gives the finding. */
+    /* The next epoch's row gives the finding when the secret does not fit. */
     audit->has_secret = fits(&secret, &audit->commitment);
     return true;
 }
@@ -57,17 +59,18 @@ bool audit_epoch_row(struct audit *audit, struct audit_command *command)
     if (!audit_expect(audit,
                       command->kind == KIND_EPOCH && command->payload_length == EPOCH_BYTES &&
                           command->epochs_begun == 0,
-                      "a command of the broker began it, once") ||
-        !audit_expect_bytes(audit, "its commitment is the one of its command", command->payload,
+                      "one command of the broker began the epoch") ||
+        !audit_expect_bytes(audit, "the epoch's commitment is its command's", command->payload,
                             row->hash.bytes, 32) ||
-        !audit_expect_bytes(audit, "its secret is the one of its command", command->payload + 32,
+        !audit_expect_bytes(audit, "the epoch's secret is its command's", command->payload + 32,
                             row->check.bytes, 32)) {
         return false;
     }
     if (!hash32_equal(&row->check, &nothing)) {
         struct hash32 hash = sha256_of(row->check.bytes, 32);
         if (!audit_expect(audit, audit->has_epoch, "the first epoch shows no secret") ||
-            !audit_expect_bytes(audit, "the secret that it shows is the one that was committed to",
+            !audit_expect_bytes(audit,
+                                "the shown secret is the one that the epoch before committed to",
                                 audit->commitment.bytes, hash.bytes, 32)) {
             return false;
         }
@@ -76,7 +79,7 @@ bool audit_epoch_row(struct audit *audit, struct audit_command *command)
     audit->report->epochs++;
     audit->has_epoch = true;
     audit->commitment = row->hash;
-    return look_ahead(audit);
+    return find_secret(audit);
 }
 
 bool audit_epoch_command(struct audit *audit, const struct audit_command *command)
@@ -87,13 +90,16 @@ bool audit_epoch_command(struct audit *audit, const struct audit_command *comman
     }
     if (command->payload_length != EPOCH_BYTES) {
         return audit_finding(audit, "journal", audit->report->journal_entries + 1,
-                             "command %" PRIu64 ": it is no epoch", command->index);
+                             "command %" PRIu64 " has not the 64 bytes of an epoch",
+                             command->index);
     }
     memcpy(secret.bytes, command->payload + 32, sizeof secret.bytes);
     bool is_refused = !hash32_equal(&secret, &nothing) &&
                       !(audit->has_epoch && fits(&secret, &audit->commitment));
-    return is_refused || audit_finding(audit, "epochs", 0,
-                                       "the row of command %" PRIu64 " is missing", command->index);
+    return is_refused ||
+           audit_finding(audit, "epochs", 0,
+                         "the row of the epoch that command %" PRIu64 " began is missing",
+                         command->index);
 }
 
 bool audit_dice(struct audit *audit, const struct audit_command *command)
@@ -102,17 +108,17 @@ bool audit_dice(struct audit *audit, const struct audit_command *command)
     uint8_t message[8];
     struct writer out = writer_over(message, sizeof message);
     if (audit->has_epoch && !audit->has_secret) {
-        return true; /* its secret is not shown yet, or was lost */
+        return true; /* the epoch's secret is not shown yet, or was lost */
     }
     if (audit->has_epoch) {
         writer_u64(&out, command->index);
-        (void)crypto_auth_hmacsha256(dice.bytes, message, sizeof message,
-                                     audit->secret.bytes); /* always 0 */
+        /* The call always returns 0. */
+        (void)crypto_auth_hmacsha256(dice.bytes, message, sizeof message, audit->secret.bytes);
         audit->report->dice++;
     }
     return hash32_equal(&dice, &command->dice) ||
            audit_finding(audit, "journal", audit->report->journal_entries + 1,
-                         "command %" PRIu64 ": its dice are not those of its epoch",
+                         "the dice of command %" PRIu64 " are not those of its epoch",
                          command->index);
 }
 
@@ -131,8 +137,8 @@ bool audit_hold(struct audit *audit, const struct audit_lease *lease, const stru
     const struct audit_row *row = &audit->rows.row;
     struct hash32 name = held_name(row->log_index, row->position);
     if (!audit_expect(audit, row->index < lease->job->checked,
-                      "only what will be checked is held") ||
-        !audit_expect(audit, !lease->job->is_settled, "nothing is held of a job that ended")) {
+                      "only a result that will be checked is held") ||
+        !audit_expect(audit, !lease->job->is_settled, "no result of a settled job is held")) {
         return false;
     }
     if (!audit_may_make(audit, lease)) {
@@ -164,8 +170,8 @@ struct audit_held *audit_held_of(const struct audit *audit)
 
 /* ---- outcomes of checks */
 
-/* Since these rules the broker looks whether an input is missing, before it sequences the result
- * that says so. Earlier rules took the result's word. */
+/* Since these rules the broker looks for itself whether an input is missing, before it sequences
+ * the result that says so. By earlier rules the broker believed the result. */
 enum { RULES_OF_INPUTS = 19 };
 
 static bool broker_lacks(const struct audit *audit, const struct audit_command *command)
@@ -177,11 +183,11 @@ static bool note_check(struct audit *audit, const struct audit_command *command,
                        const struct audit_lease *lease, const Bourse__V1__Result *result)
 {
     const struct audit_row *row = &audit->rows.row;
-    const bool says_yes = result->has_verdict && result->verdict == VERDICT_ACCEPT;
+    const bool accepts = result->has_verdict && result->verdict == VERDICT_ACCEPT;
     if (!audit_expect(audit, (audit->accounts[lease->provider_number].roles & ROLE_REFEREE) != 0,
                       "a check is run by a referee") ||
-        !audit_expect(audit, row->status != ATTEMPT_ACCEPTED || says_yes,
-                      "a check that is accepted says yes") ||
+        !audit_expect(audit, row->status != ATTEMPT_ACCEPTED || accepts,
+                      "an accepted check has the verdict accept") ||
         !audit_expect(audit, audit_map_find(&audit->checks, &row->hash) == NULL,
                       "a result is recorded once")) {
         return false;
@@ -223,8 +229,8 @@ struct hash32 audit_seed(const struct audit_held *held, uint32_t index, uint32_t
 }
 
 /* Returns true when the outcome of the check supports the row's status. */
-static bool bears_out(const struct audit *audit, const struct audit_held *held,
-                      const struct audit_check *check)
+static bool supports_status(const struct audit *audit, const struct audit_held *held,
+                            const struct audit_check *check)
 {
     const struct audit_row *row = &audit->rows.row;
     const bool is_confirmed = held->is_confirmed || !audit_two_refute(audit);
@@ -251,38 +257,39 @@ static bool check_cheap(struct audit *audit, const struct audit_lease *lease,
 {
     const struct audit_row *row = &audit->rows.row;
     const struct audit_check *check = audit_map_find(&audit->checks, &row->check);
-    if (!audit_expect(audit, held != NULL, "only what was held is checked") ||
-        !audit_expect(audit, check != NULL, "its check is a result before it") ||
+    if (!audit_expect(audit, held != NULL, "only a held result is checked") ||
+        !audit_expect(audit, check != NULL, "the result's check is an earlier result") ||
         !audit_expect(audit,
                       check->job == held->job && check->index == held->job->checked + held->index,
-                      "its check is the one of its subtask") ||
+                      "the result's check is the check of its subtask") ||
         !audit_expect(audit,
                       check->provider_number != lease->provider_number &&
                           audit_may_judge(audit, held, check->provider_number),
-                      "nobody checks what is his own") ||
-        !audit_expect(audit, bears_out(audit, held, check),
-                      "its status is what its check leads to")) {
+                      "a referee of another owner checked the result") ||
+        !audit_expect(audit, supports_status(audit, held, check),
+                      "the result's status follows from its check")) {
         return false;
     }
     struct hash32 seed = audit_seed(held, check->index, check->attempt);
     if (check->outcome == OUTCOME_OK &&
-        !audit_expect_bytes(audit, "the seed of its check was drawn from the dice", seed.bytes,
-                            check->seed.bytes, 32)) {
+        !audit_expect_bytes(audit, "the seed of the result's check was drawn from the dice",
+                            seed.bytes, check->seed.bytes, 32)) {
         return false;
     }
     audit->report->checked++;
     return true;
 }
 
-/* Handles the one RESULT of a held result. */
+/* Marks the held result as settled by the current row, its one RESULT. */
 static bool settle_held(struct audit *audit, struct audit_held *held)
 {
     const struct audit_row *row = &audit->rows.row;
-    if (!audit_expect(audit, !held->is_settled, "what was held is settled once") ||
-        !audit_expect_i64(audit, "its subtask is the one that was held", held->index, row->index) ||
-        !audit_expect_i64(audit, "its attempt is the one that was held", held->attempt,
+    if (!audit_expect(audit, !held->is_settled, "a held result is settled once") ||
+        !audit_expect_i64(audit, "the result's subtask is the held result's", held->index,
+                          row->index) ||
+        !audit_expect_i64(audit, "the result's attempt is the held result's", held->attempt,
                           row->attempt) ||
-        !audit_expect_i64(audit, "its lease is the one that was held", (int64_t)held->lease,
+        !audit_expect_i64(audit, "the result's lease is the held result's", (int64_t)held->lease,
                           (int64_t)row->lease)) {
         return false;
     }
@@ -311,8 +318,8 @@ bool audit_level(struct audit *audit, const struct audit_command *command,
     if (row->level == LEVEL_CLIENT) {
         return audit_client_word(audit, command, held);
     }
-    return audit_expect(audit, row->level == LEVEL_NONE, "its level is known") &&
-           audit_expect_bytes(audit, "what was not checked names no check", nothing.bytes,
+    return audit_expect(audit, row->level == LEVEL_NONE, "the result's level is known") &&
+           audit_expect_bytes(audit, "an unchecked result names no check", nothing.bytes,
                               row->check.bytes, 32) &&
            audit_expect(audit, row->status != ATTEMPT_REFUTED, "only a check refutes a result") &&
            (job->checked == 0 || row->index < job->checked ||
@@ -326,13 +333,13 @@ bool audit_checks_of(struct audit *audit, const struct audit_job *job)
         const struct audit_held *held = job->held_now[i];
         if (held != NULL) {
             return audit_finding(audit, "held", held->entry,
-                                 "subtask %" PRIu32 ", attempt %" PRIu32
-                                 " was held, and its job ended without a result of it",
+                                 "the result of subtask %" PRIu32 ", attempt %" PRIu32
+                                 " was held, and the job ended without a verdict on the result",
                                  held->index, held->attempt);
         }
     }
-    return audit_expect_i64(audit, "every check that was accepted decided a result",
-                            job->accepted_checks, job->accepted_by_check) &&
+    return audit_expect_i64(audit, "every accepted check decided a result", job->accepted_checks,
+                            job->accepted_by_check) &&
            audit_expect(audit, job->accepted_unchecked == 0 || row->status != JOB_DONE,
-                        "unchecked results are accepted only of a job that was given up");
+                        "unchecked results are accepted only in a job that did not end as done");
 }

@@ -64,14 +64,14 @@ static bool check_envelope(struct audit *audit, struct audit_command *command)
     struct key32 buffer;
     const struct key32 *key = signer_of(audit, command, &buffer);
     if (key == NULL) {
-        return journal_finding(audit, command, "its sender is not an account");
+        return journal_finding(audit, command, "the sender is not an account");
     }
     if (!message_must_be_signed(command->type)) {
         return true;
     }
     if (command->verdict != VERDICT_SIGNED || !command->envelope.is_signed ||
         !identity_verify_envelope(key, &audit->genesis.cluster, &command->envelope)) {
-        return journal_finding(audit, command, "its signature is not its sender's");
+        return journal_finding(audit, command, "the signature is not the sender's");
     }
     audit->report->signatures++;
     return true;
@@ -82,7 +82,7 @@ static bool check_batch(struct audit *audit, struct audit_command *command)
     const Bourse__V1__Results *body = (const Bourse__V1__Results *)command->body;
     if (body->n_results == 0 || body->n_results > AUDIT_RESULTS_MAX ||
         body->n_results > LIMIT_RESULTS) {
-        return journal_finding(audit, command, "a batch of no or too many results");
+        return journal_finding(audit, command, "the batch has no results, or too many");
     }
     for (size_t i = 0; i < body->n_results; i++) {
         ProtobufCBinaryData bytes = body->results[i];
@@ -109,18 +109,19 @@ static bool check_batch(struct audit *audit, struct audit_command *command)
 static bool decode(struct audit *audit, struct audit_command *command)
 {
     if (!audit->has_genesis) {
-        return journal_finding(audit, command, "it stands before the genesis");
+        return journal_finding(audit, command, "the command stands before the genesis");
     }
     const bool has_missing = (command->verdict & VERDICT_MISSING) != 0;
     const uint32_t dice = command->kind == KIND_RESULTS ? DICE_BYTES : 0;
     const uint32_t before = dice + (has_missing ? MISSING_BYTES : 0);
     if (has_missing && (command->kind != KIND_RESULTS || audit->rules < RULES_OF_OUTPUTS)) {
-        return journal_finding(audit, command, "its verdict is of no known kind");
+        return journal_finding(audit, command,
+                               "the broker's verdict on the command has no known kind");
     }
     if (command->payload_length < before ||
         envelope_read(command->payload + before, command->payload_length - before,
                       LIMIT_MESSAGE_BYTES, &command->envelope) != ENVELOPE_OK) {
-        return journal_finding(audit, command, "its envelope is not well formed");
+        return journal_finding(audit, command, "the envelope is not well formed");
     }
     memcpy(command->dice.bytes, command->payload, dice);
     if (has_missing) {
@@ -132,7 +133,7 @@ static bool decode(struct audit *audit, struct audit_command *command)
     }
     if (codec_decode(command->type, command->envelope.body, command->envelope.body_length,
                      &command->body, NULL) != CODEC_OK) {
-        return journal_finding(audit, command, "its body does not decode");
+        return journal_finding(audit, command, "the body does not decode");
     }
     return check_envelope(audit, command) &&
            (command->type != MESSAGE_RESULTS ||
@@ -319,7 +320,7 @@ static bool note_genesis(struct audit *audit, const struct audit_command *comman
 static bool note_presence(struct audit *audit, const struct audit_command *command)
 {
     if (command->payload_length != 4) {
-        return journal_finding(audit, command, "it does not name an account");
+        return journal_finding(audit, command, "the command does not name an account");
     }
     const uint8_t *bytes = command->payload;
     return taint(audit, (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
@@ -335,7 +336,7 @@ static bool check_place(struct audit *audit, const struct audit_command *command
         return audit_expect_i64(audit, "log indices never go back", (int64_t)command->index,
                                 (int64_t)row->log_index);
     }
-    return audit_expect_i64(audit, "its time is that of its command", command->log_time_ns,
+    return audit_expect_i64(audit, "the row's time is its command's", command->log_time_ns,
                             row->log_time_ns);
 }
 
@@ -395,7 +396,7 @@ static bool note_limits(struct audit *audit, const struct audit_command *command
     struct reader in = reader_over(command->payload, command->payload_length);
     const uint32_t rules = reader_u32(&in);
     if (in.failed || rules == 0) {
-        return journal_finding(audit, command, "it does not name the rules");
+        return journal_finding(audit, command, "the command does not name the rules");
     }
     audit->rules = rules;
     audit->report->rules = rules;
@@ -420,7 +421,7 @@ bool audit_command_check(struct audit *audit, struct audit_command *command)
     default:
         if (command->kind > KIND_EPOCH || command->kind == 0 || !audit->has_genesis) {
             return journal_finding(audit, command,
-                                   "it is of no known kind, or stands before the genesis");
+                                   "the command has no known kind, or stands before the genesis");
         }
         if (command->kind >= KIND_SUSPECT && command->kind <= KIND_GOODBYE &&
             !note_presence(audit, command)) {

@@ -5,8 +5,8 @@
 
 enum { INCREMENT_MICRO = 1000 };
 
-/* Returns what a bid gives for a slot-hour of the ask's device; by value, at the device's latest
- * rate. */
+/* Returns the most that a bid pays for a slot-hour of the ask's device. A bid by value pays by the
+ * device's latest rate. */
 static int64_t limit_of(const struct audit *audit, const struct audit_ask *ask,
                         const struct audit_bid *bid)
 {
@@ -36,9 +36,9 @@ static bool same_terms(const struct audit_terms *a, const struct audit_terms *b)
            a->minimum_run_ms == b->minimum_run_ms;
 }
 
-/* An arriving bid takes the best ask. A better ask is a witness against a fill. It has the same
- * cell and terms (so it satisfies the same requirements) and no conditions, and its device never
- * had a lease. */
+/* An arriving bid takes the best ask, so a better ask is a witness against a fill. The better ask
+ * has the same cell and terms, and so satisfies the same requirements. It has no conditions, and
+ * its device never had a lease. */
 static bool is_better(struct audit *audit, const struct audit_ask *other,
                       const struct audit_ask *taken, const struct audit_bid *bid)
 {
@@ -78,22 +78,23 @@ static bool check_sides(struct audit *audit, const struct audit_ask *ask,
 {
     const struct audit_row *row = &audit->rows.row;
     const struct audit_job *job = bid == NULL ? NULL : bid->job;
-    return audit_expect(audit, ask != NULL && !ask->is_cancelled, "its ask stands") &&
-           audit_expect(audit, bid != NULL && !bid->is_cancelled, "its bid stands") &&
-           audit_expect_bytes(audit, "its bid is its job's", job->id.bytes, row->job.bytes, 16) &&
-           audit_expect_bytes(audit, "its provider is the ask's owner", ask->owner.bytes,
+    return audit_expect(audit, ask != NULL && !ask->is_cancelled, "the fill's ask stands") &&
+           audit_expect(audit, bid != NULL && !bid->is_cancelled, "the fill's bid stands") &&
+           audit_expect_bytes(audit, "the fill's bid belongs to the fill's job", job->id.bytes,
+                              row->job.bytes, 16) &&
+           audit_expect_bytes(audit, "the fill's provider is the ask's owner", ask->owner.bytes,
                               row->provider.bytes, 32) &&
-           audit_expect_bytes(audit, "its consumer is the job's owner", job->owner.bytes,
+           audit_expect_bytes(audit, "the fill's consumer is the job's owner", job->owner.bytes,
                               row->owner.bytes, 32) &&
            audit_expect(audit, ask->owner_number != job->owner_number,
-                        "nobody trades with himself") &&
-           audit_expect_bytes(audit, "its device is the ask's", ask->device.bytes,
+                        "no account trades with itself") &&
+           audit_expect_bytes(audit, "the fill's device is the ask's", ask->device.bytes,
                               row->device.bytes, 16);
 }
 
-/* Returns another's lease on the device that the bid could take at the fill's price, or NULL. It is
- * interruptible, has had its minimum run, and ranks by its holder's limit, or by its price when the
- * holder bids no more. */
+/* Returns another's lease on the device that the bid could take at the fill's price, or NULL. Such
+ * a lease is interruptible and has had its minimum run. The lease ranks by its holder's limit, or
+ * by its price when the holder bids no more. */
 static struct audit_lease *taken_lease(const struct audit *audit, const struct audit_ask *ask,
                                        const struct audit_bid *bid)
 {
@@ -114,7 +115,7 @@ static struct audit_lease *taken_lease(const struct audit *audit, const struct a
 }
 
 /* A fill that takes another's lease has that lease's rank plus the increment as its price. Where
- * both prices are the same, the audit cannot tell. */
+ * this price is also the maker's, the audit cannot tell whether a lease was taken. */
 static bool check_price(struct audit *audit, const struct audit_ask *ask,
                         const struct audit_bid *bid, bool *ret_is_plain)
 {
@@ -125,7 +126,7 @@ static bool check_price(struct audit *audit, const struct audit_ask *ask,
         taken->was_taken = true;
         return true;
     }
-    return audit_expect_i64(audit, "it fills at the maker's price", price_of(audit, ask, bid),
+    return audit_expect_i64(audit, "the fill has the maker's price", price_of(audit, ask, bid),
                             row->price);
 }
 
@@ -135,18 +136,18 @@ static bool check_terms(struct audit *audit, const struct audit_ask *ask,
     const struct audit_row *row = &audit->rows.row;
     return check_price(audit, ask, bid, ret_is_plain) &&
            audit_expect(audit, row->price <= limit_of(audit, ask, bid),
-                        "its price is within the bid's limit") &&
-           audit_expect(audit, row->price >= ask->price, "its price is not below the ask") &&
+                        "the fill's price is within the bid's limit") &&
+           audit_expect(audit, row->price >= ask->price, "the fill's price is not below the ask") &&
            audit_expect(audit,
                         row->slots > 0 && row->slots <= ask->slots && row->slots <= bid->slots,
-                        "its slots are within the ask's and the bid's") &&
+                        "the fill's slots are within the ask's and the bid's") &&
            audit_expect(audit, bid->width > 0 && row->slots % bid->width == 0,
-                        "its slots are a multiple of the width") &&
-           audit_expect_i64(audit, "its term is the one that was signed", bid->term_ms,
+                        "the fill's slots are a multiple of the width") &&
+           audit_expect_i64(audit, "the fill's term is the one that was signed", bid->term_ms,
                             row->term_ns / 1000000) &&
-           audit_expect(audit, row->term_ns > 0, "it has a term") &&
+           audit_expect(audit, row->term_ns > 0, "the fill has a term") &&
            audit_expect(audit, ask->max_term_ms == 0 || row->term_ns / 1000000 <= ask->max_term_ms,
-                        "its term is within the ask's");
+                        "the fill's term is within the ask's");
 }
 
 bool audit_fill_row(struct audit *audit, struct audit_command *command)
@@ -165,7 +166,7 @@ bool audit_fill_row(struct audit *audit, struct audit_command *command)
     }
     struct hash32 instrument = audit_instrument(ask->owner_number, &row->device, row->name);
     if (!audit_expect(audit, audit_map_find(&audit->instruments, &instrument) != NULL,
-                      "its provider advertised that device under its instrument")) {
+                      "the fill's provider advertised the device under the fill's instrument")) {
         return false;
     }
     struct audit_lease *lease = audit_map_add(&audit->leases, &lease_name, sizeof *lease);
@@ -217,7 +218,7 @@ bool audit_lease_worked(struct audit *audit, struct audit_lease *lease)
         at->beside += at->provider_number == lease->provider_number ? lease->slots : 0;
         if (at->is_plain && at->device_slots > 0 &&
             !audit_expect(audit, at->beside + at->slots <= at->device_slots,
-                          "its lease has slots that were not let to another meanwhile")) {
+                          "no other lease had the lease's slots meanwhile")) {
             return false;
         }
     }

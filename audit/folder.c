@@ -1,6 +1,7 @@
-/* This file checks what lies beside the ledger, as a start does. Findings are snapshots that are
- * newer than the journal or follow another one, a history.db that is newer than the results, keys
- * that are not this market's, and a HEAD that is gone. */
+/* This file checks the files beside the ledger, as a broker does at its start. Findings are
+ * snapshots that are newer than the journal or follow another journal, and a history.db that is
+ * newer than the results. Keys that are not this market's, and a missing HEAD, are findings,
+ * too. */
 #include "audit/audit_internal.h"
 
 #include "base/cursor.h"
@@ -282,21 +283,23 @@ static bool check_key(struct audit *audit, const char *name, bool is_transport,
     case KEY_READ:
         good = key32_equal(is_transport ? identity_transport(identity) : identity_key(identity),
                            expected) ||
-               audit_finding(audit, name, 0, "it is not this market's key: restore the right one");
+               audit_finding(audit, name, 0,
+                             "the file is not this market's key: restore the right one");
         break;
     case KEY_MISSING:
         /* A restored market waits for its keys until its first start. */
         if (audit->was_served) {
-            good =
-                audit_finding(audit, name, 0, "the file is missing: put it back, no other will do");
+            good = audit_finding(audit, name, 0,
+                                 "the file is missing: put back this file, no other will do");
         } else if (audit->report->key_missing[0] == '\0') {
             (void)snprintf(audit->report->key_missing, sizeof audit->report->key_missing, "%s",
                            name); /* our own names fit */
         }
         break;
     case KEY_WRONG:
-        good = audit_finding(audit, name, 0,
-                             "it is not a key file (64 hex digits and a newline): restore it");
+        good = audit_finding(
+            audit, name, 0,
+            "the file is not a key file (64 hex digits and a newline): restore the right one");
         break;
     case KEY_UNSEEN:
         break; /* a user who may read the ledger may lack the right to read the keys */
@@ -424,7 +427,7 @@ bool audit_folder_check(struct audit *audit)
 {
     if (!audit->has_mark && audit->was_served) {
         return audit_finding(audit, "HEAD", 0,
-                             "the file is missing beside a market that was served: put it back; "
+                             "the file is missing beside a market that was served: put HEAD back; "
                              "after a restore on purpose, start once with --adopt-journal");
     }
     return check_snapshots(audit) && check_history(audit) && check_keys(audit) &&

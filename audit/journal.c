@@ -125,19 +125,20 @@ static bool check_entry_head(struct audit *audit, struct reader *in, struct link
     reader_bytes(in, previous.bytes, 32);
     uint64_t first_command = reader_u64(in);
     if (in->failed || memcmp(magic, "BJE1", 4) != 0 || count == 0) {
-        return audit_finding(audit, "journal", link->entry + 1, "its bytes are not an entry");
+        return audit_finding(audit, "journal", link->entry + 1,
+                             "the row's bytes are not an entry of the journal");
     }
     if (index != link->entry + 1 || first_command != link->next_command) {
         return audit_finding(audit, "journal", link->entry + 1,
-                             "its numbers do not follow the entry before");
+                             "the entry's numbers do not follow the entry before");
     }
     if (!hash32_equal(&previous, &link->chain)) {
         return audit_finding(audit, "journal", link->entry + 1,
-                             "it does not name the chain hash of the entry before");
+                             "the entry does not name the chain hash of the entry before");
     }
     if (epoch == 0 || epoch < link->epoch) {
         return audit_finding(audit, "journal", link->entry + 1,
-                             "its epoch is before that of the entry before");
+                             "the entry's epoch is before that of the entry before");
     }
     *ret_count = count;
     bool is_first = epoch != link->epoch; /* a broker has begun to lead */
@@ -178,7 +179,7 @@ static bool check_commands(struct audit *audit, struct reader *in, struct link *
         link->next_command++;
     }
     return reader_finished(in) || audit_finding(audit, "journal", link->entry + 1,
-                                                "bytes are left over after its commands");
+                                                "bytes are left over after the entry's commands");
 }
 
 static bool check_row(struct audit *audit, sqlite3_stmt *select, struct link *link,
@@ -188,10 +189,10 @@ static bool check_row(struct audit *audit, sqlite3_stmt *select, struct link *li
     size_t length = (size_t)sqlite3_column_bytes(select, 2);
     const void *stored = sqlite3_column_blob(select, 1);
     if ((uint64_t)sqlite3_column_int64(select, 0) != link->entry + 1) {
-        return audit_finding(audit, "journal", link->entry + 1, "the row is missing");
+        return audit_finding(audit, "journal", link->entry + 1, "the row of the entry is missing");
     }
     if (bytes == NULL || stored == NULL || sqlite3_column_bytes(select, 1) != 32) {
-        return audit_finding(audit, "journal", link->entry + 1, "the row is empty");
+        return audit_finding(audit, "journal", link->entry + 1, "the row of the entry is empty");
     }
     struct hash32 hash = sha256_of(bytes, length);
     if (memcmp(hash.bytes, stored, 32) != 0) {
@@ -199,7 +200,7 @@ static bool check_row(struct audit *audit, sqlite3_stmt *select, struct link *li
         text_hex(stored, 32, audit->report->expected);
         text_hex(hash.bytes, 32, audit->report->found);
         return audit_finding(audit, "journal", link->entry + 1,
-                             "its bytes do not hash to its chain value");
+                             "the hash of the entry's bytes is not the row's chain value");
     }
     struct reader in = reader_over(bytes, length);
     uint32_t count = 0;
@@ -209,7 +210,7 @@ static bool check_row(struct audit *audit, sqlite3_stmt *select, struct link *li
     }
     if ((uint64_t)sqlite3_column_int64(select, 3) != link->next_command) {
         return audit_finding(audit, "journal", link->entry + 1,
-                             "next_command is %lld, and its commands lead to %llu",
+                             "next_command is %lld, but the entry's commands lead to %llu",
                              (long long)sqlite3_column_int64(select, 3),
                              (unsigned long long)link->next_command);
     }
@@ -223,7 +224,8 @@ static bool check_head(struct audit *audit, const struct audit_mark *mark, const
                        bool met, const struct hash32 *chain_there)
 {
     if (mark->index > link->entry) {
-        return audit_finding(audit, "HEAD", 0, "HEAD has seen entry %llu, the journal ends at %llu",
+        return audit_finding(audit, "HEAD", 0,
+                             "HEAD has seen entry %llu, the journal ends at entry %llu",
                              (unsigned long long)mark->index, (unsigned long long)link->entry);
     }
     if (!met || !hash32_equal(&mark->chain, chain_there)) {
@@ -232,9 +234,9 @@ static bool check_head(struct audit *audit, const struct audit_mark *mark, const
                              (unsigned long long)mark->index);
     }
     if (mark->tree_size > audit->rows.next_leaf) {
-        return audit_finding(audit, "HEAD", 0, "a tree of %llu leaves was signed, there are %llu",
-                             (unsigned long long)mark->tree_size,
-                             (unsigned long long)audit->rows.next_leaf);
+        return audit_finding(
+            audit, "HEAD", 0, "HEAD has seen a signed tree of %llu leaves, the ledger has %llu",
+            (unsigned long long)mark->tree_size, (unsigned long long)audit->rows.next_leaf);
     }
     return true;
 }
@@ -256,9 +258,10 @@ static bool check_epoch(struct audit *audit, const struct link *link)
     if (epoch >= 0 && epoch < INT64_MAX && (uint64_t)epoch >= link->epoch) {
         return true;
     }
-    return audit_finding(audit, "journal_base", 0,
-                         "its epoch is %lld, and the last entry was written under epoch %llu",
-                         (long long)epoch, (unsigned long long)link->epoch);
+    return audit_finding(
+        audit, "journal_base", 0,
+        "journal_base has epoch %lld, but the last entry was written under epoch %llu",
+        (long long)epoch, (unsigned long long)link->epoch);
 }
 
 static bool walk(struct audit *audit, sqlite3_stmt *select, const struct audit_mark *mark,
@@ -282,7 +285,7 @@ static bool walk(struct audit *audit, sqlite3_stmt *select, const struct audit_m
                                 sqlite3_errmsg(audit->database));
     }
     if (!audit->rows.is_at_end) {
-        return audit_expect(audit, false, "no command of the journal has its log index");
+        return audit_expect(audit, false, "a command of the journal has the row's log index");
     }
     return check_epoch(audit, &link) &&
            (!has_mark || check_head(audit, mark, &link, met, &chain_there));

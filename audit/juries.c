@@ -40,7 +40,7 @@ bool audit_set_owner(struct audit *audit, const struct audit_command *command)
     audit_cut_name(name, body->name);
     const uint64_t group = name[0] != '\0' ? group_named(audit, name, command->index) : 0;
     if (!audit_expect(audit, (audit->accounts[command->account].roles & ROLE_OPERATOR) != 0,
-                      "an operator said whose accounts they are")) {
+                      "an operator named the owner of the accounts")) {
         return false;
     }
     for (size_t i = 0; i < body->n_accounts; i++) {
@@ -91,7 +91,7 @@ bool audit_may_make(struct audit *audit, const struct audit_lease *lease)
     for (uint32_t i = 0; jury != NULL && may && i < jury->count; i++) {
         may = !have_one_owner(audit, jury->accounts[i], lease->provider_number);
     }
-    return audit_expect(audit, may, "who judged a subtask does not make it");
+    return audit_expect(audit, may, "the owner of the result's maker has not judged the subtask");
 }
 
 /* ---- verdicts on held results */
@@ -173,10 +173,10 @@ bool audit_client_word(struct audit *audit, const struct audit_command *command,
 {
     const struct audit_row *row = &audit->rows.row;
     if (!audit_expect(audit, audit_two_refute(audit) && held != NULL,
-                      "its level is known, by the rules in force") ||
+                      "the result's level is known to the rules in force") ||
         !audit_expect(audit, command->type == MESSAGE_JUDGE_RESULT,
-                      "a signed JudgeResult decided it") ||
-        !audit_expect_i64(audit, "its client judged it", held->job->owner_number,
+                      "a signed JudgeResult decided the result") ||
+        !audit_expect_i64(audit, "the job's client judged the result", held->job->owner_number,
                           command->account)) {
         return false;
     }
@@ -191,11 +191,11 @@ bool audit_client_word(struct audit *audit, const struct audit_command *command,
     return audit_expect(audit,
                         id128_equal(&job, &held->job->id) && body->index == held->index &&
                             body->attempt == held->attempt && hash32_equal(&result, &held->hash),
-                        "its client judged this result") &&
-           audit_expect_bytes(audit, "it names the client's word", check.bytes, row->check.bytes,
-                              32) &&
+                        "the signed JudgeResult names the held result") &&
+           audit_expect_bytes(audit, "the result's check is the client's JudgeResult", check.bytes,
+                              row->check.bytes, 32) &&
            audit_expect_bytes(audit, "the client's seed was drawn from the dice", seed.bytes,
                               said.bytes, 32) &&
-           audit_expect_i64(audit, "its status is what the client's word leads to",
+           audit_expect_i64(audit, "the result's status follows from the client's verdict",
                             status_of_word(audit, held, body->verdict), row->status);
 }

@@ -1,7 +1,8 @@
 /* The program `bourse-audit FOLDER [--json]` prints the verdict of audit/audit.h. With --acts it
  * prints the audit log.
  *
- * Exit codes: 0 nothing found, 1 a finding, 2 usage, 3 no journal, or it cannot be read. */
+ * The exit status is 0 when nothing was found, 1 for a finding, and 2 for wrong usage. It is 3 when
+ * the journal is missing or unreadable. */
 #include "audit/audit.h"
 
 #include "base/text.h"
@@ -37,18 +38,19 @@ static void print_counted(uint64_t count, const char *one, const char *many, con
     printf("%" PRIu64 " %s%s", count, count == 1 ? one : many, after);
 }
 
-/* A damaged copy hides nothing, so it is no finding. The broker warns likewise at its start. */
+/* Each mark in HEAD has a copy. A damaged copy hides nothing, so the damage is no finding. The
+ * broker gives the same warning at its start. */
 static void warn_of_head(const struct audit_report *report)
 {
     if (report->head_damaged > 0 && report->verdict != AUDIT_UNREADABLE) {
         fprintf(stderr,
-                "audit: warning: HEAD: %" PRIu32 " of its copies of a mark %s damaged; the newest "
-                "that is whole was used. Look at the disk, unless its power was cut\n",
+                "audit: warning: HEAD: %" PRIu32 " of its copies of a mark %s damaged. The audit "
+                "used the newest copy that is whole. Check the disk, unless the power was cut\n",
                 report->head_damaged, report->head_damaged == 1 ? "is" : "are");
     }
 }
 
-/* A start warns likewise, and goes on. */
+/* The broker gives the same warnings at its start, and goes on. */
 static void warn_of_folder(const struct audit_report *report)
 {
     if (report->snapshots_doubtful > 0 && report->verdict != AUDIT_UNREADABLE) {
@@ -56,7 +58,7 @@ static void warn_of_folder(const struct audit_report *report)
                 "audit: warning: %s is damaged. Its name says command %" PRIu64
                 ", but the journal ends at command %" PRIu64
                 ". If the file is of this market, later entries are lost. Compare ledger.db with "
-                "the newest backup and checkpoint\n",
+                "the newest backup and the newest checkpoint\n",
                 report->doubtful, report->doubtful_command, report->commands);
     }
     if (report->history_damaged && report->verdict != AUDIT_UNREADABLE) {
@@ -66,7 +68,9 @@ static void warn_of_folder(const struct audit_report *report)
               stderr);
     }
     if (report->key_missing[0] != '\0' && report->verdict == AUDIT_OK) {
-        fprintf(stderr, "audit: warning: %s is missing: put it there before a start\n",
+        fprintf(stderr,
+                "audit: warning: %s is missing: put this file into the folder before a broker "
+                "starts on the folder\n",
                 report->key_missing);
     }
 }
@@ -118,7 +122,7 @@ static json_t *verdict_of(const struct audit_report *report)
     static const char *const verdicts[] = {"ok", "finding", "unreadable"};
     json_t *json = json_pack("{s:i, s:s}", "version", 1, "audit", verdicts[report->verdict]);
     if (report->verdict == AUDIT_UNREADABLE) {
-        /* A NULL json shows at the dump. */
+        /* The `json` is NULL when memory is short; then dump() fails. */
         (void)json_object_set_new(json, "what", json_string(report->what));
         return json;
     }
@@ -204,7 +208,7 @@ static bool list_act(void *context, const struct audit_act *act)
         "amount_micro", (json_int_t)act->amount_micro, "state", (json_int_t)act->state, "code",
         code_of(act), "type", type_of(act), "count", (json_int_t)act->count, "text", text);
     if (row != NULL && act->account != UINT32_MAX) {
-        /* NULL shows at the dump. */
+        /* The row has no account when memory is short. */
         (void)json_object_set_new(row, "account", json_integer(act->account));
     }
     return json_array_append_new(context, row) == 0;
@@ -220,7 +224,8 @@ static bool show_act(void *context, const struct audit_act *act)
     text_printable(act->name, strlen(act->name), name, sizeof name);
     text_printable(act->text, strlen(act->text), text, sizeof text);
     time_text(act->wall_ms, time);
-    if (act->kind >= 16 && act->kind <= 19 && act->kind != 18) {
+    if (act->kind == AUDIT_ACT_JOIN || act->kind == AUDIT_ACT_MINT ||
+        act->kind == AUDIT_ACT_FREEZE) {
         text_hex(act->target.bytes, 8, target);
     }
     (void)printf("%6" PRIu64 "  %s  %-13s", act->number, time, audit_act_name(act->kind));
@@ -237,7 +242,7 @@ static bool show_act(void *context, const struct audit_act *act)
     if (target[0] != '\0') {
         (void)printf("  key %s", target);
     }
-    if ((act->kind == 19 || act->kind == 20) && act->state == 0) {
+    if ((act->kind == AUDIT_ACT_FREEZE || act->kind == AUDIT_ACT_HALT) && act->state == 0) {
         (void)printf("  undone");
     }
     (void)printf("%s%s\n", text[0] == '\0' ? "" : "  ", text);
@@ -259,7 +264,7 @@ static bool print_acts(const char *folder, uint64_t since, bool as_json,
         return true;
     }
     json_t *value = verdict_of(ret_report);
-    (void)json_object_set_new(value, "records", rows); /* a NULL json shows at the dump */
+    (void)json_object_set_new(value, "records", rows); /* dump() fails when `value` is NULL */
     return dump(value);
 }
 
@@ -286,7 +291,10 @@ int main(int argc, char **argv)
         } else if (strcmp(argv[i], "--since") == 0 && i + 1 < argc) {
             since = strtoull(argv[++i], &end, 10);
             if (end == argv[i] || *end != '\0' || since == 0) {
-                fputs("audit: --since takes the number of a record: 1, 2, 3 ...\n", stderr);
+                fprintf(stderr,
+                        "audit: --since %s: give the number of a record of the audit log: 1, 2, 3 "
+                        "...\n",
+                        argv[i]);
                 return EXIT_USAGE;
             }
         } else if (strcmp(argv[i], "--help") == 0) {
@@ -303,7 +311,7 @@ int main(int argc, char **argv)
     }
     struct audit_report report;
     if (sodium_init() < 0) {
-        fputs("audit: libsodium does not start\n", stderr);
+        fputs("audit: libsodium cannot be initialised on this machine\n", stderr);
         return EXIT_UNREADABLE;
     }
     bool printed = true;
@@ -320,7 +328,7 @@ int main(int argc, char **argv)
     warn_of_head(&report);
     warn_of_folder(&report);
     if (!printed) {
-        fputs("audit: the verdict cannot be written\n", stderr);
+        fputs("audit: the verdict cannot be written to standard output\n", stderr);
         return EXIT_UNREADABLE;
     }
     return report.verdict == AUDIT_OK        ? EXIT_SUCCESS

@@ -22,8 +22,9 @@ struct hash32 audit_number(uint64_t number)
     return key;
 }
 
-/* The hash is FNV-1a. Keys are hashes, random ids or small numbers; an adversary who crafts ids
- * slows only the audit of the adversary's own market. */
+/* Returns the first slot to look at for a key, by the key's FNV-1a hash. Keys are hashes, random
+ * ids or small numbers. An operator who crafts ids slows only the audit of the operator's own
+ * market. */
 static size_t place_of(const struct hash32 *key, size_t capacity)
 {
     uint64_t hash = UINT64_C(14695981039346656037);

@@ -46,11 +46,12 @@ static bool in_notional(const struct audit *audit, int64_t price, int64_t slots,
 
 static bool ask_in_bounds(struct audit *audit, int64_t price, uint32_t slots, int64_t max_term_ms)
 {
-    return audit_expect(audit, may_name(audit, price), "its price is within the price band") &&
+    return audit_expect(audit, may_name(audit, price),
+                        "the ask's price is within the price band") &&
            audit_expect(
                audit,
                in_notional(audit, price, slots, max_term_ms > 0 ? max_term_ms : 3600000, INT64_MAX),
-               "it comes to no more than one order may");
+               "the order is worth no more than one order may be");
 }
 
 /* Checks a bid with so many slots at a time; by value it counts with the highest price. */
@@ -66,7 +67,7 @@ static bool bid_in_notional(const struct audit *audit, const struct audit_bid *b
 static bool sender_owns(struct audit *audit, const struct audit_command *command)
 {
     const struct audit_row *row = &audit->rows.row;
-    return audit_expect_bytes(audit, "its owner is who signed the command",
+    return audit_expect_bytes(audit, "the row's owner signed the command",
                               audit->accounts[command->account].key.bytes, row->owner.bytes, 32);
 }
 
@@ -74,8 +75,9 @@ bool audit_job_row(struct audit *audit, struct audit_command *command)
 {
     const struct audit_row *row = &audit->rows.row;
     struct hash32 name = audit_id(&row->job);
-    if (!audit_expect(audit, command->type == MESSAGE_SUBMIT_JOB, "a signed SubmitJob made it") ||
-        !audit_expect_bytes(audit, "its id is the command's", command->envelope.id.bytes,
+    if (!audit_expect(audit, command->type == MESSAGE_SUBMIT_JOB,
+                      "a signed SubmitJob made the job") ||
+        !audit_expect_bytes(audit, "the job's id is the command's", command->envelope.id.bytes,
                             row->job.bytes, 16) ||
         !audit_expect(audit, audit_map_find(&audit->jobs, &name) == NULL,
                       "a job is accepted once")) {
@@ -84,16 +86,17 @@ bool audit_job_row(struct audit *audit, struct audit_command *command)
     const Bourse__V1__SubmitJob *body = (const Bourse__V1__SubmitJob *)command->body;
     struct hash32 manifest = codec_hash(body->manifest);
     if (!sender_owns(audit, command) ||
-        !audit_expect_bytes(audit, "its manifest is the one that was signed", manifest.bytes,
+        !audit_expect_bytes(audit, "the job's manifest is the one that was signed", manifest.bytes,
                             row->hash.bytes, 32) ||
-        !audit_expect_i64(audit, "its subtasks are those that were signed", body->subtasks,
+        !audit_expect_i64(audit, "the job's subtasks are those that were signed", body->subtasks,
                           row->subtasks) ||
-        !audit_expect_i64(audit, "its budget is the one that was signed", body->budget_micro,
+        !audit_expect_i64(audit, "the job's budget is the one that was signed", body->budget_micro,
                           row->budget) ||
-        !audit_expect_i64(audit, "its cap is the one that was signed",
+        !audit_expect_i64(audit, "the job's cap is the one that was signed",
                           cap_of(body->has_cap_micro, body->cap_micro, body->value), row->cap) ||
-        !audit_expect_i64(audit, "its width is the one that was signed", body->slots, row->width) ||
-        !audit_expect_name(audit, "its name is the one that was signed", body->name)) {
+        !audit_expect_i64(audit, "the job's width is the one that was signed", body->slots,
+                          row->width) ||
+        !audit_expect_name(audit, "the job's name is the one that was signed", body->name)) {
         return false;
     }
     struct audit_job *job = audit_map_add(&audit->jobs, &name, sizeof *job);
@@ -145,18 +148,17 @@ static bool replaced_ask(struct audit *audit, const struct audit_command *comman
 {
     const struct audit_row *row = &audit->rows.row;
     const Bourse__V1__OrderReplace *body = (const Bourse__V1__OrderReplace *)command->body;
-    if (!audit_expect(audit, ask != NULL && !ask->is_cancelled,
-                      "the order that it replaces stands") ||
-        !audit_expect_bytes(audit, "it is the order that was signed", body->order.data,
+    if (!audit_expect(audit, ask != NULL && !ask->is_cancelled, "the replaced order stands") ||
+        !audit_expect_bytes(audit, "the replaced ask is the one that was signed", body->order.data,
                             row->order.bytes, 16) ||
         !sender_owns(audit, command) ||
-        !audit_expect_bytes(audit, "it stays with its owner", ask->owner.bytes, row->owner.bytes,
-                            32) ||
-        !audit_expect_bytes(audit, "it stays with its device", ask->device.bytes, row->device.bytes,
-                            16) ||
-        !audit_expect_i64(audit, "its slots are those that were signed",
+        !audit_expect_bytes(audit, "the replaced ask keeps its owner", ask->owner.bytes,
+                            row->owner.bytes, 32) ||
+        !audit_expect_bytes(audit, "the replaced ask keeps its device", ask->device.bytes,
+                            row->device.bytes, 16) ||
+        !audit_expect_i64(audit, "the ask's slots are those that were signed",
                           body->has_slots ? body->slots : ask->slots, row->slots) ||
-        !audit_expect_i64(audit, "its price is the one that was signed",
+        !audit_expect_i64(audit, "the ask's price is the one that was signed",
                           body->has_price_micro ? body->price_micro : ask->price, row->price)) {
         return false;
     }
@@ -177,15 +179,15 @@ static bool replaced_bid(struct audit *audit, const struct audit_command *comman
 {
     const struct audit_row *row = &audit->rows.row;
     const Bourse__V1__OrderReplace *body = (const Bourse__V1__OrderReplace *)command->body;
-    if (!audit_expect(audit, bid != NULL && !bid->is_cancelled,
-                      "the order that it replaces stands") ||
-        !audit_expect_bytes(audit, "it is of the job that was signed", body->order.data,
-                            bid->job->id.bytes, 16) ||
-        !audit_expect_bytes(audit, "it is of that job", bid->job->id.bytes, row->job.bytes, 16) ||
+    if (!audit_expect(audit, bid != NULL && !bid->is_cancelled, "the replaced order stands") ||
+        !audit_expect_bytes(audit, "the replaced bid is of the job that was signed",
+                            body->order.data, bid->job->id.bytes, 16) ||
+        !audit_expect_bytes(audit, "the row's job is the job of the replaced bid",
+                            bid->job->id.bytes, row->job.bytes, 16) ||
         !sender_owns(audit, command) ||
-        !audit_expect_bytes(audit, "its owner is the job's", bid->job->owner.bytes,
+        !audit_expect_bytes(audit, "the bid's owner is the job's", bid->job->owner.bytes,
                             row->owner.bytes, 32) ||
-        !audit_expect_i64(audit, "its width stays", bid->width, row->width)) {
+        !audit_expect_i64(audit, "the replaced bid keeps its width", bid->width, row->width)) {
         return false;
     }
     const bool is_meant = !body->has_part || body->part == bid->number;
@@ -195,18 +197,18 @@ static bool replaced_bid(struct audit *audit, const struct audit_command *comman
     const int64_t cap = has_cap ? cap_of(true, body->price_micro, body->value) : bid->cap;
     const bool keeps = keeps_place(bid->slots, row->slots, bid->limit, row->price);
     const int64_t budget = body->has_budget_micro ? body->budget_micro : bid->job->budget;
-    if (!audit_expect_i64(audit, "its limit stays in the same unit", bid->rate,
+    if (!audit_expect_i64(audit, "the replaced bid's limit keeps its unit", bid->rate,
                           has_cap ? rate_in(body->value) : bid->rate) ||
-        !audit_expect_i64(audit, "its slots are those that were signed", slots, row->slots) ||
+        !audit_expect_i64(audit, "the bid's slots are those that were signed", slots, row->slots) ||
         !audit_expect(audit, keeps || in_band(audit, bid->rate, cap, row->price),
-                      "its limit is within the market's price band") ||
+                      "the bid's limit is within the market's price band") ||
         !audit_expect(audit, keeps || bid_in_notional(audit, bid, row->slots, row->price, budget),
-                      "it comes to no more than one order may") ||
+                      "the order is worth no more than one order may be") ||
         !audit_expect(audit, !limit_is_set(cap) || row->price == cap,
-                      "its limit is the cap that was signed") ||
+                      "the bid's limit is the cap that was signed") ||
         !audit_expect(audit,
                       limit_is_set(cap) || body->has_budget_micro || row->price == bid->limit,
-                      "its limit changes with a cap or a budget")) {
+                      "the bid's limit changes with a cap or a budget")) {
         return false;
     }
     bid->entry = keeps ? bid->entry : row->entry;
@@ -235,8 +237,9 @@ bool audit_ask_row(struct audit *audit, struct audit_command *command)
     if (command->type == MESSAGE_ORDER_REPLACE) {
         return replaced_ask(audit, command, audit_map_find(&audit->asks, &name));
     }
-    if (!audit_expect(audit, command->type == MESSAGE_ASK_PLACE, "a signed AskPlace made it") ||
-        !audit_expect_bytes(audit, "its id is the command's", command->envelope.id.bytes,
+    if (!audit_expect(audit, command->type == MESSAGE_ASK_PLACE,
+                      "a signed AskPlace made the ask") ||
+        !audit_expect_bytes(audit, "the ask's id is the command's", command->envelope.id.bytes,
                             row->order.bytes, 16) ||
         !audit_expect(audit, audit_map_find(&audit->asks, &name) == NULL,
                       "an order is placed once")) {
@@ -245,10 +248,11 @@ bool audit_ask_row(struct audit *audit, struct audit_command *command)
     const Bourse__V1__AskPlace *body = (const Bourse__V1__AskPlace *)command->body;
     struct id128 device = codec_id(body->device);
     if (!sender_owns(audit, command) ||
-        !audit_expect_bytes(audit, "its device is the one that was signed", device.bytes,
+        !audit_expect_bytes(audit, "the ask's device is the one that was signed", device.bytes,
                             row->device.bytes, 16) ||
-        !audit_expect_i64(audit, "its slots are those that were signed", body->slots, row->slots) ||
-        !audit_expect_i64(audit, "its price is the one that was signed", body->price_micro,
+        !audit_expect_i64(audit, "the ask's slots are those that were signed", body->slots,
+                          row->slots) ||
+        !audit_expect_i64(audit, "the ask's price is the one that was signed", body->price_micro,
                           row->price) ||
         !ask_in_bounds(audit, row->price, row->slots,
                        body->has_max_term_ms ? body->max_term_ms : 0)) {
@@ -330,28 +334,30 @@ bool audit_bid_row(struct audit *audit, struct audit_command *command)
     if (!audit_expect(audit,
                       command->type == MESSAGE_SUBMIT_JOB && job != NULL &&
                           job->bid_count <= body->n_parts,
-                      "it is a bid of a job submitted with it")) {
+                      "one command submitted the bid and its job")) {
         return false;
     }
     int64_t cap;
     struct audit_bid bid = signed_bid(body, job->bid_count, &cap);
     struct id128 id = bid_id(&row->job, job->bid_count);
-    if (!audit_expect_bytes(audit, "it bears the id of its part", id.bytes, row->order.bytes, 16) ||
+    if (!audit_expect_bytes(audit, "the bid has the id of its part", id.bytes, row->order.bytes,
+                            16) ||
         !audit_expect(audit, audit_map_find(&audit->bids, &name) == NULL,
                       "an order is placed once") ||
-        !audit_expect_bytes(audit, "its owner is the job's", job->owner.bytes, row->owner.bytes,
-                            32) ||
-        !audit_expect_i64(audit, "its width is the one that was signed", bid.width, row->width) ||
-        !audit_expect_i64(audit, "its slots are those that were signed",
+        !audit_expect_bytes(audit, "the bid's owner is the job's", job->owner.bytes,
+                            row->owner.bytes, 32) ||
+        !audit_expect_i64(audit, "the bid's width is the one that was signed", bid.width,
+                          row->width) ||
+        !audit_expect_i64(audit, "the bid's slots are those that were signed",
                           bid.slots == 0 ? UINT32_MAX : bid.slots, row->slots) ||
-        !audit_expect(audit, bid.rate < AUDIT_RATES, "its value is of a rate that there is") ||
+        !audit_expect(audit, bid.rate < AUDIT_RATES, "the rate of the bid's value is known") ||
         !audit_expect(audit, in_band(audit, bid.rate, cap, row->price),
-                      "its limit is within the market's price band") ||
+                      "the bid's limit is within the market's price band") ||
         !audit_expect(audit,
                       bid_in_notional(audit, &bid, row->slots, row->price, body->budget_micro),
-                      "it comes to no more than one order may") ||
+                      "the order is worth no more than one order may be") ||
         !audit_expect(audit, limit_allows(cap, row->price),
-                      "its limit is not above the cap that was signed")) {
+                      "the bid's limit is not above the cap that was signed")) {
         return false;
     }
     struct audit_bid *kept = audit_map_add(&audit->bids, &name, sizeof *kept);
@@ -376,7 +382,7 @@ bool audit_cancel_row(struct audit *audit, struct audit_command *command)
     struct audit_ask *ask = audit_map_find(&audit->asks, &name);
     struct audit_bid *bid = audit_map_find(&audit->bids, &name);
     bool *is_cancelled = ask != NULL ? &ask->is_cancelled : bid != NULL ? &bid->is_cancelled : NULL;
-    if (!audit_expect(audit, is_cancelled != NULL, "its order exists") ||
+    if (!audit_expect(audit, is_cancelled != NULL, "the cancelled order exists") ||
         !audit_expect(audit, !*is_cancelled, "an order is cancelled once")) {
         return false;
     }
@@ -386,7 +392,7 @@ bool audit_cancel_row(struct audit *audit, struct audit_command *command)
                           command->account == ask->owner_number &&
                           memcmp(((const Bourse__V1__OrderCancel *)command->body)->order.data,
                                  row->order.bytes, 16) == 0,
-                      "its owner signed the cancel")) {
+                      "the ask's owner signed the cancel")) {
         return false;
     }
     *is_cancelled = true;
@@ -425,10 +431,11 @@ bool audit_flag_row(struct audit *audit, struct audit_command *command)
             return false;
         }
     } else {
-        return audit_expect(audit, false, "a signed Freeze, Halt, SetBands or SetOwner made it");
+        return audit_expect(audit, false,
+                            "a signed Freeze, Halt, SetBands or SetOwner made the flag");
     }
-    return audit_expect_bytes(audit, "its account is the one that was signed", owner.bytes,
+    return audit_expect_bytes(audit, "the flag's account is the one that was signed", owner.bytes,
                               row->owner.bytes, 32) &&
-           audit_expect_i64(audit, "its state is always 0", 0, row->status) &&
-           audit_expect_name(audit, "it says what was signed", name);
+           audit_expect_i64(audit, "the flag's state is always 0", 0, row->status) &&
+           audit_expect_name(audit, "the flag's name is what was signed", name);
 }

@@ -55,12 +55,12 @@ static bool check_founder(struct audit *audit)
 {
     const struct audit_row *row = &audit->rows.row;
     const struct genesis_account *account = founder(audit, row->number);
-    return audit_expect(audit, account != NULL, "the genesis has fewer accounts") &&
-           audit_expect_bytes(audit, "its key is the one in the genesis", account->key.bytes,
-                              row->owner.bytes, 32) &&
-           audit_expect_i64(audit, "its roles are those in the genesis", account->roles,
+    return audit_expect(audit, account != NULL, "the genesis has the account") &&
+           audit_expect_bytes(audit, "the account's key is the one in the genesis",
+                              account->key.bytes, row->owner.bytes, 32) &&
+           audit_expect_i64(audit, "the account's roles are those in the genesis", account->roles,
                             row->roles) &&
-           audit_expect_name(audit, "its name is the one in the genesis", account->name);
+           audit_expect_name(audit, "the account's name is the one in the genesis", account->name);
 }
 
 static bool check_joiner(struct audit *audit, struct audit_command *command)
@@ -68,18 +68,18 @@ static bool check_joiner(struct audit *audit, struct audit_command *command)
     const struct audit_row *row = &audit->rows.row;
     struct key32 key = codec_key(((const Bourse__V1__Join *)command->body)->account);
     struct audit_invitation *invitation = invitation_of(audit, command);
-    if (!audit_expect_bytes(audit, "its key is the one that joined", key.bytes, row->owner.bytes,
-                            32) ||
-        !audit_expect(audit, invitation != NULL, "an operator invited it") ||
+    if (!audit_expect_bytes(audit, "the account's key is the one that joined", key.bytes,
+                            row->owner.bytes, 32) ||
+        !audit_expect(audit, invitation != NULL, "an operator made the invitation") ||
         !audit_expect(audit, !invitation->is_used, "an invitation is redeemed once") ||
         !audit_expect(audit, invitation->expires_ms * 1000000 > command->log_time_ns,
-                      "its invitation was valid") ||
-        !audit_expect_i64(audit, "its roles are those of the invitation", invitation->roles,
-                          row->roles)) {
+                      "the account's invitation was valid") ||
+        !audit_expect_i64(audit, "the account's roles are those of the invitation",
+                          invitation->roles, row->roles)) {
         return false;
     }
     const char *name = ((const Bourse__V1__Join *)command->body)->name;
-    if (!audit_expect_name(audit, "its name is its own or the invitation's",
+    if (!audit_expect_name(audit, "the account's name is its own or the invitation's",
                            name != NULL && name[0] != '\0' ? name : invitation->name)) {
         return false;
     }
@@ -124,7 +124,7 @@ static bool move(struct audit *audit, uint32_t account, int64_t available, int64
     struct audit_account *balance = &audit->accounts[account];
     if (__builtin_add_overflow(balance->available, available, &balance->available) ||
         __builtin_add_overflow(balance->held, held, &balance->held)) {
-        return audit_expect(audit, false, "a balance leaves the range of 64 bits");
+        return audit_expect(audit, false, "a balance fits 64 bits");
     }
     return audit_expect(audit, balance->available >= 0 || account == MINT,
                         "no balance but the mint's is negative") &&
@@ -158,9 +158,9 @@ static bool check_mint(struct audit *audit, struct audit_command *command)
         key = &named;
     }
     if (!audit_expect(audit, key != NULL && is_first,
-                      "a signed command or the genesis issued it, once") ||
+                      "a signed command or the genesis made the mint, once") ||
         !audit_expect_i64(audit, "the amount is the one that was signed", amount, row->amount) ||
-        !audit_expect_bytes(audit, "it goes to the account that was named", key->bytes,
+        !audit_expect_bytes(audit, "the credits go to the account that was named", key->bytes,
                             audit->accounts[row->credit].key.bytes, 32)) {
         return false;
     }
@@ -187,13 +187,12 @@ static bool check_raise(struct audit *audit, const struct audit_command *command
 {
     const struct audit_row *row = &audit->rows.row;
     const Bourse__V1__OrderReplace *body = (const Bourse__V1__OrderReplace *)command->body;
-    if (!audit_expect(audit, job->has_hold && job->hold_is_open,
-                      "the hold that it raises is open") ||
-        !audit_expect_bytes(audit, "it is of the job that was signed", body->order.data,
-                            row->job.bytes, 16) ||
-        !audit_expect_i64(audit, "the money is that of who signed", command->account, row->debit) ||
+    if (!audit_expect(audit, job->has_hold && job->hold_is_open, "the raised hold is open") ||
+        !audit_expect_bytes(audit, "the raised hold is of the job that was signed",
+                            body->order.data, row->job.bytes, 16) ||
+        !audit_expect_i64(audit, "the money is the signer's", command->account, row->debit) ||
         !audit_expect(audit, body->has_budget_micro, "a budget was signed") ||
-        !audit_expect_i64(audit, "it raises the budget to the one that was signed",
+        !audit_expect_i64(audit, "the budget becomes the one that was signed",
                           body->budget_micro - job->budget, row->amount)) {
         return false;
     }
@@ -205,7 +204,7 @@ static bool check_release(struct audit *audit, struct audit_job *job)
 {
     const struct audit_row *row = &audit->rows.row;
     if (!audit_expect(audit, job->hold_is_open, "a hold ends once") ||
-        !audit_expect_i64(audit, "what is released is what the hold has left",
+        !audit_expect_i64(audit, "the amount released is the rest of the hold",
                           job->budget - job->captured, row->amount)) {
         return false;
     }
@@ -221,18 +220,20 @@ static bool check_payment(struct audit *audit, struct audit_job *job)
     struct audit_due *due = &audit->due;
     bool is_fee = row->kind == MONEY_FEE;
     int64_t *amount = is_fee ? &due->fee : &due->capture;
-    if (!audit_expect(audit, due->job == job && *amount > 0, "a result earned it") ||
+    if (!audit_expect(audit, due->job == job && *amount > 0, "a result earned the payment") ||
         !audit_expect_i64(audit,
                           is_fee ? "the fee is floor(charge x fee_ppm / 10^6)"
-                                 : "the provider gets charge less fee",
+                                 : "the provider gets the charge less the fee",
                           *amount, row->amount) ||
-        !audit_expect_i64(audit,
-                          is_fee ? "fees go to account 1" : "it goes to who signed the result",
-                          is_fee ? FEES : due->provider_number, row->credit) ||
-        !audit_expect_i64(audit, "it names the result's lease", (int64_t)due->lease,
+        !audit_expect_i64(
+            audit, is_fee ? "fees go to account 1" : "the payment goes to the result's signer",
+            is_fee ? FEES : due->provider_number, row->credit) ||
+        !audit_expect_i64(audit, "the payment names the result's lease", (int64_t)due->lease,
                           (int64_t)row->lease) ||
-        !audit_expect_i64(audit, "it names the result's subtask", due->index, row->index) ||
-        !audit_expect_i64(audit, "it names the result's attempt", due->attempt, row->attempt) ||
+        !audit_expect_i64(audit, "the payment names the result's subtask", due->index,
+                          row->index) ||
+        !audit_expect_i64(audit, "the payment names the result's attempt", due->attempt,
+                          row->attempt) ||
         !audit_expect(audit, job->hold_is_open, "the job's hold is open") ||
         !audit_expect(audit, row->amount <= job->budget - job->captured,
                       "no more is captured than was held")) {
@@ -252,7 +253,7 @@ bool audit_transfer_row(struct audit *audit, struct audit_command *command)
     if (!audit_expect(audit, row->amount >= (is_budget ? 0 : 1), "amounts are above zero") ||
         !audit_expect(audit,
                       row->debit < audit->account_count && row->credit < audit->account_count,
-                      "its accounts exist")) {
+                      "the posting's accounts exist")) {
         return false;
     }
     if (row->kind != MONEY_CAPTURE && row->kind != MONEY_FEE && !audit_nothing_due(audit)) {
@@ -265,9 +266,8 @@ bool audit_transfer_row(struct audit *audit, struct audit_command *command)
     }
     struct hash32 name = audit_id(&row->job);
     struct audit_job *job = audit_map_find(&audit->jobs, &name);
-    if (!audit_expect(audit, job != NULL, "its job exists") ||
-        !audit_expect_i64(audit, "the money is that of the job's owner", job->owner_number,
-                          row->debit)) {
+    if (!audit_expect(audit, job != NULL, "the posting's job exists") ||
+        !audit_expect_i64(audit, "the money is the job owner's", job->owner_number, row->debit)) {
         return false;
     }
     if (row->kind == MONEY_CAPTURE || row->kind == MONEY_FEE) {
@@ -281,7 +281,7 @@ bool audit_transfer_row(struct audit *audit, struct audit_command *command)
                                                       : check_hold(audit, job);
     }
     return audit_expect(audit, row->kind == MONEY_RELEASE || row->kind == MONEY_EXPIRE,
-                        "its kind is known") &&
+                        "the posting's kind is known") &&
            check_release(audit, job);
 }
 
@@ -308,9 +308,9 @@ static bool check_balance(struct audit *audit, int64_t number, int64_t available
         return true;
     }
     struct audit_report *report = audit->report;
+    /* A text that is too long is cut. */
     (void)snprintf(report->expected, sizeof report->expected,
-                   "%" PRId64 " available, %" PRId64 " held", account->available,
-                   account->held); /* cut, never overrun */
+                   "%" PRId64 " available, %" PRId64 " held", account->available, account->held);
     (void)snprintf(report->found, sizeof report->found, "%" PRId64 " available, %" PRId64 " held",
                    available, held);
     return audit_finding(audit, "balances", (uint64_t)number,
@@ -361,7 +361,7 @@ static bool check_sums(struct audit *audit)
         return audit_finding(audit, "balances", 0, "the balances do not sum to zero");
     }
     return open_holds == audit->report->held_micro ||
-           audit_finding(audit, "balances", 0, "what is held is not the sum of the open holds");
+           audit_finding(audit, "balances", 0, "the held money is not the sum of the open holds");
 }
 
 bool audit_balances(struct audit *audit)

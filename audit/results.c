@@ -18,13 +18,13 @@ static struct audit_sent *check_sent(struct audit *audit, struct audit_command *
     const struct audit_row *row = &audit->rows.row;
     if (!audit_expect(audit,
                       command->type == MESSAGE_RESULTS && row->position < command->sent_count,
-                      "it came in a signed batch")) {
+                      "the result came in a signed batch")) {
         return NULL;
     }
     struct audit_sent *sent = &command->sent[row->position];
     if (!audit_expect(audit, !sent->is_used, "a result is recorded once") ||
-        !audit_expect_bytes(audit, "its hash is that of the bytes sent", sent->hash.bytes,
-                            row->hash.bytes, 32)) {
+        !audit_expect_bytes(audit, "the result's hash is the hash of the bytes sent",
+                            sent->hash.bytes, row->hash.bytes, 32)) {
         return NULL;
     }
     sent->is_used = true;
@@ -38,7 +38,7 @@ static bool check_bytes(struct audit *audit, const struct audit_command *command
         ((const Bourse__V1__Results *)command->body)->results[row->position];
     return audit_expect(audit,
                         row->length == bytes.len && memcmp(row->bytes, bytes.data, bytes.len) == 0,
-                        "its bytes are those that were sent");
+                        "the row's bytes are the bytes sent");
 }
 
 static bool check_attempt(struct audit *audit, const Bourse__V1__Result *result)
@@ -47,23 +47,23 @@ static bool check_attempt(struct audit *audit, const Bourse__V1__Result *result)
     struct id128 cluster = codec_id(result->cluster);
     struct id128 job = codec_id(result->job);
     struct key32 provider = codec_key(result->provider);
-    return audit_expect_bytes(audit, "it was made for this market", audit->genesis.cluster.bytes,
-                              cluster.bytes, 16) &&
-           audit_expect_bytes(audit, "its job is the one in the result", job.bytes, row->job.bytes,
-                              16) &&
-           audit_expect_i64(audit, "its subtask is the one in the result", result->index,
-                            row->index) &&
-           audit_expect_i64(audit, "its attempt is the one in the result", result->attempt,
-                            row->attempt) &&
-           audit_expect_i64(audit, "its lease is the one in the result", (int64_t)result->lease,
-                            (int64_t)row->lease) &&
-           audit_expect_bytes(audit, "its provider is the one in the result", provider.bytes,
-                              row->provider.bytes, 32);
+    return audit_expect_bytes(audit, "the result was made for this market",
+                              audit->genesis.cluster.bytes, cluster.bytes, 16) &&
+           audit_expect_bytes(audit, "the row's job is the one in the signed result", job.bytes,
+                              row->job.bytes, 16) &&
+           audit_expect_i64(audit, "the row's subtask is the one in the signed result",
+                            result->index, row->index) &&
+           audit_expect_i64(audit, "the row's attempt is the one in the signed result",
+                            result->attempt, row->attempt) &&
+           audit_expect_i64(audit, "the row's lease is the one in the signed result",
+                            (int64_t)result->lease, (int64_t)row->lease) &&
+           audit_expect_bytes(audit, "the row's provider is the one in the signed result",
+                              provider.bytes, row->provider.bytes, 32);
 }
 
 static bool check_signer(struct audit *audit, const struct audit_command *command)
 {
-    return audit_expect_bytes(audit, "its provider is who signed the batch",
+    return audit_expect_bytes(audit, "the result's provider signed the batch",
                               audit->accounts[command->account].key.bytes,
                               audit->rows.row.provider.bytes, 32);
 }
@@ -91,8 +91,8 @@ static bool check_batch(struct audit *audit, struct audit_command *command)
                 (size_t)sqlite3_column_bytes(select, 1) == length &&
                 memcmp(sqlite3_column_blob(select, 1), command->sent_leaves, length) == 0;
     (void)sqlite3_finalize(select); /* read only */
-    return good ||
-           audit_finding(audit, "batches", command->index, "it is not the batch that was sent");
+    return good || audit_finding(audit, "batches", command->index,
+                                 "the stored batch is not the batch that was sent");
 }
 
 /* ---- outcomes and payments */
@@ -100,19 +100,19 @@ static bool check_batch(struct audit *audit, struct audit_command *command)
 static bool check_lease(struct audit *audit, const struct audit_lease *lease)
 {
     const struct audit_row *row = &audit->rows.row;
-    return audit_expect(audit, lease != NULL, "its lease exists") &&
-           audit_expect_bytes(audit, "its job is the lease's", lease->job->id.bytes, row->job.bytes,
-                              16) &&
-           audit_expect_bytes(audit, "its provider is the lease's", lease->provider.bytes,
+    return audit_expect(audit, lease != NULL, "the result's lease exists") &&
+           audit_expect_bytes(audit, "the result's job is the lease's", lease->job->id.bytes,
+                              row->job.bytes, 16) &&
+           audit_expect_bytes(audit, "the result's provider is the lease's", lease->provider.bytes,
                               row->provider.bytes, 32) &&
-           audit_expect_bytes(audit, "its consumer is the job's owner", lease->job->owner.bytes,
-                              row->owner.bytes, 32) &&
-           audit_expect(audit, row->index < lease->job->subtasks, "its subtask exists") &&
+           audit_expect_bytes(audit, "the result's consumer is the job's owner",
+                              lease->job->owner.bytes, row->owner.bytes, 32) &&
+           audit_expect(audit, row->index < lease->job->subtasks, "the result's subtask exists") &&
            audit_expect(audit, row->attempt > 0, "attempts count from 1");
 }
 
-/* A result that its client accepts also accepts its check, although the check has no accepted
- * Result. */
+/* Counts the check of the row's result as accepted. The client computed this check itself, so no
+ * Result of the check was accepted. */
 static bool accept_check(struct audit *audit, struct audit_job *job)
 {
     const uint32_t index = job->checked + audit->rows.row.index;
@@ -137,13 +137,14 @@ static bool check_accepted(struct audit *audit, const struct audit_lease *lease,
     uint8_t *byte = &job->accepted_bits[row->index / 8];
     uint8_t bit = (uint8_t)(1u << row->index % 8);
     if (!audit_expect(audit, !job->is_settled, "nothing is accepted after the job was settled") ||
-        !audit_expect(audit, row->outcome == OUTCOME_OK, "only what went well is accepted") ||
-        !audit_expect_bytes(audit, "it ran the job's manifest", job->manifest.bytes, manifest.bytes,
-                            32) ||
-        !audit_expect_bytes(audit, "it ran on the lease's device", lease->device.bytes,
+        !audit_expect(audit, row->outcome == OUTCOME_OK,
+                      "only a result with outcome ok is accepted") ||
+        !audit_expect_bytes(audit, "the result ran the job's manifest", job->manifest.bytes,
+                            manifest.bytes, 32) ||
+        !audit_expect_bytes(audit, "the result ran on the lease's device", lease->device.bytes,
                             device.bytes, 16) ||
         !audit_expect(audit, !lease->is_simulated || (result->has_simulated && result->simulated),
-                      "it says that its device is simulated") ||
+                      "the result says that its device is simulated") ||
         !audit_expect(audit, (*byte & bit) == 0, "a subtask is accepted once")) {
         return false;
     }
@@ -154,7 +155,7 @@ static bool check_accepted(struct audit *audit, const struct audit_lease *lease,
     }
     if (row->index < job->checked) {
         job->accepted_by_check += row->level != 0;
-        job->accepted_unchecked += row->level == 0; /* its settlement has the reason */
+        job->accepted_unchecked += row->level == 0; /* audit_checks_of() judges the number */
     } else {
         job->accepted_checks += job->checked > 0;
     }
@@ -163,7 +164,7 @@ static bool check_accepted(struct audit *audit, const struct audit_lease *lease,
 }
 
 /* Returns true when the outputs are too large to hand to the subtasks that wait for them. */
-static bool leaves_too_much(const Bourse__V1__Result *result)
+static bool has_too_large_outputs(const Bourse__V1__Result *result)
 {
     Bourse__V1__Given given = BOURSE__V1__GIVEN__INIT;
     given.index = result->index;
@@ -172,7 +173,8 @@ static bool leaves_too_much(const Bourse__V1__Result *result)
     return bourse__v1__given__get_packed_size(&given) > LIMIT_GIVEN_BYTES;
 }
 
-/* Hashes the checkpoint of a result. Zeros: it left no checkpoint that can be kept. */
+/* Hashes the checkpoint of a result. The hash is zeros when the result left no checkpoint that can
+ * be kept. */
 static bool hash_saved(struct audit *audit, const Bourse__V1__Result *result,
                        struct hash32 *ret_hash)
 {
@@ -212,9 +214,9 @@ static bool check_saved(struct audit *audit, const struct audit_lease *lease,
     const bool is_paid = row->status == ATTEMPT_FAILED_PAID && row->outcome == OUTCOME_PREEMPTED;
     if (is_paid && (!hash_saved(audit, result, &hash) ||
                     !audit_expect(audit, !hash32_is_zero(&hash),
-                                  "what was preempted is paid where it left a checkpoint") ||
+                                  "a preempted attempt is paid only if it left a checkpoint") ||
                     !audit_expect(audit, !hash32_equal(&hash, last),
-                                  "what was preempted is paid where its checkpoint is new"))) {
+                                  "a preempted attempt is paid only if its checkpoint is new"))) {
         return false;
     }
     *last = hash;
@@ -225,22 +227,22 @@ static bool check_status(struct audit *audit, const struct audit_lease *lease,
                          const struct audit_held *held, const Bourse__V1__Result *result)
 {
     const struct audit_row *row = &audit->rows.row;
-    /* A check that did not say yes is paid, and so is a result that no check could decide. */
+    /* A check without the verdict accept is paid, and so is a result that no check could decide. */
     bool may_fail = held != NULL || (lease->job->checked > 0 && row->index >= lease->job->checked);
     switch (row->status) {
     case ATTEMPT_ACCEPTED:
         return check_accepted(audit, lease, result);
     case ATTEMPT_FAILED_PAID:
-        return audit_expect(audit,
-                            row->outcome != OUTCOME_OK || leaves_too_much(result) || may_fail,
-                            "what went well did not fail");
+        return audit_expect(
+            audit, row->outcome != OUTCOME_OK || has_too_large_outputs(result) || may_fail,
+            "a result with outcome ok fails only by a check or by too large outputs");
     case ATTEMPT_FAILED_UNPAID:
     case ATTEMPT_LATE:
     case ATTEMPT_REFUTED:
         return audit_expect(audit, row->paid_ns == 0 && row->charge == 0,
                             "late, refused and refuted work is not paid");
     default:
-        return audit_expect(audit, false, "its status is known");
+        return audit_expect(audit, false, "the result's status is known");
     }
 }
 
@@ -284,7 +286,7 @@ static bool check_charge(struct audit *audit, struct audit_lease *lease,
     return true;
 }
 
-/* A result that was not stored is not paid; a check has no outputs. */
+/* A result whose outputs were not stored is not paid. A check has no outputs. */
 static bool check_stored(struct audit *audit, const struct audit_sent *sent)
 {
     const struct audit_row *row = &audit->rows.row;
@@ -292,11 +294,12 @@ static bool check_stored(struct audit *audit, const struct audit_sent *sent)
     const struct audit_lease *lease = audit_map_find(&audit->leases, &name);
     const bool is_check =
         lease != NULL && lease->job->checked > 0 && row->index >= lease->job->checked;
-    const bool leaves = row->outcome == OUTCOME_OK || (row->outcome == OUTCOME_PREEMPTED &&
-                                                       lease != NULL && lease->job->saved != NULL);
-    return !sent->is_missing || is_check || !leaves ||
+    const bool has_files =
+        row->outcome == OUTCOME_OK ||
+        (row->outcome == OUTCOME_PREEMPTED && lease != NULL && lease->job->saved != NULL);
+    return !sent->is_missing || is_check || !has_files ||
            audit_expect(audit, row->status == ATTEMPT_FAILED_UNPAID || row->status == ATTEMPT_LATE,
-                        "a result of which an output was not stored counts for nothing");
+                        "a result with an output that was not stored is neither accepted nor paid");
 }
 
 bool audit_held_row(struct audit *audit, struct audit_command *command)
@@ -307,8 +310,8 @@ bool audit_held_row(struct audit *audit, struct audit_command *command)
     return sent != NULL && check_attempt(audit, sent->result) && check_signer(audit, command) &&
            check_batch(audit, command) && check_lease(audit, lease) &&
            audit_expect(audit, sent->result->outcome == OUTCOME_OK,
-                        "only what went well is held") &&
-           audit_expect(audit, !sent->is_missing, "only what was stored is held") &&
+                        "only a result with outcome ok is held") &&
+           audit_expect(audit, !sent->is_missing, "only a result with stored outputs is held") &&
            audit_hold(audit, lease, &command->dice);
 }
 
@@ -320,10 +323,10 @@ static bool check_outcome(struct audit *audit, const struct audit_command *comma
     struct hash32 name = audit_number(row->lease);
     struct audit_lease *lease = audit_map_find(&audit->leases, &name);
     if (!check_attempt(audit, result) ||
-        !audit_expect_i64(audit, "its outcome is the one in the result", result->outcome,
-                          row->outcome) ||
+        !audit_expect_i64(audit, "the row's outcome is the one in the signed result",
+                          result->outcome, row->outcome) ||
         !check_lease(audit, lease) ||
-        !audit_expect_i64(audit, "its price is the lease's", lease->price, row->price) ||
+        !audit_expect_i64(audit, "the result's price is the lease's", lease->price, row->price) ||
         !audit_level(audit, command, lease, held, result) ||
         !check_status(audit, lease, held, result) || !check_saved(audit, lease, result)) {
         return false;
@@ -337,16 +340,17 @@ static bool check_outcome(struct audit *audit, const struct audit_command *comma
     return check_charge(audit, lease, result);
 }
 
-/* The batch of a held result came with an earlier command, and was checked there. */
+/* Checks the RESULT row of a held result. The batch of a held result came with an earlier command,
+ * and was checked there. */
 static bool check_held(struct audit *audit, const struct audit_command *command,
                        struct audit_held *held)
 {
     const struct audit_row *row = &audit->rows.row;
     struct hash32 hash = sha256_of(row->bytes, row->length);
     Bourse__V1__Result *result = NULL;
-    if (!audit_expect_bytes(audit, "its hash is that of what was held", held->hash.bytes,
+    if (!audit_expect_bytes(audit, "the result's hash is the held result's", held->hash.bytes,
                             row->hash.bytes, 32) ||
-        !audit_expect_bytes(audit, "its bytes are those that were held", held->hash.bytes,
+        !audit_expect_bytes(audit, "the result's bytes are the held result's", held->hash.bytes,
                             hash.bytes, 32)) {
         return false;
     }
@@ -365,7 +369,7 @@ bool audit_result_row(struct audit *audit, struct audit_command *command)
     if (held != NULL) {
         return check_held(audit, command, held);
     }
-    if (!audit_expect_i64(audit, "what was not held came with this command",
+    if (!audit_expect_i64(audit, "a result that was not held came with the row's command",
                           (int64_t)command->index, (int64_t)row->batch_index)) {
         return false;
     }
@@ -383,14 +387,16 @@ bool audit_settlement_row(struct audit *audit, struct audit_command *command)
     (void)command; /* any command may end a job: a result, a cancel, a tick */
     if (!audit_expect(audit, job != NULL && !job->is_settled, "a job is settled once") ||
         !audit_expect(audit, job->has_hold && (!job->hold_is_open || job->captured == job->budget),
-                      "its hold has ended") ||
-        !audit_expect_i64(audit, "what it was charged is the sum of its payments", job->captured,
+                      "the job's hold has ended") ||
+        !audit_expect_i64(audit, "the job's charge is the sum of its payments", job->captured,
                           row->charged) ||
-        !audit_expect_i64(audit, "what it gave back was released", job->released, row->released) ||
-        !audit_expect(audit, row->charged <= job->budget, "it cost no more than its budget") ||
-        !audit_expect_i64(audit, "its accepted subtasks are those of its results", job->accepted,
-                          row->accepted) ||
-        !audit_expect_i64(audit, "accepted, failed and cancelled are all its subtasks",
+        !audit_expect_i64(audit, "the job's returned money is the money released", job->released,
+                          row->released) ||
+        !audit_expect(audit, row->charged <= job->budget, "the job cost no more than its budget") ||
+        !audit_expect_i64(audit, "the job's accepted subtasks are those of its results",
+                          job->accepted, row->accepted) ||
+        !audit_expect_i64(audit,
+                          "the job's accepted, failed and cancelled subtasks are all its subtasks",
                           job->subtasks, (int64_t)row->accepted + row->failed + row->cancelled) ||
         !audit_checks_of(audit, job)) {
         return false;
@@ -400,7 +406,8 @@ bool audit_settlement_row(struct audit *audit, struct audit_command *command)
     return true;
 }
 
-/* Table outcomes names the attempt for receipts: the accepted one, else the last failed one. */
+/* Table outcomes names the attempt of each subtask that its receipt proves: the accepted attempt,
+ * or else the last failed one. */
 bool audit_outcomes(struct audit *audit)
 {
     static const char query[] =
@@ -419,7 +426,7 @@ bool audit_outcomes(struct audit *audit)
     bool good = code == SQLITE_DONE;
     if (code == SQLITE_ROW) {
         (void)audit_finding(audit, "outcomes", (uint64_t)sqlite3_column_int64(select, 1),
-                            "it is not the attempt that decided its subtask: that is entry %lld",
+                            "entry %lld decided the subtask, not the entry in outcomes",
                             (long long)sqlite3_column_int64(select, 0));
     } else if (code != SQLITE_DONE) {
         (void)audit_unreadable(audit, "table outcomes: %s", sqlite3_errmsg(audit->database));

@@ -53,7 +53,7 @@ const char *audit_table_name(enum audit_table table)
 struct columns {
     sqlite3_stmt *statement;
     int next;
-    bool failed; /* a number out of its range, or a blob of another size */
+    bool failed; /* some value had the wrong type, size or range */
 };
 
 static int64_t take_i64(struct columns *columns)
@@ -266,7 +266,7 @@ static bool read_ahead(struct audit *audit, enum audit_table table)
     audit->rows.ahead[table] = row;
     if (columns.failed) {
         return audit_finding(audit, audit_table_name(table), row.entry,
-                             "a column has a value out of its range");
+                             "a column has a value of the wrong type, size or range");
     }
     return true;
 }
@@ -320,8 +320,8 @@ static bool check_numbers(struct audit *audit)
     return true;
 }
 
-/* The current row stays valid until its table is read further, so this call reads that table
- * first. */
+/* The current row stays valid until its table is read further. So the table of the row before is
+ * read further only now. */
 bool audit_rows_next(struct audit *audit)
 {
     struct audit_rows *rows = &audit->rows;

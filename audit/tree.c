@@ -248,7 +248,7 @@ bool audit_tree_open(struct audit *audit)
     if (sqlite3_step(tree->nodes[1]) == SQLITE_ROW) {
         size_t length = (size_t)sqlite3_column_bytes(tree->nodes[1], 1);
         if (length >= sizeof tree->note) {
-            return audit_finding(audit, "checkpoint", 0, "its note is too long");
+            return audit_finding(audit, "checkpoint", 0, "the checkpoint's note is too long");
         }
         memcpy(tree->note, sqlite3_column_text(tree->nodes[1], 1), length);
         tree->note_size = (uint64_t)sqlite3_column_int64(tree->nodes[1], 0);
@@ -265,7 +265,8 @@ void audit_tree_close(struct audit *audit)
     (void)sqlite3_finalize(audit->tree.nodes[1]);
 }
 
-/* Writes the text that must stand before the signature: origin, size and re-derived root. */
+/* Writes the text that must stand before the signature: origin, size and re-derived root. Returns
+ * the length. */
 static size_t expected_body(const struct audit *audit, char ret_text[512])
 {
     char root[48];
@@ -287,7 +288,8 @@ static bool check_signature(struct audit *audit, const char *line, size_t body_l
         !text_unbase64(line + length, left - (size_t)length - 1, signed_bytes, sizeof signed_bytes,
                        &count) ||
         count != sizeof signed_bytes) {
-        return audit_finding(audit, "checkpoint", 0, "its signature line is not well formed");
+        return audit_finding(audit, "checkpoint", 0,
+                             "the checkpoint's signature line is not well formed");
     }
     struct signature64 signature;
     memcpy(signature.bytes, signed_bytes + 4, 64);
@@ -300,7 +302,7 @@ static bool check_signature(struct audit *audit, const char *line, size_t body_l
     if (memcmp(id.bytes, signed_bytes, 4) != 0 ||
         !identity_verify(&audit->genesis.log_key, audit->tree.note, body_length, &signature)) {
         return audit_finding(audit, "checkpoint", 0,
-                             "it is not signed by the log key of the genesis");
+                             "the checkpoint is not signed by the log key of the genesis");
     }
     audit->report->signatures++;
     return true;
@@ -319,8 +321,9 @@ static bool check_count(struct audit *audit)
     }
     (void)sqlite3_finalize(select); /* read only */
     return stored == audit->tree.size ||
-           audit_finding(audit, "tree", 0, "it has %" PRIu64 " leaves, the rows make %" PRIu64,
-                         stored, audit->tree.size);
+           audit_finding(audit, "tree", 0,
+                         "the stored tree has %" PRIu64 " leaves, the rows make %" PRIu64, stored,
+                         audit->tree.size);
 }
 
 bool audit_tree_end(struct audit *audit)
@@ -330,12 +333,13 @@ bool audit_tree_end(struct audit *audit)
         return false;
     }
     if (!tree->has_note) {
-        return tree->size == 0 || audit_finding(audit, "checkpoint", 0, "there is none");
+        return tree->size == 0 ||
+               audit_finding(audit, "checkpoint", 0, "the checkpoint is missing");
     }
     if (!tree->has_root) {
         return audit_finding(audit, "checkpoint", 0,
-                             "it signs %" PRIu64 " leaves, there are %" PRIu64, tree->note_size,
-                             tree->size);
+                             "the checkpoint signs %" PRIu64 " leaves, the rows make %" PRIu64,
+                             tree->note_size, tree->size);
     }
     char body[512];
     size_t length = expected_body(audit, body);
@@ -344,7 +348,7 @@ bool audit_tree_end(struct audit *audit)
         text_printable(tree->note, strnlen(tree->note, length), audit->report->found,
                        sizeof audit->report->found);
         return audit_finding(audit, "checkpoint", 0,
-                             "its origin, size or root is not the one re-derived");
+                             "the checkpoint's origin, size or root is not the one re-derived");
     }
     if (!check_signature(audit, tree->note + length, length)) {
         return false;

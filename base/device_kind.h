@@ -17,6 +17,7 @@ struct device_kind {
     const char *variants[KIND_VARIANTS_MAX]; /* e.g. tpu-edge; NULL after the last */
 };
 
+/* Returns the table of kinds, which lives as long as the program. */
 const struct device_kind *device_kinds(size_t *ret_count);
 
 #endif

@@ -6,9 +6,9 @@
 
 enum { SIDE = PRECISION_SIDE };
 
-#define EVIDENCE 4.5
+#define EVIDENCE 4.5 /* the least evidence of a clear trace (precision.h) */
 
-typedef double table[SIDE][SIDE];
+typedef double table[SIDE][SIDE]; /* one value for each entry of the sample */
 
 static const struct format {
     uint32_t dropped; /* how many of the 24 bits of the mantissa */
@@ -16,7 +16,7 @@ static const struct format {
 } formats[PRECISION_FORMATS] = {{16, true}, {16, false}, {13, true}, {13, false}};
 
 /* Returns the change that rounding makes to a value, or 0 when rounding would yield infinity. */
-static double lost(float value, const struct format *format)
+static double change_of(float value, const struct format *format)
 {
     uint32_t bits;
     float rounded;
@@ -32,14 +32,14 @@ void precision_add(struct precision_sample *sample, const float a[SIDE], const f
     double lost_b[SIDE][PRECISION_FORMATS];
     for (size_t j = 0; j < SIDE; j++) {
         for (size_t f = 0; f < PRECISION_FORMATS; f++) {
-            lost_b[j][f] = lost(b[j], &formats[f]);
+            lost_b[j][f] = change_of(b[j], &formats[f]);
         }
     }
     for (size_t i = 0; i < SIDE; i++) {
         const double factor = (double)a[i];
         double lost_a[PRECISION_FORMATS];
         for (size_t f = 0; f < PRECISION_FORMATS; f++) {
-            lost_a[f] = lost(a[i], &formats[f]);
+            lost_a[f] = change_of(a[i], &formats[f]);
         }
         for (size_t j = 0; j < SIDE; j++) {
             struct precision_entry *entry = &sample->entries[i][j];
@@ -78,6 +78,7 @@ static void centre(table values)
     }
 }
 
+/* Returns the sum of the values, divided by the root of the sum of their squares. */
 static double evidence(const double sums[SIDE])
 {
     double sum = 0;
@@ -89,7 +90,8 @@ static double evidence(const double sums[SIDE])
     return squares > 0 ? sum / sqrt(squares) : 0;
 }
 
-/* TRACE_IMPOSSIBLE means that rounding to the format loses nothing of the factor. */
+/* The trace says whether the errors show that a factor was rounded. TRACE_IMPOSSIBLE means that
+ * rounding to the format changes nothing of the factor. */
 enum trace { TRACE_NONE, TRACE_CLEAR, TRACE_IMPOSSIBLE };
 
 static enum trace trace_of(table errors, table losses)

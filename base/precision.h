@@ -1,23 +1,23 @@
 /* base/precision.h judges whether the factors of a product had been rounded to fewer bits.
  *
  * Long sums that are honestly rounded, but in an unlucky order, are as far off as sums of bfloat16
- * factors. The size of an error therefore proves nothing (base/residual.h). Its direction does.
- * Rounding A loses T = (A' - A) B, which is known for each entry; rounding B loses a T likewise.
- * The errors of honest sums do not follow T. The sample has 32 x 32 entries. Each entry is divided
- * by the sum of its magnitudes, and the means of its row and column are subtracted. The errors of C
- * are then compared with T of either factor:
+ * factors. The size of an error therefore proves nothing (base/residual.h). The direction of the
+ * errors does. Rounding A to A' changes C by T = (A' - A) B, which is known for each entry;
+ * rounding B to B' changes C by T = A (B' - B). The errors of honest sums do not follow T. The
+ * sample has 32 x 32 entries. Each entry is divided by the sum of its magnitudes, and the means of
+ * its row and column are subtracted. The errors of C are then compared with T of either factor:
  *
  *  slope      sum of error T / sum of T^2. The slope is 1 for a product of rounded factors,
- *             2 where both T are alike, and 0 for an honest product. A slope from 1/2 to 5/2
- *             counts as rounded.
+ *             2 where T of A and T of B are alike, and 0 for an honest product. A slope from
+ *             1/2 to 5/2 counts as rounded.
  *  evidence   sum of U / sqrt(sum of U^2) >= 4.5, where U is the sum of error T in a row; the
  *             same by columns. Errors with either sign equally likely reach 4.5 by chance
  *             once in e^10 = 25,000 times.
  *
  * C is called reduced when both factors show the trace. Chance does this once in 6e8 times, and
- * only where honest errors are as large as T. One factor may have no more bits than the format, so
- * that only the other can show the trace. Sums in float32 may then round their terms in the same
- * places; the product is called doubtful. */
+ * only where honest errors are as large as T. One factor may have no more bits than the format has,
+ * so that only the other factor can show the trace. Sums in float32 may then round their terms in
+ * the same places, so the product is called doubtful. */
 #ifndef BOURSE_BASE_PRECISION_H
 #define BOURSE_BASE_PRECISION_H
 

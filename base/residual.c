@@ -47,7 +47,7 @@ struct residual_bounds residual_bounds(const struct residual_row *row)
     double columns = (double)row->columns;
     double own = (2 * (inner + columns) + 4) * OWN * (row->reach + row->magnitude);
     return (struct residual_bounds){
-        .right = (8 * UNIT * sqrt(inner) + 12 * (UNIT + UNIT)) * sqrt(row->squares),
+        .right = (8 * UNIT * sqrt(inner) + 24 * UNIT) * sqrt(row->squares),
         .close = part_of(usual_of(inner), row->reach) + own + columns * rounded_tiny(inner),
         .wrong = part_of(gamma_of(inner), row->reach) + own + columns * flushed_tiny(inner)};
 }

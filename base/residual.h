@@ -1,9 +1,9 @@
 /* base/residual.h judges the error of a product of float32 matrices.
  *
  * C claims to be A B, and u = 2^-24. The first test is by rows. For a vector r of +1 and -1 the
- * residual of row i is |C r - A (B r)|_i, in double. With n terms in each sum:
+ * residual of row i is |C r - A (B r)|_i, computed in double. With n terms in each sum, a row is
  *
- *  right      up to  (8 u sqrt(n) + 12 (u + u)) ||C_i||
+ *  right      up to  (8 u sqrt(n) + 24 u) ||C_i||
  *             a generous bound on honest rounding
  *  wrong      above  gamma_n (|A| (|B| 1))_i + our own rounding
  *             no order of summation and no fused multiplication exceeds this;
@@ -11,19 +11,20 @@
  *  doubtful   between them: the entries of the row are computed
  *
  * The second test computes an entry anew. The sums of its positive and of its negative terms bound
- * the possible results in float32. Let s be the sum of all magnitudes:
+ * the possible results in float32. Let s be the sum of all magnitudes. By its error, an entry is
  *
  *  right      up to  min(8 sqrt(n) u, gamma_n) s + n 2^-149
  *             independent rounding errors stay below, except one time in
  *             e^32 / 2 n (Higham and Mary, SIAM J. Sci. Comput. 41, 2019)
  *  wrong      above  gamma_n s + (2 n + 1) 2^-126
- *             no result is above, even if tiny values are flushed to zero
- *  doubtful   between them: nobody is accused. An entry is right after all when it agrees this
- *             well with the float32 sum term by term, where errors may all have one sign
+ *             no float32 result is further off, even if tiny values are flushed to zero
+ *  doubtful   between them: nobody is accused. The entry is right after all when it is as close
+ *             (residual_agrees) to the float32 sum term by term, whose errors may all have one
+ *             sign
  *
- * An infinity is right where a partial sum in some order may pass the end of the range. NaN is
- * right where partial sums may pass both ends. Both are right, too, where the operands cause
- * them. */
+ * An infinity is right where a partial sum in some order may pass the end of float32's range. NaN
+ * is right where partial sums may pass both ends. Infinities and NaN are right, too, where infinite
+ * or NaN operands cause them. */
 #ifndef BOURSE_BASE_RESIDUAL_H
 #define BOURSE_BASE_RESIDUAL_H
 
@@ -46,7 +47,7 @@ struct residual_bounds {
     double right; /* up to this: right */
     /* Right entries add up to at most this. A doubtful row above it has other entries. */
     double close;
-    double wrong; /* above this, and above the others: wrong */
+    double wrong; /* above this and above `right`: wrong */
 };
 
 /* Returns the bounds of a row. A row with an entry that is not finite has no residual; callers

@@ -125,7 +125,7 @@ static bool make_queues(struct broker *broker, struct problem *ret_problem)
            broker->releases != NULL && broker->notes != NULL && broker->names != NULL &&
            broker->reads != NULL && broker->snapshot_requests != NULL && broker->budget != NULL;
     if (!good) {
-        problem_set(ret_problem, "out of memory or descriptors");
+        problem_set(ret_problem, "no memory or no file descriptor is left to start");
     }
     return good;
 }
@@ -151,6 +151,39 @@ static bool announce(struct broker *broker, struct problem *ret_problem)
 }
 
 /* ---------------------------------------------------------------- threads */
+
+static void start_gateway(struct broker *broker, uint64_t index, int64_t index_log_ns)
+{
+    const struct genesis *genesis = &broker->store.genesis;
+    struct gateway_config gateway = {.router = broker->control,
+                                     .directory = broker->directories[0],
+                                     .clock = broker->clock,
+                                     .worker_count = broker->config.workers,
+                                     .releases = broker->releases,
+                                     .heartbeat_ms = broker->config.heartbeat_ms,
+                                     .rate = broker->config.rate,
+                                     .rate_anonymous = broker->config.rate_anonymous,
+                                     .budget = broker->budget,
+                                     .cluster = genesis->cluster,
+                                     .log_key = genesis->log_key,
+                                     .index = index,
+                                     .index_log_ns = index_log_ns,
+                                     .reserve = &broker->reserve,
+                                     .refusals = broker->store.refusals};
+    memcpy(gateway.origin, genesis->origin, sizeof gateway.origin);
+    for (unsigned i = 0; i < broker->config.workers; i++) {
+        const struct verify_config verify = {.inbound = broker->workers_in[i],
+                                             .core = broker->core_in,
+                                             .releases = broker->releases,
+                                             .budget = broker->budget,
+                                             .cluster = genesis->cluster,
+                                             .look = outputs_look,
+                                             .context = broker->outputs};
+        broker->workers[i] = verify_start(&verify);
+        gateway.workers[i] = broker->workers_in[i];
+    }
+    broker->gateway = gateway_start(&gateway);
+}
 
 static void start_threads(struct broker *broker)
 {
@@ -213,35 +246,8 @@ static void start_threads(struct broker *broker)
                                      .refusals = broker->store.refusals};
     broker->core = core_start(&core);
 
-    struct gateway_config gateway = {.router = broker->control,
-                                     .directory = broker->directories[0],
-                                     .clock = broker->clock,
-                                     .worker_count = broker->config.workers,
-                                     .releases = broker->releases,
-                                     .heartbeat_ms = broker->config.heartbeat_ms,
-                                     .rate = broker->config.rate,
-                                     .rate_anonymous = broker->config.rate_anonymous,
-                                     .budget = broker->budget,
-                                     .cluster = genesis->cluster,
-                                     .log_key = genesis->log_key,
-                                     .index = index,
-                                     .index_log_ns = index_log_ns,
-                                     .reserve = &broker->reserve,
-                                     .refusals = broker->store.refusals};
-    memcpy(gateway.origin, genesis->origin, sizeof gateway.origin);
-    for (unsigned i = 0; i < broker->config.workers; i++) {
-        const struct verify_config verify = {.inbound = broker->workers_in[i],
-                                             .core = broker->core_in,
-                                             .releases = broker->releases,
-                                             .budget = broker->budget,
-                                             .cluster = genesis->cluster,
-                                             .look = outputs_look,
-                                             .context = broker->outputs};
-        broker->workers[i] = verify_start(&verify);
-        gateway.workers[i] = broker->workers_in[i];
-    }
-    broker->gateway = gateway_start(&gateway);
-    /* The threads own these and the next two. */
+    start_gateway(broker, index, index_log_ns);
+    /* The threads own what is forgotten here. */
     memset(broker->directories, 0, sizeof broker->directories);
     broker->access = NULL;
     broker->blob_store = NULL;
@@ -450,7 +456,7 @@ static bool serve(struct broker *broker, int signals, struct problem *ret_proble
     }
     notify_supervisor("READY=1");
     if (!announced) {
-        log_error("%s; it is written as soon as there is room", ret_problem->text);
+        log_error("%s; the file is written as soon as there is room", ret_problem->text);
     }
     bool ended = false;
     while (!announced && !ended) {

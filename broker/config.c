@@ -346,7 +346,7 @@ bool config_load(const char *folder, bool may_be_new, struct broker_config *ret_
 {
     char path[4096];
     if (snprintf(path, sizeof path, "%s/%s", folder, MARKET_BROKER_CONFIG) >= (int)sizeof path) {
-        problem_set(ret_problem, "the path of the market's folder is too long");
+        problem_set(ret_problem, "%.100s...: the path of the market's folder is too long", folder);
         return false;
     }
     if (access(path, F_OK) != 0) {

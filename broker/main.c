@@ -20,14 +20,16 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <sqlite3.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The least number of open files holds the broker's own, a few sessions, and some to refuse others;
- * the unit has it too. The most is two connections of each of SESSIONS_MAX clients, twice over. */
+/* The least number of open files suffices for the broker's own files, a few sessions, and some
+ * connections that are refused. The systemd unit has the same number. The most is two connections
+ * for each of SESSIONS_MAX clients, doubled. */
 enum { OPEN_FILES_LEAST = 128, OPEN_FILES_MOST = 16384 };
 enum exit_status { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_WRONG = 7 };
 
@@ -41,7 +43,7 @@ struct arguments {
     bool check_config, adopt, verify, json, json_logs, without_blobs, with_keys, skip_damaged,
         unchecked, log_ends;
     enum log_level level;
-    uint32_t given; /* bits of enum option_number that were given */
+    uint32_t given; /* the options of the command line, as bits by enum option_number */
 };
 
 enum option_number {
@@ -124,13 +126,19 @@ static const struct action {
 };
 enum { ACTIONS = sizeof actions / sizeof *actions };
 
-static int fail_usage(const char *what)
+__attribute__((format(printf, 1, 2))) static int fail_usage(const char *format, ...)
 {
-    (void)fprintf(stderr, "bourse-broker: %s; `bourse-broker --help` says more\n", what);
+    va_list arguments;
+    (void)fputs("bourse-broker: ", stderr);
+    va_start(arguments, format);
+    (void)vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    (void)fputs("; `bourse-broker --help` says more\n", stderr);
     return EXIT_USAGE;
 }
 
-/* A fault that a command found is no finding when a read failed, and no wrong use either. */
+/* Logs the problem and returns the status. When a read of a database failed, the problem may come
+ * from unread bytes; then the failed read is logged instead. A failed read is no wrong use. */
 static int fail(const struct problem *problem, int status)
 {
     struct problem unread;
@@ -155,7 +163,7 @@ static const struct action *find_action(const char *word)
     if (near != NULL) {
         (void)fprintf(stderr, "did you mean `bourse-broker %s`?\n", near);
     }
-    (void)fail_usage("unknown command; a folder to serve is named with --dir");
+    (void)fail_usage("unknown command '%s'; to serve a folder, write --dir DIR", word);
     return NULL;
 }
 
@@ -203,7 +211,7 @@ static bool take_option(int number, struct arguments *ret)
         return true;
     case OPTION_LOG:
         if (!log_level_from(optarg, &ret->level)) {
-            (void)fail_usage("--log is one of error, warning, info, debug");
+            (void)fail_usage("--log %s: the levels are error, warning, info and debug", optarg);
             return false;
         }
         return true;
@@ -226,16 +234,15 @@ static bool fits(const struct action *action, const struct arguments *arguments)
     for (const struct option *option = option_table; option->name != NULL; option++) {
         uint32_t bit = UINT32_C(1) << option->val;
         if ((arguments->given & bit) != 0 && ((action->options | EVERYWHERE) & bit) == 0) {
-            (void)fprintf(stderr,
-                          "bourse-broker: %s has no --%s; `bourse-broker --help` says more\n",
-                          action->name, option->name);
+            (void)fail_usage("%s has no --%s", action->name, option->name);
             return false;
         }
     }
     return true;
 }
 
-/* Options stand anywhere; words are the command, then one folder or two. */
+/* Parses the command line. Options may stand anywhere. The words are the command, then one folder
+ * or two. Returns NULL after a message. */
 static const struct action *parse(int argc, char **argv, struct arguments *ret)
 {
     *ret = (struct arguments){.level = LOG_LEVEL_INFO};
@@ -261,7 +268,8 @@ static const struct action *parse(int argc, char **argv, struct arguments *ret)
         return NULL;
     }
     if (argc - optind > action->words) {
-        (void)fail_usage("too many words");
+        (void)fail_usage("'%s' is one word too many for %s", argv[optind + action->words],
+                         action->name);
         return NULL;
     }
     ret->command = action->name;
@@ -322,7 +330,7 @@ static int run(const struct arguments *arguments)
     return broker_run(&options, &problem) ? EXIT_OK : fail(&problem, EXIT_FAILED);
 }
 
-/* A market is named by its folder, or by the file in the folder that has the journal. */
+/* Returns the market's folder. `path` names the folder, or the file ledger.db in the folder. */
 static const char *market_of(const char *path, char ret_folder[PATH_MAX])
 {
     struct stat status;
@@ -351,7 +359,7 @@ static int run_audit(const struct arguments *arguments, bool is_acts)
 {
     char path[PATH_MAX];
     if (!find_audit(path)) {
-        return fail_usage("the folder of this program cannot be known");
+        return fail_usage("bourse-audit cannot be found: the folder of this program is unknown");
     }
     char folder[PATH_MAX];
     const char *words[8] = {"bourse-audit", market_of(arguments->folder, folder)};
@@ -385,7 +393,7 @@ static int replay(const struct arguments *arguments)
 {
     struct problem problem = {.text = ""};
     if (!arguments->verify) {
-        return fail_usage("replay needs --verify");
+        return fail_usage("replay needs --verify, which names the only kind of replay");
     }
     char folder[PATH_MAX];
     switch (replay_verify(market_of(arguments->folder, folder), arguments->json, &problem)) {
@@ -416,7 +424,7 @@ static int backup(const struct arguments *arguments)
     struct backup_report report;
     char path[PATH_MAX];
     if (!find_audit(path)) {
-        return fail_usage("the folder of this program cannot be known");
+        return fail_usage("bourse-audit cannot be found: the folder of this program is unknown");
     }
     const struct backup_options options = {.folder = arguments->folder,
                                            .target = arguments->second,
@@ -432,7 +440,7 @@ static int backup(const struct arguments *arguments)
     if (report.blobs_damaged > 0) {
         log_error("%" PRIu64 " of %" PRIu64
                   " blobs, named above, are missing or damaged in %s, and so "
-                  "in the backup: put them back from an older one, or restore with "
+                  "in the backup. Put them back from an older backup, or restore with "
                   "--skip-damaged-blobs. Everything else was checked and is whole",
                   report.blobs_damaged, report.blobs, arguments->folder);
         return EXIT_WRONG;
@@ -447,7 +455,7 @@ static int restore(const struct arguments *arguments)
     char path[PATH_MAX];
     bool is_wrong = false;
     if (!find_audit(path)) {
-        return fail_usage("the folder of this program cannot be known");
+        return fail_usage("bourse-audit cannot be found: the folder of this program is unknown");
     }
     const struct restore_options options = {.backup = arguments->folder,
                                             .folder = arguments->second,
@@ -495,7 +503,8 @@ static int completion(const struct arguments *arguments)
                                                "run"};
     return completion_for(stdout, arguments->folder, &program)
                ? EXIT_OK
-               : fail_usage("there is a completion for bash, zsh and fish, and no other shell");
+               : fail_usage("there is a completion for bash, zsh and fish, and none for '%s'",
+                            arguments->folder);
 }
 
 static int version(const struct arguments *arguments)
@@ -522,14 +531,16 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     if ((action->act == run || action->act == end_log) && arguments.folder == NULL) {
-        return fail_usage("which folder? --dir DIR");
+        return fail_usage("%s needs the market's folder: --dir DIR", action->name);
     }
     if (action->words == 2 && arguments.second == NULL) {
-        return fail_usage("two folders: from where, and to where");
+        return fail_usage("%s needs two folders: %s", action->name,
+                          action->act == backup ? "DIR and TARGET" : "BACKUP and DIR");
     }
     if (action->words == 1 && arguments.folder == NULL) {
-        return fail_usage(action->act == completion ? "of which shell? bash, zsh or fish"
-                                                    : "which folder? It stands after the command");
+        return fail_usage("%s needs %s", action->name,
+                          action->act == completion ? "the name of a shell: bash, zsh or fish"
+                                                    : "the market's folder: DIR");
     }
     log_setup(arguments.level, arguments.json_logs);
     if (!process_start(&problem)) {

@@ -30,7 +30,7 @@ struct exchange_limits { /* every cap of the state; reject codes name them */
     uint64_t subtasks;                               /* sum over all open jobs */
     uint64_t subtasks_per_account;                   /* 0: bounded by `subtasks` alone */
     uint32_t cells, classes;                         /* kinds of device and of requirement in use */
-    uint32_t cells_per_account, classes_per_account; /* the same, used by one account */
+    uint32_t cells_per_account, classes_per_account; /* cells and classes used by one account */
     /* The key of the hash tables is no cap. The operator of an exchange for strangers draws it, so
      * that nobody can choose ids that collide. No effect, hash or snapshot depends on it. */
     uint64_t table_key[2];

@@ -133,7 +133,7 @@ struct exchange_standing {
     uint32_t refuted;               /* refuted results of the account, less the faded ones */
     uint32_t refuted_ever;
     uint32_t overruled;   /* results that the account refuted and other referees accepted */
-    int64_t withdrawn_ns; /* its asks stay closed for this long; 0: they are open */
+    int64_t withdrawn_ns; /* asks of the account stay closed for this long; 0: open */
 };
 struct exchange_standing exchange_standing(const struct exchange *exchange, uint32_t account);
 
@@ -253,7 +253,7 @@ struct exchange_need {
     int64_t budget_micro; /* 0: unknown, or none (holds_nothing) */
     bool holds_nothing;   /* the budget is 0: only donated slots count */
     uint8_t type;         /* enum exchange_order_type */
-    bool is_firm_only;    /* it takes no interruptible leases */
+    bool is_firm_only;    /* the job takes no interruptible leases */
 };
 enum { EXCHANGE_QUOTE_LEVELS = 16 };
 struct exchange_quote {
@@ -340,7 +340,7 @@ struct exchange_explanation {
         bool is_filed;
         bool is_all;     /* the job has no other part */
         bool is_closing; /* the job buys nothing more and waits for running work */
-        bool has_order;  /* its bid stands and may buy more */
+        bool has_order;  /* the part's bid stands and may buy more */
         uint32_t running, queued, waiting, checking;
         uint32_t blocked; /* wait for other subtasks of the job */
         uint32_t lanes;
@@ -358,7 +358,7 @@ struct exchange_explanation {
     struct {
         char text[160];
         uint32_t failing, named_failing; /* devices, and those among the named */
-        bool is_name;                    /* it is one of the predicates that name devices */
+        bool is_name;                    /* this predicate names devices */
         bool has_best;
         int64_t best;
     } predicates[REQUIREMENT_NODES_MAX];

@@ -15,7 +15,7 @@ enum job_phase { JOB_PHASE_OPEN, JOB_PHASE_DONE, JOB_PHASE_FAILED, JOB_PHASE_CAN
 enum subtask_state {
     SUBTASK_WAITING,
     SUBTASK_RUNNING,
-    SUBTASK_CHECKING, /* its result is held until a referee has judged it */
+    SUBTASK_CHECKING, /* a result is held until a referee has judged it */
     SUBTASK_ACCEPTED, /* final, like the states after it */
     SUBTASK_FAILED,
     SUBTASK_CANCELLED

@@ -1,5 +1,5 @@
-/* The policy is the numbers that the exchange decides by, with copies of the protocol's numbers.
- * planner/schedule/online.h has the decisions that depend on measured times. Only files of
+/* exchange/policy.h holds the numbers by which the exchange decides, and copies of the protocol's
+ * numbers. planner/schedule/online.h has the decisions that depend on measured times. Only files of
  * exchange/ include this header. */
 #ifndef BOURSE_EXCHANGE_POLICY_H
 #define BOURSE_EXCHANGE_POLICY_H
@@ -91,57 +91,78 @@ enum {
 };
 
 /* The rest is the exchange's own policy. */
+
+/* A command is refused as expired when its id was made longer ago than ID_AGE_NS, or further ahead
+ * of the log time than ID_AHEAD_NS. */
 #define ID_AGE_NS (24 * NS_PER_HOUR)
 #define ID_AHEAD_NS (600 * NS_PER_S)
-#define LEASE_GRACE_NS (5 * NS_PER_S) /* after the term; late results still count */
-#define SAVING_NS (60 * NS_PER_S)     /* the same, while programs save their state */
+
+/* A result still counts for so long after the term of its lease. SAVING_NS is for a job with
+ * checkpoints whose lease was taken: its programs save their state. */
+#define LEASE_GRACE_NS (5 * NS_PER_S)
+#define SAVING_NS (60 * NS_PER_S)
 #define LEASE_IDLE_NS (10 * NS_PER_S) /* a lease without work for this long is returned */
-/* A new lease follows then, so slot-time of one lease stays within int64. */
+/* A lease of this age is not renewed: a new lease follows, so that the slot-time of one lease stays
+ * within int64. */
 #define LEASE_AGE_MOST_NS EXCHANGE_RUN_MOST_NS
 #define GOOD_TILL_MOST_NS (367 * 24 * NS_PER_HOUR) /* counted from submission */
 #define CLOSING_NS (20 * NS_PER_S) /* a closing job waits this long for withdrawn attempts */
-#define AVOID_NS (10 * NS_PER_S)   /* a provider that failed a job gets no new lease of it */
-#define REFUTED_NS (60 * NS_PER_S) /* the same after a refuted result */
-/* A judged subtask fails when it has waited this long and nobody who could make it is left. */
+
+/* A provider that failed a job gets no new lease of the job for AVOID_NS, and for REFUTED_NS after
+ * a refuted result. */
+#define AVOID_NS (10 * NS_PER_S)
+#define REFUTED_NS (60 * NS_PER_S)
+/* A subtask that was judged fails when it has waited this long and no provider is left that may
+ * make the subtask. */
 #define NOBODY_LEFT_NS (60 * NS_PER_S)
-/* Time for which an account's asks are closed after one refuted result more than REFUTED_BORNE. The
- * time doubles with each further one, up to the most. */
+/* The time for which an account's asks are closed after refuted result REFUTED_TOLERATED + 1. Each
+ * further refuted result doubles the time, up to the most. */
 #define WITHDRAWN_LEAST_NS (60 * NS_PER_S)
 #define WITHDRAWN_MOST_NS (24 * NS_PER_HOUR)
 /* Slot-time accepted by checks that takes one refutation off the count. */
 #define REFUTED_FADES_NS NS_PER_HOUR
-#define SERVES_NS (60 * NS_PER_S) /* blobs stay readable after a lease ended */
+#define BLOB_ACCESS_NS (60 * NS_PER_S) /* blobs stay readable for so long after a lease ended */
+
 enum {
-    VANISHED_MOST = 16,      /* a vanished attempt after this many is the subtask's last */
-    ATTEMPTS_MOST = 1000,    /* most attempts of one subtask; one more fails it */
-    PLACED_LANES_MOST = 64,  /* per part; above, no lane is looked for that is done first */
-    LAST_LANES_MOST = 1024,  /* the same for the last waiting subtasks: cost grows with lanes */
-    LEASE_FAILURES_MOST = 2, /* failures in a row, by the provider's fault */
-    AVOIDED_PROVIDERS = 8,   /* per job */
-    REFUSALS_KEPT = 256,     /* per account; the oldest makes room */
-    ENDED_JOBS_KEPT = 10000, /* per account; the oldest makes room */
-    ENDED_LEASES_FORGOTTEN = 1024, /* batch size, when leases or attempts reach their limit */
-    MOVES_MOST = 4,                /* attempts of a subtask that may still leave a slow lane */
-    COMING_MOST = 16, /* per part, recalled from lanes and not back yet: then no more */
+    /* A subtask that has had so many attempts fails when one more attempt vanishes. */
+    VANISHED_MOST = 16,
+    ATTEMPTS_MOST = 1000, /* attempts of one subtask; the subtask fails instead of one more */
+    /* The exchange looks for the lane that ends a subtask first while a part has at most so many
+     * lanes. The cost of the search grows with the lanes. The second bound is for the last waiting
+     * subtasks. */
+    PLACED_LANES_MOST = 64,
+    LAST_LANES_MOST = 1024,
+    LEASE_FAILURES_MOST = 2, /* failures in a row, by the provider's fault, that end a lease */
+    AVOIDED_PROVIDERS = 8,   /* providers that one job remembers as avoided */
+    /* The exchange keeps so many refusals and ended jobs of an account; the oldest makes room. */
+    REFUSALS_KEPT = 256,
+    ENDED_JOBS_KEPT = 10000,
+    /* The number of ended leases forgotten at a time, when leases or attempts reach their limit. */
+    ENDED_LEASES_FORGOTTEN = 1024,
+    MOVES_MOST = 4, /* attempts of a subtask that may still be moved away from a slow lane */
+    /* The attempts of one part that were taken back from their lanes and have not returned. With so
+     * many, no further attempt is taken back. */
+    COMING_MOST = 16,
     PAGE_SUBTASKS = 256,
-    PARTS_MOST = 17,                   /* per job, including the first */
-    GRAPH_SUBTASKS_MOST = 65536,       /* per job with a graph */
-    GRAPH_EDGES_MOST = 131072,         /* per graph */
-    GIVEN_BYTES_MOST = 16384,          /* output that one subtask hands on */
-    GIVEN_HEAD_BYTES = 4,              /* head before each output on the wire */
-    GIVEN_WORK_BYTES_MOST = 768 << 10, /* inputs of one subtask, with their heads */
+    PARTS_MOST = 17,             /* parts of one job, including the first */
+    GRAPH_SUBTASKS_MOST = 65536, /* subtasks of a job with a graph */
+    GRAPH_EDGES_MOST = 131072,   /* edges of one graph */
+    GIVEN_BYTES_MOST = 16384,    /* the outputs that one subtask hands on */
+    GIVEN_HEAD_BYTES = 4,        /* head before each subtask's outputs on the wire */
+    /* The inputs that other subtasks hand to one subtask, with the heads. */
+    GIVEN_WORK_BYTES_MOST = 768 << 10,
     TERMS_ATTRIBUTES = 3,
-    CELL_ATTRIBUTES_MAX =
-        ATTRIBUTE_COUNT_MAX + 2 + TERMS_ATTRIBUTES, /* instrument, `referee` and terms */
+    /* The attributes of a device, with its instrument, the attribute `referee` and the terms. */
+    CELL_ATTRIBUTES_MAX = ATTRIBUTE_COUNT_MAX + 2 + TERMS_ATTRIBUTES,
     EXCHANGE_REACHES_KNOWN = 32, /* kinds of bids that one read of jobs remembers */
-    EXCHANGE_REASON_DEVICES =
-        500000, /* devices that one read of jobs looks at, beyond the part it has begun */
+    /* A read of jobs begins no further part after it has looked at so many devices. */
+    EXCHANGE_REASON_DEVICES = 500000,
     SAVED_BYTES_MOST = 16384,    /* names, hashes and sizes of one checkpoint's files */
-    SAVED_SUBTASKS_MOST = 65536, /* per job with checkpoints */
-    SAVED_MISSING = 2,           /* attempts that did not find its files: then it is given up */
-    CHECKS_UNSURE = 2,           /* checks without a verdict: then nobody is accused */
-    JUDGES_MOST = 32,            /* accounts that judged one subtask; with so many it fails */
-    REFUTED_BORNE = 1,           /* refuted results that close none of an account's asks */
+    SAVED_SUBTASKS_MOST = 65536, /* subtasks of a job with checkpoints */
+    SAVED_MISSING = 2,     /* a checkpoint whose files so many attempts did not find is given up */
+    CHECKS_UNSURE = 2,     /* after so many checks without a verdict nobody is accused */
+    JUDGES_MOST = 32,      /* accounts that judged one subtask; a subtask with so many fails */
+    REFUTED_TOLERATED = 1, /* refuted results of an account that do not yet close its asks */
 };
 #define NO_SUBTASK UINT32_MAX
 #define NO_CLASS UINT32_MAX /* class of a job without a bid */

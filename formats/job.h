@@ -130,7 +130,7 @@ struct job_file {
     int64_t error_limit; /* so many failed subtasks stop the rest; JOB_ABSENT: no limit */
     /* Time from submission; subtasks that have not started by then are cancelled. 0: never. */
     int64_t good_till_ms;
-    int64_t good_till_at_ms; /* the same as a moment; 0: none; at most one of both is set */
+    int64_t good_till_at_ms; /* the end as a moment; 0: none. At most one of the two is set */
     enum job_order order;
     int64_t crash_limit; /* crashes that a subtask may have; JOB_ABSENT: the market's limit */
     /* The number of leases at work that may be interrupted; then the job takes firm leases only.

@@ -1,4 +1,4 @@
-/* The reader of `tasks:` makes three passes, because a task may name a later one. The passes read
+/* The reader of `tasks:` makes three passes, because a task may name a later task. The passes read
  * the names, then the fields of each task, then the waits. A last step refuses circles of waits. */
 #include "formats/job_keys.h"
 
@@ -66,9 +66,10 @@ static bool read_name(struct tasks *tasks, size_t index)
     if (!is_task_name(name)) {
         char shown[SHOWN_SIZE];
         show(name, shown);
-        yaml_refuse(
-            value, "\"%s\" cannot name a task: a letter, then letters, digits, \".\", \"_\", \"-\"",
-            shown);
+        yaml_refuse(value,
+                    "\"%s\" cannot name a task; a task's name is a letter, then letters, digits, "
+                    "\".\", \"_\" or \"-\"",
+                    shown);
         return false;
     }
     task->line = yaml_line(item);
@@ -88,8 +89,9 @@ static bool read_all_names(struct tasks *tasks)
     for (size_t i = 1; i < count; i++) {
         if (strcmp(tasks->names[i - 1].name, tasks->names[i].name) == 0) {
             struct yaml_value again = yaml_item(tasks->list, tasks->names[i].index);
-            yaml_refuse(yaml_key(again, "name"), "\"%s\" is a task already, on line %u",
-                        tasks->names[i].name, tasks->job->tasks[tasks->names[i - 1].index].line);
+            yaml_refuse(yaml_key(again, "name"),
+                        "line %u has a task \"%s\" already; give this task another name",
+                        tasks->job->tasks[tasks->names[i - 1].index].line, tasks->names[i].name);
             return false;
         }
     }
@@ -171,10 +173,10 @@ static bool add_wait(struct tasks *tasks, struct yaml_value value, struct job_ta
 {
     void *waits = task->waits;
     bool is_full = tasks->wait_count >= FORMAT_WAITS;
-    bool whole = (wait.output == NULL) == (wait.name == NULL); /* both copies succeeded */
+    bool is_copied = (wait.output == NULL) == (wait.name == NULL); /* both copies succeeded */
     if (is_full) {
         yaml_refuse(value, "all tasks together wait for more than %d others", FORMAT_WAITS);
-    } else if (!whole || !job_grow(&waits, task->wait_count, sizeof *task->waits)) {
+    } else if (!is_copied || !job_grow(&waits, task->wait_count, sizeof *task->waits)) {
         (void)job_read_no_memory(value);
     } else {
         task->waits = waits;
@@ -234,13 +236,15 @@ static void refuse_output(struct yaml_value value, const struct job_file *job,
         yaml_refuse(value, "task \"%s\" has no output \"%s\"; did you mean \"%s\"?", task->name,
                     shown, near);
     } else {
-        yaml_refuse(value, "task \"%s\" has no output \"%s\"; its `outputs:` name what it leaves",
+        yaml_refuse(value,
+                    "task \"%s\" has no output \"%s\"; its `outputs:` name what the task leaves",
                     task->name, shown);
     }
     free(texts);
 }
 
-/* Finds TASK/OUTPUT, or TASK alone when the task has exactly one output. */
+/* Finds the output that `text` names: TASK/OUTPUT, or TASK alone when the task has exactly one
+ * output. */
 static bool find_output(struct tasks *tasks, struct yaml_value value, const char *text,
                         uint32_t *ret_task, char ret_output[FORMAT_PATH_BYTES + 1])
 {
@@ -257,8 +261,13 @@ static bool find_output(struct tasks *tasks, struct yaml_value value, const char
         if (count == 1) {
             return output_text(tasks->job, task, 0, ret_output);
         }
-        yaml_refuse(value, "task \"%s\" has %zu outputs; write which one, as in %s/NAME", name,
-                    count, name);
+        if (count == 0) {
+            yaml_refuse(value, "task \"%s\" has no outputs to take; name some in its `outputs:`",
+                        name);
+        } else {
+            yaml_refuse(value, "task \"%s\" has %zu outputs; write which one, as in %s/NAME", name,
+                        count, name);
+        }
         return false;
     }
     for (size_t i = 0; i < count; i++) {
@@ -281,7 +290,8 @@ static bool is_taken(const struct job_task *task, const char *name)
     return false;
 }
 
-/* Reads one file to take. With `name` NULL the file keeps the other task's name. */
+/* Reads one output that the task takes over as a file. The file gets `name`, or the output's own
+ * name when `name` is NULL. */
 static bool read_from_one(struct tasks *tasks, struct yaml_value value, struct job_task *task,
                           const char *name)
 {
@@ -300,8 +310,9 @@ static bool read_from_one(struct tasks *tasks, struct yaml_value value, struct j
         return false;
     }
     if (is_taken(task, name)) {
-        yaml_refuse(value, "two files would be \"%s\"; name one anew, as in {other: %s}", name,
-                    text);
+        yaml_refuse(value,
+                    "the task takes two files as \"%s\"; give one another name, as in {other: %s}",
+                    name, text);
         return false;
     }
     return add_wait(
@@ -334,9 +345,10 @@ static void read_from(struct tasks *tasks, struct yaml_value value, struct job_t
 
 /* ---------------------------------------------------------------- circles */
 
-/* The walk goes depth first without recursion, because a chain may be as long as the list. */
+/* The walk over the waits goes depth first without recursion, because a chain of waits may be as
+ * long as the list. */
 struct walk {
-    uint32_t *path; /* the tasks on the path, each waits for the next */
+    uint32_t *path; /* the tasks on the path; each waits for the next */
     size_t *at;     /* for each task on the path: index of its next wait */
     uint8_t *seen;  /* for each task: 0, ON_PATH or DONE */
     size_t depth;
@@ -423,7 +435,7 @@ void job_read_tasks(struct yaml_value list, struct job_file *job)
     }
     size_t count = yaml_count(list);
     if (count == 0) {
-        yaml_refuse(list, "at least one task is needed");
+        yaml_refuse(list, "the list needs at least one task");
         return;
     }
     struct tasks tasks = {.list = list, .job = job, .names = calloc(count, sizeof *tasks.names)};

@@ -38,7 +38,7 @@ static bool take(struct scan *scan, char wanted)
 
 static bool malformed(const struct scan *scan, const char *what)
 {
-    return REFUSE(scan->problem, "its header is damaged: %s; save the array again with np.save",
+    return REFUSE(scan->problem, "the header is damaged: %s; save the array again with np.save",
                   what);
 }
 
@@ -52,10 +52,10 @@ static bool read_word(struct scan *scan, char ret_word[WORD_SIZE])
     size_t length = 0;
     while (scan->at < scan->end && *scan->at != quote) {
         if (length + 1 == WORD_SIZE || *scan->at == '\\') {
-            return malformed(scan, "a text in it is too long or escaped");
+            return malformed(scan, "a text is too long or escaped");
         }
         if (*scan->at == '\0') {
-            return malformed(scan, "a text in it holds a NUL");
+            return malformed(scan, "a text holds a NUL");
         }
         ret_word[length++] = *scan->at++;
     }
@@ -110,7 +110,7 @@ static bool read_shape(struct scan *scan, struct npy *npy)
         if (npy->dimension_count == NPY_DIMENSIONS) {
             return REFUSE(
                 scan->problem,
-                "it has more than %d dimensions; reshape it to 2, as in array.reshape(1, -1)",
+                "the file has more than %d dimensions; reshape it to 2, as in array.reshape(1, -1)",
                 NPY_DIMENSIONS);
         }
         if (!read_dimension(scan, &npy->shape[npy->dimension_count])) {
@@ -148,15 +148,17 @@ static bool read_type(struct scan *scan, struct npy *npy)
     char word[WORD_SIZE] = "";
     skip_space(scan);
     if (scan->at < scan->end && *scan->at == '[') {
-        return REFUSE(scan->problem, "it holds records (a structured dtype); save one field, as in "
-                                     "np.save(file, array['field'])");
+        return REFUSE(scan->problem,
+                      "the file holds records (a structured dtype); save one field, as in "
+                      "np.save(file, array['field'])");
     }
     if (!read_word(scan, word)) {
         return false;
     }
     if (strchr(word, 'O') != NULL) {
-        return REFUSE(scan->problem, "it holds Python objects, which are never read; convert the "
-                                     "array first, as in array.astype('float32')");
+        return REFUSE(scan->problem,
+                      "the file holds Python objects, which are never read; convert the "
+                      "array first, as in array.astype('float32')");
     }
     char shown[WORD_SIZE];
     text_printable(word, strlen(word), shown, sizeof shown);
@@ -169,7 +171,7 @@ static bool read_type(struct scan *scan, struct npy *npy)
     bool ordered = word[0] == '<' || word[0] == '>' || (word[0] == '|' && bytes == 1);
     if (!ordered || at != length || !known_size(word[1], bytes)) {
         return REFUSE(scan->problem,
-                      "its elements are of type '%s', which are no numbers known here; convert the "
+                      "the elements are of type '%s', which are no numbers known here; convert the "
                       "array, as in array.astype('float32')",
                       shown);
     }
@@ -203,7 +205,7 @@ static bool read_dictionary(struct scan *scan, struct npy *npy)
     bool seen[KEYS] = {false};
     bool comma = true;
     if (!take(scan, '{')) {
-        return malformed(scan, "it is no dictionary");
+        return malformed(scan, "there is no dictionary");
     }
     while (!take(scan, '}')) {
         char word[WORD_SIZE];
@@ -218,7 +220,7 @@ static bool read_dictionary(struct scan *scan, struct npy *npy)
             key++;
         }
         if (key == KEYS || seen[key]) {
-            return malformed(scan, "it has an unknown key, or one twice");
+            return malformed(scan, "a key is unknown, or stands there twice");
         }
         if (!take(scan, ':')) {
             return malformed(scan, "a colon is missing");
@@ -257,7 +259,7 @@ static bool count_data(struct npy *npy, struct problem *problem)
     for (uint32_t i = 0; i < npy->dimension_count && !empty; i++) {
         if (!multiply(&bytes, npy->shape[i])) {
             return REFUSE(problem,
-                          "its shape makes more than %" PRId64
+                          "the shape makes more than %" PRId64
                           " bytes; save the array again with np.save",
                           INT64_MAX);
         }
@@ -272,13 +274,13 @@ static bool fits_file(const struct npy *npy, uint64_t file_bytes, struct problem
     uint64_t left = file_bytes - npy->data_offset;
     if (left < npy->data_bytes) {
         return REFUSE(problem,
-                      "it is cut off: its header says %" PRIu64
+                      "the file is cut off: the header says %" PRIu64
                       " bytes of data, and there are %" PRIu64 "; copy or save it again",
                       npy->data_bytes, left);
     }
     if (left > npy->data_bytes) {
         return REFUSE(problem,
-                      "its header says %" PRIu64 " bytes of data, and there are %" PRIu64
+                      "the header says %" PRIu64 " bytes of data, and there are %" PRIu64
                       "; save one array per file, with np.save",
                       npy->data_bytes, left);
     }
@@ -291,21 +293,23 @@ static bool find_text(const uint8_t *bytes, size_t length, uint64_t file_bytes, 
 {
     static const char zip[4] = {'P', 'K', '\x03', '\x04'};
     if (length >= sizeof zip && memcmp(bytes, zip, sizeof zip) == 0) {
-        return REFUSE(problem, "it is an archive (.npz); save each array by itself, with np.save");
+        return REFUSE(problem,
+                      "the file is an archive (.npz); save each array by itself, with np.save");
     }
     size_t known = length < MAGIC_BYTES ? length : MAGIC_BYTES;
     if (known == 0 || memcmp(bytes, magic, known) != 0) {
-        return REFUSE(problem, "it is no .npy file; np.save writes one");
+        return REFUSE(problem, "the file is no .npy file; np.save writes one");
     }
     if (length >= VERSION_BYTES && (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)) {
-        return REFUSE(problem,
-                      "it is of version %u.%u of the format; 1.0, 2.0 and 3.0 are read: save it "
-                      "again with np.save",
-                      (unsigned)bytes[6], (unsigned)bytes[7]);
+        return REFUSE(
+            problem,
+            "the file is of version %u.%u of the format; 1.0, 2.0 and 3.0 are read: save it "
+            "again with np.save",
+            (unsigned)bytes[6], (unsigned)bytes[7]);
     }
     size_t width = length >= VERSION_BYTES && bytes[6] > 1 ? 4 : 2;
     if (length < VERSION_BYTES + width) {
-        return REFUSE(problem, "it is cut off in its header; copy or save it again");
+        return REFUSE(problem, "the file is cut off in its header; copy or save it again");
     }
     *ret_start = VERSION_BYTES + width;
     *ret_length = 0;
@@ -314,12 +318,12 @@ static bool find_text(const uint8_t *bytes, size_t length, uint64_t file_bytes, 
     }
     if (*ret_length > NPY_HEADER_BYTES) {
         return REFUSE(problem,
-                      "its header is said to take %" PRIu64
+                      "the header is said to take %" PRIu64
                       " bytes; at most %d are read: save it again with np.save",
                       *ret_length, NPY_HEADER_BYTES);
     }
     if (*ret_start + *ret_length > file_bytes) {
-        return REFUSE(problem, "it is cut off in its header; copy or save it again");
+        return REFUSE(problem, "the file is cut off in its header; copy or save it again");
     }
     return true;
 }
@@ -371,23 +375,24 @@ bool npy_is_matrix(const struct npy *npy, struct problem *ret_problem)
         char type[NPY_TYPE_SIZE];
         npy_type_text(npy, type);
         return REFUSE(ret_problem,
-                      "its elements are %s, and float32 is computed with; convert them, as in "
+                      "the elements are %s, and float32 is computed with; convert them, as in "
                       "np.save(file, array.astype('<f4'))",
                       type);
     }
     if (npy->dimension_count != 2) {
         return REFUSE(ret_problem,
-                      "it has %" PRIu32 " dimension%s, and a matrix has 2; reshape it, as in "
+                      "the file has %" PRIu32 " dimension%s, and a matrix has 2; reshape it, as in "
                       "array.reshape(1, -1)",
                       npy->dimension_count, npy->dimension_count == 1 ? "" : "s");
     }
     if (npy->is_fortran) {
-        return REFUSE(ret_problem, "it is in Fortran order (columns one after the other); save it "
-                                   "as np.save(file, np.ascontiguousarray(array))");
+        return REFUSE(ret_problem,
+                      "the file is in Fortran order (columns one after the other); save it "
+                      "as np.save(file, np.ascontiguousarray(array))");
     }
     if (npy->data_offset % npy->item_bytes != 0) {
         return REFUSE(ret_problem,
-                      "its data begins at byte %" PRIu64
+                      "the data begins at byte %" PRIu64
                       ", which is no multiple of 4; save it again with np.save",
                       npy->data_offset);
     }

@@ -273,7 +273,8 @@ static bool put_figure(struct plan_file *file, const char *device, const char *n
     if (figures[kind].kind == UNITS_BANDWIDTH && !is_rate(text)) {
         char shown[PLAN_FILE_FIGURE_SIZE];
         text_printable(text, strlen(text), shown, sizeof shown);
-        problem_set(problem, "\"%s\" is no %s: that is by the second, as in 1.2TB/s", shown, name);
+        problem_set(problem, "\"%s\" is no %s: write a rate by the second, as in 1.2TB/s", shown,
+                    name);
         return false;
     }
     enum units_status status = units_read(figures[kind].kind, text, &entry.value);

@@ -207,10 +207,10 @@ static const char *check_path(const char *path, size_t *ret_depth)
     size_t depth = 0;
     for (size_t length; (length = next_part(&path, &part)) > 0;) {
         if (is_part(part, length, "..")) {
-            return "its name has \"..\"";
+            return "the entry's name has \"..\"";
         }
         if (length > PART_BYTES) {
-            return "its name has a part of more than 255 bytes";
+            return "the entry's name has a part of more than 255 bytes";
         }
         depth += !is_part(part, length, ".");
     }
@@ -294,21 +294,21 @@ static bool is_key(const char *record, size_t length, const char *key)
 static const char *take_record(struct scan *scan, const char *record, size_t length)
 {
     if (is_key(record, length, "GNU.sparse.")) {
-        return "it is a sparse file; make the archive without --sparse";
+        return "the entry is a sparse file; make the archive without --sparse";
     }
     if (is_key(record, length, "path=")) {
         scan->has_name = take_value(record + 5, length - 5, scan->name);
         scan->is_named = scan->is_named || scan->has_name;
-        return scan->has_name ? NULL : "its name is empty, has a NUL, or is too long";
+        return scan->has_name ? NULL : "the entry's name is empty, has a NUL, or is too long";
     }
     if (is_key(record, length, "linkpath=")) {
         scan->has_link = take_value(record + 9, length - 9, scan->link);
-        return scan->has_link ? NULL : "its link is empty, has a NUL, or is too long";
+        return scan->has_link ? NULL : "the entry's link is empty, has a NUL, or is too long";
     }
     if (is_key(record, length, "size=") && !take_size(scan, record + 5, length - 5)) {
-        return "its size is no number";
+        return "the entry's size is no number";
     }
-    return memchr(record, '=', length) != NULL ? NULL : "its pax header is damaged";
+    return memchr(record, '=', length) != NULL ? NULL : "the entry's pax header is damaged";
 }
 
 /* Reads records of the form "LENGTH key=value" and a newline, where LENGTH counts all of the
@@ -323,7 +323,7 @@ static const char *take_records(struct scan *scan, const char *text, size_t leng
         }
         if (digits == 0 || record > length || record < digits + 3 || text[digits] != ' ' ||
             text[record - 1] != '\n') {
-            return "its pax header is damaged";
+            return "the entry's pax header is damaged";
         }
         const char *wrong = take_record(scan, text + digits + 1, record - digits - 2);
         if (wrong != NULL) {
@@ -359,7 +359,7 @@ static enum tar_status take_extension(struct scan *scan, uint8_t type, uint64_t 
         bool *has = type == 'L' ? &scan->has_name : &scan->has_link;
         *has = take_value((const char *)bytes, length, type == 'L' ? scan->name : scan->link);
         scan->is_named = scan->is_named || (type == 'L' && *has);
-        wrong = *has ? NULL : "its long name is empty or too long";
+        wrong = *has ? NULL : "the entry's long name is empty or too long";
     }
     free(bytes);
     return wrong != NULL ? unfit(scan, wrong) : status;
@@ -374,14 +374,15 @@ static const char *check_hard_link(const struct scan *scan)
     size_t depth = 0;
     const char *wrong = check_path(scan->link, &depth);
     if (scan->link[0] == '/') {
-        return "it is a hard link to an absolute path; make the archive with `tar -C ROOT -cf`, "
+        return "the entry is a hard link to an absolute path; make the archive with `tar -C ROOT "
+               "-cf`, "
                "of the names in ROOT";
     }
     if (wrong != NULL || depth == 0) {
-        return "it is a hard link that leads out of the image";
+        return "the entry is a hard link that leads out of the image";
     }
     return is_in_dev(scan->link) && !is_in_dev(scan->name)
-               ? "it is a hard link to a file below /dev, which is left out"
+               ? "the entry is a hard link to a file below /dev, which is left out"
                : NULL;
 }
 
@@ -395,10 +396,10 @@ static const char *check_entry(const struct scan *scan, uint8_t type, uint64_t s
         return wrong;
     }
     if (depth > FORMAT_IMAGE_DEPTH) {
-        return "its path has more than 128 levels, the most that an image may have";
+        return "the entry's path has more than 128 levels, the most that an image may have";
     }
     if (size > 0 && type != '0' && type != 0 && type != '7') {
-        return "it is no file and has bytes";
+        return "the entry is no file and has bytes";
     }
     switch (type) {
     case '0':
@@ -409,18 +410,18 @@ static const char *check_entry(const struct scan *scan, uint8_t type, uint64_t s
         return check_hard_link(scan);
     case '2':
         return scan->link[0] == '\0' || depth == 0 || leads_out(scan->link, depth - 1)
-                   ? "it is a link that leads out of the image"
+                   ? "the entry is a link that leads out of the image"
                    : NULL;
     case '3':
     case '4':
-        return is_in_dev(scan->name) ? NULL : "it is a device, and not below /dev";
+        return is_in_dev(scan->name) ? NULL : "the entry is a device, and not below /dev";
     case '5':
     case '6':
         return NULL;
     case 'S':
-        return "it is a sparse file; make the archive without --sparse";
+        return "the entry is a sparse file; make the archive without --sparse";
     default:
-        return "it is neither file, folder nor link";
+        return "the entry is neither file, folder nor link";
     }
 }
 
@@ -436,7 +437,7 @@ static enum tar_status count_entry(struct scan *scan, uint64_t size)
         return TAR_TOO_MANY;
     }
     if (size > scan->limits->bytes || scan->bytes > scan->limits->bytes - size) {
-        problem_set(scan->problem, "its files have more than %" PRIu64 " bytes together",
+        problem_set(scan->problem, "the files have more than %" PRIu64 " bytes together",
                     scan->limits->bytes);
         return TAR_TOO_LARGE;
     }
@@ -496,8 +497,9 @@ static enum tar_status take_end(struct scan *scan)
 {
     uint8_t block[BLOCK];
     if (scan->files == 0) {
-        problem_set(scan->problem, "it has no file, and so no program; make it with `tar -C ROOT "
-                                   "-cf`, where ROOT holds the program and its libraries");
+        problem_set(scan->problem,
+                    "the archive has no file, and so no program; make it with `tar -C ROOT "
+                    "-cf`, where ROOT holds the program and its libraries");
         return TAR_UNFIT;
     }
     scan->offset += BLOCK;

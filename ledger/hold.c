@@ -74,7 +74,7 @@ enum accounts_status hold_capture(struct accounts *accounts, struct hold *hold, 
     if (!checked_add(payee->available_micro, amount_micro, &received)) {
         return ACCOUNTS_OVERFLOW;
     }
-    assert(payer->held_micro >= amount_micro); /* it includes the rest of the hold */
+    assert(payer->held_micro >= amount_micro); /* the held money includes the rest of the hold */
     payer->held_micro -= amount_micro;
     payee->available_micro = received;
     hold->captured_micro += amount_micro;

@@ -55,7 +55,7 @@ struct shelves {
     uint32_t heads_mask;
     /* Bits by number: the shelf has an order with slots, and its keys are prices. */
     uint64_t *filled;
-    uint64_t *valued;      /* the same where keys are values */
+    uint64_t *valued;      /* bits by number: the shelf has such an order, and keys are values */
     uint32_t valued_count; /* classes by value */
     uint64_t *best_keys;   /* by number, valid where filled */
     uint64_t *floors;      /* by group: no best key in the group is lower */

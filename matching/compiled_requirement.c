@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+/* Returns the first eight bytes as a big-endian number; a shorter text is filled up with zeros. */
 static uint64_t head_of(const char *text)
 {
     uint64_t head = 0;
@@ -23,6 +24,7 @@ static uint64_t long_text_hash(const char *text)
     return hash | 1;
 }
 
+/* Returns true when the word holds the whole text, and not its hash. */
 static bool is_whole(uint64_t digest)
 {
     return (digest & UINT8_MAX) == 0;
@@ -39,7 +41,7 @@ struct attribute_digest compiled_digest(const struct attribute *attribute)
 }
 
 /* Returns true when the predicate holds for `values`, the attributes of its name. The digests
- * decide; strings are compared only where equal digests do not hold the whole text. */
+ * decide. Strings are compared only where the words are equal and are hashes. */
 static bool digests_hold(const struct requirement_node *node, const struct attribute_digest *wanted,
                          const struct attribute *values, const struct attribute_digest *digests,
                          size_t count)

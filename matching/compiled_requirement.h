@@ -7,12 +7,14 @@
 
 #include "base/requirement.h"
 
-/* A digest is an attribute in three words. A head is the first eight bytes as a number, so that
- * heads of different names sort as the names do. A text of eight bytes or more has a hash instead.
- * Two equal digests that end in a byte other than 0 may belong to different texts. */
+/* A digest stands for an attribute. The name's word is its first eight bytes as a big-endian
+ * number, so that the words of different names sort as the names do. A text shorter than eight
+ * bytes has the same kind of word; the word of a longer text is a hash whose last byte is not 0.
+ * Equal words mean equal texts if the last byte is 0; other equal words may belong to different
+ * texts. */
 struct attribute_digest {
-    uint64_t name;
-    uint64_t value; /* the number, or the digest of the text */
+    uint64_t name;  /* the name's word */
+    uint64_t value; /* the number, or the text's word */
     bool is_text;
 };
 struct attribute_digest compiled_digest(const struct attribute *attribute);
@@ -26,7 +28,7 @@ struct compiled_requirement {
 };
 struct compiled_requirement compiled_requirement(const struct requirement *needs);
 /* Returns the set of predicates that hold for a device, as bits by index of the node. The
- * attributes are sorted by name, and their digests stand beside them. `ret_first`, if not NULL,
+ * attributes are sorted by name, and digests[i] is that of attributes[i]. `ret_first`, if not NULL,
  * gets for each predicate the first attribute of its name, or `count` where there is none. */
 uint64_t compiled_truth(const struct compiled_requirement *compiled,
                         const struct attribute *attributes, const struct attribute_digest *digests,

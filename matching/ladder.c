@@ -87,9 +87,9 @@ void *ladder_lines(size_t count, size_t size, void **ret_memory)
 
 bool ladder_pool_init(struct ladder_pool *pool, uint32_t orders)
 {
-    *pool = (struct ladder_pool){.free_block = LADDER_NONE,
-                                 .free_node = LADDER_NONE,
-                                 .blocks_touched = 1}; /* no order has the place 0 */
+    /* Block 0 is never used: the place 0 means that an order is in no ladder. */
+    *pool = (struct ladder_pool){
+        .free_block = LADDER_NONE, .free_node = LADDER_NONE, .blocks_touched = 1};
     return ladder_pool_grow(pool, orders);
 }
 

@@ -27,7 +27,7 @@ struct ladder {
     uint64_t best_key;
     /* The first is the best order. With NONE the ladder is empty, and the best key undefined. */
     uint32_t first;
-    uint32_t best; /* its block, or NONE */
+    uint32_t best; /* block of the best order, or NONE */
     uint32_t near; /* the block of this ladder used last, or NONE */
     uint32_t root; /* a block or a node */
 };
@@ -47,7 +47,7 @@ struct order {
     uint32_t place;
     uint32_t slots;
     uint32_t owner;
-    uint32_t shelf : 30; /* its cell or class */
+    uint32_t shelf : 30; /* cell of an ask, class of a bid */
     uint32_t is_bid : 1;
     uint32_t width;  /* of a bid; 1 for an ask */
     int64_t term_ns; /* of a bid; for an ask the longest term, 0: any */

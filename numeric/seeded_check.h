@@ -37,7 +37,7 @@ struct seeded_result {
     /* The probability bound for a wrong row beyond the bounds; 1 unless accepted. */
     double false_accept;
     double worst;    /* largest residual as a part of its bound of acceptance */
-    uint64_t row;    /* its row; after a rejection, the row that decided */
+    uint64_t row;    /* row of `worst`; after a rejection, the row that decided */
     const char *why; /* a short phrase */
 };
 

@@ -130,8 +130,8 @@ static size_t decoded_factor(const struct shape *shape)
 
 static size_t decoded_cap(const struct shape *shape, size_t length)
 {
-    size_t cap = LIMIT_DECODED_FLOOR_BYTES +
-                 length * decoded_factor(shape); /* length <= LIMIT_MANIFEST_BYTES */
+    /* The product does not overflow: the length is at most LIMIT_MANIFEST_BYTES. */
+    size_t cap = LIMIT_DECODED_FLOOR_BYTES + length * decoded_factor(shape);
     return cap < (size_t)LIMIT_DECODED_BYTES ? cap : (size_t)LIMIT_DECODED_BYTES;
 }
 

@@ -107,14 +107,15 @@ static inline bool message_is_of_blobs(enum message_type type)
 
 enum session_role { SESSION_CONSUMER = 1, SESSION_PROVIDER = 2 };
 
-enum account_role { /* bits */
-                    ROLE_CONSUMER = 1,
-                    ROLE_PROVIDER = 2,
-                    ROLE_AUDITOR = 4,
-                    ROLE_REPLICA = 8,
-                    ROLE_RISK = 16,
-                    ROLE_OPERATOR = 32,
-                    ROLE_REFEREE = 64, /* a provider whose verdicts count */
+/* The roles of an account are bits, so that an account may have several. */
+enum account_role {
+    ROLE_CONSUMER = 1,
+    ROLE_PROVIDER = 2,
+    ROLE_AUDITOR = 4,
+    ROLE_REPLICA = 8,
+    ROLE_RISK = 16,
+    ROLE_OPERATOR = 32,
+    ROLE_REFEREE = 64, /* a provider whose verdicts count */
 };
 
 enum result_outcome {
@@ -140,23 +141,25 @@ enum result_outcome {
     OUTCOME_COUNT
 };
 
-enum subtask_now { /* progress of a subtask */
-                   SUBTASK_NOW_WAITING = 0,
-                   SUBTASK_NOW_RUNNING = 1,
-                   SUBTASK_NOW_CHECKING = 2, /* its result is held */
-                   SUBTASK_NOW_ACCEPTED = 3,
-                   SUBTASK_NOW_FAILED = 4,
-                   SUBTASK_NOW_CANCELLED = 5,
-                   /* The subtask runs as soon as another one in its lane has ended. */
-                   SUBTASK_NOW_QUEUED = 6,
+/* The progress of a subtask, as listings show it. */
+enum subtask_now {
+    SUBTASK_NOW_WAITING = 0,
+    SUBTASK_NOW_RUNNING = 1,
+    SUBTASK_NOW_CHECKING = 2, /* a result of the subtask is held for a check */
+    SUBTASK_NOW_ACCEPTED = 3,
+    SUBTASK_NOW_FAILED = 4,
+    SUBTASK_NOW_CANCELLED = 5,
+    /* The subtask runs as soon as another one in its lane has ended. */
+    SUBTASK_NOW_QUEUED = 6,
 };
 
-enum attempt_status { /* the broker's decision on a result */
-                      ATTEMPT_ACCEPTED = 0,
-                      ATTEMPT_FAILED_PAID = 1,   /* the program's fault: the time is paid */
-                      ATTEMPT_FAILED_UNPAID = 2, /* the provider's fault */
-                      ATTEMPT_LATE = 3,          /* logged, not paid */
-                      ATTEMPT_REFUTED = 4,       /* a referee found it wrong: not paid */
+/* The broker's decision on a result. */
+enum attempt_status {
+    ATTEMPT_ACCEPTED = 0,
+    ATTEMPT_FAILED_PAID = 1,   /* the program's fault: the time is paid */
+    ATTEMPT_FAILED_UNPAID = 2, /* the provider's fault */
+    ATTEMPT_LATE = 3,          /* logged, not paid */
+    ATTEMPT_REFUTED = 4,       /* a referee found it wrong: not paid */
 };
 
 enum job_state { JOB_OPEN = 0, JOB_DONE = 1, JOB_FAILED = 2, JOB_CANCELLED = 3 };
@@ -179,7 +182,7 @@ enum job_reason {
     JOB_REASON_REFEREE = 13, /* the results wait for a referee other than their maker */
     /* No check of the failed result came to a verdict: the result was paid, nobody is accused. */
     JOB_REASON_NO_VERDICT = 14,
-    JOB_REASON_EXPIRED = 15,    /* its time was up before all of the job had started */
+    JOB_REASON_EXPIRED = 15,    /* good_till passed before all of the job had started */
     JOB_REASON_NOT_FILLED = 16, /* IOC or FOK: nothing, or not all, was available at once */
     /* IOC or FOK: the leases filled at once ended before the job was done. */
     JOB_REASON_LEASES_OVER = 17,
@@ -194,12 +197,13 @@ enum job_reason {
     JOB_REASON_NO_MAKER = 22, /* every provider able to make a subtask has judged its results */
 };
 
-enum order_type { /* what happens to an order on arrival */
-                  ORDER_LIMIT = 0,
-                  ORDER_IOC = 1, /* immediate or cancel */
-                  ORDER_FOK = 2, /* fill or kill: bids only */
-                  ORDER_POST_ONLY = 3,
-                  ORDER_ALL_OR_NONE = 4, /* bids only */
+/* The type of an order says what happens to the order on arrival. */
+enum order_type {
+    ORDER_LIMIT = 0,
+    ORDER_IOC = 1, /* immediate or cancel */
+    ORDER_FOK = 2, /* fill or kill: bids only */
+    ORDER_POST_ONLY = 3,
+    ORDER_ALL_OR_NONE = 4, /* bids only */
 };
 
 enum lease_end_reason {

@@ -41,7 +41,8 @@ bool agent_open_session(struct agent *agent, struct problem *problem)
     }
     if (agent_session_offer(agent->session, clock_monotonic_ns(), devices, count, asks, count) !=
         AGENT_OK) {
-        problem_set(problem, "the offer does not fit a message");
+        problem_set(problem, "the offer of %zu devices does not fit a message of %d bytes", count,
+                    (int)LIMIT_MESSAGE_BYTES);
         return false;
     }
     return link_open(agent->zmq, setup->market->control, &setup->market->server, setup->identity,

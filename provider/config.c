@@ -378,7 +378,8 @@ bool config_read(const char *folder, const char *file, struct config *ret_config
                       ? snprintf(path, sizeof path, "%s", file)
                       : snprintf(path, sizeof path, "%s/%s", folder, MARKET_PROVIDER_CONFIG);
     if (written < 0 || (size_t)written >= sizeof path || strlen(folder) >= sizeof config.folder) {
-        problem_set(ret_problem, "the name of the config file is too long");
+        problem_set(ret_problem, "%.100s...: the path of the config file is too long",
+                    file != NULL ? file : folder);
         return false;
     }
     (void)snprintf(config.folder, sizeof config.folder, "%s", folder);

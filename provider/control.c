@@ -468,7 +468,9 @@ static char *receive_line(int fd, int64_t timeout_ms, size_t *ret_length, struct
         if (length == capacity) {
             char *grown = capacity < CONTROL_ANSWER_MAX ? realloc(text, 2 * capacity) : NULL;
             if (grown == NULL) {
-                problem_set(problem, "the agent's answer does not fit");
+                problem_set(problem,
+                            "the agent's answer has more than %d bytes, or memory is short",
+                            (int)capacity);
                 break;
             }
             text = grown;

@@ -29,7 +29,7 @@ static bool path_in(const char *folder, const char *name, char ret_path[PATH_BYT
 {
     int written = snprintf(ret_path, PATH_BYTES, "%s/%s", folder, name);
     if (written < 0 || written >= PATH_BYTES) {
-        problem_set(problem, "the name of the folder is too long");
+        problem_set(problem, "%.100s...: the path of the agent's folder is too long", folder);
         return false;
     }
     return true;

@@ -94,7 +94,7 @@ static bool take_option(int number, struct options *options)
         return true;
     case OPTION_LOG:
         if (!log_level_from(optarg, &options->log_level)) {
-            (void)complain("--log is error, warning, info or debug");
+            (void)complain("--log takes error, warning, info or debug");
             return false;
         }
         return true;
@@ -294,7 +294,8 @@ static int join(const struct options *options)
     }
     const char *wanted = options->command.setup.folder;
     if (wanted == NULL && !setup_default_folder(folder, sizeof folder)) {
-        return complain("no home folder; say where with --dir");
+        return complain(
+            "the path of the usual agent's folder is too long: name a shorter one with --dir");
     }
     if (wanted != NULL) {
         const char *prefix = wanted[0] == '/' ? "" : getcwd(here, sizeof here);
@@ -441,13 +442,16 @@ static bool fits(const struct action *action, const struct options *options)
         if ((options->given & bit) != 0 && ((action->options | EVERYWHERE) & bit) == 0) {
             fprintf(
                 stderr,
-                "bourse-provider: %s has no --%s; `bourse-provider %s --help` shows what it has\n",
+                "bourse-provider: %s has no --%s; `bourse-provider %s --help` shows its options\n",
                 action->name, option->name, action->name);
             return false;
         }
     }
     if (options->operand_count > action->operands) {
-        (void)complain("one word too many; see --help");
+        fprintf(stderr,
+                "bourse-provider: one word too many for %s; `bourse-provider %s --help` shows what "
+                "the command takes\n",
+                action->name, action->name);
         return false;
     }
     return true;

@@ -159,7 +159,7 @@ static void measured_text(const struct profile *profile, const char *name,
     int used = snprintf(ret_text, MEASURED_SIZE, ", %s", day);
     if (probe_doubtful(figure)) {
         (void)snprintf(ret_text + used, MEASURED_SIZE - (size_t)used,
-                       "; %lld%% of that now: delete profile.json if it is not busy",
+                       "; %lld%% of that now: delete profile.json if the machine is not busy",
                        (long long)(figure->latest * 100 / figure->value));
     }
 }

@@ -20,8 +20,8 @@ struct invitation {
 bool invitation_read(const char *text, struct invitation *ret_invitation,
                      struct problem *ret_problem);
 bool invitation_write(const struct invitation *invitation, char *ret_text, unsigned long capacity);
-/* Returns the id under which `account` redeems the invitation. It is always the same, so that a
- * Join sent again, even by another process, is the same Join and gets the same answer
+/* Returns the id under which `account` redeems the invitation. The id is always the same. So a Join
+ * that is sent again, even by another process, is the same Join and gets the same answer
  * (docs/protocol.md section 5). */
 struct id128 invitation_join_id(const struct invitation *invitation, const struct key32 *account);
 

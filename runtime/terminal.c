@@ -7,8 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The colours of tables and pictures (consumer/command/grid.c,
- * planner/picture/picture_timeline.c). They would be harmless in foreign text, too. */
+/* These sequences are the colours of tables and pictures (consumer/command/grid.c,
+ * planner/picture/picture_timeline.c). The guard lets them pass in foreign text, too, where they do
+ * no harm. */
 static const char *const styles[] = {"\033[0m", "\033[1m", "\033[31m", "\033[32m", "\033[34m"};
 enum { STYLES = sizeof styles / sizeof styles[0], STYLE_SIZE = 8, PIECE_BYTES = 512 };
 
@@ -16,7 +17,7 @@ struct guard {
     int fd;
     FILE *stream; /* NULL: the descriptor is no terminal */
     struct text_visible visible;
-    char style[STYLE_SIZE]; /* beginning of a style */
+    char style[STYLE_SIZE]; /* the first bytes of what may become one of the styles */
     size_t style_length;
 };
 static struct guard guards[] = {{.fd = STDOUT_FILENO}, {.fd = STDERR_FILENO}};
@@ -45,8 +46,9 @@ static enum match match_style(const char *text, size_t length)
     return MATCH_NONE;
 }
 
-/* Writes the characters that one more byte makes certain: at most STYLE_SIZE bytes, and the held
- * ones. */
+/* Takes one more byte of output. Writes what can be decided now to `ret_text`: the visible form of
+ * at most STYLE_SIZE bytes and of those that `visible` held back, or a whole style. Returns the
+ * number of bytes written. */
 static size_t take_byte(struct guard *guard, char byte, char *ret_text)
 {
     size_t written = 0;
@@ -120,7 +122,7 @@ void terminal_control(FILE *to, const char *sequence)
     for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
         if (guards[i].stream == to) {
             (void)fflush(to); /* earlier output comes first */
-            /* A failure is ignored here; stdio's error mark tells, as after fputs. */
+            /* The failure of this write is ignored; a later write of stdio meets the same error. */
             (void)write_whole(guards[i].fd, sequence, strlen(sequence));
             return;
         }

@@ -59,8 +59,8 @@ static bool receive_request(void *handler, struct request *ret_request)
         uint8_t spare[PART_BYTES];
         size_t part = ret_request->part_count++;
         uint8_t *room = part < PART_COUNT ? ret_request->parts[part] : spare;
-        int length =
-            zmq_recv(handler, room, PART_BYTES, 0); /* gives the true length of a cut part */
+        /* The call returns the true length of a part that was cut. */
+        int length = zmq_recv(handler, room, PART_BYTES, 0);
         if (length < 0) {
             return false;
         }

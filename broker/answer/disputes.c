@@ -56,33 +56,34 @@ struct outgoing *disputes_page(const struct exchange *exchange, const struct req
 
 /* ---------------------------------------------------------------- ExplainRequest */
 
-/* Says how many results are held, and how many of them no referee is left to judge. */
+/* Writes how many results are held, and for how many of them no referee is left. */
 static void describe(const struct exchange_dispute_counts *counts, uint32_t held, char *ret_text,
                      size_t capacity)
 {
-    static const char left[] = "no referee of another owner is left";
+    static const char none_left[] = "no referee of another owner is left";
     const char *at_least = counts->is_partial ? "at least " : "";
     const char *are = counts->accused == 1 ? " is" : "s are";
     if (counts->for_client == 0) {
-        (void)snprintf(ret_text, capacity,
-                       "%u result%s held, rejected by one referee: a referee of another owner "
-                       "decides",
-                       counts->accused, are);
+        (void)snprintf(
+            ret_text, capacity,
+            "%u result%s held, rejected by one referee, until a referee of another owner "
+            "decides",
+            counts->accused, are);
         return;
     }
     int used = 0;
     if (counts->for_client == counts->accused && !counts->is_partial) {
         used = snprintf(ret_text, capacity, "%u result%s held, rejected by one referee, and %s",
-                        counts->accused, are, left);
+                        counts->accused, are, none_left);
     } else {
         used = snprintf(ret_text, capacity,
                         "%u of %u held result%s rejected by one referee; for %s%u of the %u %s",
                         counts->accused, held, held == 1 ? " is" : "s are", at_least,
-                        counts->for_client, held, left);
+                        counts->for_client, held, none_left);
     }
     (void)snprintf(ret_text + used, capacity - (size_t)used,
-                   ": the client computes the check itself: `bourse judge JOB`, or whoever waits "
-                   "for the job");
+                   ", so the client computes the check: `bourse judge JOB`, or any command that "
+                   "waits for the job");
 }
 
 void disputes_explain(const struct exchange *exchange, const struct exchange_job_row *job,
@@ -98,8 +99,8 @@ void disputes_explain(const struct exchange *exchange, const struct exchange_job
     }
     char held[LIMIT_TEXT_BYTES / 2];
     describe(&counts, job->checking, held, sizeof held);
-    /* The client has to compute every check, so no device helps. The words about devices for the
-     * part of the checks, the last one, would be a second reason. */
+    /* No device helps when the client has to compute every check. So the answer about the part of
+     * the checks, which is the last part, has nothing about devices. */
     const bool is_all = counts.for_client == job->checking && answer->part + 1 == answer->parts;
     (void)snprintf(text, capacity, "%s%s%s", held, is_all ? "" : "; ",
                    is_all ? "" : answer->explanation->text);

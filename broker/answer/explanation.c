@@ -102,19 +102,20 @@ static void simulated_text(const struct exchange_explanation *row, char *ret_tex
     }
 }
 
-/* Writes "0 of 43 devices fit; the one that it names fails on executor = "tensor"". Only devices of
- * the kind, instrument and label that are asked for are counted as failing. */
+/* Writes "0 of 43 devices fit; the one device that the needs name fails on executor = "tensor"".
+ * Only devices of the kind, instrument and label in the needs are counted as failing. */
 static int named_text(const struct exchange_explanation *row, uint32_t worst, char *ret_text,
                       size_t capacity)
 {
     char named[64];
     const uint32_t failing = row->predicates[worst].named_failing;
     if (row->named == 1) {
-        (void)snprintf(named, sizeof named, "the one that it names fails");
+        (void)snprintf(named, sizeof named, "the one device that the needs name fails");
     } else if (failing == row->named) {
-        (void)snprintf(named, sizeof named, "the %u that it names fail", row->named);
+        (void)snprintf(named, sizeof named, "the %u devices that the needs name fail", row->named);
     } else {
-        (void)snprintf(named, sizeof named, "of the %u that it names %u fail", row->named, failing);
+        (void)snprintf(named, sizeof named, "%u of the %u devices that the needs name fail",
+                       failing, row->named);
     }
     return snprintf(ret_text, capacity, "0 of %u device%s fit; %s on %s", row->devices,
                     text_plural(row->devices), named, row->predicates[worst].text);
@@ -158,19 +159,19 @@ static void limit_text(const struct exchange_explanation *row, int64_t limit_mic
     }
 }
 
-/* Writes how many slots are free for a job that waits to get all its slots at once. */
+/* Writes how many slots are free for a job that waits until it gets all its slots at once. */
 static void whole_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char limit[UNITS_TEXT_SIZE];
     units_money_text(row->whole.limit_micro, limit);
     (void)snprintf(ret_text, capacity,
-                   "it asks for %u slot%s at once at up to %s%s, and %u %s free at that",
+                   "the job asks for %u slot%s at once at up to %s%s, and %u %s free at that price",
                    row->whole.slots, text_plural(row->whole.slots), limit,
-                   row->whole.is_of_budget ? ", which is what its budget covers" : "",
-                   row->whole.free, row->whole.free == 1 ? "is" : "are");
+                   row->whole.is_of_budget ? ", which its budget covers" : "", row->whole.free,
+                   row->whole.free == 1 ? "is" : "are");
 }
 
-/* Says what becomes of a planned bid. Returns false when the bid waits: its hurdle says why. */
+/* Writes what would become of a planned bid. Returns false when the bid would wait. */
 static bool foretold_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char price[UNITS_TEXT_SIZE];
@@ -178,40 +179,41 @@ static bool foretold_text(const struct exchange_explanation *row, char *ret_text
     if (row->refusal == REJECT_SELF_MATCH) {
         (void)snprintf(
             ret_text, capacity,
-            "it would be refused with SELF_MATCH: it meets this account's own ask first, of "
-            "%.40s at %s; cancel that, or ask for what that is not",
+            "the job would be refused with SELF_MATCH: its bid meets this account's own ask of "
+            "%.40s at %s first; cancel that ask, or set needs that its device does not meet",
             row->refused_at, price);
     } else if (row->refusal == REJECT_WOULD_TRADE) {
         (void)snprintf(
             ret_text, capacity,
-            "it would be refused with WOULD_TRADE: it is post-only, and the ask of %.40s "
+            "the job would be refused with WOULD_TRADE: it is post-only, and the ask of %.40s "
             "at %s is within its limit",
             row->refused_at, price);
     } else if (row->refusal == REJECT_BUDGET) {
         (void)snprintf(ret_text, capacity,
-                       "it would be refused with BUDGET: it is post-only, and a term of one "
-                       "subtask on %.40s, whose ask is within its limit, takes a budget of %s",
+                       "the job would be refused with BUDGET: it is post-only, the ask of %.40s is "
+                       "within its limit, and a term of one subtask there takes a budget of %s",
                        row->refused_at, price);
     } else if (row->refusal == REJECT_PRICE) {
         (void)snprintf(ret_text, capacity,
-                       "it would be refused with PRICE: its cap is outside of the market's price "
-                       "band, the nearest within is %s",
+                       "the job would be refused with PRICE: its cap is outside of the market's "
+                       "price band; the nearest within is %s",
                        price);
     } else if (row->refusal == REJECT_NOTIONAL) {
-        (void)snprintf(ret_text, capacity,
-                       "it would be refused with NOTIONAL: a term of its slots at its limit, and "
-                       "its budget, come to more than the %s that one order may; ask for fewer "
-                       "slots at a time, a shorter term, a lower cap or a smaller budget",
-                       price);
+        (void)snprintf(
+            ret_text, capacity,
+            "the job would be refused with NOTIONAL: a term of its slots at its limit, "
+            "and its budget, are above %s, the most that one order may be worth; ask for "
+            "fewer slots at a time, a shorter term, a lower cap or a smaller budget",
+            price);
     } else if (row->starts_at_micro >= 0) {
-        (void)snprintf(ret_text, capacity, "it would start now at %s%s", price,
+        (void)snprintf(ret_text, capacity, "the job would start now at %s%s", price,
                        row->starts_with_lease ? ", with a lease that it takes from its holder"
                                               : "");
     }
     return row->refusal != 0 || row->starts_at_micro >= 0;
 }
 
-/* Describes a waiting bid that would be refused with the limit that fills it. */
+/* Describes a waiting bid that would be refused with the limit at which it could be filled. */
 static void own_first_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char price[UNITS_TEXT_SIZE];
@@ -228,7 +230,7 @@ static void own_first_text(const struct exchange_explanation *row, char *ret_tex
     }
 }
 
-/* Describes a job that asks for no more devices, or for none now. */
+/* Describes a job that asks for no further devices, or for none now. */
 static void sated_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char rest[160] = "";
@@ -248,33 +250,33 @@ static void sated_text(const struct exchange_explanation *row, char *ret_text, s
         (void)snprintf(rest + used, sizeof rest - used, ", %u wait%s for other subtasks", blocked,
                        blocked == 1 ? "s" : "");
     }
-    const char *of = row->work.is_all ? "" : "of this part ";
+    const char *subtasks = running == 1 ? "subtask" : "subtasks";
+    const char *of = row->work.is_all ? "" : " of this part";
     if (row->work.is_closing) {
         (void)snprintf(ret_text, capacity,
                        "the job is ending and buys nothing more; %u of its subtasks still run%s",
                        running, running == 1 ? "s" : "");
     } else if (row->work.waiting > 0 && row->work.has_order) {
         (void)snprintf(ret_text, capacity,
-                       "%s%u run%s%s; the other %u wait%s for these: the job has all the slots "
+                       "%u %s%s run%s%s; the other %u wait%s for these: the job has all the slots "
                        "that it asked for at a time",
-                       of, running, running == 1 ? "s" : "", rest, row->work.waiting,
+                       running, subtasks, of, running == 1 ? "s" : "", rest, row->work.waiting,
                        row->work.waiting == 1 ? "s" : "");
     } else if (row->work.waiting > 0) {
         (void)snprintf(ret_text, capacity,
-                       "%s%u run%s%s; %u wait%s for these: what the job got at once is all that "
-                       "it gets",
-                       of, running, running == 1 ? "s" : "", rest, row->work.waiting,
+                       "%u %s%s run%s%s; %u wait%s for these: the job gets no slots beyond those "
+                       "that it got at once",
+                       running, subtasks, of, running == 1 ? "s" : "", rest, row->work.waiting,
                        row->work.waiting == 1 ? "s" : "");
     } else if (running + checking + blocked > 0) {
-        (void)snprintf(ret_text, capacity, "%s%u run%s%s; nothing waits for a device", of, running,
-                       running == 1 ? "s" : "", rest);
+        (void)snprintf(ret_text, capacity, "%u %s%s run%s%s; nothing waits for a device", running,
+                       subtasks, of, running == 1 ? "s" : "", rest);
     } else {
-        (void)snprintf(ret_text, capacity, "%snothing is left to do", of);
+        (void)snprintf(ret_text, capacity, "nothing%s is left to do", of);
     }
 }
 
-/* Writes "all on offer ask more, 2 of them more than the market's price band lets an order pay,
- * 3.00". */
+/* Writes "all on offer ask more, 2 of them more than the market's price band lets an order pay". */
 static size_t dearer_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char most[UNITS_TEXT_SIZE];
@@ -299,8 +301,7 @@ static size_t dearer_text(const struct exchange_explanation *row, char *ret_text
     return length < 0 ? 0 : (size_t)length;
 }
 
-/* Writes how many asks are closed now, and when the first of them opens. Their providers may make
- * the results again. */
+/* Writes how many asks are closed now, and when the first opens. Their providers may be makers. */
 static void closed_makers_text(const struct exchange_explanation *row, char *ret_text,
                                size_t capacity)
 {
@@ -313,114 +314,135 @@ static void closed_makers_text(const struct exchange_explanation *row, char *ret
     }
 }
 
-/* Says why no fitting ask takes the bid; "" when one does, or when none fits. */
-static void hurdle_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+/* Writes why no fitting device has an ask for the bid now. */
+static void unoffered_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
-    char price[VALUE_TEXT_SIZE] = "";
-    char queue[64] = "";
-    ret_text[0] = '\0';
-    if (row->fills_at_micro >= 0 && row->smallest_change.count == 0) {
-        limit_text(row, row->fills_at_micro, price);
+    char time[UNITS_TEXT_SIZE];
+    if (row->closed > 0) {
+        units_duration_short(row->opens_ns, time);
+        (void)snprintf(ret_text, capacity, "%u %s %s in %s", row->closed,
+                       row->closed == 1 ? "is" : "are",
+                       row->withdrawn == row->closed
+                           ? "closed, because results of the provider were refuted: the first opens"
+                       : row->spent == row->closed ? "used up for today: the next day begins"
+                                                   : "offered at other hours, which begin",
+                       time);
+    } else if (row->for_others > 0) {
+        (void)snprintf(ret_text, capacity, "%u %s offered to other accounts only", row->for_others,
+                       row->for_others == 1 ? "is" : "are");
+    } else if (row->brief > 0) {
+        const bool is_told = row->smallest_change.count > 0;
+        units_duration_short(row->brief_term_ns, time);
+        (void)snprintf(ret_text, capacity, "%s for a term of %s at most%s",
+                       row->brief == 1 ? "the one on offer is let" : "all on offer are let", time,
+                       is_told ? "" : ": ask for a `limit` and `term` no longer than that");
+    } else {
+        (void)snprintf(ret_text, capacity, "none is offered now; wait for a provider to ask");
     }
+}
+
+/* Writes why the bid gets no slot of the devices within its limit, which have none free. */
+static void busy_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char queue[64] = "";
     if (row->has_ahead && row->ahead > 0) {
         (void)snprintf(queue, sizeof queue, " and %s%u bid%s before it had theirs",
                        row->is_ahead_partial ? "at least " : "", row->ahead,
-                       row->ahead == 1 ? "" : "s");
+                       text_plural(row->ahead));
     }
-    if (row->is_asked && foretold_text(row, ret_text, capacity)) {
+    if (row->judges > 0 && row->judges == row->affordable) {
+        const int used = snprintf(ret_text, capacity,
+                                  "all within the limit judged the results that wait to be made "
+                                  "again; another maker is needed");
+        closed_makers_text(row, ret_text + used, capacity - (size_t)used);
+    } else if (row->own > 0 && row->own == row->affordable) {
+        (void)snprintf(ret_text, capacity,
+                       "all within the limit made or rejected the results that wait to be checked; "
+                       "another referee is needed");
+    } else if (row->interruptible > 0 && row->interruptible == row->affordable) {
+        (void)snprintf(
+            ret_text, capacity,
+            "%s interruptible only, and the job allows no further interruption: it waits "
+            "for a firm lease",
+            row->affordable == 1 ? "the one within the limit is" : "all within the limit are");
+    } else if (row->avoided > 0) {
+        (void)snprintf(ret_text, capacity,
+                       "%u of a provider that failed this job will be tried again%s in %lld s",
+                       row->avoided, row->avoided > 1 ? ", the first" : "",
+                       (long long)((row->avoided_ns + NS_PER_S - 1) / NS_PER_S));
+    } else {
+        (void)snprintf(
+            ret_text, capacity, "all within the limit are busy%s; %s when one is free%s%s",
+            row->is_own_leases
+                ? " with jobs of this account, and none of these takes a lease from another"
+                : "",
+            row->work.running > 0 ? "more subtasks run" : "the job starts", queue,
+            row->donated > 0 ? "; donated devices go first to who used least lately" : "");
+    }
+}
+
+/* Writes how many slots are free, and whether the budget is too small for them. */
+static void free_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char least[UNITS_TEXT_SIZE];
+    const bool is_short = row->uncovered == row->free;
+    units_money_text(row->cover_micro, least);
+    (void)snprintf(ret_text, capacity, "%u %s free at this price%s%s", row->free,
+                   row->free == 1 ? "is" : "are",
+                   is_short ? ", but a term of one subtask takes more than the job's budget: " : "",
+                   is_short ? least : "");
+}
+
+/* Appends the limit or the budget with which the bid takes a lease from its holder. */
+static void add_taking(const char *what, const char *amount, char *text, size_t capacity)
+{
+    const size_t length = strlen(text);
+    (void)snprintf(text + length, capacity - length,
+                   ", or takes a lease from its holder with a %s of %s", what, amount);
+}
+
+/* Writes why no fitting ask takes the bid; "" when one does, or when none fits. */
+static void hurdle_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    const bool has_change = row->smallest_change.count > 0;
+    char price[VALUE_TEXT_SIZE] = "";
+    ret_text[0] = '\0';
+    if (row->fills_at_micro >= 0 && !has_change) {
+        limit_text(row, row->fills_at_micro, price);
+    }
+    if ((row->is_asked && foretold_text(row, ret_text, capacity)) || row->fitting == 0) {
         return;
     }
-    if (row->fitting == 0) {
-        return;
-    }
-    if (row->asking == 0 && row->closed > 0) {
-        char wait[UNITS_TEXT_SIZE];
-        const bool is_one = row->closed == 1;
-        const bool are_spent = row->spent == row->closed;
-        units_duration_short(row->opens_ns, wait);
-        (void)snprintf(ret_text, capacity, "%u %s %s in %s", row->closed, is_one ? "is" : "are",
-                       row->withdrawn == row->closed
-                           ? "closed, because results of the provider were refuted: the first opens"
-                       : are_spent ? "used up for today: the next day begins"
-                                   : "offered at other hours, which begin",
-                       wait);
-    } else if (row->asking == 0 && row->for_others > 0) {
-        (void)snprintf(ret_text, capacity, "%u %s offered to other accounts only", row->for_others,
-                       row->for_others == 1 ? "is" : "are");
-    } else if (row->asking == 0 && row->brief > 0) {
-        char term[UNITS_TEXT_SIZE];
-        const bool is_told = row->smallest_change.count > 0;
-        units_duration_short(row->brief_term_ns, term);
-        (void)snprintf(ret_text, capacity, "%s for a term of %s at most%s",
-                       row->brief == 1 ? "the one on offer is let" : "all on offer are let", term,
-                       is_told ? "" : ": ask for a `limit` and `term` no longer than that");
-    } else if (row->asking == 0) {
-        (void)snprintf(ret_text, capacity, "none is offered now; wait for a provider to ask");
+    if (row->asking == 0) {
+        unoffered_text(row, ret_text, capacity);
     } else if (row->whole.slots > 0) {
         whole_text(row, ret_text, capacity);
     } else if (row->affordable == 0) {
         const size_t used = dearer_text(row, ret_text, capacity);
         if (price[0] != '\0' && used < capacity) {
             (void)snprintf(ret_text + used, capacity - used,
-                           "; it would be filled now with a limit of %s", price);
+                           "; the bid would be filled now with a limit of %s", price);
         }
-    } else if (row->free == 0 && row->judges > 0 && row->judges == row->affordable) {
-        const int used = snprintf(ret_text, capacity,
-                                  "those in reach judged the results that wait to be made again; "
-                                  "another maker is needed");
-        closed_makers_text(row, ret_text + used, capacity - (size_t)used);
-    } else if (row->free == 0 && row->own > 0 && row->own == row->affordable) {
-        (void)snprintf(ret_text, capacity,
-                       "those in reach made or rejected the results that wait to be checked; "
-                       "another referee is needed");
-    } else if (row->free == 0 && row->interruptible > 0 && row->interruptible == row->affordable) {
-        (void)snprintf(
-            ret_text, capacity,
-            "in reach %s interruptible only, and this job bears no interruption (any more): "
-            "it waits for a firm one",
-            row->affordable == 1 ? "one is, and that is" : "are some, and these are");
-    } else if (row->free == 0 && row->avoided > 0) {
-        (void)snprintf(ret_text, capacity,
-                       "%u of a provider that failed this job will be tried again%s in %lld s",
-                       row->avoided, row->avoided > 1 ? ", the first" : "",
-                       (long long)((row->avoided_ns + NS_PER_S - 1) / NS_PER_S));
     } else if (row->free == 0) {
-        (void)snprintf(
-            ret_text, capacity, "all in reach are busy%s; %s when one is free%s%s",
-            row->is_own_leases
-                ? " with jobs of this account, and none of these takes a lease from another"
-                : "",
-            row->work.running > 0 ? "more run" : "it starts", queue,
-            row->donated > 0 ? "; donated devices go first to who used least lately" : "");
+        busy_text(row, ret_text, capacity);
     } else {
-        char least[UNITS_TEXT_SIZE];
-        const bool is_short = row->uncovered == row->free;
-        units_money_text(row->cover_micro, least);
-        (void)snprintf(ret_text, capacity, "%u %s free at this price%s%s", row->free,
-                       row->free == 1 ? "is" : "are",
-                       is_short ? ", and a term of one subtask takes more than its budget: " : "",
-                       is_short ? least : "");
+        free_text(row, ret_text, capacity);
     }
     if (price[0] != '\0' && row->free == 0 && row->affordable > 0) {
         size_t length = strlen(ret_text);
-        (void)snprintf(ret_text + length, capacity - length, ", or now at %s", price);
+        (void)snprintf(ret_text + length, capacity - length, ", or now with a limit of %s", price);
     }
-    if (row->takes_at_micro >= 0 && row->smallest_change.count == 0) {
-        size_t length = strlen(ret_text);
+    if (row->takes_at_micro >= 0 && !has_change) {
         limit_text(row, row->takes_at_micro, price);
-        (void)snprintf(ret_text + length, capacity - length,
-                       ", or takes a lease from its holder with a limit of %s", price);
+        add_taking("limit", price, ret_text, capacity);
     }
-    if (row->takes_budget_micro >= 0 && row->smallest_change.count == 0) {
-        size_t length = strlen(ret_text);
-        char budget[UNITS_TEXT_SIZE];
-        units_money_text(row->takes_budget_micro, budget);
-        (void)snprintf(ret_text + length, capacity - length,
-                       ", or takes a lease from its holder with a budget of %s", budget);
+    if (row->takes_budget_micro >= 0 && !has_change) {
+        units_money_text(row->takes_budget_micro, price);
+        add_taking("budget", price, ret_text, capacity);
     }
 }
 
-/* Writes one line: how far the bid gets, and the smallest change that would fill. */
+/* Writes one line: how far the bid gets, and the smallest change that would fill the bid. */
 static void explain_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char part[LIMIT_TEXT_BYTES];
@@ -455,13 +477,14 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
         const bool is_check = row->own > 0;
         char price[UNITS_TEXT_SIZE];
         units_money_text(row->fills_at_micro, price);
-        (void)snprintf(ret_text, capacity,
-                       "another %s asks %s per slot-hour, above the cap: those within it %s; "
-                       "`bourse cancel` it, then `bourse resume --cap %s`",
-                       is_check ? "referee" : "maker", price,
-                       is_check ? "made the results that wait to be checked"
-                                : "judged the results that wait to be made again",
-                       price);
+        (void)snprintf(
+            ret_text, capacity,
+            "another %s asks %s per slot-hour, above the cap; the devices within the cap "
+            "%s; `bourse cancel` the job, then `bourse resume --cap %s`",
+            is_check ? "referee" : "maker", price,
+            is_check ? "made the results that wait to be checked"
+                     : "judged the results that wait to be made again",
+            price);
         return;
     }
     size_t used = 0;
@@ -469,11 +492,11 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
         used = (size_t)snprintf(ret_text, capacity, "the operator halted the market; ");
     }
     if (row->work.is_all && row->work.running > 0) {
-        used += (size_t)snprintf(ret_text + used, capacity - used, "%u run%s and %u wait%s; ",
-                                 row->work.running - row->work.queued,
-                                 row->work.running - row->work.queued == 1 ? "s" : "",
-                                 row->work.waiting + row->work.queued,
-                                 row->work.waiting + row->work.queued == 1 ? "s" : "");
+        const uint32_t running = row->work.running - row->work.queued;
+        used += (size_t)snprintf(
+            ret_text + used, capacity - used, "%u subtask%s run%s and %u wait%s; ", running,
+            text_plural(running), running == 1 ? "s" : "", row->work.waiting + row->work.queued,
+            row->work.waiting + row->work.queued == 1 ? "s" : "");
     }
     used += fitting_text(row, ret_text + used, capacity - used);
     hurdle_text(row, part, sizeof part);
@@ -482,8 +505,8 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
         used += length < 0 ? 0 : (size_t)length;
     }
     if (is_gone_at_once(row) && used < capacity) {
-        used +=
-            (size_t)snprintf(ret_text + used, capacity - used, "; it would be cancelled at once");
+        used += (size_t)snprintf(ret_text + used, capacity - used,
+                                 "; the job would be cancelled at once");
     }
     own_first_text(row, part, sizeof part);
     if (part[0] != '\0' && used < capacity) {
@@ -491,10 +514,10 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
         used += length < 0 ? 0 : (size_t)length;
     } else if (row->own_devices > 0 && row->refusal == 0 && row->starts_at_micro < 0 &&
                used < capacity) {
-        used +=
-            (size_t)snprintf(ret_text + used, capacity - used,
-                             "; %u more %s this account's own, and no order trades with its owner",
-                             row->own_devices, row->own_devices == 1 ? "is" : "are");
+        used += (size_t)snprintf(
+            ret_text + used, capacity - used,
+            "; %u more device%s this account's own, and no order trades with its owner",
+            row->own_devices, row->own_devices == 1 ? " is" : "s are");
     }
     smallest_change_text(&row->smallest_change, part, sizeof part);
     if (part[0] == '\0' && row->fitting == 0 && row->simulated_fitting == 0) {
@@ -505,8 +528,8 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
     }
 }
 
-/* Adds the predicate `simulated = false`, which a requirement has without saying so. The text
- * counts the simulated devices apart, so this is done after the text is made. */
+/* Adds the predicate `simulated = false`, which every requirement has unless it says otherwise. The
+ * text counts the simulated devices apart, so the predicate is added after the text is made. */
 static void add_simulated(struct exchange_explanation *row)
 {
     const uint32_t at = row->predicate_count;

@@ -38,7 +38,7 @@ static const char *money(int64_t micro, char ret_text[UNITS_TEXT_SIZE])
 static bool own_hurdle(const struct exchange_why *row, char *ret_text, size_t capacity)
 {
     if (row->is_frozen) {
-        (void)snprintf(ret_text, capacity, "the operator froze this account; ask why");
+        (void)snprintf(ret_text, capacity, "the operator froze this account; ask the operator why");
     } else if (row->is_halted) {
         (void)snprintf(
             ret_text, capacity,
@@ -53,16 +53,17 @@ static bool own_hurdle(const struct exchange_why *row, char *ret_text, size_t ca
             "no ask stands for this device: the market does not hear its agent, which has ended, "
             "or cannot reach the broker");
     } else if (row->price_micro < 0) {
-        (void)snprintf(ret_text, capacity,
-                       "no ask stands for this device: it was cancelled by hand, or the agent's "
-                       "was refused");
+        (void)snprintf(
+            ret_text, capacity,
+            "no ask stands for this device: the ask was cancelled by hand, or the agent's "
+            "ask was refused");
     } else if (row->withdrawn_ns > 0) {
         char wait[UNITS_TEXT_SIZE];
         units_duration_short(row->withdrawn_ns, wait);
         (void)snprintf(ret_text, capacity,
                        "%u results of this account were refuted, so its asks are closed for %s; "
-                       "they open by themselves, and an hour of work that checks accept takes one "
-                       "off the count",
+                       "the asks open by themselves. An hour of work that checks accept takes one "
+                       "off the count of refuted results",
                        row->refuted, wait);
     } else if (row->is_spent) {
         char wait[UNITS_TEXT_SIZE];
@@ -76,10 +77,10 @@ static bool own_hurdle(const struct exchange_why *row, char *ret_text, size_t ca
     } else if (row->opens_ns > 0) {
         char wait[UNITS_TEXT_SIZE];
         units_duration_short(row->opens_ns, wait);
-        (void)snprintf(ret_text, capacity, "it is outside the ask's hours, which begin in %s",
+        (void)snprintf(ret_text, capacity, "the time is outside the ask's hours, which begin in %s",
                        wait);
     } else if (row->free == 0) {
-        (void)snprintf(ret_text, capacity, "all that it asks for, %u slot%s, is leased", row->slots,
+        (void)snprintf(ret_text, capacity, "all slots of the ask are leased: %u slot%s", row->slots,
                        text_plural(row->slots));
     } else {
         return false;
@@ -94,11 +95,12 @@ static void nearest_text(const struct exchange_why *row, char *ret_text, size_t 
     if (nearest->has_have) {
         (void)explanation_figure(nearest->predicate, nearest->have, figure);
     }
-    (void)snprintf(
-        ret_text, capacity, "none of %u waiting bid%s takes this device; %u ask%s for %s%s%s%s%s",
-        row->bids, text_plural(row->bids), nearest->bids, nearest->bids == 1 ? "s" : "",
-        nearest->predicate, figure[0] == '\0' ? "" : " (this device: ", figure,
-        figure[0] == '\0' ? "" : ")", nearest->changes > 1 ? ", and for more that it has not" : "");
+    (void)snprintf(ret_text, capacity,
+                   "none of %u waiting bid%s takes this device; %u ask%s for %s%s%s%s%s", row->bids,
+                   text_plural(row->bids), nearest->bids, nearest->bids == 1 ? "s" : "",
+                   nearest->predicate, figure[0] == '\0' ? "" : " (this device: ", figure,
+                   figure[0] == '\0' ? "" : ")",
+                   nearest->changes > 1 ? ", and for more that this device lacks" : "");
 }
 
 static void demand_text(const struct exchange_why *row, char *ret_text, size_t capacity)
@@ -107,8 +109,8 @@ static void demand_text(const struct exchange_why *row, char *ret_text, size_t c
     char limit[UNITS_TEXT_SIZE];
     if (row->bids == 0) {
         (void)snprintf(ret_text, capacity,
-                       "no job%s waits for a device: what there is runs already, or there is none",
-                       row->is_for_some ? " of those that the ask is for" : "");
+                       "no job%s waits for a device: all jobs run already, or there are none",
+                       row->is_for_some ? " for which the ask is open" : "");
     } else if (row->fitting == 0 && row->refusal_count > 0) {
         nearest_text(row, ret_text, capacity);
     } else if (row->fitting == 0) {
@@ -120,14 +122,14 @@ static void demand_text(const struct exchange_why *row, char *ret_text, size_t c
         (void)snprintf(
             ret_text, capacity,
             "%u of %u waiting bid%s fit, and all want a longer lease than `term` allows; "
-            "at %s all of them would do",
+            "a `term` of %s would suffice for all of them",
             row->fitting, row->bids, text_plural(row->bids), term);
     } else if (row->paying == 0 && row->fills_at_micro > 0) {
-        (void)snprintf(
-            ret_text, capacity,
-            "%u of %u waiting bid%s fit, and none pays %s; at %s per slot-hour it is filled now",
-            row->lasting, row->bids, text_plural(row->bids), money(row->price_micro, price),
-            money(row->fills_at_micro, limit));
+        (void)snprintf(ret_text, capacity,
+                       "%u of %u waiting bid%s fit, and none pays %s; at %s per slot-hour the ask "
+                       "is filled now",
+                       row->lasting, row->bids, text_plural(row->bids),
+                       money(row->price_micro, price), money(row->fills_at_micro, limit));
     } else if (row->paying == 0) {
         (void)snprintf(
             ret_text, capacity,
@@ -136,8 +138,9 @@ static void demand_text(const struct exchange_why *row, char *ret_text, size_t c
             money(row->best_limit_micro, limit));
     } else {
         (void)snprintf(ret_text, capacity,
-                       "%u of %u waiting bid%s fit and pay the price; a job avoids for 10 s who "
-                       "failed it or gave its work back, or has too little left for a lease",
+                       "%u of %u waiting bid%s fit and pay the price; a job avoids a provider for "
+                       "10 s that failed the job or gave its work back, and a job may have too "
+                       "little budget left for a lease",
                        row->paying, row->bids, text_plural(row->bids));
     }
 }
@@ -147,7 +150,7 @@ static void place_text(const struct exchange_why *row, char *text, size_t capaci
 {
     const size_t used = strlen(text);
     if (row->ahead > 0) {
-        (void)snprintf(text + used, capacity - used, "; %u ask%s before it", row->ahead,
+        (void)snprintf(text + used, capacity - used, "; %u ask%s before this ask", row->ahead,
                        row->ahead == 1 ? " comes" : "s come");
     }
 }

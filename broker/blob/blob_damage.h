@@ -25,7 +25,7 @@ enum { BLOB_READINGS_MAX = 64 }; /* a further one replaces the oldest */
 enum blob_health {
     BLOB_HEALTH_GOOD,    /* no damage is known */
     BLOB_HEALTH_LOST,    /* lost until the blob is sent again */
-    BLOB_HEALTH_DOUBTED, /* it was lost, and its file looks different now */
+    BLOB_HEALTH_DOUBTED, /* the blob was lost, and its file looks different now */
     BLOB_HEALTH_UNKNOWN, /* blobs.db could not be read */
 };
 

@@ -154,7 +154,7 @@ bool blob_store_open(const struct blob_store_config *config, struct blob_store *
     store->size_bytes = config->size_bytes;
     int length = snprintf(store->folder, sizeof store->folder, "%s", config->folder);
     if (length < 0 || (size_t)length >= sizeof store->folder) {
-        problem_set(ret_problem, "the path of the blobs is too long");
+        problem_set(ret_problem, "%.100s...: the path of the blobs is too long", config->folder);
         free(store);
         return false;
     }
@@ -234,8 +234,8 @@ enum blob_status blob_store_commit(struct blob_store *store)
     }
     enum blob_status status = run(store, blob_store_fresh(store, COMMIT));
     if (status != BLOB_OK && !sqlite3_get_autocommit(store->database)) {
-        (void)run(store, blob_store_fresh(
-                             store, ROLLBACK)); /* nothing more can be done about a failure here */
+        /* Nothing more can be done about a failure here. */
+        (void)run(store, blob_store_fresh(store, ROLLBACK));
     }
     if (status != BLOB_OK) {
         blob_leftovers_rolled_back(store->leftovers);
@@ -281,7 +281,7 @@ enum blob_status blob_store_usage(struct blob_store *store, uint32_t account, in
     enum blob_status status = blob_store_look_up(store, statement);
     *ret_bytes = status == BLOB_OK ? sqlite3_column_int64(statement, 0) : 0;
     (void)sqlite3_reset(statement);                     /* repeats the step's code */
-    return status == BLOB_NOT_FOUND ? BLOB_OK : status; /* it has none */
+    return status == BLOB_NOT_FOUND ? BLOB_OK : status; /* an account without a row has no blobs */
 }
 
 enum blob_status blob_store_find(struct blob_store *store, const struct hash32 *hash)
@@ -482,7 +482,7 @@ enum blob_status blob_store_name(struct blob_store *store, const struct blob_hol
         status = blob_store_owns(store, account, hash);
         status = status == BLOB_NOT_FOUND ? own(store, account, hash, size) : status;
     }
-    return status == BLOB_NOT_FOUND ? BLOB_OK : status; /* it was stored otherwise, or not at all */
+    return status == BLOB_NOT_FOUND ? BLOB_OK : status; /* stored otherwise, or not at all */
 }
 
 bool blob_store_has_file(const struct blob_store *store, const struct hash32 *hash,

@@ -12,7 +12,7 @@
 struct listed {
     uint32_t number;
     uint32_t value, input;
-    uint32_t first, count; /* its templates */
+    uint32_t first, count; /* templates of the subtask */
 };
 
 struct declared {

@@ -29,11 +29,12 @@ enum reach { REACH_OUTPUT, REACH_INPUT, REACHES };
 
 struct manifest { /* of one or several leases */
     struct hash32 hash;
-    uint32_t leases;           /* and looks under way */
-    bool is_read;              /* under `looking`, as are the next two */
-    struct declared *declared; /* NULL: not read yet, or the manifest says nothing */
-    struct needed *needed;     /* the same; read with the first result that misses an input */
-    struct manifest *next;     /* in its bucket */
+    uint32_t leases;           /* leases and looks under way */
+    bool is_read;              /* guarded by `looking`, as are the next two */
+    struct declared *declared; /* NULL: not read yet, or the manifest declares nothing */
+    /* NULL: not read yet, or nothing is needed. A result that misses an input has it read. */
+    struct needed *needed;
+    struct manifest *next; /* the next manifest of the bucket */
 };
 
 struct lease {

@@ -2,18 +2,18 @@
  * (docs/decisions.md D5). The result says that its outputs are stored, or that an input is missing.
  *
  * A result of outcome `ok` must leave every output that its job's manifest declares for its
- * subtask, and every file that the result names. Each must have the hash and the size that the
- * result gives. The job's owner must own it, or the provider must have stored it for the job. A
- * preempted result that names a checkpoint must leave the checkpoint. No bytes are read: the blob
+ * subtask, and every file that the result names. Each file must have the hash and the size that the
+ * result gives. The job's owner must own the file, or the provider must have stored it for the job.
+ * A preempted result that names a checkpoint must leave the checkpoint. No bytes are read: the blob
  * store has checked their hash. A lost blob, a missing file, or one of another size counts as
  * unstored.
  *
  * A result of outcome `input missing` or `image missing` is right when the store lacks the manifest
  * or a blob that its subtask needs: one that the manifest names for the subtask, or that the
- * subtask was given. No bytes are read here either. An agent that gets no bytes, or wrong ones,
- * has asked for them before it says so, and the blob port has marked a damaged blob as lost then.
- * A blob that the disk does not give is not lost. So the blob port also notes each blob that it
- * could not give out, and such a blob counts as missing for OUTPUTS_UNGIVEN_S.
+ * subtask was given. No bytes are read here either. An agent asks for the bytes before it says that
+ * they are missing or wrong. The blob port has then marked a damaged blob as lost. A blob that the
+ * disk does not give is not lost. So the blob port also notes each blob that it could not give out,
+ * and such a blob counts as missing for OUTPUTS_UNGIVEN_S.
  *
  * The committer adds a lease before an agent hears of the lease, and never waits for a look. The
  * first result of a lease reads the manifest once. Its declarations are kept while a lease of the

@@ -1,8 +1,9 @@
-/* broker/blob/standing_leases.h tells the tables of leases, when the broker starts, which leases
- * stand and what their subtasks were given.
+/* broker/blob/standing_leases.h enters the leases that stand when the broker starts into the two
+ * tables of leases.
  *
- * The tables say who may read which job's blobs (blob_access.h) and what results may name
- * (outputs.h). Later grants and ends keep both right. */
+ * One table says who may read which job's blobs (blob_access.h). The other says which outputs the
+ * results of a lease may name (outputs.h). Later grants and ends of leases keep both tables
+ * right. */
 #ifndef BOURSE_BROKER_BLOB_STANDING_LEASES_H
 #define BOURSE_BROKER_BLOB_STANDING_LEASES_H
 

@@ -75,10 +75,10 @@ enum act_log_status { ACT_LOG_OK, ACT_LOG_FULL, ACT_LOG_FAILED };
 struct act_log;
 
 /* Opens the log in `database`, or creates it. `mark` is the end of the log as HEAD knows it, signed
- * by `key` for `cluster`. Returns false with a problem when the log ends before the mark or differs
- * there, or when `key` is not the key that the log names. A NULL `mark` stands for an adopted
- * journal without HEAD: then nothing is checked. The caller keeps `key` alive while the log is
- * open. */
+ * by `key` for `cluster`. Returns false with a problem when the log ends before the mark, or
+ * differs there. Also returns false when `key` is not the key that the log names. A NULL `mark`
+ * stands for an adopted journal without HEAD: then nothing is checked. The caller keeps `key` alive
+ * while the log is open. */
 bool act_log_open(sqlite3 *database, const struct act_log_mark *mark, const struct identity *key,
                   const struct id128 *cluster, struct act_log **ret_log,
                   struct problem *ret_problem);

@@ -370,7 +370,7 @@ static bool flush_work(struct release *release)
 static size_t given_bytes(const struct exchange_work *work)
 {
     enum { GIVEN_HEAD_BYTES = 4 };  /* a tag and a length of at most LIMIT_GIVEN_BYTES */
-    enum { SAVED_HEAD_BYTES = 12 }; /* the same, and the attempt that saved it */
+    enum { SAVED_HEAD_BYTES = 12 }; /* such a head, and the attempt that saved the checkpoint */
     size_t bytes = work->saved.length == 0 ? 0 : work->saved.length + SAVED_HEAD_BYTES;
     for (uint32_t i = 0; i < work->given_count; i++) {
         bytes += work->given[i].length + GIVEN_HEAD_BYTES;

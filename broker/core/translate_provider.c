@@ -33,8 +33,8 @@ enum reject_code translate_advertise(const Bourse__V1__Advertise *wire, struct t
             struct attribute *instrument = &attributes[count++];
             (void)snprintf(instrument->name, sizeof instrument->name, "instrument");
             instrument->is_text = true;
-            (void)snprintf(instrument->text, sizeof instrument->text, "%s",
-                           from->instrument); /* the codec has checked the length */
+            /* The codec has checked the length. */
+            (void)snprintf(instrument->text, sizeof instrument->text, "%s", from->instrument);
         }
         devices[i].device = codec_id(from->device);
         devices[i].slots = from->slots;

@@ -300,7 +300,7 @@ static void learn_account(struct gateway *gateway, const struct directory_accoun
          (session = sessions_next(gateway->sessions, &position)) != NULL;) {
         if (key32_equal(&session->transport, &account->transport)) {
             if (!sessions_know(gateway->sessions, session, account->number)) {
-                fatal("out of memory"); /* it has redeemed an invitation */
+                fatal("out of memory"); /* the account has just redeemed an invitation */
             }
             if (account->frozen && session->role == SESSION_PROVIDER) {
                 /* Its asks are gone: the agent greets again until it may provide. */

@@ -39,7 +39,7 @@ struct gateway_config {
     char origin[64];
     struct key32 log_key;
     uint64_t index;                     /* newest durable command */
-    int64_t index_log_ns;               /* its log time */
+    int64_t index_log_ns;               /* log time of that command */
     const struct disk_reserve *reserve; /* the committer changes its state */
     struct refusals *refusals;          /* counts refusals of members */
 };

@@ -91,7 +91,8 @@ void gateway_tell_presence(struct gateway *gateway)
     enum entry_command_kind kind;
     while (presence_next_notice(gateway->sessions, now_ns, gateway->config.heartbeat_ms * NS_PER_MS,
                                 &position, &account, &kind)) {
-        (void)tell(gateway, account, kind); /* its worker is busy: the next round tells it */
+        /* The next round tells the core when the worker is busy. */
+        (void)tell(gateway, account, kind);
     }
 }
 

@@ -56,7 +56,7 @@ bool backup_beside(const char *folder, char *ret_beside, size_t capacity,
     }
     int written = snprintf(ret_beside, capacity, "%.*s.partial", (int)length, folder);
     if (written < 0 || (size_t)written >= capacity) {
-        problem_set(ret_problem, "the path is too long");
+        problem_set(ret_problem, "%.100s...: the path of the folder is too long", folder);
         return false;
     }
     if (!is_empty_or_absent(folder, ret_problem)) {

@@ -161,19 +161,19 @@ static void move_to(struct disk_reserve *reserve, enum disk_reserve_state state)
         return;
     case DISK_RESERVE_IN_USE:
         log_error("the disk is full: commands are refused, cancels and reads are served from the "
-                  "reserve; free space and it goes on by itself");
+                  "reserve; free space, and the broker goes on by itself");
         return;
     case DISK_RESERVE_LAST:
         log_error("the disk is full and the reserve used up: only reads, and an operator's freeze "
-                  "and halt, are served; free space and it goes on by itself");
+                  "and halt, are served; free space, and the broker goes on by itself");
         return;
     case DISK_RESERVE_NONE:
         log_error("the disk is full and the reserve used up to its end: only reads are served; "
-                  "free space and it goes on by itself");
+                  "free space, and the broker goes on by itself");
         return;
     case DISK_RESERVE_STUCK:
         log_error("the disk is full: nothing can be committed, only committed data is served; free "
-                  "space and it goes on by itself");
+                  "space, and the broker goes on by itself");
         return;
     }
 }

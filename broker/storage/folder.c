@@ -16,7 +16,7 @@ bool folder_path(const char *folder, const char *name, char *ret_path, size_t ca
 {
     int length = snprintf(ret_path, capacity, "%s/%s", folder, name);
     if (length < 0 || (size_t)length >= capacity) {
-        problem_set(ret_problem, "the path of the market's folder is too long");
+        problem_set(ret_problem, "%.100s...: the path of the market's folder is too long", folder);
         return false;
     }
     return true;

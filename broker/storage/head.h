@@ -37,7 +37,7 @@ struct act_log_mark {
 
 struct head {
     uint64_t index;      /* last durable entry; 0: none */
-    struct hash32 chain; /* its chain hash */
+    struct hash32 chain; /* chain hash of that entry */
     uint64_t tree_size;  /* tree size of the newest signed checkpoint */
     struct act_log_mark acts;
     /* A restore wrote this HEAD; the next start records that in the audit log. */

@@ -59,8 +59,8 @@ static enum journal_status execute(struct engine *engine, const char *sql)
 static void bind_u64(sqlite3_stmt *statement, int position, uint64_t value)
 {
     assert(value <= INT64_MAX);
-    (void)sqlite3_bind_int64(statement, position,
-                             (sqlite3_int64)value); /* a failed bind fails the step */
+    /* A failed bind fails the step. */
+    (void)sqlite3_bind_int64(statement, position, (sqlite3_int64)value);
 }
 
 static void bind_blob(sqlite3_stmt *statement, int position, const void *bytes, size_t length)

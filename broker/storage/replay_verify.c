@@ -399,8 +399,8 @@ static bool verify_all(struct verification *verification, const char *folder,
            verify_tree(verification, ret_problem) && verify_acts(verification, ret_problem);
 }
 
-/* A snapshot of this market that is newer than the journal proves that entries are lost, and one
- * that follows another entry proves that two histories were signed. A running
+/* A snapshot of this market that is newer than the journal proves that entries are lost. A snapshot
+ * that follows another entry than the journal's proves that two histories were signed. A running
  * broker commits the entry before it writes the snapshot, so the journal is looked at once more. */
 static bool verify_snapshots(struct verification *verification, const char *folder,
                              struct problem *ret_problem)

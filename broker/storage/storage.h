@@ -22,13 +22,16 @@
 
 enum { STORAGE_NOTES_MAX = 8 };
 
+/* The lock files that storage_open has made. A start that goes on clears the struct. */
+struct storage_made {
+    bool lock, ledger_lock;
+};
+
 struct storage {
     char folder[4096];
-    int lock; /* descriptor that holds the flock */
-    struct storage_made {
-        bool lock, ledger_lock;
-    } made;       /* storage_close removes these files again, unless they are cleared */
-    bool is_full; /* storage_open or storage_lead met a full disk */
+    int lock;                       /* descriptor that holds the flock */
+    struct storage_made made;       /* storage_close removes the files that storage_open made */
+    bool is_full;                   /* storage_open or storage_lead met a full disk */
     struct identity *transport_key; /* key of both ports */
     struct identity *log_key;       /* signs checkpoints */
     unsigned log_notes;             /* notes of the log key's file: enum keyfile_note */
@@ -38,14 +41,15 @@ struct storage {
     struct head_file *head;
     struct act_log *acts;
     struct refusals *refusals; /* noted by any thread, written by the store */
-    /* These wait for the next transaction, for the audit log; a full disk keeps them waiting. */
+    /* The notes and refusals wait for the next transaction, which writes them to the audit log.
+     * They wait longer while the disk is full. */
     struct act notes[STORAGE_NOTES_MAX];
     size_t note_count;
     struct refusal_count refused[REFUSALS_TAKE_MAX];
     size_t refused_count;
     uint64_t epoch;
     struct journal_last last; /* newest entry */
-    struct genesis genesis;   /* of this market, from entry 1 */
+    struct genesis genesis;   /* the market's genesis, from entry 1 */
     struct watermark durable; /* newest entry that HEAD holds */
     uint8_t *buffer;          /* ENTRY_MAX_BYTES: the entry being written */
 };
@@ -55,15 +59,15 @@ struct storage {
  * journal without HEAD (a restored backup). Returns false with a problem, "LOCKED ..." when another
  * broker has the folder.
  *
- * *ret_new: the journal is empty, and the genesis must be committed first. The genesis is then the
- * config's with a fresh cluster id. After a failure with ret_store->is_full the disk had no space;
- * the caller may try again after storage_close. */
+ * *ret_new is true when the journal is empty: the caller must commit the genesis first. The genesis
+ * is then the config's with a fresh cluster id. After a failure with ret_store->is_full the disk
+ * had no space; the caller may try again after storage_close(). */
 bool storage_open(const char *folder, const struct broker_config *config, bool adopt,
                   struct storage *ret_store, bool *ret_new, struct problem *ret_problem);
-/* Begins to write: a HEAD where there was none, and the epoch of this leader. The caller calls it
- * after storage_open and after every other check of the market. After a failure with store->is_full
- * the caller may try again. An adoption is in the audit log, at log time `log_ns`, before its HEAD
- * is made. If the start ends in between, the next start must adopt again. */
+/* Begins to write: a HEAD where there was none, and the epoch of this leader. The function is
+ * called after storage_open() and after every other check of the market. After a failure with
+ * store->is_full the caller may try again. An adoption is in the audit log, at log time `log_ns`,
+ * before its HEAD is made. If the start ends in between, the next start must adopt again. */
 bool storage_lead(struct storage *store, int64_t log_ns, struct problem *ret_problem);
 void storage_close(struct storage *store);
 /* Adds the operator's next step to a finding of damage. */
@@ -73,22 +77,23 @@ enum storage_status { STORAGE_OK, STORAGE_FULL };
 /* Makes `group` durable. FULL: nothing has changed; try again when there is space. Any other
  * failure ends the process with a line that gives the reason. */
 enum storage_status storage_commit(struct storage *store, const struct group *group);
-/* Makes each commit from now on use as little disk space as it can, or ends that; it is slower. */
+/* Sets whether commits use as little disk space as they can. Such commits are slower. */
 void storage_save_space(struct storage *store, bool is_scarce);
 
-/* Keeps `act` for the audit log, beside the newest command. It is written with the next group, or
- * by storage_write_acts. Beyond STORAGE_NOTES_MAX acts the rest is lost, and the process log says
- * so. storage_open notes the start of the broker; storage_lead notes an adoption. */
+/* Keeps `act` for the audit log, beside the newest command. The act is written with the next group,
+ * or by storage_write_acts(). An act beyond STORAGE_NOTES_MAX is lost, and the process log says so.
+ * storage_open() notes the start of the broker, and storage_lead() notes an adoption. */
 void storage_note(struct storage *store, const struct act *act);
 /* Makes waiting acts durable at log time `log_ns`: notes, and refusals that are due (`all`: all
- * that are counted). Costs nothing when none wait; after FULL they keep waiting. */
+ * counted refusals). The call costs nothing when no act waits. After FULL the acts keep waiting. */
 enum storage_status storage_write_acts(struct storage *store, int64_t log_ns, bool all);
 
 /* Writes the bytes of the genesis command. Returns their length. */
 size_t storage_genesis(const struct storage *store, uint8_t *ret_bytes, size_t capacity);
 
-/* Gets the batch of a HELD or RESULT record: what its provider signed, as `said` by the command.
- * Returns false when no batch came with it: the batch of a held result is stored already. */
+/* Gets the batch that the provider of a HELD or RESULT record signed. The batch came with the
+ * command, of which `said` is the translation. Returns false when the command has no batch, since
+ * the batch of a held result is stored already. */
 bool storage_batch_of(const struct translation *said, const struct ledger_record *record,
                       struct ledger_batch *ret_batch);
 

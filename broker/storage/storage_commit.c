@@ -41,9 +41,10 @@ static size_t write_entry(struct storage *store, const struct group *group)
 bool storage_batch_of(const struct translation *said, const struct ledger_record *record,
                       struct ledger_batch *ret_batch)
 {
-    bool came_with_it = record->kind == LEDGER_HELD ||
-                        (record->kind == LEDGER_RESULT && record->batch_index == record->log_index);
-    if (!came_with_it || said->results_count == 0) {
+    bool is_of_this_batch =
+        record->kind == LEDGER_HELD ||
+        (record->kind == LEDGER_RESULT && record->batch_index == record->log_index);
+    if (!is_of_this_batch || said->results_count == 0) {
         return false; /* stored already, or an outcome that the broker decided */
     }
     *ret_batch = (struct ledger_batch){.signature = said->results_signature,
@@ -175,8 +176,9 @@ static void acts_are_durable(struct storage *store)
 void storage_note(struct storage *store, const struct act *act)
 {
     if (store->note_count == STORAGE_NOTES_MAX) {
-        log_error("the audit log cannot take act %d: %d wait for room on the disk", (int)act->kind,
-                  STORAGE_NOTES_MAX);
+        log_error(
+            "the audit log has lost an act of kind %d: %d acts already wait for room on the disk",
+            (int)act->kind, STORAGE_NOTES_MAX);
         return;
     }
     store->notes[store->note_count++] = *act;

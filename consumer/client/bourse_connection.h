@@ -13,19 +13,21 @@ extern "C" {
 
 /* ---------------------------------------------------------------- errors */
 
-enum bourse_status { /* bourse_exit_status gives the command's exit status */
-                     BOURSE_OK = 0,
-                     BOURSE_JOB_FAILED = 1,
-                     BOURSE_USAGE = 2,
-                     BOURSE_NOT_FOUND = 3,
-                     BOURSE_REFUSED = 4,     /* rights, quota or funds */
-                     BOURSE_NO_MATCH = 5,    /* nothing on the market fits, or the job expired */
-                     BOURSE_UNREACHABLE = 6, /* no broker, or an unexpected one */
-                     BOURSE_UNVERIFIED = 7,  /* a hash, a signature or a proof is wrong */
-                     BOURSE_TIMED_OUT = 8,
-                     BOURSE_CANCELLED = 9,
-                     BOURSE_LOCAL = 10, /* a fault of this machine: a file, memory */
-                     BOURSE_INTERRUPTED = 130,
+/* The status says how a call ended. bourse_exit_status() turns a status into a command's exit
+ * status. */
+enum bourse_status {
+    BOURSE_OK = 0,
+    BOURSE_JOB_FAILED = 1,
+    BOURSE_USAGE = 2,
+    BOURSE_NOT_FOUND = 3,
+    BOURSE_REFUSED = 4,     /* rights, quota or funds */
+    BOURSE_NO_MATCH = 5,    /* nothing on the market fits, or the job expired */
+    BOURSE_UNREACHABLE = 6, /* no broker, or an unexpected one */
+    BOURSE_UNVERIFIED = 7,  /* a hash, a signature or a proof is wrong */
+    BOURSE_TIMED_OUT = 8,
+    BOURSE_CANCELLED = 9,
+    BOURSE_LOCAL = 10, /* a fault of this machine: a file, memory */
+    BOURSE_INTERRUPTED = 130,
 };
 
 struct bourse_error {

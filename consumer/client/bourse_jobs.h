@@ -47,17 +47,18 @@ struct bourse_job_row {
     const char *reason_text; /* why the job waits or why it ended, or "" */
     uint32_t subtasks, waiting, running, accepted, failed, cancelled;
     uint32_t checking; /* results that are held for a referee's check */
-    uint32_t accused;  /* held ones that one referee rejects and no other has judged */
+    uint32_t accused;  /* held results that one referee rejects and no other has judged */
     int64_t budget_micro, charged_micro, reserved_micro;
-    int64_t submitted_ms, ended_ms; /* ended: 0 while open */
+    int64_t submitted_ms, ended_ms; /* ended_ms is 0 while the job is open */
     char manifest[BOURSE_HEX32_SIZE];
     uint64_t index; /* journal index of this row */
     size_t lease_count;
     const struct bourse_lease *leases; /* lives as long as the row's list, or the callback */
-    uint32_t queued;                   /* running ones that stand behind another in their lane */
+    uint32_t queued; /* running subtasks that stand behind another in their lane */
     /* Subtasks with a checkpoint, from which their next attempt continues. */
     uint32_t saved;
-    /* Time until the job is done, at the measured pace and on its lanes; -1: unknown. */
+    /* Time until the job is done, at the measured pace and on the lanes that it has; -1:
+     * unknown. */
     int64_t left_ms;
     /* Sums over `timed` results, checks left out: the time expected at submission, perhaps a guess,
      * and the time taken. */

@@ -46,18 +46,19 @@ struct bourse_outcome {
     int64_t energy_uj;
     const char *verdict_text; /* a check's: "accept", "reject" or "unsure"; else NULL */
     bool checked;             /* a referee's check decided the result */
-    uint32_t restored;        /* attempt whose checkpoint it continued; 0: none */
-    uint32_t saved_files;     /* files of the checkpoint that it left; 0: none */
+    uint32_t restored;        /* attempt whose checkpoint this attempt continued; 0: none */
+    uint32_t saved_files;     /* files of the checkpoint that this attempt left; 0: none */
     uint64_t saved_bytes;
 };
 /* Visits one result of each subtask that has any, by index: the result that counts, else the last
- * one. The visitor returns false to stop. */
+ * result. The visitor returns false to stop. */
 typedef bool bourse_outcome_visitor(void *context, const struct bourse_outcome *outcome);
 bool bourse_outcomes(struct bourse *bourse, const char *id, uint32_t from,
                      bourse_outcome_visitor *visitor, void *context,
                      struct bourse_error *ret_error);
 
-/* Writes an output to a descriptor after its hash was found right. `what` names it in errors. */
+/* Writes an output to a descriptor after its hash was found right. `what` names the output in
+ * errors. */
 bool bourse_copy_output(struct bourse *bourse, const struct bourse_output *output, const char *what,
                         int fd, struct bourse_error *ret_error);
 
@@ -68,10 +69,10 @@ bool bourse_log(struct bourse *bourse, const char *id, uint32_t index, bool stan
 
 struct bourse_fetched {
     uint64_t subtasks;  /* accepted ones, which have outputs */
-    uint64_t simulated; /* results of simulated devices among them */
-    uint64_t files;     /* all that belong in the folder */
+    uint64_t simulated; /* accepted subtasks with results of simulated devices */
+    uint64_t files;     /* all files that belong in the folder */
     uint64_t written;
-    uint64_t present;      /* found there with the right content */
+    uint64_t present;      /* files found there with the right content */
     uint64_t bytes;        /* bytes written */
     bool declares_outputs; /* the job says which outputs its subtasks leave */
 };

@@ -24,8 +24,8 @@ bool bourse_job_load(const char *path, struct bourse_job **ret_job, struct bours
 /* Reads a job from text; names are relative to `folder`. */
 bool bourse_job_parse(const char *text, size_t length, const char *folder,
                       struct bourse_job **ret_job, struct bourse_error *ret_error);
-/* Makes a new job of the failed and cancelled subtasks of a job that has ended. The
- * outputs of accepted subtasks become inputs of the new job. `cap_micro` is a cap as in a job file,
+/* Makes a new job of the failed and cancelled subtasks of a job that has ended. The outputs of
+ * accepted subtasks become inputs of the new job. `cap_micro` is a cap as in a job file,
  * or -1; `value` is a value as in a job file, or NULL. A job that had a cap or a value needs one
  * again. `good_for_ms` bounds the new job's life; 0 keeps the first job's end, if it named one.
  * Fails with NOT_FOUND when nothing is left, and with USAGE when that end has passed. */
@@ -66,8 +66,8 @@ struct bourse_job_summary {
     int64_t term_ms;
     int64_t expect_ns;    /* time of one subtask that the quote assumes */
     bool expect_is_guess; /* the job gave no time, and nobody measured one */
-    /* The market measured such work for so many subtasks, so often. A quote fills both. A median of
-     * n samples weighs n / (n + 4) against the job's own figure. */
+    /* Subtasks whose kind of work the market has measured, and the samples that it has. A quote
+     * fills both. A median of n samples weighs n / (n + 4) against the job's own figure. */
     uint64_t measured_subtasks, measured_samples;
     /* 90 % of the samples took at most this, in every size and device class; -1: too few. */
     int64_t p90_ns;
@@ -82,7 +82,8 @@ struct bourse_level {
     int64_t price_micro;
     uint32_t slots;
     uint32_t providers;
-    /* A level of a quote by value has alike devices. Levels above their worth are there too. */
+    /* A level of a quote by value has devices that do the work at one rate. Levels whose price is
+     * above the worth are listed too. */
     int64_t worth_micro; /* the job's limit there, per slot-hour; -1: not by value */
     char instrument[BOURSE_NAME_SIZE];
 };
@@ -116,8 +117,9 @@ struct bourse_explanation {
     bool ahead_partial;           /* `ahead` is a lower bound */
     char state[BOURSE_NAME_SIZE]; /* of a job; "" for a quote, and zeros below */
     uint32_t parts;               /* parts of the job, each with its needs and terms */
-    uint32_t part;                /* the explained part; its subtasks: */
-    uint32_t first, subtasks, waiting, running; /* `waiting` ones wait for a lease */
+    uint32_t part;                /* the explained part */
+    /* Subtasks of that part: the first, all, those that wait for a lease, and the running ones. */
+    uint32_t first, subtasks, waiting, running;
     uint32_t queued; /* running ones that stand behind another on their device */
     /* Least limit with which the order takes a lease from its holder now; -1: none. */
     int64_t takes_at_micro;
@@ -147,7 +149,7 @@ struct bourse_quote {
     uint32_t slots_taken;
     int64_t taken_low_micro, taken_high_micro;
     int64_t price_low_micro, price_high_micro;
-    int64_t expected_micro;  /* cost */
+    int64_t expected_micro;  /* expected cost */
     int64_t minimum_micro;   /* least budget that can start */
     int64_t suggested_micro; /* the default budget; 0: fitting slots have no price */
     bool is_all_there_is;    /* the suggestion is all that the account has, perhaps 0 */
@@ -159,7 +161,7 @@ struct bourse_quote {
      * a second referee asks, within the band. With checks all parts have one limit. -1: only the
      * budget binds. */
     int64_t limit_micro;
-    int64_t rests_at_micro; /* most that a waiting order pays then; -1: no budget is known */
+    int64_t rests_at_micro; /* most that a waiting order pays; -1: no budget is known */
     int64_t band_least_micro, band_most_micro; /* the market's price band */
     int64_t makespan_ns;
     uint32_t level_count;

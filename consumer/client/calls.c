@@ -434,7 +434,9 @@ bool bourse_invite(struct bourse *bourse, unsigned roles, int64_t credits_micro,
     }
     bool written = invitation_write(&invitation, ret_text, capacity);
     sodium_memzero(&invitation.token, sizeof invitation.token);
-    return written ? true : client_fail(ret_error, BOURSE_LOCAL, "the invitation does not fit");
+    return written ? true
+                   : client_fail(ret_error, BOURSE_LOCAL,
+                                 "the text of the invitation is longer than the caller's buffer");
 }
 
 bool bourse_freeze(struct bourse *bourse, const char *account, bool frozen, const char *reason,
@@ -489,8 +491,9 @@ bool bourse_set_owner(struct bourse *bourse, const char *const *accounts, size_t
     char name[LIMIT_NAME_BYTES + 1];
     Bourse__V1__SetOwner body = BOURSE__V1__SET_OWNER__INIT;
     if (count == 0 || count > LIMIT_OWNER_ACCOUNTS) {
-        return client_fail(ret_error, BOURSE_USAGE, "an owner has 1 to %d accounts at a time",
-                           LIMIT_OWNER_ACCOUNTS);
+        return client_fail(ret_error, BOURSE_USAGE,
+                           "%zu accounts are named; an owner is set for 1 to %d accounts at a time",
+                           count, LIMIT_OWNER_ACCOUNTS);
     }
     if (!client_name_fits(owner, ret_error)) {
         return false;

@@ -93,8 +93,8 @@ bool client_name_fits(const char *name, struct bourse_error *ret_error)
         return true;
     }
     if (strlen(name) > LIMIT_NAME_BYTES) {
-        return client_fail(ret_error, BOURSE_USAGE, "a name has at most %d bytes",
-                           LIMIT_NAME_BYTES);
+        return client_fail(ret_error, BOURSE_USAGE, "the name has %zu bytes; a name has at most %d",
+                           strlen(name), LIMIT_NAME_BYTES);
     }
     return text_is_plain(name, strlen(name)) ||
            client_fail(ret_error, BOURSE_USAGE,
@@ -208,7 +208,8 @@ bool client_open(const struct market *market, struct identity *identity, const c
     client->zmq = zmq_ctx_new();
     client->session = consumer_session_create(identity, client->program);
     if (client->zmq == NULL || client->session == NULL) {
-        return client_fail(error, BOURSE_LOCAL, "out of memory or descriptors");
+        return client_fail(error, BOURSE_LOCAL,
+                           "no memory or no file descriptor is left for a connection");
     }
     struct problem problem = {.text = ""};
     if (!link_open(client->zmq, market->control, &market->server, identity, LIMIT_MESSAGE_BYTES,
@@ -225,7 +226,8 @@ bool bourse_open(const struct bourse_options *options, struct bourse **ret_bours
                  struct bourse_error *ret_error)
 {
     if (sodium_init() < 0) {
-        return client_fail(ret_error, BOURSE_LOCAL, "libsodium does not start");
+        return client_fail(ret_error, BOURSE_LOCAL,
+                           "libsodium cannot be initialised on this machine");
     }
     struct problem problem = {.text = ""};
     struct market market;

@@ -104,7 +104,8 @@ bool bourse_join(const char *invitation, const char *key_path, const char *marke
     struct identity *identity = NULL;
     struct bourse_account how = {.was_known = false};
     if (sodium_init() < 0) {
-        return client_fail(ret_error, BOURSE_LOCAL, "libsodium does not start");
+        return client_fail(ret_error, BOURSE_LOCAL,
+                           "libsodium cannot be initialised on this machine");
     }
     if (!invitation_read(invitation, &read, &problem)) {
         return client_fail(ret_error, BOURSE_USAGE, "%s", problem.text);

@@ -28,34 +28,35 @@ const char *names_job_reason(unsigned reason)
 {
     static const char *const names[] = {
         [JOB_REASON_NONE] = "",
-        [JOB_REASON_NO_DEVICE] = "no device on the market fits its needs",
-        [JOB_REASON_NO_ASK] = "a device fits, but none is on offer to it now, for its term",
+        [JOB_REASON_NO_DEVICE] = "no device on the market fits the job's needs",
+        [JOB_REASON_NO_ASK] = "devices fit, but none is on offer to the job now for its term",
         [JOB_REASON_PRICE] =
-            "all that is offered for its term is above its limit, or the market's price band",
+            "all offers for the job's term are above its limit, or the market's price band",
         [JOB_REASON_BUSY] = "every device that fits is busy",
-        [JOB_REASON_BUDGET] = "what is left of its budget buys no more time",
-        [JOB_REASON_HALTED] = "the market is halted, or its account frozen",
+        [JOB_REASON_BUDGET] = "the rest of the budget buys no more time",
+        [JOB_REASON_HALTED] = "the market is halted, or the account is frozen",
         [JOB_REASON_SUBTASKS_FAILED] = "some subtasks failed",
-        [JOB_REASON_ERROR_LIMIT] = "more subtasks failed than its error limit allows",
+        [JOB_REASON_ERROR_LIMIT] = "more subtasks failed than the job's error limit allows",
         [JOB_REASON_CANCELLED] = "cancelled",
         [JOB_REASON_RUNNING] = "running",
         [JOB_REASON_PROVIDERS_FAILED] = "every try failed by its provider's fault",
-        [JOB_REASON_AVOIDED] = "what is free failed it a moment ago; see `bourse explain`",
-        [JOB_REASON_REFEREE] = "its results wait for a referee other than who made them",
+        [JOB_REASON_AVOIDED] = "the free devices failed the job a moment ago; see `bourse explain`",
+        [JOB_REASON_REFEREE] = "results wait for a referee who did not make them",
         [JOB_REASON_NO_VERDICT] =
             "no check of some results came to a verdict; see `bourse explain`",
-        [JOB_REASON_EXPIRED] = "its time was up before all of it had started",
-        [JOB_REASON_NOT_FILLED] = "nothing that it asked for at once could be had",
-        [JOB_REASON_LEASES_OVER] = "what it got at once has ended, and its order does not stand",
-        [JOB_REASON_NOT_WHOLE] = "it waits until all that it asks for can be had at once",
+        [JOB_REASON_EXPIRED] = "the job's time was up before all of it had started",
+        [JOB_REASON_NOT_FILLED] = "nothing that the job asked for at once could be had",
+        [JOB_REASON_LEASES_OVER] =
+            "the leases that the job got at once have ended, and its order does not stand",
+        [JOB_REASON_NOT_WHOLE] = "the job waits until all that it asks for can be had at once",
         [JOB_REASON_PROMISED] =
-            "it has taken a lease, which begins when its former holder's notice ends",
+            "the job has taken a lease, which begins when the former holder's notice ends",
         [JOB_REASON_WHOLE_BUDGET] =
-            "its budget does not cover all that it asks for at once; see `bourse explain`",
+            "the budget does not cover all that the job asks for at once; see `bourse explain`",
         [JOB_REASON_NO_MAKER] =
-            "all who could make a subtask have judged results of it: others are needed",
+            "all who could make a subtask have judged its results: other providers are needed",
         [JOB_REASON_FIRM] =
-            "what is in reach is interruptible, and it bears no interruption (any more)",
+            "all within the limit are interruptible, and the job allows no further interruption",
     };
     return name_in(names, COUNT(names), reason);
 }

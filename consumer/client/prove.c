@@ -67,7 +67,8 @@ bool bourse_verify(const char *text, size_t length, const char *verifier,
     char origin[CHECKPOINT_ORIGIN_SIZE];
     struct key32 key;
     if (sodium_init() < 0) {
-        return client_fail(ret_error, BOURSE_LOCAL, "libsodium does not start");
+        return client_fail(ret_error, BOURSE_LOCAL,
+                           "libsodium cannot be initialised on this machine");
     }
     if (!checkpoint_verifier_read(verifier, origin, &key)) {
         return client_fail(ret_error, BOURSE_USAGE,

@@ -152,7 +152,8 @@ static bool overrides(const struct settings_sources *sources, struct settings *s
         struct setting_value *item = &settings->items[i];
         const char *variable = sources->environment(known[i].variable);
         if (sources->flags[i] != NULL && sources->flags[i][0] == '\0') {
-            problem_set(ret_problem, "--%s is empty; it is %s", known[i].name, known[i].meaning);
+            problem_set(ret_problem, "--%s is empty; its value is %s", known[i].name,
+                        known[i].meaning);
             return false;
         }
         if (sources->flags[i] != NULL) {

@@ -109,8 +109,8 @@ void command_disconnect(struct invocation *invocation);
 bool command_resolve_job(struct invocation *invocation, const char *text,
                          char ret_id[BOURSE_ID_SIZE], int *ret_status);
 
-void command_print_help(FILE *to,
-                        const struct command *command); /* NULL: help for the whole program */
+/* Prints the help of the command; NULL: of the whole program. */
+void command_print_help(FILE *to, const struct command *command);
 
 /* Each subcommand has one function. */
 int command_up(struct invocation *invocation);

@@ -14,7 +14,7 @@ struct listing {
 /* Shows the rows as JSON under `name`, or as the table. With --quiet, the ids were printed as the
  * rows came. */
 int listing_show(struct invocation *invocation, struct listing *listing, const char *name);
-/* Prints the price band, and the most that one order may come to. */
+/* Prints the price band, and the most that one order may be worth. */
 void listing_print_bands(FILE *to, struct bourse_bands bands);
 
 #endif

@@ -270,7 +270,8 @@ static bool parse_options(struct invocation *invocation, int argc, char **argv, 
             return false;
         }
         if (invocation->given_count == GIVEN_MAX) {
-            *ret_status = complain(invocation, BOURSE_USAGE, "more than %d options", GIVEN_MAX);
+            *ret_status = complain(invocation, BOURSE_USAGE,
+                                   "the command line has more than %d options", GIVEN_MAX);
             return false;
         }
         invocation->given[invocation->given_count++] =

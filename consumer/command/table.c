@@ -24,7 +24,7 @@ static const struct option_spec up_options[] = {
     {"slots", 0, "N", "cores to offer (all)"},
     {"programs", 0, "LIST", "programs that jobs may run, separated by commas"},
     {"user", 0, "NAME", "user that the agent becomes when root starts it (bourse)"},
-    {"detach", 0, NULL, "leave both running in the background"},
+    {"detach", 0, NULL, "leave broker and agent running in the background"},
     {"wait", 0, "TIME", "how long to wait until a device is on offer (2m)"},
 };
 static const struct option_spec down_options[] = {
@@ -45,7 +45,8 @@ static const struct option_spec key_options[] = {
 static const struct option_spec submit_options[] = {
     {"yes", 'y', NULL, "do not ask before money is held"},
     {"budget", 0, "CREDITS", "the most that the job may cost (the job file's, else as quoted)"},
-    {"order", 0, "TYPE", "limit, ioc, fok, post-only or all-or-none (the job's, else limit)"},
+    {"order", 0, "TYPE",
+     "type of the bid: limit, ioc, fok, post-only or all-or-none (the job's, else limit)"},
     {"anyway", 0, NULL, "submit even when no device fits, or none sells at this budget yet"},
     {"wait", 'w', NULL, "wait until the job has ended"},
     WATCH_OPTIONS,
@@ -74,9 +75,9 @@ static const struct option_spec run_options[] = {
     {"file", 'f', "FILE", "an input of every subtask; may be repeated"},
     {"out", 0, "NAME", "an output to bring back: \"{out}\"; may be repeated"},
     {"output", 'o', "DIR", "where outputs go (the current folder)"},
-    {"image", 0, "TAR", "root file system to run in"},
+    {"image", 0, "TAR", "a tar with the root file system to run in"},
     {"env", 'e', "NAME=VALUE", "an environment variable; may be repeated"},
-    {"stdin", 0, "TEXT", "standard input; \"{in}\" is the file's content"},
+    {"stdin", 0, "TEXT", "standard input; \"{in}\" stands for the subtask's file"},
     {"needs", 0, "TEXT", "what a device must have: \"memory >= 2GiB\""},
     {"slots", 0, "N", "slots of one device for one subtask (1)"},
     {"at-most", 0, "N", "the most slots at a time"},
@@ -87,7 +88,7 @@ static const struct option_spec run_options[] = {
     {"budget", 0, "CREDITS", "the most that the job may cost (as quoted)"},
     {"retries", 0, "N", "how many more times to try a program that fails"},
     {"good-till", 0, "TIME", "cancel subtasks that have not started after this time: 2h (never)"},
-    {"order", 0, "TYPE", "limit, ioc, fok, post-only or all-or-none (limit)"},
+    {"order", 0, "TYPE", "type of the bid: limit, ioc, fok, post-only or all-or-none (limit)"},
     {"crash-limit", 0, "N", "attempts of a subtask that may fail by their providers' fault (2)"},
     {"checkpoint", 0, "DIR", "folder where the program saves its state when told to end (none)"},
     {"interruptions", 0, "N",
@@ -138,7 +139,7 @@ static const struct option_spec book_options[] = {
     {"follow", 'f', NULL, "show changes until Ctrl-C; with --json one value a line"},
 };
 static const struct option_spec plan_options[] = {
-    {"dag", 0, "FILE", "a task graph in JSON, bourse-dag-1, to be scheduled offline"},
+    {"dag", 0, "FILE", "schedule this task graph, a bourse-dag-1 file, without a market"},
     {"scheduler", 0, "SCHEDULER", "with --dag: auto, heft, peft, cpop, exact ... (auto)"},
     {"contended", 0, NULL, "with --dag: a link carries one transfer at a time (any number)"},
     {"templates", 0, NULL, "list the templates; with TEMPLATE, its parameters"},
@@ -147,7 +148,7 @@ static const struct option_spec plan_options[] = {
     {"batch", 0, "N", "the batch size, whatever the template calls it"},
     {"devices", 0, "LIST",
      "devices of the catalogue, with counts and prices: h100:8,tpu-v5p:4@4.20; or `market`"},
-    {"on-offer", 0, NULL, "the devices on offer now; the same as --devices market"},
+    {"on-offer", 0, NULL, "plan on the devices on offer now, as with --devices market"},
     {"interruptible", 0, "RISK",
      "how often devices are taken away, and the time to begin again: 0.5/h,2m; l4=0.5/h for one "
      "device; may be repeated"},
@@ -177,8 +178,8 @@ static const struct option_spec order_options[] = {
     {"slots", 0, "N", "for an ask: how many of the device's slots (all)"},
     {"for", 0, "TIME", "for `place`: how long the ask stands, 366d at most (until cancelled)"},
     {"max-term", 0, "TIME", "for `place`: the longest lease, 1m at least (any)"},
-    {"order", 0, "TYPE", "for `place`: limit, ioc or post-only (limit)"},
-    {"to", 0, "ACCOUNT", "for `place`: only jobs of this account, by name or key; may be repeated"},
+    {"order", 0, "TYPE", "for `place`: type of the ask: limit, ioc or post-only (limit)"},
+    {"to", 0, "ACCOUNT", "for `place`: sell to this account only, by name or key; may be repeated"},
     {"hours", 0, "WINDOW",
      "for `place`: only at these hours, as in 22:00-07:00 or mon-fri 18:00-24:00; may be repeated"},
     {"daily", 0, "TIME", "for `place`: the most slot-hours in a day, 1m at least (any)"},
@@ -219,14 +220,14 @@ static const struct option_spec admin_options[] = {
     {"note", 0, "TEXT", "mint: the same as --reason"},
     {"role", 0, "ROLE",
      "invite: consumer, provider, referee, auditor or risk; may be repeated (consumer)"},
-    {"credits", 0, "CREDITS", "invite: credits minted for the account that redeems it (0)"},
+    {"credits", 0, "CREDITS", "invite: credits minted for the new account (0)"},
     {"expires", 0, "TIME", "invite: how long the invitation is valid (7d)"},
     {"name", 0, "NAME", "invite: name of the new account; owner: name of the accounts' owner"},
     {"least", 0, "PRICE", "bands: lowest price per slot-hour of an order; 0 is always allowed"},
     {"most", 0, "PRICE", "bands: highest price per slot-hour of an order"},
     {"notional", 0, "CREDITS", "bands: the most that one order may be worth, or none"},
     {"reason", 0, "TEXT", "mint, freeze, halt, bands, owner: the reason, kept in the audit log"},
-    {"undo", 0, NULL, "freeze, halt, owner: undo an earlier one"},
+    {"undo", 0, NULL, "freeze, halt, owner: take back an earlier freeze, halt or owner"},
 };
 static const struct option_spec config_options[] = {
     {"origin", 0, NULL, "show where each value comes from"},
@@ -302,8 +303,8 @@ static const struct command table[] = {
                 "file has each task's cost on each processor, and the bytes between tasks. The "
                 "schedule stands beside a bound that no schedule can beat.\n\n"
                 "With TEMPLATE, the command plans a kind of work on devices of the catalogue, or "
-                "on those on offer, by time, price, energy or value. ./NAME is a file whose name "
-                "is also a template's."},
+                "on those on offer, by time, price, energy or value. Write ./NAME for a file "
+                "whose name is also a template's."},
     {.name = "ps",
      .arguments = "[JOB]",
      .summary = "list your jobs, or one with its tasks and leases",
@@ -433,11 +434,12 @@ static const struct command table[] = {
      OPTIONS(prices_options),
      .words_max = 1,
      .run = command_prices,
-     .details = "With INSTRUMENT: the first, highest, lowest and last price of every minute with a "
-                "trade.\n\n"
-                "Without: the same for each instrument over the whole time, the last traded one "
-                "first. Prices are per slot-hour. The market keeps 7 days, and 1440 minutes of one "
-                "instrument. `bourse quote` suggests a cap from the last day."},
+     .details =
+         "With INSTRUMENT, a row has the first, highest, lowest and last price of one minute "
+         "with a trade.\n\n"
+         "Without INSTRUMENT, a row has these prices of one instrument; the instrument traded "
+         "last comes first. Prices are per slot-hour. The market keeps 7 days, and 1440 minutes "
+         "of one instrument. `bourse quote` suggests a cap from the last day."},
     {.name = "order",
      .arguments = "list | place DEVICE | replace ORDER | cancel ORDER",
      .summary = "list and change your own asks and bids",

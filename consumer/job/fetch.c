@@ -72,7 +72,8 @@ static bool filling_of(struct bourse *client, const struct bourse_output *output
     *ret_filling = (struct filling){.client = client, .size = output->size, .error = error};
     return text_unhex(output->hash, ret_filling->hash.bytes, sizeof ret_filling->hash.bytes)
                ? true
-               : client_fail(error, BOURSE_UNVERIFIED, "a result without a hash");
+               : client_fail(error, BOURSE_UNVERIFIED,
+                             "the broker sent an output without its hash");
 }
 
 enum { WHAT_SIZE = 160 + LIMIT_PATH_BYTES };
@@ -281,7 +282,8 @@ bool client_manifest(struct bourse *client, const char *id, Bourse__V1__Manifest
         return false;
     }
     if (!text_unhex(bourse_jobs_row(jobs, 0)->manifest, hash.bytes, sizeof hash.bytes)) {
-        return client_fail(error, BOURSE_UNVERIFIED, "a job without a manifest");
+        return client_fail(error, BOURSE_UNVERIFIED,
+                           "the broker sent job %.8s without the hash of its manifest", id);
     }
     struct blob_client *blobs = client_blobs_begin(client, error);
     if (blobs == NULL) {
@@ -386,13 +388,14 @@ static bool copy_to(int from, uint64_t size, int to, struct bourse_error *error)
     while (done < size) {
         ssize_t got = pread(from, buffer, sizeof buffer, (off_t)done);
         if (got <= 0) {
-            return client_fail(error, BOURSE_LOCAL, "reading back what was fetched: %s",
+            return client_fail(error, BOURSE_LOCAL, "the fetched output cannot be read back: %s",
                                strerror(errno));
         }
         for (ssize_t sent = 0; sent < got;) {
             ssize_t wrote = write(to, buffer + sent, (size_t)(got - sent));
             if (wrote < 0 && errno != EINTR) {
-                return client_fail(error, BOURSE_LOCAL, "writing: %s", strerror(errno));
+                return client_fail(error, BOURSE_LOCAL, "the output cannot be written: %s",
+                                   strerror(errno));
             }
             sent += wrote > 0 ? wrote : 0;
         }

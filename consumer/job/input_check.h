@@ -2,9 +2,9 @@
  * them. The code only reads, and the header is not installed.
  *
  * A subtask sees the files of its job and nothing else of this machine. The check finds sure
- * failures before anything is sent. A factor is not among the job's files, is no float32 matrix, or
- * does not fit the other. A script is not sent. A command names a file of the job's folder that is
- * not sent. */
+ * failures before anything is sent. One kind is a factor that is not among the job's files, is no
+ * float32 matrix, or does not fit the other factor. Another kind is a command that names a script
+ * or a file of the job's folder which is not sent. */
 #ifndef BOURSE_CONSUMER_JOB_INPUT_CHECK_H
 #define BOURSE_CONSUMER_JOB_INPUT_CHECK_H
 

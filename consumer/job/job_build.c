@@ -427,7 +427,7 @@ static bool parse(const char *text, size_t length, const char *file_name, const 
                   struct bourse_job **ret_job, struct bourse_error *error)
 {
     if (sodium_init() < 0) {
-        return client_fail(error, BOURSE_LOCAL, "libsodium does not start");
+        return client_fail(error, BOURSE_LOCAL, "libsodium cannot be initialised on this machine");
     }
     struct problem problem = {.text = ""};
     struct job_file *file = job_file_parse(text, length, file_name, &problem);

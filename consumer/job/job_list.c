@@ -220,7 +220,7 @@ bool bourse_find_job(struct bourse *bourse, const char *text, char ret_id[BOURSE
 
 #define WATCH_SILENCE_NS (10 * NS_PER_S)
 #define MEND_NS (2 * NS_PER_S)        /* time between two questions for lost files */
-#define MEND_AGAIN_NS (10 * NS_PER_S) /* the same after a failed sending */
+#define MEND_AGAIN_NS (10 * NS_PER_S) /* time to the next question after a failed sending */
 #define JUDGE_AGAIN_NS (2 * NS_PER_S) /* least time between two tries to judge */
 
 struct wait {

@@ -16,7 +16,7 @@
 
 /* ---------------------------------------------------------------- terms */
 
-/* A job that continues this one needs these terms: SubmitJob's fields without prices. */
+/* These terms are SubmitJob's fields without prices. A job that continues this job needs them. */
 struct terms {
     Bourse__V1__ManifestTerms wire;
     Bourse__V1__ManifestPart parts[ORDER_PARTS_MAX];
@@ -105,12 +105,13 @@ int64_t manifest_own_bytes(const Bourse__V1__Manifest *manifest, uint32_t index)
 bool manifest_encode(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
                      struct bourse_error *error)
 {
-    /* The size comes before any allocation, because a job can far exceed a manifest's limit. */
+    /* The size is checked before any allocation, because a job can far exceed a manifest's
+     * limit. */
     size_t size = protobuf_c_message_get_packed_size(&manifest->base);
     if (size > LIMIT_MANIFEST_BYTES) {
         return client_fail(
             error, BOURSE_USAGE,
-            "the list of subtasks takes %zu bytes, a manifest at most %d; split the job", size,
+            "the list of subtasks takes %zu bytes, and a manifest at most %d; split the job", size,
             LIMIT_MANIFEST_BYTES);
     }
     job->manifest = codec_encode(&manifest->base, &job->manifest_length);
@@ -121,7 +122,7 @@ bool manifest_encode(struct bourse_job *job, const Bourse__V1__Manifest *manifes
     return true;
 }
 
-/* The agents will do this check too; here it comes before anything is paid. */
+/* Decodes the manifest as the agents will. Here a fault shows before anything is paid. */
 static bool check_manifest(const struct bourse_job *job, const Bourse__V1__Manifest *manifest,
                            struct bourse_error *error)
 {
@@ -142,11 +143,11 @@ static bool check_manifest(const struct bourse_job *job, const Bourse__V1__Manif
     return client_fail(error, BOURSE_USAGE, "%s", text);
 }
 
-/* Every slot has at least this much disk (provider/config.h). Needs are stated in multiples of
- * it. */
+/* Every slot has at least this much disk space (provider/config.h). Jobs ask for multiples of this
+ * step. */
 #define ROOM_STEP_BYTES (INT64_C(1) << 20)
 
-/* A continued job already has such a need. */
+/* Returns true when the needs already ask for at least so much. The needs of a continued job do. */
 static bool has_least(const struct requirement *needs, const char *name, int64_t least)
 {
     for (uint32_t i = needs->count;
@@ -161,8 +162,8 @@ static bool has_least(const struct requirement *needs, const char *name, int64_t
     return false;
 }
 
-/* A device must have room for the inputs. The size of files between tasks is not known yet. */
-static bool need_room(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
+/* Adds the need for disk space for the inputs. The size of files between tasks is not known yet. */
+static bool need_disk(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
                       struct bourse_error *error)
 {
     const int64_t shared_bytes = files_bytes(manifest);
@@ -181,14 +182,15 @@ static bool need_room(struct bourse_job *job, const Bourse__V1__Manifest *manife
         if (least_bytes > 0 && !has_least(&part->needs, "disk", least_bytes) &&
             !order_add_least(&part->needs, "disk", least_bytes)) {
             return client_fail(error, BOURSE_USAGE,
-                               "needs: at most %d terms besides the room for its files",
+                               "needs: too many conditions; at most %d may stand beside the disk "
+                               "space for the job's files",
                                REQUIREMENT_NODES_MAX - 2);
         }
     }
     return true;
 }
 
-/* A device must be able to unpack the image. */
+/* Adds the need that a device can unpack the image. */
 static bool need_image(struct bourse_job *job, struct bourse_error *error)
 {
     bool good = true;
@@ -196,7 +198,8 @@ static bool need_image(struct bourse_job *job, struct bourse_error *error)
         good = order_add_image(&job->parts[i].needs, job->image_has.entries, job->image_has.bytes);
     }
     return good || client_fail(error, BOURSE_USAGE,
-                               "needs: at most %d terms besides the room for its image",
+                               "needs: too many conditions; at most %d may stand beside the space "
+                               "for the job's image",
                                REQUIREMENT_NODES_MAX - 6);
 }
 
@@ -205,7 +208,7 @@ bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,
 {
     CLEANUP(result_checks_destroy) struct result_checks *checks = NULL;
     if (!result_checks_add(job, manifest, &checks, error) || !need_image(job, error) ||
-        !need_room(job, manifest, error)) {
+        !need_disk(job, manifest, error)) {
         return false;
     }
     struct terms *terms = calloc(1, sizeof *terms);
@@ -235,9 +238,9 @@ bool manifest_takes_files(const Bourse__V1__Manifest *manifest, uint32_t index)
     return false;
 }
 
-/* ---------------------------------------------------------------- all */
+/* ---------------------------------------------------------------- the whole manifest */
 
-/* The lists of a manifest that have a small bound are here. */
+/* These are the lists of a manifest whose length has a small bound. */
 struct lists {
     Bourse__V1__ManifestVariable variables[LIMIT_VARIABLES];
     Bourse__V1__ManifestVariable *variable_pointers[LIMIT_VARIABLES];
@@ -251,8 +254,10 @@ static bool fill_lists(struct bourse_job *job, struct lists *lists, Bourse__V1__
 {
     const struct job_file *file = job->file;
     if (file->env_count > LIMIT_VARIABLES || job->shared.count >= LIMIT_INPUTS) {
-        return client_fail(error, BOURSE_USAGE, "at most %d variables and %d shared files",
-                           LIMIT_VARIABLES, LIMIT_INPUTS - 1);
+        return client_fail(error, BOURSE_USAGE,
+                           "the job has %zu environment variables and %zu shared files; at most %d "
+                           "and %d are possible",
+                           file->env_count, job->shared.count, LIMIT_VARIABLES, LIMIT_INPUTS - 1);
     }
     manifest_variables_to_wire(file->env, file->env_count, lists->variables,
                                lists->variable_pointers);
@@ -323,7 +328,8 @@ bool manifest_make(struct bourse_job *job, const char *folder, struct bourse_err
     }
     if (job_file_has_checkpoints(job->file) && job->subtasks > LIMIT_GRAPH_SUBTASKS) {
         return client_fail(error, BOURSE_USAGE,
-                           "checkpoint: %" PRIu64 " subtasks; at most %d of a job save their state",
+                           "checkpoint: the job has %" PRIu64
+                           " subtasks; a job with checkpoints has at most %d",
                            job->subtasks, LIMIT_GRAPH_SUBTASKS);
     }
     return manifest_make_of(job, subtasks.pointers, subtasks.count, error);

@@ -129,9 +129,9 @@ void manifest_refusal_text(const Bourse__V1__Manifest *manifest, const struct co
     } else if (fault.is_utf8) {
         (void)snprintf(ret_text, capacity,
                        "the job cannot be sent: %s has the control character 0x%02" PRIx32
-                       " as byte %zu; of those it may have only tabs and ends of lines. Put the "
-                       "text into an input file, or let the program make it (printf '\\%03" PRIo32
-                       "')",
+                       " as byte %zu; the only control characters allowed are tabs and ends of "
+                       "lines. Put the text into an input file, or let the program make it (printf "
+                       "'\\%03" PRIo32 "')",
                        fault.place, fault.point, fault.at + 1, fault.point);
     } else {
         (void)snprintf(ret_text, capacity,

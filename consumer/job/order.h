@@ -22,7 +22,7 @@ enum { ORDER_EXPECT_MS_DEFAULT = 5000, ORDER_PARTS_MAX = 17 };
 
 struct order_part {
     uint32_t subtasks;
-    struct requirement needs; /* its program included */
+    struct requirement needs; /* the program's needs included */
     uint32_t slots, at_most;
     int64_t limit_ms, term_ms;
     int64_t expect_ns; /* of one subtask, on average */

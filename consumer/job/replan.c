@@ -72,7 +72,7 @@ static bool find_pace(struct bourse *bourse, const struct bourse_job_row *row,
     }
     *ret_pace = pace;
     return (is_known && online_drifts(pace.planned_ns, pace.took_ns, pace.results)) ||
-           client_fail(error, BOURSE_NOT_FOUND, "it goes as it was planned");
+           client_fail(error, BOURSE_NOT_FOUND, "the job goes as it was planned");
 }
 
 /* Scales `expect_ns` by the measured pace, up to the longest time that a job may state. */

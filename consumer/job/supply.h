@@ -17,9 +17,10 @@ struct supply_place { /* slots at one price */
     char instrument[BOURSE_NAME_SIZE];    /* "": unknown */
     /* Provider's key and device's id; "": unknown. */
     char account[BOURSE_HEX32_SIZE], device[BOURSE_ID_SIZE];
-    bool is_unlike; /* its speed is not that of its instrument, at this job's work or at all work */
-    uint32_t pace;  /* its slowness in thousandths; 0: unknown, as fast as the fastest */
-    bool has_kind;  /* its class is of this device alone */
+    /* The device's speed is not that of its instrument, at this job's work or at all work. */
+    bool is_unlike;
+    uint32_t pace;         /* slowness in thousandths; 0: unknown, as fast as the fastest */
+    bool has_kind;         /* the class is of this device alone */
     uint32_t providers;    /* 0: leased slots, to be taken from their holders */
     uint32_t device_slots; /* all slots of the device; 0: unknown */
     int64_t slot_uw;       /* from supply_power, set by supply_set_power; 0: unknown */

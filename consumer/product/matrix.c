@@ -90,7 +90,8 @@ bool matrix_open(const char *path, struct matrix *ret_matrix, struct problem *re
     bool good = read_header(&matrix, size, ret_problem);
     if (good && (matrix.rows == 0 || matrix.columns == 0)) {
         problem_set(ret_problem,
-                    "%s: it has no elements: its shape is (%" PRIu64 ", %" PRIu64 "); a product "
+                    "%s: the file has no elements: the shape is (%" PRIu64 ", %" PRIu64
+                    "); a product "
                     "is of one row and one column at least",
                     shown(path).text, matrix.rows, matrix.columns);
         good = false;
@@ -132,7 +133,7 @@ static uint64_t offset_of(const struct matrix *matrix, uint64_t row, uint64_t co
 static bool read_failed(const struct matrix *matrix, struct problem *ret_problem)
 {
     problem_set(ret_problem, "%s: %s", shown(matrix->path).text,
-                errno == 0 ? "it became shorter while it was read" : strerror(errno));
+                errno == 0 ? "the file became shorter while it was read" : strerror(errno));
     return false;
 }
 
@@ -213,7 +214,7 @@ bool matrix_blob_begin(const uint8_t *bytes, size_t length, uint64_t size,
 {
     struct npy npy;
     if (length > size || (length < size && length < NPY_PREFIX_BYTES)) {
-        problem_set(ret_problem, "it has not the %" PRIu64 " bytes that were promised", size);
+        problem_set(ret_problem, "the file has not the %" PRIu64 " bytes that were promised", size);
         return false;
     }
     if (!npy_read(bytes, length, size, &npy, ret_problem) || !npy_is_matrix(&npy, ret_problem)) {
@@ -221,7 +222,7 @@ bool matrix_blob_begin(const uint8_t *bytes, size_t length, uint64_t size,
     }
     if (npy.shape[0] != block->rows || npy.shape[1] != block->columns) {
         problem_set(ret_problem,
-                    "its shape is (%" PRIu64 ", %" PRIu64 "), not (%" PRIu64 ", %" PRIu64 ")",
+                    "the shape is (%" PRIu64 ", %" PRIu64 "), not (%" PRIu64 ", %" PRIu64 ")",
                     npy.shape[0], npy.shape[1], block->rows, block->columns);
         return false;
     }

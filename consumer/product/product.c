@@ -279,7 +279,7 @@ static bool accept_tile(struct collecting *collecting, struct awaited *awaited)
     }
     if (atomic_load(&arriving->taken) != arriving->size) {
         return wrong_tile(collecting->error, awaited->index, awaited->provider,
-                          "it is shorter than was said");
+                          "the file is shorter than was said");
     }
     tile->is_collected = true;
     memcpy(tile->provider, awaited->provider, sizeof tile->provider);
@@ -313,7 +313,7 @@ static bool await_tile(struct collecting *collecting, struct product_tile *tile,
     uint64_t most_bytes = NPY_PREFIX_BYTES + tile->block.rows * tile->block.columns * sizeof(float);
     if (outcome->output_count != 1 || outcome->outputs[0].size > most_bytes) {
         return wrong_tile(collecting->error, outcome->index, outcome->provider,
-                          "it has another size");
+                          "the file has another size");
     }
     *awaited = (struct awaited){.tile = tile,
                                 .index = outcome->index,
@@ -322,10 +322,11 @@ static bool await_tile(struct collecting *collecting, struct product_tile *tile,
                                 .arriving = {.draft = collecting->product->draft,
                                              .block = &tile->block,
                                              .size = outcome->outputs[0].size,
-                                             .wrong = {"it is empty"}}};
+                                             .wrong = {"the file is empty"}}};
     memcpy(awaited->provider, outcome->provider, sizeof awaited->provider);
     if (!text_unhex(outcome->outputs[0].hash, awaited->hash.bytes, sizeof awaited->hash.bytes)) {
-        return client_fail(collecting->error, BOURSE_UNVERIFIED, "a result without a hash");
+        return client_fail(collecting->error, BOURSE_UNVERIFIED,
+                           "the broker sent a tile without its hash");
     }
     collecting->count++;
     collecting->bytes += awaited->arriving.size;

@@ -302,8 +302,8 @@ static bool add_unsure_rows(struct anew *anew, const struct product_check_grid *
         if (state != ROW_DOUBTFUL && state != ROW_STRANGE) {
             continue;
         }
-        uint64_t place =
-            seen < PRODUCT_CHECK_UNSURE ? seen : entropy_u64() % (seen + 1); /* all as likely */
+        /* All places are equally likely. */
+        uint64_t place = seen < PRODUCT_CHECK_UNSURE ? seen : entropy_u64() % (seen + 1);
         seen++;
         if (place < PRODUCT_CHECK_UNSURE) {
             chosen[place] = row;

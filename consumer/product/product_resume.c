@@ -23,12 +23,12 @@ static bool read_value(const Bourse__V1__ManifestSubtask *subtask, struct matrix
            (tile_value(ret_block, again), strcmp(again, subtask->value) == 0);
 }
 
-/* The last tile ends where C ends. The tiles of the first row give the number of columns of
- * tiles. */
+/* Reads the shape and the tiles of C from the first job's manifest. The last tile ends where C
+ * ends. The number of tiles in the first row is the number of columns of tiles. */
 static bool read_tiles(const Bourse__V1__Manifest *manifest, struct bourse_product *product,
                        struct bourse_error *error)
 {
-    static const char stranger[] =
+    static const char no_product[] =
         "this job was not made by `bourse run matmul`; `bourse fetch` brings its outputs";
     struct matrix_block block = {.row = 0};
     uint32_t columns = 0;
@@ -36,7 +36,7 @@ static bool read_tiles(const Bourse__V1__Manifest *manifest, struct bourse_produ
         manifest->n_subtasks > 0 ? manifest->subtask_count - result_checks_count(manifest) : 0;
     if (strcmp(manifest->executor, "tensor") != 0 || manifest->n_arguments != 4 ||
         strcmp(manifest->arguments[0], "matmul") != 0 || count < 1 || count > PRODUCT_TILES_MAX) {
-        return client_fail(error, BOURSE_USAGE, "%s", stranger);
+        return client_fail(error, BOURSE_USAGE, "%s", no_product);
     }
     while (columns < count && read_value(manifest->subtasks[columns], &block) && block.row == 0) {
         columns++;
@@ -44,7 +44,7 @@ static bool read_tiles(const Bourse__V1__Manifest *manifest, struct bourse_produ
     if (columns == 0 || count % columns != 0 ||
         !read_value(manifest->subtasks[count - 1], &block) || block.rows > UINT64_MAX - block.row ||
         block.columns > UINT64_MAX - block.column) {
-        return client_fail(error, BOURSE_USAGE, "%s", stranger);
+        return client_fail(error, BOURSE_USAGE, "%s", no_product);
     }
     product->grid = (struct split_grid){count / columns, columns};
     if (!product_set_shape(product, block.row + block.rows, 0, block.column + block.columns,
@@ -57,7 +57,7 @@ static bool read_tiles(const Bourse__V1__Manifest *manifest, struct bourse_produ
         if (!read_value(manifest->subtasks[i], &block) ||
             memcmp(&block, &product->tiles[i].block, sizeof block) != 0 || block.rows == 0 ||
             block.columns == 0) {
-            return client_fail(error, BOURSE_USAGE, "%s", stranger);
+            return client_fail(error, BOURSE_USAGE, "%s", no_product);
         }
     }
     return true;
@@ -75,16 +75,16 @@ static bool match_factors(struct bourse_product *product, struct bourse_error *e
     if (product->a.rows != summary->rows || product->b.columns != summary->columns) {
         return client_fail(error, BOURSE_USAGE,
                            "the job's product is %" PRIu64 " x %" PRIu64
-                           ", that of these files %" PRIu64 " x %" PRIu64,
+                           ", but the product of these files is %" PRIu64 " x %" PRIu64,
                            summary->rows, summary->columns, product->a.rows, product->b.columns);
     }
     product->summary.inner = product->a.columns;
     return true;
 }
 
-/* ---------------------------------------------------------------- the jobs of it */
+/* ---------------------------------------------------------------- the jobs of a product */
 
-static bool continues(const Bourse__V1__Manifest *manifest, char ret_id[BOURSE_ID_SIZE])
+static bool read_continued(const Bourse__V1__Manifest *manifest, char ret_id[BOURSE_ID_SIZE])
 {
     if (manifest->has_continues && 2 * manifest->continues.len == BOURSE_ID_SIZE - 1) {
         text_hex(manifest->continues.data, manifest->continues.len, ret_id);
@@ -121,7 +121,7 @@ struct product_source *product_add_source(struct bourse_product *product, const 
     return source;
 }
 
-/* Reads the jobs from `id` back to the first one, whose manifest names all tiles. */
+/* Reads the jobs from `id` back to the first job, whose manifest names all tiles. */
 static bool read_jobs(struct bourse *bourse, const char *id, struct bourse_product *product,
                       struct bourse_error *error)
 {
@@ -136,24 +136,26 @@ static bool read_jobs(struct bourse *bourse, const char *id, struct bourse_produ
                 *error = missing;
                 return false;
             }
-            return client_fail(error, BOURSE_NOT_FOUND,
-                               "job %.8s, which began this product, is not kept any more; submit "
-                               "the product again, without --resume",
-                               at);
+            return client_fail(
+                error, BOURSE_NOT_FOUND,
+                "the broker has forgotten job %.8s, which began this product; submit "
+                "the product again, without --resume",
+                at);
         }
         const struct product_source *source = product_add_source(product, at, manifest, error);
         if (source == NULL) {
             return false;
         }
         product->summary.checks += result_checks_count(manifest);
-        if (!continues(manifest, before)) {
+        if (!read_continued(manifest, before)) {
             return read_tiles(manifest, product, error);
         }
         memcpy(at, before, sizeof at);
     }
 }
 
-/* Finds a newer job that continues this one; *ret_found says whether there is one. */
+/* Replaces `id` by the id of a newer job that continues job `id`. *ret_found is false when there is
+ * no such job. Returns false with an error when a manifest cannot be had. */
 static bool find_next(struct bourse *bourse, char id[BOURSE_ID_SIZE],
                       const struct bourse_jobs *jobs, bool *ret_found, struct bourse_error *error)
 {
@@ -173,7 +175,7 @@ static bool find_next(struct bourse *bourse, char id[BOURSE_ID_SIZE],
         if (!client_manifest(bourse, row->id, &manifest, error)) {
             return false;
         }
-        if (continues(manifest, continued) && strcmp(continued, id) == 0) {
+        if (read_continued(manifest, continued) && strcmp(continued, id) == 0) {
             client_copy(id, BOURSE_ID_SIZE, row->id);
             *ret_found = true;
             return true;
@@ -182,8 +184,8 @@ static bool find_next(struct bourse *bourse, char id[BOURSE_ID_SIZE],
     return true;
 }
 
-/* Finds the newest job of the product and its state, because a newer job may have made an older
- * one's rest. */
+/* Finds the newest job of the product and its state. A newer job may have made the tiles that an
+ * older job did not make. */
 static bool find_newest(struct bourse *bourse, const char *id, char ret_id[BOURSE_ID_SIZE],
                         enum bourse_job_state *ret_state, struct bourse_error *error)
 {
@@ -208,7 +210,8 @@ static bool find_newest(struct bourse *bourse, const char *id, char ret_id[BOURS
 
 /* ---------------------------------------------------------------- what is left */
 
-/* Continues an ended job. The product gets no job when everything was made. */
+/* Makes a new job for the tiles that an ended job did not make. The product gets no job when all
+ * tiles were made. */
 static bool continue_product(struct bourse *bourse, const char *id,
                              const struct bourse_product_options *options,
                              struct bourse_product *product, struct bourse_error *error)

@@ -1,12 +1,13 @@
 /* The standing of an account holds its owner, its refuted results and its overruled verdicts. Most
- * accounts have no record here.
+ * accounts have no standing.
  *
  * An owner is the operator's grouping of accounts. An account that nobody grouped is its own owner.
  *
- * Each refuted result counts, and an hour of slot-time that referees accepted takes one off the
- * count. From the second on, each refutation closes the account's asks for a time: one minute,
- * doubled with each further refutation, up to a day. A closed ask keeps its place and opens by
- * itself, as it does after hours. Standing leases run to the end of their terms. */
+ * Each refuted result counts one. An hour of slot-time that referees accepted takes one off the
+ * count. While the count is 2 or more, each refutation closes the account's asks for a time. The
+ * time is one minute at the count 2, and doubles with each further refutation, up to a day. A
+ * closed ask keeps its place and opens by itself, as an ask outside its hours does. Standing leases
+ * run to the end of their terms. */
 #include "exchange/account/standing.h"
 
 #include "exchange/state/effects.h"
@@ -110,18 +111,18 @@ void account_overruled(struct exchange *exchange, uint32_t account)
 
 struct exchange_standing exchange_standing(const struct exchange *exchange, uint32_t account)
 {
-    struct exchange_standing said = {.refuted = 0};
+    struct exchange_standing shown = {.refuted = 0};
     const struct member *member = lookup_member(exchange, account);
     if (member == NULL || member->standing == NULL) {
-        return said;
+        return shown;
     }
     const struct standing *standing = member->standing;
-    said.refuted = standing->refuted;
-    said.refuted_ever = standing->refuted_ever;
-    said.overruled = standing->overruled;
-    said.withdrawn_ns = standing->withdrawn_until_ns > exchange->now_ns
-                            ? standing->withdrawn_until_ns - exchange->now_ns
-                            : 0;
-    name_copy(said.owner, standing->owner);
-    return said;
+    shown.refuted = standing->refuted;
+    shown.refuted_ever = standing->refuted_ever;
+    shown.overruled = standing->overruled;
+    shown.withdrawn_ns = standing->withdrawn_until_ns > exchange->now_ns
+                             ? standing->withdrawn_until_ns - exchange->now_ns
+                             : 0;
+    name_copy(shown.owner, standing->owner);
+    return shown;
 }

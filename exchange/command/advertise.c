@@ -74,7 +74,7 @@ static void device_set(struct exchange *exchange, struct provider *provider,
         tracking_add(exchange, &device->tracked, RECORD_DEVICE);
     }
     if (!is_new) {
-        interning_give_cell(exchange, device->cell); /* its asks are gone */
+        interning_give_cell(exchange, device->cell); /* the device's asks are gone */
     }
     device->slots = given->slots;
     device->cell = cell;

@@ -28,69 +28,95 @@ static bool terms_in_range(struct exchange *exchange, const struct exchange_term
     return true;
 }
 
-void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
+/* Returns the advertised device that the sender may place an ask on, or NULL with a reject. */
+static struct device *find_device(struct exchange *exchange, const struct exchange_ask *given)
 {
     const struct member *member = lookup_sender(exchange);
     if ((member->roles & XROLE_PROVIDER) == 0) {
         effect_reject(exchange, XREJECT_ROLE, "account", 0, 0);
-        return;
+        return NULL;
     }
     if (exchange->is_halted) {
         effect_reject(exchange, XREJECT_HALTED, "market", 0, 0);
-        return;
+        return NULL;
     }
     if (member->provider == NULL || member->provider->state != PROVIDER_PRESENT) {
         effect_reject(exchange, XREJECT_STATE, "provider", 0, 0);
-        return;
+        return NULL;
     }
-    struct device_key key = {.device = given->device, .provider = member->number};
+    const struct device_key key = {.device = given->device, .provider = member->number};
     struct device *device = table_find(&exchange->devices, &key);
     if (device == NULL || !device->is_advertised) {
         effect_reject(exchange, XREJECT_DEVICE, "device", 0, 0);
-        return;
+        return NULL;
     }
+    return device;
+}
+
+static bool slots_and_price_in_range(struct exchange *exchange, const struct device *device,
+                                     const struct exchange_ask *given)
+{
     if (given->slots == 0 || given->slots > device->slots) {
         effect_reject(exchange, XREJECT_QUANTITY, "slots", given->slots, device->slots);
-        return;
+        return false;
     }
     if (!band_allows_price(exchange, "price_micro", given->price_micro)) {
-        return;
+        return false;
     }
     if (given->price_micro > INT64_MAX / given->slots) {
         effect_reject(exchange, XREJECT_PRICE, "price_micro", given->price_micro,
                       INT64_MAX / given->slots);
-        return;
+        return false;
     }
+    return true;
+}
+
+static bool type_and_times_in_range(struct exchange *exchange, const struct exchange_ask *given)
+{
     if (given->type != EXCHANGE_LIMIT && given->type != EXCHANGE_IOC &&
         given->type != EXCHANGE_POST_ONLY) {
         effect_reject(exchange, XREJECT_QUANTITY, "order", given->type, EXCHANGE_POST_ONLY);
-        return;
+        return false;
     }
     if (given->max_term_ns < 0) {
         effect_reject(exchange, XREJECT_QUANTITY, "max_term_ms", given->max_term_ns / NS_PER_MS, 0);
-        return;
+        return false;
     }
     if (!band_allows_notional(
             exchange, "notional_micro",
             band_ask_notional(given->price_micro, given->slots, given->max_term_ns))) {
-        return;
+        return false;
     }
     if (given->good_till_ns < 0 ||
         (given->good_till_ns != 0 && given->good_till_ns <= exchange->now_ns)) {
         effect_reject(exchange, XREJECT_QUANTITY, "good_till_ms", given->good_till_ns / NS_PER_MS,
                       exchange->now_ns / NS_PER_MS);
-        return;
+        return false;
     }
+    return true;
+}
+
+/* Returns whether there is room for one more ask, under the id of this command. */
+static bool has_room(struct exchange *exchange, const struct device *device)
+{
     if (device->ask == NULL && exchange->ask_count >= exchange->limits.asks) {
         effect_reject(exchange, XREJECT_LIMIT, "asks", exchange->ask_count, exchange->limits.asks);
-        return;
+        return false;
     }
     if (table_find(&exchange->asks, &exchange->command->id) != NULL) {
-        effect_reject(exchange, XREJECT_EXISTS, "id", 0,
-                      0); /* another account's order has that id */
-        return;
+        /* Another account's order has that id. */
+        effect_reject(exchange, XREJECT_EXISTS, "id", 0, 0);
+        return false;
     }
-    if (!terms_in_range(exchange, &given->terms)) {
+    return true;
+}
+
+void apply_ask(struct exchange *exchange, const struct exchange_ask *given)
+{
+    struct device *device = find_device(exchange, given);
+    if (device == NULL || !slots_and_price_in_range(exchange, device, given) ||
+        !type_and_times_in_range(exchange, given) || !has_room(exchange, device) ||
+        !terms_in_range(exchange, &given->terms)) {
         return;
     }
     struct ask fields = {
@@ -145,8 +171,8 @@ void apply_cancel_order(struct exchange *exchange, const struct exchange_cancel_
     }
     const struct job *job = table_find(&exchange->jobs, &cancel->order);
     if (job != NULL && job->owner == account) {
-        effect_reject(exchange, XREJECT_STATE, "order", 0,
-                      0); /* a job's own order ends with the job */
+        /* A job's own order ends with the job. */
+        effect_reject(exchange, XREJECT_STATE, "order", 0, 0);
         return;
     }
     effect_reject(exchange, XREJECT_NOT_FOUND, "order", 0, 0);

@@ -1,5 +1,5 @@
-/* A replacement gives a standing order other terms under its own id. A refused one changes
- * nothing. */
+/* A replacement gives a standing order other terms; the order keeps its id. A refused replacement
+ * changes nothing. */
 #include "base/limit.h"
 #include "exchange/command/apply.h"
 #include "exchange/lifecycle.h"
@@ -17,7 +17,7 @@
 
 #include <assert.h>
 
-/* A rebid has the new terms of a bid. */
+/* A rebid is a bid's new terms. */
 struct rebid {
     int64_t cap_micro, bid_micro;
     uint32_t at_most;
@@ -50,20 +50,14 @@ static bool ask_in_range(struct exchange *exchange, const struct ask *ask,
     return !exchange->is_rejected;
 }
 
-/* An ask that only offers fewer slots stays as it is, whatever the band is now. */
+/* Checks the bands for an ask that loses its place. An ask that only offers fewer slots keeps its
+ * place, whatever the band is now. */
 static bool ask_is_admitted(struct exchange *exchange, const struct ask *wanted)
 {
     return band_allows_price(exchange, "price_micro", wanted->price_micro) &&
            band_allows_notional(
                exchange, "notional_micro",
                band_ask_notional(wanted->price_micro, wanted->slots, wanted->max_term_ns));
-}
-
-/* ---------------------------------------------------------------- bids */
-
-static bool keeps_place(const struct part *part, const struct rebid *wanted)
-{
-    return wanted->bid_micro == part->bid_micro && slots_reduced(part->at_most, wanted->at_most);
 }
 
 static void replace_ask(struct exchange *exchange, struct ask *ask,
@@ -95,10 +89,17 @@ static void replace_ask(struct exchange *exchange, struct ask *ask,
         book_set_slots(exchange->book, ask->handle, ask_order(exchange, ask).slots);
     } else {
         ask->sequence = exchange->sequence++;
-        book_remove(exchange->book, ask->handle); /* it arrives anew */
+        book_remove(exchange->book, ask->handle); /* ask_placed() adds the ask again */
     }
     tracking_touch(exchange, &ask->tracked);
     ask_placed(exchange, ask);
+}
+
+/* ---------------------------------------------------------------- bids */
+
+static bool keeps_place(const struct part *part, const struct rebid *wanted)
+{
+    return wanted->bid_micro == part->bid_micro && slots_reduced(part->at_most, wanted->at_most);
 }
 
 static bool is_meant(const struct exchange_replace *replace, const struct part *part)
@@ -171,9 +172,10 @@ static bool bids_in_range(struct exchange *exchange, const struct job *job,
     return true;
 }
 
-/* The limit follows from the new budget when the bid is at market price. */
-static struct rebid what_is_wanted(const struct exchange *exchange, const struct part *part,
-                                   const struct exchange_replace *replace)
+/* Returns the new terms of a part's bid. The limit of a bid at market price follows from the new
+ * budget. */
+static struct rebid rebid_of(const struct exchange *exchange, const struct part *part,
+                             const struct exchange_replace *replace)
 {
     struct rebid wanted = {part->cap_micro, part->bid_micro, part->at_most};
     if (is_meant(replace, part)) {
@@ -207,7 +209,8 @@ static bool is_changed(const struct part *part, const struct rebid *wanted)
     return wanted->bid_micro != part->bid_micro || wanted->at_most != part->at_most;
 }
 
-/* A bid without a price follows the band by itself. */
+/* Checks the bands for a bid that loses its place. The limit of a bid at market price follows the
+ * band by itself. */
 static bool bid_is_admitted(struct exchange *exchange, const struct part *wanted,
                             int64_t budget_micro)
 {
@@ -217,9 +220,9 @@ static bool bid_is_admitted(struct exchange *exchange, const struct part *wanted
                                 band_part_notional(exchange, wanted, budget_micro));
 }
 
-/* Finds the new terms of each part. Returns false when refused, for example because a bid would
- * trade with its own owner. */
-static bool bids_wanted(struct exchange *exchange, const struct job *job,
+/* Finds the new terms of each part. Returns false when the replacement is refused, for example
+ * because a bid would trade with its own owner. */
+static bool find_rebids(struct exchange *exchange, const struct job *job,
                         const struct exchange_replace *replace, struct rebid ret_wanted[PARTS_MOST])
 {
     const int64_t budget_micro =
@@ -227,7 +230,7 @@ static bool bids_wanted(struct exchange *exchange, const struct job *job,
     const int64_t free_micro = escrow_free_micro(job) + budget_micro - job->hold.amount_micro;
     for (uint32_t i = 0; i < job->part_count; i++) {
         struct part tried = job->parts[i];
-        ret_wanted[i] = what_is_wanted(exchange, &tried, replace);
+        ret_wanted[i] = rebid_of(exchange, &tried, replace);
         const bool is_new = !keeps_place(&tried, &ret_wanted[i]);
         set_bid(&tried, &ret_wanted[i]);
         if (is_new && !bid_is_admitted(exchange, &tried, budget_micro)) {
@@ -269,7 +272,7 @@ static void replace_bids(struct exchange *exchange, struct job *job,
     struct rebid wanted[PARTS_MOST];
     const uint32_t count = job->part_count;
     assert(count > 0);
-    if (!bids_in_range(exchange, job, replace) || !bids_wanted(exchange, job, replace, wanted)) {
+    if (!bids_in_range(exchange, job, replace) || !find_rebids(exchange, job, replace, wanted)) {
         return;
     }
     if (replace->has_budget) {
@@ -280,7 +283,7 @@ static void replace_bids(struct exchange *exchange, struct job *job,
         const bool is_told = is_changed(part, &wanted[i]);
         if (!keeps_place(part, &wanted[i])) {
             part->sequence = exchange->sequence++;
-            book_remove(exchange->book, part->handle); /* it arrives anew */
+            book_remove(exchange->book, part->handle); /* bids_arrive() adds the bid again */
             feed_note(exchange, part->handle);
         }
         set_bid(part, &wanted[i]);
@@ -288,13 +291,13 @@ static void replace_bids(struct exchange *exchange, struct job *job,
             bid_record(exchange, part);
         }
     }
-    spot_expose_job(exchange, job); /* leases rank by the bids */
+    spot_expose_job(exchange, job); /* the job's leases rank by its bids */
     tracking_touch(exchange, &job->tracked);
     bids_arrive(exchange, job);
     effect_report_job(exchange, job);
 }
 
-/* ---------------------------------------------------------------- either */
+/* ---------------------------------------------------------------- an ask or the bids of a job */
 
 void apply_replace(struct exchange *exchange, const struct exchange_replace *replace)
 {

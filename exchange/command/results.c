@@ -303,7 +303,7 @@ static bool apply_result(struct exchange *exchange, const struct exchange_result
     }
     if (outcome == XOUTCOME_OK && is_open && graph_hands_on(job, attempt->key.index) &&
         result->given_length > GIVEN_BYTES_MOST) {
-        outcome = XOUTCOME_OUTPUT_LIMIT; /* it leaves more than can be handed on */
+        outcome = XOUTCOME_OUTPUT_LIMIT; /* the outputs are more than can be handed on */
     }
     if (outcome == XOUTCOME_OK && is_open && part_is_checks(lease->part)) {
         outcome = check_outcome(job, attempt, result);

@@ -80,7 +80,7 @@ static void reconcile(struct exchange *exchange, struct lease *lease, const void
     bool is_held = held_first_of(held, lease->id) != NULL;
     bool has_lost = false;
     if (lease->state == LEASE_PROMISED) {
-        return; /* its agent hears of it when it begins */
+        return; /* the agent hears of a promised lease when it begins */
     }
     if (!is_held) {
         lease_effect(exchange, lease, EFFECT_LEASE_GRANT);

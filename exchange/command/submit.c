@@ -1,4 +1,4 @@
-/* A client submits a job, and cancels it. */
+/* This file carries out the commands that submit and cancel jobs. */
 #include "base/checked.h"
 #include "exchange/command/apply.h"
 #include "exchange/command/submit_limits.h"
@@ -101,7 +101,8 @@ static struct job *job_create(struct exchange *exchange, const struct exchange_s
     return job;
 }
 
-static void job_records(struct exchange *exchange, const struct job *job)
+/* Emits the ledger's records of a new job: the job, its hold and its bids. */
+static void emit_records(struct exchange *exchange, const struct job *job)
 {
     const struct key32 owner = lookup_member(exchange, job->owner)->key;
     struct ledger_record *record = effect_emit_ledger(exchange, LEDGER_JOB);
@@ -163,7 +164,7 @@ void apply_submit(struct exchange *exchange, const struct exchange_submit *submi
         timer_arm(exchange, TIMER_JOB, &job->id, job->good_till_ns);
     }
     exchange->wholes += job_waits_for_all(job);
-    job_records(exchange, job);
+    emit_records(exchange, job);
     bids_arrive(exchange, job);
     effect_report_job(exchange, job);
 }

@@ -284,14 +284,14 @@ void bid_wants(struct exchange *exchange, struct part *part)
     if (job->phase != JOB_PHASE_OPEN || job->is_closing) {
         return;
     }
-    if (part->handle == BOOK_NONE) { /* its last lease may have ended */
+    if (part->handle == BOOK_NONE) { /* the part's last lease may have ended */
         if (part->lanes == 0 && list_empty(&part->wanting)) {
             list_append(&exchange->wanting_parts, &part->wanting);
         }
         return;
     }
     if (!book_rests(exchange->book, part->handle)) {
-        return; /* it arrives in this step and counts its slots then */
+        return; /* the bid arrives in this step, and its slots are counted then */
     }
     const uint32_t slots = slots_wanted(part);
     book_set_slots(exchange->book, part->handle, slots);

@@ -26,6 +26,26 @@ void lease_start_term(struct exchange *exchange, struct lease *lease)
     lease_arm(exchange, lease);
 }
 
+static void emit_fill(struct exchange *exchange, const struct lease *lease)
+{
+    const struct part *part = lease->part;
+    struct ledger_record *record = effect_emit_ledger(exchange, LEDGER_FILL);
+    record->lease = lease->id;
+    record->order = lease->ask;
+    record->bid = bid_id(part);
+    record->job = lease->job->id;
+    record->provider = lookup_member(exchange, lease->provider)->key;
+    record->owner = lookup_member(exchange, lease->job->owner)->key;
+    record->device = lease->device_id;
+    record->slots = lease->slots;
+    record->width = part->width;
+    record->price_micro = lease->price_micro;
+    record->term_ns = part->term_ns;
+    static_assert(sizeof record->name == ATTRIBUTE_TEXT_SIZE, "an instrument is a name");
+    instrument_of_cell(exchange, lease->device->cell, record->name);
+    feed_trade(exchange, record);
+}
+
 struct lease *lease_grant(struct exchange *exchange, struct part *part, struct ask *ask,
                           uint32_t slots, int64_t price_micro, struct lease *former)
 {
@@ -85,21 +105,7 @@ struct lease *lease_grant(struct exchange *exchange, struct part *part, struct a
         lease_start_term(exchange, lease);
     }
 
-    struct ledger_record *record = effect_emit_ledger(exchange, LEDGER_FILL);
-    record->lease = lease->id;
-    record->order = ask->order;
-    record->bid = bid_id(part);
-    record->job = job->id;
-    record->provider = lookup_member(exchange, lease->provider)->key;
-    record->owner = lookup_member(exchange, job->owner)->key;
-    record->device = lease->device_id;
-    record->slots = slots;
-    record->width = part->width;
-    record->price_micro = price_micro;
-    record->term_ns = part->term_ns;
-    static_assert(sizeof record->name == ATTRIBUTE_TEXT_SIZE, "an instrument is a name");
-    instrument_of_cell(exchange, device->cell, record->name);
-    feed_trade(exchange, record);
+    emit_fill(exchange, lease);
     if (former == NULL) {
         lease_effect(exchange, lease, EFFECT_LEASE_GRANT);
         lease_refill_later(exchange, lease);

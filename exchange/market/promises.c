@@ -32,7 +32,8 @@ bool promise_count_days(struct exchange *exchange, const struct ask *ask)
     if (ask->daily_ns == 0) {
         return true;
     }
-    /* The clock may be another one; today's use then counts on the new clock. */
+    /* The device's earlier ask may have named another time zone. Today's use then counts for the
+     * day of the new zone. */
     if (device->day_use != NULL) {
         struct day_use *use = device->day_use;
         const int64_t used_ns = daily_used_ns(exchange, device);
@@ -68,6 +69,12 @@ void promise_add_to_day(struct exchange *exchange, struct device *device, int128
     }
 }
 
+/* Adds times of 0 or more; the sum stops at INT64_MAX. */
+static int64_t add_saturating(int64_t before_ns, int64_t more_ns)
+{
+    return more_ns < INT64_MAX - before_ns ? before_ns + more_ns : INT64_MAX;
+}
+
 static void settle_day(struct exchange *exchange, const struct lease *lease, int64_t paid_ns)
 {
     struct provider *provider = daily_provider(exchange, lease->provider);
@@ -78,10 +85,10 @@ static void settle_day(struct exchange *exchange, const struct lease *lease, int
     }
     const int64_t day = hours_day(use->offset_min, exchange->now_ns);
     const int64_t before_ns = use->day == day ? use->used_ns : 0;
-    use->used_ns = paid_ns < INT64_MAX - before_ns ? before_ns + paid_ns : INT64_MAX;
+    use->used_ns = add_saturating(before_ns, paid_ns);
     use->day = day;
     tracking_touch(exchange, &provider->tracked);
-    if (lease->device == NULL) { /* The lease has ended and holds no promise, but its use counts. */
+    if (lease->device == NULL) { /* the lease has ended and holds no promise, but its use counts */
         struct device *device = daily_device(exchange, provider, use);
         if (device != NULL) {
             device_slots_changed(exchange, device);
@@ -115,11 +122,6 @@ void promise_end(struct exchange *exchange, struct lease *lease)
     set_promise(exchange, lease, 0);
 }
 
-static int64_t at_most_all(int64_t before_ns, int64_t more_ns)
-{
-    return more_ns < INT64_MAX - before_ns ? before_ns + more_ns : INT64_MAX;
-}
-
 void promise_settle(struct exchange *exchange, struct lease *lease, int64_t paid_ns)
 {
     if (paid_ns == 0) {
@@ -128,9 +130,9 @@ void promise_settle(struct exchange *exchange, struct lease *lease, int64_t paid
     if (lease->price_micro == 0) {
         struct member *owner = lookup_member(exchange, lease->job->owner);
         struct member *giver = lookup_member(exchange, lease->provider);
-        owner->donated_ns = at_most_all(donation_used_ns(exchange, owner), paid_ns);
+        owner->donated_ns = add_saturating(donation_used_ns(exchange, owner), paid_ns);
         owner->donated_day = donation_day(exchange);
-        giver->given_ns = at_most_all(giver->given_ns, paid_ns);
+        giver->given_ns = add_saturating(giver->given_ns, paid_ns);
         tracking_touch(exchange, &owner->tracked);
         tracking_touch(exchange, &giver->tracked);
     }

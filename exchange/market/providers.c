@@ -39,7 +39,8 @@ static void revoke(struct exchange *exchange, struct lease *lease, const void *c
 {
     (void)context;
     lease_end(exchange, lease, XEND_REVOKED, true);
-    job_check(exchange, lease->job); /* it may have been the last attempt of the last subtask */
+    /* The lease may have had the last attempt of the last subtask. */
+    job_check(exchange, lease->job);
 }
 
 void provider_leases_revoke(struct exchange *exchange, struct provider *provider)

@@ -21,15 +21,16 @@ void withdrawal_count_refuted(struct exchange *exchange, uint32_t account)
     }
     standing->refuted_ever++;
     standing->refuted++;
-    if (standing->refuted <= REFUTED_BORNE) {
+    if (standing->refuted <= REFUTED_TOLERATED) {
         return;
     }
-    int64_t for_ns = WITHDRAWN_LEAST_NS;
-    for (uint32_t i = REFUTED_BORNE + 1; i < standing->refuted && for_ns < WITHDRAWN_MOST_NS; i++) {
-        for_ns *= 2;
+    int64_t closed_ns = WITHDRAWN_LEAST_NS;
+    for (uint32_t i = REFUTED_TOLERATED + 1; i < standing->refuted && closed_ns < WITHDRAWN_MOST_NS;
+         i++) {
+        closed_ns *= 2;
     }
-    for_ns = for_ns < WITHDRAWN_MOST_NS ? for_ns : WITHDRAWN_MOST_NS;
-    standing->withdrawn_until_ns = exchange->now_ns + for_ns;
+    closed_ns = closed_ns < WITHDRAWN_MOST_NS ? closed_ns : WITHDRAWN_MOST_NS;
+    standing->withdrawn_until_ns = exchange->now_ns + closed_ns;
     if (standing->member->provider != NULL) {
         close_asks(exchange, standing->member->provider);
     }

@@ -183,7 +183,7 @@ bool snapshot_load_job(struct exchange *exchange, struct reader *in)
     exchange->job_count++;
     tracking_add(exchange, &job->tracked, RECORD_JOB);
     if (job->phase == JOB_PHASE_OPEN) {
-        agenda_arm_job(exchange, job); /* its leases come later, and arm their own */
+        agenda_arm_job(exchange, job); /* the job's leases come later, and arm their own timers */
     } else {
         retention_add(exchange, job);
     }
@@ -480,7 +480,7 @@ static bool lease_link_device(struct exchange *exchange, struct lease *lease)
         return true;
     }
     struct device_key key = {.device = lease->device_id, .provider = lease->provider};
-    lease->device = table_find(&exchange->devices, &key); /* its provider is there, too */
+    lease->device = table_find(&exchange->devices, &key); /* a device has a provider */
     if (lease->device == NULL || lease->job->phase != JOB_PHASE_OPEN) {
         return false;
     }

@@ -10,10 +10,10 @@ struct exchange_effect *effect_emit(struct exchange *exchange, enum exchange_eff
                                     uint32_t account);
 /* Appends a ledger record, with index and time of the command filled in. */
 struct ledger_record *effect_emit_ledger(struct exchange *exchange, enum ledger_kind kind);
-/* Refuses the command under that field. The caller has changed nothing. */
+/* Refuses the command under that field, whose name fits EXCHANGE_FIELD_SIZE. The caller has changed
+ * nothing. */
 struct exchange_effect *effect_reject(struct exchange *exchange, uint32_t code, const char *field,
-                                      int64_t value,
-                                      int64_t limit); /* `field` fits EXCHANGE_FIELD_SIZE */
+                                      int64_t value, int64_t limit);
 /* Queues one report of the job for the end of the step. */
 void effect_report_job(struct exchange *exchange, struct job *job);
 /* Appends the queued reports; runs at the end of a step. */

@@ -282,7 +282,7 @@ static bool see_order(struct exchange *exchange, uint32_t handle, struct sight *
             return false;
         }
         *ret_sight =
-            (struct sight){.key = {.price_micro = ask.price_micro, .of = instrument->number},
+            (struct sight){.key = {.price_micro = ask.price_micro, .subject = instrument->number},
                            .instrument = instrument,
                            .slots = order->slots,
                            .free = ask.slots,
@@ -293,7 +293,7 @@ static bool see_order(struct exchange *exchange, uint32_t handle, struct sight *
         !handle_waits_for_all(exchange, handle)) {
         *ret_sight = (struct sight){.key = {.price_micro = bid.limit_micro,
                                             .is_bid = 1,
-                                            .of = needs_number(exchange->feed, bid.class_id)},
+                                            .subject = needs_number(exchange->feed, bid.class_id)},
                                     .class_id = bid.class_id,
                                     .slots = bid.slots};
         return true;

@@ -11,14 +11,15 @@
 struct level_key {
     int64_t price_micro;
     uint32_t is_bid;
-    uint32_t of; /* number of the instrument, or of the needs */
+    uint32_t subject; /* number of the instrument, or of the needs */
 };
 
 static_assert(sizeof(struct level_key) == 16, "no padding");
 
-struct instrument { /* An instrument lives as long as a cell or level uses it. */
+/* An instrument lives as long as a cell or level uses it. */
+struct instrument {
     char name[ATTRIBUTE_TEXT_SIZE];
-    uint32_t number; /* never used again */
+    uint32_t number; /* a number is never used for another instrument */
     uint32_t uses;
 };
 
@@ -38,21 +39,24 @@ struct level {
     struct instrument *instrument; /* ASKS */
     uint32_t place;                /* index in feed->levels */
     uint32_t class_id;             /* class of the bids' needs, while there is a bid */
-    uint64_t number;               /* its last change; 0: none was told */
-    struct sums now;    /* A level without orders is gone, but kept while its change can be told. */
-    struct sums before; /* start of this step, if touched */
+    uint64_t number;               /* number of the level's last change; 0: never told */
+    /* A level without orders is gone, but kept while its change can be told. */
+    struct sums now;
+    struct sums before; /* the sums at the start of this step, if touched */
     bool is_touched;
     struct level *next_touched;
 };
 
-struct entry { /* An entry is an order's contribution to its level. */
+/* An entry is what an order contributes to its level. */
+struct entry {
     uint32_t level;
     uint32_t slots, free;
     uint8_t conditions;
-    bool is_noted; /* it may have changed in this step */
+    bool is_noted; /* the order may have changed in this step */
 };
 
-/* The subject of number n lies at n % FEED_CHANGES, if it still has that number. */
+/* A change names its subject. Change number n lies at n % FEED_CHANGES, until change n +
+ * FEED_CHANGES takes the place. A subject that has changed again has a newer number. */
 struct change {
     uint8_t type;
     uint32_t place;
@@ -61,7 +65,7 @@ struct change {
 struct feed {
     struct tape *tape;
     uint64_t number;
-    uint64_t bands;   /* number of their last change */
+    uint64_t bands;   /* number of the last change of the bands */
     uint64_t records; /* records of the ledger so far */
     struct change changes[FEED_CHANGES];
     struct table by_key;
@@ -82,11 +86,11 @@ struct feed {
 
 void feed_cell_gone(struct exchange *exchange, uint32_t cell);
 void feed_destroy(struct feed **self);
-/* The order under the handle rests, is gone, or has other slots. */
+/* Notes that the order under the handle rests, is gone, or has other slots. */
 void feed_note(struct exchange *exchange, uint32_t handle);
 void feed_class_gone(struct exchange *exchange, uint32_t class_id);
 void feed_settle(struct exchange *exchange); /* runs at the end of a step */
-void feed_record(struct exchange *exchange); /* one more of the ledger */
+void feed_record(struct exchange *exchange); /* the ledger has one more record */
 void feed_trade(struct exchange *exchange, const struct ledger_record *fill);
 void feed_bands(struct exchange *exchange); /* the bands changed */
 

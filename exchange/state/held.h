@@ -4,7 +4,8 @@
 
 #include "exchange/state/records.h"
 
-bool held_for_check(const struct job *job, uint32_t index); /* its results are held for a check */
+/* Returns true when the subtask's results are held for a check. */
+bool held_for_check(const struct job *job, uint32_t index);
 /* Returns the held result that the check judges; NULL for no check, or nothing to check now. */
 struct held *held_of_check(const struct job *job, uint32_t index);
 bool held_link(struct job *job, struct held *held); /* false: no such subtask, or it has one */

@@ -4,7 +4,7 @@
 
 #include "exchange/state/records.h"
 
-void *memory_allocate(struct exchange *exchange,
-                      size_t size); /* zeroed; NULL sets is_out_of_memory */
+/* Returns zeroed memory, or NULL and sets is_out_of_memory. */
+void *memory_allocate(struct exchange *exchange, size_t size);
 
 #endif

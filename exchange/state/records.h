@@ -18,27 +18,28 @@
 #include "ledger/hold.h"
 #include "matching/book.h"
 
-enum record_type { /* Snapshots hold these numbers, which never change. */
-                   RECORD_MARKET = 1,
-                   RECORD_MEMBER = 2,
-                   RECORD_INVITATION = 3,
-                   RECORD_ID = 4,
-                   RECORD_PROVIDER = 5,
-                   RECORD_DEVICE = 6,
-                   RECORD_ASK = 7,
-                   RECORD_JOB = 8,
-                   RECORD_PAGE = 9,
-                   RECORD_LEASE = 10,
-                   RECORD_CELL = 11,
-                   RECORD_CLASS = 12,
-                   RECORD_LIMITS = 13, /* exists once a command has set limits */
-                   RECORD_GRAPH = 14,
-                   RECORD_GIVEN = 15,
-                   RECORD_HELD = 16,
-                   RECORD_SAVED = 17,
-                   RECORD_STANDING = 18,
-                   RECORD_ACCUSATION = 19,
-                   RECORD_JURY = 20,
+/* Snapshots hold these numbers, so the numbers never change. */
+enum record_type {
+    RECORD_MARKET = 1,
+    RECORD_MEMBER = 2,
+    RECORD_INVITATION = 3,
+    RECORD_ID = 4,
+    RECORD_PROVIDER = 5,
+    RECORD_DEVICE = 6,
+    RECORD_ASK = 7,
+    RECORD_JOB = 8,
+    RECORD_PAGE = 9,
+    RECORD_LEASE = 10,
+    RECORD_CELL = 11,
+    RECORD_CLASS = 12,
+    RECORD_LIMITS = 13, /* exists once a command has set limits */
+    RECORD_GRAPH = 14,
+    RECORD_GIVEN = 15,
+    RECORD_HELD = 16,
+    RECORD_SAVED = 17,
+    RECORD_STANDING = 18,
+    RECORD_ACCUSATION = 19,
+    RECORD_JURY = 20,
 };
 
 struct tracked {
@@ -48,12 +49,14 @@ struct tracked {
     struct hash32 hash;     /* value counted in exchange->total */
 };
 
-/* This is a heap of one account's ended jobs, oldest first. It is not recorded. */
+struct ended_job {
+    uint64_t order; /* the job's, copied here because jobs lie far apart in memory */
+    struct job *job;
+};
+
+/* This is a heap of one account's ended jobs, oldest first. Snapshots do not hold the heap. */
 struct ended_jobs {
-    struct ended_job {
-        uint64_t order; /* the job's, copied here because jobs lie far apart in memory */
-        struct job *job;
-    } * jobs;
+    struct ended_job *jobs;
     uint32_t count, capacity;
     uint32_t place; /* place of the account in exchange->enders while the heap is not empty */
 };
@@ -83,11 +86,11 @@ struct member {
     struct provider *provider; /* NULL: none */
     struct class_use *uses;    /* hash table by class, searched upwards from the class's number */
     uint32_t use_capacity;     /* a power of two, or 0 */
-    uint32_t classes;          /* classes that its open jobs use */
+    uint32_t classes;          /* classes that the open jobs use */
     struct list_link jobs;     /* sorted by age */
     uint32_t job_count;        /* includes ended jobs */
-    struct ended_jobs ended;   /* its ended jobs */
-    uint64_t open_subtasks;    /* sum over its open jobs */
+    struct ended_jobs ended;   /* ended jobs of the account */
+    uint64_t open_subtasks;    /* sum over the open jobs */
     struct list_link refusals; /* struct refused_id, oldest first */
     uint32_t refusal_count;
 };
@@ -100,9 +103,9 @@ struct standing {
     char owner[EXCHANGE_NAME_SIZE]; /* name of the group */
     uint32_t refuted;               /* refuted results, less the faded ones */
     uint32_t refuted_ever;
-    uint32_t overruled;         /* results that it refuted, and that were accepted in the end */
-    int64_t proved_ns;          /* slot-time accepted by checks since the last refutation faded */
-    int64_t withdrawn_until_ns; /* its asks are closed until then */
+    uint32_t overruled; /* results that the account refuted, and that were accepted in the end */
+    int64_t proved_ns;  /* slot-time accepted by checks since the last refutation faded */
+    int64_t withdrawn_until_ns; /* asks of the account are closed until then */
 };
 
 /* A cell or class of the book is stored as this record. */
@@ -197,9 +200,9 @@ struct ask {
     int64_t daily_ns; /* 0: no daily bound */
     /* The fields below are not recorded. */
     struct exchange_terms terms; /* terms of its device's cell */
-    bool is_open;                /* it is within its hours; a closed ask has no free slots */
+    bool is_open;                /* now is within `hours`; a closed ask has no free slots */
     int64_t turns_ns;            /* time of the next look at is_open; INT64_MAX: never */
-    uint32_t handle;             /* it rests between steps; an arriving ask fills first */
+    uint32_t handle;             /* handle in the book, where the ask rests between steps */
     struct list_link wanting;    /* member of exchange->wanting_asks when its free slots grew */
     /* Scratch of exchange/market/all_or_none.c: the slots that the plan uses, and the number of the
      * last count that included the ask. */
@@ -231,7 +234,7 @@ struct page {
 struct part {
     struct job *job;
     uint32_t number;
-    uint32_t first, end; /* its subtasks are first .. end - 1 */
+    uint32_t first, end; /* the subtasks of the part are first .. end - 1 */
     uint32_t width, at_most;
     int64_t cap_micro, bid_micro; /* cap as given; limit of its bid */
     uint8_t rate;                 /* enum rate of both; RATE_NONE: per slot-hour */
@@ -326,8 +329,8 @@ struct held {
     struct tracked tracked;
     struct lease *lease; /* a lease of the job */
     uint32_t index, attempt;
-    uint64_t batch_index; /* index of the command that brought it */
-    uint32_t position;    /* its place in the command; earlier results are checked first */
+    uint64_t batch_index; /* index of the command that brought the result */
+    uint32_t position;    /* place in that command; earlier results are checked first */
     int64_t paid_ns;      /* slot-time to pay when it is accepted */
     struct hash32 hash, dice;
     uint8_t unsure;  /* checks that came to no verdict, or did not find its bytes */
@@ -396,7 +399,7 @@ struct job {
     struct hold hold;
     int64_t reserved_micro; /* drawn by leases, not charged yet */
     uint32_t waiting, running, checking, accepted, failed, cancelled;
-    bool is_checked;   /* its last part is the checks of all others */
+    bool is_checked;   /* the last part is the checks of all others */
     uint32_t unjudged; /* failed, but paid, since no check came to a verdict */
     int64_t submitted_ns, ended_ns;
     int64_t good_till_ns; /* subtasks not started by then are cancelled; 0: no deadline */
@@ -424,7 +427,7 @@ struct job {
 };
 
 struct attempt_key {
-    uint64_t job; /* its order: shorter than its id, and as unique */
+    uint64_t job; /* `order` of the job: shorter than the id, and as unique */
     uint32_t index, attempt;
 };
 struct attempt {
@@ -490,7 +493,7 @@ struct lease {
     struct list_link of_provider; /* linked until it ends */
     struct lease *successor;      /* promised, or NULL */
     uint32_t exposed;             /* handle in exchange->spot while it may be taken, or BOOK_NONE */
-    uint32_t exposed_cell;        /* its cell in exchange->spot */
+    uint32_t exposed_cell;        /* cell of the lease in exchange->spot */
     int64_t exposed_micro;        /* price that a challenger pays */
     struct list_link exposing;    /* member of exchange->exposures when it is newly exposed */
 };

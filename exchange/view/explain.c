@@ -250,47 +250,15 @@ static bool may_run(struct explaining *explaining, const struct device *device)
     return explaining->asked_may_run;
 }
 
-static void explain_device(struct explaining *explaining, const struct device *device)
+/* Counts a resting ask of a device that fits, and keeps the lowest limit that fills from it. A
+ * slot of the device does `operations` a second; 1 when the need has no rate. */
+static void explain_ask(struct explaining *explaining, const struct device *device,
+                        const struct book_ask *ask, int64_t operations)
 {
     const struct exchange *exchange = explaining->exchange;
     const struct exchange_need *need = explaining->need;
     const struct part *part = explaining->part;
     struct exchange_explanation *why = explaining->why;
-    size_t count;
-    const struct attribute *attributes = book_cell_attributes(exchange->book, device->cell, &count);
-    why->devices++;
-    steps_add(exchange, 8 + 2 * steps_of_needs(need->needs));
-    struct explained seen = {.device = device};
-    bool is_simulated = book_cell_simulated(exchange->book, device->cell) &&
-                        requirement_passes_over(need->needs, attributes, count);
-    uint32_t at =
-        explain_predicates(explaining, attributes, book_cell_digests(exchange->book, device->cell),
-                           count, is_simulated, &seen.truth);
-    bool is_wide = is_wide_enough(need, device, is_simulated, why, at);
-    int64_t operations =
-        need->rate == RATE_NONE ? 1 : book_cell_rate(exchange->book, device->cell, need->rate);
-    seen.is_passed_over = is_simulated || operations == 0;
-    seen.effort = effort_of(need->needs, seen.truth);
-    see(explaining, &seen);
-    why->simulated += is_simulated;
-    why->simulated_fitting += is_simulated && is_wide && operations > 0 && seen.effort.hold == 0 &&
-                              device->key.provider != need->account;
-    explaining->unrated += !is_simulated && operations == 0;
-    if (!is_wide || seen.is_passed_over || seen.effort.hold > 0) {
-        return;
-    }
-    if (device->key.provider == need->account) {
-        why->own_devices++;
-        return;
-    }
-    why->fitting++;
-    struct book_ask resting;
-    const struct book_ask *ask = &resting;
-    if (device->ask == NULL || !book_ask(exchange->book, device->ask->handle, &resting) ||
-        device->ask->slots < need->slots || is_conditional(exchange, need, device->ask, why) ||
-        is_brief(need, ask, why)) {
-        return;
-    }
     why->asking++;
     const int64_t limit_micro =
         limit_is_set(need->cap_micro)
@@ -325,6 +293,48 @@ static void explain_device(struct explaining *explaining, const struct device *d
     if (is_free && has_limit && (why->fills_at_micro < 0 || fills_micro < why->fills_at_micro)) {
         why->fills_at_micro = fills_micro;
     }
+}
+
+static void explain_device(struct explaining *explaining, const struct device *device)
+{
+    const struct exchange *exchange = explaining->exchange;
+    const struct exchange_need *need = explaining->need;
+    struct exchange_explanation *why = explaining->why;
+    size_t count;
+    const struct attribute *attributes = book_cell_attributes(exchange->book, device->cell, &count);
+    why->devices++;
+    steps_add(exchange, 8 + 2 * steps_of_needs(need->needs));
+    struct explained seen = {.device = device};
+    bool is_simulated = book_cell_simulated(exchange->book, device->cell) &&
+                        requirement_passes_over(need->needs, attributes, count);
+    uint32_t at =
+        explain_predicates(explaining, attributes, book_cell_digests(exchange->book, device->cell),
+                           count, is_simulated, &seen.truth);
+    bool is_wide = is_wide_enough(need, device, is_simulated, why, at);
+    int64_t operations =
+        need->rate == RATE_NONE ? 1 : book_cell_rate(exchange->book, device->cell, need->rate);
+    seen.is_passed_over = is_simulated || operations == 0;
+    seen.effort = effort_of(need->needs, seen.truth);
+    see(explaining, &seen);
+    why->simulated += is_simulated;
+    why->simulated_fitting += is_simulated && is_wide && operations > 0 && seen.effort.hold == 0 &&
+                              device->key.provider != need->account;
+    explaining->unrated += !is_simulated && operations == 0;
+    if (!is_wide || seen.is_passed_over || seen.effort.hold > 0) {
+        return;
+    }
+    if (device->key.provider == need->account) {
+        why->own_devices++;
+        return;
+    }
+    why->fitting++;
+    struct book_ask ask;
+    if (device->ask == NULL || !book_ask(exchange->book, device->ask->handle, &ask) ||
+        device->ask->slots < need->slots || is_conditional(exchange, need, device->ask, why) ||
+        is_brief(need, &ask, why)) {
+        return;
+    }
+    explain_ask(explaining, device, &ask, operations);
 }
 
 /* Adds the predicate that a need by value implies, when some device fails it. */

@@ -38,7 +38,7 @@ static struct exchange_change tell_level(const struct exchange *exchange, const 
     if (level->instrument != NULL) {
         memcpy(told.level.instrument, level->instrument->name, sizeof told.level.instrument);
     } else {
-        told.level.needs_number = level->key.of;
+        told.level.needs_number = level->key.subject;
     }
     if (level->key.is_bid != 0 && level->now.orders > 0) {
         told.level.needs = book_class_requirement(exchange->book, level->class_id);

@@ -310,10 +310,10 @@ static struct exchange_order_row own_bid(const struct exchange *exchange, const 
 /* The walk merges two lists by age, since devices and jobs are numbered together. A job has one bid
  * for each part. */
 struct order_walk {
-    const struct list_link *device,
-        /* The first is the next device, the second the list's head; they are equal at the end. */
-        *devices;
-    const struct list_link *job, *jobs;
+    const struct list_link *device; /* the next device; `devices` after the last */
+    const struct list_link *devices;
+    const struct list_link *job; /* the next job; `jobs` after the last */
+    const struct list_link *jobs;
     uint32_t part; /* next part of that job */
 };
 

@@ -21,9 +21,9 @@ struct exchange_device_row {
     struct id128 device;
     char label[EXCHANGE_NAME_SIZE];
     uint32_t slots, leased;
-    uint32_t free;                      /* slots of its ask that are not leased */
-    int64_t price_micro;                /* its ask's; -1: no ask stands */
-    int64_t max_term_ns;                /* its ask's; 0: no bound */
+    uint32_t free;                      /* slots of the ask that are not leased */
+    int64_t price_micro;                /* price of the ask; -1: no ask stands */
+    int64_t max_term_ns;                /* longest term of the ask; 0: no bound */
     const struct attribute *attributes; /* sorted by name; borrowed until the next step */
     size_t attribute_count;
 };

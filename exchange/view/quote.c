@@ -195,7 +195,7 @@ static bool quote_asks(void *context, uint32_t handle, const struct book_ask *as
     asks->is_within = asks->is_within && quote_ask(&asks->now, handle, ask);
     quote_elsewhere(asks, handle, ask);
     if (asks->is_within && asks->now.lanes_met == 0) {
-        (void)quote_ask(&asks->idle, handle, ask); /* it has the same limit */
+        (void)quote_ask(&asks->idle, handle, ask); /* asks->idle has the same limit as asks->now */
     }
     return asks->seeks_rivals || asks->is_within;
 }

@@ -511,7 +511,7 @@ bool exchange_provider_serves(const struct exchange *exchange, uint32_t provider
     for (const struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
         const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
         bool stands = (lease->state != LEASE_ENDED && lease->state != LEASE_PROMISED) ||
-                      lease->ended_ns + SERVES_NS > exchange->now_ns;
+                      lease->ended_ns + BLOB_ACCESS_NS > exchange->now_ns;
         if (lease->provider == provider && stands) {
             return true;
         }

@@ -122,7 +122,7 @@ bool search_cap_for(const struct search *search, int64_t price_micro, uint32_t c
     const enum rate rate = search->need->rate;
     *ret_cap_micro = band_price_bound(search->exchange, price_micro);
     if (*ret_cap_micro < price_micro) {
-        return false; /* no order may pay that any more */
+        return false; /* the band has no price that high any more */
     }
     if (rate == RATE_NONE) {
         return true;
@@ -239,7 +239,7 @@ void search_takes(const struct search *search, int64_t *ret_limit_micro, int64_t
     any.cap_micro = LIMIT_NONE;
     *ret_limit_micro = *ret_budget_micro = -1;
     if (part->job->type != EXCHANGE_LIMIT || bid_order(part).slots == 0) {
-        return; /* the second means that it has all the lanes that it can use */
+        return; /* a part without ordered slots has all the lanes that it can use */
     }
     steps_add(search->exchange, 4 * search->count);
     for (size_t i = 0; i < search->count; i++) {
@@ -261,7 +261,7 @@ void search_takes(const struct search *search, int64_t *ret_limit_micro, int64_t
 
 /* ---------------------------------------------------------------- all at once */
 
-struct choice { /* An ask, with the cap needed to have it. */
+struct choice { /* an ask, with the cap needed to have it */
     struct offer offer;
     int64_t cap_micro;
     uint32_t lanes;

@@ -36,11 +36,11 @@ bool search_is_whole(const struct search *search);
 struct offer {
     const struct explained *from;
     int64_t price_micro, max_term_ns; /* max_term_ns 0: any */
-    int64_t day_ns;                   /* slot-time that its device may still give today */
+    int64_t day_ns;                   /* slot-time that the device may still give today */
     uint64_t sequence;
     uint32_t slots;
-    bool is_own;   /* the bid's account owns it: a bid that meets it first is refused */
-    bool is_taken; /* it is a lease */
+    bool is_own;   /* the bid's account owns the offer; a bid that meets it first is refused */
+    bool is_taken; /* the offer is a lease of another holder */
 };
 /* Returns false when there is no offer, or none for this account. */
 bool search_offer(const struct search *search, const struct explained *seen,
@@ -69,11 +69,11 @@ struct altered {
 struct altered search_unaltered(const struct search *search);
 
 struct meeting {
-    bool is_own; /* it meets an own ask first, and is refused */
+    bool is_own; /* the bid meets an own ask first, and is refused */
     bool meets;  /* an ask fits, affordable or not: `first` */
     const struct explained *first;
     int64_t first_micro;
-    const struct explained *from; /* its first fill; NULL: nothing */
+    const struct explained *from; /* device of the bid's first fill; NULL: none */
     int64_t price_micro;          /* price of that fill */
 };
 /* Finds the meeting of a bid that may be filled in parts; search_whole is for the others. */
@@ -89,7 +89,7 @@ void search_takes(const struct search *search, int64_t *ret_limit_micro, int64_t
 /* A bid that is filled all at once, and no other bid. */
 struct whole {
     uint32_t wanted, free; /* slots, and free ones among them at its limit */
-    bool fills;            /* it is filled now */
+    bool fills;            /* the bid is filled now */
     int64_t price_micro;   /* price of the dearest slot that fills it */
     bool is_there;         /* enough slots exist at some price */
     int64_t limit_micro;   /* limit needed to have them */

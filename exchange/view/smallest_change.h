@@ -38,7 +38,7 @@ struct exchange_smallest_change {
     uint32_t count; /* 0: there is none, or none is needed */
     struct exchange_bid_change changes[EXCHANGE_CHANGES_MOST];
     int64_t price_micro; /* price of the fill then */
-    bool takes;          /* it takes a lease from its holder */
+    bool takes;          /* the fill takes a lease from its holder */
     /* The next fields are the whole bid after the change. The cap may be LIMIT_NONE. at_most
      * stays, and is a multiple of the slots. */
     struct requirement needs, was;

@@ -84,8 +84,10 @@ static bool can_hold(const struct requirement_node *node)
 
 enum truth { TREE, ALWAYS, NEVER };
 
-struct operand {         /* An operand belongs to the old requirement. */
-    uint32_t first, out; /* its first node, and its tree's start in the new one */
+/* An operand is a subtree of the old requirement. */
+struct operand {
+    uint32_t first; /* the operand's first node */
+    uint32_t out;   /* start of the operand's tree in the new requirement */
     enum truth truth;
 };
 

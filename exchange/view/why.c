@@ -138,7 +138,8 @@ static bool describe(const struct asking *asking, const struct requirement *need
         uint32_t first = (uint32_t)__builtin_ctzll(effort.hold_set);
         const struct requirement_node *node = &needs->nodes[first];
         bool holds = (truth >> first & 1) != 0;
-        size_t used = holds ? (size_t)snprintf(text, size, "not ") : 0; /* it stands under a not */
+        /* A predicate that holds hinders the bid only under a `not`. */
+        size_t used = holds ? (size_t)snprintf(text, size, "not ") : 0;
         predicate_text(node, text + used, size - used);
         keep_figure(node, why->attributes, why->attribute_count, ret_refusal);
     } else if (!has_rate) {

@@ -28,8 +28,8 @@ struct exchange_why {
     /* The first fields describe the provider. */
     bool is_frozen, is_halted;
     uint8_t state;        /* enum provider_state */
-    uint32_t refuted;     /* its refuted results, less the faded ones */
-    int64_t withdrawn_ns; /* its asks stay closed for them for this long; 0: open */
+    uint32_t refuted;     /* refuted results, less the faded ones */
+    int64_t withdrawn_ns; /* the asks stay closed for this long; 0: open */
     uint32_t devices;     /* advertised; 0: nothing else is filled in */
     /* The next fields describe the device. */
     struct id128 device;
@@ -38,11 +38,11 @@ struct exchange_why {
     size_t attribute_count;
     char instrument[ATTRIBUTE_TEXT_SIZE];
     uint32_t slots, leased;
-    uint32_t free; /* slots of its ask that are not leased */
-    /* Price of its ask; -1 means that no ask stands, and only the requirement is judged. */
+    uint32_t free; /* slots of the ask that are not leased */
+    /* Price of the ask; -1 means that no ask stands, and only the requirement is judged. */
     int64_t price_micro;
-    int64_t max_term_ns; /* its ask's; 0: no bound */
-    bool is_for_some;    /* its ask is for named accounts; other bids are not counted */
+    int64_t max_term_ns; /* longest term of the ask; 0: no bound */
+    bool is_for_some;    /* the ask is for named accounts; other bids are not counted */
     /* Time until the ask opens, when its hours or its used day close it; else 0. */
     int64_t opens_ns;
     int64_t daily_ns;             /* slot-time that its ask gives a day; 0: any */

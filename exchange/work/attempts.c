@@ -106,7 +106,7 @@ void attempts_withdraw_others(struct exchange *exchange, struct job *job, uint32
     for (uint32_t number = 1; number <= attempts; number++) {
         struct attempt *attempt = attempt_of(exchange, job, index, number);
         if (attempt == NULL || attempt->is_fenced || attempt->is_withdrawn) {
-            continue; /* it ended, was given up, or knows already */
+            continue; /* the attempt ended, was given up, or is being withdrawn already */
         }
         attempt_withdraw(exchange, attempt);
     }

@@ -12,15 +12,17 @@ void check_enqueue(struct exchange *exchange, const struct job *job, struct held
 void check_dequeue(struct held *held);
 /* Queues the check again, if it has something to judge. */
 void check_requeue(struct exchange *exchange, struct job *job, uint32_t index);
-void check_unqueue(const struct job *job, uint32_t index); /* it runs after all, or is no check */
+/* Takes the check out of the queue, because it runs after all. A subtask that is no check is left
+ * alone. */
+void check_unqueue(const struct job *job, uint32_t index);
 /* Returns true when the referee may begin the check; subtask_may_run_on calls this. */
 bool check_is_for(const struct exchange *exchange, const struct job *job, uint32_t index,
                   uint32_t referee);
 /* Returns true when the provider may judge the checks of this queue. */
 bool check_may_take(const struct exchange *exchange, const struct part *part,
                     const struct check_queue *queue, uint32_t provider);
-uint32_t check_queue_next(struct exchange *exchange,
-                          struct lease *lease);                       /* NO_SUBTASK: none for it */
+/* Returns the next check for the lease, or NO_SUBTASK when it has none. */
+uint32_t check_queue_next(struct exchange *exchange, struct lease *lease);
 void check_queue_restore(struct exchange *exchange, struct job *job); /* after a snapshot */
 /* Returns true when the verdict counts: its owner neither made nor accused the result. */
 bool check_counts(const struct exchange *exchange, const struct lease *lease, uint32_t index);

@@ -59,7 +59,7 @@ void held_keep(struct exchange *exchange, struct lease *lease, const struct atte
         memcpy(held->bytes, result->bytes, result->length);
     }
     bool is_linked = held_link(lease->job, held);
-    assert(is_linked); /* its subtask was running: nothing is held of it */
+    assert(is_linked); /* the subtask was running, so none of its results is held */
     (void)is_linked;
     tracking_add(exchange, &held->tracked, RECORD_HELD);
     hold_record(exchange, held, result);

@@ -8,7 +8,7 @@
 struct decision {
     uint8_t level; /* enum check_level */
     struct hash32 check;
-    bool is_missing; /* its bytes are missing, which is not its maker's fault */
+    bool is_missing; /* the result's bytes are missing, which is not the maker's fault */
 };
 
 /* Holds the result until its check is decided. */

@@ -4,7 +4,8 @@
 
 #include "exchange/state/records.h"
 
-void job_free(struct job *job); /* its own memory; it has no leases and is in no table */
+/* Frees the job's own memory. The job has no leases and is in no table. */
+void job_free(struct job *job);
 /* The functions allocate zeroed parts, or pages of subtasks. They return false when memory is
  * short. */
 bool job_has_parts(struct exchange *exchange, struct job *job, uint32_t count);

@@ -6,8 +6,9 @@
 
 /* Returns the jury whose look is due first; NULL: none. */
 struct jury *jury_first_look(const struct job *job);
-void jury_dismiss(struct exchange *exchange, struct job *job, uint32_t index); /* it is decided */
-void juries_drop(struct exchange *exchange, struct job *job);                  /* all of them */
+/* Drops the jury of a subtask that is decided. */
+void jury_dismiss(struct exchange *exchange, struct job *job, uint32_t index);
+void juries_drop(struct exchange *exchange, struct job *job); /* drops all juries of the job */
 /* Returns the subtask's jury, perhaps a new one; NULL: memory is short. */
 struct jury *jury_put(struct exchange *exchange, struct job *job, uint32_t index);
 /* Returns true when the account's owner is among the judges. */

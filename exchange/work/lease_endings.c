@@ -16,12 +16,13 @@
 #include "exchange/work/subtask_makers.h"
 #include "exchange/work/subtasks.h"
 
-/* The provider failed the subtask, which goes elsewhere, unless that happened too often. */
+/* Handles a provider's failure at the subtask. The subtask goes elsewhere, unless it has had too
+ * many attempts. */
 static void crash(struct exchange *exchange, struct job *job, uint32_t index)
 {
     struct subtask *subtask = job_subtask(exchange, job, index);
     if (subtask->state != SUBTASK_RUNNING) {
-        return; /* it goes on without this attempt already */
+        return; /* the subtask goes on without this attempt already */
     }
     if (subtask->attempts >= VANISHED_MOST && !job->is_closing) {
         subtask_decide(exchange, job, index, SUBTASK_FAILED);
@@ -71,7 +72,7 @@ void lease_attempt_missing(struct exchange *exchange, struct lease *lease, struc
 
 void lease_suspect(struct exchange *exchange, struct lease *lease)
 {
-    if (lease->state == LEASE_PROMISED) { /* its slots may be long in coming: it bids elsewhere */
+    if (lease->state == LEASE_PROMISED) { /* the slots may come late, so the job bids elsewhere */
         lease_end(exchange, lease, XEND_RETURNED, false);
         return;
     }

@@ -59,7 +59,7 @@ int64_t lease_deadline(const struct lease *lease)
 void lease_arm(struct exchange *exchange, const struct lease *lease)
 {
     if (lease->state == LEASE_PROMISED) {
-        return; /* it begins when its former lease ends */
+        return; /* a promised lease begins when the former lease ends */
     }
     struct id128 key = timer_key_of_lease(lease->id);
     timer_arm(exchange, TIMER_LEASE, &key, lease_deadline(lease));

@@ -110,10 +110,10 @@ void lease_place_retries(struct exchange *exchange, struct part *part)
     qsort(lanes, count, sizeof *lanes, lane_compare_open);
     for (size_t i = 0; i < count && exchange->attempt_count < exchange->limits.attempts; i++) {
         if (job_has_juries(job) && !dispatch_has_choice(exchange, lanes[i].lease)) {
-            continue; /* its provider has judged all that waits */
+            continue; /* the provider has judged all that waits */
         }
         if (!lane_has_time(exchange, lanes[i].lease) && !renew(exchange, lanes[i].lease)) {
-            continue; /* its refill winds it down */
+            continue; /* lease_refill() ends the lease when its work is done */
         }
         uint32_t index = part_next_retry(exchange, part, lanes[i].lease->provider);
         if (index == NO_SUBTASK && !job_has_juries(job)) {
@@ -175,7 +175,7 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
         list_append(&exchange->fronts, &part->front);
     }
     if (!dispatch_has_choice(exchange, lease)) {
-        straggler_help(exchange, lease); /* it took the last */
+        straggler_help(exchange, lease); /* this lease took the last waiting subtask */
     }
     /* The lease ends when attempts are at their limit, and the job tries again. */
     lease_become_idle(exchange, lease);

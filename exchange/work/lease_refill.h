@@ -8,7 +8,7 @@
 void lease_place_retries(struct exchange *exchange, struct part *part);
 /* Gives the idle lanes work, or renews or ends the lease. */
 void lease_refill(struct exchange *exchange, struct lease *lease);
-void lease_due(struct exchange *exchange, struct lease *lease,
-               int64_t at_ns); /* its timer of that time */
+/* Handles the lease's timer, which was set to `at_ns`. */
+void lease_due(struct exchange *exchange, struct lease *lease, int64_t at_ns);
 
 #endif

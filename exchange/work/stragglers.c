@@ -210,17 +210,21 @@ static bool may_be_moved(struct exchange *exchange, const struct attempt *attemp
            subtask->attempts < MOVES_MOST;
 }
 
-/* The part's lanes, with their work and the work that they would give. */
+/* The work of one lane. */
+struct load {
+    struct lease *lease;
+    struct attempt *last; /* the attempt that would leave the lane first */
+    int64_t so_far_ns;    /* run time of the attempt that runs */
+    uint32_t queued;      /* attempts, including the one that runs */
+};
+
+/* The lanes of a part. Lane i of the planner's rules has the work `loads[i]`. */
 struct loads {
     struct online_lane *lanes;
-    struct load {
-        struct lease *lease;
-        struct attempt *last;
-        int64_t so_far_ns; /* run time of the attempt that runs */
-        uint32_t queued;   /* attempts, including the one that runs */
-    } * of;
+    struct load *loads;
     size_t count;
-    const struct attempt *coming[COMING_MOST]; /* taken back, and not back yet */
+    /* Attempts that were taken back from their lanes and have not returned yet. */
+    const struct attempt *coming[COMING_MOST];
     size_t coming_count;
 };
 
@@ -234,7 +238,7 @@ static int64_t takes_there_ns(const struct load *load, uint32_t index,
                : load->so_far_ns;
 }
 
-/* Returns true when it comes back to the queue; a decided subtask does not. */
+/* Returns true when the attempt's subtask comes back to the queue. A decided subtask does not. */
 static bool comes_back(struct exchange *exchange, const struct attempt *attempt)
 {
     const struct subtask *subtask = job_subtask(exchange, attempt->lease->job, attempt->key.index);
@@ -267,18 +271,18 @@ static void add_attempt(struct exchange *exchange, const struct runtime_stats *u
 static void add_lease(struct exchange *exchange, struct lease *lease,
                       const struct runtime_stats *usual, struct loads *loads)
 {
-    struct load *of = &loads->of[loads->count];
+    struct load *of_lease = &loads->loads[loads->count];
     lease_find_unbilled(exchange, lease);
     for (uint32_t i = 0; i < lease->lane_count; i++) {
-        of[i] = (struct load){.lease = lease,
-                              .so_far_ns = exchange->now_ns - lease->lanes[i].unbilled_from_ns};
+        of_lease[i] = (struct load){
+            .lease = lease, .so_far_ns = exchange->now_ns - lease->lanes[i].unbilled_from_ns};
     }
     for (struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
         struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
         if (attempt->is_withdrawn && !attempt->is_fenced) {
             add_coming(exchange, loads, attempt);
         } else if (!attempt->is_fenced) {
-            add_attempt(exchange, usual, &of[attempt->lane],
+            add_attempt(exchange, usual, &of_lease[attempt->lane],
                         &loads->lanes[loads->count + attempt->lane], attempt);
         }
     }
@@ -302,37 +306,42 @@ static bool has_queued(const struct part *part)
     return false;
 }
 
-/* Sets the subtask's time in each lane that may have it: idle, or with nothing queued, and of a
- * provider that may run it, as lease_place_retries() finds them. */
-static void consider(struct exchange *exchange, const struct runtime_stats *usual,
-                     struct loads *loads, uint32_t index)
+/* Sets the subtask's time in each lane that may have the subtask. Such a lane is idle or has
+ * nothing queued, and its provider may run the subtask. lease_place_retries() finds the same
+ * lanes. */
+static void set_lane_times(struct exchange *exchange, const struct runtime_stats *usual,
+                           struct loads *loads, uint32_t index)
 {
     for (size_t i = 0; i < loads->count; i++) {
-        const struct load *of = &loads->of[i];
-        const bool has_room = of->queued == 0 || (of->queued == 1 && may_take(exchange, of->lease));
+        const struct load *load = &loads->loads[i];
+        const struct lease *lease = load->lease;
+        const bool has_room = load->queued == 0 || (load->queued == 1 && may_take(exchange, lease));
         const bool may_have =
-            has_room && subtask_may_run_on(exchange, of->lease->job, index, of->lease->provider);
-        loads->lanes[i].takes_ns = may_have ? takes_there_ns(of, index, usual) : ONLINE_NEVER;
+            has_room && subtask_may_run_on(exchange, lease->job, index, lease->provider);
+        loads->lanes[i].takes_ns = may_have ? takes_there_ns(load, index, usual) : ONLINE_NEVER;
     }
 }
 
-/* Work that was taken back goes where it is done first, so these lanes count as having it. */
+/* Work that was taken back will go to the lanes that end it first, so those lanes count as having
+ * that work. */
 static void place_coming(struct exchange *exchange, const struct runtime_stats *usual,
                          struct loads *loads)
 {
     for (size_t i = 0; i < loads->coming_count; i++) {
-        consider(exchange, usual, loads, loads->coming[i]->key.index);
+        set_lane_times(exchange, usual, loads, loads->coming[i]->key.index);
         const size_t lane = online_earliest(loads->lanes, loads->count);
         if (lane != ONLINE_NONE) {
             loads->lanes[lane].load_ns = online_finish_ns(&loads->lanes[lane]);
             loads->lanes[lane].can_give = false;
-            loads->of[lane].queued++;
+            loads->loads[lane].queued++;
         }
     }
 }
 
-/* Takes back one at a time; the next goes when this one is back, or with the next result. */
-static void level(struct exchange *exchange, const struct runtime_stats *usual, struct loads *loads)
+/* Takes back one attempt, where another lane would end the attempt sooner. The next attempt is
+ * taken back when this one has returned, or with the next result. */
+static void take_back_one(struct exchange *exchange, const struct runtime_stats *usual,
+                          struct loads *loads)
 {
     if (loads->coming_count >= COMING_MOST) {
         return;
@@ -342,8 +351,8 @@ static void level(struct exchange *exchange, const struct runtime_stats *usual, 
     if (victim == ONLINE_NONE) {
         return;
     }
-    struct attempt *last = loads->of[victim].last;
-    consider(exchange, usual, loads, last->key.index);
+    struct attempt *last = loads->loads[victim].last;
+    set_lane_times(exchange, usual, loads, last->key.index);
     const size_t thief = online_thief(loads->lanes, loads->count);
     if (thief != ONLINE_NONE && online_victim(loads->lanes, loads->count, thief) == victim) {
         attempt_withdraw(exchange, last);
@@ -353,21 +362,21 @@ static void level(struct exchange *exchange, const struct runtime_stats *usual, 
 static void take_back(struct exchange *exchange, const struct part *part)
 {
     const struct job *job = part->job;
-    /* The room is more than needed, because lanes of promised leases count, too. */
+    /* The arrays are longer than needed: part->lanes also counts lanes of promised leases. */
     struct loads loads = {.lanes = memory_allocate(exchange, part->lanes * sizeof *loads.lanes),
-                          .of = memory_allocate(exchange, part->lanes * sizeof *loads.of)};
+                          .loads = memory_allocate(exchange, part->lanes * sizeof *loads.loads)};
     const struct runtime_stats usual = runtime_stats_of_part(part);
     for (struct list_link *at = job->leases.next;
-         loads.lanes != NULL && loads.of != NULL && at != &job->leases; at = at->next) {
+         loads.lanes != NULL && loads.loads != NULL && at != &job->leases; at = at->next) {
         struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
         if (lease->part == part && lease->state == LEASE_ACTIVE) {
             assert(loads.count + lease->lane_count <= part->lanes);
             add_lease(exchange, lease, &usual, &loads);
         }
     }
-    level(exchange, &usual, &loads);
+    take_back_one(exchange, &usual, &loads);
     free(loads.lanes);
-    free(loads.of);
+    free(loads.loads);
 }
 
 void straggler_help(struct exchange *exchange, struct lease *lease)

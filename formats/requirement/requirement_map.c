@@ -60,7 +60,7 @@ static void read_predicate(struct parser *parser, const struct requirement_field
         parser->at += strspn(parser->at, " ");
     }
     if (!parser->failed && strlen(parser->at) >= ATTRIBUTE_TEXT_SIZE) {
-        requirement_fail(parser, "a text of more than 63 bytes");
+        requirement_fail(parser, "the text has more than 63 bytes, the most that it may have");
     }
     if (!parser->failed) {
         (void)requirement_push_predicate(parser, field, token.op, parser->at);

@@ -122,12 +122,13 @@ static bool take_quoted(struct parser *parser, struct token *ret_token)
             }
         }
         if (length + 1 >= sizeof ret_token->text) {
-            requirement_fail(parser, "a text of more than 63 bytes");
+            requirement_fail(parser,
+                             "the quoted text has more than 63 bytes, the most that it may have");
             return false;
         }
         ret_token->text[length++] = *c;
     }
-    requirement_fail(parser, "a quoted text without its end");
+    requirement_fail(parser, "the quoted text has no closing quote");
     return false;
 }
 
@@ -150,7 +151,7 @@ static bool take_word(struct parser *parser, struct token *ret_token)
         length++;
     }
     if (length >= sizeof ret_token->text) {
-        requirement_fail(parser, "a word of more than 63 bytes");
+        requirement_fail(parser, "the word has more than 63 bytes, the most that it may have");
         return false;
     }
     memcpy(ret_token->text, parser->at, length);

@@ -230,8 +230,9 @@ static enum ledger_store_status compare_record(struct ledger_comparison *compari
     } else {
         status = compare_row(comparison, rows);
     }
-    (void)sqlite3_reset(rows->led_to);          /* repeats the step's code */
-    (void)sqlite3_clear_bindings(rows->led_to); /* they point into the record; cannot fail */
+    (void)sqlite3_reset(rows->led_to); /* repeats the step's code */
+    /* The bindings point into the record. The call cannot fail. */
+    (void)sqlite3_clear_bindings(rows->led_to);
     return status == LEDGER_STORE_OK ? read_on(comparison, table) : status;
 }
 

@@ -149,8 +149,8 @@ static void read_money(sqlite3_stmt *select, uint32_t account, struct ledger_sta
     };
     /* Damaged ids become zeros; the audit finds them. */
     (void)table_column_bytes(select, 7, row.job.bytes, sizeof row.job.bytes);
-    (void)table_column_bytes(select, 10, row.device.bytes,
-                             sizeof row.device.bytes); /* zeros: none */
+    /* Zeros mean that the record names no device. */
+    (void)table_column_bytes(select, 10, row.device.bytes, sizeof row.device.bytes);
     row.fee_micro = sqlite3_column_int64(select, 11);
     if (record.debit != record.credit) {
         row.counterparty = record.debit == account ? record.credit : record.debit;
@@ -201,8 +201,8 @@ static void read_result(sqlite3_stmt *select, struct ledger_statement_row *ret_r
         .given_ns = sqlite3_column_int64(select, 6),
         .is_failed = sqlite3_column_int(select, 7) != 0,
     };
-    (void)table_column_bytes(select, 3, row.job.bytes,
-                             sizeof row.job.bytes); /* zeros when damaged */
+    /* A damaged column gives zeros. */
+    (void)table_column_bytes(select, 3, row.job.bytes, sizeof row.job.bytes);
     (void)table_column_bytes(select, 5, row.device.bytes, sizeof row.device.bytes);
     *ret_row = row;
 }

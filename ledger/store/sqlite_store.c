@@ -166,7 +166,7 @@ static enum ledger_store_status check_version(struct ledger_store *store)
         return LEDGER_STORE_NEWER;
     }
     if (version == 0 && store->must_have_tables) {
-        explain(store, "it has no tables: its WAL is damaged or missing");
+        explain(store, "the ledger has no tables: its WAL is damaged or missing");
         return LEDGER_STORE_CORRUPT;
     }
     store->has_tables = version == LEDGER_SCHEMA_VERSION;
@@ -186,8 +186,8 @@ static enum ledger_store_status create_tables(struct ledger_store *store)
         return set_modes(store);
     }
     char version[64];
-    (void)snprintf(version, sizeof version, "PRAGMA user_version = %d",
-                   LEDGER_SCHEMA_VERSION); /* fits */
+    /* The text fits. */
+    (void)snprintf(version, sizeof version, "PRAGMA user_version = %d", LEDGER_SCHEMA_VERSION);
     enum ledger_store_status status = set_modes(store);
     if (status != LEDGER_STORE_OK) {
         return status;

@@ -7,7 +7,7 @@
 enum {
     LAUNCH,
     COMPUTE,   /* 1 / efficiency, >= 1 */
-    BANDWIDTH, /* the same */
+    BANDWIDTH, /* 1 / efficiency, >= 1 */
     HALF,
     FIGURES = HALF + OPERATION_EXTENTS,
     ROUNDS_MOST = 200, /* rounds for one step size */

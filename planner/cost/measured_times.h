@@ -1,9 +1,9 @@
-/* The store keeps what pieces of work were measured to take on the devices of a market. The reader
- * says what to expect from that.
+/* The store holds the times that pieces of work were measured to take on the devices of a market.
+ * The reader says which time to expect for a piece of work.
  *
- * The store has a row for each work, size of its inputs, and class of devices. Such a row tells the
- * time on the fastest device of its class. A device that is unlike its class has rows of its own.
- * The paces (pace.h) of slower devices stand beside the rows:
+ * The store has a row for each work, size of its inputs, and class of devices. The row has the time
+ * on the fastest device of the class. A device that is unlike its class has rows of its own. The
+ * paces (pace.h) of slower devices stand beside the rows:
  *
  *    work  size  class     device   samples  median       class     device   pace
  *    0     97    nvidia.a                12  1.0 s        nvidia.a  ee01...  1.5
@@ -40,7 +40,7 @@ struct measured_row {
     uint32_t samples, outliers; /* counted samples, above 0, and samples left out */
     int64_t median_ns;          /* above 0 */
     int64_t p90_ns;             /* -1: too few samples */
-    int64_t at_ms;              /* log time of the newest */
+    int64_t at_ms;              /* log time of the newest sample */
 };
 
 struct measured_pace {
@@ -49,7 +49,7 @@ struct measured_pace {
 };
 
 /* A kind groups devices with the same expected time: a class, or one device with a speed of its
- * own. The strings live as long as the caller's. */
+ * own. The strings belong to the caller. */
 struct measured_kind {
     const char *device_class;
     const char *account, *device; /* "": the whole class */
@@ -69,19 +69,20 @@ struct measured_times;
 struct measured_times *measured_times_create(void);
 void measured_times_destroy(struct measured_times **self);
 
-/* Add a copy of a row, and the pace of a device, which replaces an earlier one. They return false
- * when memory is short. Then nothing has changed. */
+/* measured_times_add() adds a copy of a row. measured_times_add_pace() adds the pace of a device,
+ * which replaces an earlier pace of the device. Both return false, and change nothing, when memory
+ * is short. */
 bool measured_times_add(struct measured_times *times, const struct measured_row *row);
 bool measured_times_add_pace(struct measured_times *times, const struct measured_pace *pace);
 
-/* Return the rows in the order in which they were added, and the paces. They live until the next
- * change. */
+/* These functions return the rows, in the order in which they were added, and the paces. A returned
+ * pointer is valid until the store changes. */
 size_t measured_times_count(const struct measured_times *times);
 const struct measured_row *measured_times_row(const struct measured_times *times, size_t index);
 size_t measured_times_pace_count(const struct measured_times *times);
 const struct measured_pace *measured_times_pace(const struct measured_times *times, size_t index);
 
-/* Returns true when the device has rows or a pace of its own. `ret_pace` is 0 without a pace. */
+/* Returns true when the device has rows or a pace of its own. *ret_pace is 0 without a pace. */
 bool measured_times_are_unlike(const struct measured_times *times, const char *account,
                                const char *device, uint32_t *ret_pace);
 
@@ -93,7 +94,8 @@ bool measured_times_of_all(const struct measured_times *times, uint32_t work, ui
 bool measured_times_of_kind(const struct measured_times *times, uint32_t work, uint32_t size,
                             const struct measured_kind *kind, struct measured_time *ret_time);
 
-/* Returns the time to expect when somebody states `said_ns` (0: nobody), by history_blend. */
+/* Returns the time to expect when the job states that the work takes `said_ns`, by history_blend().
+ * 0: the job states nothing. */
 int64_t measured_time_blend(const struct measured_time *time, int64_t said_ns);
 
 #endif

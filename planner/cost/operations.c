@@ -3,6 +3,9 @@
 #include "planner/cost/operations_internal.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #define BIT(dtype) (UINT32_C(1) << (dtype))
@@ -272,9 +275,14 @@ static enum operation_status check_dtype(const struct operation *operation, bool
     return OPERATION_OK;
 }
 
-static enum operation_status conflict(const struct operation *operation, struct problem *problem,
-                                      const char *what)
+__attribute__((format(printf, 3, 4))) static enum operation_status
+conflict(const struct operation *operation, struct problem *problem, const char *format, ...)
 {
+    char what[sizeof problem->text - 64];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
     problem_set(problem, "%s: %s", operation_name(operation->kind), what);
     return OPERATION_CONFLICT;
 }
@@ -283,7 +291,10 @@ static enum operation_status check_conv(const struct operation *operation, struc
 {
     const struct conv_shape *s = &operation->shape.conv;
     if (s->channels % s->groups != 0 || s->filters % s->groups != 0) {
-        return conflict(operation, problem, "channels and filters are multiples of groups");
+        return conflict(operation, problem,
+                        "channels, %" PRId64 ", and filters, %" PRId64
+                        ", must be multiples of groups, %" PRId64,
+                        s->channels, s->filters, s->groups);
     }
     if (operation_conv_outputs(s, s->height, s->kernel_height) == 0 ||
         operation_conv_outputs(s, s->width, s->kernel_width) == 0) {
@@ -294,7 +305,7 @@ static enum operation_status check_conv(const struct operation *operation, struc
         s->channels / s->groups % 4 * (s->kernel_height % 4) % 4 * (s->kernel_width % 4) % 4;
     if (s->sparse != 0 && fours != 0) {
         return conflict(operation, problem,
-                        "of a sparse filter, channels x kernel-height x kernel-width is a "
+                        "channels x kernel-height x kernel-width of a sparse filter must be a "
                         "multiple of 4");
     }
     return OPERATION_OK;
@@ -311,37 +322,51 @@ static enum operation_status check_together(const struct operation *operation,
     case OPERATION_MATMUL:
     case OPERATION_GEMM:
         if (operation->shape.product.sparse != 0 && operation->shape.product.k % 4 != 0) {
-            return conflict(operation, problem, "k of a sparse product is a multiple of 4");
+            return conflict(operation, problem,
+                            "k of a sparse product, %" PRId64 ", must be a multiple of 4",
+                            operation->shape.product.k);
         }
         break;
     case OPERATION_CONV:
         return check_conv(operation, problem);
     case OPERATION_ATTENTION:
         if (attention->kv != 0 && attention->heads % attention->kv != 0) {
-            return conflict(operation, problem, "heads is a multiple of kv");
+            return conflict(operation, problem,
+                            "heads, %" PRId64 ", must be a multiple of kv, %" PRId64,
+                            attention->heads, attention->kv);
         }
         if (attention->causal != 0 && attention->query > attention->keys) {
-            return conflict(operation, problem, "query is at most keys where it is causal");
+            return conflict(operation, problem,
+                            "query of a causal attention, %" PRId64
+                            ", must be at most keys, %" PRId64,
+                            attention->query, attention->keys);
         }
         break;
     case OPERATION_ROTARY:
         if (operation->shape.rotary.size % 2 != 0) {
-            return conflict(operation, problem, "size is even");
+            return conflict(operation, problem, "size, %" PRId64 ", must be even",
+                            operation->shape.rotary.size);
         }
         break;
     case OPERATION_KV_APPEND:
         if (cache->capacity != 0 && cache->capacity < cache->tokens) {
-            return conflict(operation, problem, "capacity is at least tokens");
+            return conflict(operation, problem,
+                            "capacity, %" PRId64 ", must be at least tokens, %" PRId64,
+                            cache->capacity, cache->tokens);
         }
         break;
     case OPERATION_TOPK:
         if (operation->shape.topk.k > operation->shape.topk.width) {
-            return conflict(operation, problem, "k is at most width");
+            return conflict(operation, problem, "k, %" PRId64 ", must be at most width, %" PRId64,
+                            operation->shape.topk.k, operation->shape.topk.width);
         }
         break;
     case OPERATION_CROP:
         if (image->new_height > image->height || image->new_width > image->width) {
-            return conflict(operation, problem, "what is cut out is at most the image");
+            return conflict(operation, problem,
+                            "new-height x new-width, %" PRId64 " x %" PRId64
+                            ", must be at most the image, %" PRId64 " x %" PRId64,
+                            image->new_height, image->new_width, image->height, image->width);
         }
         break;
     default: /* no dimensions depend on each other */

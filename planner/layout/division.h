@@ -34,8 +34,9 @@ struct division {
     uint32_t machine[PLAN_DEVICES]; /* first device nearby */
     double single_s[PLAN_DEVICES];  /* the whole batch there; INFINITY: impossible */
     int64_t most[PLAN_DEVICES];     /* items that fit; 0: none */
-    double begin_s[PLAN_DEVICES], each_s[PLAN_DEVICES]; /* its line, without transfers */
-    double brought_bytes, fetched_bytes;                /* bytes of an item */
+    double begin_s[PLAN_DEVICES],
+        each_s[PLAN_DEVICES]; /* time of a share: begin + each * items, without transfers */
+    double brought_bytes, fetched_bytes; /* bytes of an item */
     struct division_key keys[DIVISION_CUTS];
     struct plan_shard *cuts[DIVISION_CUTS]; /* NULL: none yet */
     uint64_t tried[DIVISION_TRIES];

@@ -129,7 +129,7 @@ static void explain_limits(const struct plan_input *input, struct plan_outcome *
     case PLAN_UNREACHED:
     case PLAN_INDIVISIBLE:
     case PLAN_NO_GAIN:
-    case PLAN_NO_MEMORY: /* these already have their reason */
+    case PLAN_NO_MEMORY: /* these outcomes already have a reason */
         break;
     }
 }

@@ -150,7 +150,8 @@ enum plan_status {
     PLAN_UNREACHED,
     /* The price is the objective or has a limit, and no suitable device has a price. */
     PLAN_NO_PRICE,
-    PLAN_NO_POWER, /* the same for energy */
+    /* The energy is the objective, and no suitable device has a known energy. */
+    PLAN_NO_POWER,
     PLAN_DEADLINE, /* no plan meets the deadline ... */
     PLAN_BUDGET,   /* ... or the budget ... */
     PLAN_LIMITS,   /* ... or both at once, though each alone is met */
@@ -199,7 +200,7 @@ struct plan_row {
     bool is_widened;
     double bytes_in; /* bytes from other memories; 0 for jobs */
     struct figure energy_j;
-    int64_t price_micro; /* its part of the device's price (plan_make); PLAN_UNPRICED */
+    int64_t price_micro; /* the row's part of the device's price (plan_make); PLAN_UNPRICED */
 };
 
 /* Data from one row to another. A pipeline lists the transfers of the first micro-batch. A sum over
@@ -224,8 +225,8 @@ struct plan_wait {
 struct plan_use {
     uint32_t row_count;
     uint32_t lanes;         /* lanes used: 1 but for jobs */
-    double first_s, last_s; /* its lease */
-    double busy_s;          /* sum over its lanes */
+    double first_s, last_s; /* begin and end of the device's lease */
+    double busy_s;          /* sum over the device's lanes */
     double share;           /* busy over makespan of its lanes: 0 to 1 */
     double bytes_in, bytes_out;
     double memory_bytes; /* the most that it has at a time */

@@ -1,34 +1,35 @@
-/* This file computes bounds that no plan can beat. Undivided work has the bound of its graph.
- * Graphs do not know that a batch may be divided. For a batch the bounds are
+/* This file computes bounds that no plan can beat. Undivided work has the bound of its graph. The
+ * graph's bound does not hold for a batch that may be divided. A batch has two bounds:
  *
- *    work   of all items, as if divisible at will: a share takes no less than its part of the
- *           whole, since fixed costs, repeated weights and smaller shapes only make it longer
- *    path   of one item, which goes through all steps
+ *    work   the work of all items, as if it were divisible at will. A share of the batch takes no
+ *           less than its part of the whole, since fixed costs, repeated weights and smaller
+ *           shapes only make the share take longer.
+ *    path   the path of one item, which goes through all steps
  *
- * Both assume devices with unbounded memory. On devices that may be taken away, each step takes its
- * expected time in the smallest parts, one item each. A longer part repeats more work. The bounds
- * of price and energy take each step where it is least; a lease is never shorter than its work.
+ * Both bounds assume devices with unbounded memory. On devices that may be taken away, each step
+ * takes its expected time in the smallest parts, one item each. A longer part repeats more work
+ * after an interruption. The bounds of price and energy take each step on the device where the step
+ * is cheapest. A lease is never shorter than its work.
  *
  * Work with a chain (steps.h) may be planned in its steps, or in columns of the chain on devices of
- * their own. Each kind has its own bound, and the lower one holds for both. Columns do not sum up
- * to steps, since each column is rounded up. */
+ * their own. Each of the two kinds of plans has its own bound, and the lower bound holds for all
+ * plans. The columns do not sum up to the steps, since each column is rounded up. */
 #include "planner/layout/plan_team.h"
 
 #include "planner/schedule/bound.h"
 
 #include <stdlib.h>
 
-/* Returns the sum over steps of the least `each` on a device that can run the step. Returns 0 when
- * some step is unknown everywhere. */
-static double sum_of_least(const struct plan_case *least,
-                           double (*each)(const struct plan_case *least, size_t step,
-                                          size_t device))
+/* Returns the sum over all steps of the least value of `each` on a device that can run the step.
+ * Returns 0 when the value of some step is unknown on every device. */
+static double sum_of_least(const struct plan_case *of,
+                           double (*each)(const struct plan_case *of, size_t step, size_t device))
 {
     double sum = 0;
-    for (size_t s = 0; s < least->steps->step_count; s++) {
+    for (size_t s = 0; s < of->steps->step_count; s++) {
         double lowest = INFINITY;
-        for (size_t d = 0; d < least->input->device_count; d++) {
-            lowest = plan_can_run(least, s, d) ? fmin(lowest, each(least, s, d)) : lowest;
+        for (size_t d = 0; d < of->input->device_count; d++) {
+            lowest = plan_can_run(of, s, d) ? fmin(lowest, each(of, s, d)) : lowest;
         }
         if (!(lowest < INFINITY)) {
             return 0;
@@ -38,31 +39,32 @@ static double sum_of_least(const struct plan_case *least,
     return sum * (1 - PLAN_ROUNDING);
 }
 
-static double price_at(const struct plan_case *least, size_t step, size_t device)
+static double price_at(const struct plan_case *of, size_t step, size_t device)
 {
-    int64_t price = least->input->devices[device].price_micro;
-    double time_s = plan_cost_at(least, step, device)->here.time_s.value;
+    int64_t price = of->input->devices[device].price_micro;
+    double time_s = plan_cost_at(of, step, device)->here.time_s.value;
     return price < 0 ? INFINITY : (double)price * time_s / PLAN_HOUR_S;
 }
 
-static double energy_at(const struct plan_case *least, size_t step, size_t device)
+static double energy_at(const struct plan_case *of, size_t step, size_t device)
 {
-    const struct plan_cost *cost = plan_cost_at(least, step, device);
+    const struct plan_cost *cost = plan_cost_at(of, step, device);
     if (cost->is_left_out) {
         return 0;
     }
     return cost->here.energy_j.source == FIGURE_UNKNOWN ? INFINITY : cost->here.energy_j.value;
 }
 
-/* Raises the bound by one of the bounds of graphs. */
-static bool bound_by(const struct plan_case *least,
+/* Raises *ret_bound_s to what `bound` finds for the graph of the plan's work. Returns false when
+ * memory is short. */
+static bool bound_by(const struct plan_case *of,
                      bool (*bound)(const struct workload *graph, double *ret_bound),
                      double *ret_bound_s)
 {
     struct workload *graph = NULL;
     struct workload_fault fault;
     double slack_s = 0;
-    enum workload_status status = plan_workload(least, &graph, &slack_s, &fault);
+    enum workload_status status = plan_workload(of, &graph, &slack_s, &fault);
     bool ok = status != WORKLOAD_NO_MEMORY;
     if (status == WORKLOAD_OK) {
         double found_s = 0;
@@ -73,13 +75,13 @@ static bool bound_by(const struct plan_case *least,
     return ok;
 }
 
-/* Lower bounds for a kind of plans; 0 means unknown. */
+/* The lower bounds for one kind of plans. 0 means that a bound is unknown. */
 struct least {
     double time_s, price_micro, energy_j;
 };
 
-/* Bounds all items, undivided (`is_whole`) or divisible at will. `one` is the case of one item, or
- * NULL. */
+/* Finds the bounds for `all` items, undivided (`is_whole`) or divisible at will. `one` is the same
+ * work with one item, for the bound of the path, or NULL. Returns false when memory is short. */
 static bool bound_case(struct plan_case *all, struct plan_case *one, bool is_whole,
                        struct least *ret_least)
 {
@@ -93,7 +95,7 @@ static bool bound_case(struct plan_case *all, struct plan_case *one, bool is_who
            (one == NULL || bound_by(one, bound_make, &ret_least->time_s));
 }
 
-/* Lowers each step to the lesser of both costs. */
+/* Lowers each step's cost in `to` to the cost in `other` where that is lower. */
 static void lower_costs(struct plan_case *to, const struct plan_case *other)
 {
     for (size_t i = 0; i < to->steps->step_count * to->input->device_count; i++) {
@@ -106,10 +108,11 @@ static void lower_costs(struct plan_case *to, const struct plan_case *other)
     }
 }
 
-/* Bounds the path of an item whose layers may be divided. Each step takes its least time over all
- * team widths, on the team's first device. Data between devices counts as for the widest team. A
- * team's work is no less than that of one device alone, so the division changes the path only. */
-static bool divide(const struct plan_case *of, bool is_chain, struct plan_case **one)
+/* Lowers the costs in `one`, the work of one item, for layers that may be divided over a team of
+ * devices. Each step takes its least time over all team widths, on the team's first device. Data
+ * between devices counts as for the widest team. A team does no less work than one device, so the
+ * division lowers the bound of the path only. Returns false when memory is short. */
+static bool lower_to_teams(const struct plan_case *of, bool is_chain, struct plan_case **one)
 {
     struct plan_teams *teams = calloc(1, sizeof *teams);
     struct plan_case whole = *of;
@@ -135,7 +138,7 @@ static bool divide(const struct plan_case *of, bool is_chain, struct plan_case *
     return ok;
 }
 
-/* Bounds plans in steps. */
+/* Finds the bounds for plans in steps. */
 static bool bound_steps(const struct plan_case *of, double graph_bound_s, struct least *ret_least)
 {
     struct plan_outcome unused;
@@ -145,7 +148,7 @@ static bool bound_steps(const struct plan_case *of, double graph_bound_s, struct
     bool ok = plan_case_share(of, of->items, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &all) &&
               all != NULL &&
               (is_whole || plan_case_share(of, 1, 1, PLAN_ANYWHERE, PLAN_AT_LEAST, &one)) &&
-              (is_whole || plan_has_replicas(of->input) || divide(of, false, &one)) &&
+              (is_whole || plan_has_replicas(of->input) || lower_to_teams(of, false, &one)) &&
               bound_case(all, one, is_whole, ret_least);
     if (ok && is_whole) {
         ret_least->time_s = fmax(ret_least->time_s, graph_bound_s);
@@ -155,15 +158,16 @@ static bool bound_steps(const struct plan_case *of, double graph_bound_s, struct
     return ok;
 }
 
-/* Lowers the bounds to those of plans in columns. */
+/* Lowers the bounds to the bounds for plans in columns, where those are lower. */
 static bool lower_to_chain(const struct plan_case *of, struct least *least)
 {
     struct least chain;
     struct plan_case *all = NULL;
     struct plan_case *one = NULL;
-    bool ok = plan_case_chain(of, of->items, NULL, PLAN_AT_LEAST, &all, NULL) &&
-              plan_case_chain(of, 1, NULL, PLAN_AT_LEAST, &one, NULL) &&
-              (all == NULL || (divide(of, true, &one) && bound_case(all, one, false, &chain)));
+    bool ok =
+        plan_case_chain(of, of->items, NULL, PLAN_AT_LEAST, &all, NULL) &&
+        plan_case_chain(of, 1, NULL, PLAN_AT_LEAST, &one, NULL) &&
+        (all == NULL || (lower_to_teams(of, true, &one) && bound_case(all, one, false, &chain)));
     if (ok && all != NULL) {
         least->time_s = fmin(least->time_s, chain.time_s);
         least->price_micro = fmin(least->price_micro, chain.price_micro);

@@ -103,8 +103,9 @@ bool plan_course_run(struct plan_course *course, const struct plan_shard *shards
 bool plan_course_idle(const struct plan_input *input, uint32_t from, uint32_t to, double bytes,
                       double *ret_s, enum topology_kind *ret_kind);
 
-/* Returns how long all members take to pass `bytes` on to the next, the last to the first, all at
- * once and with no other traffic. Returns INFINITY when a link is missing or memory is short. */
+/* Returns how long the members take to pass `bytes` on around the ring, each to the next one. All
+ * pass at once, and there is no other traffic. Returns INFINITY when a link is missing or memory is
+ * short. */
 double plan_course_ring_s(const struct plan_input *input, const uint32_t *members, size_t count,
                           double bytes);
 

@@ -44,7 +44,7 @@ struct plan_teams;
 struct plan_case {
     const struct plan_input *input;
     const struct steps *steps;
-    struct steps *owned; /* the same, if the case made them */
+    struct steps *owned; /* equals `steps` if the case made the steps, else NULL */
     int64_t items;
     uint32_t like[PLAN_DEVICES]; /* first device with the same cost of every step */
     struct plan_cost *costs;     /* [step * device_count + device] */

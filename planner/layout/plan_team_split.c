@@ -1,7 +1,7 @@
 /* This file plans shares of a batch for groups of devices (plan_team.h). plan_split sees a group as
- * one device. It has the memory and links of its first member, and the price and idle power of all.
- * Its steps take the time of one member's part, sums included. The result becomes a plan of all
- * devices: each has a row of its own, with the same lease.
+ * one device. The group has the memory and links of its first member, and the price and idle power
+ * of all members. The group's steps take the time of one member's part, sums included. The result
+ * becomes a plan of all devices: each has a row of its own, with the same lease.
  *
  * Shares that exchange data would need as many rings at once as a group has devices. Such work is
  * not planned in groups. */

@@ -172,7 +172,7 @@ static struct cell best_front(struct stages_search *search, size_t number, size_
         return best;
     }
     for (size_t g = 0; g < input->group_count; g++) {
-        size_t behind = (group + g) % input->group_count; /* its own group first */
+        size_t behind = (group + g) % input->group_count; /* the own group comes first */
         const struct cell *cell = cell_at(search, others, behind);
         bool is_part =
             search->of[others].counts[behind] > 0 && cell->first > 0 && cell->first < end;

@@ -42,9 +42,9 @@ struct picture_bar {
 
 struct picture_group {
     char label[PICTURE_LABEL_SIZE]; /* printable */
-    uint32_t lanes;                 /* 0: it is not drawn, and has no bars */
+    uint32_t lanes;                 /* 0: the group is not drawn, and has no bars */
     bool is_simulated;
-    bool is_planned; /* its bars were planned, beside groups whose bars happened */
+    bool is_planned; /* the bars were planned, beside groups whose bars happened */
     int64_t span;    /* time of one lane that "busy" refers to; 0: the picture's */
 };
 

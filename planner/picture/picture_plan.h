@@ -13,8 +13,8 @@ struct picture_device {
 /* The labels of rows belong to the caller and outlive the picture; any text will do. */
 struct picture_plan {
     const struct plan *plan;
-    const char *const *labels;            /* of its rows; NULL: they have numbers */
-    const struct picture_device *devices; /* of the plan */
+    const char *const *labels; /* labels of the plan's rows; NULL: the rows have numbers */
+    const struct picture_device *devices; /* devices of the plan */
     /* The unit of the axis, in seconds, and its name. The axis of a job has clock times instead. */
     double unit_s;
     const char *unit;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Results give their start in whole milliseconds, rounded down. So the attempt before may seem to
- * end up to one millisecond later. */
+/* Results give their start in whole milliseconds, rounded down. An attempt may so seem to start up
+ * to one millisecond before the end of the attempt before. */
 #define START_STEP_NS NS_PER_MS
 
 static int64_t sum_of(int64_t a, int64_t b)
@@ -105,8 +105,8 @@ static int64_t move_within(struct room room)
     return room.most_ns > room.least_ns ? room.most_ns : room.least_ns;
 }
 
-/* Looks for one shift that puts all attempts into the market's time. It keeps their order: then the
- * market's clock is off, and no attempt begins before what it waited for. Otherwise each device
+/* Looks for one shift that puts all attempts into the market's time. Such a shift keeps the order
+ * of the attempts, so that no attempt begins before what it waited for. Without one, each device
  * gets its own shift. */
 static bool find_move(const struct report *report, int64_t *ret_move_ns)
 {

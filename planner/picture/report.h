@@ -41,7 +41,7 @@ struct report_attempt {
     uint32_t device; /* index of the device */
     uint32_t index, attempt;
     uint8_t fate;         /* enum report_fate */
-    bool simulated;       /* its times come from a model */
+    bool simulated;       /* the times come from a model */
     const char *cause;    /* cause of a failure: a text that lives as long as the report */
     int64_t started_ns;   /* claim of the agent; then the market's time */
     int64_t busy_ns;      /* >= 0 */

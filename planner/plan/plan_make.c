@@ -165,8 +165,8 @@ struct sum {
     int64_t busy_ns, slot_ns;
 };
 
-/* The price of a device so far, less that of its earlier rows, is the part of the row. So the parts
- * add up exactly. Returns false when a sum does not fit. */
+/* The price of a row is that of the device up to the row, less the price of the earlier rows. So
+ * the rows' prices add up exactly. Returns false when a sum does not fit. */
 static bool add_row(const struct plan_parts *parts, const struct list_schedule_run *run,
                     uint32_t index, uint32_t slots, struct sum *sum, struct plan *plan)
 {
@@ -200,8 +200,8 @@ static bool add_row(const struct plan_parts *parts, const struct list_schedule_r
     return true;
 }
 
-/* Adds a device's use to the plan's total. The energy of all is unknown when that of a used device
- * is. Returns false when the price does not fit. */
+/* Adds a device's use to the plan's total. The total energy is unknown when the energy of a used
+ * device is. Returns false when the price does not fit. */
 static bool add_use(const struct plan_parts *parts, const struct list_schedule *schedule,
                     uint32_t device, const struct sum *sum, struct plan *plan)
 {

@@ -87,7 +87,7 @@ enum workload_status {
     /* The cost of this task is lost in rounding beside all the others together. */
     WORKLOAD_SPREAD,
     WORKLOAD_BAD_BYTES, /* negative, not a number, or too many */
-    WORKLOAD_BAD_LINK,  /* its latency, its bandwidth, or it leads to its own start */
+    WORKLOAD_BAD_LINK,  /* a bad latency or bandwidth, or the link leads to its own start */
     WORKLOAD_DUPLICATE, /* a second link or edge between the same two */
     WORKLOAD_NOWHERE,   /* a task that no processor can run */
     WORKLOAD_NO_LINK,   /* an edge that no link can carry, wherever its tasks run */

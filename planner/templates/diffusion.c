@@ -2,6 +2,8 @@
 
 #include "planner/templates/transformer.h"
 
+#include <inttypes.h>
+
 enum {
     LAYERS,
     WIDTH,
@@ -352,11 +354,15 @@ static enum steps_status create(const int64_t *values, struct steps **ret_steps,
                           .text_rows = goes * values[TEXT]};
     if (making_begin(&making, ret_problem)) {
         if (values[WIDTH] % values[HEADS] != 0) {
-            making_refuse(&making, STEPS_CONFLICT, "width is a multiple of heads");
+            making_refuse(&making, STEPS_CONFLICT,
+                          "width, %" PRId64 ", must be a multiple of heads, %" PRId64,
+                          values[WIDTH], values[HEADS]);
         }
         if (values[IMAGE_HEIGHT] % side != 0 || values[IMAGE_WIDTH] % side != 0) {
             making_refuse(&making, STEPS_CONFLICT,
-                          "image-height and image-width are multiples of 8 x patch, %d", (int)side);
+                          "image-height, %" PRId64 ", and image-width, %" PRId64
+                          ", must be multiples of 8 x patch, %" PRId64,
+                          values[IMAGE_HEIGHT], values[IMAGE_WIDTH], side);
         }
         if (making.status == STEPS_OK) {
             make(&d);

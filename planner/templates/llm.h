@@ -7,9 +7,9 @@
  *
  * Prefill goes through all positions of the prompt at once. Its layers (transformer.h) are cut into
  * stages. Decoding goes through one position at a time, and so reads all weights again for each
- * token. The first token needs only the last product and the sampling. Attention over a context
- * that grows by a token costs on average what its mean length costs, since operations and bytes are
- * linear in the length. A mean of half a token is rounded up.
+ * token. The first token needs only the last product and the sampling. The context of the attention
+ * grows by a token at a time. On average the attention costs what the mean length costs, since
+ * operations and bytes are linear in the length. A mean of half a token is rounded up.
  *
  * The hidden state flows between the steps. Keys and values of each prefill layer flow to decoding;
  * a split over devices has to carry them. docs/templates.md has the arithmetic.

@@ -2,6 +2,8 @@
 
 #include "planner/templates/llm.h"
 
+#include <inttypes.h>
+
 enum {
     EMBED_LAYERS = TRANSFORMER_PARAMETERS,
     EMBED_WIDTH,
@@ -207,10 +209,14 @@ static void check(struct making *making, const int64_t *values)
     making_check(making, "candidates", values[CANDIDATES], 1, values[VECTORS]);
     making_check(making, "passages", values[PASSAGES], 1, values[CANDIDATES]);
     if (values[EMBED_WIDTH] % values[EMBED_HEADS] != 0) {
-        making_refuse(making, STEPS_CONFLICT, "embed-width is a multiple of embed-heads");
+        making_refuse(making, STEPS_CONFLICT,
+                      "embed-width, %" PRId64 ", must be a multiple of embed-heads, %" PRId64,
+                      values[EMBED_WIDTH], values[EMBED_HEADS]);
     }
     if (values[RERANK_WIDTH] % values[RERANK_HEADS] != 0) {
-        making_refuse(making, STEPS_CONFLICT, "rerank-width is a multiple of rerank-heads");
+        making_refuse(making, STEPS_CONFLICT,
+                      "rerank-width, %" PRId64 ", must be a multiple of rerank-heads, %" PRId64,
+                      values[RERANK_WIDTH], values[RERANK_HEADS]);
     }
     if (values[PASSAGES] > TRANSFORMER_FIGURE_MOST / values[PASSAGE] - 1 ||
         values[QUERY] > TRANSFORMER_FIGURE_MOST - values[PASSAGES] * values[PASSAGE]) {

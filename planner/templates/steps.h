@@ -144,7 +144,7 @@ struct step_cost {
     struct figure bound_s, time_s;
     double p90_s;           /* if each operation takes its own p90; 0: unknown */
     struct figure energy_j; /* unknown when the power is */
-    bool is_streamed;       /* its weights do not fit */
+    bool is_streamed;       /* the weights do not fit */
     bool is_widened;        /* true for some operation, as in cost.h */
     unsigned lacks;         /* gaps of any operation, and of the step's own memory */
 };

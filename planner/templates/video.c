@@ -2,6 +2,8 @@
 
 #include "planner/templates/making.h"
 
+#include <inttypes.h>
+
 enum {
     BLOCKS_1,
     BLOCKS_2,
@@ -329,7 +331,9 @@ static enum steps_status create(const int64_t *values, struct steps **ret_steps,
     if (making_begin(&making, ret_problem)) {
         if (values[INPUT_HEIGHT] % SHRINK != 0 || values[INPUT_WIDTH] % SHRINK != 0) {
             making_refuse(&making, STEPS_CONFLICT,
-                          "input-height and input-width are multiples of %d", SHRINK);
+                          "input-height, %" PRId64 ", and input-width, %" PRId64
+                          ", must be multiples of %d",
+                          values[INPUT_HEIGHT], values[INPUT_WIDTH], SHRINK);
         }
         if (making.status == STEPS_OK) {
             make(&video);

@@ -59,11 +59,9 @@ const char help_probe[] =
 const char help_join[] =
     "bourse-provider join INVITE [--name NAME] [--dir DIR]\n"
     "\n"
-    "Redeems an invitation. The command makes this agent's key, and the broker accepts the key. "
-    "Then it\n"
-    "writes market.yaml and provider.yaml, which `bourse-provider run` reads. A second join is "
-    "harmless.\n"
-    "The folder of a broker is refused.\n"
+    "Redeems an invitation. The command makes this agent's key, and the broker accepts the key.\n"
+    "Then the command writes market.yaml and provider.yaml, which `bourse-provider run` reads. A\n"
+    "repeated join is harmless. The folder of a broker is refused.\n"
     "\n"
     "  --name NAME   this machine's name in lists; default the host's name\n"
     "  --dir DIR     the agent's folder; default /var/lib/bourse-provider for root, else\n"
@@ -86,7 +84,8 @@ const char help_status[] =
     "the command also shows the slot-hours that the agent gave away at price 0.\n"
     "\n"
     "  --json         one JSON object\n" OF_THE_AGENT "\n"
-    "Exit status: 0 shown, 1 failed, 2 usage, 3 no agent runs here, 4 not yours.\n";
+    "Exit status: 0 shown, 1 failed, 2 usage, 3 no agent runs here, 4 the agent obeys another "
+    "user.\n";
 
 const char help_pause[] =
     "bourse-provider pause [--after-running|--now] [--for DURATION] [--json] [--dir DIR] "
@@ -103,11 +102,9 @@ const char help_pause[] =
     "  --dir DIR        the agent's folder\n"
     "  --market DIR     folder of a market on this machine\n"
     "\n"
-    "Exit status: 0 paused and withdrawn, 1 failed, 2 usage, 3 no agent runs here, 4 not yours, "
-    "or\n"
-    "paused and the operator froze the account, 6 paused, but the broker has not confirmed that "
-    "the\n"
-    "asks are gone.\n";
+    "Exit status: 0 paused and withdrawn, 1 failed, 2 usage, 3 no agent runs here, 4 the agent\n"
+    "obeys another user, or is paused and its account is frozen, 6 paused, but the broker has not\n"
+    "confirmed that the asks are gone.\n";
 
 const char help_resume[] =
     "bourse-provider resume [--json] [--dir DIR] [--market DIR]\n"
@@ -131,19 +128,18 @@ const char help_drain[] =
     "command is interrupted. SIGTERM, which services get, is shorter: work may run for 5 s more.\n"
     "\n"
     "  --json         one JSON object\n" OF_THE_AGENT "\n"
-    "Exit status: 0 drained and ended, 1 ended before that, 2 usage, 3 no agent runs here, 4 not "
-    "yours.\n";
+    "Exit status: 0 drained and ended, 1 the agent ended before the drain was done, 2 usage,\n"
+    "3 no agent runs here, 4 the agent obeys another user.\n";
 
 const char help_why[] =
     "bourse-provider why [--json] [--config FILE] [--dir DIR] [--market DIR]\n"
     "\n"
     "Says why no work comes. The command checks that the agent runs, that its asks stand, and "
     "that\n"
-    "neither account nor market is stopped. It shows who asks less for such a device, and what "
-    "keeps\n"
-    "each waiting bid from this device, the smallest change first. It asks the market with the "
-    "agent's\n"
-    "key; the agent need not run.\n"
+    "neither account nor market is stopped. Then it shows who asks less for such a device, and "
+    "what\n"
+    "keeps each waiting bid from this device, the smallest change first. The market is asked with\n"
+    "the agent's key; the agent need not run.\n"
     "\n"
     "  --json         one JSON object\n"
     "  --config FILE  config; default provider.yaml in the agent's folder\n" OF_THE_AGENT "\n"

@@ -200,7 +200,7 @@ static bool load(const char *synthetic, hwloc_topology_t *ret_topology, struct p
 {
     hwloc_topology_t topology;
     if (hwloc_topology_init(&topology) != 0) {
-        problem_set(problem, "hwloc cannot start");
+        problem_set(problem, "hwloc, which finds the devices, cannot start");
         return false;
     }
     bool good = synthetic == NULL || hwloc_topology_set_synthetic(topology, synthetic) == 0;

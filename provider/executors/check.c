@@ -114,10 +114,11 @@ static bool fits(const Bourse__V1__Manifest *manifest, const struct operation *c
         problem_set(problem, "subtask %u computes no product that a check knows", product->index);
     } else if (!same_factor(manifest, check, check->op.a, product, product->op.a) ||
                !same_factor(manifest, check, check->op.b, product, product->op.b)) {
-        problem_set(problem, "its factors are not the files that subtask %u multiplies",
+        problem_set(problem,
+                    "the factors of the check are not the files that subtask %u multiplies",
                     product->index);
     } else if (!same_product(manifest, check, product)) {
-        problem_set(problem, "it does not look at the one file that subtask %u is to leave",
+        problem_set(problem, "the check does not read the one file that subtask %u is to leave",
                     product->index);
     } else {
         return true;

@@ -45,6 +45,13 @@ bool program_refuse(struct outcome *outcome, const char *what)
     return false;
 }
 
+/* Refuses one of several things of the manifest, by its place. A name would be a peer's bytes. */
+static bool refuse_one(struct outcome *outcome, const char *kind, size_t index, const char *what)
+{
+    outcome_fail(outcome, OUTCOME_REFUSED, "%s %zu of the manifest %s", kind, index + 1, what);
+    return false;
+}
+
 /* Puts in the seed that came with the dispatch. */
 static bool settle_seed(struct run *run, struct outcome *outcome)
 {
@@ -109,8 +116,8 @@ static bool expand_arguments(struct run *run, struct outcome *outcome)
     for (size_t i = 0; i < terms->argument_count; i++) {
         char *text = template_filled(terms->arguments[i], &run->values, LIMIT_ARGUMENT_BYTES, NULL);
         if (text == NULL) {
-            return program_refuse(
-                outcome, "an argument cannot be expanded for this subtask, or is too long");
+            return refuse_one(outcome, "argument", i,
+                              "cannot be expanded for this subtask, or is too long");
         }
         run->arguments.items[run->arguments.count++] = text;
     }
@@ -212,8 +219,7 @@ static bool settle_checkpoint(struct run *run, struct outcome *outcome)
         return true;
     }
     if (run->terms.checkpoint == NULL) {
-        return program_refuse(outcome,
-                              "the job says that its programs save their state, and not where");
+        return program_refuse(outcome, "the job has checkpoints and names no folder for them");
     }
     if (run->program->tensor_threads > 0) {
         return program_refuse(outcome, "a tensor subtask saves no state");
@@ -234,15 +240,16 @@ static bool expand_outputs(struct run *run, struct outcome *outcome)
     for (size_t i = 0; i < count; i++) {
         char *text = template_filled(run->terms.outputs[i], &run->values, LIMIT_PATH_BYTES, NULL);
         if (text == NULL) {
-            return program_refuse(outcome, "an output's name cannot be expanded for this subtask");
+            return refuse_one(outcome, "output", i,
+                              "has a name that cannot be expanded for this subtask");
         }
         run->outputs.items[run->outputs.count++] = text;
         if (!template_path_safe(text)) {
-            return program_refuse(
-                outcome, "an output's name leads out of the work folder or is no plain text");
+            return refuse_one(outcome, "output", i,
+                              "has a name that leads out of the work folder or is no plain text");
         }
         if (run->request.checkpoint != NULL && template_paths_meet(run->request.checkpoint, text)) {
-            return program_refuse(outcome, "an output lies where the job saves its state");
+            return refuse_one(outcome, "output", i, "lies where the job saves its state");
         }
     }
     return true;

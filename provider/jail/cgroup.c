@@ -108,8 +108,8 @@ static bool set_memory(const struct cgroups *cgroups, const char *path, uint64_t
     (void)snprintf(text, sizeof text, "%llu", (unsigned long long)bytes);
     if (cgroups->version == 2) {
         bool set = cgroup_write_text(cgroups, path, "memory.max", text);
-        (void)cgroup_write_text(cgroups, path, "memory.swap.max",
-                                "0"); /* absent if swap is uncounted */
+        /* The file is absent where the kernel does not count swap. */
+        (void)cgroup_write_text(cgroups, path, "memory.swap.max", "0");
         return set;
     }
     bool set = cgroup_write_text(cgroups, path, "memory.limit_in_bytes", text);

@@ -25,9 +25,9 @@ enum image_status {
 };
 
 /* Unpacks the `size` bytes of `tar_fd`, read from offset 0, into the new folder `path`. The path is
- * absolute; its parent is ours and private. On failure nothing is left. The problem says what is
- * wrong, and whose fault it is. The call ends soon after `give_up` (may be NULL) became true. For
- * IMAGE_OK, *ret_has (may be NULL) gets the archive's entries and bytes. */
+ * absolute; its parent folder is private to the agent. On failure nothing is left. The problem says
+ * what is wrong, and whose fault it is. The call ends soon after `give_up` (may be NULL) became
+ * true. For IMAGE_OK, *ret_has (may be NULL) gets the archive's entries and bytes. */
 enum image_status image_unpack(struct launcher *launcher, const char *worker_path,
                                struct cgroups *cgroups, int tar_fd, uint64_t size,
                                const struct tar_limits *limits, const char *path,

@@ -88,7 +88,8 @@ static bool filter_calls(struct problem *ret_problem)
     error = error != 0 ? error : seccomp_load(filter);
     seccomp_release(filter);
     if (error != 0) {
-        problem_set(ret_problem, "its system calls cannot be filtered: %s", strerror(-error));
+        problem_set(ret_problem, "the keeper's system calls cannot be filtered: %s",
+                    strerror(-error));
     }
     return error == 0;
 }
@@ -107,14 +108,16 @@ static bool act_as(uid_t owner, gid_t group, struct problem *ret_problem)
     capability_bound(0);
     if (setgroups(0, NULL) != 0 || setresgid(group, group, group) != 0 ||
         setresuid(0, owner, 0) != 0) {
-        problem_set(ret_problem, "it cannot act as user %u: %s", (unsigned)owner, strerror(errno));
+        problem_set(ret_problem, "the keeper cannot act as user %u: %s", (unsigned)owner,
+                    strerror(errno));
         return false;
     }
     if (!capability_renounce(CAPABILITY_OVERRIDE_FILES, ret_problem)) {
         return false;
     }
     if (!capability_rest()) {
-        problem_set(ret_problem, "its capability cannot rest: %s", strerror(errno));
+        problem_set(ret_problem, "the keeper's capability cannot be laid down: %s",
+                    strerror(errno));
         return false;
     }
     return true;
@@ -128,7 +131,7 @@ static bool settle(const struct keeper_work *work, int socket, struct problem *r
     (void)setsid(); /* the terminal's signals are the agent's */
     (void)prctl(PR_SET_NAME, "bourse-cgroups", 0, 0, 0);
     if (!keep_files(socket, work->lock)) {
-        problem_set(ret_problem, "its files cannot be closed: %s", strerror(errno));
+        problem_set(ret_problem, "the keeper's files cannot be closed: %s", strerror(errno));
         return false;
     }
     return act_as(work->owner, work->group, ret_problem) && filter_calls(ret_problem);

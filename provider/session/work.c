@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "provider/session/work_table.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,8 +195,9 @@ void work_granted(struct agent_session *session, int64_t now_ns, const Bourse__V
     struct agent_grant grant = grant_from_wire(wire);
     if (session->counts.leases >= AGENT_LEASES_MAX || grant.lanes == 0) {
         session->counts.ignored++;
-        session_note(session, "a lease was ignored: %s",
-                     grant.lanes == 0 ? "it has no lane" : "too many are held");
+        session_note(session, "lease %" PRIu64 " was ignored: %s", wire->lease,
+                     grant.lanes == 0 ? "the grant has no lane"
+                                      : "the agent holds as many leases as it can");
         return;
     }
     struct lease *lease = calloc(1, sizeof *lease);
@@ -438,7 +440,7 @@ void work_dispatched(struct agent_session *session, int64_t now_ns,
         const Bourse__V1__Work *wire = dispatch->work[i];
         if (work_table_find(lease, wire->index, wire->attempt) != NULL ||
             was_done(lease, wire->index, wire->attempt)) {
-            session->counts.duplicates++; /* its state answers: it runs, or its result is queued */
+            session->counts.duplicates++; /* the work is known: it runs, or its result is queued */
         } else if (session->work_total >= AGENT_WORK_MAX) {
             session->counts.ignored++;
         } else {

@@ -121,8 +121,8 @@ static enum operation_status map_input(struct operation *operation, const char *
     matrix->is_there = true;
     if (found->size == 0) {
         return fail(operation, OPERATION_FAILED, name,
-                    found->is_regular ? "it is empty; np.save writes a .npy file"
-                                      : "it is no regular file");
+                    found->is_regular ? "the file is empty; np.save writes a .npy file"
+                                      : "the path is no regular file");
     }
     if (found->bytes == MAP_FAILED) {
         return fail(operation, found->error == ENOMEM ? OPERATION_MEMORY : OPERATION_FAILED, name,
@@ -231,7 +231,8 @@ static enum operation_status make_result(struct operation *operation, struct mat
     }
     if (file < 0) {
         return fail(operation, OPERATION_FAILED, operation->op.result,
-                    errno == EEXIST ? "it is there already; name a new file" : strerror(errno));
+                    errno == EEXIST ? "the file is there already; name a new file"
+                                    : strerror(errno));
     }
     int error =
         fits_beside_given(operation, file, bytes) ? posix_fallocate(file, 0, (off_t)bytes) : ENOSPC;

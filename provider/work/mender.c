@@ -64,7 +64,7 @@ static void send_one(struct mender *mender, const struct id128 *job, const struc
     }
     const struct blob_source source = {.hash = *hash, .size = blob.size, .fd = blob.fd};
     if (blob_client_put(mender->client, &source, 1, job, NULL, NULL, &code, NULL, &problem)) {
-        log_info("the broker had lost a file of a job; it has it again from here");
+        log_info("the broker had lost a file of a job; this agent has sent the file again");
     } else {
         log_debug("a file that the broker lost could not be sent: %s", problem.text);
     }
@@ -170,7 +170,7 @@ bool mender_open(const struct mender_config *config, struct mender **ret_mender,
     condition_init(&mender->changed);
     mender->has_thread = pthread_create(&mender->thread, NULL, run, mender) == 0;
     if (!mender->has_thread) {
-        problem_set(ret_problem, "cannot start a thread");
+        problem_set(ret_problem, "cannot start the thread that sends lost files again");
         mender_close(&mender);
         return false;
     }

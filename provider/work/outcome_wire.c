@@ -37,8 +37,8 @@ void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *wire,
     ret_result->started_ms = outcome->started_ms;
     ret_result->busy_ns = outcome->busy_ns > 0 ? outcome->busy_ns : 0;
     if (outcome->ran) {
-        ret_result->has_exit_code =
-            outcome->exit_code != 0 || outcome->result == OUTCOME_OK; /* 0 is sent only with OK */
+        /* The exit code 0 is sent only with OK. */
+        ret_result->has_exit_code = outcome->exit_code != 0 || outcome->result == OUTCOME_OK;
         ret_result->exit_code = outcome->exit_code;
         ret_result->has_signal = outcome->signal != 0;
         ret_result->signal = outcome->signal;

@@ -131,7 +131,8 @@ bool store_open(const struct store_config *config, struct store **ret_store,
         list_init(&store->buckets[i]);
     }
     if (strlen(config->folder) >= sizeof store->folder - HEX - 16) {
-        problem_set(ret_problem, "the name of the cache folder is too long");
+        problem_set(ret_problem, "%.100s...: the path of the cache folder is too long",
+                    config->folder);
         store_close(&store);
         return false;
     }
@@ -144,7 +145,8 @@ bool store_open(const struct store_config *config, struct store **ret_store,
         store->threads[i] = (struct store_thread){.store = store, .number = i};
         if (pthread_create(&store->threads[i].thread, NULL, store_fetch_loop, &store->threads[i]) !=
             0) {
-            problem_set(ret_problem, "cannot start a thread");
+            problem_set(ret_problem, "cannot start thread %zu of %zu that fetch files", i + 1,
+                        config->threads);
             store_close(&store);
             return false;
         }

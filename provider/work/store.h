@@ -67,8 +67,8 @@ struct store_config {
     store_fetch *fetch;
     store_lend *lend; /* NULL: nobody lends any */
     void *context;
-    uint64_t (*free_space)(
-        const char *folder); /* bytes that its disk has free; NULL: free_space_of */
+    /* Returns the free bytes on the folder's disk; NULL: free_space_of does. */
+    uint64_t (*free_space)(const char *folder);
 };
 
 struct store;

@@ -16,7 +16,8 @@
 
 enum { TRIES_MOST = 3 };
 
-/* Fetches into NAME.part and renames, so a file without a suffix is always complete. */
+/* Fetches the blob into NAME.part and renames the file, so a file without a suffix is always
+ * complete. */
 static enum store_status fetch_file(struct store *store, size_t thread, struct entry *entry,
                                     uint64_t *ret_size, struct problem *problem)
 {
@@ -43,13 +44,14 @@ static enum store_status fetch_file(struct store *store, size_t thread, struct e
         status = store_unwritten(error);
     }
     if (status != STORE_OK) {
-        (void)unlink(part); /* it may not exist */
+        (void)unlink(part); /* the file may not exist */
     }
     return status;
 }
 
-/* Returns true when another try may succeed after the disk had no room for `size` bytes (0:
- * unknown). Drops no more files than needed, and none in vain. */
+/* Makes space for a blob of `size` bytes (0: unknown) for which the disk had none. Returns true
+ * when another try may succeed. Drops no more files than needed, and none when dropping all would
+ * not suffice. */
 static bool may_fit_now(struct store *store, struct entry *entry, uint64_t size)
 {
     if (size == 0) {
@@ -62,13 +64,14 @@ static bool may_fit_now(struct store *store, struct entry *entry, uint64_t size)
     if (store_make_room(store, size + spare) > 0) {
         return true;
     }
-    return entry->tries++ < TRIES_MOST &&
-           store_is_free(store, size); /* others made room meanwhile */
+    /* Others may have made room meanwhile. */
+    return entry->tries++ < TRIES_MOST && store_is_free(store, size);
 }
 
-/* A blob too large for an uncrowded disk fails: giving the work back would repeat forever. */
-static enum store_status unfitting(const struct store *store, uint64_t size,
-                                   struct problem *problem)
+/* Returns FULL when the disk is crowded, so that the work is given back. A blob that is too large
+ * for an uncrowded disk fails, because giving the work back would repeat for ever. */
+static enum store_status status_of_no_space(const struct store *store, uint64_t size,
+                                            struct problem *problem)
 {
     uint64_t free_bytes = store->config.free_space(store->folder);
     if (free_bytes < FREE_SPACE_LEAST) {
@@ -87,7 +90,7 @@ static void finish_fetch(struct store *store, struct entry *entry, enum store_st
     if (status == STORE_OK) {
         entry->verified = true;
         store_shelve(store, entry, size);
-        entry->users++; /* its own arrival must not evict it */
+        entry->users++; /* a use, so that the entry does not evict itself */
         store_evict(store);
         entry->users--;
     } else {
@@ -98,13 +101,14 @@ static void finish_fetch(struct store *store, struct entry *entry, enum store_st
             *entry->problem = *problem;
         }
         if (entry->users == 0) {
-            store_drop_entry(store, entry); /* an unused hint */
+            store_drop_entry(store, entry); /* nobody waits for the blob */
         }
     }
     pthread_cond_broadcast(&store->changed);
 }
 
-/* Returns true, with the mutex held, when the entry is lent; otherwise the mutex is free. */
+/* Borrows the broker's own file of the blob, if broker and agent share a machine. Returns true with
+ * the mutex held, or false with the mutex free. */
 static bool borrow(struct store *store, size_t thread, struct entry *entry)
 {
     uint64_t size = 0;
@@ -119,7 +123,7 @@ static bool borrow(struct store *store, size_t thread, struct entry *entry)
         return false;
     }
     if (is_hashed) {
-        (void)stamp_take(fd, &hashed); /* on failure it is hashed again */
+        (void)stamp_take(fd, &hashed); /* without a stamp the file is hashed again */
     }
     pthread_mutex_lock(&store->mutex);
     entry->state = ENTRY_LENT;
@@ -129,7 +133,7 @@ static bool borrow(struct store *store, size_t thread, struct entry *entry)
     entry->hashed = hashed;
     list_append(&store->lents, &entry->queue);
     store->lent_count++;
-    entry->users++; /* its own arrival must not evict it */
+    entry->users++; /* a use, so that the entry does not evict itself */
     store_evict_lent(store, STORE_LENT_MAX);
     entry->users--;
     pthread_cond_broadcast(&store->changed);
@@ -160,13 +164,13 @@ void *store_fetch_loop(void *argument)
         enum store_status status = fetch_file(store, self->number, entry, &size, &problem);
         pthread_mutex_lock(&store->mutex);
         if (status == STORE_FULL && !store->stopping && may_fit_now(store, entry, size)) {
-            list_insert_before(store->wants.next, &entry->queue); /* once more, at once */
+            list_insert_before(store->wants.next, &entry->queue); /* the next try comes first */
             store->want_count++;
             entry->state = ENTRY_WANTED;
             continue;
         }
         if (status == STORE_FULL) {
-            status = unfitting(store, size, &problem);
+            status = status_of_no_space(store, size, &problem);
         }
         finish_fetch(store, entry, status, size, &problem);
     }

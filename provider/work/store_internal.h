@@ -29,7 +29,7 @@ struct entry {
     struct id128 job;
     uint64_t cap;
     enum entry_state state;
-    bool verified;       /* its bytes were hashed by this process */
+    bool verified;       /* the bytes were hashed by this process */
     bool may_lend;       /* wanted: the taker hashes it */
     bool was_read;       /* lent: a reader did not report the file's stamp */
     int lent;            /* lent: the file */

@@ -90,12 +90,13 @@ static void wait_ms(const struct transfer *transfer, int ms)
     }
 }
 
-static int longer(int ms)
+static int longer_pause_ms(int ms)
 {
     return ms * 2 < RETRY_MS_LONGEST ? ms * 2 : RETRY_MS_LONGEST;
 }
 
-static bool passing(enum reject_code code)
+/* Returns true when the same request may succeed later. */
+static bool is_passing(enum reject_code code)
 {
     return code == REJECT_NONE || code == REJECT_BUSY || code == REJECT_RATE ||
            code == REJECT_SESSION || code == REJECT_UNAVAILABLE;
@@ -103,15 +104,15 @@ static bool passing(enum reject_code code)
 
 /* ---------------------------------------------------------------- fetching */
 
-/* Says that a blob is missing. This text replaces the broker's own, which is for an account that
- * asks about its jobs. */
+/* Reports that a blob is missing. This text replaces the broker's own text, which is for an account
+ * that asks about its jobs. */
 static enum store_status missing(enum reject_code code, const struct hash32 *hash,
                                  struct problem *ret_problem)
 {
     char hex[65];
     text_hex(hash->bytes, sizeof hash->bytes, hex);
     if (code == REJECT_NOT_FOUND || code == REJECT_UNAVAILABLE) {
-        problem_set(ret_problem, "the broker %s blob %s; its log says why",
+        problem_set(ret_problem, "the broker %s blob %s; the broker's log says why",
                     code == REJECT_NOT_FOUND ? "does not have" : "cannot read", hex);
     }
     return STORE_MISSING;
@@ -125,7 +126,7 @@ enum store_status transfer_fetch(void *context, size_t thread, const struct hash
     assert(thread < TRANSFER_FETCHERS);
     struct connection *connection = &transfer->fetchers[thread];
     unsigned unread = 0;
-    for (int pause_ms = RETRY_MS_FIRST;; pause_ms = longer(pause_ms)) {
+    for (int pause_ms = RETRY_MS_FIRST;; pause_ms = longer_pause_ms(pause_ms)) {
         if (atomic_load(&transfer->stopping)) {
             return STORE_GIVEN_UP;
         }
@@ -140,7 +141,7 @@ enum store_status transfer_fetch(void *context, size_t thread, const struct hash
             return store_unwritten(unwritten);
         }
         unread += code == REJECT_UNAVAILABLE;
-        if (!passing(code) || unread >= UNREAD_TRIES) {
+        if (!is_passing(code) || unread >= UNREAD_TRIES) {
             return code == REJECT_TOO_LARGE ? STORE_TOO_LARGE : missing(code, hash, ret_problem);
         }
         log_debug("a blob could not be fetched, trying again: %s", ret_problem->text);
@@ -189,9 +190,9 @@ static void refused(struct outcome *outcome, enum reject_code code, const struct
 {
     bool quota = code == REJECT_BLOB_QUOTA || code == REJECT_TOO_LARGE;
     outcome->is_unstored = true;
-    if (outcome->checkpoint_count > 0) { /* the result stands, without a checkpoint */
-        outcome_fail(outcome, outcome->result, "nothing was saved: it could not be stored: %s",
-                     problem->text);
+    if (outcome->checkpoint_count > 0) { /* the result counts, but has no checkpoint */
+        outcome_fail(outcome, outcome->result,
+                     "nothing was saved: the checkpoint could not be stored: %s", problem->text);
         return;
     }
     outcome_fail(outcome, quota ? OUTCOME_OUTPUT_LIMIT : OUTCOME_JAIL_FAILED,
@@ -203,14 +204,14 @@ static enum reject_code store_sources(struct transfer *transfer, struct connecti
                                       const struct blob_source *sources, size_t count,
                                       const struct id128 *job, struct problem *problem)
 {
-    for (int pause_ms = RETRY_MS_FIRST;; pause_ms = longer(pause_ms)) {
+    for (int pause_ms = RETRY_MS_FIRST;; pause_ms = longer_pause_ms(pause_ms)) {
         enum reject_code code = REJECT_NONE;
         struct blob_client *client = connected(transfer, connection, problem);
         if (count == 0 || (client != NULL && blob_client_put(client, sources, count, job, NULL,
                                                              NULL, &code, NULL, problem))) {
             return REJECT_NONE;
         }
-        if (!passing(code)) {
+        if (!is_passing(code)) {
             return code;
         }
         if (atomic_load(&transfer->stopping)) {
@@ -236,8 +237,8 @@ static void store_alone(struct transfer *transfer, struct connection *connection
     }
 }
 
-/* Stores outcomes of one job. If an output is refused, each outcome is stored alone, so that the
- * others lose nothing. */
+/* Stores the outputs of outcomes of one job. If an output is refused, the outputs of each outcome
+ * are stored apart, so that the other outcomes lose nothing. */
 static void store_group(struct transfer *transfer, struct connection *connection,
                         struct outcome *const *group, size_t count)
 {
@@ -247,13 +248,13 @@ static void store_group(struct transfer *transfer, struct connection *connection
     for (size_t i = 0; sources != NULL && i < count; i++) {
         source_count = sources_of(group[i], sources, source_count);
     }
-    bool whole = sources != NULL && store_sources(transfer, connection, sources, source_count,
-                                                  &group[0]->job, &problem) == REJECT_NONE;
+    bool is_stored = sources != NULL && store_sources(transfer, connection, sources, source_count,
+                                                      &group[0]->job, &problem) == REJECT_NONE;
     free(sources);
     struct list_link stored;
     list_init(&stored);
     for (size_t i = 0; i < count; i++) {
-        if (!whole) {
+        if (!is_stored) {
             store_alone(transfer, connection, group[i]);
         }
         list_append(&stored, &group[i]->link);
@@ -261,7 +262,7 @@ static void store_group(struct transfer *transfer, struct connection *connection
     transfer->config.done(transfer->config.context, &stored);
 }
 
-/* Takes the oldest outcome and later ones of its job. The mutex is held. */
+/* Takes the oldest outcome and later outcomes of the same job. The mutex is held. */
 static size_t take_group(struct transfer *transfer, struct outcome *group[TRANSFER_GROUP])
 {
     size_t count = 0;
@@ -346,7 +347,8 @@ bool transfer_open(const struct transfer_config *config, struct transfer **ret_t
             (struct storer){.transfer = transfer, .connection = &transfer->storers[i]};
         if (pthread_create(&transfer->threads[i].thread, NULL, store_loop, &transfer->threads[i]) !=
             0) {
-            problem_set(ret_problem, "cannot start a thread");
+            problem_set(ret_problem, "cannot start thread %zu of %d that send results", i + 1,
+                        TRANSFER_STORERS);
             transfer_close(&transfer);
             return false;
         }
@@ -388,7 +390,7 @@ void transfer_close(struct transfer **self)
         disconnect(&transfer->storers[i]);
         pthread_mutex_destroy(&transfer->storers[i].mutex);
     }
-    while (!list_empty(&transfer->queue)) { /* these came after the threads had ended */
+    while (!list_empty(&transfer->queue)) { /* submitted after the threads had ended */
         struct outcome *outcome = LIST_ELEMENT(transfer->queue.next, struct outcome, link);
         list_remove(&outcome->link);
         outcome_destroy(&outcome);

@@ -1,10 +1,11 @@
 /* provider/work/transfer.h moves blobs to and from the broker. The module fetches for the store,
  * and stores the outputs of subtasks.
  *
- * An absent broker fails nothing. Both directions try again until the broker is back, until it
- * refuses, or until transfer_stop. A blob that the broker cannot read for ten seconds is missing.
- * Waiting outcomes are stored in groups, with one call for all the small outputs of many subtasks
- * of a job. A round trip and a sync cost more than the bytes. */
+ * A transfer does not fail because the broker is absent. Both directions try again until the broker
+ * is back, until the broker refuses, or until transfer_stop(). A blob counts as missing when the
+ * broker cannot read it for ten seconds. Waiting outcomes of a job are stored in groups: one call
+ * stores all the small outputs of many subtasks, because a round trip and a sync cost more than the
+ * bytes. */
 #ifndef BOURSE_PROVIDER_WORK_TRANSFER_H
 #define BOURSE_PROVIDER_WORK_TRANSFER_H
 
@@ -23,9 +24,9 @@ enum {
     TRANSFER_GROUP = 32, /* outcomes stored in one call */
 };
 
-/* Reports that the outputs are durable at the broker, or that the outcomes say why not. Called on a
- * storing thread, or within transfer_submit when there is nothing to store. Takes over the outcomes
- * of the list. */
+/* Reports that the outputs are durable at the broker, or that the outcomes say why they are not.
+ * The function is called on a storing thread, or within transfer_submit() when there is nothing to
+ * store. The function takes over the outcomes of the list. */
 typedef void transfer_done(void *context, struct list_link *outcomes);
 
 struct transfer_config {
@@ -38,16 +39,17 @@ struct transfer_config {
 };
 
 struct transfer;
+/* Starts the storing threads. Returns false with a problem when memory or a thread is missing. */
 bool transfer_open(const struct transfer_config *config, struct transfer **ret_transfer,
                    struct problem *ret_problem);
-/* Interrupts what is under way. Waiting outcomes are handed to `done` as they are. */
+/* Interrupts running transfers. Outcomes that still wait get one try, and then go to `done`. */
 void transfer_stop(struct transfer *transfer);
 void transfer_close(struct transfer **self);
 
-/* store_config.fetch may be this function, with the transfer as its context and TRANSFER_FETCHERS
- * threads. */
+/* These functions may be store_config.fetch and store_config.lend, with the transfer as the context
+ * and TRANSFER_FETCHERS threads. */
 store_fetch transfer_fetch;
-store_lend transfer_lend; /* likewise, for store_config.lend */
+store_lend transfer_lend;
 /* Stores the outputs of the outcomes, then calls `done`. Takes over the outcomes of the list. */
 void transfer_submit(struct transfer *transfer, struct list_link *outcomes);
 

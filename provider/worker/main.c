@@ -29,11 +29,11 @@ static struct writer message_over(uint8_t *bytes, size_t capacity, enum wire_kin
     return out;
 }
 
-static void say(const struct worker *worker, const struct writer *out, const int *files,
-                size_t file_count)
+static void send_message(const struct worker *worker, const struct writer *out, const int *files,
+                         size_t file_count)
 {
     if (out->failed || !packet_send(worker->socket, out->bytes, out->position, files, file_count)) {
-        _exit(1); /* the agent is gone, or this is a bug: the jail is over */
+        _exit(1); /* the agent is gone, or this is a bug; the jail ends with process 1 */
     }
 }
 
@@ -50,7 +50,7 @@ static void hello(const struct worker *worker)
         (void)snprintf(path, sizeof path, "/proc/self/ns/%s", wire_namespace_names[i]);
         writer_u64(&out, stat(path, &status) == 0 ? (uint64_t)status.st_ino : 0);
     }
-    say(worker, &out, NULL, 0);
+    send_message(worker, &out, NULL, 0);
 }
 
 static void reply(const struct worker *worker, uint32_t run, const struct outcome *outcome)
@@ -81,10 +81,10 @@ static void reply(const struct worker *worker, uint32_t run, const struct outcom
     size_t length = strlen(outcome->detail);
     writer_u32(&out, (uint32_t)length);
     writer_bytes(&out, outcome->detail, length);
-    say(worker, &out, files, file_count);
+    send_message(worker, &out, files, file_count);
 }
 
-/* Reads a text of the body in place: u32 length with its NUL, the bytes. */
+/* Reads a text of the body in place. The text has a u32 length, which counts the NUL, and bytes. */
 static char *read_text(struct reader *in)
 {
     uint32_t length = reader_u32(in);
@@ -93,7 +93,7 @@ static char *read_text(struct reader *in)
         in->failed = true;
         return NULL;
     }
-    return (char *)(uintptr_t)bytes; /* the body is ours to point into */
+    return (char *)(uintptr_t)bytes; /* the body lives as long as the run */
 }
 
 static char **read_texts(struct reader *in, size_t most)
@@ -200,14 +200,15 @@ static void send_places(const struct worker *worker, const struct run *run)
             uint8_t bytes[16];
             struct writer out = message_over(bytes, sizeof bytes, WIRE_PLACES, run->number);
             writer_u32(&out, (uint32_t)count);
-            say(worker, &out, files, count);
+            send_message(worker, &out, files, count);
             count = 0;
         }
     }
 }
 
-/* Waits until the agent has filled the places (true) or gives up (false). */
-static bool filled(const struct worker *worker, struct run *run, struct outcome *outcome)
+/* Waits until the agent has filled the files of the inputs. Returns false when the agent cancels
+ * the run or has it told to end. */
+static bool wait_for_inputs(const struct worker *worker, struct run *run, struct outcome *outcome)
 {
     for (;;) {
         uint8_t bytes[64];
@@ -229,23 +230,25 @@ static bool filled(const struct worker *worker, struct run *run, struct outcome 
         }
         packet_close_files(files, file_count);
         if (!is_ours) {
-            continue; /* about an earlier run */
+            continue; /* the message is about an earlier run */
         }
         if (kind == WIRE_CANCEL) {
             outcome->outcome = OUTCOME_CANCELLED;
-            (void)snprintf(outcome->detail, sizeof outcome->detail, "cancelled before it ran");
+            (void)snprintf(outcome->detail, sizeof outcome->detail,
+                           "the subtask was cancelled before it ran");
             return false;
         }
         if (kind == WIRE_NOTICE) {
             outcome->outcome = OUTCOME_CANCELLED;
-            (void)snprintf(outcome->detail, sizeof outcome->detail, "told to end before it ran");
+            (void)snprintf(outcome->detail, sizeof outcome->detail,
+                           "the subtask was told to end before it ran");
             return false;
         }
     }
 }
 
-/* Returns true for an outcome of a program that was told to end, and ended by itself or by
- * force. */
+/* Returns true when a program that was told to end has ended before its work was done, by itself or
+ * by force. */
 static bool ended_early(enum result_outcome outcome)
 {
     return outcome == OUTCOME_PROGRAM_FAILED || outcome == OUTCOME_SIGNALLED ||
@@ -259,7 +262,7 @@ static void stage_and_run(struct worker *worker, struct run *run, struct outcome
         return;
     }
     send_places(worker, run);
-    bool go = filled(worker, run, outcome);
+    bool go = wait_for_inputs(worker, run, outcome);
     stage_seal(run);
     if (!go) {
         return;
@@ -289,7 +292,7 @@ static void handle_run(struct worker *worker, uint32_t number, struct reader *in
     if (body != NULL && read_run(body, length, &run)) {
         stage_and_run(worker, &run, &outcome);
     } else {
-        (void)snprintf(outcome.detail, sizeof outcome.detail, "the request does not decode");
+        (void)snprintf(outcome.detail, sizeof outcome.detail, "the agent's RUN does not decode");
     }
     reply(worker, number, &outcome);
 
@@ -307,7 +310,7 @@ static void handle_run(struct worker *worker, uint32_t number, struct reader *in
     free(run.inputs);
     free(body);
     if (!keep && !stage_empty(worker)) {
-        _exit(2); /* never hand one subtask's files to the next */
+        _exit(2); /* the next subtask must never see this one's files */
     }
 }
 
@@ -324,7 +327,7 @@ static void answer_noops(const struct worker *worker, uint32_t number, struct re
     if (!reader_finished(in)) {
         _exit(1);
     }
-    say(worker, &out, NULL, 0);
+    send_message(worker, &out, NULL, 0);
 }
 
 static void handle(struct worker *worker, struct reader *in, int *files, size_t file_count)
@@ -390,8 +393,9 @@ static bool prepare(struct worker *worker)
            fcntl(worker->socket, F_SETFD, FD_CLOEXEC) == 0;
 }
 
-/* The job's processes must not read or change anything of ours. */
-static bool hide(const struct worker *worker)
+/* Takes the standard streams away from the worker, and makes its memory and descriptors unreadable
+ * to the job's processes. */
+static bool hide_worker(const struct worker *worker)
 {
     for (int i = 0; i < 3; i++) {
         if (dup2(worker->null, i) < 0) {
@@ -410,7 +414,7 @@ int main(void)
         return 1;
     }
     hello(&worker);
-    if (!hide(&worker)) {
+    if (!hide_worker(&worker)) {
         return 1;
     }
     for (;;) {

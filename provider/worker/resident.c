@@ -92,7 +92,7 @@ bool resident_ready(struct worker *worker, const struct run *run, struct outcome
         return true;
     }
     start_failed(outcome, TENSOR_PROGRAM, resident->pid < 0 ? fork_error : error);
-    resident_forget(worker); /* its process, if any, is reaped with the next dead */
+    resident_forget(worker); /* reap() later takes the process, if there is one */
     return false;
 }
 

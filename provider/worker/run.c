@@ -4,9 +4,9 @@
  * The subtask ends when its first process does; all remaining processes are killed. Process 1
  * inherits every orphan, so "no child left" means that the jail is empty.
  *
- * A tensor subtask goes to the resident instead, and ends with its answer. The resident stays as
- * long as nobody but the resident is there. Otherwise it dies with the others, and the next subtask
- * starts another. */
+ * A tensor subtask is computed by the resident (bourse-tensor, see worker.h), and ends with the
+ * resident's answer. The resident stays for the next subtask if no other process is in the jail.
+ * Otherwise all processes are killed, and the next subtask starts a new resident. */
 #include "base/cursor.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
@@ -14,8 +14,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -27,7 +29,7 @@
 #define NS UINT64_C(1000000000)
 #define WATCH_FIRST_NS UINT64_C(5000000)
 #define WATCH_LAST_NS UINT64_C(40000000)
-/* A memory file system needs so many bytes for an entry, beside the entry's data. */
+/* The memory that a memory file system needs for an entry, beside the entry's data. */
 #define ENTRY_BYTES UINT64_C(1024)
 #define ADDRESS_SPARE_BYTES (UINT64_C(256) << 20)
 
@@ -36,7 +38,7 @@ struct watch {
     const struct run *run;
     struct outcome *outcome;
     pid_t first;
-    bool ended;    /* the first process has been reaped */
+    bool ended;    /* the first process has been reaped, with `status` */
     bool answered; /* the resident has answered with the outcome */
     int status;
     int pipes[2];
@@ -75,10 +77,30 @@ static uint64_t memory_bound(const struct watch *watch)
     return watch->run->memory_bytes + (watch->run->tensor_threads > 0 ? watch->run->disk_bytes : 0);
 }
 
-static void verdict(struct outcome *outcome, enum result_outcome what, const char *detail)
+/* Sets the outcome and the detail, which people read in the result. */
+__attribute__((format(printf, 3, 4))) static void
+set_outcome(struct outcome *outcome, enum result_outcome what, const char *format, ...)
 {
+    va_list arguments;
     outcome->outcome = what;
-    (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", detail);
+    va_start(arguments, format);
+    (void)vsnprintf(outcome->detail, sizeof outcome->detail, format, arguments);
+    va_end(arguments);
+}
+
+static void set_memory_limit(struct outcome *outcome, uint64_t used_bytes, uint64_t limit_bytes)
+{
+    outcome->peak_memory_bytes = used_bytes;
+    set_outcome(outcome, OUTCOME_MEMORY_LIMIT,
+                "the program used %" PRIu64 " bytes of memory; its limit is %" PRIu64, used_bytes,
+                limit_bytes);
+}
+
+static void set_cpu_limit(struct outcome *outcome, uint64_t limit_ns)
+{
+    set_outcome(outcome, OUTCOME_CPU_LIMIT,
+                "the program used more CPU time than its limit of %.3f s",
+                (double)limit_ns / (double)NS);
 }
 
 /* Moves the content of one pipe to the agent's file, up to the cap. Returns true at end of file. */
@@ -140,15 +162,16 @@ static bool passed_limit(struct watch *watch)
     struct usage usage = stage_usage(watch->worker, !run->keep);
     watch->disk_full = watch->disk_full || usage.full;
     if (usage.used_bytes + run->mapped_bytes + usage.files * ENTRY_BYTES > run->disk_bytes) {
-        verdict(watch->outcome, OUTCOME_DISK_LIMIT, "files take more room than the disk limit");
+        set_outcome(watch->outcome, OUTCOME_DISK_LIMIT,
+                    "the files of the subtask take more than the disk limit of %" PRIu64 " bytes",
+                    run->disk_bytes);
         return true;
     }
     const struct worker *worker = watch->worker;
     if (!worker->watch_memory) {
         uint64_t memory_bytes = watch_group_memory(worker, !run->keep);
         if (memory_bytes > run->memory_bytes + worker->own_bytes) {
-            watch->outcome->peak_memory_bytes = memory_bytes - worker->own_bytes;
-            verdict(watch->outcome, OUTCOME_MEMORY_LIMIT, "more memory used than the limit");
+            set_memory_limit(watch->outcome, memory_bytes - worker->own_bytes, run->memory_bytes);
             return true;
         }
     }
@@ -157,12 +180,11 @@ static bool passed_limit(struct watch *watch)
     }
     struct load load = watch_load();
     if (run->cpu_ns != 0 && used_cpu_ns(watch, load.cpu_ns) > run->cpu_ns) {
-        verdict(watch->outcome, OUTCOME_CPU_LIMIT, "more CPU time used than the limit");
+        set_cpu_limit(watch->outcome, run->cpu_ns);
         return true;
     }
     if (worker->watch_memory && load.resident_bytes > memory_bound(watch)) {
-        watch->outcome->peak_memory_bytes = load.resident_bytes;
-        verdict(watch->outcome, OUTCOME_MEMORY_LIMIT, "more memory used than the limit");
+        set_memory_limit(watch->outcome, load.resident_bytes, memory_bound(watch));
         return true;
     }
     watch->processes_full = watch->processes_full || load.processes >= run->processes;
@@ -178,9 +200,9 @@ static void tell_to_end(const struct watch *watch)
     }
 }
 
-/* The agent speaks while a program runs only to cancel it or to have it told to end. The agent may
- * also vanish. */
-static bool cancelled(struct watch *watch)
+/* Reads a message of the agent while a program runs. The agent cancels the program, has it told to
+ * end, or vanishes. Returns true when the program is cancelled. */
+static bool is_cancelled(struct watch *watch)
 {
     uint8_t bytes[64];
     int files[1];
@@ -203,7 +225,7 @@ static bool cancelled(struct watch *watch)
     if (kind != WIRE_CANCEL) {
         return false;
     }
-    verdict(watch->outcome, OUTCOME_CANCELLED, "cancelled while it ran");
+    set_outcome(watch->outcome, OUTCOME_CANCELLED, "the subtask was cancelled while it ran");
     return true;
 }
 
@@ -215,9 +237,9 @@ static void clear_signals(int children)
     }
 }
 
-/* Returns false when the first process ends or the resident answers. Returns true when a limit or
- * the agent stops the run. */
-static bool stopped(struct watch *watch)
+/* Watches the run. Returns false when the first process ends or the resident answers. Returns true
+ * when a limit or the agent stops the run. */
+static bool is_stopped(struct watch *watch)
 {
     bool resident = watch->run->tensor_threads > 0;
     struct pollfd polls[5] = {
@@ -230,7 +252,9 @@ static bool stopped(struct watch *watch)
     while (!watch->ended && !watch->answered) {
         uint64_t now = now_ns();
         if (now >= end_ns) {
-            verdict(watch->outcome, OUTCOME_TIME_LIMIT, "more wall time used than the limit");
+            set_outcome(watch->outcome, OUTCOME_TIME_LIMIT,
+                        "the program ran longer than its limit of %.3f s",
+                        (double)watch->run->wall_ns / (double)NS);
             return true;
         }
         if (now >= watch->next_ns) {
@@ -245,7 +269,7 @@ static bool stopped(struct watch *watch)
         if (ppoll(polls, 5, &timeout, NULL) <= 0) {
             continue;
         }
-        if (polls[0].revents != 0 && cancelled(watch)) {
+        if (polls[0].revents != 0 && is_cancelled(watch)) {
             return true;
         }
         for (size_t i = 0; i < 2; i++) {
@@ -255,7 +279,7 @@ static bool stopped(struct watch *watch)
         }
         if (polls[4].revents != 0) {
             watch->answered = resident_answer(watch->worker, watch->outcome);
-            polls[4].fd = -1; /* a missing answer means that the resident ends; reap notices */
+            polls[4].fd = -1; /* without an answer the resident is ending, which reap() notices */
         }
         if (polls[1].revents != 0) {
             clear_signals(watch->worker->children);
@@ -265,10 +289,10 @@ static bool stopped(struct watch *watch)
     return false;
 }
 
-/* Looks for the program's own complaint at the end of its stderr. The output is looked at only if
- * no counter of the kernel can tell. The answer only changes the reason of a failure that is the
- * program's anyway. */
-static bool complains(const struct watch *watch, const char *const *texts)
+/* Returns true when the end of the program's stderr has one of the texts. Callers look there only
+ * where no counter of the kernel tells why the program failed. The answer only changes the reason
+ * of a failure that is the program's anyway. */
+static bool prints_error(const struct watch *watch, const char *const *texts)
 {
     char tail[2049];
     uint64_t end = watch->outcome->captured[1];
@@ -285,17 +309,17 @@ static bool complains(const struct watch *watch, const char *const *texts)
     return false;
 }
 
-/* Returns true when the program wanted more processes than allowed, by our count or by its own
- * words. */
+/* Returns true when the program wanted more processes than allowed. The worker's count says so, or
+ * the program's stderr. */
 static bool lacks_processes(const struct watch *watch)
 {
     static const char *const texts[] = {"annot fork", "fork failed", "temporarily unavailable",
                                         NULL};
-    return watch->worker->count_processes && (watch->processes_full || complains(watch, texts));
+    return watch->worker->count_processes && (watch->processes_full || prints_error(watch, texts));
 }
 
-/* Finds the reason why a program failed that no watch stopped. */
-static void blame(struct watch *watch)
+/* Sets a limit as the outcome of a program that failed by itself, if a limit is the reason. */
+static void find_limit_reached(struct watch *watch)
 {
     static const char *const memory[] = {"annot allocate memory", "MemoryError",     "bad_alloc",
                                          "ut of memory",          "emory exhausted", NULL};
@@ -304,18 +328,25 @@ static void blame(struct watch *watch)
     const struct worker *worker = watch->worker;
     int signal = outcome->signal != 0 ? outcome->signal
                  : outcome->exit_code > 128 && outcome->exit_code < 128 + SIGRTMIN
-                     ? outcome->exit_code - 128 /* a shell reports it so */
+                     ? outcome->exit_code - 128 /* a shell reports the signal in this way */
                      : 0;
     uint64_t peak = outcome->peak_memory_bytes;
     if (signal == SIGXCPU ||
         (signal == SIGKILL && watch->run->cpu_ns != 0 && outcome->cpu_ns >= watch->run->cpu_ns)) {
-        verdict(outcome, OUTCOME_CPU_LIMIT, "more CPU time used than the limit");
-    } else if (signal == SIGXFSZ || watch->disk_full || complains(watch, disk)) {
-        verdict(outcome, OUTCOME_DISK_LIMIT, "failed when its files reached the disk limit");
-    } else if (worker->watch_memory && (peak > memory_bound(watch) || complains(watch, memory))) {
-        verdict(outcome, OUTCOME_MEMORY_LIMIT, "failed when it reached the memory limit");
+        set_cpu_limit(outcome, watch->run->cpu_ns);
+    } else if (signal == SIGXFSZ || watch->disk_full || prints_error(watch, disk)) {
+        set_outcome(outcome, OUTCOME_DISK_LIMIT,
+                    "the program failed when its files reached the disk limit of %" PRIu64 " bytes",
+                    watch->run->disk_bytes);
+    } else if (worker->watch_memory &&
+               (peak > memory_bound(watch) || prints_error(watch, memory))) {
+        set_outcome(outcome, OUTCOME_MEMORY_LIMIT,
+                    "the program failed when it reached the memory limit of %" PRIu64 " bytes",
+                    memory_bound(watch));
     } else if (lacks_processes(watch)) {
-        verdict(outcome, OUTCOME_PROCESS_LIMIT, "failed when it reached the process limit");
+        set_outcome(outcome, OUTCOME_PROCESS_LIMIT,
+                    "the program failed when it reached the limit of %" PRIu32 " processes",
+                    watch->run->processes);
     }
 }
 
@@ -329,31 +360,32 @@ static void conclude(struct watch *watch, bool was_stopped)
         bool limited =
             outcome->outcome == OUTCOME_TIME_LIMIT || outcome->outcome == OUTCOME_CPU_LIMIT;
         if (limited && lacks_processes(watch)) {
-            verdict(outcome, OUTCOME_PROCESS_LIMIT, "went on after it reached the process limit");
+            set_outcome(outcome, OUTCOME_PROCESS_LIMIT,
+                        "the program reached the limit of %" PRIu32
+                        " processes, and went on until it was stopped",
+                        watch->run->processes);
         }
         return;
     }
     if (WIFSIGNALED(watch->status)) {
         outcome->signal = WTERMSIG(watch->status);
-        outcome->outcome = OUTCOME_SIGNALLED;
-        (void)snprintf(outcome->detail, sizeof outcome->detail, "ended by signal %d (%s)",
-                       outcome->signal, strsignal(outcome->signal));
+        set_outcome(outcome, OUTCOME_SIGNALLED, "signal %d (%s) ended the program", outcome->signal,
+                    strsignal(outcome->signal));
     } else {
         outcome->exit_code = WEXITSTATUS(watch->status);
         if (outcome->exit_code == 0) {
             outcome->outcome = OUTCOME_OK;
             return;
         }
-        outcome->outcome = OUTCOME_PROGRAM_FAILED;
-        (void)snprintf(outcome->detail, sizeof outcome->detail, "exit code %d", outcome->exit_code);
+        set_outcome(outcome, OUTCOME_PROGRAM_FAILED, "exit code %d", outcome->exit_code);
     }
-    blame(watch);
+    find_limit_reached(watch);
 }
 
 static void kill_all(struct watch *watch)
 {
     if (reap(watch, WNOHANG)) {
-        return; /* already alone */
+        return; /* no process is left to kill */
     }
     /* The signal reaches every process of the namespace but us. No fork slips through, because the
      * kernel holds its list of tasks meanwhile. */
@@ -373,7 +405,7 @@ static const char *path_of(char *const *env)
 
 static void watch_program(struct watch *watch)
 {
-    bool was_stopped = stopped(watch);
+    bool was_stopped = is_stopped(watch);
     if (watch->worker->count_processes && !was_stopped) {
         watch->processes_full =
             watch->processes_full || watch_load().processes >= watch->run->processes;
@@ -401,7 +433,7 @@ static void run_resident(struct watch *watch)
     struct worker *worker = watch->worker;
     watch->first = worker->resident.pid;
     if (watch->first != 0) {
-        (void)reap(watch, WNOHANG); /* it may have died since the last answer */
+        (void)reap(watch, WNOHANG); /* the resident may have died since its last answer */
         watch->outcome->peak_memory_bytes = 0;
     }
     if (watch->ended) {
@@ -435,7 +467,7 @@ void run_program(struct worker *worker, struct run *run, struct outcome *ret_out
         return;
     }
     if (!start_pipes(watch.pipes, writes)) {
-        verdict(ret_outcome, OUTCOME_JAIL_FAILED, "the worker has no descriptor left");
+        set_outcome(ret_outcome, OUTCOME_JAIL_FAILED, "the worker has no descriptor left");
         return;
     }
     struct child child = {

@@ -308,7 +308,7 @@ static bool sweep_pass(struct sweep *sweep, bool *ret_left)
         if (special(name) || unlinkat(sweep->root, name, 0) == 0) {
             continue;
         }
-        *ret_left = true; /* its own folders may land where this pass has read already */
+        *ret_left = true; /* folders are moved up to places that this pass may have read already */
         done = fchmodat(sweep->root, name, 0700, 0) == 0 &&
                (unlinkat(sweep->root, name, AT_REMOVEDIR) == 0 || empty_folder(sweep, name)) &&
                (unlinkat(sweep->root, name, AT_REMOVEDIR) == 0 || errno == ENOENT ||

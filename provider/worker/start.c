@@ -20,7 +20,7 @@ __attribute__((noinline)) pid_t start_child(const struct child *child, volatile 
     return pid;
 }
 
-static void verdict(struct outcome *outcome, enum result_outcome what, const char *detail)
+static void set_outcome(struct outcome *outcome, enum result_outcome what, const char *detail)
 {
     outcome->outcome = what;
     (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", detail);
@@ -41,17 +41,20 @@ void start_failed(struct outcome *outcome, const char *name, int error)
     case ENOEXEC:
         outcome->outcome = OUTCOME_PROGRAM_MISSING;
         (void)snprintf(outcome->detail, sizeof outcome->detail,
-                       "%.128s: not a program that this machine can execute", name);
+                       "%.128s: the file is no program that this machine can execute", name);
         return;
     case E2BIG:
-        verdict(outcome, OUTCOME_REFUSED,
-                "arguments and environment are larger than the system passes");
+        set_outcome(
+            outcome, OUTCOME_REFUSED,
+            "the arguments and the environment are larger than this system passes to a program");
         return;
     case ENOMEM:
-        verdict(outcome, OUTCOME_MEMORY_LIMIT, "no memory to start the program");
+        set_outcome(outcome, OUTCOME_MEMORY_LIMIT,
+                    "the jail has no memory left to start the program");
         return;
     case EAGAIN:
-        verdict(outcome, OUTCOME_PROCESS_LIMIT, "no process left to start the program");
+        set_outcome(outcome, OUTCOME_PROCESS_LIMIT,
+                    "the jail may have no further process, so the program was not started");
         return;
     default:
         outcome->outcome = OUTCOME_JAIL_FAILED;

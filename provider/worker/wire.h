@@ -1,19 +1,20 @@
 /* provider/worker/wire.h defines the messages between the agent and the worker of a jail.
  *
- * The messages travel over a SOCK_SEQPACKET pair. Both ends are of one build, so there is a version
- * but no compatibility. Fields go through base/cursor.h. Every message begins with u8 kind, u32
- * run. The run is a counter of the agent's, which tells late messages about an earlier run apart.
+ * The messages travel over a SOCK_SEQPACKET pair. Both ends must be of one build, which the version
+ * in HELLO shows. Fields go through base/cursor.h. Every message begins with u8 kind and u32 run.
+ * The run is a number that the agent counts up, so that late messages about an earlier run are
+ * recognised.
  *
  *     agent                              worker
- *       |  <------------------------ HELLO |  what it sees of its confinement
- *       |  SETUP (2 or 3 descriptors) ---> |  files for stdout and stderr, and its memory counter
+ *       |  <------------------------ HELLO |  how the worker is confined
+ *       |  SETUP (2 or 3 descriptors) ---> |  files of stdout and stderr, memory counter
  *       |  RUN --------------------------> |
- *       |  <----- PLACES (descriptors) ... |  new files for the inputs, then stdin, if any
- *       |  GO (descriptors) -------------> |  the agent has filled and closed them; mapped inputs
+ *       |  <----- PLACES (descriptors) ... |  new files for the inputs, then for stdin, if any
+ *       |  GO (descriptors) -------------> |  the files are filled; mapped inputs
  *       |  CANCEL -----------------------> |  at any time of the run
- *       |  NOTICE -----------------------> |  likewise: its program is sent SIGTERM
+ *       |  NOTICE -----------------------> |  at any time of the run: SIGTERM to the program
  *       |  <-- SAVED (descriptor) ... ---- |  files of the checkpoint, opened for reading
- *       |  <-- REPLY (descriptors) ------- |  outputs, likewise
+ *       |  <-- REPLY (descriptors) ------- |  outputs, opened for reading
  *       |  NOOP, CLEAN ------------------> |
  *       |  <------------------------ REPLY |
  *       |  NOOPS ------------------------> |  subtasks that do nothing
@@ -21,8 +22,8 @@
  *
  * The agent fills the inputs itself, so that no program of a job ever holds a descriptor of the
  * agent's files. A program of the same user could use such a descriptor to open the file again for
- * writing. The exception is bourse-tensor, which is ours. The program gets only descriptors of
- * files that it cannot open for writing (provider/jail/jail.h, jail_may_map). */
+ * writing. The exception is bourse-tensor, which belongs to the agent. bourse-tensor gets only
+ * descriptors of files that it cannot open for writing (provider/jail/jail.h, jail_may_map). */
 #ifndef BOURSE_PROVIDER_WORKER_WIRE_H
 #define BOURSE_PROVIDER_WORKER_WIRE_H
 
@@ -53,13 +54,13 @@ enum wire_kind {
      * further descriptor is stdin as it is. */
     WIRE_RUN,
     WIRE_PLACES, /* u32 count of descriptors in this message */
-    WIRE_GO,     /* a descriptor for each WIRE_INPUT_MAPPED */
+    WIRE_GO,     /* one descriptor for each input of kind WIRE_INPUT_MAPPED */
     WIRE_CANCEL,
     WIRE_NOOP,
     WIRE_CLEAN,
-    WIRE_REPLY, /* see worker/main.c */
+    WIRE_REPLY, /* worker/main.c lists the fields */
     WIRE_NOOPS, /* u32 count (1 to WIRE_NOOPS_MAX), u32 index of each subtask */
-    WIRE_DONE,  /* same form, for the answered subtasks */
+    WIRE_DONE,  /* the fields of NOOPS, for the answered subtasks */
     WIRE_NOTICE,
     /* SAVED: u64 size, u32 length of the name, the name; a descriptor. The files count when REPLY
      * says so. */
@@ -103,7 +104,7 @@ enum wire_reply_flag {
     WIRE_REPLY_STDOUT_CUT = 1,
     WIRE_REPLY_STDERR_CUT = 2,
     WIRE_REPLY_NOTICED = 4, /* the program was told to end */
-    WIRE_REPLY_SAVED = 8,   /* the sent files are its checkpoint */
+    WIRE_REPLY_SAVED = 8,   /* the files sent in SAVED are the program's checkpoint */
 };
 
 /* Returns true for a name below /work: relative, no empty part, no "." or "..". */

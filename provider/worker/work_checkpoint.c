@@ -59,7 +59,7 @@ static bool send_file(struct walk *walk, const char *name, int file, uint64_t si
     writer_u32(&out, (uint32_t)length);
     writer_bytes(&out, name, length);
     if (out.failed || !packet_send(walk->worker->socket, bytes, out.position, &file, 1)) {
-        _exit(1); /* see say() in main.c */
+        _exit(1); /* see send_message() in main.c */
     }
     return true;
 }

@@ -46,7 +46,7 @@ static ProtobufCMessage *ask(struct blob_client *client, const Bourse__V1__BlobH
             break;
         }
     }
-    problem_set(ret_problem, "the broker does not say what it lost");
+    problem_set(ret_problem, "the broker did not say which blobs it lost");
     return NULL;
 }
 

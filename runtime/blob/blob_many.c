@@ -36,8 +36,8 @@ static void ask(struct many *many)
             continue;
         }
         Bourse__V1__BlobGet body = BOURSE__V1__BLOB_GET__INIT;
-        body.hash =
-            (ProtobufCBinaryData){32, (uint8_t *)(uintptr_t)want->hash.bytes}; /* only read */
+        /* The bytes are only read. */
+        body.hash = (ProtobufCBinaryData){32, (uint8_t *)(uintptr_t)want->hash.bytes};
         body.length = (uint32_t)want->size;
         if (many->job != NULL) {
             body.has_job = 1;
@@ -142,7 +142,8 @@ static void *take_borrowed(void *argument)
     many->is_here[borrowed->index] =
         flight_take_file(many->client, &many->wants[borrowed->index], borrowed->size, borrowed->fd,
                          many->take, &borrowed->is_fatal, &borrowed->problem);
-    if (many->is_here[borrowed->index]) { /* its pages are free sooner than new memory */
+    if (many->is_here
+            [borrowed->index]) { /* reusing the file's pages is cheaper than getting new memory */
         (void)posix_fadvise(borrowed->fd, 0, 0, POSIX_FADV_DONTNEED);
     }
     (void)close(borrowed->fd); /* only read */

@@ -1,18 +1,29 @@
-/* A put asks the broker which blobs it lacks, then sends those in a window of chunks. After a lost
- * connection it asks again; a partly stored blob continues where BLOB_OFFSET says. Large blobs go
- * through a stream where the broker offers one (blob_stream.c). Nothing of them is then left to
- * send here. */
+/* A put asks the broker which blobs the broker lacks, then sends those in a window of chunks. After
+ * a lost connection the put asks again. A partly stored blob continues where BLOB_OFFSET says.
+ * Large blobs go through a stream where the broker offers one (blob_stream.c), and are not sent
+ * here. */
 #include "base/sha256.h"
+#include "base/text.h"
 #include "protocol/limits.h"
 #include "runtime/blob/sending.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { REWINDS_MAX = 64 }; /* for one blob; with more, the broker goes in circles */
+/* Rewinds of one blob, and rounds of a put. A broker that causes more does not get on. */
+enum { REWINDS_MAX = 64 };
+
+enum { HASH_TEXT_SIZE = 2 * sizeof(struct hash32) + 1 };
+
+static const char *hash_text(const struct hash32 *hash, char ret_text[HASH_TEXT_SIZE])
+{
+    text_hex(hash->bytes, sizeof hash->bytes, ret_text);
+    return ret_text;
+}
 
 void sending_finish(struct put *put, size_t index)
 {
@@ -31,7 +42,8 @@ void sending_set_job(const struct put *put, protobuf_c_boolean *ret_has,
 {
     *ret_has = put->job != NULL;
     if (put->job != NULL) {
-        *ret_job = (ProtobufCBinaryData){16, (uint8_t *)(uintptr_t)put->job->bytes}; /* only read */
+        /* The bytes are only read. */
+        *ret_job = (ProtobufCBinaryData){16, (uint8_t *)(uintptr_t)put->job->bytes};
     }
 }
 
@@ -149,17 +161,22 @@ bool sending_read(const struct blob_source *source, uint64_t offset, size_t leng
         return true;
     }
     size_t done = 0;
+    char text[HASH_TEXT_SIZE];
     while (done < length) {
         ssize_t got = pread(source->fd, ret_chunk + done, length - done, (off_t)(offset + done));
         if (got < 0 && errno == EINTR) {
             continue;
         }
         if (got < 0) {
-            problem_set(ret_problem, "a file cannot be read: %s", strerror(errno));
+            problem_set(ret_problem, "the file with the hash %s cannot be read: %s",
+                        hash_text(&source->hash, text), strerror(errno));
             return false;
         }
         if (got == 0) {
-            problem_set(ret_problem, "a file became shorter while it was sent");
+            problem_set(ret_problem,
+                        "the file with the hash %s became shorter while it was sent: from %" PRIu64
+                        " to %" PRIu64 " bytes",
+                        hash_text(&source->hash, text), source->size, offset + done);
             return false;
         }
         done += (size_t)got;
@@ -188,7 +205,8 @@ static enum step send_chunk(struct put *put, struct problem *ret_problem)
     size_t length = left < FLIGHT_CHUNK_BYTES ? (size_t)left : FLIGHT_CHUNK_BYTES;
     static const uint8_t hole; /* the data is read straight into the message */
     Bourse__V1__BlobPut body = BOURSE__V1__BLOB_PUT__INIT;
-    body.hash = (ProtobufCBinaryData){32, (uint8_t *)(uintptr_t)source->hash.bytes}; /* only read */
+    /* The bytes are only read. */
+    body.hash = (ProtobufCBinaryData){32, (uint8_t *)(uintptr_t)source->hash.bytes};
     body.size = source->size;
     body.offset = item->sent;
     body.data = (ProtobufCBinaryData){length, (uint8_t *)(uintptr_t)&hole};
@@ -225,12 +243,17 @@ static bool fill_window(struct put *put, struct problem *ret_problem)
     return true;
 }
 
-/* Continues a blob from `offset`; answers to its earlier chunks no longer matter. */
+/* Continues a blob from `offset`; answers to the chunks already sent no longer matter. */
 static bool rewind_to(struct put *put, size_t index, uint64_t offset, struct problem *ret_problem)
 {
     struct item *item = &put->items[index];
     if (offset > put->sources[index].size || ++item->rewinds > REWINDS_MAX) {
-        problem_set(ret_problem, "the broker cannot say where a blob goes on");
+        char text[HASH_TEXT_SIZE];
+        problem_set(ret_problem,
+                    "the broker cannot say where the blob %s of %" PRIu64
+                    " bytes continues: it named byte %" PRIu64 " in rewind %u",
+                    hash_text(&put->sources[index].hash, text), put->sources[index].size, offset,
+                    item->rewinds);
         return false;
     }
     for (size_t i = 0; i < put->flights.count; i++) {
@@ -254,7 +277,7 @@ static bool take_refusal(struct put *put, const struct flight *flight,
         return rewind_to(put, flight->source, (uint64_t)reject->value, ret_problem);
     }
     if (flight_is_passing(put->client, reject)) {
-        put->items[flight->source].rewinds = 0; /* a busy broker does not go in circles */
+        put->items[flight->source].rewinds = 0; /* a busy broker may still get on */
         return rewind_to(put, flight->source, flight->offset, ret_problem);
     }
     return flight_refused(reject, ret_reject, ret_problem);
@@ -343,7 +366,8 @@ static bool run(struct put *put, enum reject_code *ret_reject, struct problem *r
             return false;
         }
     }
-    problem_set(ret_problem, "the broker takes blobs and does not store them");
+    problem_set(ret_problem, "the broker has not stored every blob after %d rounds of sending",
+                REWINDS_MAX);
     return false;
 }
 

@@ -90,11 +90,11 @@ failed() { # NAME FILE WHY
     grep -q '"charged_micro":0,' ps.json || fail "$1 was charged: $(cat ps.json)"
 }
 for way in $ways; do
-    why=' does not have blob [0-9a-f]{64}; its log says why'
+    why=' does not have blob [0-9a-f]{64}; the broker.s log says why'
     failed "product-$way" "$way.npy" "$why"
     failed "text-$way" "$way.bin" "$why"
 done
-failed unread unread.bin ' cannot read blob [0-9a-f]{64}; its log says why'
+failed unread unread.bin ' cannot read blob [0-9a-f]{64}; the broker.s log says why'
 ! grep -q "provider's fault" ps.txt ps.json || fail "the provider is blamed for what the broker cannot read: $(cat ps.txt ps.json)"
 until_true 180 is_over image failed || fail "image: $(cat ps.json; "$bourse" explain "$(cat image.id)" 2>&1)"
 "$bourse" ps "$(cat image.id)" >ps.txt 2>&1 || fail "ps: $(cat ps.txt)"
@@ -231,7 +231,7 @@ for name in shared.bin held.tar; do
     grep -q "a blob could not be read: .*$hash" "$market/broker.log" || fail "$name was never lost: $(tail -n 20 "$market/broker.log")"
     sha256sum <"$market/blobs/${hash:0:2}/$hash" | grep -q "^$hash" || fail "$name is not mended"
 done
-[ "$(grep -c 'it has it again from here' agent-provider.log)" -ge 2 ] || fail "the agent did not send them: $(cat agent-provider.log)"
+[ "$(grep -c 'this agent has sent the file again' agent-provider.log)" -ge 2 ] || fail "the agent did not send them: $(cat agent-provider.log)"
 "$bourse" cancel "$(cat held.id)" >cancel.log 2>&1 || fail "cancel: $(cat cancel.log)"
 kill "$agent"
 ended "$agent" 60 || fail "the other agent does not end"

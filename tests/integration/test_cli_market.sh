@@ -165,7 +165,7 @@ expect 0 '.' "$bourse" cancel last
 expect_soon 0 '"state":"cancelled"' "$bourse" ps last --json
 
 # A cap below every ask: it waits, and says so once, also where nothing else is said.
-expect 8 'no ask is at or below the cap of 0.01 .*, the lowest that would do is at 0.10; the job waits' \
+expect 8 'no ask is at or below the cap of 0.01 .*, the lowest ask that would do is at 0.10; the job waits' \
     "$bourse" run -y --quiet --cap 0.01 --wait-at-most 300ms -- echo cheap
 grep -q 'on offer now  nothing within the cap' err && fail "--quiet shows the quote"
 expect 0 '.' "$bourse" cancel last
@@ -254,7 +254,7 @@ expect 4 'PRICE: price: .* limit 1000' "$bourse" order replace "$wanting" --cap 
 expect 4 'BUDGET: budget: 0.50 credits, limit 1.00' "$bourse" order replace "$wanting" --budget 0.5
 expect 4 'INSUFFICIENT_FUNDS' "$bourse" order replace "$wanting" --budget 5000
 expect 0 "^$wanting$" "$bourse" order replace "${wanting:0:8}" --cap 0.07 --at-most 64
-grep -q 'as it is now it waits: .*the one on offer asks more' err || fail "a cap below every ask is not warned of: $(cat out err)"
+grep -q 'as the market is now, the job waits: .*the one on offer asks more' err || fail "a cap below every ask is not warned of: $(cat out err)"
 expect 0 '"price_micro":70000' "$bourse" order list --json
 expect 0 '"replaced"' "$bourse" order replace last --budget 1.5 --json
 expect 0 '"budget":"1.50"' "$bourse" ps "$wanting" --json
@@ -264,17 +264,17 @@ expect 0 '.' "$bourse" cancel "$wanting"
 expect_soon 0 '"state":"cancelled"' "$bourse" ps "$wanting" --json # and its slots are free again
 
 # A job that waits only so long.
-expect 5 'its time was up' "$bourse" run -y --anyway --budget 1 --needs 'memory >= 900TiB' --good-till 1s -- true
-expect 0 'its time was up' "$bourse" ps last
+expect 5 "the job's time was up" "$bourse" run -y --anyway --budget 1 --needs 'memory >= 900TiB' --good-till 1s -- true
+expect 0 "the job's time was up" "$bourse" ps last
 expect 2 'good_till' "$bourse" run -y --good-till 367d -- true
 
 # Orders of other types: all at once or not at all, at once or never, and never at another's price.
 expect 0 '^at once$' "$bourse" run -y --order fok -- echo 'at once'
-expect 5 'nothing that it asked for at once could be had' \
+expect 5 'nothing that the job asked for at once could be had' \
     "$bourse" run -y --anyway --budget 1 --needs 'memory >= 900TiB' --order ioc -- true
-expect 0 'nothing that it asked for at once could be had' "$bourse" ps last
+expect 0 'nothing that the job asked for at once could be had' "$bourse" ps last
 printf 'name: now\norder: fok\nneeds: memory >= 900TiB\nrun: ["true"]\n' >now.yaml
-expect 5 'cancelled: .* nothing that it asked for at once could be had' \
+expect 5 'cancelled: .* nothing that the job asked for at once could be had' \
     "$bourse" submit -y --anyway --budget 1 now.yaml
 expect 5 '"state":"cancelled"' "$bourse" submit -y --anyway --budget 1 --json now.yaml
 expect 5 '^[0-9a-f]{32}$' "$bourse" submit -y --anyway --budget 1 --quiet --order ioc now.yaml
@@ -286,7 +286,7 @@ expect 2 "'gtc' is none of" "$bourse" run -y --order gtc -- true
 printf 'name: gang\nrun: ["true"]\narray: 1-300\nat_most: 300\norder: all-or-none\n' >gang.yaml
 gang=$("$bourse" submit gang.yaml -y --quiet 2>err) || fail "gang.yaml: $(cat err)"
 expect 0 "${gang:0:8} +bid +all-or-none +gang " "$bourse" order list
-expect 0 'until all that it asks for can be had at once' "$bourse" ps "$gang"
+expect 0 'the job waits until all that it asks for can be had at once' "$bourse" ps "$gang"
 expect 0 '"bids":\[\]' "$bourse" book --json
 expect 0 '^small$' "$bourse" run -y -- echo small
 expect 0 '.' "$bourse" cancel "$gang"
@@ -337,7 +337,7 @@ kill "$alone"
 wait "$alone" || fail "the broker ended badly: $(cat alone.log)"
 
 # What --dir says counts, and that other commands use another market is said.
-expect 0 'Other commands use .*/elsewhere/market.yaml .environment BOURSE_MARKET.: ' \
+expect 0 'Other commands use .*/elsewhere/market.yaml .environment BOURSE_MARKET.. This setting does not say which' \
     env BOURSE_MARKET="$work/elsewhere/market.yaml" "$bourse" up --dir "$work/market" --detach
 expect 0 "$job" "$bourse" ps --quiet
 

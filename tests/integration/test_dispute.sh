@@ -71,7 +71,7 @@ is_accused() { "$bourse" ps "$id" --json >ps.json && [ "$(field accused ps.json)
 until_true 60 is_accused || fail "the result is not held after the reject: $(cat ps.json)"
 "$bourse" explain "$id" >why.txt 2>&1 || fail "explain: $(cat why.txt)"
 has "$(cat why.txt)" 'rejected by one referee, and no referee of another owner is left'
-! grep -qE 'another referee is needed|in reach|[0-9] devices? fit;' why.txt || fail "two reasons for one shortfall: $(cat why.txt)"
+! grep -qE 'another referee is needed|all within the limit|[0-9] devices? fit;' why.txt || fail "two reasons for one shortfall: $(cat why.txt)"
 [ "$(ended_as maker 4)" = 0 ] || fail "one referee refutes a result"
 has "$("$bourse" judge "$id")" '1 accepted, 0 rejected, 0 unsure'
 await "the client does not overrule"

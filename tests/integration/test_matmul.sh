@@ -140,7 +140,7 @@ expect 7 'if A and B are the files it was made of, multiply again with --verify 
 [ ! -e wrong.npy ] || fail "a wrong product has a name"
 nothing_left
 matrix narrow.npy 50 30 3
-expect 2 'that of these files' "$bourse" run matmul A.npy narrow.npy -o wrong.npy --resume last
+expect 2 'but the product of these files' "$bourse" run matmul A.npy narrow.npy -o wrong.npy --resume last
 "$bourse" run -y -q -- true >out 2>&1 || fail "true: $(cat out)"
 expect 2 'was not made by' "$bourse" run matmul -o wrong.npy --resume last
 

@@ -82,7 +82,7 @@ own 0 '1 asks for memory >= 900.0 GiB \(this device: [0-9.]+ [KMG]iB\)' why
 # ---------------------------------------------------------------- a price, and the price that it names
 
 job=$(submit cheap 'run: ["true"]' 'cap: 0.01')
-own 0 'none pays 0.10; at 0.01 per slot-hour it is filled now' why
+own 0 'none pays 0.10; at 0.01 per slot-hour the ask is filled now' why
 says 'bids +1 waits; 1 fit this device, 1 of those in its term, 0 of those at its price'
 agent_join "$work/rival" </dev/null
 sed -i 's/^price:.*/price: 0.05/' "$work/rival/provider.yaml"
@@ -128,7 +128,7 @@ expect 4 'this key is no provider' "$bourse" order place "$device" --price 1
 by_hand 3 'no device .ffff. of this account is on offer' ffff --price 1
 by_hand 2 'the device has 1' "$device" --price 1 --slots 2
 by_hand 4 'PRICE: price: .* limit 1000' "$device" --price 999999999
-by_hand 2 '--for: at most 366d; without --for it stands until' "$device" --price 0.03 --for 100000d
+by_hand 2 '--for: at most 366d; without --for the ask stands until' "$device" --price 0.03 --for 100000d
 by_hand 2 '--max-term: at least 1m' "$device" --price 0.03 --max-term 1ms
 by_hand 2 '--max-term: at most 366d' "$device" --price 0.03 --max-term 367d
 if is_root key-of-another; then # the key of another user, which stays that user's
@@ -148,10 +148,10 @@ job=$(submit byhand 'run: ["true"]' 'cap: 0.05')
 must_end "$job"
 expect 0 '"price_micro":30000' "$bourse" trades --json --limit 1
 expect 0 "${order:0:8} +ask +post-only" "$bourse" order list --key "$work/hand/key"
-expect 0 'asks? comes? before it' "$bourse" explain "${order:0:8}" --key "$work/hand/key"
+expect 0 'asks? comes? before this ask' "$bourse" explain "${order:0:8}" --key "$work/hand/key"
 expect 0 "\"order\":\"$order\"" "$bourse" explain "$order" --json --key "$work/hand/key"
 expect 3 'NOT_FOUND' "$bourse" explain 00000000000000000000000000000001 --key "$work/hand/key"
-expect 3 'no order of this account that stands begins with 0001; it has ended' "$bourse" explain 0001 --key "$work/hand/key"
+expect 3 'no standing order of this account begins with 0001. The order has ended' "$bourse" explain 0001 --key "$work/hand/key"
 expect 3 'no job that begins with 0001, as it is no consumer' "$bourse" explain 0001/3 --key "$work/hand/key"
 expect 2 'an ask, which has no --cap' "$bourse" order replace "$order" --cap 0.02 --key "$work/hand/key"
 expect 0 "$order" "$bourse" order replace "$order" --price 0.02 --key "$work/hand/key"
@@ -174,7 +174,7 @@ until_true 60 priced 10000 || fail "after a pause the agent's own ask does not s
 order=$("$bourse" order list --quiet --key "$work/hand/key") || fail "order list"
 expect 0 "$order" "$bourse" order cancel "$order" --key "$work/hand/key"
 until_true 60 status_says 'cancelled by hand' || fail "status: $(cat out err)"
-own 0 'it was cancelled by hand' why
+own 0 'the ask was cancelled by hand' why
 says 'agent +the agent runs; an ask was cancelled by hand: .*resume'
 own 0 '' resume
 until_true 60 priced 10000 || fail "resume does not place the ask again: $("$bourse" devices)"

@@ -110,7 +110,7 @@ expect 0 'declared, fp32 unknown' "$bourse" plan llm --devices tpu-v5p
 expect 2 'a figure is DEVICE=NAME=VALUE' "$bourse" plan llm --devices l4 --figure l4=memory
 expect 2 'no such device is among those of the plan' "$bourse" plan llm --devices l4 --figure h100=memory=80GB
 
-expect 2 '^bourse: --figure: "1TB" is no bandwidth: that is by the second' "$bourse" plan llm --devices l4 --figure l4=bandwidth=1TB
+expect 2 '^bourse: --figure: "1TB" is no bandwidth: write a rate by the second' "$bourse" plan llm --devices l4 --figure l4=bandwidth=1TB
 expect 2 '^bourse: --peer: "30GB" is no link: .* by the second, 1B/s at least' "$bourse" plan llm --devices l4:2 --peer 30GB
 # What a file says is blamed on its line.
 for line in 'figures: {h100: {memory: 80GB}}' 'place: {decode: h100}' 'interruptible: {h100: 1/h}'; do
@@ -174,7 +174,7 @@ expect 0 '^real time +anew every 10 us: not kept, ' "$bourse" plan video --devic
 expect 0 'streamed' "$bourse" plan llm --set dtype=fp16 --set model=llama-2-70b --devices h100 --stream --network 10Gbit/s,50us
 grep -q 'pcie 31.5 GB/s, 5 us (assumed)' out && grep -q 'network 1.25 GB/s, 50 us$' out || fail "$(cat out)"
 expect 2 'needs --worth' "$bourse" plan llm --devices h200@2.50 --objective value
-expect 2 'for --objective value alone' "$bourse" plan llm --devices h200@2.50 --worth 1
+expect 2 'worth needs --objective value' "$bourse" plan llm --devices h200@2.50 --worth 1
 expect 0 '^llm: .*; by value on 1 device' "$bourse" plan llm --devices h200@2.50 --objective value --worth 1
 
 # What rows cost is what devices cost, to the micro-credit; a form that does not fit has no time.
@@ -249,7 +249,7 @@ expect 2 '^bourse: DEVICES_TOO_MANY: ' "$bourse" plan llm --devices h200:64
 expect 2 'more than 64 devices' "$bourse" plan llm --devices h200:60,l4:5
 expect 2 'no device: write' "$bourse" plan llm --devices 'h200;rm'
 expect 2 'no link' "$bourse" plan llm --devices h200 --network fast
-expect 2 'none of time, price' "$bourse" plan llm --devices h200 --objective speed
+expect 2 'choose time, price, energy or value' "$bourse" plan llm --devices h200 --objective speed
 expect 2 'on which devices' "$bourse" plan llm
 expect 2 'not both' "$bourse" plan llm --file two.yaml
 sed 's/template/tempalte/' two.yaml >bad.yaml

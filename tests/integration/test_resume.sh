@@ -83,9 +83,9 @@ expect 0 '' "$bourse" submit brief.yaml -y --anyway --quiet
 brief=$(cat out)
 expect 0 '' "$bourse" cancel "$brief"
 until_true 60 eval '"$bourse" ps "$brief" --json | grep -q "\"state\":\"cancelled\""' || fail "it does not end"
-expect 5 'its time was up' "$bourse" resume "$brief" -y --anyway --budget 1 --wait
+expect 5 "the job's time was up" "$bourse" resume "$brief" -y --anyway --budget 1 --wait
 expect 2 'has passed; say how long' "$bourse" resume "$brief" -y --anyway --budget 1
 expect 2 'at most 366d' "$bourse" resume "$brief" --good-till 367d
-expect 5 'its time was up' "$bourse" resume "$brief" -y --anyway --budget 1 --good-till 1s --wait
+expect 5 "the job's time was up" "$bourse" resume "$brief" -y --anyway --budget 1 --good-till 1s --wait
 market_audit
 echo "resumed: lines, an array, files"

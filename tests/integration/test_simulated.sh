@@ -120,7 +120,7 @@ has "$(cat report.svg)" 'SIM lab/sim.groq-lpu-v1'
 
 # What cannot multiply such matrices does not say that it does, and nothing is sent to it.
 if product sim.tpu.google.edge; then fail "a stick that knows int8 alone multiplies float32"; fi
-has "$(cat submit.log)" 'the one that it names fails on executor = "tensor"'
+has "$(cat submit.log)" 'the one device that the needs name fails on executor = "tensor"'
 status=0
 "$bourse" run -y --budget 1 --needs 'simulated = true' -- echo hi >out 2>err || status=$?
 [ "$status" -eq 5 ] || fail "a program of the host finds a simulated device: $(cat out err)"

@@ -188,7 +188,7 @@ mint >/dev/null || fail "a mint"
 stop KILL
 copy "$young"
 flip "$dir/ledger.db-wal" 156 # in the first frame
-refused "it has no tables: its WAL is damaged or missing" "$advice"
+refused "the ledger has no tables: its WAL is damaged or missing" "$advice"
 copy "$young"
 start
 stop || fail "a clean stop of a young market"

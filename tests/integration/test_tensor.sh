@@ -64,10 +64,10 @@ refused() { # PATTERN LINE...
     has "$(cat submit.log)" "$pattern"
 }
 jobs=$("$bourse" ps --quiet | wc -l)
-refused "wrong.yaml:5: run: counts.npy: its elements are int64, and float32 is computed with; convert them" \
+refused "wrong.yaml:5: run: counts.npy: the elements are int64, and float32 is computed with; convert them" \
     'files: [counts.npy, b.npy]' 'run: [matmul, counts.npy, b.npy, c.npy]' 'outputs: c.npy'
 sed "s/'fortran_order': False/'fortran_order': True /" a.npy >fortran.npy
-refused "wrong.yaml:5: run: fortran.npy: it is in Fortran order" \
+refused "wrong.yaml:5: run: fortran.npy: the file is in Fortran order" \
     'files: [fortran.npy, b.npy]' 'run: [matmul, fortran.npy, b.npy, c.npy]' 'outputs: c.npy'
 refused "wrong.yaml:5: run: a.npy is 2 x 3 and a.npy 2 x 3; the first must have as many columns" \
     'files: [a.npy, b.npy]' 'run: [matmul, a.npy, a.npy, c.npy]' 'outputs: c.npy'

@@ -78,7 +78,7 @@ START_TEST(what_is_wrong_with_the_operands_is_said)
                         .arguments = product};
     (void)perform(&other);
     ck_assert_int_eq(other.reply.outcome, OUTCOME_PROGRAM_FAILED);
-    ck_assert_str_eq(other.reply.detail, "a.npy: it is no .npy file; np.save writes one");
+    ck_assert_str_eq(other.reply.detail, "a.npy: the file is no .npy file; np.save writes one");
     ck_assert_int_eq(other.reply.standard_output.fd, -1);
     jail_reply_fini(&other.reply);
     close_inputs(&other);

@@ -102,7 +102,7 @@ START_TEST(what_is_mapped_is_computed_with_when_it_has_its_hash)
                         .hashes = {&a_hash, &b_hash},
                         .arguments = over};
     (void)perform(&taken);
-    ck_assert_ptr_nonnull(strstr(taken.reply.detail, "a.npy: it is there already"));
+    ck_assert_ptr_nonnull(strstr(taken.reply.detail, "a.npy: the file is there already"));
     jail_reply_fini(&taken.reply);
 
     job.arguments = product;

@@ -1,11 +1,11 @@
-/* broker/blob/port/blobs.h is the thread on the blob port. It decides who may store and read which
- * bytes.
+/* broker/blob/port/blobs.h is the thread on the blob port. The thread decides who may store and
+ * read which bytes.
  *
- * Accounts read what they own. A provider that serves a job reads what the job's manifest names, as
- * far as the job's owner owns it, and stores outputs for that owner. A put is acknowledged only
- * when its bytes are durable; puts that arrive together share one commit. Large blobs travel in
- * chunks, so that none delays others. The blob port has no sessions: every message stands alone,
- * under the connection's key.
+ * Accounts read the blobs that they own. A provider that serves a job reads the blobs that the
+ * job's manifest names, if the job's owner owns them. The provider stores outputs for that owner. A
+ * put is acknowledged only when its bytes are durable; puts that arrive together share one commit.
+ * Large blobs travel in chunks, so that none delays others. The blob port has no sessions: every
+ * message stands alone, under the connection's key.
  *
  * Every message is charged to its account in steps: its bytes, its look-ups, what the disk has to
  * make durable. The account that was charged least is answered next (broker/blob/port/turns.h). A
@@ -35,10 +35,13 @@ enum {
     BLOBS_SEND_KEY_BYTES = 4 * 12 * (4 << 20),
     BLOBS_NAMES_MAX = 4096,      /* hashes that results named, before they are written down */
     BLOBS_DROPPED_AT_ONCE = 256, /* blobs of a lease that has ended */
-    /* Accounts of which a client waits that has its files still, and as many providers. */
+    /* The most accounts with a waiting client that still has the files of its job, and the most
+     * providers. */
     BLOBS_KEEPERS_MAX = 256,
-    BLOBS_KEEPER_S = 6,        /* after it last asked what is lost */
-    BLOBS_KEEPER_TIME_S = 8,   /* that it has to send a lost blob again, before it is not found */
+    /* A client counts among them for so long after it last asked which files are lost. */
+    BLOBS_KEEPER_S = 6,
+    /* A client has so long to send a lost blob again, before the blob counts as not found. */
+    BLOBS_KEEPER_TIME_S = 8,
     BLOBS_IO_THREADS = 1 << 1, /* the second of the context's */
 
     /* Steps, as in broker/gateway/budget.h: about 8 ns of the thread. */

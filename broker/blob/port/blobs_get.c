@@ -29,8 +29,8 @@ static enum blob_status send_data(struct blobs *blobs, const struct asked *asked
     }
     uint64_t left = *ret_size - offset;
     Bourse__V1__BlobData answer = BOURSE__V1__BLOB_DATA__INIT;
-    answer.hash = (ProtobufCBinaryData){sizeof hash->bytes,
-                                        (uint8_t *)(uintptr_t)hash->bytes}; /* only read */
+    /* The bytes are only read. */
+    answer.hash = (ProtobufCBinaryData){sizeof hash->bytes, (uint8_t *)(uintptr_t)hash->bytes};
     answer.offset = offset;
     answer.total = *ret_size;
     answer.data =
@@ -49,8 +49,8 @@ static enum blob_status send_data(struct blobs *blobs, const struct asked *asked
     assert(place != NULL);
     status = blob_store_get(store, hash, offset, answer.data.len, place, &length, ret_size);
     if (status == BLOB_OK && length == answer.data.len) {
-        (void)router_send_draft(blobs->config.router,
-                                &asked->message.route); /* or the peer is gone */
+        /* A failure means that the peer is gone. */
+        (void)router_send_draft(blobs->config.router, &asked->message.route);
     } else {
         router_drop_draft(blobs->config.router);
         status = status == BLOB_OK ? BLOB_FAILED : status;

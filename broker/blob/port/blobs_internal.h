@@ -56,7 +56,7 @@ struct blobs {
     } paused[BLOBS_PAUSED_MAX]; /* connections that nothing is read from */
     size_t paused_count;
     int64_t next_resume_ns;
-    uint64_t steps; /* that the message being answered has cost so far */
+    uint64_t steps; /* cost so far of the message that is being answered */
     struct blob_tickets tickets;
     struct upload_streams *streams;
     struct blob_checks *checks;

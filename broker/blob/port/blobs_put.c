@@ -21,8 +21,8 @@ bool blobs_have(struct blobs *blobs, struct asked *asked, const Bourse__V1__Blob
         return true;
     }
     struct blob_lease bounds;
-    const struct blob_lease *lease =
-        blobs_lease_of(blobs, asked, served, &bounds); /* reads what the manifest names */
+    /* The bounds depend on what the manifest names. */
+    const struct blob_lease *lease = blobs_lease_of(blobs, asked, served, &bounds);
     if (body->has_lost && body->lost) {
         blobs->steps += 2 * UNREAD_TOLD * BLOBS_LOOK_STEPS;
         blobs_tell_lost(blobs, asked, owner, served);
@@ -100,8 +100,8 @@ static struct outgoing *stored_answer(const struct hash32 *hash, uint64_t stored
                                       struct id128 *ticket)
 {
     Bourse__V1__BlobStored answer = BOURSE__V1__BLOB_STORED__INIT;
-    answer.hash = (ProtobufCBinaryData){sizeof hash->bytes,
-                                        (uint8_t *)(uintptr_t)hash->bytes}; /* only read */
+    /* The bytes are only read. */
+    answer.hash = (ProtobufCBinaryData){sizeof hash->bytes, (uint8_t *)(uintptr_t)hash->bytes};
     answer.stored = stored;
     answer.complete = is_complete;
     answer.has_ticket = ticket != NULL;
@@ -133,9 +133,9 @@ static bool open_stream(struct blobs *blobs, const struct asked *asked, uint32_t
     blobs->claims[upload_streams_find(blobs->streams, facts.account, &facts.token)] =
         (struct claim){.is_made = false};
     *ret_token = facts.token;
-    return blob_ticket_promise_end(
-        &blobs->tickets, &facts.token, facts.account, end,
-        clock_monotonic_ns()); /* without a ticket the stream ends at once */
+    /* The stream ends at once when it has no ticket. */
+    return blob_ticket_promise_end(&blobs->tickets, &facts.token, facts.account, end,
+                                   clock_monotonic_ns());
 }
 
 /* Answers a put without data, from a peer that asks for a stream or has sent all through one.
@@ -205,8 +205,8 @@ bool blobs_put(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobP
         return true;
     }
     if (disk_reserve_state(blobs->config.reserve) != DISK_RESERVE_UNUSED) {
-        blobs_refuse(blobs, asked, REJECT_STORAGE_FULL, "", 0,
-                     0); /* the reserve is not for blobs */
+        /* The reserve is not for blobs. */
+        blobs_refuse(blobs, asked, REJECT_STORAGE_FULL, "", 0, 0);
         return true;
     }
     struct blob_lease bounds;

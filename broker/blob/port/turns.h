@@ -34,9 +34,9 @@ struct turns_queue {
     uint32_t count;
     size_t bytes;
     struct turn *first, *last;
-    uint64_t steps;   /* its place among the others: charged, or forgiven */
-    uint64_t lately;  /* charged, of which half is forgotten each TURNS_LATELY_MS */
-    int64_t asked_ns; /* when its last message came */
+    uint64_t steps;   /* the account's place among the others: steps charged, less those forgiven */
+    uint64_t lately;  /* steps charged lately; half is forgotten each TURNS_LATELY_MS */
+    int64_t asked_ns; /* when the account's last message came */
     int64_t not_before_ns;
 };
 

@@ -170,7 +170,7 @@ bool snapshot_write(const char *folder, const struct exchange *exchange,
     char path[PATH_SIZE];
     (void)snprintf(name, sizeof name, "state-%020" PRIu64 ".snapshot", mark->command);
     if (!path_of(folder, name, path)) {
-        problem_set(ret_problem, "the path of the snapshots is too long");
+        problem_set(ret_problem, "%.100s...: the path of the snapshots is too long", folder);
         return false;
     }
     size_t length = 0;

@@ -66,7 +66,7 @@ static int explain_ask(struct invocation *invocation, const struct bourse_order 
     (void)printf("  %u waiting bid%s, %u fit, %u of those in its term, %u of those at its price\n",
                  why.bids, text_plural(why.bids), why.fitting, why.lasting, why.paying);
     if (why.ahead >= 0) {
-        (void)printf("  %lld ask%s before it\n", (long long)why.ahead,
+        (void)printf("  %lld ask%s before this ask\n", (long long)why.ahead,
                      why.ahead == 1 ? " comes" : "s come");
     }
     if (why.fills_at_micro >= 0) {

@@ -55,14 +55,14 @@ void jobs_print_explanation(FILE *to, const struct bourse_explanation *explanati
         (void)fputc('\n', to);
     }
     if (explanation->ahead >= 0) {
-        (void)fprintf(to, "  %s%lld waiting bid%s before it\n",
+        (void)fprintf(to, "  %s%lld waiting bid%s before this bid\n",
                       explanation->ahead_partial ? "at least " : "", (long long)explanation->ahead,
                       explanation->ahead == 1 ? " comes" : "s come");
     }
     if (explanation->has_fills_at && explanation->starts_at_micro < 0 &&
         explanation->change_count == 0) {
         bool is_by_value = explanation->rate != NULL && explanation->rate[0] != '\0';
-        (void)fprintf(to, "  it would be filled now with a %s of %s%s\n",
+        (void)fprintf(to, "  the bid would be filled now with a %s of %s%s\n",
                       is_by_value ? "value" : "limit",
                       cell_limit(explanation->fills_at_micro, explanation->rate),
                       is_by_value ? "" : " credits per slot-hour");
@@ -84,13 +84,13 @@ static int explain_file(struct invocation *invocation, const char *path)
     if (invocation->json) {
         return json_print(quote.has_explanation
                               ? json_explanation(&quote.explanation)
-                              : json_pack("{s:s}", "text", fits ? "it would start now" : ""),
+                              : json_pack("{s:s}", "text", fits ? "the job would start now" : ""),
                           status);
     }
     if (quote.has_explanation) {
         jobs_print_explanation(stdout, &quote.explanation);
     } else {
-        (void)printf("%s\n", fits ? "it would start now" : "nothing on the market fits now");
+        (void)printf("%s\n", fits ? "the job would start now" : "nothing on the market fits now");
     }
     return status;
 }
@@ -104,8 +104,8 @@ static int explain_nothing(struct invocation *invocation, const char *word,
         (void)snprintf(error->name, sizeof error->name, "NOT_FOUND");
         (void)snprintf(
             error->text, sizeof error->text,
-            "order: no order of this account that stands begins with %.40s; it has ended, "
-            "or never was: `bourse order list` has those that stand",
+            "order: no standing order of this account begins with %.40s. The order has ended, or "
+            "never was: `bourse order list` shows the standing orders",
             word);
     }
     return complain_with(invocation, error);

@@ -9,6 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The reason why a subtask failed; "" without one. */
+struct cause {
+    char text[BOURSE_TEXT_SIZE + 64];
+};
+
 struct log_item {
     uint32_t index;
     bool is_accepted;
@@ -16,9 +21,7 @@ struct log_item {
         uint64_t size;
         char hash[BOURSE_HEX32_SIZE];
     } stream;
-    struct cause {
-        char text[BOURSE_TEXT_SIZE + 64]; /* reason of a failure; "" without one */
-    } * cause;
+    struct cause *cause;
 };
 
 struct log_list {
@@ -225,8 +228,8 @@ static json_t *read_log(struct invocation *invocation, const char *id, uint32_t 
     json_t *text = NULL;
     struct bourse_error error;
     if (file == NULL) {
-        *ret_status =
-            complain(invocation, BOURSE_LOCAL, "a temporary file for it: %s", strerror(errno));
+        *ret_status = complain(invocation, BOURSE_LOCAL,
+                               "no temporary file can be made for the log: %s", strerror(errno));
     } else if (!bourse_log(invocation->bourse, id, index, standard_error, fileno(file), &error)) {
         *ret_status = complain_with(invocation, &error);
     } else {
@@ -245,8 +248,9 @@ static json_t *read_log(struct invocation *invocation, const char *id, uint32_t 
         free(bytes);
         if (text == NULL) {
             *ret_status = complain(invocation, BOURSE_LOCAL,
-                                   "it cannot be read back, or does not "
-                                   "fit in memory");
+                                   "the log of subtask %u cannot be read back, or does not fit in "
+                                   "memory",
+                                   index);
         }
     }
     if (file != NULL) {

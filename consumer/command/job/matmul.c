@@ -103,8 +103,8 @@ static bool read_options(struct invocation *invocation, struct bourse_product_op
     }
     if (strcmp(options->output, "-") == 0) {
         (void)complain(invocation, BOURSE_USAGE,
-                       "-o -: tiles of the product come in any order, so it goes to a file and not "
-                       "to standard output: -o C.npy");
+                       "-o -: tiles of the product come in any order, so the product goes to a "
+                       "file and not to standard output: -o C.npy");
         return false;
     }
     int status = 0;
@@ -279,9 +279,9 @@ static void say_command(const struct matmul *matmul)
 static void say_how_to_go_on(const struct matmul *matmul, const struct bourse_job_row *row)
 {
     if (row->state != BOURSE_OPEN) {
-        (void)fprintf(stderr,
-                      "bourse: the tiles of job %.8s stay at the broker; once that is mended ",
-                      matmul->id);
+        (void)fprintf(
+            stderr, "bourse: the tiles of job %.8s stay at the broker; after the fault is mended, ",
+            matmul->id);
         say_command(matmul);
         (void)fputs("\n        puts the product together.\n", stderr);
         return;

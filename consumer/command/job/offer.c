@@ -156,21 +156,21 @@ static bool is_donated(const struct bourse_quote *quote)
 static const char *budget_reason(const struct bourse_quote *quote)
 {
     return quote->is_all_there_is                        ? " (all that the account has)"
-           : quote->most_micro == quote->suggested_micro ? " (what one order may come to)"
+           : quote->most_micro == quote->suggested_micro ? " (the most that one order may be worth)"
            : is_donated(quote) && quote->limit_micro > 0
-               ? " (for what else there is, if what is given away goes)"
-               : " (1.5 times the expected cost, a lease of each slot, and one more)";
+               ? " (for other devices, if the donated ones go)"
+               : " (1.5 times the expected cost, a lease of each slot, and one more lease)";
 }
 
 static const char *limit_reason(const struct bourse_quote *quote)
 {
     if (is_donated(quote)) {
-        return " (if what is given away goes: 1.5 times what else there is)";
+        return " (1.5 times the price of other devices, if the donated ones go)";
     }
     return quote->limit_micro == quote->band_most_micro ||
                    quote->limit_micro == quote->band_least_micro
                ? " (the market's price band)"
-               : " (1.5 times what is on offer)";
+               : " (1.5 times the price on offer)";
 }
 
 /* The market fills by price, and at one price by time. One faster device may therefore lose. */
@@ -216,12 +216,10 @@ static void show_budget_of_nothing(FILE *to, const struct offer *offer)
                   part[0] != '\0' ? " is" : "");
 }
 
-static void show_quote(FILE *to, const struct offer *offer)
+/* Shows what is on offer to the job now, level by level. */
+static void show_levels(FILE *to, const struct bourse_job_summary *job,
+                        const struct bourse_quote *quote)
 {
-    const struct bourse_job_summary *job = &offer->summary;
-    const struct bourse_quote *quote = &offer->quote;
-    const int64_t budget_micro = offer->budget_micro;
-    (void)fputs("Quote\n", to);
     const bool is_dear = offer_is_too_dear(quote);
     if (quote->without_gift > 0) {
         show_no_gift(to, quote);
@@ -232,14 +230,15 @@ static void show_quote(FILE *to, const struct offer *offer)
     } else if (quote->level_count == 0) {
         (void)fprintf(to, "  on offer now  nothing %s\n",
                       !is_dear                ? "that fits"
-                      : job->value_micro >= 0 ? "that is worth it"
+                      : job->value_micro >= 0 ? "that is worth its price"
                                               : "within the cap");
     } else if (quote->slots_now == 0) {
         const bool is_closed = quote->has_explanation && quote->explanation.asking == 0;
         (void)fprintf(to, "  on offer now  nothing%s:\n",
-                      job->value_micro >= 0 && is_dear ? " that is worth it; of those that fit"
-                      : is_closed ? "; of those that fit, at other hours or days"
-                                  : " that is free; of those that fit, once they are");
+                      job->value_micro >= 0 && is_dear
+                          ? " that is worth its price; the slots that fit"
+                      : is_closed ? "; the slots that fit, at other hours or days"
+                                  : " that is free; the slots that fit, when they are free again");
     } else {
         (void)fprintf(to, "  on offer now  %u slot%s, %s to %s credits per slot-hour%s\n",
                       slots_listed(job, quote), text_plural(slots_listed(job, quote)),
@@ -268,23 +267,34 @@ static void show_quote(FILE *to, const struct offer *offer)
             quote->slots_taken, text_plural(quote->slots_taken), cell_money(quote->taken_low_micro),
             cell_money(quote->taken_high_micro));
     }
+}
+
+/* Shows the expected cost, the least cost and the budget. */
+static void show_cost(FILE *to, const struct offer *offer)
+{
+    const struct bourse_quote *quote = &offer->quote;
     if (quote->suggested_micro > 0 || (quote->is_of_gifts && offer_is_given_away(quote))) {
         (void)fprintf(to, "  expected      %s credits, %s\n", cell_money(quote->expected_micro),
                       cell_duration_ns(quote->makespan_ns));
     }
     if (quote->suggested_micro > 0) {
-        (void)fprintf(to, "  least         %s credits, or it cannot start\n",
+        (void)fprintf(to, "  least         %s credits; with less the job cannot start\n",
                       cell_money(quote->minimum_micro));
     }
-    if (budget_micro > 0) {
-        (void)fprintf(to, "  budget        %s credits held, what is not used comes back%s\n",
-                      cell_money(budget_micro),
-                      budget_micro == quote->suggested_micro && !limit_is_set(job->budget_micro)
-                          ? budget_reason(quote)
-                          : "");
+    if (offer->budget_micro > 0) {
+        const bool is_suggested = offer->budget_micro == quote->suggested_micro &&
+                                  !limit_is_set(offer->summary.budget_micro);
+        (void)fprintf(to, "  budget        %s credits held, the unused part comes back%s\n",
+                      cell_money(offer->budget_micro), is_suggested ? budget_reason(quote) : "");
     } else if (quote->is_of_gifts) {
         show_budget_of_nothing(to, offer);
     }
+}
+
+/* Shows the most that the job pays for a slot-hour, and why. */
+static void show_limit(FILE *to, const struct bourse_job_summary *job,
+                       const struct bourse_quote *quote)
+{
     if (job->value_micro >= 0) {
         (void)fprintf(to, "  value         at most %s\n",
                       cell_limit(job->value_micro, job->value_rate));
@@ -298,11 +308,21 @@ static void show_quote(FILE *to, const struct offer *offer)
             to, "  price         at most %s credits per slot-hour (%s; `cap` sets another)\n",
             cell_money(quote->rests_at_micro),
             quote->rests_at_micro == quote->band_most_micro
-                ? "the market's price band, as no price is on offer to go by"
-            : is_donated(quote) ? "what the budget allows, as all on offer is given away"
-                                : "what the budget allows, as no price is on offer to go by");
+                ? "the market's price band, because no price is on offer"
+            : is_donated(quote) ? "what the budget allows, because all slots on offer are donated"
+                                : "what the budget allows, because no price is on offer");
     }
-    show_alone(to, job, quote, budget_micro);
+}
+
+static void show_quote(FILE *to, const struct offer *offer)
+{
+    const struct bourse_job_summary *job = &offer->summary;
+    const struct bourse_quote *quote = &offer->quote;
+    (void)fputs("Quote\n", to);
+    show_levels(to, job, quote);
+    show_cost(to, offer);
+    show_limit(to, job, quote);
+    show_alone(to, job, quote, offer->budget_micro);
     if (quote->suggested_cap_micro >= 0 && !quote->is_of_gifts) {
         (void)fprintf(
             to,

@@ -32,8 +32,8 @@ bool offer_is_given_away(const struct bourse_quote *quote);
  * part. */
 enum { PART_TEXT_SIZE = 128 };
 void offer_name_part(const struct bourse_job *job, uint32_t part, char ret_text[PART_TEXT_SIZE]);
-bool offer_agree(struct invocation *invocation, const struct offer *offer,
-                 int *ret_status); /* asks the user */
+/* Asks the user. Returns false and the exit status when the answer is no. */
+bool offer_agree(struct invocation *invocation, const struct offer *offer, int *ret_status);
 bool offer_place(struct invocation *invocation, struct offer *offer, char ret_id[BOURSE_ID_SIZE],
                  int *ret_status);
 /* Makes the offer of a job, asks the user, and places the job. */

@@ -124,7 +124,7 @@ static void say_what_it_waits_for(const struct invocation *invocation, const str
     (void)fprintf(stderr, "bourse: no ask is at or below the cap of %s credits per slot-hour",
                   cell_money(offer->summary.cap_micro));
     if (why->has_fills_at) {
-        (void)fprintf(stderr, ", the lowest that would do is at %s",
+        (void)fprintf(stderr, ", the lowest ask that would do is at %s",
                       cell_money(why->fills_at_micro));
     }
     (void)fprintf(stderr,

@@ -54,13 +54,13 @@ static bool copy(int from, int to, struct bourse_error *ret_error)
         for (ssize_t written = 0; written < got;) {
             const ssize_t wrote = write(to, bytes + written, (size_t)(got - written));
             if (wrote < 0 && errno != EINTR) {
-                return fail(ret_error, "writing");
+                return fail(ret_error, "the output cannot be written");
             }
             written += wrote < 0 ? 0 : wrote;
         }
         done += got;
     }
-    return got == 0 || fail(ret_error, "reading back what was fetched");
+    return got == 0 || fail(ret_error, "the fetched output cannot be read back");
 }
 
 /* Prints the file `from` to a terminal. */
@@ -74,15 +74,16 @@ static bool show(int from, FILE *to, struct bourse_error *ret_error)
     while ((got = pread(from, bytes, sizeof bytes, done)) > 0) {
         const size_t length = text_visible(&state, bytes, (size_t)got, text);
         if (fwrite(text, 1, length, to) != length) {
-            return fail(ret_error, "writing");
+            return fail(ret_error, "the output cannot be written");
         }
         done += got;
     }
     if (got < 0) {
-        return fail(ret_error, "reading back what was fetched");
+        return fail(ret_error, "the fetched output cannot be read back");
     }
     const size_t length = text_visible_end(&state, text);
-    return (fwrite(text, 1, length, to) == length && fflush(to) == 0) || fail(ret_error, "writing");
+    return (fwrite(text, 1, length, to) == length && fflush(to) == 0) ||
+           fail(ret_error, "the output cannot be written");
 }
 
 static bool print(struct invocation *invocation, const struct bourse_output *output,

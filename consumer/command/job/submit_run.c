@@ -224,7 +224,7 @@ int command_resume(struct invocation *invocation)
         return BOURSE_USAGE;
     }
     if (good_for_ms > FORMAT_GOOD_TILL_MS) {
-        return complain(invocation, BOURSE_USAGE, "--good-till: at most 366d");
+        return complain(invocation, BOURSE_USAGE, "--good-till is at most 366d");
     }
     if (!command_connect(invocation, &status) ||
         !command_resolve_job(invocation, invocation->words[0], id, &status)) {
@@ -264,8 +264,9 @@ static bool add_variables(struct invocation *invocation, struct job_file *file)
         bool ok = name != NULL && name[0] != '\0' && job_file_add_variable(file, name, equals + 1);
         free(name);
         if (!ok) {
-            (void)complain(invocation, BOURSE_USAGE, "--env %s: not NAME=VALUE, or more than %d",
-                           value, FORMAT_VARIABLES);
+            (void)complain(invocation, BOURSE_USAGE,
+                           "--env %s: write NAME=VALUE; a job has at most %d variables", value,
+                           FORMAT_VARIABLES);
             return false;
         }
     }
@@ -353,7 +354,8 @@ static struct job_file *job_from_arguments(struct invocation *invocation)
         !set_text(&file->image, option_text(invocation, "image", NULL)) ||
         !set_text(&file->standard_input, option_text(invocation, "stdin", NULL)) ||
         !set_text(&file->checkpoint, option_text(invocation, "checkpoint", NULL))) {
-        (void)complain(invocation, BOURSE_USAGE, "out of memory, or more than %d arguments",
+        (void)complain(invocation, BOURSE_USAGE,
+                       "out of memory, or the program has more than %d arguments",
                        FORMAT_ARGUMENTS);
         return NULL;
     }

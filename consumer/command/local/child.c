@@ -107,7 +107,7 @@ bool child_start(const char *name, const char *program, char *const *arguments, 
     }
     (void)close(log_fd); /* the child has its own */
     if (pid < 0) {
-        problem_set(ret_problem, "starting %s: %s", program, strerror(errno));
+        problem_set(ret_problem, "%s cannot be started: %s", program, strerror(errno));
         return false;
     }
     (void)snprintf(ret_child->name, sizeof ret_child->name, "%s", name);

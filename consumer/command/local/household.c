@@ -93,12 +93,13 @@ static bool absolute(const char *folder, char *ret_path, size_t capacity,
 {
     char here[PATH_SIZE] = "";
     if (folder[0] != '/' && getcwd(here, sizeof here) == NULL) {
-        problem_set(ret_problem, "the current folder: %s", strerror(errno));
+        problem_set(ret_problem, "the path of the current folder cannot be read: %s",
+                    strerror(errno));
         return false;
     }
     int length = snprintf(ret_path, capacity, "%s%s%s", here, here[0] != '\0' ? "/" : "", folder);
     if (length < 0 || (size_t)length >= capacity) {
-        problem_set(ret_problem, "the path of the market's folder is too long");
+        problem_set(ret_problem, "%.100s...: the path of the market's folder is too long", folder);
         return false;
     }
     while (length > 1 && ret_path[length - 1] == '/') {
@@ -159,7 +160,7 @@ static bool public_key(const char *folder, const char *name, char ret_hex[65],
     char path[PATH_SIZE];
     CLEANUP(identity_destroy) struct identity *identity = NULL;
     if (!join_path(path, folder, name)) {
-        problem_set(ret_problem, "the path of a key is too long");
+        problem_set(ret_problem, "%.100s...: the path of the key %s is too long", folder, name);
         return false;
     }
     bool ok = exists(folder, name) ? keyfile_load(path, &identity, ret_problem)
@@ -257,7 +258,8 @@ static bool become_agent(const struct household *household, struct problem *ret_
 {
     if (household->root &&
         (setegid(household->agent_gid) != 0 || seteuid(household->agent_uid) != 0)) {
-        problem_set(ret_problem, "becoming user %s: %s", household->user, strerror(errno));
+        problem_set(ret_problem, "this command cannot act as user %s: %s", household->user,
+                    strerror(errno));
         return false; /* the caller ends the program */
     }
     return true;
@@ -266,7 +268,7 @@ static bool become_agent(const struct household *household, struct problem *ret_
 static bool become_self(const struct household *household, struct problem *ret_problem)
 {
     if (household->root && (seteuid(0) != 0 || setegid(0) != 0)) {
-        problem_set(ret_problem, "becoming root again: %s", strerror(errno));
+        problem_set(ret_problem, "this command cannot act as root again: %s", strerror(errno));
         return false;
     }
     return true;
@@ -276,7 +278,8 @@ static bool make_agent_folder(const struct household *household, char ret_folder
                               struct problem *ret_problem)
 {
     if (!join_path(ret_folder, household->folder, MARKET_PROVIDER)) {
-        problem_set(ret_problem, "the path of the agent's folder is too long");
+        problem_set(ret_problem, "%.100s...: the path of the agent's folder is too long",
+                    household->folder);
         return false;
     }
     if (mkdir(ret_folder, 0700) != 0 && errno != EEXIST) {

@@ -270,11 +270,11 @@ static void say_where(const struct embedded *embedded, const char *market)
     }
     if (strcmp(used->origin, "default") != 0) {
         (void)fprintf(stderr,
-                      "Other commands use %s (%s): it does not say which market `up` starts, "
-                      "--dir does.\n",
+                      "Other commands use %s (%s). This setting does not say which market `up` "
+                      "starts; --dir does.\n",
                       used->value, used->origin);
     }
-    (void)fprintf(stderr, "Other commands find this one by: export BOURSE_MARKET='%s'\n",
+    (void)fprintf(stderr, "Other commands use this market after: export BOURSE_MARKET='%s'\n",
                   embedded->household.folder);
 }
 
@@ -282,7 +282,7 @@ static void say_where(const struct embedded *embedded, const char *market)
 static void look_at_standing(const struct child *child, char ret_text[STANDING_SIZE])
 {
     if (!capability_standing(child->pid, ret_text, STANDING_SIZE)) {
-        (void)snprintf(ret_text, STANDING_SIZE, "unknown: it has ended");
+        (void)snprintf(ret_text, STANDING_SIZE, "unknown: the process has ended");
     }
 }
 
@@ -527,7 +527,8 @@ int command_up(struct invocation *invocation)
     }
     embedded.signals = process_signals();
     if (embedded.signals < 0) {
-        return complain(invocation, BOURSE_LOCAL, "signals: %s", strerror(errno));
+        return complain(invocation, BOURSE_LOCAL, "signals cannot be received: %s",
+                        strerror(errno));
     }
     embedded.deadline_ns = clock_monotonic_ns() + wait_ms * NS_PER_MS;
     bool up = start_both(&embedded, &status) && list_children(&embedded, &status);
@@ -549,7 +550,8 @@ int command_up(struct invocation *invocation)
         }
     }
     if (!stop_both(&embedded)) {
-        return complain(invocation, BOURSE_LOCAL, "a process of the market does not end");
+        return complain(invocation, BOURSE_LOCAL, "a process of the market in %s does not end",
+                        embedded.household.folder);
     }
     (void)close(embedded.signals); /* a signalfd has nothing to lose */
     return status;
@@ -587,7 +589,9 @@ int command_down(struct invocation *invocation)
     (void)snprintf(list, sizeof list, "%s/" CHILDREN_FILE, household.folder);
     (void)unlink(list); /* a foreground `up` may have done this */
     if (!gone) {
-        return complain(invocation, BOURSE_TIMED_OUT, "a process of the market does not end");
+        return complain(invocation, BOURSE_TIMED_OUT,
+                        "a process of the market in %s has not ended; --wait TIME waits longer",
+                        household.folder);
     }
     return invocation->json
                ? json_print(json_pack("{s:s, s:b}", "folder", household.folder, "stopped", 1),

@@ -215,9 +215,11 @@ static void say_what_it_waits_for(struct invocation *invocation, const struct bo
     if (why.waiting > 0 && (is_dear || is_short(&why))) {
         char text[BOURSE_TEXT_SIZE];
         bourse_printable(why.text, text, sizeof text);
-        (void)fprintf(stderr,
-                      "bourse: as it is now it waits: %s\n        `bourse cancel %.8s` ends it.\n",
-                      text, bid->job);
+        (void)fprintf(
+            stderr,
+            "bourse: as the market is now, the job waits: %s\n        `bourse cancel %.8s` ends "
+            "the job.\n",
+            text, bid->job);
     }
 }
 
@@ -367,7 +369,8 @@ static bool read_times(struct invocation *invocation, struct bourse_ask *ask)
     if (is_for || ask->max_term_ms > BOURSE_ASK_TIME_MS_MOST) {
         (void)complain(invocation, BOURSE_USAGE, "--%s: at most 366d; without --%s %s",
                        is_for ? "for" : "max-term", is_for ? "for" : "max-term",
-                       is_for ? "it stands until it is cancelled" : "any lease will do");
+                       is_for ? "the ask stands until it is cancelled"
+                              : "leases may have any length");
         return false;
     }
     if (ask->max_term_ms != 0 && ask->max_term_ms < BOURSE_ASK_TERM_MS_LEAST) {

@@ -17,7 +17,8 @@ int dag_refuse(struct invocation *invocation, const char *path, enum bourse_stat
 
 int dag_no_memory(struct invocation *invocation, const char *path)
 {
-    return complain(invocation, BOURSE_LOCAL, "%s: there is not enough memory to plan it", path);
+    return complain(invocation, BOURSE_LOCAL, "%s: there is not enough memory for the schedule",
+                    path);
 }
 
 static const char *graph_name(enum workload_status status)
@@ -92,8 +93,8 @@ static void explain_edge(const struct dag_file *file, const struct workload_faul
     } else if (status == WORKLOAD_NO_LINK) {
         (void)snprintf(
             ret_text, capacity,
-            "edge \"%.128s\" -> \"%.128s\": no processor that can run the one has a link "
-            "to one that can run the other",
+            "edge \"%.128s\" -> \"%.128s\": no processor that can run the first task has a "
+            "link to a processor that can run the second",
             from, to);
     } else {
         (void)snprintf(ret_text, capacity,
@@ -120,8 +121,8 @@ int dag_refuse_graph(struct invocation *invocation, const char *path, const stru
         break;
     case WORKLOAD_BAD_COST:
         (void)snprintf(text, sizeof text,
-                       "task \"%.128s\" on \"%.128s\": its cost is %g; it is %g to %g, or null "
-                       "where it cannot run",
+                       "task \"%.128s\" on \"%.128s\": the cost is %g; a cost is %g to %g, or null "
+                       "where the task cannot run",
                        task, file->processors[fault->processor],
                        file->costs[fault->task * file->processor_count + fault->processor],
                        WORKLOAD_TIME_LEAST, WORKLOAD_TIME_MOST);

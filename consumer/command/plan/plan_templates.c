@@ -1,5 +1,5 @@
-/* This file runs `plan --templates`, which lists the templates, or the parameters of a named
- * one. */
+/* This file runs `plan --templates`, which lists the templates, or the parameters of the
+ * named template. */
 #include "consumer/command/plan/work.h"
 
 #include "consumer/command/show.h"
@@ -84,7 +84,7 @@ static void show_parameters(const struct invocation *invocation, const struct te
         (void)printf("%s%s", preset == template->presets ? "\n" TEMPLATE_PRESET ": " : ", ",
                      preset->name);
     }
-    (void)printf("%s\n--set NAME=VALUE sets one; docs/templates.md has the arithmetic.\n",
+    (void)printf("%s\n--set NAME=VALUE sets a parameter; docs/templates.md has the arithmetic.\n",
                  template->presets != NULL ? "\n" : "");
 }
 
@@ -101,7 +101,7 @@ static void show_templates(const struct invocation *invocation)
     }
     if (!invocation->quiet) {
         grid_print(&table, stdout, invocation->color);
-        (void)printf("`bourse plan --templates NAME` shows the parameters of one.\n");
+        (void)printf("`bourse plan --templates NAME` shows the parameters of a template.\n");
     }
     grid_fini(&table);
 }

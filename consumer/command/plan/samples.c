@@ -91,7 +91,7 @@ bool samples_read(const char *path, struct samples *ret_samples, struct problem 
     }
     char *line = (char *)bytes;
     if (memchr(bytes, '\0', length) != NULL) {
-        is_good = wrong(ret_samples, 0, ret_problem, "it is no text");
+        is_good = wrong(ret_samples, 0, ret_problem, "the file has a NUL byte, so it is no text");
     }
     while (is_good && *line != '\0') {
         char *end = line + strcspn(line, "\n");

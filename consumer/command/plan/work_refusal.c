@@ -19,7 +19,7 @@ int work_refuse(const struct work *work, enum bourse_status status, const char *
 
 int work_no_memory(const struct work *work)
 {
-    return complain(work->invocation, BOURSE_LOCAL, "there is not enough memory to plan it");
+    return complain(work->invocation, BOURSE_LOCAL, "there is not enough memory for the plan");
 }
 
 const char *work_said_at(const struct work *work, unsigned line, const char *option,

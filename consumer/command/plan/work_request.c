@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns 0, or the exit status after a message, like all functions below. */
+/* Reads the file of --file, if the option is given. Returns BOURSE_OK, or the exit status after a
+ * message, like all functions below that return int. */
 static int read_file(struct work *work)
 {
     struct problem problem = {.text = ""};
@@ -26,8 +27,8 @@ static int read_file(struct work *work)
     return is_good ? BOURSE_OK : complain(work->invocation, BOURSE_USAGE, "%s", problem.text);
 }
 
-/* The command line adds to the file or overrides it. Named devices replace all devices of the
- * file. */
+/* Takes one option into the request. Options of the command line add to the file or override it.
+ * Options that this function does not know are read elsewhere. */
 static bool read_given(struct work *work, const char *name, const char *value,
                        struct problem *problem)
 {
@@ -76,6 +77,7 @@ static int read_options(struct work *work)
 {
     struct invocation *invocation = work->invocation;
     struct plan_file *request = &work->request;
+    /* Devices of the command line replace all devices of the file. */
     if (option_given(invocation, "devices") || option_given(invocation, "on-offer")) {
         request->devices = (struct device_list){.part_count = 0};
         request->is_market = false;
@@ -110,16 +112,17 @@ static int read_objective(struct work *work)
     work->objective = PLAN_TIME;
     if (text[0] != '\0' && !plan_objective_find(text, &work->objective)) {
         return complain(work->invocation, BOURSE_USAGE,
-                        "objective \"%s\" is none of time, price, energy and value",
+                        "objective \"%s\" is unknown; choose time, price, energy or value",
                         cell_plain(text));
     }
     if (work->objective == PLAN_VALUE && work->request.worth_micro < 1) {
-        return complain(work->invocation, BOURSE_USAGE,
-                        "by value needs --worth: how many credits an hour sooner is worth");
+        return complain(
+            work->invocation, BOURSE_USAGE,
+            "--objective value needs --worth CREDITS, the worth of ending an hour sooner");
     }
     if (work->objective != PLAN_VALUE && work->request.worth_micro > 0) {
         return complain(work->invocation, BOURSE_USAGE,
-                        "--worth is for --objective value alone; by %s it says nothing",
+                        "--worth needs --objective value, and the objective is %s",
                         plan_objective_name(work->objective));
     }
     return BOURSE_OK;

@@ -22,7 +22,7 @@
 enum { LAID_OUT_MOST = 1 << 16 };
 
 /* Wrong results are made again by the accounts that check, at their price. Every part therefore has
- * the same limit, and the budget has a lease at it. */
+ * the same limit, and the budget covers a lease at that limit. */
 static void pay_alike(const struct bourse_job *job, struct bourse_quote *parts,
                       struct bourse_quote *all, int64_t ret_limits[ORDER_PARTS_MAX])
 {
@@ -79,8 +79,8 @@ static bool is_of_account(const struct bourse_job *job, const struct bourse_quot
            quote->suggested_micro > 0 && quote->level_count > 0;
 }
 
-/* The suggestion never exceeds the notional. An account with fewer credits still takes donated
- * slots, with the credits it has. */
+/* The suggestion never exceeds the most that one order may be worth. An account with fewer credits
+ * still takes donated slots, with the credits that it has. */
 static bool fit_to_account(struct bourse *bourse, const struct bourse_job *job,
                            int64_t available_micro, struct bourse_quote *quote,
                            const int64_t limits[ORDER_PARTS_MAX], struct bourse_error *error)

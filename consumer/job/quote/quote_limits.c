@@ -108,6 +108,6 @@ int64_t quote_budget(const struct job_file *file, const struct order_part *part,
     const int64_t lanes = quote_lanes(part);
     const int64_t whole_micro = order_price_micro(is_price ? limit_micro : quote->price_high_micro,
                                                   lanes * part->slots, part->term_ms);
-    return quote_larger(least_micro,
-                        quote_sum(whole_micro, lanes)); /* each lease is rounded up by itself */
+    /* Each lease is rounded up by itself. */
+    return quote_larger(least_micro, quote_sum(whole_micro, lanes));
 }

@@ -134,7 +134,7 @@ static void offer(struct chain_cuts *cuts)
     size_t of_sort = 0;
     judge(cuts, candidate);
     if (candidate->width == 1 && cuts->variation > 0) {
-        return; /* it was found without teams */
+        return; /* the candidate was found without teams before */
     }
     for (size_t i = 0; i < cuts->candidate_count; i++) {
         if (is_beaten(candidate, &cuts->candidates[i])) {

@@ -31,7 +31,7 @@
 
 enum {
     CHAIN_CUTS = 40,       /* candidates that are run; as many again with separate stages */
-    CHAIN_DIVIDED = 12,    /* the same for teams of each width */
+    CHAIN_DIVIDED = 12,    /* candidates that are run with teams of each width */
     CHAIN_VARIATIONS = 16, /* ways to form teams from the devices of each kind */
     CHAIN_STAGES = STAGES_DEVICES,
     CHAIN_LATE = 8,

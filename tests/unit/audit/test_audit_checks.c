@@ -34,10 +34,10 @@ static const struct {
     enum checked_lie lie;
     const char *table, *words;
 } lies[] = {
-    {LIE_DICE, "journal", "its dice are not those of its epoch"},
-    {LIE_SECRET, "epochs", "the one that was committed to"},
-    {LIE_SEED, "results", "the seed of its check was drawn from the dice"},
-    {LIE_OWN_CHECK, "results", "nobody checks what is his own"},
+    {LIE_DICE, "journal", "are not those of its epoch"},
+    {LIE_SECRET, "epochs", "the epoch before committed to"},
+    {LIE_SEED, "results", "the seed of the result's check was drawn from the dice"},
+    {LIE_OWN_CHECK, "results", "a referee of another owner checked the result"},
     {LIE_NO_REFEREE, "results", "a check is run by a referee"},
 };
 enum { LIES = sizeof lies / sizeof lies[0] };
@@ -124,21 +124,21 @@ static bool bend(void *context, uint64_t number, struct ledger_record *record)
 }
 
 static const struct bent bents[] = {
-    {"no result", "held", "was held, and its job ended without a result of it", {{0}}},
-    {"refuted is accepted", "results", "its status is what its check leads to", {{0}}},
-    {"accepted is refuted", "results", "its status is what its check leads to", {{0}}},
-    {"another's check", "results", "its check is the one of its subtask", {{0}}},
-    {"no such check", "results", "its check is a result before it", {{0}}},
-    {"not checked", "settlements", "every check that was accepted decided a result", {{0}}},
+    {"no result", "held", "was held, and the job ended without a verdict on the result", {{0}}},
+    {"refuted is accepted", "results", "the result's status follows from its check", {{0}}},
+    {"accepted is refuted", "results", "the result's status follows from its check", {{0}}},
+    {"another's check", "results", "the result's check is the check of its subtask", {{0}}},
+    {"no such check", "results", "the result's check is an earlier result", {{0}}},
+    {"not checked", "settlements", "every accepted check decided a result", {{0}}},
     {"refuted by nobody", "results", "only a check refutes a result", {{0}}},
-    {"level", "results", "its level is known", {{0}}},
-    {"check of what is not checked", "results", "what was not checked names no check", {{0}}},
-    {"other bytes", "results", "its bytes are those that were held", {{0}}},
-    {"other command", "results", "what was not held came with this command", {{0}}},
-    {"commitment", "epochs", "its commitment is the one of its command", {{0}}},
-    {"shown too early", "epochs", "its secret is the one of its command", {{0}}},
-    {"held hash", "held", "its hash is that of the bytes sent", {{0}}},
-    {"held attempt", "held", "its attempt is the one in the result", {{0}}},
+    {"level", "results", "the result's level is known", {{0}}},
+    {"check of what is not checked", "results", "an unchecked result names no check", {{0}}},
+    {"other bytes", "results", "the result's bytes are the held result's", {{0}}},
+    {"other command", "results", "a result that was not held came with the row's command", {{0}}},
+    {"commitment", "epochs", "the epoch's commitment is its command's", {{0}}},
+    {"shown too early", "epochs", "the epoch's secret is its command's", {{0}}},
+    {"held hash", "held", "the result's hash is the hash of the bytes sent", {{0}}},
+    {"held attempt", "held", "the row's attempt is the one in the signed result", {{0}}},
 };
 enum { BENTS = sizeof bents / sizeof bents[0] };
 
@@ -163,7 +163,7 @@ START_TEST(since_rules_18_two_of_different_owners_refute)
                       (unsigned long)report.entry, report.what, report.expected, report.found);
         ck_assert_uint_eq(report.checked, 3);
     } else {
-        assert_found(&report, "results", "its status is what its check leads to");
+        assert_found(&report, "results", "the result's status follows from its check");
     }
 }
 END_TEST
@@ -176,7 +176,7 @@ static void assert_told(const struct audit_report *report, bool is_true)
                       (unsigned long)report->entry, report->what, report->expected, report->found);
         ck_assert_uint_eq(report->checked, 3);
     } else {
-        assert_found(report, "results", "its status is what its check leads to");
+        assert_found(report, "results", "the result's status follows from its check");
     }
 }
 

@@ -117,13 +117,13 @@ static const struct {
     enum told told;
     const char *table, *words;
 } lies[] = {
-    {OTHER_HOLD, "transfers", "it raises the budget to the one that was signed"},
-    {OTHER_LIMIT, "bids", "its limit is the cap that was signed"},
-    {OTHER_SLOTS, "bids", "its slots are those that were signed"},
-    {OTHER_ORDER, "transfers", "it is of the job that was signed"},
-    {OTHER_PRICE_OF_ASK, "asks", "its price is the one that was signed"},
-    {OTHER_SLOTS_OF_ASK, "asks", "its slots are those that were signed"},
-    {FORMER_PRICE_FILLS, "fills", "it fills at the maker's price"},
+    {OTHER_HOLD, "transfers", "the budget becomes the one that was signed"},
+    {OTHER_LIMIT, "bids", "the bid's limit is the cap that was signed"},
+    {OTHER_SLOTS, "bids", "the bid's slots are those that were signed"},
+    {OTHER_ORDER, "transfers", "the raised hold is of the job that was signed"},
+    {OTHER_PRICE_OF_ASK, "asks", "the ask's price is the one that was signed"},
+    {OTHER_SLOTS_OF_ASK, "asks", "the ask's slots are those that were signed"},
+    {FORMER_PRICE_FILLS, "fills", "the fill has the maker's price"},
 };
 enum { LIES = sizeof lies / sizeof lies[0] };
 
@@ -178,7 +178,7 @@ START_TEST(a_fill_is_within_what_the_work_of_the_device_is_worth)
     } else {
         ck_assert_int_eq(report.verdict, AUDIT_FINDING);
         ck_assert_str_eq(report.table, "fills");
-        ck_assert_str_eq(report.what, "its price is within the bid's limit");
+        ck_assert_str_eq(report.what, "broken rule: the fill's price is within the bid's limit");
     }
 }
 END_TEST
@@ -310,11 +310,12 @@ START_TEST(a_lease_is_taken_at_its_rank_and_the_increment)
     ck_assert_msg(report.verdict == AUDIT_FINDING, "not found: %d", _i);
     if (taking == TAKEN_AS_IF_FREE) {
         ck_assert_str_eq(report.table, "results");
-        ck_assert_str_eq(report.what, "its lease has slots that were not let to another meanwhile");
+        ck_assert_str_eq(report.what,
+                         "broken rule: no other lease had the lease's slots meanwhile");
         return;
     }
     ck_assert_str_eq(report.table, "fills");
-    ck_assert_str_eq(report.what, "it fills at the maker's price");
+    ck_assert_str_eq(report.what, "broken rule: the fill has the maker's price");
 }
 END_TEST
 

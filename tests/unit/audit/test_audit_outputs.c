@@ -50,7 +50,7 @@ static void tell(struct writer_state *state, void *context)
     story_settle(state, &result);
 }
 
-#define NOTHING "a result of which an output was not stored counts for nothing"
+#define NOTHING "a result with an output that was not stored is neither accepted nor paid"
 static const struct {
     struct story story;
     const char *table, *words; /* of the finding; NULL: it is as it should be */
@@ -65,7 +65,7 @@ static const struct {
     {{18, false, true, OUTCOME_OK, ATTEMPT_ACCEPTED}, "results", NOTHING},
     {{18, false, true, OUTCOME_OK, ATTEMPT_FAILED_PAID}, "results", NOTHING},
     {{18, true, true, OUTCOME_PREEMPTED, ATTEMPT_FAILED_PAID}, "results", NOTHING},
-    {{17, false, true, OUTCOME_OK, ATTEMPT_FAILED_UNPAID}, "journal", "of no known kind"},
+    {{17, false, true, OUTCOME_OK, ATTEMPT_FAILED_UNPAID}, "journal", "has no known kind"},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 

@@ -79,14 +79,15 @@ static const struct {
     {{true, {{"at 3", SAID, ATTEMPT_FAILED_PAID}, {"at 3", SAID, ATTEMPT_FAILED_UNPAID}}}, NULL},
     {{false, {{NULL, SAID, ATTEMPT_FAILED_PAID}}}, NULL},
     {{true, {{NULL, SAID, ATTEMPT_FAILED_PAID}}},
-     "what was preempted is paid where it left a checkpoint"},
+     "broken rule: a preempted attempt is paid only if it left a checkpoint"},
     {{true, {{"at 3", SAID, ATTEMPT_FAILED_PAID}, {"at 3", SAID, ATTEMPT_FAILED_PAID}}},
-     "what was preempted is paid where its checkpoint is new"},
+     "broken rule: a preempted attempt is paid only if its checkpoint is new"},
     {{true,
       {{"at 3", SAID, ATTEMPT_FAILED_PAID},
        {NULL, OUTCOME_PROGRAM_FAILED, ATTEMPT_LATE},
        {"at 3", SAID, ATTEMPT_FAILED_PAID}}},
-     "what was preempted is paid where its checkpoint is new"}, /* what is late gives nothing up */
+     /* A late result gives nothing up. */
+     "broken rule: a preempted attempt is paid only if its checkpoint is new"},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 

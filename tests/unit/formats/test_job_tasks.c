@@ -142,15 +142,16 @@ START_TEST(names_that_are_nobodys_are_refused_with_the_nearest)
                   "job.yaml:3: from: task \"a\" has no output \"ones\"; did you mean \"one\"?");
     check_refused(TWO("", ", from: a/result.txt"),
                   "job.yaml:3: from: task \"a\" has no output \"result.txt\"; its `outputs:` name "
-                  "what it leaves");
+                  "what the task leaves");
     check_refused(TWO("", ", from: a"),
                   "job.yaml:3: from: task \"a\" has 2 outputs; write which one, as in a/NAME");
-    check_refused(TWO(", from: b", ""),
-                  "job.yaml:2: from: task \"b\" has 0 outputs; write which one, as in b/NAME");
+    check_refused(
+        TWO(", from: b", ""),
+        "job.yaml:2: from: task \"b\" has no outputs to take; name some in its `outputs:`");
     check_refused(TWO("", ", aftr: a"),
                   "job.yaml:3: unknown key \"aftr\"; did you mean \"after\"?");
     check_refused("tasks:\n- {name: a, run: [x]}\n- {name: b, run: [x]}\n- {name: a, run: [x]}\n",
-                  "job.yaml:4: name: \"a\" is a task already, on line 2");
+                  "job.yaml:4: name: line 2 has a task \"a\" already; give this task another name");
 }
 END_TEST
 
@@ -185,15 +186,15 @@ START_TEST(the_rules_of_a_job_hold_for_its_tasks)
         "run: [x]\narray: 1-3\ntasks:\n- {name: a}\n",
         "job.yaml:4: tasks: each task is one subtask; each, array and lines do not go with "
         "tasks");
-    check_refused("run: [x]\ntasks: []\n", "job.yaml:2: tasks: at least one task is needed");
+    check_refused("run: [x]\ntasks: []\n", "job.yaml:2: tasks: the list needs at least one task");
     check_refused("run: [x]\ntasks: {a: {run: [x]}}\n",
                   "job.yaml:2: tasks: a list is needed here, not a map of keys");
     check_refused("run: [x]\ntasks:\n- {name: 3}\n",
-                  "job.yaml:3: name: \"3\" cannot name a task: a letter, then letters, digits, "
-                  "\".\", \"_\", \"-\"");
+                  "job.yaml:3: name: \"3\" cannot name a task; a task's name is a letter, then "
+                  "letters, digits, \".\", \"_\" or \"-\"");
     check_refused("run: [x]\ntasks:\n- {name: ../a}\n",
-                  "job.yaml:3: name: \"../a\" cannot name a task: a letter, then letters, digits, "
-                  "\".\", \"_\", \"-\"");
+                  "job.yaml:3: name: \"../a\" cannot name a task; a task's name is a letter, then "
+                  "letters, digits, \".\", \"_\" or \"-\"");
     check_refused("run: [x]\nenv: {\"1\": b}\ntasks:\n- {name: a}\n",
                   "job.yaml:2: 1: \"1\" is not the name of a variable: letters, digits and _, at "
                   "most 128");
@@ -202,9 +203,9 @@ END_TEST
 
 START_TEST(files_do_not_meet_in_the_work_folder)
 {
-    check_refused(
-        TWO("", ", from: [a/one, a/one]"),
-        "job.yaml:3: from: two files would be \"one\"; name one anew, as in {other: a/one}");
+    check_refused(TWO("", ", from: [a/one, a/one]"),
+                  "job.yaml:3: from: the task takes two files as \"one\"; give one another name, "
+                  "as in {other: a/one}");
     check_refused(TWO("", ", from: {../one: a/one}"),
                   "job.yaml:3: ../one: \"../one\" must be a path inside the work folder: relative, "
                   "without \"..\"");

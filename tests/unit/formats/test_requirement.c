@@ -140,7 +140,7 @@ START_TEST(wrong_texts_say_what_is_wrong)
     check_refused("kind in ()", "column 10: a value is needed in the list of `in`, not \")\"");
     check_refused("kind in (cpu gpu)",
                   "column 14: \",\" or \")\" is needed in the list of `in`, not \"gpu\"");
-    check_refused("region = \"x", "column 10: a quoted text without its end");
+    check_refused("region = \"x", "column 10: the quoted text has no closing quote");
     check_refused("label = \"v\\m\"",
                   "column 9: in quotes \\ stands before \" or \\ only: write \\\\ for one");
     check_refused("label = \"v\\",
@@ -280,7 +280,7 @@ START_TEST(depth_and_size_are_capped)
     check_refused(text, "the requirement has more than 8192 bytes");
     memset(text, 'a', 64);
     text[64] = '\0';
-    check_refused(text, "column 1: a word of more than 63 bytes");
+    check_refused(text, "column 1: the word has more than 63 bytes, the most that it may have");
 }
 END_TEST
 

@@ -103,7 +103,7 @@ START_TEST(a_job_of_which_all_runs_waits_for_nothing)
 {
     offer_at(PROVIDER, 1, 2, price, "one");
     struct id128 job = submit_at_most(CONSUMER, 2, 0, price);
-    ck_assert_str_eq(line_of(job), "2 run; nothing waits for a device");
+    ck_assert_str_eq(line_of(job), "2 subtasks run; nothing waits for a device");
     ck_assert(!explanation->wire.has_fills_at_micro);
     ck_assert(!explanation->wire.has_ahead);
     ck_assert_uint_eq(explanation->row.smallest_change.count, 0);
@@ -127,10 +127,10 @@ START_TEST(what_runs_is_told_beside_what_waits)
     offer_at(PROVIDER, 1, 1, price, "one");
     struct id128 job = submit_at_most(CONSUMER, 1000, 0, price);
     const char *line = line_of(job);
-    ck_assert_str_eq(line,
-                     "1 runs and 999 wait; 1 of 1 device fit; all in reach are busy with jobs "
-                     "of this account, and none of these takes a lease from another; more "
-                     "run when one is free");
+    ck_assert_str_eq(
+        line, "1 subtask runs and 999 wait; 1 of 1 device fit; all within the limit are busy "
+              "with jobs of this account, and none of these takes a lease from another; "
+              "more subtasks run when one is free");
 }
 END_TEST
 
@@ -187,8 +187,8 @@ START_TEST(a_budget_that_buys_no_term_is_named)
     char line[200];
     units_money_text(term_micro, least);
     (void)snprintf(line, sizeof line,
-                   "1 of 1 device fit; 1 is free at this price, and a term of one subtask takes "
-                   "more than its budget: %s",
+                   "1 of 1 device fit; 1 is free at this price, but a term of one subtask takes "
+                   "more than the job's budget: %s",
                    least);
     const char *told = line_of(made.id);
     ck_assert_msg(strncmp(told, line, strlen(line)) == 0, "%s", told);
@@ -278,9 +278,10 @@ START_TEST(what_is_named_says_what_it_lacks_itself)
     offer_simulated();
     const char *line =
         line_of_needs("kind = lpu and simulated = true and executor = tensor and fp16 > 1TFLOPS");
-    ck_assert_str_eq(line,
-                     "0 of 3 devices fit; the one that it names fails on executor = \"tensor\"; "
-                     "ask for less, or wait for other devices");
+    ck_assert_str_eq(
+        line,
+        "0 of 3 devices fit; the one device that the needs name fails on executor = \"tensor\"; "
+        "ask for less, or wait for other devices");
     line = line_of_needs("kind = gpu and simulated = true and program = sh and executor = tensor");
     ck_assert_str_eq(line, "0 of 3 devices fit; 3 fail on program = \"sh\"; ask for less, or wait "
                            "for other devices");

@@ -202,7 +202,7 @@ START_TEST(an_end_written_anew_is_found_by_the_mark_outside)
     sql("COMMIT");
     act_log_committed(acts);
     ck_assert_uint_eq(act_log_mark(acts)->number, before.number);
-    expect_finding(6, "not the record that HEAD has seen");
+    expect_finding(6, "not the one that HEAD has seen");
     act_log_close(&acts);
     ck_assert(!open_acts());
     ck_assert_ptr_nonnull(strstr(problem.text, "differs from HEAD"));

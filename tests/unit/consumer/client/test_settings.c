@@ -196,7 +196,8 @@ START_TEST(mistakes_name_the_place_and_the_nearest_key)
     ck_assert_ptr_nonnull(strstr(refused(&from).text, "flag --color"));
     from.flags[SETTING_COLOR] = NULL;
     from.flags[SETTING_MARKET] = "";
-    ck_assert_ptr_nonnull(strstr(refused(&from).text, "--market is empty; it is the market's"));
+    ck_assert_ptr_nonnull(
+        strstr(refused(&from).text, "--market is empty; its value is the market's"));
 }
 END_TEST
 

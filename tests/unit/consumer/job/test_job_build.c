@@ -414,8 +414,9 @@ START_TEST(an_unfit_image_is_refused_with_its_line)
     static const struct {
         const char *script, *says;
     } unfit[] = {
-        {"echo 1 >tool; tar -cf bad.tar --transform 's,tool,../tool,' tool", "its name has \"..\""},
-        {"ln -sf ../out link; tar -cf bad.tar link", "it is a link that leads out"},
+        {"echo 1 >tool; tar -cf bad.tar --transform 's,tool,../tool,' tool",
+         "the entry's name has \"..\""},
+        {"ln -sf ../out link; tar -cf bad.tar link", "the entry is a link that leads out"},
         {"echo 1 >tool; tar -cf bad.tar tool; truncate -s 1000 bad.tar", "cut at byte 1000"},
         {"tar -czf bad.tar tool", "no plain tar archive"},
         {": >bad.tar", "no plain tar archive"},

@@ -176,7 +176,7 @@ START_TEST(what_an_operation_reads_is_looked_at_before_it_is_sent)
          "job:3: run: 'b.npy' is none of the job's files: add it to them"},
         {"executor: tensor\nfiles: [a.npy, none.npy]\nrun: [matmul, a.npy, none.npy, c.npy]\n"
          "outputs: c.npy\n",
-         "job:3: run: none.npy: it is no .npy file"},
+         "job:3: run: none.npy: the file is no .npy file"},
         {"executor: tensor\nfiles: a.npy\nrun: [matmul, a.npy, a.npy, c.npy]\noutputs: c.npy\n",
          "job:3: run: a.npy is 2 x 3 and a.npy 2 x 3; the first must have as many columns"},
         {"executor: tensor\nfiles: [a.npy, b.npy, wide.npy]\noutputs: c.npy\n"
@@ -258,9 +258,10 @@ START_TEST(a_matrix_without_elements_is_no_factor)
     struct bourse_error error =
         refused("executor: tensor\nfiles: [none.npy, b.npy]\noutputs: c.npy\n"
                 "run: [matmul, none.npy, b.npy, c.npy]\n");
-    ck_assert_str_eq(error.text,
-                     "job:4: run: none.npy: it has no elements: its shape is (0, 4); a product is "
-                     "of one row and one column at least");
+    ck_assert_str_eq(
+        error.text,
+        "job:4: run: none.npy: the file has no elements: the shape is (0, 4); a product is "
+        "of one row and one column at least");
 }
 END_TEST
 

@@ -111,10 +111,12 @@ START_TEST(what_cannot_be_is_refused_by_name)
 {
     struct problem problem = {""};
     ck_assert_int_eq(template_refusal("diffusion", SETTINGS("heads=7"), &problem), STEPS_CONFLICT);
-    ck_assert_str_eq(problem.text, "width is a multiple of heads");
+    ck_assert_str_eq(problem.text, "width, 1152, must be a multiple of heads, 7");
     ck_assert_int_eq(template_refusal("diffusion", SETTINGS("image-width=1000"), &problem),
                      STEPS_CONFLICT);
-    ck_assert_str_eq(problem.text, "image-height and image-width are multiples of 8 x patch, 16");
+    ck_assert_str_eq(problem.text,
+                     "image-height, 1024, and image-width, 1000, must be multiples of "
+                     "8 x patch, 16");
     ck_assert_int_eq(template_refusal("diffusion", SETTINGS("text-head-size=3"), &problem),
                      STEPS_CONFLICT);
     ck_assert_int_eq(

@@ -123,9 +123,9 @@ START_TEST(what_cannot_be_is_refused_by_name)
     } wrong[] = {
         {"vectors=49", STEPS_BAD_VALUE, "candidates is 50; it may be 1 to 49"},
         {"candidates=4", STEPS_BAD_VALUE, "passages is 5; it may be 1 to 4"},
-        {"embed-heads=7", STEPS_CONFLICT, "embed-width is a multiple of embed-heads"},
-        {"rerank-heads=7", STEPS_CONFLICT, "rerank-width is a multiple of rerank-heads"},
-        {"rerank-heads=1024", STEPS_CONFLICT, "size is even"},
+        {"embed-heads=7", STEPS_CONFLICT, "must be a multiple of embed-heads, 7"},
+        {"rerank-heads=7", STEPS_CONFLICT, "must be a multiple of rerank-heads, 7"},
+        {"rerank-heads=1024", STEPS_CONFLICT, "must be even"},
         {"passage=16777216", STEPS_BAD_VALUE, "query and passages are more than 16777216 tokens"},
         {"stages=33", STEPS_BAD_VALUE, "stages is 33; it may be 1 to 32"},
     };

@@ -305,7 +305,7 @@ START_TEST(what_cannot_be_is_refused_by_name)
                      STEPS_BAD_VALUE);
     ck_assert_str_eq(problem.text, "stages is 3; it may be 1 to 2");
     ck_assert_int_eq(template_refusal("train", SETTINGS(TINY, "kv=3"), &problem), STEPS_CONFLICT);
-    ck_assert_ptr_nonnull(strstr(problem.text, "heads is a multiple of kv"));
+    ck_assert_ptr_nonnull(strstr(problem.text, "must be a multiple of kv, 3"));
     ck_assert_int_eq(template_refusal("train", SETTINGS(TINY, "head-size=3"), &problem),
                      STEPS_CONFLICT);
     ck_assert_int_eq(template_refusal("train",

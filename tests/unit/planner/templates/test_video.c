@@ -104,7 +104,7 @@ START_TEST(what_cannot_be_is_refused_by_name)
         enum steps_status status;
         const char *says;
     } wrong[] = {
-        {"input-width=650", STEPS_CONFLICT, "input-height and input-width are multiples of 32"},
+        {"input-width=650", STEPS_CONFLICT, "and input-width, 650, must be multiples of 32"},
         {"boxes=3601", STEPS_BAD_VALUE, "boxes is 3601; it may be 1 to 3600"},
         {"channels=65536", STEPS_OK, ""},
     };

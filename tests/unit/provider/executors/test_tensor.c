@@ -350,10 +350,10 @@ START_TEST(operands_that_do_not_fit_are_refused_and_nothing_is_made)
     static const struct {
         const char *golden, *says;
     } wrong[] = {
-        {"int64-4.npy", "other.npy: its elements are int64, and float32 is computed with"},
-        {"fortran-2x3.npy", "other.npy: it is in Fortran order"},
-        {"big-endian.npy", "other.npy: its elements are float32, big-endian"},
-        {"scalar.npy", "other.npy: its elements are float64"},
+        {"int64-4.npy", "other.npy: the elements are int64, and float32 is computed with"},
+        {"fortran-2x3.npy", "other.npy: the file is in Fortran order"},
+        {"big-endian.npy", "other.npy: the elements are float32, big-endian"},
+        {"scalar.npy", "other.npy: the elements are float64"},
         {"float32-2x3.npy", "a.npy is 2 x 2 and other.npy 2 x 3"},
     };
     struct operation_answer answer;
@@ -392,7 +392,7 @@ START_TEST(operands_that_do_not_fit_are_refused_and_nothing_is_made)
     put_matrix("a.npy", 2, 2, values);
     put_matrix("b.npy", 2, 4, values);
     ck_assert_int_eq(RUN(&answer, &problem, "matmul", "a.npy", "b.npy", "c.npy"), OPERATION_FAILED);
-    ck_assert_ptr_nonnull(strstr(problem.text, "c.npy: it is there already"));
+    ck_assert_ptr_nonnull(strstr(problem.text, "c.npy: the file is there already"));
     expect_matrix("c.npy", 1, 1, values);
     drop_folder();
 }
@@ -449,7 +449,7 @@ START_TEST(what_is_given_is_read_and_counts_though_it_is_not_in_the_folder)
     const char *const bad[][4] = {{"matmul", "a.npy", "e.npy", "d.npy"},
                                   {"matmul", "a.npy", "a.npy", "e.npy"},
                                   {"matmul", "a.npy", "none.npy", "d.npy"}};
-    static const char *const says[] = {"e.npy: it is empty", "it is there already",
+    static const char *const says[] = {"e.npy: the file is empty", "the file is there already",
                                        "none.npy: no such file"};
     for (size_t i = 0; i < COUNT(bad); i++) {
         files.given[0].file = openat(folder, "other.npy", O_RDONLY | O_CLOEXEC);

@@ -178,7 +178,7 @@ expect 2 'image.yaml:[0-9]+: image: bad.tar is no image: no plain tar' "$bourse"
 head -c 5000 tools.tar >bad.tar
 expect 2 'image.yaml:[0-9]+: image: bad.tar is no image: cut at byte 5000' "$bourse" submit image.yaml -y --wait
 tar cf bad.tar -T /dev/null
-expect 2 'image.yaml:[0-9]+: image: bad.tar is no image: it has no file' "$bourse" submit image.yaml -y --wait
+expect 2 'image.yaml:[0-9]+: image: bad.tar is no image: the archive has no file' "$bourse" submit image.yaml -y --wait
 mkdir -p hard && echo text >hard/one && ln hard/one hard/two
 tar cPf bad.tar --transform='s,^hard,/hard,' hard
 expect 2 'image: bad.tar is no image: "/hard/[a-z]+" .* hard link to an absolute path' "$bourse" submit image.yaml -y --wait

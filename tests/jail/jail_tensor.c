@@ -121,7 +121,7 @@ START_TEST(limits_hold_for_each_subtask)
     struct fixture fixture = open_with_tensor(_i);
     struct job late = long_check(&fixture);
     late.bounds.wall_ns = SECOND / 20;
-    ends_as(&late, OUTCOME_TIME_LIMIT, "wall time");
+    ends_as(&late, OUTCOME_TIME_LIMIT, "longer than its limit");
     multiply_small(&fixture, 1);
 
     struct job busy = long_check(&fixture);

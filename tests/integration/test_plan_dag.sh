@@ -101,7 +101,7 @@ write "$two" "$both" '{"id":"a","cost":[1,2]},{"id":"stuck","cost":[null,null]}'
 refused DAG_NOWHERE '"stuck": no processor can run it'
 for cost in 0 -3 1e16 1e-13; do
     write "$two" "$both" '{"id":"a","cost":[1,2]},{"id":"b","cost":['$cost',1]}' ''
-    refused DAG_COST '"b" on "p": its cost is'
+    refused DAG_COST '"b" on "p": the cost is'
 done
 write "$two" "$both" '{"id":"a","cost":[1,NaN]}' ''
 refused DAG_FIELD '"a" on "q": "cost" is NaN'

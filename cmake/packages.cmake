@@ -5,6 +5,11 @@ find_package(Threads REQUIRED)
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
 pkg_check_modules(ZMQ REQUIRED IMPORTED_TARGET libzmq)
+# What libzmq itself is built with is no concern of ours. Its folder of Kerberos is an option at the
+# first configuration and a folder at the next, so that the next build would compile everything again.
+get_target_property(zmq_folders PkgConfig::ZMQ INTERFACE_INCLUDE_DIRECTORIES)
+list(FILTER zmq_folders EXCLUDE REGEX "mit-krb5|NOTFOUND")
+set_target_properties(PkgConfig::ZMQ PROPERTIES INTERFACE_COMPILE_OPTIONS "" INTERFACE_INCLUDE_DIRECTORIES "${zmq_folders}")
 pkg_check_modules(PROTOBUFC REQUIRED IMPORTED_TARGET libprotobuf-c)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)

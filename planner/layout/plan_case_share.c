@@ -112,19 +112,28 @@ static void cost_share(const struct plan_case *whole, uint32_t only, enum plan_t
     }
 }
 
+/* Returns an empty case over the devices of `whole`, or NULL when memory is short. */
+static struct plan_case *begin_case(const struct plan_case *whole, struct plan_teams *teams)
+{
+    struct plan_case *of = calloc(1, sizeof *of);
+    if (of != NULL) {
+        of->input = whole->input;
+        of->left_out = whole->left_out;
+        of->nowhere = PLAN_ANYWHERE;
+        of->teams = teams;
+        memcpy(of->like, whole->like, sizeof of->like);
+    }
+    return of;
+}
+
 bool plan_case_share(const struct plan_case *whole, int64_t items, int64_t parts, uint32_t only,
                      enum plan_terms terms, struct plan_case **ret_case)
 {
-    struct plan_case *of = calloc(1, sizeof *of);
+    struct plan_case *of = begin_case(whole, whole->teams);
     *ret_case = NULL;
     if (of == NULL) {
         return false;
     }
-    of->input = whole->input;
-    of->left_out = whole->left_out;
-    of->nowhere = PLAN_ANYWHERE;
-    of->teams = whole->teams;
-    memcpy(of->like, whole->like, sizeof of->like);
     enum steps_status status = make_steps(whole->input, items, parts, of);
     if (status != STEPS_OK || !plan_case_shape(of)) {
         plan_case_destroy(&of);
@@ -151,15 +160,10 @@ bool plan_case_chain(const struct plan_case *whole, int64_t items, struct plan_t
         (teams != NULL && template->make_divided == NULL)) {
         return true;
     }
-    struct plan_case *of = calloc(1, sizeof *of);
+    struct plan_case *of = begin_case(whole, teams);
     if (of == NULL) {
         return false;
     }
-    of->input = whole->input;
-    of->left_out = whole->left_out;
-    of->nowhere = PLAN_ANYWHERE;
-    memcpy(of->like, whole->like, sizeof of->like);
-    of->teams = teams;
     enum steps_status status = make_chain(whole->input, items, of, ret_why);
     if (status != STEPS_OK || !plan_case_shape(of)) {
         plan_case_destroy(&of);

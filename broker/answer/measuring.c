@@ -33,7 +33,7 @@ struct measuring {
     uint64_t added, paced_at;
     uint64_t entry; /* the last entry that was read from the ledger */
     bool has_begun, is_changed;
-    bool is_kept; /* the file could not be opened, and stays as it is until the next start */
+    bool is_kept; /* the file could not be opened, or is evidence: until the next start it stays */
     int64_t saved_ns;
     struct known known[MEASURING_JOBS];
     size_t known_count;
@@ -200,17 +200,18 @@ static bool holds_bytes(const char *path)
 }
 
 /* The start compares the file with the ledger before (storage/history_mark.h), so nobody comes here
- * unless one of them changed since. The file is evidence, so it is not written over. */
-static void set_aside_ahead(const struct measuring *measuring, uint64_t last)
+ * unless one of them changed since. The file is evidence: neither the file nor an earlier one of
+ * that kind is written over. */
+static void set_aside_ahead(struct measuring *measuring, uint64_t last)
 {
     char aside[PATH_SIZE + 80];
     (void)snprintf(aside, sizeof aside, "%s.ahead", measuring->path);
-    const bool is_aside = rename(measuring->path, aside) == 0;
-    log_error(
-        "%s has seen record %" PRIu64 ", and the last result of the ledger is record %" PRIu64
-        ": entries may be lost. The file is now %s, and another is made. Stop the broker, run "
-        "bourse-audit, and put the newer ledger.db and HEAD back if there are any",
-        measuring->path, measuring->entry, last, is_aside ? aside : measuring->path);
+    measuring->is_kept = access(aside, F_OK) == 0 || rename(measuring->path, aside) != 0;
+    log_error("%s has seen record %" PRIu64 ", and the last result of the ledger is record %" PRIu64
+              ": entries may be lost. The file is kept as %s. Stop the broker, run "
+              "bourse-audit, and put the newer ledger.db and HEAD back if there are any",
+              measuring->path, measuring->entry, last,
+              measuring->is_kept ? measuring->path : aside);
 }
 
 static bool load(struct measuring *measuring)

@@ -1,5 +1,6 @@
 /* The tests read out of a ledger what work took, and keep it in a file over restarts. */
 #include "broker/answer/measuring.h"
+#include "broker/storage/journal_sqlite.h"
 #include "protocol/codec.h"
 #include "tests/support/measured_rows.h"
 #include "tests/support/scarce_vfs.h"
@@ -190,25 +191,44 @@ START_TEST(a_file_that_cannot_be_opened_stays_as_it_is)
 END_TEST
 
 /* A restore of an older ledger looks like this. */
+static void change_history(const char *query)
+{
+    sqlite3 *database;
+    ck_assert_int_eq(sqlite3_open(history, &database), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(database, query, NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_close(database), SQLITE_OK);
+}
+
+static uint64_t mark_of(const char *path)
+{
+    sqlite3 *database;
+    uint64_t mark = 0;
+    ck_assert_int_eq(sqlite3_open(path, &database), SQLITE_OK);
+    ck_assert(journal_sqlite_number(database, "SELECT entry FROM mark", &mark));
+    ck_assert_int_eq(sqlite3_close(database), SQLITE_OK);
+    return mark;
+}
+
 START_TEST(a_file_of_a_later_time_is_made_anew_from_the_ledger)
 {
     struct measuring *measuring = measuring_open(history, blobs);
     (void)measuring_look(measuring, ledger);
     measuring_close(&measuring);
-    sqlite3 *database;
-    ck_assert_int_eq(sqlite3_open(history, &database), SQLITE_OK);
-    ck_assert_int_eq(
-        sqlite3_exec(database, "UPDATE mark SET entry = 1000000; UPDATE measured SET class = 'x'",
-                     NULL, NULL, NULL),
-        SQLITE_OK);
-    sqlite3_close(database);
+    change_history("UPDATE mark SET entry = 1000000; UPDATE measured SET class = 'x'");
     measuring = measuring_open(history, blobs);
     (void)measuring_look(measuring, ledger);
     check_rows(measuring);
     measuring_close(&measuring);
-    /* The file is evidence that entries are lost, and stays. */
+    /* The file is evidence that entries are lost, and stays; so does a second one beside it. */
+    change_history("UPDATE mark SET entry = 2000000");
+    measuring = measuring_open(history, blobs);
+    (void)measuring_look(measuring, ledger);
+    check_rows(measuring);
+    measuring_close(&measuring);
+    ck_assert_uint_eq(mark_of(history), 2000000);
     char ahead[256];
     (void)snprintf(ahead, sizeof ahead, "%s.ahead", history);
+    ck_assert_uint_eq(mark_of(ahead), 1000000);
     ck_assert_int_eq(unlink(ahead), 0);
 }
 END_TEST

@@ -384,8 +384,8 @@ struct audit {
 /* ---- reporting (audit.c) */
 __attribute__((format(printf, 4, 5))) bool audit_finding(struct audit *audit, const char *table,
                                                          uint64_t entry, const char *format, ...);
-/* Starts to record reads that the disk refuses. audit_reads_failed() then tells whether a read
- * failed. */
+/* Starts to record reads that the disk refuses, and forgets earlier ones. audit_reads_failed() then
+ * tells whether a read failed. */
 void audit_watch_reads(void);
 bool audit_reads_failed(void);
 /* Names the file that the disk failed first, and what the operator does. */

@@ -1,4 +1,6 @@
-/* The audit tells a failed read from damaged data here; SQLite by itself reports both alike. */
+/* The audit tells a failed read from damaged data here; SQLite by itself reports both alike.
+ * ledger/store/sqlite_code.c does the same for the broker. The audit has this code of its own,
+ * because whoever checks the ledger uses nothing of it. */
 #include "audit/audit_internal.h"
 
 #include "base/problem.h"

@@ -147,6 +147,14 @@ step=$((step * 3))
 sweep 7 "$market" "$bin/bourse-broker" backup "$market" "$work/new"
 sweep 7 "$work/backup" "$bin/bourse-broker" restore "$work/backup" "$work/new" --head "$market/HEAD"
 faults=$((faults + looks))
+
+# A history.db that is damaged proves nothing: the audit says so, and does not fail.
+printf 'xxxx' | dd of="$work/old/history.db" conv=notrunc status=none
+"$bin/bourse-audit" "$work/old" --json >damaged.json 2>damaged.log || fail "an audit with a damaged history.db: $(cat damaged.log)"
+has "$(cat damaged.log)" "warning: history.db is damaged"
+has "$(cat damaged.json)" '"history_damaged":true'
+"$bin/bourse-audit" "$market" --json >whole.json 2>whole.log || fail "an audit of the whole folder: $(cat whole.log)"
+has "$(cat whole.json)" '"history_damaged":false'
 [ $faults -ge 40 ] || fail "only $faults reads failed"
 echo "$faults reads failed"
 echo ok

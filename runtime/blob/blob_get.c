@@ -352,8 +352,8 @@ static bool take_answer(struct get *get, struct flight_answer *answer, enum reje
 /* Fetches all of the blob, without a check of its hash. */
 static bool get_bytes(struct get *get, enum reject_code *ret_reject, struct problem *ret_problem)
 {
-    /* A request counts against the account's reading rate with its full length, even beyond the
-     * blob's end. */
+    /* The broker refuses a request when its full length has no room among what waits for the
+     * account, even beyond the blob's end. */
     const bool is_small = get->cap > 0 && get->cap < FLIGHT_CHUNK_BYTES;
     const uint32_t first = is_small ? (uint32_t)get->cap : FLIGHT_CHUNK_BYTES;
     start_over(get);

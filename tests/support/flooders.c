@@ -24,6 +24,8 @@ enum {
     OPEN_AGAIN_MS = 500,   /* a flooder who does not read is disconnected, and comes back */
     PAIRS_MOST = 5,
     SINK_MIB_S = 256, /* as much as the broker sends to one account (broker/blob/port/blobs.h) */
+    /* Large answers that flooders who read wait for, as many as bourse's own client does. */
+    UNANSWERED_MOST = 12,
 };
 
 /* ---------------------------------------------------------------- what is sent */
@@ -88,10 +90,15 @@ struct orders {
     uint64_t ready[2]; /* the number of the last ones that each process of flooders is ready for */
 };
 
-static void sink_answer(void *socket, zmq_msg_t *route, size_t bytes, int64_t *due_ns)
+/* Whoever reads gets an answer to each message, in time. Others get none before its time. */
+static void sink_answer(void *socket, zmq_msg_t *route, size_t bytes, bool waits, int64_t *due_ns)
 {
     zmq_msg_t answer;
-    const int64_t now_ns = clock_monotonic_ns();
+    int64_t now_ns = clock_monotonic_ns();
+    while (waits && now_ns < *due_ns) {
+        attack_pace();
+        now_ns = clock_monotonic_ns();
+    }
     if (now_ns < *due_ns || zmq_msg_send(route, socket, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0) {
         return;
     }
@@ -114,7 +121,7 @@ static void run_sink(void *socket, const volatile struct orders *orders)
         (void)zmq_msg_recv(&route, socket, 0);
         (void)zmq_msg_recv(&message, socket, 0);
         if (orders->flood->answer_bytes > 0) {
-            sink_answer(socket, &route, orders->flood->answer_bytes, &due_ns);
+            sink_answer(socket, &route, orders->flood->answer_bytes, orders->reads, &due_ns);
         }
         (void)zmq_msg_close(&route);
         (void)zmq_msg_close(&message);
@@ -176,6 +183,7 @@ struct flooder { /* one session, or one connection to the blob port */
     struct broker_client client;
     struct link *link;
     uint64_t session;
+    size_t unanswered;
 };
 
 /* A message that is sent before the connection stands is lost. */
@@ -206,7 +214,7 @@ static void flooder_open(struct flooder *flooder, const struct flooding *floodin
     flooder->session = flooding->is_of_blobs ? 0 : 1;
 }
 
-static void flood_once(const struct flooder *flooder, const struct flood *flood,
+static void flood_once(struct flooder *flooder, const struct flood *flood,
                        const struct identity *key, const struct arena *arena, uint64_t number)
 {
     static uint8_t bytes[LIMIT_BLOB_MESSAGE_BYTES];
@@ -229,9 +237,10 @@ static void flood_once(const struct flooder *flooder, const struct flood *flood,
         ck_assert(identity_sign_envelope(key, &arena->broker.market.cluster, &envelope));
     }
     (void)link_send(flooder->link, bytes, arena_write(&envelope, bytes, sizeof bytes));
+    flooder->unanswered++;
 }
 
-static void say_goodbye(const struct flooder *flooder, const struct identity *key,
+static void say_goodbye(struct flooder *flooder, const struct identity *key,
                         const struct arena *arena)
 {
     static const struct flood goodbye = {.name = "goodbye", .type = MESSAGE_GOODBYE};
@@ -246,6 +255,7 @@ static void come_back(struct flooder *flooder, const struct flooding *flooding,
                       const struct arena *arena)
 {
     struct problem problem;
+    flooder->unanswered = 0;
     if (flooding->is_of_blobs) {
         ck_assert_msg(link_reopen(flooder->link, &problem), "%s", problem.text);
         await_connection(flooder->link);
@@ -258,19 +268,34 @@ static void come_back(struct flooder *flooder, const struct flooding *flooding,
 }
 
 /* Reads what has come. Returns false when the session is over, whatever is sent to it. */
-static bool read_on(const struct flooder *flooder)
+static bool read_on(struct flooder *flooder)
 {
     const uint8_t *message;
     size_t length;
     bool goes_on = true;
     while (link_receive(flooder->link, 0, &message, &length) == 1) {
         struct envelope envelope;
+        flooder->unanswered -= flooder->unanswered > 0 ? 1 : 0;
         goes_on =
             goes_on &&
             (envelope_read(message, length, LIMIT_BLOB_MESSAGE_BYTES, &envelope) != ENVELOPE_OK ||
              envelope.type != MESSAGE_REJECT || arena_reject_code(&envelope) != REJECT_SESSION);
     }
     return goes_on;
+}
+
+/* Returns how many messages the flooder sends in this round. */
+static size_t messages_of(const struct flooder *flooder, const struct orders *orders,
+                          uint64_t round)
+{
+    if (orders->reads && orders->flood->answer_bytes > 0) {
+        const size_t most = UNANSWERED_MOST / orders->sessions;
+        return flooder->unanswered < most ? most - flooder->unanswered : 0;
+    }
+    if (orders->flood->bodies[0].length >= LARGE_BYTES) {
+        return round % EACH_MS == 0 ? 1 : 0;
+    }
+    return EACH_MS;
 }
 
 static void run_flood(const struct attack_context *context)
@@ -291,9 +316,9 @@ static void run_flood(const struct attack_context *context)
         }
         known = orders.number;
         flooding->orders->ready[flooding->place] = known;
-        const bool is_large = orders.flood->bodies[0].length >= LARGE_BYTES;
         for (size_t i = 0; i < orders.sessions; i++) {
-            for (int k = 0; k < EACH_MS && (!is_large || (k == 0 && round % EACH_MS == 0)); k++) {
+            flooders[i].unanswered = round % OPEN_AGAIN_MS == 0 ? 0 : flooders[i].unanswered;
+            for (size_t k = messages_of(&flooders[i], &orders, round); k > 0; k--) {
                 flood_once(&flooders[i], orders.flood, flooding->key, context->arena, number++);
             }
             if (orders.reads && !read_on(&flooders[i]) && flooding->sink == NULL) {

@@ -361,7 +361,6 @@ void blobs_stop(struct blobs **self)
         directory_destroy(&blobs->config.directory);
         blob_access_destroy(&blobs->config.access);
         allowance_list_fini(&blobs->allowances);
-        allowance_list_fini(&blobs->reads);
         for (size_t i = 0; i < blobs->name_count; i++) {
             outgoing_destroy(&blobs->names[i]);
         }

@@ -85,12 +85,12 @@ static bool send_ticket(struct blobs *blobs, const struct asked *asked,
     return true;
 }
 
-/* Returns true when so much waits to leave for the sender that others would wait behind it. */
-static bool stays_behind(const struct blobs *blobs, struct asked *asked, size_t waiting,
-                         int64_t now_ns)
+/* Returns true when so much waits to leave for the sender that reading more would help nobody:
+ * others would wait behind it, and a sender who does not read would have the broker read for
+ * nothing. */
+static bool stays_behind(struct asked *asked, size_t waiting, int64_t now_ns)
 {
-    if (waiting <= BLOBS_SEND_SHARED_BYTES ||
-        !blobs_others_ask(blobs, asked->account->number, now_ns)) {
+    if (waiting <= BLOBS_SEND_SHARED_BYTES) {
         return false;
     }
     asked->behind_ns = asked->behind_ns == 0 ? now_ns : asked->behind_ns;
@@ -111,7 +111,7 @@ bool blobs_get(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobG
                      BLOBS_SEND_KEY_BYTES - LIMIT_BLOB_CHUNK_BYTES);
         return true;
     }
-    if (stays_behind(blobs, asked, waiting + wanted, now_ns)) {
+    if (stays_behind(asked, waiting + wanted, now_ns)) {
         turns_put_off(&blobs->turns, asked->account->number, now_ns + NS_PER_MS);
         return false;
     }
@@ -132,22 +132,18 @@ bool blobs_get(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobG
         blobs_refuse(blobs, asked, REJECT_BUSY, "checks", BLOB_CHECKS_MAX, BLOB_CHECKS_MAX);
         return true;
     }
-    struct allowance *reads = allowance_list_of(&blobs->reads, asked->account->number);
-    const uint32_t wanted_kib = (uint32_t)(wanted >> 10) + 1;
-    if (reads != NULL && !allowance_take_many(reads, BLOBS_READ_KIB, wanted_kib, now_ns)) {
-        blobs_refuse(blobs, asked, REJECT_BUSY, "bytes_per_second", (int64_t)wanted,
-                     (int64_t)BLOBS_READ_KIB << 10);
-        return true;
-    }
     if (send_ticket(blobs, asked, body, wanted, &hash)) {
         return true;
     }
     uint64_t size = 0;
     enum blob_status status = send_data(blobs, asked, &hash, body->offset, wanted, &size);
-    blobs->steps += (size < wanted ? size : wanted) / BLOBS_BYTES_PER_STEP;
-    if (wanted > BLOB_SLICE_BYTES) { /* The thread that seals has to be free in between. */
+    const uint64_t left = size > body->offset ? size - body->offset : 0;
+    const size_t sent = left < wanted ? (size_t)left : wanted;
+    blobs->steps += sent / BLOBS_BYTES_PER_STEP;
+    turns_pace(&blobs->turns, asked->account->number, (int64_t)sent * BLOBS_READ_NS, now_ns);
+    if (sent > BLOB_SLICE_BYTES) { /* The thread that seals has to be free in between. */
         turns_leave_time(&blobs->turns, asked->account->number, now_ns - BLOBS_NEAR_MS * NS_PER_MS,
-                         now_ns + (int64_t)wanted * BLOBS_READ_SHARED_NS);
+                         now_ns + (int64_t)sent * BLOBS_READ_SHARED_NS);
     }
     if (status == BLOB_WRONG_OFFSET) {
         blobs_refuse(blobs, asked, REJECT_BLOB_OFFSET, "offset", 0, (int64_t)size);

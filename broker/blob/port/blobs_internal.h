@@ -46,9 +46,9 @@ struct blobs {
     bool is_swept; /* no file without a row is looked for any more */
     struct answer answers[BATCH_MESSAGES];
     size_t answer_count;
-    uint8_t *buffer;                         /* LIMIT_BLOB_MESSAGE_BYTES: what is sent */
-    struct allowance_list allowances, reads; /* requests; KiB read */
-    struct turns turns;                      /* of messages: struct asked */
+    uint8_t *buffer;                  /* LIMIT_BLOB_MESSAGE_BYTES: what is sent */
+    struct allowance_list allowances; /* requests */
+    struct turns turns;               /* of messages: struct asked */
     struct paused {
         int descriptor;
         uint32_t account;

@@ -180,6 +180,20 @@ void turns_leave_time(struct turns *turns, uint32_t account, int64_t since_ns, i
     }
 }
 
+void turns_pace(struct turns *turns, uint32_t account, int64_t spent_ns, int64_t now_ns)
+{
+    struct turns_queue *queue = queue_of(turns, account);
+    const int64_t saved_ns = TURNS_SAVED_MS * NS_PER_MS;
+    if (queue == NULL) {
+        return; /* others have its place by now */
+    }
+    queue->paced_ns = queue->paced_ns > now_ns - saved_ns ? queue->paced_ns : now_ns - saved_ns;
+    queue->paced_ns += spent_ns;
+    if (queue->paced_ns > queue->not_before_ns) {
+        queue->not_before_ns = queue->paced_ns;
+    }
+}
+
 size_t turns_bytes(const struct turns *turns, uint32_t account)
 {
     size_t bytes = 0;

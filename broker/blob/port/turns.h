@@ -20,6 +20,7 @@ enum {
     TURNS_BYTES = 512 << 20,      /* of all; beyond, an account may have TURNS_ASSURED_BYTES */
     TURNS_ASSURED_BYTES = 16 << 20,
     TURNS_LATELY_MS = 250,
+    TURNS_SAVED_MS = 16, /* the most time that an account saves up */
 };
 
 struct turn { /* a part of the caller's message */
@@ -38,6 +39,7 @@ struct turns_queue {
     uint64_t lately;  /* steps charged lately; half is forgotten each TURNS_LATELY_MS */
     int64_t asked_ns; /* when the account's last message came */
     int64_t not_before_ns;
+    int64_t paced_ns; /* until then the account has spent its time */
 };
 
 struct turns { /* all zeros: nobody waits */
@@ -67,6 +69,9 @@ void turns_put_off(struct turns *turns, uint32_t account, int64_t until_ns);
 /* Puts the account off until `until_ns`, if the account has lately cost most and another one has
  * asked since `since_ns`. So the others have the broker's threads for themselves for a while. */
 void turns_leave_time(struct turns *turns, uint32_t account, int64_t since_ns, int64_t until_ns);
+/* Spends `spent_ns` of the account's time. Time goes by at the clock's pace, and a little of it can
+ * be saved. An account that has spent more is put off until it has its time again. */
+void turns_pace(struct turns *turns, uint32_t account, int64_t spent_ns, int64_t now_ns);
 /* Returns the bytes of the account's waiting messages. */
 size_t turns_bytes(const struct turns *turns, uint32_t account);
 /* Returns true when another account has asked for something since `since_ns`, or waits. */

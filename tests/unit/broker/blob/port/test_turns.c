@@ -132,6 +132,28 @@ START_TEST(who_is_put_off_lets_others_pass)
 }
 END_TEST
 
+START_TEST(who_spends_more_time_than_there_is_waits)
+{
+    const int64_t saved_ns = TURNS_SAVED_MS * NS_PER_MS;
+    const int64_t now_ns = 10 * saved_ns;
+    put(0, FLOODER);
+    turns_pace(&turns, FLOODER, saved_ns, now_ns); /* what was saved up */
+    ck_assert_ptr_nonnull(turns_first(&turns, now_ns));
+    turns_pace(&turns, FLOODER, 500, now_ns);
+    turns_pace(&turns, FLOODER, 200, now_ns);
+    ck_assert_ptr_null(turns_first(&turns, now_ns + 699));
+    ck_assert_ptr_nonnull(turns_first(&turns, now_ns + 700));
+    turns_pace(&turns, FLOODER, saved_ns, now_ns + 700); /* nothing is saved by now */
+    ck_assert_ptr_null(turns_first(&turns, now_ns + 699 + saved_ns));
+    const int64_t late_ns = 10 * now_ns;
+    turns_pace(&turns, FLOODER, saved_ns, late_ns);
+    ck_assert_ptr_nonnull(turns_first(&turns, late_ns));
+    turns_pace(&turns, FLOODER, 1, late_ns); /* no more was saved in a long time */
+    put(1, HONEST);
+    ck_assert_ptr_eq(turns_first(&turns, late_ns), &messages[1]);
+}
+END_TEST
+
 START_TEST(no_account_takes_the_room_of_others)
 {
     for (size_t i = 0; i < TURNS_EACH; i++) {
@@ -217,6 +239,7 @@ END_TEST
 SUITE("turns", set_up, NULL, TEST(each_account_keeps_its_order), TEST(who_has_cost_least_is_next),
       TEST(two_that_ask_all_along_have_the_same_share), TEST(who_did_not_ask_has_saved_nothing),
       TEST(a_short_queue_does_not_hide_what_was_charged), TEST(who_is_put_off_lets_others_pass),
+      TEST(who_spends_more_time_than_there_is_waits),
       TEST(who_costs_most_leaves_time_while_others_ask), TEST(no_account_takes_the_room_of_others),
       TEST(accounts_beyond_the_cap_take_the_places_of_those_that_wait_for_nothing),
       TEST(others_ask_when_they_wait_or_did_so_lately), TEST(what_was_charged_lately_is_forgotten))

@@ -1,6 +1,7 @@
 #include "broker/answer/explanation.h"
 
 #include "base/text.h"
+#include "broker/answer/hurdles.h"
 #include "formats/requirement.h"
 #include "formats/value.h"
 #include "protocol/reject.h"
@@ -148,71 +149,6 @@ static size_t fitting_text(const struct exchange_explanation *row, char *ret_tex
     return length < 0 ? 0 : (size_t)length < capacity ? (size_t)length : capacity - 1;
 }
 
-/* Writes the limit that fills now: 1.90, or 0.002 per bf16 TFLOP-hour. */
-static void limit_text(const struct exchange_explanation *row, int64_t limit_micro,
-                       char ret_text[VALUE_TEXT_SIZE])
-{
-    if (row->rate == RATE_NONE) {
-        units_money_text(limit_micro, ret_text);
-    } else {
-        value_text(&(struct value){limit_micro, row->rate}, ret_text);
-    }
-}
-
-/* Writes how many slots are free for a job that waits until it gets all its slots at once. */
-static void whole_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
-{
-    char limit[UNITS_TEXT_SIZE];
-    units_money_text(row->whole.limit_micro, limit);
-    (void)snprintf(ret_text, capacity,
-                   "the job asks for %u slot%s at once at up to %s%s, and %u %s free at that price",
-                   row->whole.slots, text_plural(row->whole.slots), limit,
-                   row->whole.is_of_budget ? ", which its budget covers" : "", row->whole.free,
-                   row->whole.free == 1 ? "is" : "are");
-}
-
-/* Writes what would become of a planned bid. Returns false when the bid would wait. */
-static bool foretold_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
-{
-    char price[UNITS_TEXT_SIZE];
-    units_money_text(row->refusal != 0 ? row->refused_at_micro : row->starts_at_micro, price);
-    if (row->refusal == REJECT_SELF_MATCH) {
-        (void)snprintf(
-            ret_text, capacity,
-            "the job would be refused with SELF_MATCH: its bid meets this account's own ask of "
-            "%.40s at %s first; cancel that ask, or set needs that its device does not meet",
-            row->refused_at, price);
-    } else if (row->refusal == REJECT_WOULD_TRADE) {
-        (void)snprintf(
-            ret_text, capacity,
-            "the job would be refused with WOULD_TRADE: it is post-only, and the ask of %.40s "
-            "at %s is within its limit",
-            row->refused_at, price);
-    } else if (row->refusal == REJECT_BUDGET) {
-        (void)snprintf(ret_text, capacity,
-                       "the job would be refused with BUDGET: it is post-only, the ask of %.40s is "
-                       "within its limit, and a term of one subtask there takes a budget of %s",
-                       row->refused_at, price);
-    } else if (row->refusal == REJECT_PRICE) {
-        (void)snprintf(ret_text, capacity,
-                       "the job would be refused with PRICE: its cap is outside of the market's "
-                       "price band; the nearest within is %s",
-                       price);
-    } else if (row->refusal == REJECT_NOTIONAL) {
-        (void)snprintf(
-            ret_text, capacity,
-            "the job would be refused with NOTIONAL: a term of its slots at its limit, "
-            "and its budget, are above %s, the most that one order may be worth; ask for "
-            "fewer slots at a time, a shorter term, a lower cap or a smaller budget",
-            price);
-    } else if (row->starts_at_micro >= 0) {
-        (void)snprintf(ret_text, capacity, "the job would start now at %s%s", price,
-                       row->starts_with_lease ? ", with a lease that it takes from its holder"
-                                              : "");
-    }
-    return row->refusal != 0 || row->starts_at_micro >= 0;
-}
-
 /* Describes a waiting bid that would be refused with the limit at which it could be filled. */
 static void own_first_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
@@ -221,7 +157,7 @@ static void own_first_text(const struct exchange_explanation *row, char *ret_tex
     ret_text[0] = '\0';
     if (row->past_own_micro >= 0) {
         units_money_text(row->own_device_micro, price);
-        limit_text(row, row->past_own_micro, limit);
+        hurdle_limit_text(row, row->past_own_micro, limit);
         (void)snprintf(ret_text, capacity,
                        "a limit of %s would be refused with SELF_MATCH: this account's own ask of "
                        "%.40s at %s comes first; `bourse order cancel` that ask, then this limit "
@@ -276,188 +212,17 @@ static void sated_text(const struct exchange_explanation *row, char *ret_text, s
     }
 }
 
-/* Writes "all on offer ask more, 2 of them more than the market's price band lets an order pay". */
-static size_t dearer_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+/* Writes the reason that makes all others beside the point, and returns true; false: there is none. */
+static bool only_reason(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
-    char most[UNITS_TEXT_SIZE];
-    char some[64] = "";
-    const bool is_one = row->asking == 1;
-    units_money_text(row->band_most_micro, most);
-    if (row->beyond > 0 && row->beyond < row->asking) {
-        (void)snprintf(some, sizeof some, ", %u of them more", row->beyond);
-    }
-    if (row->holds_nothing && row->beyond < row->asking) {
-        const int used = snprintf(ret_text, capacity,
-                                  "%s ask%s a price, and a budget of 0 takes only what is given "
-                                  "away",
-                                  is_one ? "the one on offer" : "all on offer", is_one ? "s" : "");
-        return used < 0 ? 0 : (size_t)used;
-    }
-    const int length =
-        snprintf(ret_text, capacity, "%s ask%s more%s%s%s",
-                 is_one ? "the one on offer" : "all on offer", is_one ? "s" : "", some,
-                 row->beyond > 0 ? " than the market's price band lets an order pay, " : "",
-                 row->beyond > 0 ? most : "");
-    return length < 0 ? 0 : (size_t)length;
-}
-
-/* Writes how many asks are closed now, and when the first opens. Their providers may be makers. */
-static void closed_makers_text(const struct exchange_explanation *row, char *ret_text,
-                               size_t capacity)
-{
-    char wait[UNITS_TEXT_SIZE];
-    if (row->closed > 0) {
-        const bool is_one = row->closed == 1;
-        units_duration_short(row->opens_ns, wait);
-        (void)snprintf(ret_text, capacity, ": %u other%s closed and open%s in %s", row->closed,
-                       is_one ? " is" : "s are", is_one ? "s" : ", the first", wait);
-    }
-}
-
-/* Writes why no fitting device has an ask for the bid now. */
-static void unoffered_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
-{
-    char time[UNITS_TEXT_SIZE];
-    if (row->closed > 0) {
-        units_duration_short(row->opens_ns, time);
-        (void)snprintf(ret_text, capacity, "%u %s %s in %s", row->closed,
-                       row->closed == 1 ? "is" : "are",
-                       row->withdrawn == row->closed
-                           ? "closed, because results of the provider were refuted: the first opens"
-                       : row->spent == row->closed ? "used up for today: the next day begins"
-                                                   : "offered at other hours, which begin",
-                       time);
-    } else if (row->for_others > 0) {
-        (void)snprintf(ret_text, capacity, "%u %s offered to other accounts only", row->for_others,
-                       row->for_others == 1 ? "is" : "are");
-    } else if (row->brief > 0) {
-        const bool is_told = row->smallest_change.count > 0;
-        units_duration_short(row->brief_term_ns, time);
-        (void)snprintf(ret_text, capacity, "%s for a term of %s at most%s",
-                       row->brief == 1 ? "the one on offer is let" : "all on offer are let", time,
-                       is_told ? "" : ": ask for a `limit` and `term` no longer than that");
-    } else {
-        (void)snprintf(ret_text, capacity, "none is offered now; wait for a provider to ask");
-    }
-}
-
-/* Writes why the bid gets no slot of the devices within its limit, which have none free. */
-static void busy_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
-{
-    char queue[64] = "";
-    if (row->has_ahead && row->ahead > 0) {
-        (void)snprintf(queue, sizeof queue, " and %s%u bid%s before it had theirs",
-                       row->is_ahead_partial ? "at least " : "", row->ahead,
-                       text_plural(row->ahead));
-    }
-    if (row->judges > 0 && row->judges == row->affordable) {
-        const int used = snprintf(ret_text, capacity,
-                                  "all within the limit judged the results that wait to be made "
-                                  "again; another maker is needed");
-        closed_makers_text(row, ret_text + used, capacity - (size_t)used);
-    } else if (row->own > 0 && row->own == row->affordable) {
-        (void)snprintf(ret_text, capacity,
-                       "all within the limit made or rejected the results that wait to be checked; "
-                       "another referee is needed");
-    } else if (row->interruptible > 0 && row->interruptible == row->affordable) {
-        (void)snprintf(
-            ret_text, capacity,
-            "%s interruptible only, and the job allows no further interruption: it waits "
-            "for a firm lease",
-            row->affordable == 1 ? "the one within the limit is" : "all within the limit are");
-    } else if (row->avoided > 0) {
-        (void)snprintf(ret_text, capacity,
-                       "%u of a provider that failed this job will be tried again%s in %lld s",
-                       row->avoided, row->avoided > 1 ? ", the first" : "",
-                       (long long)((row->avoided_ns + NS_PER_S - 1) / NS_PER_S));
-    } else {
-        (void)snprintf(
-            ret_text, capacity, "all within the limit are busy%s; %s when one is free%s%s",
-            row->is_own_leases
-                ? " with jobs of this account, and none of these takes a lease from another"
-                : "",
-            row->work.running > 0 ? "more subtasks run" : "the job starts", queue,
-            row->donated > 0 ? "; donated devices go first to who used least lately" : "");
-    }
-}
-
-/* Writes how many slots are free, and whether the budget is too small for them. */
-static void free_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
-{
-    char least[UNITS_TEXT_SIZE];
-    const bool is_short = row->uncovered == row->free;
-    units_money_text(row->cover_micro, least);
-    (void)snprintf(ret_text, capacity, "%u %s free at this price%s%s", row->free,
-                   row->free == 1 ? "is" : "are",
-                   is_short ? ", but a term of one subtask takes more than the job's budget: " : "",
-                   is_short ? least : "");
-}
-
-/* Appends the limit or the budget with which the bid takes a lease from its holder. */
-static void add_taking(const char *what, const char *amount, char *text, size_t capacity)
-{
-    const size_t length = strlen(text);
-    (void)snprintf(text + length, capacity - length,
-                   ", or takes a lease from its holder with a %s of %s", what, amount);
-}
-
-/* Writes why no fitting ask takes the bid; "" when one does, or when none fits. */
-static void hurdle_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
-{
-    const bool has_change = row->smallest_change.count > 0;
-    char price[VALUE_TEXT_SIZE] = "";
-    ret_text[0] = '\0';
-    if (row->fills_at_micro >= 0 && !has_change) {
-        limit_text(row, row->fills_at_micro, price);
-    }
-    if ((row->is_asked && foretold_text(row, ret_text, capacity)) || row->fitting == 0) {
-        return;
-    }
-    if (row->asking == 0) {
-        unoffered_text(row, ret_text, capacity);
-    } else if (row->whole.slots > 0) {
-        whole_text(row, ret_text, capacity);
-    } else if (row->affordable == 0) {
-        const size_t used = dearer_text(row, ret_text, capacity);
-        if (price[0] != '\0' && used < capacity) {
-            (void)snprintf(ret_text + used, capacity - used,
-                           "; the bid would be filled now with a limit of %s", price);
-        }
-    } else if (row->free == 0) {
-        busy_text(row, ret_text, capacity);
-    } else {
-        free_text(row, ret_text, capacity);
-    }
-    if (price[0] != '\0' && row->free == 0 && row->affordable > 0) {
-        size_t length = strlen(ret_text);
-        (void)snprintf(ret_text + length, capacity - length, ", or now with a limit of %s", price);
-    }
-    if (row->takes_at_micro >= 0 && !has_change) {
-        limit_text(row, row->takes_at_micro, price);
-        add_taking("limit", price, ret_text, capacity);
-    }
-    if (row->takes_budget_micro >= 0 && !has_change) {
-        units_money_text(row->takes_budget_micro, price);
-        add_taking("budget", price, ret_text, capacity);
-    }
-}
-
-/* Writes one line: how far the bid gets, and the smallest change that would fill the bid. */
-static void explain_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
-{
-    char part[LIMIT_TEXT_BYTES];
     if (row->has_ended) {
         (void)snprintf(
             ret_text, capacity,
             "the job has ended; `bourse ps` shows how, and `bourse resume` runs again what "
             "is missing");
-        return;
-    }
-    if (row->work.is_sated) {
+    } else if (row->work.is_sated) {
         sated_text(row, ret_text, capacity);
-        return;
-    }
-    if (row->devices == 0 && row->quiet_agents > 0) {
+    } else if (row->devices == 0 && row->quiet_agents > 0) {
         const bool is_one = row->quiet_agents == 1;
         (void)snprintf(ret_text, capacity,
                        "no device is offered now: %s paused, or %s no device to offer; there "
@@ -466,14 +231,10 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
                        is_one ? "the one agent that is connected is"
                               : "all agents that are connected are",
                        is_one ? "has" : "have");
-        return;
-    }
-    if (row->devices == 0) {
+    } else if (row->devices == 0) {
         (void)snprintf(ret_text, capacity, "no device is offered by anyone yet; start a provider");
-        return;
-    }
-    if (row->own + row->judges > 0 && row->own + row->judges == row->affordable &&
-        row->fills_at_micro >= 0 && row->rate == RATE_NONE) {
+    } else if (row->own + row->judges > 0 && row->own + row->judges == row->affordable &&
+               row->fills_at_micro >= 0 && row->rate == RATE_NONE) {
         const bool is_check = row->own > 0;
         char price[UNITS_TEXT_SIZE];
         units_money_text(row->fills_at_micro, price);
@@ -485,8 +246,15 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
             is_check ? "made the results that wait to be checked"
                      : "judged the results that wait to be made again",
             price);
-        return;
+    } else {
+        return false;
     }
+    return true;
+}
+
+/* Writes what stands before the devices: a halt, and subtasks that run. */
+static size_t state_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
     size_t used = 0;
     if (row->is_halted) {
         used = (size_t)snprintf(ret_text, capacity, "the operator halted the market; ");
@@ -498,34 +266,52 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
             text_plural(running), running == 1 ? "s" : "", row->work.waiting + row->work.queued,
             row->work.waiting + row->work.queued == 1 ? "s" : "");
     }
+    return used;
+}
+
+/* Writes what is to be said of devices of the job's own owner. */
+static void own_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    own_first_text(row, ret_text, capacity);
+    if (ret_text[0] == '\0' && row->own_devices > 0 && row->refusal == 0 &&
+        row->starts_at_micro < 0) {
+        (void)snprintf(ret_text, capacity,
+                       "%u more device%s this account's own, and no order trades with its owner",
+                       row->own_devices, row->own_devices == 1 ? " is" : "s are");
+    }
+}
+
+/* Adds a part of the sentence, if the part says something. */
+static size_t add_part(const char *part, char *text, size_t used, size_t capacity)
+{
+    if (part[0] == '\0' || used >= capacity) {
+        return used;
+    }
+    const int length = snprintf(text + used, capacity - used, "; %s", part);
+    return used + (length < 0 ? 0 : (size_t)length);
+}
+
+/* Writes one line: how far the bid gets, and the smallest change that would fill the bid. */
+static void explain_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char part[LIMIT_TEXT_BYTES];
+    if (only_reason(row, ret_text, capacity)) {
+        return;
+    }
+    size_t used = state_text(row, ret_text, capacity);
     used += fitting_text(row, ret_text + used, capacity - used);
     hurdle_text(row, part, sizeof part);
-    if (part[0] != '\0') {
-        int length = snprintf(ret_text + used, capacity - used, "; %s", part);
-        used += length < 0 ? 0 : (size_t)length;
+    used = add_part(part, ret_text, used, capacity);
+    if (is_gone_at_once(row)) {
+        used = add_part("the job would be cancelled at once", ret_text, used, capacity);
     }
-    if (is_gone_at_once(row) && used < capacity) {
-        used += (size_t)snprintf(ret_text + used, capacity - used,
-                                 "; the job would be cancelled at once");
-    }
-    own_first_text(row, part, sizeof part);
-    if (part[0] != '\0' && used < capacity) {
-        int length = snprintf(ret_text + used, capacity - used, "; %s", part);
-        used += length < 0 ? 0 : (size_t)length;
-    } else if (row->own_devices > 0 && row->refusal == 0 && row->starts_at_micro < 0 &&
-               used < capacity) {
-        used += (size_t)snprintf(
-            ret_text + used, capacity - used,
-            "; %u more device%s this account's own, and no order trades with its owner",
-            row->own_devices, row->own_devices == 1 ? " is" : "s are");
-    }
+    own_text(row, part, sizeof part);
+    used = add_part(part, ret_text, used, capacity);
     smallest_change_text(&row->smallest_change, part, sizeof part);
     if (part[0] == '\0' && row->fitting == 0 && row->simulated_fitting == 0) {
         (void)snprintf(part, sizeof part, "ask for less, or wait for other devices");
     }
-    if (part[0] != '\0' && used < capacity) {
-        (void)snprintf(ret_text + used, capacity - used, "; %s", part);
-    }
+    (void)add_part(part, ret_text, used, capacity);
 }
 
 /* Adds the predicate `simulated = false`, which every requirement has unless it says otherwise. The

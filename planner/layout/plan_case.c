@@ -213,14 +213,14 @@ void plan_explain(const struct plan_case *of, size_t step, size_t device, struct
                      sizeof ret_why->text);
     } else if (cost->status != COST_OK) {
         problem_set(
-            ret_why, "it needs %.3g GB, and there are %.3g GB of memory",
+            ret_why, "the step needs %.3g GB, and the memory has %.3g GB",
             ((double)what->weight_bytes + (double)what->held_bytes + (double)what->working_bytes) /
                 1e9,
             on->cost->profile->figures[FIGURE_MEMORY].value / 1e9);
     } else if (cost->is_hopeless) {
-        problem_set(ret_why, "it would be interrupted too often to come to its end");
+        problem_set(ret_why, "the step would be interrupted too often to end");
     } else {
-        problem_set(ret_why, "it has to be on another device");
+        problem_set(ret_why, "the step has to be on another device");
     }
 }
 

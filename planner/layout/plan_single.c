@@ -47,7 +47,8 @@ static void explain_single(const struct plan_case *of, struct problem *ret_probl
 static void explain_room(const struct plan_trial *trial, struct problem *ret_problem)
 {
     const struct plan_device *device = &trial->of->input->devices[trial->overflow_on];
-    problem_set(ret_problem, "all that is on %.60s at a time takes %.3g GB, and it has %.3g GB",
+    problem_set(ret_problem,
+                "all that is on %.60s at a time takes %.3g GB, and the device has %.3g GB",
                 device->name, trial->uses[trial->overflow_on].memory_bytes / 1e9,
                 device->cost->profile->figures[FIGURE_MEMORY].value / 1e9);
 }

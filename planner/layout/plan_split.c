@@ -310,7 +310,7 @@ static void refuse(const struct division *division, const struct division_best *
     } else if (best->devices != 0) {
         outcome->status = PLAN_NO_GAIN;
         problem_set(&outcome->problem,
-                    "dealt out, with all transfers, it is not %d %% sooner than on one device",
+                    "a split job, with all transfers, does not end %d %% sooner than on one device",
                     SPLIT_GAIN_PERCENT);
     } else {
         outcome->status = PLAN_NO_ROOM;

@@ -81,8 +81,9 @@ unsigned honest_window(struct broker_client *client, const struct arena *arena, 
         }
         ck_assert_msg(event.type != DIALOGUE_REJECTED, "honest work is refused: %s", event.text);
         codec_free(&event.body);
-        if (event.type == DIALOGUE_LOST) { /* as any client: comes back, and sends again what was
-                                              not answered. The time it takes counts */
+        /* The client comes back as any other would, and sends again what was not answered. The time
+         * counts. */
+        if (event.type == DIALOGUE_LOST) {
             broker_client_reopen(client);
         }
     }

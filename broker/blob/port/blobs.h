@@ -61,9 +61,11 @@ enum {
     BLOBS_PAUSED_MAX = 256, /* connections at a time */
     BLOBS_PAUSED_MS = 1000,
     BLOBS_RESUME_MS = 4, /* between two of them that go on */
-    /* Bytes that wait to leave for one key, and how long a BlobGet stays behind for that. So an
-     * answer to others does not leave after many, and little is read for who takes no answers. */
-    BLOBS_SEND_SHARED_BYTES = 5 << 20,
+    /* Bytes that wait to leave for one key, while others ask and while nobody else does, and how
+     * long a BlobGet stays behind for that. So an answer to others does not leave after many, and
+     * little is read for who takes no answers. */
+    BLOBS_SEND_SHARED_BYTES = 2 << 20,
+    BLOBS_SEND_ALONE_BYTES = 5 << 20,
     BLOBS_BEHIND_MS = 100,
 };
 #define BLOBS_THREAD "blobs"

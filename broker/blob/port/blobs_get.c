@@ -88,9 +88,11 @@ static bool send_ticket(struct blobs *blobs, const struct asked *asked,
 /* Returns true when so much waits to leave for the sender that reading more would help nobody:
  * others would wait behind it, and a sender who does not read would have the broker read for
  * nothing. */
-static bool stays_behind(struct asked *asked, size_t waiting, int64_t now_ns)
+static bool stays_behind(const struct blobs *blobs, struct asked *asked, size_t waiting,
+                         int64_t now_ns)
 {
-    if (waiting <= BLOBS_SEND_SHARED_BYTES) {
+    const bool is_shared = blobs_others_ask(blobs, asked->account->number, now_ns);
+    if (waiting <= (is_shared ? BLOBS_SEND_SHARED_BYTES : BLOBS_SEND_ALONE_BYTES)) {
         return false;
     }
     asked->behind_ns = asked->behind_ns == 0 ? now_ns : asked->behind_ns;
@@ -111,7 +113,7 @@ bool blobs_get(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobG
                      BLOBS_SEND_KEY_BYTES - LIMIT_BLOB_CHUNK_BYTES);
         return true;
     }
-    if (stays_behind(asked, waiting + wanted, now_ns)) {
+    if (stays_behind(blobs, asked, waiting + wanted, now_ns)) {
         turns_put_off(&blobs->turns, asked->account->number, now_ns + NS_PER_MS);
         return false;
     }

@@ -391,13 +391,11 @@ static void note_others(const struct chain_cuts *cuts, struct layout_found *foun
     }
     if (cuts->rounds > 0) {
         note_none(cuts, CHAIN_APART, sizeof CHAIN_APART, PLAN_NO_ROOM,
-                  "no two parts of the devices were found on which it runs, fits and is linked",
-                  found);
+                  "no two parts of the devices run, hold and link all of the stages", found);
     }
     note_none(cuts, "layers divided over devices", strlen("layers divided"),
               is_divided ? PLAN_NO_ROOM : PLAN_INDIVISIBLE,
-              is_divided ? "no devices were found on which it runs, fits and is linked"
-                         : cuts->undivided.text,
+              is_divided ? "no devices run, hold and link all of the stages" : cuts->undivided.text,
               found);
 }
 

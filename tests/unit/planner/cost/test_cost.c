@@ -200,8 +200,8 @@ START_TEST(a_calibration_says_what_is_reached_of_the_peak)
     ck_assert_int_eq(cost.bound_s.source, FIGURE_DECLARED);
     ck_assert_uint_eq(cost.samples, 12);
     assert_near(cost.energy_j.value, 105e-6 * 500);
-    one = operation("matmul:1x10000x10000:bf16"); /* thin: 200 MB + 40 kB, twice as long as it
-                                                     could; or 8.1e-4 of the peak */
+    /* A thin product: 200 MB + 40 kB, twice as long as the memory allows, or 8.1e-4 of the peak. */
+    one = operation("matmul:1x10000x10000:bf16");
     ck_assert_int_eq(cost_predict(&device, &one, &cost), COST_OK);
     double compute = 2e8 / 100e12 / (0.8 / 101 * 10000 / 10100);
     double memory = 2.0 * (10000 + 1e8 + 10000) / 0.5e12;

@@ -121,7 +121,7 @@ set_target_properties(fuzz_replay PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BI
 target_link_libraries(fuzz_replay PRIVATE ${support_lib})
 
 # Those that compare times get the machine to themselves.
-set(measuring matmul restart switches)
+set(measuring matmul_speeds restart switches)
 file(GLOB script_tests CONFIGURE_DEPENDS tests/integration/test_*.sh)
 foreach(script ${script_tests})
   get_filename_component(name ${script} NAME_WE)

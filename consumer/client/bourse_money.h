@@ -66,7 +66,8 @@ bool bourse_provided(struct bourse *bourse, bourse_entry_visitor *visitor, void 
  * text, when the receipt proves nothing. */
 bool bourse_receipt(struct bourse *bourse, const char *id, uint32_t index, char **ret_text,
                     size_t *ret_length, struct bourse_error *ret_error);
-/* Returns the newest signed checkpoint of the log in the same way. */
+/* Returns the newest checkpoint of the log as text; the caller frees the text with bourse_free. The
+ * log key of the market verifies the checkpoint first, as with a receipt. */
 bool bourse_checkpoint(struct bourse *bourse, char **ret_text, uint64_t *ret_tree_size,
                        struct bourse_error *ret_error);
 void bourse_free(void *memory);

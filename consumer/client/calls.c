@@ -379,6 +379,16 @@ bool bourse_checkpoint(struct bourse *bourse, char **ret_text, uint64_t *ret_tre
         return false;
     }
     const Bourse__V1__CheckpointReply *reply = (const void *)answer;
+    struct checkpoint checkpoint;
+    if (!checkpoint_read((const char *)reply->note.data, reply->note.len, &bourse->market.log_key,
+                         &checkpoint) ||
+        strcmp(checkpoint.origin, bourse->market.origin) != 0 ||
+        checkpoint.size != reply->tree_size) {
+        return client_fail(ret_error, BOURSE_UNVERIFIED,
+                           "the broker's checkpoint is not one that the market's log key signed; "
+                           "ask again, then tell the operator, whose `bourse-broker audit` finds "
+                           "out whether the log is damaged");
+    }
     if (!copy_text(reply->note, ret_text, ret_error)) {
         return false;
     }

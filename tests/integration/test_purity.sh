@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # The pure rooms call nothing but memory, strings, arithmetic and their libraries' pure functions: a plain
 # build of each has no undefined symbol outside the list below. No clock, socket, file, randomness, locale.
+# The build under test has such objects of most rooms, without sanitizers, for the simulator (cmake/sim.cmake).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-bin=$1
-generated=$(dirname "$bin")/generated
+bin=$(realpath "$1")
+build=$(dirname "$bin")
+generated=$build/generated
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -32,13 +34,23 @@ consumer_session:consumer/client/session*.c
 "
 status=0
 checked=0
+built=0
+# After an optimisation of the whole program, an object does not say what it calls.
+has_plain=yes
+grep -qiE '^CMAKE_INTERPROCEDURAL_OPTIMIZATION:[A-Z]+=(ON|YES|TRUE|1)' "$build/CMakeCache.txt" && has_plain=no
 : >"$work/defined"
 while IFS=: read -r room files; do
     [ -n "$room" ] || continue
     for file in $files; do
         [ -e "$file" ] || continue
-        object="$work/$room-$(basename "$file" .c).o"
-        gcc -std=c17 -D_GNU_SOURCE -O1 -w -I. -I"$generated" -c "$file" -o "$object"
+        object="$work/$room-$(tr / - <<<"${file%.c}").o"
+        plain="$build/CMakeFiles/fast_$room.dir/$file.o"
+        if [ "$has_plain" = yes ] && [ -e "$plain" ]; then
+            ln -s "$plain" "$object"
+            built=$((built + 1))
+        else
+            gcc -std=c17 -D_GNU_SOURCE -O1 -w -I. -I"$generated" -c "$file" -o "$object"
+        fi
         checked=$((checked + 1))
     done
 done <<<"$rooms"
@@ -65,5 +77,5 @@ while read -r folder; do
     grep -qE "(^|[ \`])${folder##*/}/" "$work/rooms" || { echo "docs/architecture.md does not name $folder"; status=1; }
 done < <(find [a-z]* -name '*.c' -not -path 'build/*' -not -path 'tests/*' -not -path 'bench/*' -printf '%h\n' | sort -u)
 [ "$checked" -gt 20 ] || { echo "only $checked files looked at"; status=1; }
-echo "$checked objects checked"
+echo "$checked objects checked, $built of them of the build under test"
 exit "$status"

@@ -262,6 +262,26 @@ static void await_all(struct judge *judge)
     }
 }
 
+/* The log's newest tree head is signed, and the log never gets shorter. */
+static void judge_log(struct judge *judge)
+{
+    uint64_t sizes[2];
+    for (size_t i = 0; i < 2; i++) {
+        struct bourse_error error;
+        char *text = NULL;
+        if (!bourse_checkpoint(judge->bourse, &text, &sizes[i], &error)) {
+            wrong("checkpoint: %s: %s", error.name, error.text);
+        }
+        if (strchr(text, '\n') == NULL) {
+            wrong("checkpoint: no signed note: %s", text);
+        }
+        bourse_free(text);
+    }
+    if (sizes[0] == 0 || sizes[1] < sizes[0]) {
+        wrong("the log had %" PRIu64 " leaves and then %" PRIu64, sizes[0], sizes[1]);
+    }
+}
+
 int market_judge(char **words, int count)
 {
     struct judge judge = {.final = strcmp(words[2], "final") == 0};
@@ -284,6 +304,7 @@ int market_judge(char **words, int count)
         bourse_jobs_destroy(&judge.rows);
         record_fini(&judge.record);
     }
+    judge_log(&judge);
     jobs = judge.jobs, absent = judge.absent, mints = judge.mints, there = judge.minted;
     results = judge.results;
     (void)printf("{\"jobs\":%zu,\"absent\":%zu,\"results\":%zu,\"mints\":%zu,\"minted\":%zu}\n",

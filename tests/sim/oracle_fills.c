@@ -2,12 +2,14 @@
  * price and time seen from both sides, no slot let twice, nothing left unmatched. */
 #include "tests/sim/oracle_models.h"
 
+#include "exchange/state/records.h"
+#include "exchange/state/table.h"
 #include "matching/book.h"
 
 #include <inttypes.h>
 
 __extension__ typedef __int128 wide;
-#define AVOID_NS (10 * SIM_S) /* a provider that failed a job gets no new lease of it */
+#define AVOIDED_FOR_NS (10 * SIM_S) /* a provider that failed a job gets no new lease of it */
 
 struct seen_lease *oracle_lease_of(uint64_t id)
 {
@@ -51,7 +53,7 @@ static bool may_avoid(uint32_t job, uint32_t provider)
     for (uint32_t i = oracle.leases.count; i-- > 0;) {
         const struct seen_lease *lease = &oracle.leases.items[i];
         if (oracle.bids.items[lease->bid].job == job && lease->provider == provider &&
-            lease->trouble_ns != 0 && oracle.log_time_ns <= lease->trouble_ns + AVOID_NS) {
+            lease->trouble_ns != 0 && oracle.log_time_ns <= lease->trouble_ns + AVOIDED_FOR_NS) {
             return true;
         }
     }
@@ -125,13 +127,13 @@ static int64_t term_costs(const struct seen_bid *bid, int64_t price)
 }
 
 /* Returns true when the part would take one more lane at this price, beyond doubt. */
-static bool surely_wants(const struct seen_bid *bid, const struct exchange_job_row *row,
+static bool surely_wants(const struct seen_bid *bid, int64_t unspent,
                          const struct exchange_part_row *part, uint32_t lanes, int64_t price)
 {
     uint32_t most = bid->at_most == 0 ? UINT32_MAX : bid->at_most / bid->width;
     uint32_t useful = part->waiting + part->running;
     return part->waiting > 0 && lanes < (useful < most ? useful : most) &&
-           row->budget_micro - row->charged_micro - row->reserved_micro >= term_costs(bid, price);
+           unspent >= term_costs(bid, price);
 }
 
 static void look_at_parts(const struct seen_job *job)
@@ -149,19 +151,26 @@ static void look_at_parts(const struct seen_job *job)
     }
 }
 
+/* Returns what the job's budget has left for further leases. The record is read, because
+ * exchange_job also finds out why the job waits, which takes long. */
+static int64_t unspent_of(const struct seen_job *job)
+{
+    const struct job *record = table_find(&oracle.exchange->jobs, &job->id);
+    return record == NULL
+               ? 0
+               : record->hold.amount_micro - record->hold.captured_micro - record->reserved_micro;
+}
+
 void oracle_look_at_jobs(void)
 {
     for (uint32_t i = 0; i < oracle.jobs.count; i++) {
         struct seen_job *job = &oracle.jobs.items[i];
-        if (job->looks_when_settled == 2) { /* both rows are empty, and stay so */
+        if (job->looks_when_settled == 2) { /* both looks saw nothing left */
             continue;
         }
         job->looks_when_settled += job->is_settled ? 1 : 0;
-        job->row_before = job->row;
-        memset(&job->row, 0, sizeof job->row);
-        if (!job->is_settled) {
-            (void)exchange_job(oracle.exchange, &job->id, &job->row);
-        }
+        job->unspent_before = job->unspent;
+        job->unspent = job->is_settled ? 0 : unspent_of(job);
         look_at_parts(job);
     }
 }
@@ -179,13 +188,13 @@ static bool is_buying(const struct seen_bid *bid)
 static bool wants_now(const struct seen_bid *bid, int64_t price)
 {
     const struct seen_job *job = &oracle.jobs.items[bid->job];
-    return surely_wants(bid, &job->row, &bid->row, bid->lanes, price);
+    return surely_wants(bid, job->unspent, &bid->row, bid->lanes, price);
 }
 
 static bool wanted_before(const struct seen_bid *bid, int64_t price)
 {
     const struct seen_job *job = &oracle.jobs.items[bid->job];
-    return surely_wants(bid, &job->row_before, &bid->row_before, bid->lanes_before, price);
+    return surely_wants(bid, job->unspent_before, &bid->row_before, bid->lanes_before, price);
 }
 
 /* Returns true when checks had their turn in this command and gave it back: when their lanes came

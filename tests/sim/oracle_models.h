@@ -38,7 +38,7 @@ enum { PARTS_HERE = 17 };
 struct seen_job {
     struct id128 id;
     uint32_t owner, subtasks, accepted;
-    struct exchange_job_row row, row_before; /* after this command, and the one before */
+    int64_t unspent, unspent_before; /* after this command, and the one before */
     int64_t budget, charged;
     int64_t good_till_ns;          /* 0: none */
     enum exchange_order_type type; /* as it was submitted, by this command: */

@@ -4,7 +4,7 @@
  *
  * The blob port knows no sessions: a flooder has connections instead. CI floods shortly, as
  * test_wire_floods.c does; BOURSE_LONG=yes floods in every way and asks for the bounds of P24.
- * BOURSE_FLOOD names one type. */
+ * BOURSE_FLOOD names one type, and CK_RUN_CASE=commands or CK_RUN_CASE=transfers one of the two. */
 #include "tests/support/arena.h"
 #include "tests/support/flooders.h"
 
@@ -284,14 +284,17 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("blob floods");
-    TCase *tests = tcase_create("floods");
-    tcase_set_timeout(tests, 1800);
+    TCase *commands = tcase_create("commands");
+    TCase *transfers = tcase_create("transfers");
+    tcase_set_timeout(commands, 1800);
+    tcase_set_timeout(transfers, 1800);
     if (sodium_init() < 0 || setenv("ASAN_OPTIONS", "quarantine_size_mb=8", 1) != 0) {
         return EXIT_FAILURE;
     }
     const int markets = honest_is_long() ? FLOODS : 1;
-    tcase_add_loop_test(tests, no_message_about_blobs_slows_commands, 0, markets);
-    tcase_add_loop_test(tests, no_message_about_blobs_slows_transfers, 0, markets);
-    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(commands, no_message_about_blobs_slows_commands, 0, markets);
+    tcase_add_loop_test(transfers, no_message_about_blobs_slows_transfers, 0, markets);
+    suite_add_tcase(suite, commands);
+    suite_add_tcase(suite, transfers);
     return suite_run(suite);
 }

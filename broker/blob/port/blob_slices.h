@@ -18,7 +18,7 @@ enum {
     /* The blob thread writes and hashes so many bytes in one turn. */
     BLOB_SLICE_BYTES = 256 << 10,
     /* These are steps of BLOBS_MESSAGE_STEPS' kind: what the disk has to do beside its bytes. */
-    BLOB_ROW_STEPS = 4000,    /* A small blob costs its rows, and its part of a commit. */
+    BLOB_ROW_STEPS = 20000,   /* A small blob costs pages all over the database. */
     BLOB_UPLOAD_STEPS = 8000, /* A file is made. */
     BLOB_FILE_STEPS = 500000, /* A file is made durable. */
 };

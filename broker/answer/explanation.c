@@ -212,7 +212,7 @@ static void sated_text(const struct exchange_explanation *row, char *ret_text, s
     }
 }
 
-/* Writes the reason that makes all others beside the point, and returns true; false: there is none. */
+/* Writes the reason beside which no other counts. Returns false when there is none. */
 static bool only_reason(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     if (row->has_ended) {

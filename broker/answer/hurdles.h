@@ -1,5 +1,5 @@
-/* broker/answer/hurdles.h writes why no ask takes a bid, though the asks' devices meet its needs:
- * the price, leases that go on, or what the bid itself is refused for. */
+/* broker/answer/hurdles.h writes why no ask takes a bid whose needs the asks' devices meet. The
+ * price is too high, leases go on, or the bid itself would be refused. */
 #ifndef BOURSE_BROKER_ANSWER_HURDLES_H
 #define BOURSE_BROKER_ANSWER_HURDLES_H
 

@@ -20,8 +20,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HURRIED_PAGES = 200 }; /* of the log that one checkpoint copies while others wait */
-
 static const char *const statement_texts[STATEMENT_COUNT] = {
     [FIND] = "SELECT size, bytes FROM blob WHERE hash = ?1",
     [INSERT] = "INSERT OR IGNORE INTO blob (hash, size, bytes) VALUES (?1, ?2, ?3)",
@@ -165,9 +163,8 @@ bool blob_store_open(const struct blob_store_config *config, struct blob_store *
         blob_store_close(&store);
         return false;
     }
-    store->checkpoint_pages =
-        config->checkpoint_pages > 0 ? config->checkpoint_pages : WAL_CHECKPOINT_PAGES;
-    blob_store_hurry(store, false);
+    store->wal.checkpoint_pages =
+        config->checkpoint_pages > 0 ? config->checkpoint_pages : BLOB_STORE_CHECKPOINT_PAGES;
     *ret_store = store;
     return true;
 }
@@ -225,12 +222,6 @@ static enum blob_status run(struct blob_store *store, sqlite3_stmt *statement)
 enum blob_status blob_store_begin(struct blob_store *store)
 {
     return run(store, blob_store_fresh(store, BEGIN));
-}
-
-void blob_store_hurry(struct blob_store *store, bool is_hurried)
-{
-    const int pages = store->checkpoint_pages;
-    store->wal.checkpoint_pages = is_hurried && pages > HURRIED_PAGES ? HURRIED_PAGES : pages;
 }
 
 enum blob_status blob_store_commit(struct blob_store *store)

@@ -30,6 +30,9 @@ enum {
     BLOB_PARTIALS_PER_ACCOUNT = 64,
     BLOB_PARTIAL_IDLE_S = 600,
     BLOB_HASHED_MAX = 256,
+    /* The rows of small blobs lie all over the database: 200 pages take a disk some 8 ms, in which
+     * others wait for the same disk, and 1,000 pages take 35 ms. */
+    BLOB_STORE_CHECKPOINT_PAGES = 200,
 };
 
 enum blob_status {
@@ -57,7 +60,7 @@ struct blob_store_config {
     int64_t quota_bytes; /* per account */
     int64_t size_bytes;  /* of one blob */
     /* SQLite copies the log of blobs.db into the database once the log has this number of pages. 0
-     * stands for WAL_CHECKPOINT_PAGES. */
+     * stands for BLOB_STORE_CHECKPOINT_PAGES. */
     int checkpoint_pages;
 };
 
@@ -68,10 +71,6 @@ void blob_store_close(struct blob_store **self);
 bool blob_store_is_empty(struct blob_store *store);
 
 enum blob_status blob_store_begin(struct blob_store *store);
-/* Says whether others wait for what a commit takes. Then each checkpoint copies fewer pages of the
- * log: 200 of small blobs, which lie all over the database, take the disk some 8 ms, and 1,000 of
- * them 35. Unhurried, as the configuration says. */
-void blob_store_hurry(struct blob_store *store, bool is_hurried);
 /* Commits everything since begin. On DISK_FULL all of it is undone. */
 enum blob_status blob_store_commit(struct blob_store *store);
 

@@ -51,7 +51,6 @@ struct blob_store {
     int64_t quota_bytes, size_bytes;
     sqlite3 *database;
     struct wal wal;
-    int checkpoint_pages; /* as configured; a hurried store uses fewer */
     sqlite3_stmt *statements[STATEMENT_COUNT];
     struct blob_damage *damage;
     struct blob_pending *pending;

@@ -260,7 +260,6 @@ static void answer_batch(struct blobs *blobs)
             asked_free(asked);
         }
     }
-    blob_store_hurry(blobs->config.store, blobs_others_ask(blobs, dearest, since_ns));
     blobs_end_batch(blobs);
     if (most_steps > 0) {
         leave_time(blobs, dearest, since_ns);

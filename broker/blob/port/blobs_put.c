@@ -227,6 +227,10 @@ bool blobs_put(struct blobs *blobs, struct asked *asked, const Bourse__V1__BlobP
     if (status == BLOB_FAILED) {
         fatal("a blob could not be stored: %s; stopped", blob_store_error(blobs->config.store));
     }
+    if (status == BLOB_WRONG_HASH || (status == BLOB_OK && slice.size <= BLOB_ROW_BYTES)) {
+        turns_pace(&blobs->turns, asked->account->number,
+                   status == BLOB_OK ? BLOBS_ROW_NS : BLOBS_WRONG_NS, now_ns);
+    }
     if (status != BLOB_OK) {
         struct outgoing *refusal =
             blobs_checked(put_refusal(blobs, asked, lease, status, stored, body));

@@ -79,7 +79,7 @@ grep -qE '"transfers":\[\{"from"' split.json || fail "no transfers: $(cat split.
 grep -q '^sums  *after all that is computed' split.txt || fail "$(cat split.txt)"
 # shellcheck disable=SC2086
 expect 0 '^split .* no link leads from b200-hgx 1 to b200-hgx 2' "$bourse" plan $train --set batch=16 --devices b200,b200 --network none
-expect 0 '^split .*, with all transfers, it is not 5 % sooner' "$bourse" plan matmul --set m=5 --set n=5 --set k=5 --devices h100:2+l4
+expect 0 '^split .*, with all transfers, does not end 5 % sooner' "$bourse" plan matmul --set m=5 --set n=5 --set k=5 --devices h100:2+l4
 expect 0 '^all of 360 ' "$bourse" plan matmul --set m=1000 --set n=100000 --set k=100000 --devices h100:3
 
 # Who waits is drawn as waiting: the timeline says what the table does.

@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 
 allowed='^(mem(cpy|move|set|cmp|chr|mem|rchr)|bcmp|str(len|nlen|cmp|ncmp|chr|rchr|str|cpy|ncpy|spn|cspn|pbrk)|strdup|strndup'
 allowed+='|malloc|calloc|realloc|free|qsort|bsearch|abs|__assert_fail|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_'
-allowed+='|v?snprintf|sqrt|fmax|fmin|ceil|frexp|ldexp|round|__float(un)?tidf|__udivti3|__umodti3|__divti3|__modti3|__muloti4|isoc_'
+allowed+='|v?snprintf|sqrt|fmax|fmin|ceil|frexp|ldexp|round|__float(un)?tidf|__udivti3|__udivmodti4|__umodti3|__divti3|__modti3|__muloti4|isoc_'
 allowed+='|SHA256_(Init|Update|Final)'                                      # base
 allowed+='|yaml_[a-z_]+|json_[a-z_]+'                                       # formats: jansson keeps the order of keys
 allowed+='|protobuf_c_[a-z_]+|bourse__v1__[a-z0-9_]+'                       # protocol: the schema

@@ -2,6 +2,10 @@
 # sanitizers, since it has millions of commands to run. sim-sanitized is linked to the rooms as
 # every other test has them.
 
+# The other compiler's simulator (tests/sim/compilers.sh) runs for seconds only: it is compiled with less.
+set(BOURSE_FAST_OPTIONS -O2 -g1 CACHE STRING "how the rooms without sanitizers are compiled, for the simulator and searching tests")
+set(fast_options ${BOURSE_FAST_OPTIONS})
+
 function(fast_room name)
   cmake_parse_arguments(PARSE_ARGV 1 ROOM "" "" "SOURCES;LINKS")
   add_library(fast_${name} STATIC ${ROOM_SOURCES})
@@ -9,7 +13,7 @@ function(fast_room name)
     ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/sim/lib)
   target_include_directories(fast_${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
   target_compile_definitions(fast_${name} PRIVATE _GNU_SOURCE BOURSE_VERSION="${PROJECT_VERSION}")
-  target_compile_options(fast_${name} PRIVATE -O2 -g1 -fno-omit-frame-pointer)
+  target_compile_options(fast_${name} PRIVATE ${fast_options} -fno-omit-frame-pointer)
   target_link_libraries(fast_${name} PUBLIC ${ROOM_LINKS})
 endfunction()
 
@@ -17,7 +21,7 @@ add_library(fast_schema STATIC ${SCHEMA}.c ${SCHEMA}.h)
 set_target_properties(fast_schema PROPERTIES OUTPUT_NAME schema ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/sim/lib)
 target_link_libraries(fast_schema PUBLIC PkgConfig::PROTOBUFC)
 target_include_directories(fast_schema SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated)
-target_compile_options(fast_schema PRIVATE -O2)
+target_compile_options(fast_schema PRIVATE ${fast_options})
 
 fast_room(base SOURCES ${base_sources} LINKS PkgConfig::CRYPTO)
 fast_room(protocol SOURCES ${protocol_sources} LINKS fast_base fast_schema PkgConfig::SODIUM)
@@ -40,7 +44,7 @@ add_executable(sim ${sim_sources})
 target_link_libraries(sim PRIVATE fast_broker fast_provider_session fast_consumer_session fast_exchange
   fast_ledger fast_protocol fast_base)
 target_compile_definitions(sim PRIVATE _GNU_SOURCE)
-target_compile_options(sim PRIVATE -O2 -g1 -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes
+target_compile_options(sim PRIVATE ${fast_options} -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes
   $<$<BOOL:${BOURSE_WERROR}>:-Werror>)
 target_link_options(sim PRIVATE ${sim_wraps} -Wl,--wrap=crypto_sign_detached -Wl,--wrap=crypto_sign_verify_detached)
 

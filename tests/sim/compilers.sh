@@ -7,7 +7,8 @@ source_folder=$1
 build=$2
 command -v clang >/dev/null || { echo "compilers: no clang: scripts/setup installs it" >&2; exit 77; }
 other=$build/sim/clang
-cmake -S "$source_folder" -B "$other" -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug -DBOURSE_WERROR=ON >/dev/null
+cmake -S "$source_folder" -B "$other" -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=None \
+    -DBOURSE_FAST_OPTIONS=-O1 -DBOURSE_WERROR=ON >/dev/null
 cmake --build "$other" --target sim --parallel 1 >"$other/build.log" 2>&1 || { tail -n 30 "$other/build.log" >&2; exit 1; }
 compiler() { readelf -p .comment "$1" | grep -oE 'GCC|clang' | sort -u | paste -sd ' '; }
 case "$(compiler "$build/bin/sim") and $(compiler "$other/bin/sim")" in

@@ -28,7 +28,7 @@ enum {
     /* Each byte costs an account so much of its time, since reading and sealing are work for the
      * broker: 238 MiB a second. */
     BLOBS_READ_NS = 4,
-    /* A small blob costs an account so much, as its pages lie all over the database: 4,000 a second.
+    /* A small blob costs an account so much, as its pages lie all over blobs.db: 4,000 a second.
      * An upload with another hash than it says costs more: no client of good will sends one. */
     BLOBS_ROW_NS = 250000,
     BLOBS_WRONG_NS = 2000000,

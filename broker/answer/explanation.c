@@ -4,7 +4,6 @@
 #include "broker/answer/hurdles.h"
 #include "formats/requirement.h"
 #include "formats/value.h"
-#include "protocol/reject.h"
 
 #include <assert.h>
 #include <stdio.h>

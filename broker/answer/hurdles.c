@@ -1,8 +1,8 @@
 #include "broker/answer/hurdles.h"
 
+#include "base/checked.h"
 #include "base/text.h"
 #include "formats/units.h"
-#include "protocol/limits.h"
 #include "protocol/reject.h"
 
 #include <stdio.h>

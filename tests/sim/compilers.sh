@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The simulator built by clang gives the traces of the one built by gcc, line for line: nothing in them depends on
 # what a compiler may choose (P8). usage: compilers.sh SOURCE-FOLDER BUILD-FOLDER. Exit status 77: clang is not here.
-# Only the simulator is built by clang, in BUILD-FOLDER/sim/clang, which the next run finds again.
+# Only the simulator is built by clang, with -O1 to save time, in BUILD-FOLDER/sim/clang, which the next run finds again.
 set -euo pipefail
 source_folder=$1
 build=$2

@@ -23,7 +23,7 @@ enum {
     LARGE_BYTES = 1 << 16, /* of a message this large, only one is sent */
     OPEN_AGAIN_MS = 500,   /* a flooder who does not read is disconnected, and comes back */
     PAIRS_MOST = 5,
-    SINK_MIB_S = 256, /* as much as the broker sends to one account (broker/blob/port/blobs.h) */
+    SINK_NS = 4, /* each byte takes so long, as with the broker (broker/blob/port/blobs.h) */
     /* Large answers that flooders who read wait for, as many as bourse's own client does. */
     UNANSWERED_MOST = 12,
 };
@@ -102,7 +102,7 @@ static void sink_answer(void *socket, zmq_msg_t *route, size_t bytes, bool waits
     if (now_ns < *due_ns || zmq_msg_send(route, socket, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0) {
         return;
     }
-    *due_ns = now_ns + (int64_t)bytes * NS_PER_S / ((int64_t)SINK_MIB_S << 20);
+    *due_ns = now_ns + (int64_t)bytes * SINK_NS;
     ck_assert_int_eq(zmq_msg_init_size(&answer, bytes), 0);
     memset(zmq_msg_data(&answer), 1, bytes);
     if (zmq_msg_send(&answer, socket, ZMQ_DONTWAIT) < 0) {
@@ -202,6 +202,7 @@ static void flooder_open(struct flooder *flooder, const struct flooding *floodin
         broker_client_open(&flooder->client, &arena->broker, flooding->key, SESSION_CONSUMER);
         flooder->link = flooder->client.link;
         flooder->session = dialogue_welcome(flooder->client.dialogue)->session;
+        flooder->unanswered = 0;
         return;
     }
     struct problem problem;
@@ -212,6 +213,7 @@ static void flooder_open(struct flooder *flooder, const struct flooding *floodin
     ck_assert_msg(is_open, "%s", problem.text);
     await_connection(flooder->link);
     flooder->session = flooding->is_of_blobs ? 0 : 1;
+    flooder->unanswered = 0;
 }
 
 static void flood_once(struct flooder *flooder, const struct flood *flood,
@@ -285,11 +287,11 @@ static bool read_on(struct flooder *flooder)
 }
 
 /* Returns how many messages the flooder sends in this round. */
-static size_t messages_of(const struct flooder *flooder, const struct orders *orders,
+static size_t messages_of(const struct flooder *flooder, size_t place, const struct orders *orders,
                           uint64_t round)
 {
     if (orders->reads && orders->flood->answer_bytes > 0) {
-        const size_t most = UNANSWERED_MOST / orders->sessions;
+        const size_t most = (UNANSWERED_MOST + place) / orders->sessions;
         return flooder->unanswered < most ? most - flooder->unanswered : 0;
     }
     if (orders->flood->bodies[0].length >= LARGE_BYTES) {
@@ -314,11 +316,14 @@ static void run_flood(const struct attack_context *context)
              i++) {
             come_back(&flooders[i], flooding, context->arena);
         }
+        const bool is_new = orders.number != known;
         known = orders.number;
         flooding->orders->ready[flooding->place] = known;
         for (size_t i = 0; i < orders.sessions; i++) {
-            flooders[i].unanswered = round % OPEN_AGAIN_MS == 0 ? 0 : flooders[i].unanswered;
-            for (size_t k = messages_of(&flooders[i], &orders, round); k > 0; k--) {
+            if (is_new || round % OPEN_AGAIN_MS == 0) {
+                flooders[i].unanswered = 0;
+            }
+            for (size_t k = messages_of(&flooders[i], i, &orders, round); k > 0; k--) {
                 flood_once(&flooders[i], orders.flood, flooding->key, context->arena, number++);
             }
             if (orders.reads && !read_on(&flooders[i]) && flooding->sink == NULL) {

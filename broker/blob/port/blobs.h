@@ -65,11 +65,12 @@ enum {
     BLOBS_PAUSED_MAX = 256, /* connections at a time */
     BLOBS_PAUSED_MS = 1000,
     BLOBS_RESUME_MS = 4, /* between two of them that go on */
-    /* Bytes that wait to leave for one key, while others ask and while nobody else does, and how
-     * long a BlobGet stays behind for that. So an answer to others does not leave after many, and
-     * little is read for who takes no answers. */
+    /* A BlobGet stays behind, for BLOBS_BEHIND_MS at most, while more than this waits to leave for
+     * its key. While others ask, an answer to them shall not leave after many. While nobody else
+     * asks, a key has what the 12 requests of four connections ask for, so that one slow link of an
+     * owner does not slow the owner's others. */
     BLOBS_SEND_SHARED_BYTES = 2 << 20,
-    BLOBS_SEND_ALONE_BYTES = 5 << 20,
+    BLOBS_SEND_ALONE_BYTES = 4 * 12 * (1 << 20),
     BLOBS_BEHIND_MS = 100,
 };
 #define BLOBS_THREAD "blobs"

@@ -6,7 +6,6 @@
 #include "broker/blob/port/blob_ticket.h"
 #include "broker/blob/port/turns.h"
 #include "broker/core/outgoing.h"
-#include "broker/gateway/allowance.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"

@@ -369,6 +369,21 @@ bool bourse_receipt(struct bourse *bourse, const char *id, uint32_t index, char 
     return true;
 }
 
+bool client_check_checkpoint(const struct market *market, const Bourse__V1__CheckpointReply *reply,
+                             struct bourse_error *error)
+{
+    struct checkpoint checkpoint;
+    if (!checkpoint_read((const char *)reply->note.data, reply->note.len, &market->log_key,
+                         &checkpoint) ||
+        strcmp(checkpoint.origin, market->origin) != 0 || checkpoint.size != reply->tree_size) {
+        return client_fail(error, BOURSE_UNVERIFIED,
+                           "the broker's checkpoint is not one that the market's log key signed; "
+                           "ask again, then tell the operator, whose `bourse-broker audit` finds "
+                           "out whether the log is damaged");
+    }
+    return true;
+}
+
 bool bourse_checkpoint(struct bourse *bourse, char **ret_text, uint64_t *ret_tree_size,
                        struct bourse_error *ret_error)
 {
@@ -379,17 +394,8 @@ bool bourse_checkpoint(struct bourse *bourse, char **ret_text, uint64_t *ret_tre
         return false;
     }
     const Bourse__V1__CheckpointReply *reply = (const void *)answer;
-    struct checkpoint checkpoint;
-    if (!checkpoint_read((const char *)reply->note.data, reply->note.len, &bourse->market.log_key,
-                         &checkpoint) ||
-        strcmp(checkpoint.origin, bourse->market.origin) != 0 ||
-        checkpoint.size != reply->tree_size) {
-        return client_fail(ret_error, BOURSE_UNVERIFIED,
-                           "the broker's checkpoint is not one that the market's log key signed; "
-                           "ask again, then tell the operator, whose `bourse-broker audit` finds "
-                           "out whether the log is damaged");
-    }
-    if (!copy_text(reply->note, ret_text, ret_error)) {
+    if (!client_check_checkpoint(&bourse->market, reply, ret_error) ||
+        !copy_text(reply->note, ret_text, ret_error)) {
         return false;
     }
     *ret_tree_size = reply->tree_size;

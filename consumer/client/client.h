@@ -39,6 +39,10 @@ struct bourse {
 /* Fills an error and returns false, so that a failing call can return the value. */
 __attribute__((format(printf, 3, 4))) bool
 client_fail(struct bourse_error *error, enum bourse_status status, const char *format, ...);
+/* Returns true when the market's log key signed the checkpoint, for the market's log and of the
+ * size that the reply says. */
+bool client_check_checkpoint(const struct market *market, const Bourse__V1__CheckpointReply *reply,
+                             struct bourse_error *error);
 /* Fills an error for a refusal of the broker, and returns false. */
 bool client_refused(struct bourse_error *error, enum reject_code reject, const char *text);
 /* Fills an error for a refusal, with the field and the figures that it names, and returns false. */

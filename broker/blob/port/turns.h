@@ -3,9 +3,9 @@
  * There are no sessions on the blob port, and an account may have any number of connections. So
  * messages wait in a queue for each account, and the account with the least steps charged comes
  * first. Each account that asks gets the same share of the thread, and an account alone gets all
- * of it, up to the pace that turns_pace sets. An account that did not ask for a while has saved nothing, and owes nothing once the
- * others have had as much. This is start-time fair queueing (Goyal, Vin, Cheng 1996). Time is an
- * argument. */
+ * of it, up to the pace that turns_pace sets. An account that did not ask for a while has saved
+ * nothing, and owes nothing once the others have had as much. This is start-time fair queueing
+ * (Goyal, Vin, Cheng 1996). Time is an argument. */
 #ifndef BOURSE_BROKER_BLOB_PORT_TURNS_H
 #define BOURSE_BROKER_BLOB_PORT_TURNS_H
 

@@ -24,7 +24,7 @@ sources=(base/*.c protocol/*.c matching/*.c ledger/*.c planner/schedule/online.c
 # The build under test has objects of gcc -O2 without sanitizers, for the simulator (cmake/sim.cmake). Objects
 # for an optimisation of the whole program are others.
 plain=$bin/../CMakeFiles
-if ! grep -qE '^CMAKE_C_COMPILER:[A-Z]+=(.*/)?gcc$|^CMAKE_C_COMPILER:[A-Z]+=(.*/)?cc$' "$bin/../CMakeCache.txt" ||
+if ! grep -qE '^CMAKE_C_COMPILER:[A-Z]+=(.*/)?g?cc$' "$bin/../CMakeCache.txt" ||
     ! grep -qE '^BOURSE_FAST_OPTIONS:[A-Z]+=-O2' "$bin/../CMakeCache.txt" ||
     ! cc --version | grep -qi 'free software' ||
     grep -qiE '^CMAKE_INTERPROCEDURAL_OPTIMIZATION:[A-Z]+=(ON|YES|TRUE|1)' "$bin/../CMakeCache.txt"; then

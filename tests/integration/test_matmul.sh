@@ -4,25 +4,17 @@
 # agents by their speed is in test_matmul_speeds.sh.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
-maker=$(dirname "$(realpath "$0")")/../support/matrix.pl
+# shellcheck source=tests/support/products.sh
+. "$(dirname "$(realpath "$0")")/../support/products.sh"
 fire_begin matmul "$1" bourse-audit bourse-tensor
 command -v sqlite3 >/dev/null || skip "no sqlite3"
 [ "$(nproc)" -ge 2 ] || skip "one processor"
 
-matrix() { "$maker" "$@"; }
-zeros() { # FILE ROWS COLUMNS
-    matrix "$1" 0 0
-    sed -i "s/(0, 0), }$(printf '%*s' $((${#2} + ${#3} - 2)) '')/($2, $3), }/" "$1"
-    truncate -s $((128 + 4 * $2 * $3)) "$1"
-}
 jobs_are() { # COUNT
     "$bourse" ps --quiet >ids
     [ "$(wc -l <ids)" -eq "$1" ] || fail "$(wc -l <ids) jobs, not $1"
 }
 nothing_left() { [ -z "$(find . -maxdepth 1 -name '.bourse-*.part')" ] || fail "a part was left: $(ls -a)"; }
-multiplying() { # COUNT: so many devices on offer multiply
-    [ "$("$bourse" devices --needs 'executor = tensor' --json 2>/dev/null | grep -o '"price_micro":[0-9]' | wc -l)" -ge "$1" ]
-}
 
 market_up --credits 1000 --slots 1
 until_true 60 multiplying 1 || fail "nobody multiplies: $(cat market/provider.log)"

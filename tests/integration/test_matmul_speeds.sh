@@ -4,19 +4,10 @@
 # are no slower than the faster alone. Planned for the slow one alone, the product is planned anew.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
-maker=$(dirname "$(realpath "$0")")/../support/matrix.pl
+# shellcheck source=tests/support/products.sh
+. "$(dirname "$(realpath "$0")")/../support/products.sh"
 fire_begin matmul_speeds "$1" bourse-audit bourse-tensor
 [ "$(nproc)" -ge 2 ] || skip "one processor"
-
-matrix() { "$maker" "$@"; }
-zeros() { # FILE ROWS COLUMNS
-    matrix "$1" 0 0
-    sed -i "s/(0, 0), }$(printf '%*s' $((${#2} + ${#3} - 2)) '')/($2, $3), }/" "$1"
-    truncate -s $((128 + 4 * $2 * $3)) "$1"
-}
-multiplying() { # COUNT: so many devices on offer multiply
-    [ "$("$bourse" devices --needs 'executor = tensor' --json 2>/dev/null | grep -o '"price_micro":[0-9]' | wc -l)" -ge "$1" ]
-}
 
 market_up --credits 1000 --slots 1
 until_true 60 multiplying 1 || fail "nobody multiplies: $(cat market/provider.log)"

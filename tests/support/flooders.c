@@ -196,13 +196,13 @@ static void await_connection(struct link *link)
 static void flooder_open(struct flooder *flooder, const struct flooding *flooding,
                          const struct arena *arena)
 {
+    flooder->unanswered = 0;
     const char *blobs = arena->broker.market.blobs;
     const size_t most = flooding->is_of_blobs ? LIMIT_BLOB_MESSAGE_BYTES : LIMIT_MESSAGE_BYTES;
     if (flooding->sink == NULL && !flooding->is_of_blobs) {
         broker_client_open(&flooder->client, &arena->broker, flooding->key, SESSION_CONSUMER);
         flooder->link = flooder->client.link;
         flooder->session = dialogue_welcome(flooder->client.dialogue)->session;
-        flooder->unanswered = 0;
         return;
     }
     struct problem problem;
@@ -213,7 +213,6 @@ static void flooder_open(struct flooder *flooder, const struct flooding *floodin
     ck_assert_msg(is_open, "%s", problem.text);
     await_connection(flooder->link);
     flooder->session = flooding->is_of_blobs ? 0 : 1;
-    flooder->unanswered = 0;
 }
 
 static void flood_once(struct flooder *flooder, const struct flood *flood,

@@ -184,13 +184,17 @@ struct audit_ask {
     struct audit_ask *next; /* the list is in the order of entries, for check_priority() */
 };
 
+enum { RULES_OF_CLEARING = 20 }; /* since these rules a job that names no order type is `market` */
+
 struct audit_bid { /* the bid of one part of a job */
     struct audit_job *job;
     uint64_t entry; /* the bid's place in time; a replaced bid may get a later one */
     uint32_t number, width, slots, subtasks;
     int64_t cap, limit, term_ms; /* the cap may be LIMIT_NONE */
     uint32_t rate; /* cap and limit are values at this rate; AUDIT_RATE_NONE: per slot-hour */
+    uint32_t type; /* type of the order, as on the wire */
     bool is_cancelled;
+    struct audit_bid *next; /* the bid that was placed before, or NULL */
 };
 
 struct audit_job {
@@ -371,6 +375,7 @@ struct audit {
     bool has_secret;          /* a later epoch shows the secret of the current epoch */
     struct hash32 commitment, secret;
     struct audit_ask *first_ask, *last_ask;
+    struct audit_bid *first_bid; /* bids that stand, and perhaps some that are cancelled */
     struct audit_due due;
     uint64_t last_lease;
     struct audit_owed *owed; /* in the order of the journal */

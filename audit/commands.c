@@ -20,12 +20,14 @@ enum {
     KIND_LIMITS = 7,
     KIND_EPOCH = 8,
     KIND_RESULTS = 9,
+    KIND_OUTAGE = 10,
     DICE_BYTES = 32,
     MISSING_BYTES = 32, /* one bit for each result */
     VERDICT_SIGNED = 1,
     VERDICT_MISSING = 2,
     /* Since these rules a result counts only if its outputs were stored. */
     RULES_OF_OUTPUTS = 18,
+    RULES_OF_OUTAGES = 21, /* since these rules the journal says how long no broker ran */
 };
 
 static bool journal_finding(struct audit *audit, const struct audit_command *command,
@@ -404,6 +406,18 @@ static bool note_limits(struct audit *audit, const struct audit_command *command
     return !is_change || audit_owe(audit, AUDIT_ACT_LIMITS, command->index - 1);
 }
 
+/* Nobody can check how long the outage was. Earlier rules knew no outages. */
+static bool check_outage(struct audit *audit, const struct audit_command *command)
+{
+    struct reader in = reader_over(command->payload, command->payload_length);
+    const int64_t outage_ns = reader_i64(&in);
+    if (!reader_finished(&in) || outage_ns <= 0 || audit->rules < RULES_OF_OUTAGES) {
+        return journal_finding(audit, command,
+                               "the outage names no time, or stands under rules without outages");
+    }
+    return true;
+}
+
 bool audit_command_check(struct audit *audit, struct audit_command *command)
 {
     switch (command->kind) {
@@ -419,7 +433,7 @@ bool audit_command_check(struct audit *audit, struct audit_command *command)
         }
         break;
     default:
-        if (command->kind > KIND_EPOCH || command->kind == 0 || !audit->has_genesis) {
+        if (command->kind > KIND_OUTAGE || command->kind == 0 || !audit->has_genesis) {
             return journal_finding(audit, command,
                                    "the command has no known kind, or stands before the genesis");
         }
@@ -428,6 +442,9 @@ bool audit_command_check(struct audit *audit, struct audit_command *command)
             return false;
         }
         if (command->kind == KIND_LIMITS && !note_limits(audit, command)) {
+            return false;
+        }
+        if (command->kind == KIND_OUTAGE && !check_outage(audit, command)) {
             return false;
         }
         break;

@@ -1,6 +1,8 @@
 /* The audit checks fills and the leases that they begin. docs/ledger.md section 6 has the rules. */
 #include "audit/audit_internal.h"
 
+#include "base/limit.h"
+
 #include <string.h>
 
 enum { INCREMENT_MICRO = 1000 };
@@ -28,6 +30,50 @@ static int64_t price_of(const struct audit *audit, const struct audit_ask *ask,
         return 0;
     }
     return ask->entry < bid->entry ? ask->price : limit_of(audit, ask, bid);
+}
+
+static bool has_named_limit(const struct audit_bid *bid)
+{
+    return limit_is_set(bid->cap) && bid->limit >= bid->cap;
+}
+
+/* Since RULES_OF_CLEARING only limit and post-only orders with a cap pay the maker's price. */
+static bool pays_clearing_price(const struct audit *audit, const struct audit_bid *bid)
+{
+    const bool is_maker = bid->type == ORDER_LIMIT || bid->type == ORDER_POST_ONLY;
+    return audit->rules >= RULES_OF_CLEARING && !(is_maker && has_named_limit(bid));
+}
+
+/* The clearing price is the ask's, or a limit above it that another owner named and that the ask
+ * left unfilled. Which bids the ask could serve does not follow from the rows alone: the audit
+ * looks for a bid of that limit. The bid pays no more than its own limit. */
+static bool is_clearing_price(struct audit *audit, const struct audit_ask *ask,
+                              const struct audit_bid *bid, int64_t price)
+{
+    const int64_t most = limit_of(audit, ask, bid);
+    bool is_named = price == ask->price;
+    struct audit_bid **at = &audit->first_bid;
+    while (ask->price > 0 && price > ask->price && !is_named && *at != NULL) {
+        const struct audit_bid *other = *at;
+        if (other->is_cancelled) {
+            *at = other->next; /* a cancelled bid never stands again */
+            continue;
+        }
+        if (other->job->owner_number != bid->job->owner_number &&
+            other->job->owner_number != ask->owner_number && has_named_limit(other)) {
+            const int64_t limit = limit_of(audit, ask, other);
+            is_named = price == (limit < most ? limit : most);
+        }
+        at = &(*at)->next;
+    }
+    return is_named;
+}
+
+static bool has_due_price(struct audit *audit, const struct audit_ask *ask,
+                          const struct audit_bid *bid, int64_t price)
+{
+    return pays_clearing_price(audit, bid) ? is_clearing_price(audit, ask, bid, price)
+                                           : price == price_of(audit, ask, bid);
 }
 
 static bool same_terms(const struct audit_terms *a, const struct audit_terms *b)
@@ -115,16 +161,20 @@ static struct audit_lease *taken_lease(const struct audit *audit, const struct a
 }
 
 /* A fill that takes another's lease has that lease's rank plus the increment as its price. Where
- * this price is also the maker's, the audit cannot tell whether a lease was taken. */
+ * this price is also due without that, the audit cannot tell whether a lease was taken. */
 static bool check_price(struct audit *audit, const struct audit_ask *ask,
                         const struct audit_bid *bid, bool *ret_is_plain)
 {
     const struct audit_row *row = &audit->rows.row;
     struct audit_lease *taken = taken_lease(audit, ask, bid);
     *ret_is_plain = taken == NULL;
-    if (taken != NULL && row->price != price_of(audit, ask, bid)) {
+    if (taken != NULL && !has_due_price(audit, ask, bid, row->price)) {
         taken->was_taken = true;
         return true;
+    }
+    if (pays_clearing_price(audit, bid)) {
+        return audit_expect(audit, has_due_price(audit, ask, bid, row->price),
+                            "the fill has the ask's price, or a limit that another owner named");
     }
     return audit_expect_i64(audit, "the fill has the maker's price", price_of(audit, ask, bid),
                             row->price);

@@ -1,4 +1,4 @@
-/* The program `bourse-audit FOLDER [--json]` prints the verdict of audit/audit.h. With --acts it
+/* The program `bourse-audit DIR [--json]` prints the verdict of audit/audit.h. With --acts it
  * prints the audit log.
  *
  * The exit status is 0 when nothing was found, 1 for a finding, and 2 for wrong usage. It is 3 when
@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <sodium.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +22,35 @@
 enum { EXIT_FINDING = 1, EXIT_USAGE = 2, EXIT_UNREADABLE = 3 };
 
 static const char usage[] =
-    "usage: bourse-audit [--json] FOLDER\n"
-    "       bourse-audit --acts [--since NUMBER] [--json] FOLDER\n"
-    "Derives every balance, hash and fill of the market in FOLDER again from its journal.\n"
-    "With --acts, prints the audit log of privileged and refused acts, from record NUMBER on, and\n"
-    "checks its chain against HEAD.\n"
-    "Exit status: 0 nothing found, 1 a finding, 2 usage, 3 the journal is missing or unreadable.\n";
+    "usage: bourse-audit [--json] DIR\n"
+    "       bourse-audit --acts [--since NUMBER] [--json] DIR\n"
+    "       bourse-audit help | version\n"
+    "\n"
+    "Derives every balance, hash and fill of the market in DIR again from its journal. A broker\n"
+    "may be running on DIR. A folder with the name of a command is written as ./help.\n"
+    "\n"
+    "  --acts          prints the audit log of privileged and refused acts, and checks its chain\n"
+    "                  against HEAD\n"
+    "  --since NUMBER  with --acts: the first record to print (1)\n"
+    "  --json          prints one JSON value on standard output\n"
+    "\n"
+    "Exit status: 0 nothing found, 1 a finding, 2 usage, 3 the journal is missing or unreadable.\n"
+    "\n"
+    "examples:\n"
+    "  bourse-audit /var/lib/bourse/market\n"
+    "  bourse-audit --acts --since 100 /var/lib/bourse/market\n";
+
+/* Errors have one form: who, a stable word for programs, what is wrong, and what to do next. */
+__attribute__((format(printf, 2, 3))) static void complain(const char *name, const char *format,
+                                                           ...)
+{
+    va_list arguments;
+    (void)fprintf(stderr, "bourse-audit: %s: ", name);
+    va_start(arguments, format);
+    (void)vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    (void)fputc('\n', stderr);
+}
 
 static void print_credits(const char *name, int64_t micro)
 {
@@ -44,7 +68,8 @@ static void warn_of_head(const struct audit_report *report)
 {
     if (report->head_damaged > 0 && report->verdict != AUDIT_UNREADABLE) {
         fprintf(stderr,
-                "audit: warning: HEAD: %" PRIu32 " of its copies of a mark %s damaged. The audit "
+                "bourse-audit: warning: HEAD: %" PRIu32
+                " of its copies of a mark %s damaged. The audit "
                 "used the newest copy that is whole. Check the disk, unless the power was cut\n",
                 report->head_damaged, report->head_damaged == 1 ? "is" : "are");
     }
@@ -55,38 +80,42 @@ static void warn_of_folder(const struct audit_report *report)
 {
     if (report->snapshots_doubtful > 0 && report->verdict != AUDIT_UNREADABLE) {
         fprintf(stderr,
-                "audit: warning: %s is damaged. Its name says command %" PRIu64
+                "bourse-audit: warning: %s is damaged. Its name says command %" PRIu64
                 ", but the journal ends at command %" PRIu64
                 ". If the file is of this market, later entries are lost. Compare ledger.db with "
                 "the newest backup and the newest checkpoint\n",
                 report->doubtful, report->doubtful_command, report->commands);
     }
     if (report->history_damaged && report->verdict != AUDIT_UNREADABLE) {
-        fputs("audit: warning: history.db is damaged, or a killed broker was writing it. So nobody "
+        fputs("bourse-audit: warning: history.db is damaged, or a killed broker was writing it. So "
+              "nobody "
               "can tell from it whether the ledger has lost results. Compare ledger.db with the "
               "newest backup and checkpoint\n",
               stderr);
     }
     if (report->key_missing[0] != '\0' && report->verdict == AUDIT_OK) {
-        fprintf(stderr,
-                "audit: warning: %s is missing: put this file into the folder before a broker "
-                "starts on the folder\n",
-                report->key_missing);
+        fprintf(
+            stderr,
+            "bourse-audit: warning: %s is missing: put this file into the folder before a broker "
+            "starts on the folder\n",
+            report->key_missing);
     }
 }
 
 static void print_text(const struct audit_report *report)
 {
     if (report->verdict == AUDIT_UNREADABLE) {
-        fprintf(stderr, "audit: %s\n", report->what);
+        complain("UNREADABLE", "%s; nothing was judged: mend that and run the audit again",
+                 report->what);
         return;
     }
     if (report->verdict == AUDIT_FINDING) {
-        printf("audit: WRONG: table %s, entry %" PRIu64 ": %s\n", report->table, report->entry,
-               report->what);
-        if (report->expected[0] != '\0' || report->found[0] != '\0') {
-            printf("  expected %s\n  found    %s\n", report->expected, report->found);
-        }
+        const bool has_both = report->expected[0] != '\0' || report->found[0] != '\0';
+        printf("audit: WRONG: table %s, entry %" PRIu64
+               ": %s%s%s%s%s; keep a copy of the folder, and "
+               "compare ledger.db with the newest backup and the newest checkpoint\n",
+               report->table, report->entry, report->what, has_both ? "; expected " : "",
+               report->expected, has_both ? ", found " : "", report->found);
         return;
     }
     printf("audit: ok: %s\n", report->origin);
@@ -270,10 +299,29 @@ static bool print_acts(const char *folder, uint64_t since, bool as_json,
 
 /* ---------------------------------------------------------------- main */
 
-static int usage_error(void)
+__attribute__((format(printf, 1, 2))) static int usage_error(const char *format, ...)
 {
-    fputs(usage, stderr);
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments); /* cut, never overrun */
+    va_end(arguments);
+    complain("USAGE", "%s; `bourse-audit --help` says more", text);
     return EXIT_USAGE;
+}
+
+/* Answers the words and options that need no folder. */
+static bool is_answered(const char *word)
+{
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+        fputs(usage, stdout);
+        return true;
+    }
+    if (strcmp(word, "--version") == 0 || strcmp(word, "version") == 0) {
+        fputs("bourse-audit " BOURSE_VERSION "\n", stdout);
+        return true;
+    }
+    return false;
 }
 
 int main(int argc, char **argv)
@@ -291,27 +339,31 @@ int main(int argc, char **argv)
         } else if (strcmp(argv[i], "--since") == 0 && i + 1 < argc) {
             since = strtoull(argv[++i], &end, 10);
             if (end == argv[i] || *end != '\0' || since == 0) {
-                fprintf(stderr,
-                        "audit: --since %s: give the number of a record of the audit log: 1, 2, 3 "
-                        "...\n",
-                        argv[i]);
-                return EXIT_USAGE;
+                return usage_error("--since %.80s: give the number of a record of the audit log: "
+                                   "1, 2, 3 ...",
+                                   argv[i]);
             }
-        } else if (strcmp(argv[i], "--help") == 0) {
-            fputs(usage, stdout);
+        } else if (is_answered(argv[i])) {
             return EXIT_SUCCESS;
-        } else if (argv[i][0] == '-' || folder != NULL) {
-            return usage_error();
+        } else if (strcmp(argv[i], "--since") == 0) {
+            return usage_error("--since lacks the number of a record");
+        } else if (argv[i][0] == '-') {
+            return usage_error("there is no option %.80s", argv[i]);
+        } else if (folder != NULL) {
+            return usage_error("%.80s is a second folder; name one", argv[i]);
         } else {
             folder = argv[i];
         }
     }
-    if (folder == NULL || (since != 1 && !acts)) {
-        return usage_error();
+    if (folder == NULL) {
+        return usage_error("name the folder of a market");
+    }
+    if (since != 1 && !acts) {
+        return usage_error("--since goes with --acts");
     }
     struct audit_report report;
     if (sodium_init() < 0) {
-        fputs("audit: libsodium cannot be initialised on this machine\n", stderr);
+        complain("UNREADABLE", "libsodium cannot be initialised; install it again");
         return EXIT_UNREADABLE;
     }
     bool printed = true;
@@ -328,7 +380,8 @@ int main(int argc, char **argv)
     warn_of_head(&report);
     warn_of_folder(&report);
     if (!printed) {
-        fputs("audit: the verdict cannot be written to standard output\n", stderr);
+        complain("UNREADABLE",
+                 "the verdict cannot be written to standard output; look at its disk");
         return EXIT_UNREADABLE;
     }
     return report.verdict == AUDIT_OK        ? EXIT_SUCCESS

@@ -365,12 +365,17 @@ bool audit_bid_row(struct audit *audit, struct audit_command *command)
         return audit_out_of_memory(audit);
     }
     bid.job = job;
+    bid.type = body->has_order_type               ? body->order_type
+               : audit->rules < RULES_OF_CLEARING ? (uint32_t)ORDER_LIMIT
+                                                  : (uint32_t)ORDER_MARKET;
     bid.number = job->bid_count;
     bid.cap = cap;
     bid.entry = row->entry;
     bid.slots = row->slots;
     bid.limit = row->price;
     *kept = bid;
+    kept->next = audit->first_bid;
+    audit->first_bid = kept;
     job->bid_count++;
     return true;
 }

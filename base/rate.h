@@ -8,7 +8,8 @@
  *
  * Limits of unlike devices, prices per work, and limits by value and by slot-hour are compared
  * as whole products in 128 bits. Values, prices and rates are below 2^63 and 10^15 is below
- * 2^50, so no product reaches 2^126. Rounding happens to payments alone, downwards. */
+ * 2^50, so no product reaches 2^126. Payments and limits are rounded down; comparisons
+ * are exact. */
 #ifndef BOURSE_BASE_RATE_H
 #define BOURSE_BASE_RATE_H
 

@@ -67,8 +67,9 @@ bool requirement_is_predicate(enum requirement_op op);
 
 /* The functions below take attributes that are sorted by name, and well-formed requirements. */
 
-/* Returns true when the device satisfies the requirement. The tree holds, and a simulated device
- * is asked for. Every decision whether a device fits calls this function. */
+/* Returns true when the device satisfies the requirement. The tree holds, and a device that is
+ * simulated is one that the requirement asks for. Every decision whether a device fits calls this
+ * function. */
 bool requirement_satisfied(const struct requirement *requirement,
                            const struct attribute *attributes, size_t count);
 /* Returns true when the tree holds, given the predicates that hold. `truth` has one bit per

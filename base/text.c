@@ -1,6 +1,7 @@
 #include "base/text.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 void text_hex(const void *bytes, size_t length, char *ret_text)
@@ -368,6 +369,25 @@ static char *break_in(char *from, char *end)
         at = *c == ' ' ? c : at;
     }
     return at;
+}
+
+struct text_size text_size(uint64_t bytes)
+{
+    static const char *const names[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    struct text_size size;
+    unsigned unit = 0;
+    if (bytes < 1024) {
+        (void)snprintf(size.text, sizeof size.text, "%u B", (unsigned)bytes);
+        return size;
+    }
+    while (bytes >> (10 * (unit + 1)) >= 1024) {
+        unit++;
+    }
+    const uint64_t one = UINT64_C(1) << (10 * (unit + 1));
+    const uint64_t tenths = bytes % one / (one / 1024) * 10 / 1024;
+    (void)snprintf(size.text, sizeof size.text, "%u.%u %s", (unsigned)(bytes / one),
+                   (unsigned)tenths, names[unit]);
+    return size;
 }
 
 void text_wrap(char *text)

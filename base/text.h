@@ -15,6 +15,11 @@ static inline const char *text_plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
 }
+/* Returns the ending of a verb for so many: 1 device fits, 2 devices fit. */
+static inline const char *text_verb_ending(uint64_t count)
+{
+    return count == 1 ? "s" : "";
+}
 
 /* Writes 2 * length lower-case digits and a NUL. */
 void text_hex(const void *bytes, size_t length, char *ret_text);
@@ -68,6 +73,12 @@ enum {
 size_t text_visible(struct text_visible *state, const void *bytes, size_t length, char *ret_text);
 /* Writes the held bytes at the end of the text; `state` is as at the start then. */
 size_t text_visible_end(struct text_visible *state, char ret_text[TEXT_VISIBLE_END_SIZE]);
+
+/* Holds an amount of bytes for people: "512.0 MiB". */
+struct text_size {
+    char text[24];
+};
+struct text_size text_size(uint64_t bytes);
 
 enum { TEXT_COLUMNS = 100 }; /* columns of a line of help */
 /* Breaks lines that are longer than TEXT_COLUMNS bytes at their blanks, in place. The rest of a

@@ -197,6 +197,7 @@ static void submit(struct market *market, bool fills, struct exchange_command *c
         .subtasks = 1,
         .budget_micro = 100 * MICRO_PER_CREDIT,
         .cap_micro = fills ? 20 * MICRO_PER_CREDIT : price_between(market, 1, 50),
+        .type = EXCHANGE_MARKET,
         .needs = &market->needs[below(market, KINDS)],
         .slots = 1,
         .limit_ns = 60 * NS_PER_S,

@@ -18,6 +18,7 @@
 #include "broker/storage/snapshot/snapshots.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
+#include "runtime/notify.h"
 #include "runtime/private_folder.h"
 #include "runtime/router.h"
 
@@ -120,34 +121,16 @@ static bool make_queues(struct broker *broker, struct problem *ret_problem)
     broker->notes = queue_create(NOTE_QUEUE);
     broker->names = queue_create(NOTE_QUEUE);
     broker->reads = queue_create(READ_QUEUE);
+    broker->keeps = queue_create(READ_QUEUE);
     broker->snapshot_requests = queue_create(SNAPSHOT_QUEUE);
     good = good && broker->core_in != NULL && broker->groups != NULL && broker->returned != NULL &&
            broker->releases != NULL && broker->notes != NULL && broker->names != NULL &&
-           broker->reads != NULL && broker->snapshot_requests != NULL && broker->budget != NULL;
+           broker->reads != NULL && broker->keeps != NULL && broker->snapshot_requests != NULL &&
+           broker->budget != NULL;
     if (!good) {
         problem_set(ret_problem, "no memory or no file descriptor is left to start");
     }
     return good;
-}
-
-static bool announce(struct broker *broker, struct problem *ret_problem)
-{
-    struct market *market = &broker->market;
-    market->server = *identity_transport(broker->store.transport_key);
-    market->cluster = broker->store.genesis.cluster;
-    market->log_key = broker->store.genesis.log_key;
-    market->pid = getpid();
-    memcpy(market->origin, broker->store.genesis.origin, sizeof market->origin);
-    (void)unlink(broker->old_market_path);
-    if (!market_write(broker->market_path, market, ret_problem)) {
-        return false;
-    }
-    if (broker->is_group && (chown(broker->market_path, (uid_t)-1, broker->group) != 0 ||
-                             chmod(broker->market_path, 0640) != 0)) {
-        problem_set(ret_problem, "%s: %s", broker->market_path, strerror(errno));
-        return false;
-    }
-    return true;
 }
 
 /* ---------------------------------------------------------------- threads */
@@ -185,6 +168,23 @@ static void start_gateway(struct broker *broker, uint64_t index, int64_t index_l
     broker->gateway = gateway_start(&gateway);
 }
 
+static void start_keeper(struct broker *broker)
+{
+    struct keeper_config keeper = {.inbound = broker->keeps,
+                                   .notes = broker->notes,
+                                   .releases = broker->releases,
+                                   .budget = broker->budget,
+                                   .clock = broker->clock,
+                                   .quota_bytes = broker->config.blob_quota_bytes,
+                                   .retain_ms = broker->config.blob_retain_ms,
+                                   .retain_most_ms = broker->config.blob_retain_most_ms,
+                                   .retain_least_ms = broker->config.blob_retain_least_ms,
+                                   .grace_ms = broker->config.forget_grace_ms};
+    (void)snprintf(keeper.database, sizeof keeper.database, "%s", broker->database);
+    (void)snprintf(keeper.blobs, sizeof keeper.blobs, "%s", broker->blobs_folder);
+    broker->keeper = keeper_start(&keeper);
+}
+
 static void start_threads(struct broker *broker)
 {
     const struct genesis *genesis = &broker->store.genesis;
@@ -220,6 +220,8 @@ static void start_threads(struct broker *broker)
                                        .refusals = broker->store.refusals};
     broker->blobs = blobs_start(&blobs);
 
+    start_keeper(broker);
+
     const struct committer_config committer = {.store = &broker->store,
                                                .groups = broker->groups,
                                                .returned = broker->returned,
@@ -240,6 +242,7 @@ static void start_threads(struct broker *broker)
                                      .groups = broker->groups,
                                      .returned = broker->returned,
                                      .reader = broker->reads,
+                                     .keeper = broker->keeps,
                                      .mark_every = broker->config.snapshot_every,
                                      .reserve = &broker->reserve,
                                      .budget = broker->budget,
@@ -274,6 +277,7 @@ static void stop_threads(struct broker *broker)
     core_stop(&broker->core);
     committer_stop(&broker->committer);
     reader_stop(&broker->reader);
+    keeper_stop(&broker->keeper);
     const struct snapshot_mark end = mark_of_end(broker);
     /* The space left on a full disk is for cancels. */
     snapshots_stop(&broker->snapshots,
@@ -293,7 +297,7 @@ static void drain_groups(struct queue *queue)
 static void close_all(struct broker *broker)
 {
     broker_close_ports(broker);
-    struct queue *requests[] = {broker->core_in, broker->reads};
+    struct queue *requests[] = {broker->core_in, broker->reads, broker->keeps};
     struct queue *notes[] = {broker->releases, broker->notes, broker->names};
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         if (requests[i] != NULL) {
@@ -425,50 +429,6 @@ static bool start_or_undo(struct broker *broker, const struct broker_options *op
     return good;
 }
 
-/* Returns true on a signal that ends the broker, false when `timeout_ms` have passed. */
-static bool wait_for_end(int signals, int timeout_ms)
-{
-    struct pollfd item = {.fd = signals, .events = POLLIN};
-    for (;;) {
-        const int ready = poll(&item, 1, timeout_ms);
-        if (ready < 0 && errno != EINTR) {
-            fatal("signals cannot be received: %s", strerror(errno));
-        }
-        struct signalfd_siginfo info;
-        if (ready > 0 && read(signals, &info, sizeof info) == (ssize_t)sizeof info &&
-            info.ssi_signo != SIGHUP) {
-            return true;
-        }
-        if (ready == 0) {
-            return false;
-        }
-    }
-}
-
-/* A disk without space for market.yaml leaves only clients that know the endpoints. Returns false
- * with a problem for any other failure. */
-static bool serve(struct broker *broker, int signals, struct problem *ret_problem)
-{
-    enum { ANNOUNCE_MS = 1000 };
-    bool announced = announce(broker, ret_problem);
-    if (!announced && disk_reserve_state(&broker->reserve) == DISK_RESERVE_UNUSED) {
-        return false;
-    }
-    notify_supervisor("READY=1");
-    if (!announced) {
-        log_error("%s; the file is written as soon as there is room", ret_problem->text);
-    }
-    bool ended = false;
-    while (!announced && !ended) {
-        ended = wait_for_end(signals, ANNOUNCE_MS);
-        announced = !ended && announce(broker, ret_problem);
-    }
-    if (!ended) {
-        (void)wait_for_end(signals, -1); /* no timeout, only the signal ends the wait */
-    }
-    return true;
-}
-
 bool broker_run(const struct broker_options *options, struct problem *ret_problem)
 {
     struct broker *broker = calloc(1, sizeof *broker);
@@ -480,11 +440,11 @@ bool broker_run(const struct broker_options *options, struct problem *ret_proble
     broker->file_port = -1;
     bool started = start_or_undo(broker, options, ret_problem);
     if (started) {
-        started = serve(broker, options->signals, ret_problem);
+        started = broker_serve(broker, options->signals, ret_problem);
         if (started) {
             log_info("stopping");
         }
-        notify_supervisor("STOPPING=1");
+        notify_stopping();
         (void)unlink(broker->market_path); /* no new client shall find us */
         stop_threads(broker);
         note_stop(broker);

@@ -26,7 +26,4 @@ bool broker_run(const struct broker_options *options, struct problem *ret_proble
 struct exchange *broker_rebuild(struct storage *store, const struct broker_config *config,
                                 struct problem *ret_problem);
 
-/* Tells systemd, when NOTIFY_SOCKET says that it listens: "READY=1", "STOPPING=1". */
-void notify_supervisor(const char *state);
-
 #endif

@@ -104,12 +104,26 @@ bool broker_open_storage(struct broker *broker, bool adopt, bool *ret_new,
                         ret_problem);
 }
 
-/* Applies and commits one command of the broker itself, before any thread or socket exists. */
-static bool commit_alone(struct broker *broker, const struct entry_command *entry,
-                         struct problem *ret_problem)
+/* The broker itself commands this, before any thread or socket exists. */
+struct own_command {
+    enum entry_command_kind kind;
+    const char *name; /* for messages, such as "the genesis" */
+    int64_t log_time_ns;
+    const uint8_t *payload;
+    uint32_t payload_length;
+};
+
+/* Applies and commits one command of the broker itself. */
+static bool commit_own(struct broker *broker, const struct own_command *own,
+                       struct problem *ret_problem)
 {
     struct group *group = group_create();
     struct translation translation = {0};
+    const struct entry_command entry = {.log_time_ns = own->log_time_ns,
+                                        .account = EXCHANGE_NO_ACCOUNT,
+                                        .kind = own->kind,
+                                        .payload = own->payload,
+                                        .payload_length = own->payload_length};
     const struct id128 cluster = exchange_cluster(broker->exchange);
     const uint64_t index = exchange_index(broker->exchange) + 1;
     bool good = false;
@@ -117,16 +131,16 @@ static bool commit_alone(struct broker *broker, const struct entry_command *entr
         problem_set(ret_problem, "out of memory");
         return false;
     }
-    if (!translate_entry(entry, index, &cluster, &translation)) {
-        problem_set(ret_problem, "the genesis is not valid");
+    if (!translate_entry(&entry, index, &cluster, &translation)) {
+        problem_set(ret_problem, "%s is not valid", own->name);
     } else if (exchange_step(broker->exchange, &translation.command, &group->effects) !=
                EXCHANGE_OK) {
-        problem_set(ret_problem,
-                    "the exchange refused the genesis: check fee, price band and accounts");
+        problem_set(ret_problem, "the exchange refused %s: check fee, price band and accounts",
+                    own->name);
     } else {
         group->first_command = index;
         group->command_count = 1;
-        group->commands[0].entry = *entry;
+        group->commands[0].entry = entry;
         good = storage_commit(&broker->store, group) == STORAGE_OK ||
                (disk_reserve_give_up(broker->folder) &&
                 storage_commit(&broker->store, group) == STORAGE_OK);
@@ -142,13 +156,11 @@ static bool commit_alone(struct broker *broker, const struct entry_command *entr
 static bool commit_genesis(struct broker *broker, struct problem *ret_problem)
 {
     uint8_t payload[GENESIS_BYTES_MAX];
-    const struct entry_command entry = {
-        .log_time_ns = clock_wall_ns(),
-        .account = EXCHANGE_NO_ACCOUNT,
-        .kind = ENTRY_GENESIS,
-        .payload = payload,
-        .payload_length = (uint32_t)storage_genesis(&broker->store, payload, sizeof payload)};
-    return commit_alone(broker, &entry, ret_problem);
+    const size_t length = storage_genesis(&broker->store, payload, sizeof payload);
+    return commit_own(broker,
+                      &(struct own_command){ENTRY_GENESIS, "the genesis", clock_wall_ns(), payload,
+                                            (uint32_t)length},
+                      ret_problem);
 }
 
 /* The change and its act share a transaction; the first limits of a journal change nothing. */
@@ -170,17 +182,36 @@ static bool commit_limits(struct broker *broker, struct problem *ret_problem)
     const struct exchange_set_limits set = {.rules = EXCHANGE_RULES,
                                             .limits = broker->config.limits};
     uint8_t payload[TRANSLATE_LIMITS_BYTES];
-    const struct entry_command entry = {.log_time_ns = exchange_log_time_ns(broker->exchange),
-                                        .account = EXCHANGE_NO_ACCOUNT,
-                                        .kind = ENTRY_LIMITS,
-                                        .payload = payload,
-                                        .payload_length = sizeof payload};
     if (exchange_holds_limits(broker->exchange, &set.limits)) {
         return true;
     }
     translate_limits(&set, payload);
     note_limits(broker);
-    return commit_alone(broker, &entry, ret_problem);
+    return commit_own(broker,
+                      &(struct own_command){ENTRY_LIMITS, "the limits of broker.yaml",
+                                            exchange_log_time_ns(broker->exchange), payload,
+                                            sizeof payload},
+                      ret_problem);
+}
+
+/* Log time goes on where the last run left it. That run wrote HEAD with its last log time, so the
+ * wall clock's time since then is what log time lacks. Without leases nothing depends on it. */
+static bool commit_outage(struct broker *broker, struct problem *ret_problem)
+{
+    const int64_t last_ns = broker->store.last_run_ns;
+    const int64_t outage_ns = last_ns == 0 ? 0 : clock_wall_ns() - last_ns;
+    uint8_t payload[TRANSLATE_OUTAGE_BYTES];
+    if (outage_ns <= 0 || !exchange_has_leases(broker->exchange)) {
+        return true;
+    }
+    translate_outage(outage_ns, payload);
+    log_info("no broker ran for %" PRId64 " ms: the terms of leases went on meanwhile",
+             outage_ns / NS_PER_MS);
+    return commit_own(broker,
+                      &(struct own_command){ENTRY_OUTAGE, "the outage",
+                                            exchange_log_time_ns(broker->exchange), payload,
+                                            sizeof payload},
+                      ret_problem);
 }
 
 bool broker_start_exchange(struct broker *broker, bool is_new, struct problem *ret_problem)
@@ -188,7 +219,7 @@ bool broker_start_exchange(struct broker *broker, bool is_new, struct problem *r
     if (!is_new) {
         broker->exchange = broker_rebuild(&broker->store, &broker->config, ret_problem);
         return broker->exchange != NULL && lead(broker, ret_problem) &&
-               commit_limits(broker, ret_problem);
+               commit_limits(broker, ret_problem) && commit_outage(broker, ret_problem);
     }
     broker->exchange = exchange_create(&broker->config.limits);
     if (broker->exchange == NULL) {

@@ -6,6 +6,7 @@
 
 #include "broker/answer/reader.h"
 #include "broker/blob/blob_store.h"
+#include "broker/blob/keeper/keeper.h"
 #include "broker/blob/outputs.h"
 #include "broker/blob/port/blob_access.h"
 #include "broker/blob/port/blobs.h"
@@ -51,13 +52,14 @@ struct broker {
     struct disk_reserve reserve;
     struct budget *budget; /* shared by gateway, core and reader */
     struct queue *workers_in[GATEWAY_WORKERS_MAX];
-    struct queue *core_in, *groups, *returned, *releases, *notes, *names, *reads,
+    struct queue *core_in, *groups, *returned, *releases, *notes, *names, *reads, *keeps,
         *snapshot_requests;
     struct gateway *gateway;
     struct verify_worker *workers[GATEWAY_WORKERS_MAX];
     struct core *core;
     struct committer *committer;
     struct reader_thread *reader;
+    struct keeper *keeper;
     struct snapshots *snapshots;
     struct blobs *blobs;
 };
@@ -67,6 +69,14 @@ bool broker_open_storage(struct broker *broker, bool adopt, bool *ret_new,
                          struct problem *ret_problem);
 /* Rebuilds or founds the exchange, leads the journal, and sets the limits of broker.yaml. */
 bool broker_start_exchange(struct broker *broker, bool is_new, struct problem *ret_problem);
+
+/* Announces the market and serves it until a signal ends the broker. A SIGHUP reads broker.yaml
+ * again. Returns false with a problem when market.yaml cannot be written for another reason than a
+ * full disk. */
+bool broker_serve(struct broker *broker, int signals, struct problem *ret_problem);
+/* Reads broker.yaml again and applies what can change while the broker runs. The log names what
+ * changed, and what waits for a restart. A file with a fault changes nothing. */
+void broker_reload(struct broker *broker);
 
 /* Opens the ports and writes their endpoints to broker->market. */
 bool broker_open_ports(struct broker *broker, struct problem *ret_problem);

@@ -10,6 +10,7 @@
 #include "protocol/identity.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
+#include "protocol/roles.h"
 #include "runtime/entropy.h"
 #include "runtime/files.h"
 #include "runtime/market.h"
@@ -20,6 +21,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define DAY_MS INT64_C(86400000)
 #include <unistd.h>
 
 #define PRICE_BAND_DEFAULT (INT64_C(1000) * MICRO_PER_CREDIT)
@@ -38,6 +41,10 @@ void config_default(struct broker_config *ret_config)
         .reserve_bytes = DISK_RESERVE_BYTES,
         .blob_quota_bytes = INT64_C(64) << 30,
         .blob_size_bytes = INT64_C(64) << 30,
+        .blob_retain_ms = INT64_MAX,
+        .blob_retain_most_ms = INT64_MAX,
+        .blob_retain_least_ms = INT64_C(600000),
+        .forget_grace_ms = INT64_C(3600000),
         .limits = exchange_limits_default(),
         .genesis = {.price_band_micro = PRICE_BAND_DEFAULT},
     };
@@ -106,16 +113,12 @@ static void check_advertised(struct yaml_value root, const char *key, const char
 
 static uint32_t read_roles(struct yaml_value value)
 {
-    static const char *const names[] = {"consumer", "provider", "auditor", "replica",
-                                        "risk",     "operator", "referee"};
     uint32_t roles = 0;
-    if (yaml_is_list(value, sizeof names / sizeof names[0])) {
+    if (yaml_is_list(value, ROLE_COUNT)) {
         for (size_t i = 0; i < yaml_count(value); i++) {
-            roles |=
-                1U << yaml_choice(yaml_item(value, i), names, sizeof names / sizeof names[0], 0);
+            roles |= 1U << yaml_choice(yaml_item(value, i), role_names, ROLE_COUNT, 0);
         }
     }
-    static_assert(ROLE_CONSUMER == 1 && ROLE_REFEREE == 1 << 6, "names in the order of the bits");
     return roles;
 }
 
@@ -190,6 +193,10 @@ static void read_limits(struct yaml_value value, struct broker_config *config)
                                        "jobs_per_account",
                                        "blob_quota",
                                        "blob_size",
+                                       "retain",
+                                       "retain_most",
+                                       "retain_least",
+                                       "forget_grace",
                                        "attempts",
                                        "ids_per_account",
                                        "cells_per_account",
@@ -228,6 +235,21 @@ static void read_limits(struct yaml_value value, struct broker_config *config)
         yaml_bytes(yaml_key(value, "blob_quota"), 1, INT64_MAX, config->blob_quota_bytes);
     config->blob_size_bytes =
         yaml_bytes(yaml_key(value, "blob_size"), 1, INT64_MAX, config->blob_size_bytes);
+    config->blob_retain_most_ms = yaml_duration_ms(yaml_key(value, "retain_most"), 0,
+                                                   LIMIT_DURATION_MS, config->blob_retain_most_ms);
+    if (config->blob_retain_ms > config->blob_retain_most_ms) {
+        config->blob_retain_ms = config->blob_retain_most_ms;
+    }
+    const int64_t most_ms = config->blob_retain_most_ms < LIMIT_DURATION_MS
+                                ? config->blob_retain_most_ms
+                                : LIMIT_DURATION_MS;
+    config->blob_retain_ms =
+        yaml_duration_ms(yaml_key(value, "retain"), 0, most_ms, config->blob_retain_ms);
+    config->forget_grace_ms =
+        yaml_duration_ms(yaml_key(value, "forget_grace"), LIMIT_FORGET_GRACE_MS, 30 * DAY_MS,
+                         config->forget_grace_ms);
+    config->blob_retain_least_ms = yaml_duration_ms(yaml_key(value, "retain_least"), 0, 30 * DAY_MS,
+                                                    config->blob_retain_least_ms);
 }
 
 void config_limits_text(const struct exchange_limits *old, const struct exchange_limits *now,

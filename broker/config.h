@@ -30,6 +30,9 @@ struct broker_config {
     int64_t reserve_bytes;    /* kept for a full disk (broker/storage/disk_reserve.h); 0: nothing */
     int64_t blob_quota_bytes; /* per account */
     int64_t blob_size_bytes;  /* of one blob */
+    /* The blobs of a job are kept so long after it ended, by default and at most. */
+    int64_t blob_retain_ms, blob_retain_most_ms, blob_retain_least_ms;
+    int64_t forget_grace_ms; /* forgotten blobs stay on the disk for so long */
     struct exchange_limits limits;
     struct genesis genesis; /* cluster, origin and keys are not set here */
 };

@@ -35,12 +35,13 @@ enum exit_status { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_WRONG = 7 
 
 struct arguments {
     const char *command;
+    const char *page; /* what `help` prints; NULL: the page of the whole program */
     /* `second` is TARGET of backup, or DIR of restore. For completion `folder` is the shell. */
     const char *folder, *second;
     const char *head, *checkpoint;
     const char *since;      /* NULL: from the first record */
     const char *end_market; /* NULL: only a market that does not start may end */
-    bool check_config, adopt, verify, json, json_logs, without_blobs, with_keys, skip_damaged,
+    bool check_config, adopt, verify, json, log_json, without_blobs, with_keys, skip_damaged,
         unchecked, log_ends;
     enum log_level level;
     uint32_t given; /* the options of the command line, as bits by enum option_number */
@@ -59,12 +60,13 @@ enum option_number {
     OPTION_CHECKPOINT,
     OPTION_SINCE,
     OPTION_JSON,
-    OPTION_JSON_LOGS,
+    OPTION_LOG_JSON,
     OPTION_LOG,
     OPTION_LOG_ENDS,
     OPTION_END_MARKET,
     OPTION_HELP,
     OPTION_VERSION,
+    OPTION_JSON_LOGS, /* the earlier name of --log-json, which no help shows */
 };
 
 static const struct option option_table[] = {
@@ -80,6 +82,7 @@ static const struct option option_table[] = {
     {"checkpoint", required_argument, NULL, OPTION_CHECKPOINT},
     {"since", required_argument, NULL, OPTION_SINCE},
     {"json", no_argument, NULL, OPTION_JSON},
+    {"log-json", no_argument, NULL, OPTION_LOG_JSON},
     {"json-logs", no_argument, NULL, OPTION_JSON_LOGS},
     {"log", required_argument, NULL, OPTION_LOG},
     {"i-know-the-log-ends", no_argument, NULL, OPTION_LOG_ENDS},
@@ -90,7 +93,7 @@ static const struct option option_table[] = {
 };
 
 #define BIT(name) (UINT32_C(1) << OPTION_##name)
-#define EVERYWHERE (BIT(HELP) | BIT(LOG) | BIT(JSON_LOGS))
+#define EVERYWHERE (BIT(HELP) | BIT(LOG) | BIT(LOG_JSON))
 
 static int run(const struct arguments *arguments);
 static int audit(const struct arguments *arguments);
@@ -109,20 +112,21 @@ static const struct action {
     uint32_t options;  /* options of the command, beside EVERYWHERE */
     int words;         /* words after its name; the folder of `run` is an option */
     const char *offer; /* completions of these words for a shell */
+    const char *help;
 } actions[] = {
-    {"run", run, BIT(DIR) | BIT(CHECK) | BIT(ADOPT), 0, NULL},
-    {"audit", audit, BIT(JSON), 1, COMPLETION_FOLDERS},
-    {"acts", acts, BIT(SINCE) | BIT(JSON), 1, COMPLETION_FOLDERS},
-    {"replay", replay, BIT(VERIFY) | BIT(JSON), 1, COMPLETION_FOLDERS},
+    {"run", run, BIT(DIR) | BIT(CHECK) | BIT(ADOPT), 0, NULL, usage_run},
+    {"audit", audit, BIT(JSON), 1, COMPLETION_FOLDERS, usage_audit},
+    {"acts", acts, BIT(SINCE) | BIT(JSON), 1, COMPLETION_FOLDERS, usage_acts},
+    {"replay", replay, BIT(VERIFY) | BIT(JSON), 1, COMPLETION_FOLDERS, usage_replay},
     {"backup", backup, BIT(WITHOUT_BLOBS) | BIT(WITH_KEYS) | BIT(UNCHECKED) | BIT(JSON), 2,
-     COMPLETION_FOLDERS},
+     COMPLETION_FOLDERS, usage_backup},
     {"restore", restore,
      BIT(HEAD) | BIT(CHECKPOINT) | BIT(WITHOUT_BLOBS) | BIT(SKIP_DAMAGED) | BIT(JSON), 2,
-     COMPLETION_FOLDERS},
-    {"new", end_log, BIT(DIR) | BIT(LOG_ENDS) | BIT(END_MARKET), 0, NULL},
-    {"completion", completion, 0, 1, "bash zsh fish"},
-    {"version", version, 0, 0, NULL},
-    {"help", help, 0, 0, NULL},
+     COMPLETION_FOLDERS, usage_restore},
+    {"new", end_log, BIT(DIR) | BIT(LOG_ENDS) | BIT(END_MARKET), 0, NULL, usage_new},
+    {"completion", completion, 0, 1, "bash zsh fish", usage_completion},
+    {"version", version, 0, 0, NULL, usage_version},
+    {"help", help, 0, 0, NULL, usage_text},
 };
 enum { ACTIONS = sizeof actions / sizeof *actions };
 
@@ -137,8 +141,10 @@ __attribute__((format(printf, 1, 2))) static int fail_usage(const char *format, 
     return EXIT_USAGE;
 }
 
-/* Logs the problem and returns the status. When a read of a database failed, the problem may come
- * from unread bytes; then the failed read is logged instead. A failed read is no wrong use. */
+static bool is_logging; /* the program serves a market, or --log-json asks for log lines */
+
+/* Tells the problem and returns the status. When a read of a database failed, the problem may come
+ * from unread bytes; then the failed read is told instead. A failed read is no wrong use. */
 static int fail(const struct problem *problem, int status)
 {
     struct problem unread;
@@ -146,7 +152,11 @@ static int fail(const struct problem *problem, int status)
         sqlite_explain_unread(&unread);
         problem = &unread;
     }
-    log_error("%s", problem->text);
+    if (is_logging) {
+        log_error("%s", problem->text);
+    } else {
+        (void)fprintf(stderr, "bourse-broker: %s\n", problem->text);
+    }
     return problem_is_unread(problem) ? EXIT_FAILED : status;
 }
 
@@ -161,9 +171,11 @@ static const struct action *find_action(const char *word)
     }
     const char *near = text_nearest(word, names, ACTIONS);
     if (near != NULL) {
-        (void)fprintf(stderr, "did you mean `bourse-broker %s`?\n", near);
+        (void)fprintf(stderr, "bourse-broker: no command '%s'; did you mean `bourse-broker %s`?\n",
+                      word, near);
+    } else {
+        (void)fail_usage("no command '%s'; to serve a folder, write --dir DIR", word);
     }
-    (void)fail_usage("unknown command '%s'; to serve a folder, write --dir DIR", word);
     return NULL;
 }
 
@@ -206,8 +218,9 @@ static bool take_option(int number, struct arguments *ret)
     case OPTION_JSON:
         ret->json = true;
         return true;
+    case OPTION_LOG_JSON:
     case OPTION_JSON_LOGS:
-        ret->json_logs = true;
+        ret->log_json = true;
         return true;
     case OPTION_LOG:
         if (!log_level_from(optarg, &ret->level)) {
@@ -246,10 +259,13 @@ static bool fits(const struct action *action, const struct arguments *arguments)
 static const struct action *parse(int argc, char **argv, struct arguments *ret)
 {
     *ret = (struct arguments){.level = LOG_LEVEL_INFO};
-    for (int found; (found = getopt_long(argc, argv, "h", option_table, NULL)) != -1;) {
-        int number = found == 'h' ? OPTION_HELP : found;
-        if (found == '?') { /* getopt has printed the error */
-            process_say_nearest_option(argv[optind - 1], option_table);
+    opterr = 0; /* the errors are told in our own form */
+    for (int found; (found = getopt_long(argc, argv, ":h", option_table, NULL)) != -1;) {
+        int number = found == 'h'                ? OPTION_HELP
+                     : found == OPTION_JSON_LOGS ? OPTION_LOG_JSON
+                                                 : found;
+        if (found == '?' || found == ':') {
+            process_say_wrong_option("bourse-broker", found, argv[optind - 1], option_table);
             return NULL;
         }
         if (!take_option(number, ret)) {
@@ -257,9 +273,14 @@ static const struct action *parse(int argc, char **argv, struct arguments *ret)
         }
         ret->given |= UINT32_C(1) << number;
     }
-    const struct action *action = find_action(optind < argc ? argv[optind++] : "run");
-    if (action == NULL || (ret->given & BIT(HELP)) != 0) {
-        return action == NULL ? NULL : find_action("help");
+    const bool is_named = optind < argc;
+    const struct action *action = find_action(is_named ? argv[optind++] : "run");
+    if (action == NULL) {
+        return NULL;
+    }
+    if ((ret->given & BIT(HELP)) != 0) {
+        ret->page = is_named ? action->help : usage_text;
+        return find_action("help");
     }
     if ((ret->given & BIT(VERSION)) != 0) {
         return find_action("version");
@@ -501,10 +522,13 @@ static int completion(const struct arguments *arguments)
     }
     const struct completion_program program = {"bourse-broker", option_table, commands, ACTIONS,
                                                "run"};
-    return completion_for(stdout, arguments->folder, &program)
-               ? EXIT_OK
-               : fail_usage("there is a completion for bash, zsh and fish, and none for '%s'",
-                            arguments->folder);
+    if (completion_for(stdout, arguments->folder, &program)) {
+        return EXIT_OK;
+    }
+    (void)fprintf(stderr,
+                  "bourse-broker: no completion for '%s'; there is one for bash, zsh and fish\n",
+                  arguments->folder);
+    return EXIT_USAGE;
 }
 
 static int version(const struct arguments *arguments)
@@ -516,8 +540,7 @@ static int version(const struct arguments *arguments)
 
 static int help(const struct arguments *arguments)
 {
-    (void)arguments;
-    (void)fputs(usage_text, stdout);
+    (void)fputs(arguments->page != NULL ? arguments->page : usage_text, stdout);
     return EXIT_OK;
 }
 
@@ -542,7 +565,8 @@ int main(int argc, char **argv)
                           action->act == completion ? "the name of a shell: bash, zsh or fish"
                                                     : "the market's folder: DIR");
     }
-    log_setup(arguments.level, arguments.json_logs);
+    log_setup(arguments.level, arguments.log_json);
+    is_logging = action->act == run || arguments.log_json;
     if (!process_start(&problem)) {
         return fail(&problem, EXIT_FAILED);
     }

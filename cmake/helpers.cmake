@@ -12,6 +12,16 @@ endfunction()
 helper(market-client tests/programs/market_client.c tests/programs/market_judge.c tests/programs/record.c)
 helper(market-proxy tests/programs/market_proxy.c)
 helper(junk-storer tests/programs/junk_storer.c)
+helper(terminal-user tests/programs/terminal_user.c)
+
+# The example of a plug-in, as its owner would build it.
+add_executable(vector-add docs/plugins/vector_add.c)
+target_compile_definitions(vector-add PRIVATE _GNU_SOURCE)
+target_compile_options(vector-add PRIVATE -O2 -Wall -Wextra -Wshadow -Wconversion $<$<BOOL:${BOURSE_WERROR}>:-Werror>)
+target_link_libraries(vector-add PRIVATE PkgConfig::JANSSON)
+if(NOT BOURSE_TESTS)
+  set_target_properties(vector-add PROPERTIES EXCLUDE_FROM_ALL ON)
+endif()
 
 # An agent's tensor program that lies, for tests; never installed.
 tensor_program(lying-tensor tests/programs/lying_tensor.c)

@@ -1,6 +1,7 @@
 # The programs are bourse-broker, bourse-provider and bourse, and helpers that they start.
 # bourse-audit shares no code with the exchange or the ledger. bourse-worker is PID 1 of every jail,
-# static so that it runs inside any root image. bourse-tensor runs inside the jails of tensor jobs.
+# static so that it runs inside any root image. bourse-tensor, bourse-kernel and bourse-plugin
+# run inside the jails of their jobs.
 
 function(program name)
   cmake_parse_arguments(PARSE_ARGV 1 PROGRAM "" "" "SOURCES;LINKS")
@@ -35,7 +36,7 @@ endif()
 
 # The tensor program: no sanitizer either. Dynamic, for oneDNN; its jails show the host's system tree.
 function(tensor_program name)
-  add_executable(${name} ${tensor_sources} ${numeric_sources} provider/tensor/main.c provider/worker/packet.c
+  add_executable(${name} ${tensor_sources} ${numeric_sources} provider/tensor/main.c provider/tensor/ask.c provider/worker/packet.c
     formats/npy.c formats/tensor_op.c formats/template.c base/precision.c base/reader.c base/residual.c base/text.c base/writer.c ${ARGN})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE -O2 -D_FORTIFY_SOURCE=2)
@@ -47,5 +48,25 @@ function(tensor_program name)
 endfunction()
 tensor_program(bourse-tensor)
 
+# The program for devices of OpenCL and CUDA. It loads their libraries when it runs, so nothing is linked with them.
+function(kernel_program name)
+  add_executable(${name} ${ARGN} ${kernel_sources} provider/kernel/main.c provider/tensor/ask.c provider/worker/packet.c
+    formats/kernel/kernel_op.c formats/template.c base/reader.c base/text.c base/writer.c)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE -O2 -D_FORTIFY_SOURCE=2)
+  set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
+  target_link_libraries(${name} PRIVATE bourse_strict PkgConfig::JANSSON ${CMAKE_DL_LIBS})
+endfunction()
+kernel_program(bourse-kernel)
+
+# The program that speaks with an owner's plug-in.
+add_executable(bourse-plugin ${plugin_sources} provider/plugin/main.c provider/tensor/ask.c provider/worker/packet.c
+  formats/plugin/plugin_line.c formats/plugin/plugin_word.c base/device_kind.c base/reader.c base/text.c base/writer.c)
+target_include_directories(bourse-plugin PRIVATE ${CMAKE_SOURCE_DIR})
+target_compile_options(bourse-plugin PRIVATE -O2 -D_FORTIFY_SOURCE=2)
+set_target_properties(bourse-plugin PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
+target_link_libraries(bourse-plugin PRIVATE bourse_strict PkgConfig::JANSSON)
+
 # What is installed, and nothing else: scripts/run needs no benchmark.
-add_custom_target(programs DEPENDS bourse bourse-broker bourse-provider bourse-worker bourse-audit bourse-tensor)
+add_custom_target(programs DEPENDS bourse bourse-broker bourse-provider bourse-worker bourse-audit bourse-tensor bourse-kernel
+  bourse-plugin)

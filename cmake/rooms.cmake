@@ -76,17 +76,25 @@ room(audit SOURCES ${audit_sources} LINKS protocol base PkgConfig::SQLITE PkgCon
 
 file(GLOB provider_session_sources CONFIGURE_DEPENDS provider/session/*.c)
 file(GLOB provider_sources CONFIGURE_DEPENDS provider/*.c provider/work/*.c provider/jail/*.c provider/device/*.c
-  provider/executors/*.c provider/worker/packet.c)
+  provider/executors/*.c provider/idle/*.c provider/worker/packet.c)
 list(FILTER provider_sources EXCLUDE REGEX "/main\\.c$")
 # What bourse-tensor computes, as a library: for tests and benchmarks. No agent links it.
 file(GLOB tensor_sources CONFIGURE_DEPENDS provider/tensor/*.c)
-list(FILTER tensor_sources EXCLUDE REGEX "/main\\.c$")
+list(FILTER tensor_sources EXCLUDE REGEX "/(main|ask)\\.c$")
+# What bourse-kernel does, as a library for tests. No agent links it.
+file(GLOB kernel_sources CONFIGURE_DEPENDS provider/kernel/*.c)
+list(FILTER kernel_sources EXCLUDE REGEX "/main\\.c$")
+# What bourse-plugin does, as a library for tests. No agent links it.
+file(GLOB plugin_sources CONFIGURE_DEPENDS provider/plugin/*.c)
+list(FILTER plugin_sources EXCLUDE REGEX "/main\\.c$")
 set_source_files_properties(provider/tensor/gemm.c numeric/freivalds.c numeric/seeded_check.c base/residual.c
   base/precision.c PROPERTIES COMPILE_OPTIONS "-O3")
 # What referees, consumers and tests compute alike.
 file(GLOB numeric_sources CONFIGURE_DEPENDS numeric/*.c)
 room(numeric SOURCES ${numeric_sources} LINKS base m)
 room(tensor SOURCES ${tensor_sources} LINKS numeric formats base m)
+room(plugin SOURCES ${plugin_sources} LINKS formats base)
+room(kernel SOURCES ${kernel_sources} LINKS formats base PkgConfig::JANSSON ${CMAKE_DL_LIBS})
 if(ONEDNN_FOUND)
   set_source_files_properties(provider/tensor/gemm_onednn.c PROPERTIES
     COMPILE_DEFINITIONS BOURSE_ONEDNN INCLUDE_DIRECTORIES ${ONEDNN_INCLUDE})
@@ -108,7 +116,7 @@ file(GLOB consumer_sources CONFIGURE_DEPENDS consumer/client/*.c consumer/job/*.
 list(FILTER consumer_sources EXCLUDE REGEX "/session[^/]*\\.c$")
 room(consumer_session SOURCES ${consumer_session_sources} LINKS protocol base)
 room(consumer SOURCES ${consumer_sources}
-  LINKS consumer_session ledger planner numeric formats runtime protocol PkgConfig::JANSSON m)
+  LINKS consumer_session ledger planner numeric formats runtime protocol PkgConfig::JANSSON PkgConfig::ZLIB PkgConfig::ZSTD m)
 
 # The `bourse` command but for its main(), so that tests reach its tables.
 file(GLOB command_sources CONFIGURE_DEPENDS consumer/command/*.c consumer/command/*/*.c)

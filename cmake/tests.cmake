@@ -4,7 +4,7 @@
 find_library(SUBUNIT subunit)
 add_library(test_support INTERFACE)
 target_link_libraries(test_support INTERFACE bourse_flags PkgConfig::CHECK
-  broker audit exchange ledger_sqlite ledger matching planner provider provider_session tensor command consumer
+  broker audit exchange ledger_sqlite ledger matching planner provider provider_session tensor kernel plugin command consumer
   consumer_session
   runtime formats protocol base m)
 if(SUBUNIT)
@@ -26,22 +26,23 @@ endif()
 
 # A bound is for what hangs, not for a machine that is slow or stands still for a while. Check's own
 # bound is 4 s for each test.
-set(test_environment TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp CK_DEFAULT_TIMEOUT=60
+set(test_environment ASAN_OPTIONS=handle_sigill=1 TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp CK_DEFAULT_TIMEOUT=60
   CK_TIMEOUT_MULTIPLIER=5)
 
 # Tests that search for minutes with sanitizers are optimised and without them (cmake/sim.cmake has
 # the rooms). The unit tests of those rooms run with sanitizers, and so does sim_sanitized.
 set(searching prop_plan prop_plan_objectives prop_plan_split prop_plan_stages prop_plan_team prop_plan_templates
-  prop_plan_unknown prop_schedulers prop_exchange prop_orders prop_accounts prop_spot)
+  prop_plan_unknown prop_schedulers prop_exchange prop_orders prop_accounts prop_spot prop_explain prop_explain_asks
+  prop_explain_forecast)
 set(searching_support checks_model disputes_model hand_market journal_digest market_model sample_graph sample_work
-  schedule_verify slow_market small_market small_market_writer template_steps)
+  schedule_verify slow_market slow_prices small_market small_market_writer template_steps)
 list(TRANSFORM searching_support PREPEND tests/support/)
 list(TRANSFORM searching_support APPEND .c)
 set(keep_memory MALLOC_TRIM_THRESHOLD_=2000000000 MALLOC_MMAP_THRESHOLD_=2000000000)
 set(searching_options -O2 -g1 -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes
   $<$<BOOL:${BOURSE_WERROR}>:-Werror>)
 add_library(fast_support STATIC ${searching_support})
-target_link_libraries(fast_support PUBLIC fast_planner fast_exchange fast_ledger fast_protocol fast_base PkgConfig::CHECK m)
+target_link_libraries(fast_support PUBLIC fast_planner fast_exchange fast_ledger fast_formats fast_protocol fast_base PkgConfig::CHECK m)
 target_compile_definitions(fast_support PUBLIC _GNU_SOURCE BOURSE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 target_compile_options(fast_support PUBLIC ${cheap_assertions} PRIVATE ${searching_options})
 function(add_optimised_test name source)
@@ -49,6 +50,10 @@ function(add_optimised_test name source)
   target_link_libraries(${name} PRIVATE fast_support)
   target_compile_options(${name} PRIVATE ${searching_options})
 endfunction()
+
+# Check gives each test a process of its own, which looks for leaks at its end: two thirds of the time of most programs. The
+# unit tests run one after another in one process, which looks once, except for these: each of their tests starts anew.
+set(forking test_accept_guard test_log test_numbers test_place test_tensor)
 
 file(GLOB test_sources CONFIGURE_DEPENDS tests/unit/*/test_*.c tests/unit/*/*/test_*.c tests/unit/*/*/*/test_*.c tests/integration/test_*.c tests/property/prop_*.c tests/golden/golden_*.c
   tests/jail/jail_*.c)
@@ -70,12 +75,47 @@ foreach(source ${test_sources})
   if(name IN_LIST searching) # memory that is freed stays for the next plan; the kernel need not clear it again
     set_tests_properties(${name} PROPERTIES ENVIRONMENT "${test_environment};${keep_memory}")
   endif()
+  if(source MATCHES "/unit/" AND NOT name IN_LIST forking)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "${test_environment};CK_FORK=no")
+  endif()
   if(source MATCHES "/integration/")
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON LABELS measuring)
   endif()
 endforeach()
 
+# Libraries in the place of OpenCL's and CUDA's, which fail where they are told to.
+foreach(api opencl cuda)
+  add_library(fake-${api} SHARED tests/programs/fake_${api}.c)
+  target_include_directories(fake-${api} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_definitions(fake-${api} PRIVATE _GNU_SOURCE)
+  target_compile_options(fake-${api} PRIVATE -Wall -Wextra -Wshadow -Wconversion)
+  set_target_properties(fake-${api} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+endforeach()
+add_dependencies(test_kernel_engine fake-opencl)
+target_compile_definitions(test_kernel_engine PRIVATE BOURSE_FAKE_OPENCL="$<TARGET_FILE:fake-opencl>")
+add_dependencies(test_cuda_engine fake-cuda)
+target_compile_definitions(test_cuda_engine PRIVATE BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>")
+# bourse-kernel with the fake driver inside, as a jail shows no library of the build's: tests only.
+kernel_program(bourse-kernel-fake tests/programs/fake_cuda.c)
+target_compile_definitions(bourse-kernel-fake PRIVATE _GNU_SOURCE KERNEL_CUDA_LIBRARY=NULL)
+set_target_properties(bourse-kernel-fake PROPERTIES ENABLE_EXPORTS ON)
+
+# What the CUDA toolkit says about our numbers and PTX. The tests skip themselves without it.
+find_path(CUDA_INCLUDE cuda.h PATHS /usr/local/cuda/include)
+find_program(PTXAS ptxas PATHS /usr/local/cuda/bin)
+if(CUDA_INCLUDE)
+  target_include_directories(test_cuda_header SYSTEM PRIVATE ${CUDA_INCLUDE})
+  target_compile_definitions(test_cuda_header PRIVATE BOURSE_CUDA_HEADER)
+endif()
+if(PTXAS)
+  target_compile_definitions(test_cuda_ptx PRIVATE BOURSE_PTXAS="${PTXAS}")
+endif()
+
 target_sources(test_accept_guard PRIVATE ${CMAKE_SOURCE_DIR}/broker/gateway/accept_guard.c) # its accept is a program's own, in no library
+
+# The worker is in no library either, and the test's kill must never be the kernel's.
+target_sources(test_freeze PRIVATE ${CMAKE_SOURCE_DIR}/provider/worker/freeze.c)
+target_link_options(test_freeze PRIVATE -Wl,--wrap=kill)
 
 # Crash tests: each program has its own open, write, fsync ... in front of libc's (tests/crash/disk.c).
 file(GLOB crash_sources CONFIGURE_DEPENDS tests/crash/*.c)
@@ -94,6 +134,8 @@ endforeach()
 foreach(name crash_memory test_shortage)
   target_link_options(${name} PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc)
 endforeach()
+
+target_link_options(test_link_explain PRIVATE -Wl,--wrap=getaddrinfo)
 
 # What runs inside the jails of tests/jail: static, without sanitizers.
 if(EXISTS ${CMAKE_SOURCE_DIR}/tests/jail/probe.c)
@@ -121,7 +163,7 @@ set_target_properties(fuzz_replay PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BI
 target_link_libraries(fuzz_replay PRIVATE ${support_lib})
 
 # Those that compare times get the machine to themselves.
-set(measuring matmul_speeds restart switches)
+set(measuring idle matmul_speeds restart switches)
 file(GLOB script_tests CONFIGURE_DEPENDS tests/integration/test_*.sh)
 foreach(script ${script_tests})
   get_filename_component(name ${script} NAME_WE)
@@ -136,7 +178,7 @@ endforeach()
 
 # The tests in which threads meet: scripts/test builds the target `threads` under ThreadSanitizer and runs the label `threads`.
 set(threaded test_queue test_hasher test_relay test_blob_client test_blob_local test_blob_ticket test_upload_stream test_control
-  test_provider_store test_provider_store_full test_provider_store_lent test_reader test_gateway test_link
+  test_provider_store test_provider_store_full test_provider_store_lent test_reader test_gateway test_link test_link_explain
   test_hostile_peers test_log)
 add_custom_target(threads DEPENDS ${threaded} bourse-broker) # test_hostile_peers starts the broker's own program
 set_property(TEST ${threaded} APPEND PROPERTY LABELS threads)

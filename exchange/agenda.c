@@ -123,7 +123,9 @@ static bool stands(const struct exchange *exchange, struct timer *timer)
         }
         const bool is_exposure =
             timer->at_ns == spot_exposed_ns(lease) && timer->at_ns > exchange->now_ns;
-        timer->at_ns = is_exposure ? timer->at_ns : lease_deadline(lease);
+        const bool is_renewal =
+            lease_is_renewal(lease, timer->at_ns) && timer->at_ns > exchange->now_ns;
+        timer->at_ns = is_exposure || is_renewal ? timer->at_ns : lease_deadline(lease);
         return true;
     }
     if (timer->kind == TIMER_ASK) {

@@ -18,7 +18,8 @@
 enum {
     EXCHANGE_NAME_SIZE = 64,
     EXCHANGE_FIELD_SIZE = 32,
-    EXCHANGE_ASK_TO_MOST = 32, /* accounts that one ask names */
+    EXCHANGE_REASON_SIZE = 201, /* of a freeze or a halt; a longer reason is cut */
+    EXCHANGE_ASK_TO_MOST = 32,  /* accounts that one ask names */
 };
 
 struct exchange_limits { /* every cap of the state; reject codes name them */
@@ -61,6 +62,7 @@ enum exchange_command_type {
     EXCHANGE_BANDS,
     EXCHANGE_OWNER,
     EXCHANGE_JUDGE,
+    EXCHANGE_OUTAGE, /* the broker was down for a time that log time lacks */
 };
 
 struct exchange_genesis_account {
@@ -95,9 +97,11 @@ struct exchange_invite {
 struct exchange_freeze {
     struct key32 account;
     bool frozen;
+    const char *reason; /* for everybody concerned; NULL: none */
 };
 struct exchange_halt {
     bool halted;
+    const char *reason; /* likewise */
 };
 /* The bands bound the orders that the market accepts from now on. A field that is not given keeps
  * its value. A resting order stays until it is replaced. */
@@ -139,12 +143,13 @@ struct exchange_ask_account { /* named by key, or by name where there is no key 
 };
 /* The type says how an arriving order is filled. */
 enum exchange_order_type {
-    EXCHANGE_LIMIT,     /* the unfilled remainder rests */
+    EXCHANGE_LIMIT,     /* the unfilled remainder rests; a bid needs a cap and pays it as maker */
     EXCHANGE_IOC,       /* the unfilled remainder is cancelled */
     EXCHANGE_FOK,       /* a bid that is filled at once and in full, or its job is cancelled */
     EXCHANGE_POST_ONLY, /* an order that only rests; it is refused when it would trade at once */
-    /* A bid waits until all can be filled at once; then it is a LIMIT order. */
+    /* A bid waits until all can be filled at once; then it is a MARKET order. */
     EXCHANGE_ALL_OR_NONE,
+    EXCHANGE_MARKET, /* a bid that rests at its limit and pays the clearing price (fill_prices.h) */
 };
 enum { EXCHANGE_WHOLE_LANES_MOST = 1024 }; /* lanes of an ALL_OR_NONE job */
 /* Leases of an ask are firm, or interruptible: another bid may take them. */
@@ -282,7 +287,7 @@ struct exchange_submit {
     struct hash32 manifest;
     uint32_t subtasks; /* sum over all parts; the first part has the rest of them */
     int64_t budget_micro;
-    int64_t cap_micro; /* LIMIT_NONE: market price */
+    int64_t cap_micro; /* LIMIT_NONE: the limit follows from the budget */
     /* enum rate says which unit of work the cap is for; RATE_NONE: per slot-hour. */
     uint32_t rate;
     const struct requirement *needs;
@@ -357,6 +362,7 @@ struct exchange_command {
         struct exchange_submit submit;
         struct exchange_cancel_job cancel_job;
         uint32_t provider; /* SUSPECT, RETURNED, GOODBYE: account number of the provider */
+        int64_t outage_ns; /* OUTAGE: how long, by the broker; 0 or less changes nothing */
     };
 };
 

@@ -84,6 +84,9 @@ struct exchange_effect {
     struct id128 id;                    /* ACCEPT, REJECT: the command's; JOB: the job's */
     bool repeated;  /* ACCEPT, REJECT: the same id and body had this answer before */
     uint64_t index; /* ACCEPT: log index of the first acceptance */
+    /* REJECT because of a freeze or a halt, and ACCOUNT of a frozen account: the operator's reason,
+     * alive as long as the effects; NULL: none. */
+    const char *reason;
     union {
         struct exchange_reject reject;
         struct ledger_record ledger;

@@ -39,7 +39,7 @@ struct exchange_limits exchange_limits_default(void);
 /* The number of the rules by which commands become effects. Raise it with every change after which
  * the same commands lead to another state. Commands written under other rules are then refused at
  * replay. */
-enum { EXCHANGE_RULES = 19 };
+enum { EXCHANGE_RULES = 21 };
 
 /* Returns an empty exchange that waits for its genesis command, or NULL when memory is short. The
  * caller owns it. The caps are `limits` until a command EXCHANGE_LIMITS sets others. The table key,
@@ -100,6 +100,8 @@ uint64_t exchange_index(const struct exchange *exchange);
 int64_t exchange_log_time_ns(const struct exchange *exchange);
 struct id128 exchange_cluster(const struct exchange *exchange);
 bool exchange_halted(const struct exchange *exchange);
+/* Returns the operator's reason, borrowed until the next step, or NULL. */
+const char *exchange_halted_why(const struct exchange *exchange);
 /* Returns the bands in force; every field is set. */
 struct exchange_bands exchange_bands_now(const struct exchange *exchange);
 /* Returns the number of epochs begun, and the hash of the last one's secret. */
@@ -109,6 +111,8 @@ uint32_t exchange_job_count(const struct exchange *exchange); /* includes ended 
 uint32_t exchange_rules(const struct exchange *exchange);
 /* Returns the caps in force. */
 struct exchange_limits exchange_limits_now(const struct exchange *exchange);
+/* Returns true when a lease stands that an EXCHANGE_OUTAGE would meet. */
+bool exchange_has_leases(const struct exchange *exchange);
 /* Returns true when an EXCHANGE_LIMITS with these caps and EXCHANGE_RULES would change nothing. */
 bool exchange_holds_limits(const struct exchange *exchange, const struct exchange_limits *limits);
 /* Sets the caps for replay of commands older than the first EXCHANGE_LIMITS; does nothing after it.
@@ -120,6 +124,7 @@ struct exchange_account_row {
     struct key32 key;
     uint32_t roles;
     bool frozen;
+    const char *frozen_why; /* borrowed until the next step; NULL: no reason */
     int64_t available_micro, held_micro;
     char name[EXCHANGE_NAME_SIZE];
 };
@@ -181,6 +186,18 @@ int64_t exchange_job_left_ns(const struct exchange *exchange, const struct id128
                              int64_t now_ns);
 /* Returns true when there is such a job and it has not ended. */
 bool exchange_job_is_open(const struct exchange *exchange, const struct id128 *job);
+/* Returns true when `account` runs this attempt of the subtask on its lease, and the lease's job.
+ */
+bool exchange_runs(const struct exchange *exchange, uint32_t account, uint64_t lease,
+                   uint32_t index, uint32_t attempt, struct id128 *ret_job);
+/* The two functions visit leases that have not ended: those that an account holds, and those of a
+ * job. `provider` is the account that runs the lease. */
+typedef void exchange_lease_visitor(void *context, uint32_t provider, uint64_t lease,
+                                    const struct id128 *job);
+void exchange_visit_held(const struct exchange *exchange, uint32_t account,
+                         exchange_lease_visitor *visitor, void *context);
+void exchange_visit_holders(const struct exchange *exchange, const struct id128 *job,
+                            exchange_lease_visitor *visitor, void *context);
 /* Fills in the newest `limit` jobs of an account, newest first, and returns how many. */
 size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
                      struct exchange_job_row *ret_rows, size_t limit);
@@ -212,6 +229,9 @@ struct exchange_lease_row {
     bool is_interruptible;
     bool is_taken; /* another bid has taken it: it ends, or has ended, with the notice */
     bool has_ended;
+    int64_t silent_ns;      /* SUSPECT: its provider is silent for so long; 0: unknown; else -1 */
+    bool is_frozen;         /* it ended when the operator froze its provider, which still is so */
+    const char *frozen_why; /* borrowed until the next step; NULL: no reason */
 };
 size_t exchange_leases(const struct exchange *exchange, const struct id128 *job,
                        struct exchange_lease_row *ret_rows, size_t limit);
@@ -301,6 +321,10 @@ struct exchange_explanation {
     bool holds_nothing;  /* the budget is 0: only donated slots count */
     /* Fitting, with an ask that is for other accounts, or is closed by its hours or day. */
     uint32_t for_others, closed;
+    /* Fitting, of providers that the operator froze. The reason is of one from which the job had a
+     * lease then; it is borrowed until the next step. NULL: none. */
+    uint32_t frozen;
+    const char *frozen_why;
     uint32_t brief;        /* fitting, with an open ask whose longest term is too short */
     int64_t brief_term_ns; /* longest of those terms */
     uint32_t spent;        /* closed: the day's slot-time is used up */
@@ -319,9 +343,11 @@ struct exchange_explanation {
     /* Forecast for an order that is not placed yet. `refusal` is its reject code, or 0.
      * `refused_at` names the device of the ask that it would meet first, with its price or, for a
      * price outside the bands, the bound. `starts_at_micro` is the price of its first fill, -1 for
-     * none; `starts_with_lease` says that it takes a lease from its holder. */
+     * none; `starts_with_lease` says that it takes a lease from its holder. `refused_why` is the
+     * operator's reason for a frozen account, borrowed until the next step; NULL: none. */
     bool is_asked;
     uint32_t refusal;
+    const char *refused_why;
     char refused_at[EXCHANGE_NAME_SIZE];
     int64_t refused_at_micro;
     int64_t starts_at_micro;
@@ -369,6 +395,7 @@ struct exchange_explanation {
     int64_t takes_budget_micro; /* least budget that does so at its present limit */
     enum rate rate;             /* the bid's */
     bool is_halted;             /* the market is halted: no change fills it now */
+    const char *halted_why;     /* borrowed until the next step; NULL: no reason */
     struct exchange_smallest_change smallest_change;
     /* Bids that come first for a fitting device, when none is free at its price. */
     bool has_ahead, is_ahead_partial; /* partial: `ahead` is a lower bound */

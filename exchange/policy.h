@@ -101,7 +101,9 @@ enum {
  * checkpoints whose lease was taken: its programs save their state. */
 #define LEASE_GRACE_NS (5 * NS_PER_S)
 #define SAVING_NS (60 * NS_PER_S)
-#define LEASE_IDLE_NS (10 * NS_PER_S) /* a lease without work for this long is returned */
+#define RENEWED_TERM_LEAST_NS (4 * NS_PER_S) /* the least term of work that may outlast it */
+#define OUTLASTING_TERM_NS (60 * NS_PER_S) /* no shorter term is proposed to work without a limit */
+#define LEASE_IDLE_NS (10 * NS_PER_S)      /* a lease without work for this long is returned */
 /* A lease of this age is not renewed: a new lease follows, so that the slot-time of one lease stays
  * within int64. */
 #define LEASE_AGE_MOST_NS EXCHANGE_RUN_MOST_NS

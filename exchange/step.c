@@ -38,7 +38,7 @@ static bool is_from_broker(enum exchange_command_type type)
 {
     return type == EXCHANGE_GENESIS || type == EXCHANGE_TICK || type == EXCHANGE_SUSPECT ||
            type == EXCHANGE_RETURNED || type == EXCHANGE_GOODBYE || type == EXCHANGE_LIMITS ||
-           type == EXCHANGE_EPOCH;
+           type == EXCHANGE_EPOCH || type == EXCHANGE_OUTAGE;
 }
 
 static void resume_juries(struct exchange *exchange)
@@ -65,6 +65,8 @@ static void apply_from_broker(struct exchange *exchange, const struct exchange_c
         resume_juries(exchange);
     } else if (command->type == EXCHANGE_EPOCH) {
         apply_epoch(exchange, &command->epoch);
+    } else if (command->type == EXCHANGE_OUTAGE) {
+        apply_outage(exchange, command->outage_ns);
     }
 }
 
@@ -126,6 +128,7 @@ static void apply_message(struct exchange *exchange, const struct exchange_comma
     case EXCHANGE_GOODBYE:
     case EXCHANGE_LIMITS:
     case EXCHANGE_EPOCH:
+    case EXCHANGE_OUTAGE:
         break; /* commands of the broker: apply_from_broker */
     }
 }

@@ -20,8 +20,10 @@ struct job_file *job_file_create(void)
     job->cap_micro = LIMIT_NONE;
     job->slots = 1;
     job->source = TEMPLATE_ONE;
-    job->limit_ms = JOB_LIMIT_MS_DEFAULT;
+    job->order = JOB_ORDER_MARKET;
+    job->limit_ms = JOB_LIMIT_MS_NONE;
     job->expect_ms = JOB_ABSENT;
+    job->retain_ms = JOB_ABSENT;
     job->retries = JOB_RETRIES_DEFAULT;
     job->error_limit = JOB_ABSENT;
     job->crash_limit = JOB_ABSENT;
@@ -41,19 +43,20 @@ static void variables_destroy(struct job_variable *variables, size_t count)
     free(variables);
 }
 
-static void strings_destroy(struct job_strings *strings)
+void job_strings_fini(struct job_strings *strings)
 {
     for (size_t i = 0; i < strings->count; i++) {
         free(strings->items[i]);
     }
     free(strings->items);
+    *strings = (struct job_strings){.items = NULL};
 }
 
 static void task_fini(struct job_task *task)
 {
-    strings_destroy(&task->run);
-    strings_destroy(&task->outputs);
-    strings_destroy(&task->files);
+    job_strings_fini(&task->run);
+    job_strings_fini(&task->outputs);
+    job_strings_fini(&task->files);
     variables_destroy(task->env, task->env_count);
     for (size_t i = 0; i < task->wait_count; i++) {
         free(task->waits[i].output);
@@ -72,10 +75,12 @@ void job_file_destroy(struct job_file **self)
     if (job == NULL) {
         return;
     }
-    strings_destroy(&job->each);
-    strings_destroy(&job->files);
-    strings_destroy(&job->run);
-    strings_destroy(&job->outputs);
+    job_strings_fini(&job->each);
+    job_strings_fini(&job->files);
+    job_strings_fini(&job->run);
+    job_strings_fini(&job->outputs);
+    job_strings_fini(&job->entrypoint);
+    job_strings_fini(&job->after);
     variables_destroy(job->env, job->env_count);
     for (size_t i = 0; i < job->task_count; i++) {
         task_fini(&job->tasks[i]);
@@ -84,6 +89,8 @@ void job_file_destroy(struct job_file **self)
     free(job->name);
     free(job->lines);
     free(job->image);
+    free(job->workdir);
+    free(job->directory);
     free(job->standard_input);
     free(job->checkpoint);
     free(job->verify);
@@ -199,9 +206,12 @@ static bool name_from_program(struct job_file *job)
 }
 
 /* Returns twice the limit, but at least a minute, so that at worst every other subtask renews
- * the lease. */
+ * the lease. A subtask without a limit has its lease renewed while it runs. */
 static int64_t default_term_ms(int64_t limit_ms)
 {
+    if (limit_ms == JOB_LIMIT_MS_NONE) {
+        return JOB_TERM_MS_UNLIMITED;
+    }
     int64_t term_ms = 2 * limit_ms;
     term_ms = term_ms < JOB_TERM_MS_LEAST ? JOB_TERM_MS_LEAST : term_ms;
     return term_ms < FORMAT_TIME_MS ? term_ms : FORMAT_TIME_MS;
@@ -218,7 +228,56 @@ bool job_complete(struct job_file *job)
     if (job->term_ms == 0) {
         job->term_ms = default_term_ms(job->limit_ms);
     }
-    return job->name != NULL || name_from_program(job);
+    /* The command of an image is not known yet, and so no name either. */
+    const bool has_program = job->is_noop || job->task_count > 0 || job->run.count > 0;
+    return job->name != NULL || !has_program || name_from_program(job);
+}
+
+static bool refuse(struct job_fault *fault, const char *field, size_t item, const char *what)
+{
+    fault->field = field;
+    fault->item = item;
+    problem_set(&fault->what, "%s", what);
+    return false;
+}
+
+/* Returns true for an absolute path of plain text without the part "..". */
+static bool is_directory(const char *path)
+{
+    if (path[0] != '/' || strlen(path) > FORMAT_PATH_BYTES || !text_is_plain(path, strlen(path))) {
+        return false;
+    }
+    while (path[0] != '\0') {
+        path += strspn(path, "/");
+        const size_t length = strcspn(path, "/");
+        if (length == 2 && strncmp(path, "..", 2) == 0) {
+            return false;
+        }
+        path += length;
+    }
+    return true;
+}
+
+bool job_check_image(const struct job_file *job, struct job_fault *fault)
+{
+    if (job->image == NULL && (job->has_entrypoint || job->directory != NULL)) {
+        return refuse(fault, job->has_entrypoint ? "entrypoint" : "directory", 0,
+                      "goes with an image only");
+    }
+    if (job->image != NULL && job->image[0] == '\0') {
+        return refuse(fault, "image", 0, "an empty name");
+    }
+    for (size_t i = 0; i < job->entrypoint.count; i++) {
+        const char *word = job->entrypoint.items[i];
+        if (strlen(word) > FORMAT_ARGUMENT_BYTES || (i == 0 && word[0] == '\0')) {
+            return refuse(fault, "entrypoint", i,
+                          "an empty program, or a word of more than 32768 "
+                          "bytes");
+        }
+    }
+    return job->directory == NULL || is_directory(job->directory) ||
+           refuse(fault, "directory", 0,
+                  "not an absolute path of plain text without \"..\", as in /work");
 }
 
 bool job_file_check(struct job_file *job, struct problem *ret_problem)

@@ -18,8 +18,9 @@
 #include <stdint.h>
 
 enum {
-    JOB_LIMIT_MS_DEFAULT = 10 * 60 * 1000, /* wall time of one subtask */
-    JOB_TERM_MS_LEAST = 60 * 1000,         /* the shortest default term */
+    JOB_LIMIT_MS_NONE = 7 * 24 * 3600 * 1000, /* no limit: the budget, or a week, ends a subtask */
+    JOB_TERM_MS_UNLIMITED = 20 * 60 * 1000,   /* term of work without a limit, which is renewed */
+    JOB_TERM_MS_LEAST = 60 * 1000,            /* the shortest default term */
     JOB_RETRIES_DEFAULT = 0,
     JOB_ABSENT = -1, /* a time or count that the file does not give */
 };
@@ -41,6 +42,11 @@ struct job_limits {
     int64_t disk_bytes;
     int64_t output_bytes;
     uint32_t processes;
+};
+
+struct job_terminal {
+    uint32_t columns, rows;
+    bool is_plain; /* no person types */
 };
 
 /* A task waits for another task, and may take a file from it. */
@@ -77,21 +83,22 @@ struct job_task {
 
 /* The order type decides how the job's bids act on arrival. The numbers are the wire's. */
 enum job_order {
-    JOB_ORDER_LIMIT, /* the unfilled rest of a bid rests in the book */
+    JOB_ORDER_LIMIT, /* the unfilled rest of a bid rests at its cap, and pays it to later asks */
     JOB_ORDER_IOC,
     JOB_ORDER_FOK,
     JOB_ORDER_POST_ONLY,
     JOB_ORDER_ALL_OR_NONE,
+    JOB_ORDER_MARKET, /* the unfilled rest of a bid rests, and pays no more than it takes */
     JOB_ORDERS
 };
-/* The names are "limit", "ioc", "fok", "post-only" and "all-or-none". */
+/* The names are "limit", "ioc", "fok", "post-only", "all-or-none" and "market". */
 extern const char *const job_order_names[JOB_ORDERS];
 
 struct job_file {
     /* The name is never NULL. A job without `name:` has the program's name without its folders. */
     char *name;
     int64_t budget_micro; /* LIMIT_NONE: as the quote suggests */
-    int64_t cap_micro;    /* per slot-hour; LIMIT_NONE: market price */
+    int64_t cap_micro;    /* per slot-hour; LIMIT_NONE: the limit follows from the budget */
     struct value value;   /* replaces a cap; RATE_NONE: not given */
     struct requirement needs;
     uint32_t slots;   /* width of one subtask, >= 1 */
@@ -104,15 +111,29 @@ struct job_file {
     char *lines;              /* LINES: name of the file with one subtask per line; else NULL */
     struct job_strings files; /* extra inputs of every subtask, names as written */
     unsigned files_line;
-    char *image; /* root file system tar, or NULL: a host program */
+    /* Every file below this folder is an input, under its name below the folder. NULL: none. */
+    char *workdir;
+    /* A root file system: a tar of one, a container image, or a name of skopeo's. NULL: a host
+     * program. With an image, `run` may be empty: a container image says a command itself. */
+    char *image;
     unsigned image_line;
+    /* These words, no templates, replace the entrypoint of a container image. */
+    bool has_entrypoint;
+    struct job_strings entrypoint;
+    char *directory; /* the folder in which programs start; NULL: the image's, or the work folder */
     /* `executor: noop`: every subtask is answered inside the jail at once. */
     bool is_noop;
     /* `executor: tensor`: `run` is an operation (formats/tensor_op.h). */
     bool is_tensor;
+    /* `executor: plugin`: `run` is an operation of a device's plug-in, and its arguments. */
+    bool is_plugin;
+    /* `kernel:`: `run` is the launch of a kernel (formats/kernel/kernel_op.h). */
+    bool is_kernel;
     /* The templates hold the program first. There is at least one, but none for a no-op. */
     struct job_strings run;
     unsigned run_line; /* 0: not from a file */
+    /* A program of the consumer's machine is sent without its libraries. */
+    bool host_libraries;
     struct job_variable *env;
     size_t env_count;
     char *standard_input;       /* a template; exactly "{in}" is the file's content; NULL: empty */
@@ -120,9 +141,17 @@ struct job_file {
     /* The folder where a program saves its state when it is told to end. NULL: the program saves
      * none. */
     char *checkpoint;
+    /* The one program gets a terminal of this size; columns 0: standard streams. Only
+     * `bourse shell` sets it: a job file has no key for it. */
+    struct job_terminal terminal;
     int64_t limit_ms;  /* wall time of one subtask */
-    int64_t term_ms;   /* term of a lease, >= limit_ms; default: twice the limit, at least 1m */
+    int64_t term_ms;   /* of a lease; default: twice the limit, 1m or more; 20m without a limit */
     int64_t expect_ms; /* estimate of one subtask's time; JOB_ABSENT */
+    /* The broker keeps the job's blobs for so long after the job ended; JOB_ABSENT: as it likes. */
+    int64_t retain_ms;
+    /* The job is submitted when these jobs have succeeded. Each is an id, the beginning of an id, a
+     * name, or "last". */
+    struct job_strings after;
     struct job_limits limits;
     /* The value is "none", or "cheap": each result is checked (docs/verification.md). */
     char *verify;
@@ -163,12 +192,14 @@ bool job_file_has_checkpoints(const struct job_file *job);
 /* Each function copies its text. Returns false when memory is short or the list is full; the job
  * is then unchanged. */
 bool job_strings_add(struct job_strings *strings, size_t most, const char *text);
+void job_strings_fini(struct job_strings *strings); /* frees the texts; the list is empty then */
 bool job_file_set(char **field, const char *text); /* e.g. job_file_set(&job->image, "tools.tar") */
 bool job_file_add_variable(struct job_file *job, const char *name, const char *value);
 
 /* Checks the rules across fields, which a job from the command line obeys too. `run` is present.
  * Templates are well formed and of the right source. Outputs are relative and stay inside. There
- * is at most one source. The term is at least the limit, and at_most is a multiple of slots.
+ * is at most one source. The term is at least the limit, if there is one. at_most is a multiple of
+ * slots.
  * Names and counts keep within formats/limits.h.
  *
  * The call sets name and term_ms where absent. Returns false with "FIELD: what" in the problem. */

@@ -125,17 +125,24 @@ static bool check_program(const struct job_file *job, struct job_fault *fault)
     if (job->is_noop) {
         return check_noop(job, fault);
     }
+    if (job->is_kernel) {
+        return job_kernel_check(job, fault);
+    }
+    if (job->is_plugin && run->count > 0 && !job_plugin_check(job, fault)) {
+        return false;
+    }
     if (job->is_tensor && job->run.count > 0) {
         return check_operation(job, fault);
     }
-    if (run->count == 0) {
+    if (run->count == 0 && job->image == NULL) {
         return FAULT(fault, "run", 0, "the program is missing, as in run: [xz, -9, \"{in}\"]");
     }
     if (run->count > FORMAT_ARGUMENTS) {
         return FAULT(fault, "run", 0, "%zu arguments; at most %d are taken", run->count,
                      FORMAT_ARGUMENTS);
     }
-    if (run->items[0][0] == '\0' || (job->image == NULL && strpbrk(run->items[0], "{}") != NULL)) {
+    if (run->count > 0 && (run->items[0][0] == '\0' ||
+                           (job->image == NULL && strpbrk(run->items[0], "{}") != NULL))) {
         return FAULT(fault, "run", 0,
                      "a host program must be a plain name; an input runs as the "
                      "program only inside an image");
@@ -205,7 +212,8 @@ static bool check_source(const struct job_file *job, struct job_fault *fault)
         return FAULT(fault, "array", 0, "not a range of 1 to %d numbers", FORMAT_SUBTASKS);
     }
     return strings_fit("each", &job->each, FORMAT_PATTERNS, fault) &&
-           strings_fit("files", &job->files, FORMAT_SHARED_FILES, fault);
+           strings_fit("files", &job->files, FORMAT_SHARED_FILES, fault) &&
+           strings_fit("after", &job->after, FORMAT_AFTER, fault);
 }
 
 /* Returns true when files may have this name: a listing must show the name as it is. */
@@ -219,13 +227,6 @@ static bool name_fits(const char *field, size_t index, const char *text, struct 
                  shown);
 }
 
-/* Returns true when `path` names something in the folder `folder`. */
-static bool is_below(const char *path, const char *folder)
-{
-    size_t length = strlen(folder);
-    return strncmp(path, folder, length) == 0 && path[length] == '/';
-}
-
 /* Compares an output with those before it. */
 static bool check_output_apart(const struct job_file *job, size_t index, struct job_fault *fault)
 {
@@ -235,8 +236,8 @@ static bool check_output_apart(const struct job_file *job, size_t index, struct 
         if (strcmp(other, text) == 0) {
             return FAULT(fault, "outputs", index, "the same output is given twice");
         }
-        if (is_below(text, other) || is_below(other, text)) {
-            const bool lies_first = is_below(other, text);
+        if (template_paths_meet(text, other)) {
+            const bool lies_first = strlen(other) > strlen(text);
             char inner[80];
             char outer[80];
             text_printable(lies_first ? other : text, strlen(lies_first ? other : text), inner,
@@ -244,8 +245,7 @@ static bool check_output_apart(const struct job_file *job, size_t index, struct 
             text_printable(lies_first ? text : other, strlen(lies_first ? text : other), outer,
                            sizeof outer);
             return FAULT(fault, "outputs", index,
-                         "\"%s\" lies below \"%s\", which is an output, too; an output is a file",
-                         inner, outer);
+                         "\"%s\" lies below \"%s\", which is an output, too", inner, outer);
         }
     }
     return true;
@@ -267,9 +267,13 @@ static bool check_output(const struct job_file *job, size_t index, struct job_fa
     if (status == TEMPLATE_TOO_LONG) {
         return FAULT(fault, "outputs", index, "longer than %d bytes", FORMAT_PATH_BYTES);
     }
-    if (status == TEMPLATE_MALFORMED || !template_path_safe(path)) {
+    if (status == TEMPLATE_MALFORMED || !template_output_safe(path)) {
         char shown[80];
         text_printable(text, strlen(text), shown, sizeof shown);
+        if (status == TEMPLATE_OK && path[0] != '/' && strstr(path, "//") != NULL) {
+            return FAULT(fault, "outputs", index, "\"%s\" has two slashes in a row; write one",
+                         shown);
+        }
         return FAULT(fault, "outputs", index,
                      "\"%s\" must be a path inside the work folder: relative, without \"..\"",
                      shown);
@@ -317,12 +321,15 @@ static bool check_checkpoint(const struct job_file *job, struct job_fault *fault
     if (!template_path_safe(text) || strpbrk(text, "{}") != NULL) {
         char shown[80];
         text_printable(text, strlen(text), shown, sizeof shown);
+        if (template_is_folder(text)) {
+            return FAULT(fault, "checkpoint", 0, "\"%s\" ends with a slash: leave it out", shown);
+        }
         return FAULT(
             fault, "checkpoint", 0,
             "\"%s\" must be a folder inside the work folder: relative, without \"..\", {, }",
             shown);
     }
-    if (job->is_noop || job->is_tensor) {
+    if (job->is_noop || job->is_tensor || job->is_plugin) {
         return FAULT(fault, "checkpoint", 0, "only programs save their state");
     }
     if (strcmp(job->verify, "none") != 0) {
@@ -365,21 +372,29 @@ const char *const job_order_names[JOB_ORDERS] = {
     [JOB_ORDER_FOK] = "fok",
     [JOB_ORDER_POST_ONLY] = "post-only",
     [JOB_ORDER_ALL_OR_NONE] = "all-or-none",
+    [JOB_ORDER_MARKET] = "market",
 };
 
-/* An order that must fill at once cannot wait for another task. */
+/* An order that must fill at once cannot wait for another task. A maker's order names its price. */
 static bool check_order(const struct job_file *job, struct job_fault *fault)
 {
     const char *order = job_order_names[job->order];
-    if (job->order != JOB_ORDER_LIMIT && strcmp(job->verify, "none") != 0) {
+    const bool is_maker = job->order == JOB_ORDER_LIMIT || job->order == JOB_ORDER_POST_ONLY;
+    if (is_maker && !limit_is_set(job->cap_micro) && job->value.rate == RATE_NONE) {
+        return FAULT(fault, "order", 0,
+                     "%s needs a cap, the price that the job is ready to pay; give cap:, or leave "
+                     "order: out",
+                     order);
+    }
+    if (job->order != JOB_ORDER_LIMIT && job->order != JOB_ORDER_MARKET &&
+        strcmp(job->verify, "none") != 0) {
         return FAULT(fault, "order", 0, "%s does not go with verify: %s", order, job->verify);
     }
     if (job->order == JOB_ORDER_ALL_OR_NONE && job->value.rate != 0) {
         return FAULT(fault, "order", 0, "%s does not go with value", order);
     }
     for (size_t i = 0; i < job->task_count; i++) {
-        if (job->order != JOB_ORDER_LIMIT && job->order != JOB_ORDER_POST_ONLY &&
-            job->tasks[i].wait_count > 0) {
+        if (!is_maker && job->order != JOB_ORDER_MARKET && job->tasks[i].wait_count > 0) {
             return FAULT(fault, "order", 0,
                          "%s asks for everything at once, and the task %s waits for another", order,
                          job->tasks[i].name);
@@ -446,7 +461,8 @@ static bool check_times(const struct job_file *job, struct job_fault *fault)
         return FAULT(fault, "limit", 0, "not between 1ms and 7d");
     }
     units_duration_text(job->limit_ms * 1000000, limit);
-    if (job->term_ms != 0 && (job->term_ms < job->limit_ms || job->term_ms > FORMAT_TIME_MS)) {
+    const int64_t least_ms = job->limit_ms == JOB_LIMIT_MS_NONE ? 1 : job->limit_ms;
+    if (job->term_ms != 0 && (job->term_ms < least_ms || job->term_ms > FORMAT_TIME_MS)) {
         if (job->term_ms < 0 || job->term_ms > FORMAT_TIME_MS) {
             return FAULT(fault, "term", 0, "not between 1ms and 7d");
         }
@@ -485,13 +501,8 @@ static bool check_names(const struct job_file *job, struct job_fault *fault)
                          "a name has no control characters and no bidirectional marks");
         }
     }
-    if (job->image != NULL) {
-        if (job->image[0] == '\0') {
-            return FAULT(fault, "image", 0, "an empty name");
-        }
-        return text_fits("image", 0, job->image, FORMAT_PATH_BYTES, fault);
-    }
-    return true;
+    return job_check_image(job, fault) &&
+           (job->image == NULL || text_fits("image", 0, job->image, FORMAT_PATH_BYTES, fault));
 }
 
 static bool find_fault(const struct job_file *job, struct job_fault *fault)

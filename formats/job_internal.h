@@ -1,5 +1,6 @@
 /* formats/job_internal.h declares the rules across the fields of a job, and helpers that its
- * readers share. The header is for formats/job*.c only. */
+ * readers share. The header is for formats/job*.c, formats/kernel/job_kernel.c and
+ * formats/plugin/job_plugin.c only. */
 #ifndef BOURSE_FORMATS_JOB_INTERNAL_H
 #define BOURSE_FORMATS_JOB_INTERNAL_H
 
@@ -20,6 +21,13 @@ struct job_fault {
 
 /* Returns true when the job obeys every rule; else false with the first fault. */
 bool job_find_fault(const struct job_file *job, struct job_fault *ret_fault);
+/* Returns true when the image and how its programs start obey every rule. */
+bool job_check_image(const struct job_file *job, struct job_fault *fault);
+/* Returns true when the job's kernel obeys every rule, and nothing beside it is in its way. */
+bool job_kernel_check(const struct job_file *job, struct job_fault *fault);
+/* Returns true when `run`, which is not empty, begins with an operation of a plug-in, and nothing
+ * beside it is in its way. */
+bool job_plugin_check(const struct job_file *job, struct job_fault *fault);
 /* Fills in the name and the term that a checked job leaves open. Returns false when memory is
  * short. */
 bool job_complete(struct job_file *job);

@@ -1,6 +1,6 @@
 /* formats/job_keys.h declares readers of the keys that a job and its tasks have in common. The
- * header is for job_read.c and job_tasks.c only. Each reader refuses a wrong value at its line, and
- * leaves the field alone when the value is absent. */
+ * header is for job_read.c, job_tasks.c and kernel/job_kernel.c only. Each reader refuses a wrong
+ * value at its line, and leaves the field alone when the value is absent. */
 #ifndef BOURSE_FORMATS_JOB_KEYS_H
 #define BOURSE_FORMATS_JOB_KEYS_H
 
@@ -15,6 +15,9 @@ void job_read_names(struct yaml_value value, size_t most_items, struct job_strin
 void job_read_run(struct yaml_value value, struct job_strings *run);
 void job_read_environment(struct yaml_value map, struct job_variable **env, size_t *count);
 void job_read_limits(struct yaml_value map, struct job_limits *limits);
+/* Reads `kernel:` into `run`, and the kernel's files into `files` and `outputs`. The job's own are
+ * read by then. */
+void job_kernel_read(struct yaml_value map, struct job_file *job);
 
 /* Reads `tasks:`. The job's other fields are read by then, but not yet completed. */
 void job_read_tasks(struct yaml_value list, struct job_file *job);

@@ -26,6 +26,8 @@ static const char *const keys[] = {
     "lines",
     "files",
     "image",
+    "entrypoint",
+    "directory",
     "executor",
     "run",
     "env",
@@ -39,11 +41,14 @@ static const char *const keys[] = {
     "error_limit",
     "crash_limit",
     "good_till",
+    "retain",
     "order",
     "interruptions",
     "expect",
     "term",
     "tasks",
+    "after",
+    "kernel",
     /* Reserved for later versions; each is refused with a message of its own. */
     "model",
     "inputs",
@@ -54,7 +59,7 @@ static const char *const keys[] = {
     "llm",
     "pipeline",
 };
-enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 30 };
+enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 35 };
 
 bool job_read_no_memory(struct yaml_value value)
 {
@@ -111,10 +116,11 @@ void job_read_names(struct yaml_value value, size_t most_items, struct job_strin
 
 static void read_executor(struct yaml_value value, struct job_file *job)
 {
-    static const char *const names[] = {"command", "noop", "tensor"};
+    static const char *const names[] = {"command", "noop", "tensor", "plugin"};
     size_t which = (size_t)yaml_choice(value, names, sizeof names / sizeof names[0], 0);
     job->is_noop = which == 1;
     job->is_tensor = which == 2;
+    job->is_plugin = which == 3;
 }
 
 void job_read_run(struct yaml_value value, struct job_strings *run)
@@ -206,10 +212,10 @@ static void read_numbers(struct yaml_value root, struct job_file *job)
     read_value(yaml_key(root, "value"), &job->value);
     job->slots = (uint32_t)yaml_integer(yaml_key(root, "slots"), 1, FORMAT_SLOTS, 1);
     job->at_most = (uint32_t)yaml_integer(yaml_key(root, "at_most"), 1, FORMAT_SUBTASKS, 0);
-    job->limit_ms =
-        yaml_duration_ms(yaml_key(root, "limit"), 1, FORMAT_TIME_MS, JOB_LIMIT_MS_DEFAULT);
+    job->limit_ms = yaml_duration_ms(yaml_key(root, "limit"), 1, FORMAT_TIME_MS, JOB_LIMIT_MS_NONE);
     job->term_ms = yaml_duration_ms(yaml_key(root, "term"), 1, FORMAT_TIME_MS, 0);
     job->expect_ms = yaml_duration_ms(yaml_key(root, "expect"), 1, FORMAT_TIME_MS, JOB_ABSENT);
+    job->retain_ms = yaml_duration_ms(yaml_key(root, "retain"), 0, FORMAT_RETAIN_MS, JOB_ABSENT);
     job->retries =
         (uint32_t)yaml_integer(yaml_key(root, "retries"), 0, FORMAT_RETRIES, JOB_RETRIES_DEFAULT);
     job->error_limit = yaml_integer(yaml_key(root, "error_limit"), 1, FORMAT_SUBTASKS, JOB_ABSENT);
@@ -221,7 +227,7 @@ static void read_numbers(struct yaml_value root, struct job_file *job)
 
 static void read_order(struct yaml_value value, struct job_file *job)
 {
-    job->order = (enum job_order)yaml_choice(value, job_order_names, JOB_ORDERS, JOB_ORDER_LIMIT);
+    job->order = (enum job_order)yaml_choice(value, job_order_names, JOB_ORDERS, JOB_ORDER_MARKET);
 }
 
 static void read_verify(struct yaml_value value, struct job_file *job)
@@ -231,6 +237,20 @@ static void read_verify(struct yaml_value value, struct job_file *job)
     if (!job_file_set(&job->verify, names[level])) {
         (void)job_read_no_memory(value);
     }
+}
+
+/* A kernel stands in the place of a program, whose words it makes. */
+static void read_kernel(struct yaml_value root, struct yaml_value kernel, struct job_file *job)
+{
+    static const char *const others[] = {"run", "executor", "tasks"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct yaml_value other = yaml_key(root, others[i]);
+        if (yaml_present(other)) {
+            yaml_refuse(other, "does not go with kernel: a job runs a kernel or programs");
+            return;
+        }
+    }
+    job_kernel_read(kernel, job);
 }
 
 static void read_job(struct yaml_value root, struct job_file *job)
@@ -245,18 +265,29 @@ static void read_job(struct yaml_value root, struct job_file *job)
     job->files_line = yaml_line(yaml_key(root, "files"));
     job_read_text(yaml_key(root, "image"), FORMAT_PATH_BYTES, &job->image);
     job->image_line = yaml_line(yaml_key(root, "image"));
+    struct yaml_value entrypoint = yaml_key(root, "entrypoint");
+    job->has_entrypoint = yaml_present(entrypoint);
+    job_read_run(entrypoint, &job->entrypoint);
+    job_read_text(yaml_key(root, "directory"), FORMAT_PATH_BYTES, &job->directory);
     read_executor(yaml_key(root, "executor"), job);
     struct yaml_value tasks = yaml_key(root, "tasks");
-    bool is_open = job->is_noop || yaml_present(tasks); /* a task may define `run` itself */
+    struct yaml_value kernel = yaml_key(root, "kernel");
+    /* A task may define `run` itself, and an image says a command. */
+    bool is_open =
+        job->is_noop || yaml_present(tasks) || job->image != NULL || yaml_present(kernel);
     job_read_run(is_open ? yaml_key(root, "run") : yaml_required(root, "run"), &job->run);
     job->run_line = yaml_line(yaml_key(root, "run"));
     job_read_environment(yaml_key(root, "env"), &job->env, &job->env_count);
     job_read_text(yaml_key(root, "stdin"), FORMAT_ARGUMENT_BYTES, &job->standard_input);
     job_read_names(yaml_key(root, "outputs"), FORMAT_OUTPUTS, &job->outputs);
     job_read_text(yaml_key(root, "checkpoint"), FORMAT_PATH_BYTES, &job->checkpoint);
+    job_read_names(yaml_key(root, "after"), FORMAT_AFTER, &job->after);
     job_read_limits(yaml_key(root, "limits"), &job->limits);
     read_verify(yaml_key(root, "verify"), job);
     read_order(yaml_key(root, "order"), job);
+    if (yaml_present(kernel)) {
+        read_kernel(root, kernel, job);
+    }
     job_read_tasks(tasks, job); /* last, because tasks inherit the job's values */
 }
 

@@ -302,7 +302,13 @@ static bool read_from_one(struct tasks *tasks, struct yaml_value value, struct j
         return false;
     }
     name = name != NULL ? name : output;
-    if (!template_path_safe(name)) {
+    if (template_is_folder(output) != template_is_folder(name)) {
+        yaml_refuse(value, "%s is a %s: give it a name that %s with a slash", text,
+                    template_is_folder(output) ? "folder" : "file",
+                    template_is_folder(output) ? "ends" : "does not end");
+        return false;
+    }
+    if (!template_output_safe(name)) {
         char shown[SHOWN_SIZE];
         show(name, shown);
         yaml_refuse(value, "\"%s\" must be a path inside the work folder: relative, without \"..\"",

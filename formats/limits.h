@@ -24,7 +24,10 @@ enum {
     FORMAT_VARIABLES = 256,
     FORMAT_OUTPUTS = 64,       /* per subtask */
     FORMAT_SHARED_FILES = 255, /* `files:`; with the subtask's own, 256 inputs */
-    FORMAT_PATTERNS = 1024,    /* `each:` */
+    /* Files of all subtasks, when they travel as archives. */
+    FORMAT_FOLDER_FILES = 131072,
+    FORMAT_AFTER = 256,     /* jobs that a job follows: `after:` */
+    FORMAT_PATTERNS = 1024, /* `each:` */
     FORMAT_SUBTASKS = 10000000,
     FORMAT_TASKS = 65536, /* `tasks:` */
     /* The waits of all tasks together: tasks that they wait for, files that they take. */
@@ -36,6 +39,7 @@ enum {
     FORMAT_TIME_MS = 7 * 24 * 3600 * 1000, /* of one subtask or lease */
 };
 
+#define FORMAT_RETAIN_MS INT64_C(31622400000)    /* 366 days after the job ended */
 #define FORMAT_GOOD_TILL_MS INT64_C(31622400000) /* 366 days from the job's submission */
 
 #endif

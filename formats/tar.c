@@ -11,12 +11,14 @@
 
 /* A header has these fields (POSIX). Numbers are octal digits, or binary after a byte 0x80.
  *
- *   0 name 100 | 124 size 12 | 148 checksum 8 | 156 type 1 | 157 link 100
+ *   0 name 100 | 100 mode 8 | 124 size 12 | 148 checksum 8 | 156 type 1 | 157 link 100
  *   257 "ustar" | 345 prefix 155 */
 enum {
     BLOCK = 512,
     NAME_AT = 0,
     NAME_BYTES = 100,
+    MODE_AT = 100,
+    MODE_BYTES = 8,
     SIZE_AT = 124,
     SIZE_BYTES = 12,
     SUM_AT = 148,
@@ -35,6 +37,8 @@ struct scan {
     const struct tar_source *source;
     const struct tar_limits *limits;
     struct problem *problem;
+    tar_visit *visit; /* NULL: the archive becomes a root by itself, and so needs a file */
+    void *context;
     uint64_t offset, entries, bytes, files;
     char name[PATH_BYTES], link[PATH_BYTES];
     char before[PATH_BYTES]; /* the name of the entry before */
@@ -446,6 +450,20 @@ static enum tar_status count_entry(struct scan *scan, uint64_t size)
     return TAR_OK;
 }
 
+static bool show_entry(const struct scan *scan, const uint8_t *block, uint8_t type, uint64_t size)
+{
+    uint64_t mode = 0;
+    const bool is_file = type == 0 || type == '7';
+    const struct tar_entry entry = {
+        .name = scan->name,
+        .link = type == '1' || type == '2' ? scan->link : "",
+        .type = is_file ? '0' : (char)type,
+        .mode = read_number(block + MODE_AT, MODE_BYTES, &mode) ? (unsigned)(mode & 07777) : 0755,
+        .offset = scan->offset + BLOCK,
+        .size = size};
+    return scan->visit == NULL || scan->visit(scan->context, &entry, scan->problem);
+}
+
 static enum tar_status take_entry(struct scan *scan, const uint8_t *block, uint8_t type,
                                   uint64_t *size)
 {
@@ -464,7 +482,8 @@ static enum tar_status take_entry(struct scan *scan, const uint8_t *block, uint8
     }
     scan->is_named = false; /* what follows is another entry */
     scan->files += (type == '0' || type == 0 || type == '7') && !is_in_dev(scan->name);
-    return count_entry(scan, *size);
+    const enum tar_status status = count_entry(scan, *size);
+    return status != TAR_OK || show_entry(scan, block, type, *size) ? status : TAR_UNFIT;
 }
 
 static enum tar_status take_header(struct scan *scan, const uint8_t *block)
@@ -496,7 +515,7 @@ static enum tar_status take_header(struct scan *scan, const uint8_t *block)
 static enum tar_status take_end(struct scan *scan)
 {
     uint8_t block[BLOCK];
-    if (scan->files == 0) {
+    if (scan->files == 0 && scan->visit == NULL) {
         problem_set(scan->problem,
                     "the archive has no file, and so no program; make it with `tar -C ROOT "
                     "-cf`, where ROOT holds the program and its libraries");
@@ -510,26 +529,45 @@ static enum tar_status take_end(struct scan *scan)
     return status != TAR_OK || is_zero(block) ? status : no_archive(scan);
 }
 
-enum tar_status tar_check(const struct tar_source *source, const struct tar_limits *limits,
-                          struct tar_limits *ret_has, struct problem *ret_problem)
+static enum tar_status take_all(struct scan *scan, struct tar_limits *ret_has)
 {
-    struct scan scan = {.source = source, .limits = limits, .problem = ret_problem};
     uint8_t block[BLOCK];
-    if (source->size < BLOCK) {
-        return no_archive(&scan);
+    if (scan->source->size < BLOCK) {
+        return no_archive(scan);
     }
     for (;;) {
-        enum tar_status status = read_at(&scan, scan.offset, block, BLOCK);
+        enum tar_status status = read_at(scan, scan->offset, block, BLOCK);
         if (status == TAR_OK && is_zero(block)) {
-            status = scan.has_name || scan.has_link || scan.has_size ? cut(&scan) : take_end(&scan);
+            status =
+                scan->has_name || scan->has_link || scan->has_size ? cut(scan) : take_end(scan);
             if (status == TAR_OK && ret_has != NULL) {
-                *ret_has = (struct tar_limits){.entries = scan.entries, .bytes = scan.bytes};
+                *ret_has = (struct tar_limits){.entries = scan->entries, .bytes = scan->bytes};
             }
             return status;
         }
-        status = status == TAR_OK ? take_header(&scan, block) : status;
+        status = status == TAR_OK ? take_header(scan, block) : status;
         if (status != TAR_OK) {
             return status;
         }
     }
+}
+
+enum tar_status tar_check(const struct tar_source *source, const struct tar_limits *limits,
+                          struct tar_limits *ret_has, struct problem *ret_problem)
+{
+    struct scan scan = {.source = source, .limits = limits, .problem = ret_problem};
+    return take_all(&scan, ret_has);
+}
+
+enum tar_status tar_walk(const struct tar_source *source, const struct tar_limits *limits,
+                         tar_visit *visit, void *context, struct tar_limits *ret_has,
+                         struct problem *ret_problem)
+{
+    assert(visit != NULL);
+    struct scan scan = {.source = source,
+                        .limits = limits,
+                        .problem = ret_problem,
+                        .visit = visit,
+                        .context = context};
+    return take_all(&scan, ret_has);
 }

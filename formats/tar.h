@@ -44,4 +44,23 @@ struct tar_source {
 enum tar_status tar_check(const struct tar_source *source, const struct tar_limits *limits,
                           struct tar_limits *ret_has, struct problem *ret_problem);
 
+/* One entry of an archive. The texts are valid during the visit. */
+struct tar_entry {
+    const char *name; /* as written: it may begin with "/" or "./", and never has ".." */
+    const char *link; /* target of a link, which stays inside the root; "": no link */
+    /* '0' file, '1' hard link, '2' symbolic link, '3' and '4' device, '5' folder, '6' FIFO */
+    char type;
+    unsigned mode;   /* the lower 12 bits: setuid, setgid, sticky and permissions */
+    uint64_t offset; /* where the content begins in the archive */
+    uint64_t size;   /* bytes of the content */
+};
+/* Returns false, with the reason in the problem, to end the walk with TAR_UNFIT. */
+typedef bool tar_visit(void *context, const struct tar_entry *entry, struct problem *ret_problem);
+
+/* Checks every header as tar_check does, and shows every entry in the archive's order. The archive
+ * may be without a file, since a layer of an image may only remove files. */
+enum tar_status tar_walk(const struct tar_source *source, const struct tar_limits *limits,
+                         tar_visit *visit, void *context, struct tar_limits *ret_has,
+                         struct problem *ret_problem);
+
 #endif

@@ -234,9 +234,27 @@ bool template_path_safe(const char *path)
     }
 }
 
+bool template_is_folder(const char *path)
+{
+    const size_t length = strnlen(path, FORMAT_PATH_BYTES + 1);
+    return length > 1 && length <= FORMAT_PATH_BYTES && path[length - 1] == '/';
+}
+
+bool template_output_safe(const char *path)
+{
+    char name[FORMAT_PATH_BYTES + 1];
+    if (!template_is_folder(path)) {
+        return template_path_safe(path);
+    }
+    const size_t length = strlen(path) - 1;
+    memcpy(name, path, length);
+    name[length] = '\0';
+    return template_path_safe(name);
+}
+
 static bool lies_in(const char *path, const char *folder)
 {
-    const size_t length = strlen(folder);
+    const size_t length = strlen(folder) - template_is_folder(folder);
     return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 

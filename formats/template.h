@@ -63,6 +63,10 @@ char *template_filled(const char *text, const struct template_values *values, si
  * relative to. The path is not empty and not absolute, has no empty, "." or ".." component, and
  * at most FORMAT_PATH_BYTES. Inputs and outputs obey this rule. */
 bool template_path_safe(const char *path);
+/* The same for an output or a file that is taken over, which is a folder when its path ends with a
+ * slash. */
+bool template_output_safe(const char *path);
+bool template_is_folder(const char *path);
 /* Returns true when two such paths are equal, or one is a folder that contains the other. */
 bool template_paths_meet(const char *a, const char *b);
 

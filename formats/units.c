@@ -346,7 +346,7 @@ struct wording {
 };
 
 static const struct wording wordings[] = {
-    [UNITS_DURATION] = {"a duration", "90s, 10m or 1h30m", "d, h, m, s, ms, us, ns", "1ns"},
+    [UNITS_DURATION] = {"a duration", "90s, 10m, 1h30m or 7d", "d, h, m, s, ms, us, ns", "1ns"},
     [UNITS_BYTES] = {"a size", "512MB or 1.5GiB", "B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB",
                      "1 byte"},
     [UNITS_MONEY] = {"an amount of credits", "2.00 or 0.000125", "none", "0.000001 (6 decimals)"},

@@ -126,7 +126,7 @@ static void write_duration(uint64_t value, const char *sign, char ret_text[UNITS
     const char *name = units_durations[unit].name;
     if (value == 0) {
         (void)snprintf(ret_text, UNITS_TEXT_SIZE, "0s");
-    } else if (unit < 3) {
+    } else if (unit < 3 && rest >= units_durations[unit + 1].size) {
         (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s%" PRIu64 "%s %" PRIu64 "%s", sign, number,
                        name, rest / units_durations[unit + 1].size, units_durations[unit + 1].name);
     } else if (unit == 3) {

@@ -244,6 +244,17 @@ static bool read_text(const char *text, size_t length, uint8_t *scratch,
 
 /* ---- checking */
 
+size_t receipt_shared_path(const struct hash32 *path, size_t length, const struct hash32 *other,
+                           size_t other_length)
+{
+    size_t shared = 0;
+    while (shared < length && shared < other_length &&
+           hash32_equal(&path[length - 1 - shared], &other[other_length - 1 - shared])) {
+        shared++;
+    }
+    return shared;
+}
+
 static enum receipt_status check_inclusion(const struct receipt *receipt,
                                            const struct checkpoint *checkpoint)
 {
@@ -261,7 +272,7 @@ static enum receipt_status check_result(const struct receipt *receipt)
     return hash32_equal(&hash, &receipt->leaf.hash) ? RECEIPT_OK : RECEIPT_WRONG_RESULT;
 }
 
-static enum receipt_status check_signature(const struct receipt *receipt)
+static struct hash32 batch_root(const struct receipt *receipt)
 {
     struct hash32 hash = merkle_leaf_hash(receipt->result, receipt->result_length);
     for (unsigned i = 0; i < receipt->batch_path_length; i++) {
@@ -269,15 +280,73 @@ static enum receipt_status check_signature(const struct receipt *receipt)
         hash = is_left ? merkle_node_hash(&receipt->batch_path[i], &hash)
                        : merkle_node_hash(&hash, &receipt->batch_path[i]);
     }
-    uint8_t message[sizeof batch_domain + sizeof receipt->cluster.bytes + sizeof hash.bytes];
+    return hash;
+}
+
+static bool is_known_batch(const struct receipt *receipt, const struct hash32 *root,
+                           const struct receipt_known *known)
+{
+    return known->has_batch && hash32_equal(root, &known->root) &&
+           id128_equal(&receipt->cluster, &known->cluster) &&
+           key32_equal(&receipt->leaf.provider, &known->provider) &&
+           memcmp(receipt->signature.bytes, known->signature.bytes,
+                  sizeof known->signature.bytes) == 0;
+}
+
+static enum receipt_status check_signature(const struct receipt *receipt,
+                                           struct receipt_known *known)
+{
+    const struct hash32 root = batch_root(receipt);
+    if (is_known_batch(receipt, &root, known)) {
+        return RECEIPT_OK;
+    }
+    uint8_t message[sizeof batch_domain + sizeof receipt->cluster.bytes + sizeof root.bytes];
     struct writer out = writer_over(message, sizeof message);
     writer_bytes(&out, batch_domain, sizeof batch_domain);
     writer_bytes(&out, receipt->cluster.bytes, sizeof receipt->cluster.bytes);
-    writer_bytes(&out, hash.bytes, sizeof hash.bytes);
+    writer_bytes(&out, root.bytes, sizeof root.bytes);
     assert(!out.failed && out.position == sizeof message);
-    int verdict = crypto_sign_verify_detached(receipt->signature.bytes, message, sizeof message,
-                                              receipt->leaf.provider.bytes);
-    return verdict == 0 ? RECEIPT_OK : RECEIPT_BAD_SIGNATURE;
+    if (crypto_sign_verify_detached(receipt->signature.bytes, message, sizeof message,
+                                    receipt->leaf.provider.bytes) != 0) {
+        return RECEIPT_BAD_SIGNATURE;
+    }
+    known->has_batch = true;
+    known->root = root;
+    known->cluster = receipt->cluster;
+    known->provider = receipt->leaf.provider;
+    known->signature = receipt->signature;
+    return RECEIPT_OK;
+}
+
+static bool check_checkpoint(const char *note, const char *origin, const struct key32 *log_key,
+                             struct receipt_known *known)
+{
+    if (known->has_checkpoint && strcmp(known->note, note) == 0) {
+        return true;
+    }
+    struct checkpoint checkpoint;
+    const size_t length = strlen(note);
+    if (length >= sizeof known->note || !checkpoint_read(note, length, log_key, &checkpoint) ||
+        (origin != NULL && strcmp(origin, checkpoint.origin) != 0)) {
+        return false;
+    }
+    known->has_checkpoint = true;
+    known->checkpoint = checkpoint;
+    memcpy(known->note, note, length + 1);
+    return true;
+}
+
+enum receipt_status receipt_check(const struct receipt *receipt, const char *origin,
+                                  const struct key32 *log_key, struct receipt_known *known)
+{
+    if (!check_checkpoint(receipt->checkpoint, origin, log_key, known)) {
+        return RECEIPT_BAD_CHECKPOINT;
+    }
+    enum receipt_status status = check_inclusion(receipt, &known->checkpoint);
+    if (status == RECEIPT_OK) {
+        status = check_result(receipt);
+    }
+    return status == RECEIPT_OK ? check_signature(receipt, known) : status;
 }
 
 enum receipt_status receipt_verify(const char *text, size_t length, const char *origin,
@@ -285,22 +354,12 @@ enum receipt_status receipt_verify(const char *text, size_t length, const char *
                                    size_t scratch_capacity, struct receipt *ret_receipt)
 {
     struct receipt receipt = {.path_length = 0};
-    struct checkpoint checkpoint;
+    struct receipt_known known = {.has_checkpoint = false};
     if (scratch_capacity < RECEIPT_TEXT_MAX || length >= RECEIPT_TEXT_MAX ||
         !read_text(text, length, scratch, &receipt)) {
         return RECEIPT_MALFORMED;
     }
-    if (!checkpoint_read(receipt.checkpoint, strlen(receipt.checkpoint), log_key, &checkpoint) ||
-        (origin != NULL && strcmp(origin, checkpoint.origin) != 0)) {
-        return RECEIPT_BAD_CHECKPOINT;
-    }
-    enum receipt_status status = check_inclusion(&receipt, &checkpoint);
-    if (status == RECEIPT_OK) {
-        status = check_result(&receipt);
-    }
-    if (status == RECEIPT_OK) {
-        status = check_signature(&receipt);
-    }
+    enum receipt_status status = receipt_check(&receipt, origin, log_key, &known);
     if (status == RECEIPT_OK) {
         *ret_receipt = receipt;
     }

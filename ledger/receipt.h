@@ -65,6 +65,26 @@ size_t receipt_write(const struct receipt *receipt, char *ret_text, size_t capac
 enum receipt_status receipt_verify(const char *text, size_t length, const char *origin,
                                    const struct key32 *log_key, void *scratch,
                                    size_t scratch_capacity, struct receipt *ret_receipt);
+/* The struct has what was verified and what other receipts may share: the checkpoint and the newest
+ * batch. A zeroed struct knows nothing. The struct belongs to one log key and one origin. */
+struct receipt_known {
+    bool has_checkpoint;
+    char note[CHECKPOINT_TEXT_SIZE];
+    struct checkpoint checkpoint;
+    bool has_batch;
+    struct key32 provider;
+    struct id128 cluster;
+    struct hash32 root;
+    struct signature64 signature;
+};
+/* Does the checks of receipt_verify on the fields of a receipt. The checks skip a signature that
+ * `known` holds, and note there what they verified. Many receipts with one checkpoint and one batch
+ * thus take two signatures instead of two each. */
+enum receipt_status receipt_check(const struct receipt *receipt, const char *origin,
+                                  const struct key32 *log_key, struct receipt_known *known);
+/* Returns how many hashes at the end of a path, next to the root, also end the other path. */
+size_t receipt_shared_path(const struct hash32 *path, size_t length, const struct hash32 *other,
+                           size_t other_length);
 const char *receipt_status_text(enum receipt_status status);
 
 #endif

@@ -26,10 +26,11 @@ struct book *book_create(struct book_limits limits)
     book->cells = calloc(limits.cells, sizeof *book->cells);
     book->classes = calloc(limits.classes, sizeof *book->classes);
     book->cursors = calloc(limits.cells, 2 * sizeof *book->cursors);
-    bool asks = book_shelves_init(&book->shelves[ASKS], limits.cells, limits.classes);
-    bool bids = book_shelves_init(&book->shelves[BIDS], limits.classes, limits.cells);
-    if (!pool || book->cells == NULL || book->classes == NULL || book->cursors == NULL || !asks ||
-        !bids) {
+    book->bid_cursors = calloc(limits.classes, sizeof *book->bid_cursors);
+    if (!pool || book->cells == NULL || book->classes == NULL || book->cursors == NULL ||
+        book->bid_cursors == NULL ||
+        !book_shelves_init(&book->shelves[ASKS], limits.cells, limits.classes) ||
+        !book_shelves_init(&book->shelves[BIDS], limits.classes, limits.cells)) {
         book_destroy(&book);
     }
     return book;
@@ -54,6 +55,7 @@ void book_destroy(struct book **self)
     free(book->cells);
     free(book->classes);
     free(book->cursors);
+    free(book->bid_cursors);
     free(book);
     *self = NULL;
 }
@@ -567,21 +569,6 @@ bool book_match_by_rank(const struct book *book, const struct book_order *ask,
                                      .is_own = ask->owner == book->pool.orders[first.handle].owner,
                                      .sequence = first.sequence};
     return true;
-}
-
-uint32_t book_ahead(const struct book *book, uint32_t handle, uint32_t most)
-{
-    assert(book_rests(book, handle));
-    const struct order *order = &book->pool.orders[handle];
-    const struct shelves *shelves = &book->shelves[order->is_bid];
-    const struct ladder *ladder =
-        order->slots > 0 ? &shelves->items[order->shelf].filled : &shelves->idle[order->shelf];
-    uint32_t ahead = 0;
-    for (uint32_t at = ladder_previous(&book->pool, ladder, handle);
-         at != BOOK_NONE && ahead < most; at = ladder_previous(&book->pool, ladder, at)) {
-        ahead++;
-    }
-    return ahead;
 }
 
 static struct offer offer_of(const struct book *book, enum rate rate, uint32_t ask)

@@ -70,6 +70,13 @@ struct cursor {
     uint32_t is_idle : 1; /* true: the ladder of orders with 0 slots */
 };
 
+/* The position of a walk over bids is a class and its next bid. */
+struct bid_cursor {
+    int128 worth; /* in the cell, in parts of RATE_UNIT */
+    uint64_t sequence;
+    uint32_t handle, class_id;
+};
+
 struct book {
     struct book_limits limits;
     struct ladder_pool pool; /* of the orders and all shelves */
@@ -77,8 +84,9 @@ struct book {
     struct cell *cells;
     struct requirement **classes;
     struct shelves shelves[SIDES];
-    struct cursor *cursors; /* scratch of book_walk_asks: two per cell */
-    int64_t price_most;     /* no fill at the limit of a bid by value is above it */
+    struct cursor *cursors;         /* scratch of book_walk_asks: two per cell */
+    struct bid_cursor *bid_cursors; /* scratch of book_walk_bids: one per class */
+    int64_t price_most;             /* no fill at the limit of a bid by value is above it */
 };
 
 static inline size_t bit_words(uint32_t bits)

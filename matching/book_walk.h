@@ -1,4 +1,5 @@
-/* A walk visits the resting asks that a requirement accepts, the best first. */
+/* A walk visits resting orders, the best first. The orders are the asks that a requirement accepts,
+ * or the bids that a cell meets. */
 #ifndef BOURSE_MATCHING_BOOK_WALK_H
 #define BOURSE_MATCHING_BOOK_WALK_H
 
@@ -10,5 +11,12 @@
 typedef bool book_visit(void *context, uint32_t handle, const struct book_ask *ask);
 void book_walk_asks(const struct book *book, const struct requirement *requirement, enum rate rate,
                     book_visit *visit, void *context);
+
+/* book_walk_bids() visits the resting bids with slots whose classes accept the cell, and whose
+ * limit there is above `price_micro`. The best come first: by worth in the cell, then by
+ * sequence. */
+typedef bool book_visit_bid(void *context, uint32_t handle);
+void book_walk_bids(const struct book *book, uint32_t cell, int64_t price_micro,
+                    book_visit_bid *visit, void *context);
 
 #endif

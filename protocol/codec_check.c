@@ -12,14 +12,6 @@ struct walk { /* a position in one message's bytes */
     size_t at;
 };
 
-static bool refuse(struct codec_error *ret_error, const char *field, int64_t value, int64_t limit)
-{
-    (void)snprintf(ret_error->field, sizeof ret_error->field, "%s", field);
-    ret_error->value = value;
-    ret_error->limit = limit;
-    return false;
-}
-
 /* Puts "parent." before the field that a nested check named. A path that is too long loses its
  * end. */
 static void prefix_field(struct codec_error *ret_error, const char *parent)
@@ -152,7 +144,7 @@ static bool check_text(const struct rule *rule, const char *name, const uint8_t 
         uint32_t point = bytes[at];
         size_t size = utf8_next(bytes + at, length - at, &point);
         if (size == 0 || !point_allowed(rule->kind, point)) {
-            return refuse(ret_error, name, (int64_t)point, 0);
+            return codec_check_refuse(ret_error, name, (int64_t)point, 0);
         }
         at += size;
     }
@@ -191,10 +183,10 @@ static bool check_number(const struct rule *rule, const ProtobufCFieldDescriptor
 {
     int64_t number = varint > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)varint;
     if (!number_of(field->type, varint, &number) || number > rule->most) {
-        return refuse(ret_error, field->name, number, rule->most);
+        return codec_check_refuse(ret_error, field->name, number, rule->most);
     }
     if (number < rule->least) {
-        return refuse(ret_error, field->name, number, rule->least);
+        return codec_check_refuse(ret_error, field->name, number, rule->least);
     }
     *ret_number = number;
     return true;
@@ -212,7 +204,8 @@ static bool check_bytes(const struct rule *rule, const ProtobufCFieldDescriptor 
     }
     int64_t size = (int64_t)length;
     if (size < rule->least || size > rule->most) {
-        return refuse(ret_error, field->name, size, size < rule->least ? rule->least : rule->most);
+        return codec_check_refuse(ret_error, field->name, size,
+                                  size < rule->least ? rule->least : rule->most);
     }
     return rule->kind == RULE_BYTES || check_text(rule, field->name, bytes, length, ret_error);
 }
@@ -226,11 +219,11 @@ static bool check_packed(const struct rule *rule, const ProtobufCFieldDescriptor
         uint64_t varint;
         int64_t number = 0;
         if (*ret_count == rule->count_max) {
-            return refuse(ret_error, field->name, (int64_t)rule->count_max + 1,
-                          (int64_t)rule->count_max);
+            return codec_check_refuse(ret_error, field->name, (int64_t)rule->count_max + 1,
+                                      (int64_t)rule->count_max);
         }
         if (!walk_varint(numbers, &varint)) {
-            return refuse(ret_error, "", 0, 0);
+            return codec_check_refuse(ret_error, "", 0, 0);
         }
         if (!check_number(rule, field, varint, &number, ret_error)) {
             return false;
@@ -248,21 +241,22 @@ static bool check_field(const struct shape *shape, unsigned index, unsigned wire
     const ProtobufCFieldDescriptor *field = &shape->descriptor->fields[index];
     uint32_t count_max = rule->count_max == 0 || rule->kind == RULE_PACKED ? 1 : rule->count_max;
     if (sighting->counts[index] >= count_max) {
-        return refuse(ret_error, field->name, (int64_t)count_max + 1, (int64_t)count_max);
+        return codec_check_refuse(ret_error, field->name, (int64_t)count_max + 1,
+                                  (int64_t)count_max);
     }
     sighting->counts[index] += rule->kind != RULE_PACKED;
 
     if (rule->kind == RULE_NUMBER) {
         uint64_t varint;
         if (wire != WIRE_VARINT || !walk_varint(walk, &varint)) {
-            return refuse(ret_error, "", 0, 0);
+            return codec_check_refuse(ret_error, "", 0, 0);
         }
         return check_number(rule, field, varint, &sighting->numbers[index], ret_error);
     }
     const uint8_t *bytes;
     size_t length;
     if (wire != WIRE_BYTES || !walk_view(walk, &bytes, &length)) {
-        return refuse(ret_error, "", 0, 0);
+        return codec_check_refuse(ret_error, "", 0, 0);
     }
     if (rule->kind == RULE_PACKED) {
         struct walk numbers = {.bytes = bytes, .length = length};
@@ -292,13 +286,13 @@ bool codec_check(const struct shape *shape, const uint8_t *bytes, size_t length,
     while (walk.at < walk.length) {
         uint64_t tag;
         if (!walk_varint(&walk, &tag) || tag > UINT32_MAX || tag >> 3 == 0) {
-            return refuse(ret_error, "", 0, 0);
+            return codec_check_refuse(ret_error, "", 0, 0);
         }
         unsigned rule = rule_of(shape, (unsigned)(tag >> 3));
         unsigned wire = (unsigned)(tag & 7);
         if (rule == shape->rule_count) {
             if (!walk_unknown(&walk, wire)) {
-                return refuse(ret_error, "", 0, 0);
+                return codec_check_refuse(ret_error, "", 0, 0);
             }
         } else if (!check_field(shape, rule, wire, &walk, &sighting, ret_error)) {
             return false;
@@ -307,7 +301,7 @@ bool codec_check(const struct shape *shape, const uint8_t *bytes, size_t length,
     for (unsigned i = 0; i < shape->rule_count; i++) {
         const ProtobufCFieldDescriptor *field = &shape->descriptor->fields[i];
         if (field->label == PROTOBUF_C_LABEL_REQUIRED && sighting.counts[i] == 0) {
-            return refuse(ret_error, field->name, 0, 1);
+            return codec_check_refuse(ret_error, field->name, 0, 1);
         }
     }
     return shape->check == NULL || shape->check(&sighting, ret_error);

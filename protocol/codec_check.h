@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum rule_kind {
     /* The number is in least .. most. There is no bound where most is INT64_MAX and the field
@@ -82,5 +83,19 @@ const struct message_row *codec_row(enum message_type type);
 
 extern const struct shape codec_result_shape;
 extern const struct shape codec_manifest_shape;
+extern const struct shape codec_requirement_shape;
+/* codec_shapes_terminal.c has these. */
+extern const struct shape codec_manifest_terminal_shape, codec_terminal_send_shape,
+    codec_terminal_taken_shape, codec_terminal_receive_shape, codec_terminal_bytes_shape;
+
+/* Fills the error of a check that is false, and returns false. */
+static inline bool codec_check_refuse(struct codec_error *ret_error, const char *field,
+                                      int64_t value, int64_t limit)
+{
+    (void)snprintf(ret_error->field, sizeof ret_error->field, "%s", field);
+    ret_error->value = value;
+    ret_error->limit = limit;
+    return false;
+}
 
 #endif

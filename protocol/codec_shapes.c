@@ -1,98 +1,19 @@
-/* This file holds the rules of every field of bourse.proto and the table of message types.
+/* This file holds the rules of every field of bourse.proto but those of manifests, and the table of
+ * message types.
  * docs/protocol.md sections 5, 6 and 10 say the same in words. A new field of the schema needs its
  * rule here: a test compares the two. */
 #include "base/requirement.h"
 #include "protocol/codec_check.h"
+#include "protocol/codec_rules.h"
 #include "protocol/envelope.h"
 #include "protocol/limits.h"
-
-#include <stdio.h>
-
-#define NUMBER(low, high)                                                                          \
-    {                                                                                              \
-        .kind = RULE_NUMBER, .least = (low), .most = (high)                                        \
-    }
-#define COUNT NUMBER(0, INT64_MAX) /* any number >= 0 */
-#define ANY NUMBER(INT64_MIN, INT64_MAX)
-#define FLAG NUMBER(0, 1)
-#define MONEY NUMBER(0, INT64_MAX)
-#define MOMENT NUMBER(0, LIMIT_TIME_MS)
-#define DURATION NUMBER(1, LIMIT_DURATION_MS)
-#define DURATION_NS NUMBER(1, LIMIT_DURATION_MS * 1000000)
-#define SPAN NUMBER(0, LIMIT_DURATION_MS) /* a duration that may be 0 */
-#define SIZED(low, high)                                                                           \
-    {                                                                                              \
-        .kind = RULE_BYTES, .least = (low), .most = (high)                                         \
-    }
-#define ID SIZED(16, 16)
-#define HASH SIZED(32, 32) /* keys have this size too */
-#define SIGNATURE SIZED(64, 64)
-#define NAME(low, high)                                                                            \
-    {                                                                                              \
-        .kind = RULE_NAME, .least = (low), .most = (high)                                          \
-    }
-#define LINE(low, high)                                                                            \
-    {                                                                                              \
-        .kind = RULE_LINE, .least = (low), .most = (high)                                          \
-    }
-#define TEXT(low, high)                                                                            \
-    {                                                                                              \
-        .kind = RULE_TEXT, .least = (low), .most = (high)                                          \
-    }
-#define NOTE LINE(0, LIMIT_TEXT_BYTES)
-#define NESTED(name)                                                                               \
-    {                                                                                              \
-        .kind = RULE_NESTED, .shape = &name##_shape                                                \
-    }
-#define MANY(name, cap)                                                                            \
-    {                                                                                              \
-        .kind = RULE_NESTED, .count_max = (cap), .shape = &name##_shape                            \
-    }
-#define MANY_SIZED(low, high, cap)                                                                 \
-    {                                                                                              \
-        .kind = RULE_BYTES, .least = (low), .most = (high), .count_max = (cap)                     \
-    }
-#define MANY_TEXT(low, high, cap)                                                                  \
-    {                                                                                              \
-        .kind = RULE_TEXT, .least = (low), .most = (high), .count_max = (cap)                      \
-    }
-#define MANY_NAME(low, high, cap)                                                                  \
-    {                                                                                              \
-        .kind = RULE_NAME, .least = (low), .most = (high), .count_max = (cap)                      \
-    }
-#define MANY_LINE(low, high, cap)                                                                  \
-    {                                                                                              \
-        .kind = RULE_LINE, .least = (low), .most = (high), .count_max = (cap)                      \
-    }
-
-#define PACKED(low, high, cap)                                                                     \
-    {                                                                                              \
-        .kind = RULE_PACKED, .least = (low), .most = (high), .count_max = (cap)                    \
-    }
-
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
-#define SHAPE_CHECKED(name, type, function, ...)                                                   \
-    static const struct rule name##_rules[] = {__VA_ARGS__};                                       \
-    static const struct shape name##_shape = {&bourse__v1__##type##__descriptor, name##_rules,     \
-                                              LENGTH(name##_rules), function}
-#define SHAPE(name, type, ...) SHAPE_CHECKED(name, type, NULL, __VA_ARGS__)
-#define SHAPE_EMPTY(name, type)                                                                    \
-    static const struct shape name##_shape = {&bourse__v1__##type##__descriptor, NULL, 0, NULL}
-
-static bool refuse(struct codec_error *ret_error, const char *field, int64_t value, int64_t limit)
-{
-    (void)snprintf(ret_error->field, sizeof ret_error->field, "%s", field);
-    ret_error->value = value;
-    ret_error->limit = limit;
-    return false;
-}
 
 /* ---- common ---- */
 
 static bool check_attribute(const struct sighting *sighting, struct codec_error *ret_error)
 {
     uint32_t values = sighting->counts[1] + sighting->counts[2];
-    return values == 1 || refuse(ret_error, "number", values, 1);
+    return values == 1 || codec_check_refuse(ret_error, "number", values, 1);
 }
 
 /* Predicates have a name, one value and no arity; `and` and `or` have an arity only; `not` has none
@@ -106,18 +27,18 @@ static bool check_requirement_node(const struct sighting *sighting, struct codec
     uint32_t values = sighting->counts[2] + sighting->counts[3];
     uint32_t arities = sighting->counts[4];
     if (names != is_predicate) {
-        return refuse(ret_error, "name", names, is_predicate);
+        return codec_check_refuse(ret_error, "name", names, is_predicate);
     }
     if (values != is_predicate) {
-        return refuse(ret_error, "number", values, is_predicate);
+        return codec_check_refuse(ret_error, "number", values, is_predicate);
     }
-    return arities == has_arity || refuse(ret_error, "arity", arities, has_arity);
+    return arities == has_arity || codec_check_refuse(ret_error, "arity", arities, has_arity);
 }
 
 static bool check_ask_account(const struct sighting *sighting, struct codec_error *ret_error)
 {
     uint32_t said = sighting->counts[0] + sighting->counts[1];
-    return said == 1 || refuse(ret_error, "account", said, 1);
+    return said == 1 || codec_check_refuse(ret_error, "account", said, 1);
 }
 
 #define ATTRIBUTE_NAME NAME(1, ATTRIBUTE_NAME_SIZE - 1)
@@ -127,7 +48,9 @@ SHAPE_CHECKED(attribute, attribute, check_attribute, ATTRIBUTE_NAME, ANY, ATTRIB
 SHAPE_CHECKED(requirement_node, requirement_node, check_requirement_node,
               NUMBER(REQUIREMENT_AND, REQUIREMENT_GE), ATTRIBUTE_NAME, ANY, ATTRIBUTE_TEXT,
               NUMBER(2, LIMIT_REQUIREMENT_NODES));
-SHAPE(requirement, requirement, MANY(requirement_node, LIMIT_REQUIREMENT_NODES));
+RULES(requirement_rules, MANY(requirement_node, LIMIT_REQUIREMENT_NODES));
+const struct shape codec_requirement_shape = {&bourse__v1__requirement__descriptor,
+                                              requirement_rules, LENGTH(requirement_rules), NULL};
 
 /* ---- session ---- */
 
@@ -141,7 +64,7 @@ SHAPE(hello, hello, VERSION, NAME(0, LIMIT_PROGRAM_BYTES),
 SHAPE(welcome, welcome, VERSION, ID, COUNT, NUMBER(1, LIMIT_HEARTBEAT_MS), MOMENT, COUNT,
       NAME(1, LIMIT_NAME_BYTES), HASH, HASH, NAME(0, LIMIT_NAME_BYTES), NUMBER(0, ALL_ROLES),
       LINE(0, LIMIT_ENDPOINT_BYTES), NUMBER(LIMIT_SMALL_BODY_BYTES, UINT32_MAX), COUNT, FLAG,
-      NUMBER(0, UINT32_MAX), NUMBER(1, UINT16_MAX), NUMBER(0, LIMIT_SPREAD_MS));
+      NUMBER(0, UINT32_MAX), NUMBER(1, UINT16_MAX), NUMBER(0, LIMIT_SPREAD_MS), ANY);
 SHAPE(heartbeat, heartbeat, COUNT, NUMBER(0, LIMIT_SPREAD_MS));
 SHAPE(goodbye, goodbye, NOTE);
 SHAPE(accepted, accepted, COUNT, FLAG);
@@ -161,14 +84,14 @@ SHAPE(halt, halt, FLAG, NOTE);
 static bool check_set_bands(const struct sighting *sighting, struct codec_error *ret_error)
 {
     uint32_t said = sighting->counts[0] + sighting->counts[1] + sighting->counts[2];
-    return said > 0 || refuse(ret_error, "most_micro", said, 1);
+    return said > 0 || codec_check_refuse(ret_error, "most_micro", said, 1);
 }
 
 SHAPE_CHECKED(set_bands, set_bands, check_set_bands, MONEY, NUMBER(1, INT64_MAX), MONEY, NOTE);
 /* A command that names no account is a mistake of the sender. */
 static bool check_set_owner(const struct sighting *sighting, struct codec_error *ret_error)
 {
-    return sighting->counts[0] > 0 || refuse(ret_error, "accounts", 0, 1);
+    return sighting->counts[0] > 0 || codec_check_refuse(ret_error, "accounts", 0, 1);
 }
 
 SHAPE_CHECKED(set_owner, set_owner, check_set_owner, MANY_SIZED(32, 32, LIMIT_OWNER_ACCOUNTS),
@@ -181,10 +104,8 @@ SHAPE(accounts_reply, accounts_reply, MANY(account_row, LIMIT_ROWS), COUNT, FLAG
 
 /* ---- provider ---- */
 
-#define SLOTS NUMBER(1, LIMIT_SLOTS)
-#define ORDER_TYPE NUMBER(ORDER_LIMIT, ORDER_ALL_OR_NONE)
+#define ORDER_TYPE NUMBER(ORDER_LIMIT, ORDER_MARKET)
 #define LEASE NUMBER(1, INT64_MAX)
-#define SUBTASK_INDEX NUMBER(0, LIMIT_SUBTASKS - 1)
 #define ATTEMPT COUNT
 
 SHAPE(standing, standing, COUNT, COUNT, COUNT, COUNT, NAME(0, LIMIT_NAME_BYTES));
@@ -247,16 +168,13 @@ const struct shape codec_result_shape = {&bourse__v1__result__descriptor, result
 
 static bool check_results(const struct sighting *sighting, struct codec_error *ret_error)
 {
-    return sighting->counts[1] > 0 || refuse(ret_error, "results", 0, 1);
+    return sighting->counts[1] > 0 || codec_check_refuse(ret_error, "results", 0, 1);
 }
 SHAPE_CHECKED(results, results, check_results, SIGNATURE,
               MANY_SIZED(1, LIMIT_RESULT_BYTES, LIMIT_RESULTS), FLAG);
 
 /* ---- consumer ---- */
 
-#define SUBTASKS NUMBER(1, LIMIT_SUBTASKS)
-#define TALLY NUMBER(0, LIMIT_SUBTASKS)
-#define AT_MOST NUMBER(0, LIMIT_SUBTASKS)
 #define STATE NAME(0, LIMIT_WORD_BYTES)
 #define ROWS_WANTED NUMBER(1, LIMIT_ROWS)
 
@@ -264,7 +182,7 @@ static bool check_order_replace(const struct sighting *sighting, struct codec_er
 {
     const uint32_t said =
         sighting->counts[2] + sighting->counts[3] + sighting->counts[4] + sighting->counts[5];
-    return said > 0 || refuse(ret_error, "price_micro", 0, 1); /* no field is given */
+    return said > 0 || codec_check_refuse(ret_error, "price_micro", 0, 1); /* no field is given */
 }
 /* The exchange knows which rates exist. */
 SHAPE(value, value, MONEY, NUMBER(1, UINT32_MAX));
@@ -276,24 +194,24 @@ static bool check_graph(const struct sighting *sighting, struct codec_error *ret
 {
     int64_t announced = sighting->numbers[1];
     int64_t listed = sighting->counts[2];
-    return announced == listed || refuse(ret_error, "after", listed, announced);
+    return announced == listed || codec_check_refuse(ret_error, "after", listed, announced);
 }
 
-SHAPE(part, part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOST, DURATION, DURATION, MONEY,
+SHAPE(part, part, SUBTASKS, NESTED(codec_requirement), SLOTS, AT_MOST, DURATION, DURATION, MONEY,
       DURATION, NESTED(value), DURATION_NS);
 SHAPE_CHECKED(graph, graph, check_graph, PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTASKS),
               PACKED(0, LIMIT_GRAPH_SUBTASKS - 1, LIMIT_GRAPH_SUBTASKS),
               PACKED(0, LIMIT_GRAPH_SUBTASKS - 1, LIMIT_GRAPH_EDGES),
               PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTASKS));
 SHAPE(submit_job, submit_job, NAME(1, LIMIT_NAME_BYTES), HASH, SUBTASKS, MONEY, MONEY,
-      NESTED(requirement), SLOTS, AT_MOST, DURATION, DURATION, NAME(1, LIMIT_WORD_BYTES),
+      NESTED(codec_requirement), SLOTS, AT_MOST, DURATION, DURATION, NAME(1, LIMIT_WORD_BYTES),
       NUMBER(0, LIMIT_RETRIES), TALLY, DURATION, MANY(part, LIMIT_PARTS), NESTED(graph),
       NUMBER(0, LIMIT_RETRIES), MOMENT, ORDER_TYPE, NESTED(value), NUMBER(0, LIMIT_INTERRUPTIONS),
       FLAG, DURATION_NS);
 SHAPE(job_cancel, job_cancel, ID);
-SHAPE(quote_request, quote_request, NESTED(requirement), SUBTASKS, SLOTS, AT_MOST, MONEY, DURATION,
-      DURATION, DURATION_NS, FLAG, NESTED(value), ORDER_TYPE, NUMBER(0, LIMIT_INTERRUPTIONS),
-      MONEY);
+SHAPE(quote_request, quote_request, NESTED(codec_requirement), SUBTASKS, SLOTS, AT_MOST, MONEY,
+      DURATION, DURATION, DURATION_NS, FLAG, NESTED(value), ORDER_TYPE,
+      NUMBER(0, LIMIT_INTERRUPTIONS), MONEY);
 SHAPE(why_request, why_request, NUMBER(0, LIMIT_DEVICES - 1));
 SHAPE(why_refusal, why_refusal, LINE(0, LIMIT_TEXT_BYTES), COUNT, COUNT, MONEY, ANY);
 SHAPE(paid_lately, paid_lately, MONEY, COUNT, MOMENT);
@@ -306,7 +224,8 @@ SHAPE(explain_predicate, explain_predicate, LINE(0, LIMIT_TEXT_BYTES), COUNT, AN
 SHAPE(explain_change, explain_change, LINE(0, LIMIT_TEXT_BYTES), STATE, COUNT, COUNT);
 SHAPE(explanation, explanation, COUNT, COUNT, COUNT, COUNT, COUNT,
       MANY(explain_predicate, LIMIT_PREDICATES), NOTE, MONEY, MANY(explain_change, LIMIT_CHANGES),
-      NESTED(requirement), MONEY, COUNT, FLAG, COUNT, COUNT, MONEY, COUNT, MONEY, FLAG, COUNT);
+      NESTED(codec_requirement), MONEY, COUNT, FLAG, COUNT, COUNT, MONEY, COUNT, MONEY, FLAG, COUNT,
+      COUNT, COUNT);
 SHAPE(quote_reply, quote_reply, COUNT, COUNT, MONEY, MONEY, MONEY, MONEY, MONEY, COUNT,
       MANY(quote_level, LIMIT_ROWS), NESTED(explanation), HASH, MONEY, MONEY, COUNT, MOMENT, COUNT,
       MONEY, MONEY, MONEY, MONEY, MONEY, COUNT);
@@ -316,7 +235,7 @@ SHAPE(explain_reply, explain_reply, NESTED(explanation), COUNT, STATE, COUNT, CO
       NAME(0, LIMIT_NAME_BYTES), COUNT, TALLY, TALLY);
 SHAPE(jobs_request, jobs_request, ID, ROWS_WANTED, FLAG, FLAG);
 SHAPE(lease_row, lease_row, LEASE, NAME(0, LIMIT_NAME_BYTES), NAME(0, LIMIT_NAME_BYTES), SLOTS,
-      MONEY, TALLY, COUNT, MONEY, STATE, FLAG, FLAG, FLAG);
+      MONEY, TALLY, COUNT, MONEY, STATE, FLAG, FLAG, FLAG, COUNT, FLAG, NOTE);
 SHAPE(job_row, job_row, ID, NAME(0, LIMIT_NAME_BYTES), NUMBER(JOB_OPEN, JOB_CANCELLED), SUBTASKS,
       TALLY, TALLY, TALLY, TALLY, TALLY, MONEY, MONEY, MONEY, MOMENT, MOMENT,
       NUMBER(JOB_REASON_NONE, JOB_REASON_NO_MAKER), HASH, MANY(lease_row, LIMIT_LEASES), COUNT,
@@ -335,13 +254,28 @@ SHAPE(disputes_reply, disputes_reply, MANY(dispute_row, LIMIT_DISPUTES), TALLY, 
 SHAPE(judge_result, judge_result, ID, SUBTASK_INDEX, ATTEMPT, HASH, HASH,
       NUMBER(VERDICT_ACCEPT, VERDICT_UNSURE));
 SHAPE_EMPTY(balance_request, balance_request);
-SHAPE(balance_reply, balance_reply, HASH, NAME(0, LIMIT_NAME_BYTES), ANY, ANY, COUNT);
+SHAPE(balance_reply, balance_reply, HASH, NAME(0, LIMIT_NAME_BYTES), ANY, ANY, COUNT, FLAG, NOTE,
+      FLAG, NOTE);
 SHAPE(statement_request, statement_request, COUNT, ROWS_WANTED, FLAG);
 SHAPE(statement_row, statement_row, COUNT, COUNT, MOMENT, NUMBER(0, UINT16_MAX), ANY, ANY, ID,
       NAME(0, LIMIT_NAME_BYTES), SUBTASK_INDEX, ID, MONEY, COUNT, FLAG);
 SHAPE(statement_reply, statement_reply, MANY(statement_row, LIMIT_ROWS), COUNT);
+SHAPE(storage_request, storage_request, COUNT, ID);
+SHAPE(storage_row, storage_row, ID, NAME(0, LIMIT_NAME_BYTES), COUNT, COUNT, MOMENT, MOMENT, MOMENT,
+      FLAG);
+SHAPE(storage_reply, storage_reply, COUNT, COUNT, SPAN, MANY(storage_row, LIMIT_STORAGE_ROWS),
+      COUNT);
+SHAPE(forget_request, forget_request, MANY_SIZED(16, 16, LIMIT_FORGET_JOBS), FLAG);
+SHAPE(forget_row, forget_row, ID, NUMBER(FORGET_OUTCOME_NOW, FORGET_OUTCOME_UNKNOWN), COUNT, COUNT);
+SHAPE(forget_reply, forget_reply, COUNT, COUNT, SPAN, MANY(forget_row, LIMIT_FORGET_JOBS));
 SHAPE(receipt_request, receipt_request, ID, SUBTASK_INDEX);
 SHAPE(receipt_reply, receipt_reply, SIZED(1, LIMIT_RECEIPT_BYTES));
+SHAPE(receipts_request, receipts_request, ID, SUBTASK_INDEX);
+SHAPE(receipt_row, receipt_row, SIZED(1, LIMIT_LEAF_BYTES), COUNT, SIZED(1, LIMIT_RESULT_BYTES),
+      SIZED(64, 64), NUMBER(0, UINT8_MAX), NUMBER(0, LIMIT_BATCH_PATH),
+      SIZED(0, 32 * LIMIT_BATCH_PATH), NUMBER(0, LIMIT_TREE_PATH), SIZED(0, 32 * LIMIT_TREE_PATH));
+SHAPE(receipts_reply, receipts_reply, SIZED(1, LIMIT_NOTE_BYTES), MANY(receipt_row, LIMIT_ROWS),
+      SUBTASK_INDEX);
 SHAPE_EMPTY(checkpoint_request, checkpoint_request);
 SHAPE(checkpoint_reply, checkpoint_reply, SIZED(1, LIMIT_NOTE_BYTES), COUNT);
 
@@ -351,7 +285,8 @@ SHAPE(checkpoint_reply, checkpoint_reply, SIZED(1, LIMIT_NOTE_BYTES), COUNT);
  * Advertise. */
 enum { TERMS = 3 }; /* attributes that describe the leases of its ask */
 SHAPE(device_place, device_place, COUNT, COUNT);
-SHAPE(devices_request, devices_request, NESTED(requirement), NESTED(device_place), ROWS_WANTED);
+SHAPE(devices_request, devices_request, NESTED(codec_requirement), NESTED(device_place),
+      ROWS_WANTED);
 SHAPE(device_row, device_row, HASH, NAME(0, LIMIT_NAME_BYTES), STATE, ID, NAME(0, LIMIT_NAME_BYTES),
       ATTRIBUTE_TEXT, SLOTS, COUNT, COUNT, MONEY, DURATION,
       MANY(attribute, LIMIT_ATTRIBUTES + TERMS), NESTED(standing));
@@ -359,12 +294,12 @@ SHAPE(devices_reply, devices_reply, MANY(device_row, LIMIT_ROWS), NESTED(device_
 
 SHAPE(providers_request, providers_request, NUMBER(1, UINT32_MAX), ROWS_WANTED);
 SHAPE(provider_row, provider_row, HASH, NAME(0, LIMIT_NAME_BYTES), STATE, COUNT, COUNT, COUNT,
-      COUNT, NESTED(standing));
+      COUNT, NESTED(standing), FLAG);
 SHAPE(providers_reply, providers_reply, MANY(provider_row, LIMIT_ROWS), COUNT, COUNT);
-SHAPE(book_request, book_request, NESTED(requirement), COUNT, ROWS_WANTED);
+SHAPE(book_request, book_request, NESTED(codec_requirement), COUNT, ROWS_WANTED);
 SHAPE(book_ask, book_ask, COUNT, ATTRIBUTE_TEXT, MONEY, SLOTS, COUNT, COUNT, FLAG,
       MANY(ask_hours, LIMIT_ASK_HOURS), OFFSET_MIN, DAILY, COUNT);
-SHAPE(book_needs, book_needs, COUNT, NESTED(requirement), COUNT);
+SHAPE(book_needs, book_needs, COUNT, NESTED(codec_requirement), COUNT);
 SHAPE(book_bid, book_bid, COUNT, MONEY, COUNT);
 SHAPE(book_reply, book_reply, MANY(book_ask, LIMIT_ROWS), MANY(book_needs, LIMIT_ROWS),
       MANY(book_bid, LIMIT_ROWS), COUNT, COUNT, MONEY, MONEY, MONEY);
@@ -400,7 +335,7 @@ static bool check_blob_put(const struct sighting *sighting, struct codec_error *
 {
     int64_t size = sighting->numbers[1];
     int64_t offset = sighting->numbers[2];
-    return offset <= size || refuse(ret_error, "offset", offset, size);
+    return offset <= size || codec_check_refuse(ret_error, "offset", offset, size);
 }
 
 SHAPE(blob_have, blob_have, MANY_SIZED(32, 32, LIMIT_BLOB_HASHES), ID, FLAG);
@@ -411,65 +346,16 @@ SHAPE(blob_stored, blob_stored, HASH, COUNT, FLAG, ID);
 SHAPE(blob_get, blob_get, HASH, COUNT, NUMBER(1, LIMIT_BLOB_CHUNK_BYTES), ID, FLAG, FLAG);
 SHAPE(blob_data, blob_data, HASH, COUNT, COUNT, SIZED(0, LIMIT_BLOB_CHUNK_BYTES), ID);
 
-/* ---- manifest ---- */
+/* ---- live output ---- */
 
-static bool check_manifest(const struct sighting *sighting, struct codec_error *ret_error)
-{
-    int64_t listed = sighting->counts[11];
-    int64_t count = sighting->numbers[12];
-    return listed == 0 || listed == count || refuse(ret_error, "subtask_count", count, listed);
-}
-
-SHAPE(manifest_input, manifest_input, LINE(1, LIMIT_PATH_BYTES), HASH, COUNT);
-SHAPE(manifest_limits, manifest_limits, DURATION, DURATION, COUNT, COUNT,
-      NUMBER(1, LIMIT_PROCESSES), COUNT);
-SHAPE(manifest_variable, manifest_variable, NAME(1, LIMIT_NAME_BYTES),
-      TEXT(0, LIMIT_ARGUMENT_BYTES));
-
-/* A file needs both names, its own and the output's; a wait without a file has neither. */
-static bool check_manifest_from(const struct sighting *sighting, struct codec_error *ret_error)
-{
-    uint32_t outputs = sighting->counts[2];
-    return outputs == sighting->counts[1] || refuse(ret_error, "output", outputs, !outputs);
-}
-
-SHAPE_CHECKED(manifest_from, manifest_from, check_manifest_from, SUBTASK_INDEX,
-              LINE(1, LIMIT_PATH_BYTES), LINE(1, LIMIT_PATH_BYTES));
-SHAPE(manifest_task, manifest_task, NAME(1, LIMIT_NAME_BYTES),
-      MANY_TEXT(0, LIMIT_ARGUMENT_BYTES, LIMIT_ARGUMENTS), MANY(manifest_variable, LIMIT_VARIABLES),
-      TEXT(0, LIMIT_STANDARD_INPUT_BYTES), MANY_LINE(1, LIMIT_PATH_BYTES, LIMIT_OUTPUTS),
-      NESTED(manifest_limits), MANY(manifest_from, LIMIT_FROM), LINE(1, LIMIT_PATH_BYTES));
-SHAPE(manifest_subtask, manifest_subtask, TEXT(0, LIMIT_ARGUMENT_BYTES),
-      MANY(manifest_input, LIMIT_INPUTS), NESTED(manifest_task), SUBTASK_INDEX, DURATION_NS);
-SHAPE(manifest_part, manifest_part, SUBTASKS, NESTED(requirement), SLOTS, AT_MOST, DURATION,
-      DURATION, DURATION_NS);
-SHAPE(manifest_place, manifest_place, NUMBER(1, UINT32_MAX), NUMBER(0, UINT32_MAX), COUNT,
-      NUMBER(1, UINT32_MAX), NUMBER(0, LIMIT_CLASSES - 1));
-SHAPE(manifest_time, manifest_time, DURATION_NS);
-SHAPE(manifest_class, manifest_class, MANY(manifest_time, LIMIT_CLASS_TIMES));
-SHAPE(manifest_terms, manifest_terms, NAME(1, LIMIT_WORD_BYTES), NUMBER(0, LIMIT_RETRIES), TALLY,
-      FLAG, MANY(manifest_part, LIMIT_MANIFEST_PARTS), NUMBER(0, LIMIT_RETRIES),
-      NUMBER(0, LIMIT_INTERRUPTIONS), MOMENT, DURATION, MONEY, MONEY, NUMBER(0, UINT32_MAX),
-      MANY(manifest_place, LIMIT_PLACES), MANY(manifest_class, LIMIT_CLASSES));
-static const struct rule manifest_rules[] = {NUMBER(1, 1),
-                                             NAME(1, LIMIT_WORD_BYTES),
-                                             NAME(1, LIMIT_NAME_BYTES),
-                                             MANY_TEXT(0, LIMIT_ARGUMENT_BYTES, LIMIT_ARGUMENTS),
-                                             MANY(manifest_variable, LIMIT_VARIABLES),
-                                             TEXT(0, LIMIT_STANDARD_INPUT_BYTES),
-                                             MANY_LINE(1, LIMIT_PATH_BYTES, LIMIT_OUTPUTS),
-                                             HASH,
-                                             COUNT,
-                                             NESTED(manifest_limits),
-                                             MANY(manifest_input, LIMIT_INPUTS),
-                                             MANY(manifest_subtask, LIMIT_SUBTASKS),
-                                             SUBTASKS,
-                                             DURATION_NS,
-                                             ID,
-                                             NESTED(manifest_terms),
-                                             LINE(1, LIMIT_PATH_BYTES)};
-const struct shape codec_manifest_shape = {&bourse__v1__manifest__descriptor, manifest_rules,
-                                           LENGTH(manifest_rules), check_manifest};
+#define STREAM NUMBER(OUTPUT_STREAM_OUT, OUTPUT_STREAM_ERROR)
+SHAPE(output_piece, output_piece, COUNT, NUMBER(0, LIMIT_SUBTASKS), NUMBER(1, UINT32_MAX), STREAM,
+      COUNT, SIZED(1, LIMIT_OUTPUT_BYTES));
+SHAPE(output_post, output_post, MANY(output_piece, LIMIT_OUTPUT_PIECES));
+SHAPE(output_lease, output_lease, COUNT);
+SHAPE(output_wanted, output_wanted, MANY(output_lease, LIMIT_LEASES));
+SHAPE(output_request, output_request, ID, COUNT, COUNT, NUMBER(0, LIMIT_WAIT_MS));
+SHAPE(output_reply, output_reply, COUNT, COUNT, MANY(output_piece, LIMIT_OUTPUT_PIECES), FLAG);
 
 /* ---- message types ---- */
 
@@ -524,6 +410,17 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
     [MESSAGE_DISPATCH] = {"dispatch", &dispatch_shape, LARGE, false, BROKER, 0},
     [MESSAGE_WITHDRAW] = {"withdraw", &withdraw_shape, MEDIUM, false, BROKER, 0},
     [MESSAGE_LEASE_END] = {"lease-end", &lease_end_shape, SMALL, false, BROKER, 0},
+    [MESSAGE_OUTPUT_POST] = {"output-post", &output_post_shape, LARGE, false, ROLE_PROVIDER,
+                             MESSAGE_OUTPUT_WANTED},
+    [MESSAGE_OUTPUT_WANTED] = {"output-wanted", &output_wanted_shape, MEDIUM, false, BROKER, 0},
+    [MESSAGE_TERMINAL_SEND] = {"terminal-send", &codec_terminal_send_shape, MEDIUM, false, TRADER,
+                               MESSAGE_TERMINAL_TAKEN},
+    [MESSAGE_TERMINAL_TAKEN] = {"terminal-taken", &codec_terminal_taken_shape, SMALL, false, BROKER,
+                                0},
+    [MESSAGE_TERMINAL_RECEIVE] = {"terminal-receive", &codec_terminal_receive_shape, SMALL, false,
+                                  TRADER, MESSAGE_TERMINAL_BYTES},
+    [MESSAGE_TERMINAL_BYTES] = {"terminal-bytes", &codec_terminal_bytes_shape, MEDIUM, false,
+                                BROKER, 0},
 
     [MESSAGE_SUBMIT_JOB] = {"submit-job", &submit_job_shape, LARGE, true, ROLE_CONSUMER,
                             MESSAGE_ACCEPTED},
@@ -549,9 +446,18 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
                                    TRADER, MESSAGE_STATEMENT_REPLY},
     [MESSAGE_STATEMENT_REPLY] = {"statement-reply", &statement_reply_shape, LARGE, false, BROKER,
                                  0},
+    [MESSAGE_STORAGE_REQUEST] = {"storage-request", &storage_request_shape, SMALL, false,
+                                 ROLE_CONSUMER, MESSAGE_STORAGE_REPLY},
+    [MESSAGE_STORAGE_REPLY] = {"storage-reply", &storage_reply_shape, LARGE, false, BROKER, 0},
+    [MESSAGE_FORGET_REQUEST] = {"forget-request", &forget_request_shape, SMALL, false,
+                                ROLE_CONSUMER, MESSAGE_FORGET_REPLY},
+    [MESSAGE_FORGET_REPLY] = {"forget-reply", &forget_reply_shape, MEDIUM, false, BROKER, 0},
     [MESSAGE_RECEIPT_REQUEST] = {"receipt-request", &receipt_request_shape, SMALL, false,
                                  ROLE_CONSUMER, MESSAGE_RECEIPT_REPLY},
     [MESSAGE_RECEIPT_REPLY] = {"receipt-reply", &receipt_reply_shape, LARGE, false, BROKER, 0},
+    [MESSAGE_RECEIPTS_REQUEST] = {"receipts-request", &receipts_request_shape, SMALL, false,
+                                  ROLE_CONSUMER, MESSAGE_RECEIPTS_REPLY},
+    [MESSAGE_RECEIPTS_REPLY] = {"receipts-reply", &receipts_reply_shape, LARGE, false, BROKER, 0},
     [MESSAGE_CHECKPOINT_REQUEST] = {"checkpoint-request", &checkpoint_request_shape, SMALL, false,
                                     ROLE_ANYONE, MESSAGE_CHECKPOINT_REPLY},
     [MESSAGE_CHECKPOINT_REPLY] = {"checkpoint-reply", &checkpoint_reply_shape, MEDIUM, false,
@@ -606,6 +512,9 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
     [MESSAGE_DISPUTES_REQUEST] = {"disputes-request", &disputes_request_shape, SMALL, false,
                                   ROLE_CONSUMER, MESSAGE_DISPUTES_REPLY},
     [MESSAGE_DISPUTES_REPLY] = {"disputes-reply", &disputes_reply_shape, LARGE, false, BROKER, 0},
+    [MESSAGE_OUTPUT_REQUEST] = {"output-request", &output_request_shape, SMALL, false,
+                                ROLE_CONSUMER, MESSAGE_OUTPUT_REPLY},
+    [MESSAGE_OUTPUT_REPLY] = {"output-reply", &output_reply_shape, LARGE, false, BROKER, 0},
     [MESSAGE_LEASE_NOTICE] = {"lease-notice", &lease_notice_shape, SMALL, false, BROKER, 0},
 };
 

@@ -20,6 +20,9 @@ enum {
     /* The files of an image together, unless its provider sets another cap. */
     LIMIT_IMAGE_MIB = 4096,
     LIMIT_OUTPUTS = 64,             /* per subtask */
+    LIMIT_FOLDER_FILES = 131072,    /* files of a folder that travels as an archive */
+    LIMIT_FOLDER_DEPTH = 64,        /* levels of folders below it */
+    LIMIT_FOLDER_NAMES = 16 << 20,  /* bytes of the names of its files and folders */
     LIMIT_CHECKPOINT_FILES = 256,   /* in one checkpoint; as many folders */
     LIMIT_CHECKPOINT_BYTES = 16384, /* one encoded Saved: names, hashes and sizes of the files */
     LIMIT_INPUTS = 256,             /* per subtask */
@@ -49,12 +52,21 @@ enum {
     LIMIT_GIVEN_WORK_BYTES = 768 << 10, /* all results given to one subtask, encoded */
     LIMIT_LEASES = 4096,                /* in one Statement */
     LIMIT_ROWS = 1000,                  /* in one reply */
+    LIMIT_FORGET_JOBS = 64,             /* in one ForgetRequest */
+    LIMIT_STORAGE_ROWS = 500,           /* jobs in one StorageReply */
     LIMIT_WORKS = 64,                   /* in one HistoryRequest */
     LIMIT_PACE = 1000000,               /* thousandths: a thousand times the time of a class */
     LIMIT_BARS = 1440,                  /* in one PricesReply: a day of minutes */
-    /* Longest time that a MarketRequest may wait for its answer. */
+    /* Longest time that a MarketRequest or an OutputRequest may wait for its answer. */
     LIMIT_WAIT_MS = 30 * 1000,
-    LIMIT_BLOB_HASHES = 4096,           /* in one BlobHave */
+    LIMIT_OUTPUT_PIECES = 1024,       /* in one OutputPost or OutputReply */
+    LIMIT_OUTPUT_BYTES = 64 << 10,    /* of one piece of live output */
+    LIMIT_TERMINAL_BYTES = 16 << 10,  /* in one TerminalSend or TerminalBytes */
+    LIMIT_TERMINAL_WINDOW = 64 << 10, /* sent in one direction and not taken by the other end */
+    LIMIT_TERMINAL_SIZE = 10000,      /* columns or rows of a terminal */
+    LIMIT_BLOB_HASHES = 4096,         /* in one BlobHave */
+    /* A blob that BlobHave did not name as missing stays at least so long. */
+    LIMIT_FORGET_GRACE_MS = 60 * 1000,
     LIMIT_ID_AGE_MS = 24 * 3600 * 1000, /* D7: older ids are ID_EXPIRED */
     LIMIT_ID_AHEAD_MS = 10 * 60 * 1000, /* D7: ids further ahead are ID_EXPIRED too */
 
@@ -65,6 +77,9 @@ enum {
     LIMIT_LARGE_BODY_BYTES = LIMIT_MESSAGE_BYTES - 120,
     LIMIT_RESULT_BYTES = 64 << 10, /* one encoded Result: a receipt can hold it */
     LIMIT_RECEIPT_BYTES = 256 << 10,
+    LIMIT_LEAF_BYTES = 320, /* of one ReceiptRow, as the caps of its two paths below */
+    LIMIT_BATCH_PATH = 8,
+    LIMIT_TREE_PATH = 63,
     LIMIT_NOTE_BYTES = 16 << 10, /* a signed checkpoint */
     LIMIT_INSTRUMENT_BYTES = 64,
     LIMIT_WORD_BYTES = 32,    /* attribute names, states, levels of verification */

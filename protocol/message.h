@@ -40,6 +40,13 @@ enum message_type {
     MESSAGE_DISPATCH = 42,
     MESSAGE_WITHDRAW = 43,
     MESSAGE_LEASE_END = 44,
+    MESSAGE_OUTPUT_POST = 45, /* what running subtasks print, for followers */
+    MESSAGE_OUTPUT_WANTED = 46,
+    /* Terminals: the agent and the job's owner send these. */
+    MESSAGE_TERMINAL_SEND = 47,
+    MESSAGE_TERMINAL_TAKEN = 48,
+    MESSAGE_TERMINAL_RECEIVE = 49,
+    MESSAGE_TERMINAL_BYTES = 50,
     /* consumer */
     MESSAGE_SUBMIT_JOB = 64, /* S */
     MESSAGE_JOB_CANCEL = 65, /* S */
@@ -97,6 +104,17 @@ enum message_type {
     MESSAGE_JUDGE_RESULT = 114, /* S */
     MESSAGE_DISPUTES_REQUEST = 115,
     MESSAGE_DISPUTES_REPLY = 116,
+    /* The consumer again: what the running subtasks of a job print. */
+    MESSAGE_OUTPUT_REQUEST = 117,
+    MESSAGE_OUTPUT_REPLY = 118,
+    /* The consumer again: its blobs. */
+    MESSAGE_STORAGE_REQUEST = 120,
+    MESSAGE_STORAGE_REPLY = 121,
+    MESSAGE_FORGET_REQUEST = 122,
+    MESSAGE_FORGET_REPLY = 123,
+    /* The consumer again: the receipts of a whole job. */
+    MESSAGE_RECEIPTS_REQUEST = 124,
+    MESSAGE_RECEIPTS_REPLY = 125,
 };
 
 /* Returns true for types of the blob port; all others belong to the control port. */
@@ -105,7 +123,18 @@ static inline bool message_is_of_blobs(enum message_type type)
     return type >= MESSAGE_BLOB_HAVE && type <= MESSAGE_BLOB_DATA;
 }
 
+/* The streams of a program, as live output names them. */
+enum output_stream { OUTPUT_STREAM_OUT = 1, OUTPUT_STREAM_ERROR = 2 };
+
 enum session_role { SESSION_CONSUMER = 1, SESSION_PROVIDER = 2 };
+
+/* The values are what a ForgetReply says of a job. */
+enum forget_outcome {
+    FORGET_OUTCOME_NOW = 1,
+    FORGET_OUTCOME_BEFORE = 2,
+    FORGET_OUTCOME_OPEN = 3,
+    FORGET_OUTCOME_UNKNOWN = 4,
+};
 
 /* The roles of an account are bits, so that an account may have several. */
 enum account_role {
@@ -171,7 +200,8 @@ enum job_reason {
     JOB_REASON_PRICE = 3,     /* asks are above the limit */
     JOB_REASON_BUSY = 4,      /* all fitting slots are taken */
     JOB_REASON_BUDGET = 5,    /* the rest of the budget buys no lease */
-    JOB_REASON_HALTED = 6,    /* the market or the account is halted */
+    /* The market is halted. Of a job that has ended or runs something: its account was frozen. */
+    JOB_REASON_HALTED = 6,
     JOB_REASON_SUBTASKS_FAILED = 7,
     JOB_REASON_ERROR_LIMIT = 8,
     JOB_REASON_CANCELLED = 9,
@@ -204,6 +234,7 @@ enum order_type {
     ORDER_FOK = 2, /* fill or kill: bids only */
     ORDER_POST_ONLY = 3,
     ORDER_ALL_OR_NONE = 4, /* bids only */
+    ORDER_MARKET = 5,      /* bids only */
 };
 
 enum lease_end_reason {

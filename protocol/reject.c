@@ -30,9 +30,7 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
     [REJECT_BAD_SIGNATURE] = {"BAD_SIGNATURE",
                               "Sign with the account's own key and this market's cluster id.",
                               EXIT_REFUSED},
-    [REJECT_ROLE] = {"ROLE",
-                     "The account's roles do not allow it: ask the operator for an invitation with "
-                     "the role that this needs.",
+    [REJECT_ROLE] = {"ROLE", "Ask the operator for an invitation with the role that this needs.",
                      EXIT_REFUSED},
     [REJECT_ID_EXPIRED] = {"ID_EXPIRED",
                            "Send it again under a new id, stamped with the broker's log time.",
@@ -53,7 +51,9 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
     [REJECT_NOT_FOUND] = {"NOT_FOUND", "Not found, or not yours: `bourse ps` lists your jobs.",
                           EXIT_NOT_FOUND},
     [REJECT_EXISTS] = {"EXISTS", "Nothing to do: it is there already.", EXIT_REFUSED},
-    [REJECT_FROZEN] = {"FROZEN", "Ask the operator why the account is frozen.", EXIT_REFUSED},
+    [REJECT_FROZEN] = {"FROZEN",
+                       "`bourse status` gives the operator's reason; ask the operator to end it.",
+                       EXIT_REFUSED},
     [REJECT_HALTED] = {"HALTED", "Wait until the operator reopens the market.", EXIT_REFUSED},
     [REJECT_FUNDS] = {"INSUFFICIENT_FUNDS", "Lower the budget, or ask the operator for credits.",
                       EXIT_REFUSED},
@@ -61,8 +61,7 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
                        EXIT_REFUSED},
     [REJECT_PRICE] = {"PRICE",
                       "Choose a price inside the band (`bourse book` shows it) or up to the limit "
-                      "given. Give a cap where the bid has a cap, and a value of the same rate "
-                      "where the bid has a value.",
+                      "given.",
                       EXIT_REFUSED},
     [REJECT_QUANTITY] = {"QUANTITY", "Choose a quantity in the range given.", EXIT_REFUSED},
     [REJECT_LIMIT] = {"LIMIT", "Cancel or finish some of what the field names, then try again.",
@@ -100,8 +99,11 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
                         EXIT_NOT_FOUND},
     [REJECT_BLOB_HASH] = {"BLOB_HASH", "The file changed while it was sent; send it again.",
                           EXIT_REFUSED},
-    [REJECT_BLOB_QUOTA] = {"BLOB_QUOTA", "Fetch and forget old results, or ask for a larger quota.",
-                           EXIT_REFUSED},
+    [REJECT_BLOB_QUOTA] =
+        {"BLOB_QUOTA",
+         "`bourse storage` shows what takes the room; free it with `bourse forget`, or "
+         "ask for a larger quota.",
+         EXIT_REFUSED},
     [REJECT_BLOB_OFFSET] = {"BLOB_OFFSET", "Continue from the offset given as the value.",
                             EXIT_REFUSED},
     [REJECT_OUTPUT_NOT_STORED] =

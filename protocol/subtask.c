@@ -1,6 +1,6 @@
 #include "protocol/subtask.h"
 
-#include <stdbool.h>
+#include <string.h>
 
 const Bourse__V1__ManifestSubtask *subtask_at(const Bourse__V1__Manifest *manifest, uint32_t index)
 {
@@ -36,4 +36,70 @@ struct subtask_terms subtask_terms(const Bourse__V1__Manifest *manifest, uint32_
         .checkpoint = task->checkpoint != NULL ? task->checkpoint : manifest->checkpoint,
         .limits = task->limits != NULL ? task->limits : manifest->limits,
     };
+}
+
+/* ---------------------------------------------------------------- numbers of an array */
+
+/* A number of an array has no sign and no zero before it, and fits in 63 bits. */
+static bool read_number(const char *text, uint64_t *ret_number)
+{
+    enum { DIGITS_MAX = 18 };
+    const size_t length = strlen(text);
+    if (length == 0 || length > DIGITS_MAX || (text[0] == '0' && length > 1) ||
+        strspn(text, "0123456789") != length) {
+        return false;
+    }
+    uint64_t number = 0;
+    for (size_t i = 0; i < length; i++) {
+        number = number * 10 + (uint64_t)(text[i] - '0');
+    }
+    *ret_number = number;
+    return true;
+}
+
+static bool uses_lines(const Bourse__V1__Manifest *manifest)
+{
+    static const char line[] = "{line}";
+    bool uses = manifest->standard_input != NULL && strstr(manifest->standard_input, line) != NULL;
+    for (size_t i = 0; i < manifest->n_arguments; i++) {
+        uses = uses || strstr(manifest->arguments[i], line) != NULL;
+    }
+    for (size_t i = 0; i < manifest->n_environment; i++) {
+        uses = uses || strstr(manifest->environment[i]->value, line) != NULL;
+    }
+    for (size_t i = 0; i < manifest->n_outputs; i++) {
+        uses = uses || strstr(manifest->outputs[i], line) != NULL;
+    }
+    return uses;
+}
+
+bool subtask_is_array(const Bourse__V1__Manifest *manifest)
+{
+    uint64_t before = 0;
+    size_t count = 0;
+    for (; count < manifest->n_subtasks && manifest->subtasks[count]->task == NULL; count++) {
+        const Bourse__V1__ManifestSubtask *subtask = manifest->subtasks[count];
+        uint64_t number = 0;
+        if (subtask->value == NULL || subtask->n_inputs > 0 ||
+            !read_number(subtask->value, &number) || (count > 0 && number <= before)) {
+            return false;
+        }
+        before = number;
+    }
+    return count > 0 && !uses_lines(manifest);
+}
+
+uint64_t subtask_number(const Bourse__V1__Manifest *manifest, bool is_array, uint32_t index)
+{
+    const Bourse__V1__ManifestSubtask *subtask = subtask_at(manifest, index);
+    uint64_t number = index;
+    if (subtask == NULL || subtask->task != NULL || subtask->n_inputs > 0) {
+        return number;
+    }
+    if (is_array && subtask->value != NULL) {
+        (void)read_number(subtask->value, &number); /* an array has nothing but numbers */
+    } else if (subtask->value == NULL && subtask->has_number) {
+        number = subtask->number; /* the rest of an array that counts from 0 */
+    }
+    return number;
 }

@@ -9,6 +9,7 @@
 
 #include "protocol/bourse.pb-c.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,5 +35,13 @@ const Bourse__V1__ManifestSubtask *subtask_at(const Bourse__V1__Manifest *manife
 const Bourse__V1__ManifestTask *subtask_task(const Bourse__V1__Manifest *manifest, uint32_t index);
 
 struct subtask_terms subtask_terms(const Bourse__V1__Manifest *manifest, uint32_t index);
+
+/* Returns true when the manifest lists the numbers of an `array:`. The values are then rising whole
+ * numbers, no subtask but a check is a task or has an input, and no template has {line}. An array
+ * that counts from 0 in steps of 1 lists nothing. */
+bool subtask_is_array(const Bourse__V1__Manifest *manifest);
+/* Returns the number by which people know a subtask. In an array, this is the number that the user
+ * wrote. Elsewhere it is the index. `is_array` is the result of subtask_is_array. */
+uint64_t subtask_number(const Bourse__V1__Manifest *manifest, bool is_array, uint32_t index);
 
 #endif

@@ -16,6 +16,7 @@
 #include "runtime/entropy.h"
 #include "runtime/link.h"
 #include "runtime/log.h"
+#include "runtime/notify.h"
 
 #include <zmq.h>
 
@@ -27,7 +28,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { LOOP_MS_MOST = 1000, RESTLESS_MS = 100, MESSAGES_AT_ONCE = 64 };
+enum { LOOP_MS_MOST = 1000, RESTLESS_MS = 100, MESSAGES_AT_ONCE = 64, OWN_ITEMS = 5 };
 #define FREE_SPACE_LEAST (UINT64_C(1) << 20)
 #define DRAIN_FINISH_NS (5 * NS_PER_S) /* running work may end by itself */
 #define DRAIN_LEAVE_NS (9 * NS_PER_S)  /* running work was cancelled, and the agent leaves */
@@ -65,6 +66,24 @@ void agent_report_left(void *context, const struct agent_work *work)
         left[reports->left_count++] = *work;
         reports->left = left;
     } /* without memory the outcome, soon after, frees the lane */
+    pthread_mutex_unlock(&reports->mutex);
+    wake(reports);
+}
+
+void agent_report_terminal(void *context, const struct agent_work *work, int master)
+{
+    struct reports *reports = &((struct agent *)context)->reports;
+    pthread_mutex_lock(&reports->mutex);
+    struct agent_terminal *terminals =
+        array_with_room(reports->terminals, reports->terminal_count, &reports->terminal_capacity,
+                        sizeof *terminals);
+    if (terminals != NULL) {
+        terminals[reports->terminal_count++] =
+            (struct agent_terminal){.work = *work, .master = master};
+        reports->terminals = terminals;
+    } else {
+        (void)close(master); /* the program gets SIGHUP */
+    }
     pthread_mutex_unlock(&reports->mutex);
     wake(reports);
 }
@@ -141,10 +160,17 @@ static void take_reports(struct agent *agent, int64_t now_ns)
     (void)got; /* resets the counter */
 
     pthread_mutex_lock(&reports->mutex);
+    if (reports->left_count > 0) {
+        live_output_flush(agent->live, agent->session, agent->lanes, now_ns);
+    }
     for (size_t i = 0; i < reports->left_count; i++) {
         (void)agent_session_left(agent->session, now_ns, &reports->left[i]); /* may be over */
     }
     reports->left_count = 0;
+    for (size_t i = 0; i < reports->terminal_count; i++) {
+        terminals_add(agent->terminals, &reports->terminals[i].work, reports->terminals[i].master);
+    }
+    reports->terminal_count = 0;
     struct list_link done;
     list_init(&done);
     list_append_all(&done, &reports->done);
@@ -223,11 +249,7 @@ static void connected(struct agent *agent)
     const Bourse__V1__Welcome *welcome = agent_session_welcome(agent->session);
     agent->since_ms = wall_ms();
     if (welcome == NULL || (welcome->has_roles && (welcome->roles & ROLE_PROVIDER) != 0)) {
-        for (size_t i = 0; i < agent->setup->offers->count; i++) {
-            const struct agent_device *device = &agent->setup->offers->items[i].device;
-            log_info("connected; offering %u slot%s of %s", device->slots,
-                     text_plural(device->slots), device->instrument);
-        }
+        agent_say_offer(agent);
         return;
     }
     agent->refused = true;
@@ -235,7 +257,7 @@ static void connected(struct agent *agent)
                          ? "this key's account is no provider in this market. Ask the operator for "
                            "an invitation with the role provider, and join with a new --dir"
                          : "this key has no account in this market; ask the operator for an "
-                           "invitation with the role provider: bourse-provider join INVITE");
+                           "invitation with the role provider: bourse-provider join INVITATION");
 }
 
 static void act(struct agent *agent, int64_t now_ns, const struct agent_action *action)
@@ -286,6 +308,10 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
     case AGENT_NOTE:
         warn(agent, action->text);
         break;
+    case AGENT_TERMINAL:
+        terminals_answered(agent->terminals, agent->lanes, &action->terminal, now_ns);
+        agent->has_answers = true;
+        break;
     }
 }
 
@@ -296,6 +322,7 @@ void agent_carry_out(struct agent *agent, int64_t now_ns)
     size_t length;
     while (agent_session_action(agent->session, &action)) {
         act(agent, now_ns, &action);
+        agent_session_drop_action(&action);
     }
     if (agent->lanes != NULL) {
         lanes_go(agent->lanes);
@@ -346,7 +373,7 @@ static void hear_signal(struct agent *agent, int64_t now_ns)
         return;
     }
     if (signal.ssi_signo == SIGHUP) {
-        log_info("SIGHUP does nothing here: restart to read the config again");
+        agent_reload(agent, now_ns);
         return;
     }
     if (agent->drain_began_ns == 0) {
@@ -372,6 +399,7 @@ static void hear_owner(struct agent *agent, int64_t now_ns)
         .since_ms = agent->since_ms,
         .last_error = agent->last_error.text,
         .last_error_ms = agent->last_error_ms,
+        .idle = agent->idle,
     };
     owner_hear(agent->owner, agent->session, now_ns, wall_ms(), &facts);
 }
@@ -412,6 +440,12 @@ static int wait_ms(const struct agent *agent, int64_t now_ns)
     }
     int64_t owner_ns = owner_next_deadline_ns(agent->owner);
     until_ns = owner_ns < until_ns ? owner_ns : until_ns;
+    int64_t live_ns = live_output_due_ns(agent->live, agent->session);
+    until_ns = live_ns < until_ns ? live_ns : until_ns;
+    const int64_t idle_ns = agent_idle_due_ns(agent);
+    until_ns = idle_ns < until_ns ? idle_ns : until_ns;
+    const int64_t terminals_ns = terminals_due_ns(agent->terminals);
+    until_ns = terminals_ns < until_ns ? terminals_ns : until_ns;
     int64_t ms = until_ns <= now_ns ? 0 : (until_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
     int most =
         lanes_restless(agent->lanes) || agent->drain_began_ns != 0 ? RESTLESS_MS : LOOP_MS_MOST;
@@ -452,11 +486,33 @@ static void watch_store(struct agent *agent, int64_t now_ns)
     }
 }
 
+/* A loop that hangs gives no sign of life. The loop turns once a second or more often. */
+static void give_sign(struct agent *agent, int64_t now_ns)
+{
+    if (agent->alive_every_ns > 0 && now_ns >= agent->alive_due_ns) {
+        agent->alive_due_ns = now_ns + agent->alive_every_ns;
+        notify_alive();
+    }
+}
+
+/* Answers let terminals say more at once, because a person waits for the echo of a key. */
+static void turn_terminals(struct agent *agent, int64_t now_ns)
+{
+    do {
+        agent->has_answers = false;
+        terminals_turn(agent->terminals, agent->session, now_ns);
+        agent_carry_out(agent, now_ns);
+    } while (agent->has_answers);
+}
+
 static void loop(struct agent *agent)
 {
     reconnect(agent, clock_monotonic_ns());
+    agent->alive_every_ns = notify_alive_every_ns();
+    notify_ready();
     for (;;) {
         int64_t now_ns = clock_monotonic_ns();
+        give_sign(agent, now_ns);
         if (now_ns >= agent->reconnect_ns) {
             reconnect(agent, now_ns);
         }
@@ -465,13 +521,16 @@ static void loop(struct agent *agent)
         }
         watch_store(agent, now_ns);
         hear_owner(agent, now_ns);
+        agent_idle_turn(agent, now_ns);
         leave_when_drained(agent, now_ns);
+        live_output_tick(agent->live, agent->session, agent->lanes, now_ns);
         agent_carry_out(agent, now_ns);
+        turn_terminals(agent, now_ns);
         agent_drop_outcomes(&agent->settled);
         if (agent->failed || drain(agent, now_ns)) {
             return;
         }
-        zmq_pollitem_t items[] = {
+        zmq_pollitem_t items[OWN_ITEMS + TERMINALS_MAX] = {
             {.socket = link_socket(agent->link),
              .events = (short)(agent->blocked ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN)},
             {.fd = agent->reports.event, .events = ZMQ_POLLIN},
@@ -479,7 +538,8 @@ static void loop(struct agent *agent)
             {.fd = launcher_end(agent->setup->launcher), .events = ZMQ_POLLIN},
             {.fd = owner_fd(agent->owner), .events = ZMQ_POLLIN}, /* heard in the next turn */
         };
-        if (zmq_poll(items, 5, wait_ms(agent, now_ns)) < 0 && errno != EINTR) {
+        const size_t count = OWN_ITEMS + terminals_poll(agent->terminals, items + OWN_ITEMS);
+        if (zmq_poll(items, (int)count, wait_ms(agent, now_ns)) < 0 && errno != EINTR) {
             stop_with(agent, "the connection cannot be waited for");
             return;
         }
@@ -516,9 +576,10 @@ bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct proble
     }
     good = good && agent_open_session(&agent, ret_problem) &&
            agent_open_blobs(&agent, ret_problem) && agent_open_lanes(&agent, ret_problem) &&
-           agent_open_owner(&agent, ret_problem);
+           agent_open_owner(&agent, ret_problem) && agent_open_idle(&agent, ret_problem);
     if (good) {
         loop(&agent);
+        notify_stopping();
         good = !agent.failed;
         if (agent.failed) {
             *ret_problem = agent.problem;

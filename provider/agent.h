@@ -12,6 +12,7 @@
 #include "provider/jail/isolation.h"
 #include "provider/jail/launcher.h"
 #include "provider/policy.h"
+#include "provider/setup.h"
 #include "runtime/market.h"
 
 #include <stdbool.h>
@@ -23,11 +24,15 @@ struct agent_setup {
     const struct identity *identity;
     const struct machine *machine;
     const struct isolation *isolation;
+    const struct profile *profile;
     const struct offers *offers;
+    const struct setup_options *options; /* by which the config is read again */
     struct launcher *launcher;
     struct cgroups *cgroups; /* NULL: none */
     const char *worker_path;
     const char *tensor_path; /* NULL: no matrices are computed here */
+    const char *kernel_path; /* NULL: no kernels are run here */
+    const char *plugin_path; /* NULL: no plug-in is used here */
     int signals;             /* descriptor of process_signals */
 };
 

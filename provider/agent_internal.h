@@ -1,12 +1,15 @@
-/* provider/agent_internal.h declares what agent.c, which runs the agent's loop, and agent_open.c
- * share. No other file includes it. */
+/* provider/agent_internal.h declares what agent.c, which runs the agent's loop, agent_open.c,
+ * agent_reload.c and agent_idle.c share. No other file includes it. */
 #ifndef BOURSE_PROVIDER_AGENT_INTERNAL_H
 #define BOURSE_PROVIDER_AGENT_INTERNAL_H
 
 #include "base/list.h"
 #include "provider/agent.h"
+#include "provider/idle/idle_watch.h"
+#include "provider/live_output.h"
 #include "provider/owner.h"
 #include "provider/session/agent_session.h"
+#include "provider/terminals.h"
 #include "provider/work/lanes.h"
 #include "provider/work/mender.h"
 #include "provider/work/transfer.h"
@@ -15,12 +18,20 @@
 
 #include <pthread.h>
 
+/* A program has begun on a terminal. */
+struct agent_terminal {
+    struct agent_work work;
+    int master;
+};
+
 struct reports { /* filled by other threads */
     pthread_mutex_t mutex;
     int event;
     struct agent_work *left;
     size_t left_count, left_capacity;
     struct list_link done; /* outcomes */
+    struct agent_terminal *terminals;
+    size_t terminal_count, terminal_capacity;
 };
 
 struct agent {
@@ -34,12 +45,17 @@ struct agent {
     struct mender *mender;
     struct lanes *lanes;
     struct owner *owner;
+    struct live_output *live;
+    struct terminals *terminals;
+    struct idle_watch *idle;    /* NULL: the devices work at any time */
+    enum idle_order idle_order; /* which the agent carries out now */
     struct reports reports;
     struct unaccepted unaccepted;
     struct list_link settled; /* outcomes that nobody asks for; dropped at the end of a turn */
     int64_t reconnect_ns;     /* INT64_MAX: connected, or trying */
     int64_t drain_began_ns;   /* 0: not draining */
     bool cancelled_running;
+    bool has_answers;      /* terminals were answered, and may have more to say */
     bool blocked;          /* a message waits until the connection takes it */
     bool crowded;          /* the disk is full: nothing is offered */
     int64_t look_again_ns; /* next look at the disk */
@@ -50,16 +66,34 @@ struct agent {
     int64_t started_ms, since_ms; /* since_ms: last connect or disconnect */
     struct problem last_error;
     int64_t last_error_ms;
+    int64_t alive_every_ns, alive_due_ns; /* signs of life for the supervisor; 0: none */
 };
 
 /* agent_open.c opens the parts of the agent in this order, and closes all of them. */
 
 bool agent_open_session(struct agent *agent, struct problem *problem);
+/* Logs what is on offer over a new connection. */
+void agent_say_offer(const struct agent *agent);
 bool agent_open_blobs(struct agent *agent, struct problem *problem);
 bool agent_open_lanes(struct agent *agent, struct problem *problem);
 bool agent_open_owner(struct agent *agent, struct problem *problem);
+bool agent_open_idle(struct agent *agent, struct problem *problem); /* in agent_idle.c */
 /* Says goodbye, and closes the parts that were opened. */
 void agent_close_all(struct agent *agent);
+
+/* agent_reload.c reads the config again. */
+
+/* Reads the config again and offers the devices on its present terms. The log names what changed,
+ * and what waits for a restart. A config with a fault changes nothing. */
+void agent_reload(struct agent *agent, int64_t now_ns);
+
+/* agent_idle.c obeys the owner's rule of idle times. */
+
+/* Looks at the machine when that is due. The offer and the work stop when somebody uses the
+ * machine, and go on when it is idle. */
+void agent_idle_turn(struct agent *agent, int64_t now_ns);
+/* Returns the time of the next look, INT64_MAX when there is none. */
+int64_t agent_idle_due_ns(const struct agent *agent);
 
 /* agent.c runs the loop. */
 
@@ -74,6 +108,8 @@ void agent_drop_outcomes(struct list_link *outcomes);
 void agent_report_left(void *context, const struct agent_work *work);
 /* The outcomes are complete, and their files are stored. */
 void agent_report_done(void *context, struct list_link *outcomes);
+/* The work's program begins on this terminal, whose master the agent owns from now on. */
+void agent_report_terminal(void *context, const struct agent_work *work, int master);
 /* The outcomes have files to store. */
 void agent_report_ran(void *context, struct list_link *outcomes);
 

@@ -1,4 +1,5 @@
 /* This file opens the parts of the agent before its loop, and closes them after it. */
+#include "base/text.h"
 #include "provider/agent.h"
 #include "provider/agent_internal.h"
 #include "provider/owner.h"
@@ -10,6 +11,7 @@
 #include "runtime/clock.h"
 #include "runtime/entropy.h"
 #include "runtime/link.h"
+#include "runtime/log.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -105,6 +107,8 @@ bool agent_open_lanes(struct agent *agent, struct problem *problem)
         .cgroups = setup->cgroups,
         .worker_path = setup->worker_path,
         .tensor_path = setup->tensor_path,
+        .kernel_path = setup->kernel_path,
+        .plugin_path = setup->plugin_path,
         .config = setup->config,
         .offers = setup->offers,
         .machine = setup->machine,
@@ -113,13 +117,16 @@ bool agent_open_lanes(struct agent *agent, struct problem *problem)
         .images = agent->images,
         .left = agent_report_left,
         .done = agent_report_ran,
+        .terminal = agent_report_terminal,
         .context = agent,
     };
     agent->lanes = lanes_create(&lanes);
-    if (agent->lanes == NULL) {
+    agent->live = live_output_create();
+    agent->terminals = terminals_create();
+    if (agent->lanes == NULL || agent->live == NULL || agent->terminals == NULL) {
         problem_set(problem, "out of memory");
     }
-    return agent->lanes != NULL;
+    return agent->lanes != NULL && agent->live != NULL && agent->terminals != NULL;
 }
 
 bool agent_open_owner(struct agent *agent, struct problem *problem)
@@ -150,6 +157,9 @@ void agent_close_all(struct agent *agent)
         store_stop(agent->store);
     }
     lanes_destroy(&agent->lanes);
+    idle_watch_destroy(&agent->idle);
+    live_output_destroy(&agent->live);
+    terminals_destroy(&agent->terminals);
     store_close(&agent->store);
     images_close(&agent->images);
     transfer_close(&agent->transfer);
@@ -163,11 +173,33 @@ void agent_close_all(struct agent *agent)
     agent_drop_outcomes(&agent->settled);
     unaccepted_fini(&agent->unaccepted);
     free(agent->reports.left);
+    for (size_t i = 0; i < agent->reports.terminal_count; i++) {
+        (void)close(agent->reports.terminals[i].master);
+    }
+    free(agent->reports.terminals);
     if (agent->reports.event >= 0) {
         close(agent->reports.event);
     }
     pthread_mutex_destroy(&agent->reports.mutex);
     if (agent->zmq != NULL) {
         zmq_ctx_term(agent->zmq);
+    }
+}
+
+void agent_say_offer(const struct agent *agent)
+{
+    struct agent_device_row row;
+    if (owner_offers_nothing(agent->owner, agent->session)) {
+        log_info(PAUSED_SAID ": `bourse-provider resume` ends it");
+        return;
+    }
+    for (size_t i = 0; agent_session_device(agent->session, i, &row); i++) {
+        const struct agent_device *device = &agent->setup->offers->items[i].device;
+        if (row.is_withheld) {
+            log_info("connected; the device \"%s\" is paused", row.label);
+        } else {
+            log_info("connected; offering %u slot%s of %s", device->slots,
+                     text_plural(device->slots), device->instrument);
+        }
     }
 }

@@ -244,14 +244,109 @@ static void read_simulated(struct yaml_value item, struct config_device *device)
         read_name(yaml_key(item, "name"), sizeof device->name - sizeof SIMULATED_NAME, id));
 }
 
+bool config_device_is_of(const struct config_device *device, enum kernel_api api)
+{
+    return device->kernel[0] != '\0' && device->kernel_api == api;
+}
+
+/* Returns the device for kernels that the entry offers, or what is not present. */
+static struct yaml_value find_kernel_device(struct yaml_value item, enum kernel_api *ret_api)
+{
+    struct yaml_value opencl = yaml_key(item, "opencl");
+    *ret_api = yaml_present(opencl) ? KERNEL_OPENCL : KERNEL_CUDA;
+    return yaml_present(opencl) ? opencl : yaml_key(item, "cuda");
+}
+
+/* Reads which device for kernels the entry offers. Only a start knows the devices. */
+static void read_kernel_device(struct yaml_value item, struct config_device *device)
+{
+    enum kernel_api api;
+    struct yaml_value value = find_kernel_device(item, &api);
+    const char *word = kernel_op_api_word(api);
+    char name[16 + ATTRIBUTE_TEXT_SIZE];
+    if (yaml_present(yaml_key(item, "simulate"))) {
+        yaml_refuse(value, "a device is real or simulated: leave %s or simulate out", word);
+    }
+    if (api == KERNEL_OPENCL && yaml_present(yaml_key(item, "cuda"))) {
+        yaml_refuse(value, "a device is reached by one interface: leave opencl or cuda out");
+    }
+    device->kernel_api = api;
+    (void)snprintf(device->kernel, sizeof device->kernel, "%s",
+                   read_name(value, sizeof device->kernel - 2 - strlen(word), ""));
+    (void)snprintf(name, sizeof name, "%s-%s", word, device->kernel);
+    (void)snprintf(device->name, sizeof device->name, "%s",
+                   read_name(yaml_key(item, "name"), sizeof device->name - 1, name));
+    check_real(yaml_key(item, "name"), device->name);
+}
+
+/* Returns true for an absolute path without a part that leads elsewhere. */
+static bool is_straight(const char *path)
+{
+    const size_t length = strlen(path);
+    return path[0] == '/' && strstr(path, "//") == NULL && strstr(path, "/./") == NULL &&
+           strstr(path, "/../") == NULL && path[length - 1] != '/' &&
+           (length < 3 || strcmp(path + length - 3, "/..") != 0);
+}
+
+static void read_nodes(struct yaml_value list, struct plugin_program *plugin)
+{
+    if (!yaml_present(list) || !yaml_is_list(list, PLUGIN_NODES_MAX)) {
+        return;
+    }
+    for (size_t i = 0; i < yaml_count(list); i++) {
+        const char *node = config_word(yaml_item(list, i), PLUGIN_NODE_SIZE - 1, "");
+        if (strncmp(node, "/dev/", 5) != 0 || !is_straight(node)) {
+            yaml_refuse(yaml_item(list, i), "a node is a device file, as in /dev/accel0");
+        }
+        (void)snprintf(plugin->nodes[plugin->node_count++], PLUGIN_NODE_SIZE, "%s", node);
+    }
+}
+
+static void read_plugin(const struct config *config, struct yaml_value item,
+                        struct plugin_program *ret_plugin)
+{
+    static const char *const others[] = {"simulate", "opencl", "cuda"};
+    struct yaml_value value = yaml_key(item, "plugin");
+    struct yaml_value nodes = yaml_key(item, "nodes");
+    size_t count = 0;
+    *ret_plugin = (struct plugin_program){.node_count = 0};
+    if (!yaml_present(value)) {
+        if (yaml_present(nodes)) {
+            yaml_refuse(nodes, "nodes are the device files of a plug-in: name it with `plugin`");
+        }
+        return;
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (yaml_present(yaml_key(item, others[i]))) {
+            yaml_refuse(value, "does not go with %s: a device is reached in one way", others[i]);
+        }
+    }
+    for (size_t i = 0; i < config->device_count; i++) {
+        count += config->devices[i].plugin.path[0] != '\0';
+    }
+    if (count == PLUGIN_DEVICES_MAX) {
+        yaml_refuse(value, "more than %d devices with a plug-in", PLUGIN_DEVICES_MAX);
+    }
+    const char *path = config_word(value, PLUGIN_PATH_SIZE - 1, "");
+    if (!is_straight(path)) {
+        yaml_refuse(value, "a plug-in is named by its whole path, as in /opt/fpga/plugin");
+    }
+    (void)snprintf(ret_plugin->path, sizeof ret_plugin->path, "%s", path);
+    read_nodes(nodes, ret_plugin);
+}
+
 static void read_device(struct config *config, struct yaml_value item, int32_t offset_min)
 {
-    static const char *const keys[] = {"name",  "price",     "slots",    "memory",
-                                       "disk",  "processes", "term",     "to",
-                                       "hours", "daily",     "simulate", "interruptible"};
+    static const char *const keys[] = {
+        "name",  "price", "slots",    "memory",        "disk",   "processes", "term",   "to",
+        "hours", "daily", "simulate", "interruptible", "opencl", "cuda",      "plugin", "nodes"};
     struct config_device *device = &config->devices[config->device_count];
     yaml_known_keys(item, keys, sizeof keys / sizeof keys[0]);
-    if (yaml_present(yaml_key(item, "simulate"))) {
+    read_plugin(config, item, &device->plugin);
+    enum kernel_api api;
+    if (yaml_present(find_kernel_device(item, &api))) {
+        read_kernel_device(item, device);
+    } else if (yaml_present(yaml_key(item, "simulate"))) {
         read_simulated(item, device);
     } else {
         (void)snprintf(device->name, sizeof device->name, "%s",
@@ -316,10 +411,10 @@ static void market_in_folder(char *path, size_t capacity)
 static void read_keys(struct config *config, struct yaml_value root, const char *base)
 {
     static const char *const keys[] = {
-        "market",     "name",      "region",     "price",        "slots",   "memory",
-        "disk",       "processes", "term",       "programs",     "visible", "image_files",
-        "image_size", "user",      "cache",      "spool",        "devices", "to",
-        "hours",      "daily",     "utc_offset", "interruptible"};
+        "market",     "name",      "region",     "price",         "slots",   "memory",
+        "disk",       "processes", "term",       "programs",      "visible", "image_files",
+        "image_size", "user",      "cache",      "spool",         "devices", "to",
+        "hours",      "daily",     "utc_offset", "interruptible", "idle"};
     static const struct agent_conditions none;
     char host[ATTRIBUTE_TEXT_SIZE] = "host";
     (void)gethostname(host, sizeof host - 1); /* on failure the default stays */
@@ -336,6 +431,10 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
     (void)snprintf(config->user, sizeof config->user, "%s",
                    config_word(yaml_key(root, "user"), sizeof config->user - 1, CONFIG_USER));
     config->names_user = yaml_present(yaml_key(root, "user"));
+    config->lines = (struct config_lines){.slots = yaml_line(yaml_key(root, "slots")),
+                                          .memory = yaml_line(yaml_key(root, "memory")),
+                                          .disk = yaml_line(yaml_key(root, "disk")),
+                                          .user = yaml_line(yaml_key(root, "user"))};
     config->price_micro = read_price_micro(yaml_key(root, "price"), CONFIG_PRICE_MICRO);
     config->slots = (uint32_t)yaml_integer(yaml_key(root, "slots"), 1, FORMAT_SLOTS, 0);
     config->memory_bytes = read_memory(yaml_key(root, "memory"), 0);
@@ -351,6 +450,7 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
                                                  LIMIT_IMAGE_FILES, LIMIT_IMAGE_FILES);
     config->image_bytes = (uint64_t)yaml_bytes(yaml_key(root, "image_size"), MIB, 1024 * 1024 * GIB,
                                                (int64_t)config->cache_bytes);
+    config_read_idle(config, yaml_key(root, "idle"));
     config_read_programs(config, yaml_key(root, "programs"));
     config_read_visible(config, yaml_key(root, "visible"));
     config_show_programs(config, yaml_key(root, "programs"));
@@ -383,6 +483,7 @@ bool config_read(const char *folder, const char *file, struct config *ret_config
         return false;
     }
     (void)snprintf(config.folder, sizeof config.folder, "%s", folder);
+    (void)snprintf(config.file, sizeof config.file, "%s", path);
     folder_of(path, base, sizeof base);
 
     uint8_t *text = NULL;
@@ -405,4 +506,12 @@ bool config_read(const char *folder, const char *file, struct config *ret_config
         *ret_config = config;
     }
     return good;
+}
+
+void config_place(const struct config *config, unsigned line, struct problem *problem)
+{
+    const struct problem what = *problem;
+    if (line > 0) {
+        problem_set(problem, "%.200s:%u: %.290s", config->file, line, what.text);
+    }
 }

@@ -22,10 +22,17 @@
  *     image_files: 131072    files, folders and links of one image; default the largest allowed
  *     image_size: 4GiB       bytes of an image's files together; default as much as `cache`
  *     spool: spool           folder for outputs on their way; default beside this file
+ *     idle: {after: 5m}      the devices work only while nobody else uses the machine; without the
+ *                            key they always work. config_idle.c reads the keys of `idle`
  *     devices:               more devices, beside the one that the keys above describe
  *       - {name: quiet, slots: 2, price: 0.02}    has cores of its own; may also have memory, disk,
  *                                                 processes, term, interruptible, to, hours, daily
  *       - {simulate: groq-lpu-v1, price: 0.5}     a simulated catalogue device; it owns no core
+ *       - {opencl: 0, name: gpu0, price: 0.5}     an OpenCL device, by number or part of its name;
+ *                                                 it owns a core for each slot
+ *       - {cuda: 0, name: gpu1, price: 0.5}       a CUDA device, likewise
+ *       - {plugin: /opt/x/plugin, name: x}        a device that the owner's program reaches, with
+ *                                                 the device files of `nodes`; it owns cores, too
  *
  * Unknown keys are refused with their line. Reading the file touches no device;
  * provider/device/discover.h finds out what the machine has. */
@@ -34,8 +41,11 @@
 
 #include "base/problem.h"
 #include "base/requirement.h"
+#include "formats/kernel/kernel_op.h"
 #include "planner/cost/catalogue.h"
+#include "provider/device/plugin_device.h"
 #include "provider/session/agent_session.h"
+#include "provider/session/idle_rule.h"
 #include "runtime/files.h"
 
 #include <limits.h>
@@ -72,6 +82,10 @@ struct config_spot {
 /* One entry of `devices:`; settings that the entry leaves out are as for the first device. */
 struct config_device {
     const struct catalogue_device *simulates; /* NULL: cores of this machine */
+    /* The number of a device for kernels, or a part of its name; "": no such device. */
+    char kernel[ATTRIBUTE_TEXT_SIZE];
+    enum kernel_api kernel_api;
+    struct plugin_program plugin; /* the owner's program for the device; path "": none */
     char name[ATTRIBUTE_TEXT_SIZE];
     int64_t price_micro;
     uint32_t slots;
@@ -82,7 +96,14 @@ struct config_device {
     struct config_spot spot;
 };
 
+/* The lines of keys whose values only the machine can refuse; 0: the file does not have the key. */
+struct config_lines {
+    unsigned slots, memory, disk, user;
+};
+
 struct config {
+    char file[CONFIG_PATH_SIZE]; /* path of the config's file, for messages */
+    struct config_lines lines;
     char folder[CONFIG_PATH_SIZE]; /* the agent's folder: key, cache, spool, profile */
     char market[CONFIG_PATH_SIZE]; /* path of market.yaml */
     char spool[CONFIG_PATH_SIZE];
@@ -101,6 +122,8 @@ struct config {
     struct config_spot spot;
     uint64_t cache_bytes;
     uint64_t image_files, image_bytes; /* limits of one unpacked image */
+    struct idle_terms idle;
+    char idle_root[256]; /* the sensors read the files below this folder; "": the machine's root */
     struct config_program programs[CONFIG_PROGRAMS_MAX];
     size_t program_count;
     /* The list holds the owner's folders and the folders of offered programs. */
@@ -115,8 +138,13 @@ struct config {
  * as the problem. */
 bool config_read(const char *folder, const char *file, struct config *ret_config,
                  struct problem *ret_problem);
+/* Puts the file and a line of it before the problem; line 0 changes nothing. */
+void config_place(const struct config *config, unsigned line, struct problem *problem);
 /* Returns the offered program with this name or path, or NULL when none is offered. */
 const struct config_program *config_program(const struct config *config, const char *name);
+
+/* Returns true when the entry offers a device of this interface for kernels. */
+bool config_device_is_of(const struct config_device *device, enum kernel_api api);
 
 /* Returns true when the market takes `name` as the label of a machine and the config takes it as
  * its `name`. Otherwise the problem says why. */

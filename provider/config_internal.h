@@ -1,5 +1,5 @@
-/* provider/config_internal.h declares what config.c and config_programs.c share. No other file
- * includes it. */
+/* provider/config_internal.h declares what config.c, config_programs.c and config_idle.c share. No
+ * other file includes it. */
 #ifndef BOURSE_PROVIDER_CONFIG_INTERNAL_H
 #define BOURSE_PROVIDER_CONFIG_INTERNAL_H
 
@@ -8,6 +8,9 @@
 
 /* Reads a text that the market takes as a word about a device. */
 const char *config_word(struct yaml_value value, size_t most_bytes, const char *fallback);
+
+/* config_idle.c reads `idle`. */
+void config_read_idle(struct config *config, struct yaml_value map);
 
 /* config_programs.c reads which programs and folders of the machine jobs see. */
 

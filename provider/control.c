@@ -30,7 +30,7 @@ static bool address_of(const char *folder, int *ret_folder, struct sockaddr_un *
     }
     *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
     (void)snprintf(ret_address->sun_path, sizeof ret_address->sun_path, "/proc/self/fd/%d/%s",
-                   *ret_folder, CONTROL_SOCKET);
+                   *ret_folder, MARKET_CONTROL_SOCKET);
     return true;
 }
 
@@ -42,13 +42,14 @@ static bool bind_there(int listener, const char *folder, struct problem *problem
         problem_set(problem, "cannot open %s: %s", folder, strerror(errno));
         return false;
     }
-    bool good = unlinkat(folder_fd, CONTROL_SOCKET, 0) == 0 || errno == ENOENT;
+    bool good = unlinkat(folder_fd, MARKET_CONTROL_SOCKET, 0) == 0 || errno == ENOENT;
     /* The mode is set before bind, so the socket's name has it from the first moment on. */
     good = good && fchmod(listener, 0600) == 0 &&
            bind(listener, (const struct sockaddr *)&address, sizeof address) == 0 &&
            listen(listener, CONTROL_CLIENTS_MAX) == 0;
     if (!good) {
-        problem_set(problem, "cannot listen at %s/%s: %s", folder, CONTROL_SOCKET, strerror(errno));
+        problem_set(problem, "cannot listen at %s/%s: %s", folder, MARKET_CONTROL_SOCKET,
+                    strerror(errno));
     }
     close(folder_fd);
     return good;
@@ -134,8 +135,8 @@ void control_close(struct control **self)
         drop(&control->clients[i]);
     }
     if (control->listener >= 0) {
-        char path[sizeof control->folder + sizeof CONTROL_SOCKET + 1];
-        (void)snprintf(path, sizeof path, "%s/%s", control->folder, CONTROL_SOCKET);
+        char path[sizeof control->folder + sizeof MARKET_CONTROL_SOCKET + 1];
+        (void)snprintf(path, sizeof path, "%s/%s", control->folder, MARKET_CONTROL_SOCKET);
         (void)unlink(path); /* a next agent would do it */
         close(control->listener);
     }
@@ -504,10 +505,11 @@ enum control_status control_ask(const char *folder, const struct control_request
                                 struct problem *ret_problem)
 {
     char line[CONTROL_LINE_MAX];
-    bool fits = control_request_write(request, line, sizeof line);
-    assert(fits); /* numbers and fixed words */
-    (void)fits;
     *ret_answer = NULL;
+    if (!control_request_write(request, line, sizeof line)) {
+        problem_set(ret_problem, "the name of a device is UTF-8 text");
+        return CONTROL_FAILED;
+    }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         problem_set(ret_problem, "no socket: %s", strerror(errno));

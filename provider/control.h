@@ -3,7 +3,8 @@
  *
  *     {"command":"status"}
  *     {"command":"pause"}   {"command":"pause","now":true,"for_ms":7200000}
- *     {"command":"resume"}
+ *     {"command":"pause","save":true,"device":"gpu0"}
+ *     {"command":"resume"}  {"command":"resume","device":"gpu0"}
  *     {"command":"drain"}
  *
  * An answer has "ok". A false "ok" comes with "error" (a stable name) and "text" (one line for
@@ -19,13 +20,13 @@
 #include "base/checked.h"
 #include "base/problem.h"
 #include "provider/control_request.h"
+#include "runtime/market.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONTROL_SOCKET "control.sock"
 #define CONTROL_PATIENCE_NS (5 * NS_PER_S)
 enum {
     CONTROL_ANSWER_MAX = 4 << 20,

@@ -35,6 +35,20 @@ static bool read_member(const char *name, const json_t *value, struct control_re
         request->now = json_is_true(value);
         return json_is_boolean(value);
     }
+    if (strcmp(name, "save") == 0) {
+        problem_set(problem, "\"save\" is true or false");
+        request->save = json_is_true(value);
+        return json_is_boolean(value);
+    }
+    if (strcmp(name, "device") == 0) {
+        const char *text = json_string_value(value);
+        problem_set(problem, "\"device\" is the name of a device");
+        if (text == NULL || text[0] == '\0' || strlen(text) >= sizeof request->device) {
+            return false;
+        }
+        (void)snprintf(request->device, sizeof request->device, "%s", text);
+        return true;
+    }
     if (strcmp(name, "for_ms") == 0) {
         problem_set(problem, "\"for_ms\" is a number from 1 to %lld",
                     (long long)CONTROL_PAUSE_LONGEST_MS);
@@ -42,7 +56,9 @@ static bool read_member(const char *name, const json_t *value, struct control_re
         return json_is_integer(value) && request->for_ms >= 1 &&
                request->for_ms <= CONTROL_PAUSE_LONGEST_MS;
     }
-    problem_set(problem, "a request has \"command\", and for a pause \"now\" and \"for_ms\"");
+    problem_set(
+        problem,
+        "a request has \"command\", and for a pause \"now\", \"save\", \"device\" and \"for_ms\"");
     return false;
 }
 
@@ -60,8 +76,18 @@ static bool read_object(json_t *root, struct control_request *request, struct pr
         problem_set(problem, "the request has no \"command\"");
         return false;
     }
-    if (request->command != CONTROL_PAUSE && json_object_size(root) > 1) {
-        problem_set(problem, "\"now\" and \"for_ms\" are of a pause");
+    const bool has_device = request->device[0] != '\0';
+    const size_t others = json_object_size(root) - (has_device ? 2 : 1);
+    if (request->command != CONTROL_PAUSE && others > 0) {
+        problem_set(problem, "\"now\", \"save\" and \"for_ms\" are of a pause");
+        return false;
+    }
+    if (has_device && request->command != CONTROL_PAUSE && request->command != CONTROL_RESUME) {
+        problem_set(problem, "\"device\" is of a pause or of resume");
+        return false;
+    }
+    if (request->now && request->save) {
+        problem_set(problem, "a pause has \"now\" or \"save\", not both");
         return false;
     }
     return true;
@@ -90,12 +116,27 @@ bool control_request_read(const char *line, size_t length, struct control_reques
 
 bool control_request_write(const struct control_request *request, char *ret_line, size_t capacity)
 {
-    char term[48] = "";
     assert((unsigned)request->command < COMMANDS);
-    if (request->for_ms > 0) {
-        (void)snprintf(term, sizeof term, ",\"for_ms\":%lld", (long long)request->for_ms);
+    json_t *root = json_pack("{s:s}", "command", names[request->command]);
+    int failed = root == NULL;
+    if (request->now) {
+        failed |= json_object_set_new(root, "now", json_true());
     }
-    int written = snprintf(ret_line, capacity, "{\"command\":\"%s\"%s%s}\n",
-                           names[request->command], request->now ? ",\"now\":true" : "", term);
-    return written > 0 && (size_t)written < capacity;
+    if (request->save) {
+        failed |= json_object_set_new(root, "save", json_true());
+    }
+    if (request->for_ms > 0) {
+        failed |= json_object_set_new(root, "for_ms", json_integer(request->for_ms));
+    }
+    if (request->device[0] != '\0') {
+        failed |= json_object_set_new(root, "device", json_string(request->device));
+    }
+    const size_t length = failed != 0 ? 0 : json_dumpb(root, ret_line, capacity, JSON_COMPACT);
+    json_decref(root);
+    if (length == 0 || length + 2 > capacity) {
+        return false;
+    }
+    ret_line[length] = '\n';
+    ret_line[length + 1] = '\0';
+    return true;
 }

@@ -4,6 +4,7 @@
 #define BOURSE_PROVIDER_CONTROL_REQUEST_H
 
 #include "base/problem.h"
+#include "base/requirement.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +18,9 @@ enum control_command { CONTROL_STATUS, CONTROL_PAUSE, CONTROL_RESUME, CONTROL_DR
 struct control_request {
     enum control_command command;
     bool now;       /* PAUSE: cancel running work, too */
+    bool save;      /* PAUSE: the same, after programs that can do so have saved their state */
     int64_t for_ms; /* PAUSE: 0 means until resumed */
+    char device[ATTRIBUTE_TEXT_SIZE]; /* PAUSE, RESUME: label of one device; "": the whole agent */
 };
 
 /* Reads a request from `line`, which has no newline; anybody may have written it. Returns false

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 enum { PATH_BYTES = 4096, POLL_MS = 50, PENDING = 4, PENDING_BYTES = 65536 };
-#define ANSWER_WITHIN_NS (15 * NS_PER_S)
+enum { ANSWER_WITHIN_MS = 15000 };
 
 static bool path_in(const char *folder, const char *name, char ret_path[PATH_BYTES],
                     struct problem *problem)
@@ -179,11 +179,18 @@ static void handle(struct joining *joining, const struct invitation *invitation,
 }
 
 static void converse(struct joining *joining, const struct invitation *invitation,
-                     const struct identity *identity, const char *name, struct problem *problem)
+                     const struct identity *identity, const char *name, join_silence *on_silence,
+                     struct problem *problem)
 {
-    int64_t until_ns = clock_monotonic_ns() + ANSWER_WITHIN_NS;
+    const int64_t began_ns = clock_monotonic_ns();
+    const int64_t until_ns = began_ns + ANSWER_WITHIN_MS * NS_PER_MS;
+    bool told = false;
     dialogue_connected(joining->dialogue, clock_monotonic_ns(), entropy_u64());
     while (!joining->settled && clock_monotonic_ns() < until_ns) {
+        if (!told && clock_monotonic_ns() - began_ns >= JOIN_SILENCE_MS * NS_PER_MS) {
+            on_silence(invitation->market.control, ANSWER_WITHIN_MS - JOIN_SILENCE_MS);
+            told = true;
+        }
         struct dialogue_event event = {.type = DIALOGUE_NOTHING};
         const uint8_t *message;
         size_t length;
@@ -215,7 +222,8 @@ static void converse(struct joining *joining, const struct invitation *invitatio
 /* Redeems the invitation. *ret_spent means that the key has an account, or that the broker's answer
  * is not known. */
 static enum join_status redeem(const struct invitation *invitation, const struct identity *identity,
-                               const char *name, bool *ret_spent, struct problem *problem)
+                               const char *name, join_silence *on_silence, bool *ret_spent,
+                               struct problem *problem)
 {
     struct dialogue_config config = {.identity = identity,
                                      .role = SESSION_PROVIDER,
@@ -224,12 +232,15 @@ static enum join_status redeem(const struct invitation *invitation, const struct
                                      .pending_bytes_max = PENDING_BYTES};
     struct joining joining = {.status = JOIN_UNREACHABLE};
     void *zmq = zmq_ctx_new();
-    problem_set(problem, "no answer from %s within 15 s", invitation->market.control);
+    problem_set(problem,
+                "no answer from %s within %d s; is a broker running there, and does the network "
+                "reach that address?",
+                invitation->market.control, ANSWER_WITHIN_MS / 1000);
     joining.dialogue = dialogue_create(&config);
     if (zmq != NULL && joining.dialogue != NULL &&
         link_open(zmq, invitation->market.control, &invitation->market.server, identity,
                   LIMIT_MESSAGE_BYTES, &joining.link, problem)) {
-        converse(&joining, invitation, identity, name, problem);
+        converse(&joining, invitation, identity, name, on_silence, problem);
     }
     link_close(&joining.link);
     dialogue_destroy(&joining.dialogue);
@@ -276,7 +287,7 @@ static bool prepare(const struct invitation *invitation, const char *folder, con
 }
 
 enum join_status join_market(const char *text, const char *folder, const char *name,
-                             struct problem *ret_problem)
+                             join_silence *on_silence, struct problem *ret_problem)
 {
     struct invitation invitation;
     struct identity *identity = NULL;
@@ -293,7 +304,7 @@ enum join_status join_market(const char *text, const char *folder, const char *n
     /* The broker decides whether the invitation has expired: it goes by log time, and our clock may
      * be wrong. */
     if (prepare(&invitation, folder, name, &made, &identity, ret_problem)) {
-        status = redeem(&invitation, identity, name, &is_spent, ret_problem);
+        status = redeem(&invitation, identity, name, on_silence, &is_spent, ret_problem);
     }
     if (status != JOIN_OK && status != JOIN_ALREADY) {
         take_back(folder, &made, is_spent);

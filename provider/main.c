@@ -6,10 +6,14 @@
 #include "provider/command/command.h"
 #include "provider/command/help.h"
 #include "provider/control_request.h"
+#include "provider/executors/plugins.h"
 #include "provider/join.h"
+#include "provider/kernels.h"
 #include "provider/report.h"
 #include "provider/setup.h"
 #include "runtime/completion.h"
+#include "runtime/link.h"
+#include "runtime/link_explain.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
 #include "runtime/terminal.h"
@@ -28,6 +32,7 @@ struct options {
     enum log_level log_level;
     bool log_json;
     const char *operand;
+    char *const *operands;
     int operand_count;
     uint32_t given; /* bits of enum option_number */
 };
@@ -42,10 +47,14 @@ enum option_number {
     OPTION_LOG,
     OPTION_LOG_JSON,
     OPTION_HELP,
+    OPTION_WATCH,
     OPTION_NOW,
     OPTION_AFTER_RUNNING,
+    OPTION_AFTER_CHECKPOINT,
     OPTION_FOR,
+    OPTION_DEVICE,
     OPTION_SINCE,
+    OPTION_JSON_LOGS, /* another name of --log-json, which no help shows */
 };
 
 static int complain(const char *what)
@@ -94,20 +103,34 @@ static bool take_option(int number, struct options *options)
         return true;
     case OPTION_LOG:
         if (!log_level_from(optarg, &options->log_level)) {
-            (void)complain("--log takes error, warning, info or debug");
+            (void)complain("--log: the levels are error, warning, info and debug");
             return false;
         }
         return true;
     case OPTION_LOG_JSON:
+    case OPTION_JSON_LOGS:
         options->log_json = true;
         return true;
     case OPTION_HELP:
         options->help = true;
         return true;
+    case OPTION_WATCH:
+        options->command.watch = true;
+        return true;
     case OPTION_NOW:
         options->command.now = true;
         return true;
     case OPTION_AFTER_RUNNING: /* the default, which must not contradict --now */
+        return true;
+    case OPTION_AFTER_CHECKPOINT:
+        options->command.save = true;
+        return true;
+    case OPTION_DEVICE:
+        if (options->command.device != NULL) {
+            (void)complain("--device names one device; call the command once for each");
+            return false;
+        }
+        options->command.device = optarg;
         return true;
     case OPTION_FOR:
         return read_term("for", optarg, &options->command.for_ms);
@@ -126,8 +149,12 @@ static const struct option option_table[] = {
     {"check-config", no_argument, NULL, OPTION_CHECK},
     {"log", required_argument, NULL, OPTION_LOG},
     {"log-json", no_argument, NULL, OPTION_LOG_JSON},
+    {"json-logs", no_argument, NULL, OPTION_JSON_LOGS},
+    {"watch", no_argument, NULL, OPTION_WATCH},
     {"now", no_argument, NULL, OPTION_NOW},
     {"after-running", no_argument, NULL, OPTION_AFTER_RUNNING},
+    {"after-checkpoint", no_argument, NULL, OPTION_AFTER_CHECKPOINT},
+    {"device", required_argument, NULL, OPTION_DEVICE},
     {"for", required_argument, NULL, OPTION_FOR},
     {"since", required_argument, NULL, OPTION_SINCE},
     {"help", no_argument, NULL, OPTION_HELP},
@@ -139,12 +166,15 @@ static bool read_options(int argc, char **argv, struct options *options)
 {
     *options = (struct options){.log_level = LOG_LEVEL_INFO};
     optind = 1;
-    for (int found; (found = getopt_long(argc, argv, "h", option_table, NULL)) != -1;) {
-        if (found == '?') {
-            process_say_nearest_option(argv[optind - 1], option_table);
-            return false; /* getopt has printed the problem */
+    opterr = 0; /* the errors are told in our own form */
+    for (int found; (found = getopt_long(argc, argv, ":h", option_table, NULL)) != -1;) {
+        if (found == '?' || found == ':') {
+            process_say_wrong_option("bourse-provider", found, argv[optind - 1], option_table);
+            return false;
         }
-        int number = found == 'h' ? OPTION_HELP : found;
+        int number = found == 'h'                ? OPTION_HELP
+                     : found == OPTION_JSON_LOGS ? OPTION_LOG_JSON
+                                                 : found;
         if (!take_option(number, options)) {
             return false;
         }
@@ -152,6 +182,7 @@ static bool read_options(int argc, char **argv, struct options *options)
     }
     command_fail_in_json(options->command.json);
     options->operand = optind < argc ? argv[optind] : NULL;
+    options->operands = argv + optind;
     options->operand_count = argc - optind;
     return true;
 }
@@ -182,11 +213,12 @@ static int fail(int status, const struct problem *problem)
 static int check_config(const struct options *options)
 {
     struct problem problem = {""};
-    if (!setup_check(&options->command.setup, &problem)) {
+    if (!setup_check(&options->command.setup, &problem) ||
+        !setup_check_plugins(&options->command.setup, stderr, &problem)) {
         fprintf(stderr, "bourse-provider: %s\n", problem.text);
         return EXIT_USAGE;
     }
-    fprintf(stderr, "the config is fine\n");
+    fprintf(stderr, "the config is fine%s%s\n", problem.text[0] != '\0' ? "; " : "", problem.text);
     return EXIT_OK;
 }
 
@@ -222,6 +254,8 @@ static int run(const struct options *options)
     if (setup.no_tensor[0] != '\0') {
         log_warning("no matrices are computed here: %s", setup.no_tensor);
     }
+    kernels_warn(&setup.config, &setup.machine);
+    plugins_warn(&setup.machine);
     warn_of_figure("gflops (in millions)", &setup.profile.mflops);
     warn_of_figure("bandwidth", &setup.profile.bandwidth_bytes);
     warn_of_figure("gemm_fp32", &setup.profile.gemm_mflops);
@@ -236,11 +270,15 @@ static int run(const struct options *options)
             .identity = setup.identity,
             .machine = &setup.machine,
             .isolation = &setup.isolation,
+            .profile = &setup.profile,
             .offers = &offers,
+            .options = &options->command.setup,
             .launcher = setup.launcher,
             .cgroups = setup.cgroups,
             .worker_path = setup.worker_path,
             .tensor_path = setup.tensor_path[0] != '\0' ? setup.tensor_path : NULL,
+            .kernel_path = setup.kernel_path[0] != '\0' ? setup.kernel_path : NULL,
+            .plugin_path = setup.plugin_path[0] != '\0' ? setup.plugin_path : NULL,
             .signals = setup.signals,
         };
         bool is_refused = false;
@@ -279,6 +317,19 @@ static int probe(const struct options *options)
     return status;
 }
 
+static void complain_of_silence(const char *endpoint, int left_ms)
+{
+    fprintf(stderr, "bourse-provider: %s has not answered for %d s; trying for up to %d s more\n",
+            endpoint, JOIN_SILENCE_MS / 1000, left_ms / 1000);
+    char why[512];
+    link_explain(endpoint, why, sizeof why);
+    if (why[0] != '\0') {
+        char shown[sizeof why];
+        text_printable(why, strlen(why), shown, sizeof shown);
+        fprintf(stderr, "bourse-provider: %s\n", shown);
+    }
+}
+
 static int join(const struct options *options)
 {
     struct problem problem = {""};
@@ -302,7 +353,7 @@ static int join(const struct options *options)
         (void)snprintf(folder, sizeof folder, "%s%s%s", prefix == NULL ? "" : prefix,
                        wanted[0] == '/' ? "" : "/", wanted); /* a cut path does not exist */
     }
-    switch (join_market(options->operand, folder, options->name, &problem)) {
+    switch (join_market(options->operand, folder, options->name, complain_of_silence, &problem)) {
     case JOIN_ALREADY:
         fprintf(stderr, "the key in %s is a provider of this market already; %s\n", folder,
                 problem.text);
@@ -330,9 +381,12 @@ static int status(const struct options *options)
 
 static int pause_agent(const struct options *options)
 {
-    const uint32_t both = UINT32_C(1) << OPTION_NOW | UINT32_C(1) << OPTION_AFTER_RUNNING;
-    if ((options->given & both) == both) {
-        return complain("--now cancels what runs, --after-running lets it end: choose one");
+    const uint32_t ways =
+        options->given & (UINT32_C(1) << OPTION_NOW | UINT32_C(1) << OPTION_AFTER_RUNNING |
+                          UINT32_C(1) << OPTION_AFTER_CHECKPOINT);
+    if ((ways & (ways - 1)) != 0) {
+        return complain("--now cancels what runs, --after-checkpoint lets it save its state first, "
+                        "--after-running lets it end: choose one");
     }
     return command_pause(&options->command);
 }
@@ -388,14 +442,16 @@ static const struct action {
     {"run", run, help_run, BIT(CONFIG) | BIT(MARKET) | BIT(DIR) | BIT(CHECK), 0, NULL},
     {"probe", probe, help_probe, BIT(CONFIG) | ASKING, 0, NULL},
     {"join", join, help_join, BIT(NAME) | BIT(DIR), INT_MAX, NULL},
-    {"status", status, help_status, ASKING, 0, NULL},
-    {"pause", pause_agent, help_pause, ASKING | BIT(NOW) | BIT(AFTER_RUNNING) | BIT(FOR), 0, NULL},
-    {"resume", resume, help_resume, ASKING, 0, NULL},
+    {"status", status, help_status, ASKING | BIT(WATCH), 0, NULL},
+    {"pause", pause_agent, help_pause,
+     ASKING | BIT(NOW) | BIT(AFTER_RUNNING) | BIT(AFTER_CHECKPOINT) | BIT(FOR) | BIT(DEVICE), 0,
+     NULL},
+    {"resume", resume, help_resume, ASKING | BIT(DEVICE), 0, NULL},
     {"drain", drain, help_drain, ASKING, 0, NULL},
     {"why", why, help_why, ASKING | BIT(CONFIG), 0, NULL},
     {"earnings", earnings, help_earnings, ASKING | BIT(CONFIG) | BIT(SINCE), 0, NULL},
     {"completion", completion, help_completion, 0, 1, "bash zsh fish"},
-    {"version", version, help_all, 0, 0, NULL},
+    {"version", version, help_version, 0, 0, NULL},
     {"help", help, help_all, 0, 0, NULL},
 };
 enum { ACTIONS = sizeof actions / sizeof actions[0] };
@@ -412,10 +468,10 @@ static const struct action *find_action(const char *name)
         names[i] = actions[i].name;
     }
     const char *nearest = text_nearest(name, names, ACTIONS);
-    fprintf(stderr,
-            "bourse-provider: no command \"%.32s\"%s%s%s; `bourse-provider help` lists them\n",
-            name, nearest == NULL ? "" : "; did you mean \"", nearest == NULL ? "" : nearest,
-            nearest == NULL ? "" : "\"");
+    fprintf(stderr, "bourse-provider: no command '%.32s'; %s%s%s\n", name,
+            nearest == NULL ? "" : "did you mean `bourse-provider ",
+            nearest == NULL ? "`bourse-provider help` lists them" : nearest,
+            nearest == NULL ? "" : "`?");
     return NULL;
 }
 
@@ -428,10 +484,17 @@ static int completion(const struct options *options)
     }
     const struct completion_program program = {"bourse-provider", option_table, commands, ACTIONS,
                                                "run"};
-    if (options->operand == NULL || !completion_for(stdout, options->operand, &program)) {
+    if (options->operand == NULL) {
         return complain("completion takes the name of a shell: bash, zsh or fish");
     }
-    return EXIT_OK;
+    if (completion_for(stdout, options->operand, &program)) {
+        return EXIT_OK;
+    }
+    (void)fprintf(stderr,
+                  "bourse-provider: no completion for '%.32s'; there is one for bash, zsh and "
+                  "fish\n",
+                  options->operand);
+    return EXIT_USAGE;
 }
 
 /* An option that a command does not use is refused, never ignored. */
@@ -449,9 +512,9 @@ static bool fits(const struct action *action, const struct options *options)
     }
     if (options->operand_count > action->operands) {
         fprintf(stderr,
-                "bourse-provider: one word too many for %s; `bourse-provider %s --help` shows what "
-                "the command takes\n",
-                action->name, action->name);
+                "bourse-provider: '%.64s' is one word too many for %s; `bourse-provider %s --help` "
+                "shows what the command takes\n",
+                options->operands[action->operands], action->name, action->name);
         return false;
     }
     return true;

@@ -50,9 +50,13 @@ static void measured_attribute(struct offer *offer, const char *name, int64_t nu
 }
 
 /* Describes the bounds on images when the owner changed them. A job asks for room for its image. A
- * device that says nothing has the default bounds. */
+ * device that says nothing has the default bounds. An agent without image_config starts every
+ * program in the work folder, as user 1000. An agent without folders takes and leaves single files
+ * alone. */
 static void describe_images(struct offer *offer, const struct config *config)
 {
+    number_attribute(offer, "image_config", 1);
+    number_attribute(offer, "folders", 1);
     if (config->image_files != LIMIT_IMAGE_FILES) {
         number_attribute(offer, "image_files", (int64_t)config->image_files);
     }
@@ -101,6 +105,7 @@ static void describe(struct offer *offer, const struct config *config,
     next_attribute(offer, "simulated")->number = 0; /* stated, so that `simulated = false` holds */
     number_attribute(offer, "isolation", isolation->level);
     text_attribute(offer, "executor", "command");
+    number_attribute(offer, "terminal", 1);
     text_attribute(offer, "executor", "noop");
     if (profile->gemm_mflops.value > 0) {
         text_attribute(offer, "executor", "tensor");
@@ -171,6 +176,127 @@ static void describe_simulated(struct offer *offer, const struct config *config,
         text_attribute(offer, "executor", "tensor");
     }
     text_attribute(offer, "executor", "noop");
+}
+
+/* Adds what is known of a device for kernels. Its host programs are not offered: the device runs
+ * kernels alone, and the market must not take it for plain cores. */
+static void describe_kernel_device(struct offer *offer, const struct config *config,
+                                   const struct isolation *isolation)
+{
+    const struct kernel_device *device = offer->kernel_device;
+    const bool is_processor = strcmp(kernel_device_kind(device), "cpu") == 0;
+    char model[ATTRIBUTE_TEXT_SIZE];
+    (void)snprintf(model, sizeof model, "%.*s", (int)sizeof model - 1, device->name);
+    next_attribute(offer, "simulated")->number = 0;
+    text_attribute(offer, "kind", kernel_device_kind(device));
+    text_attribute(offer, "instrument", offer->device.instrument);
+    text_attribute(offer, "vendor", device->vendor);
+    text_attribute(offer, "model", model);
+    text_attribute(offer, "label", offer->device.label);
+    text_attribute(offer, "region", config->region);
+    text_attribute(offer, "executor", "kernel");
+    text_attribute(offer, "api", kernel_op_api_word(device->api));
+    text_attribute(offer, "extension", device->has_fp64 ? "fp64" : "");
+    text_attribute(offer, "extension", device->has_fp16 ? "fp16" : "");
+    /* Buffers of a processor live in the memory of its slot. */
+    number_attribute(
+        offer, "memory",
+        (int64_t)(is_processor ? offer->memory_bytes : policy_kernel_memory(offer, 1)));
+    number_attribute(offer, "disk", (int64_t)offer->disk_bytes);
+    number_attribute(offer, "folders", 1);
+    measured_attribute(offer, "gflops", device->mflops / 1000);
+    measured_attribute(offer, "fp32", operations(device->mflops));
+    measured_attribute(offer, "bandwidth", device->bandwidth_bytes);
+    /* A jail with the driver's device files is less than level 1. */
+    next_attribute(offer, "isolation")->number =
+        kernel_device_nodes(device)[0] == NULL ? isolation->level : 0;
+}
+
+/* Adds what a plug-in says of its device. The figures are declared: the agent has only the word of
+ * the owner's program for them. */
+static void describe_plugin(struct offer *offer, const struct config *config,
+                            const struct isolation *isolation)
+{
+    const struct plugin_device *device = offer->plugin;
+    const struct plugin_description *description = &device->description;
+    next_attribute(offer, "simulated")->number = 0;
+    text_attribute(offer, "kind", description->kind);
+    text_attribute(offer, "instrument", offer->device.instrument);
+    text_attribute(offer, "vendor", description->vendor);
+    text_attribute(offer, "model", description->name);
+    text_attribute(offer, "label", offer->device.label);
+    text_attribute(offer, "region", config->region);
+    text_attribute(offer, "executor", "plugin");
+    for (size_t i = 0; i < description->operation_count; i++) {
+        text_attribute(offer, "operation", description->operations[i]);
+    }
+    number_attribute(offer, "memory",
+                     description->memory_bytes > 0 && description->memory_bytes < INT64_MAX
+                         ? (int64_t)description->memory_bytes
+                         : (int64_t)offer->memory_bytes);
+    number_attribute(offer, "disk", (int64_t)offer->disk_bytes);
+    number_attribute(offer, "folders", 1);
+    number_attribute(offer, "gflops", device->probe.fp32 / 1000000000);
+    number_attribute(offer, "fp32", device->probe.fp32);
+    number_attribute(offer, "bandwidth", device->probe.bandwidth);
+    /* A jail with device files is less than level 1. */
+    next_attribute(offer, "isolation")->number =
+        device->program.node_count == 0 ? isolation->level : 0;
+}
+
+/* ---------------------------------------------------------------- attached devices */
+
+enum found { FOUND, LEFT_OUT, UNKNOWN };
+
+/* Finds the device of an entry with a plug-in; other entries have none. Before the plug-ins were
+ * asked, every entry counts. */
+static enum found find_plugin(const struct config_device *device, const struct machine *machine,
+                              const struct plugin_device **ret_plugin, struct problem *problem)
+{
+    *ret_plugin = NULL;
+    if (device->plugin.path[0] == '\0' || !machine->plugins.is_known) {
+        return FOUND;
+    }
+    const struct plugin_device *plugin = plugin_device_find(&machine->plugins, device->name);
+    if (plugin == NULL || !plugin_program_equal(&plugin->program, &device->plugin)) {
+        problem_set(problem, "the plug-in of \"%s\" is asked at a start alone: restart the agent",
+                    device->name);
+        return UNKNOWN;
+    }
+    *ret_plugin = plugin;
+    return plugin->unusable[0] == '\0' ? FOUND : LEFT_OUT;
+}
+
+/* Finds the device for kernels of an entry; other entries have none. Before the machine was asked,
+ * every entry counts. */
+static enum found find_kernel_device(const struct config_device *device,
+                                     const struct machine *machine,
+                                     const struct kernel_device **ret_device,
+                                     struct problem *problem)
+{
+    const struct kernel_device_list *list = &machine->kernel_devices[device->kernel_api];
+    *ret_device = NULL;
+    if (device->kernel[0] == '\0' || !list->is_known) {
+        return FOUND;
+    }
+    if (list->count == 0) {
+        return LEFT_OUT;
+    }
+    const struct kernel_device *found = kernel_device_find(list, device->kernel, problem);
+    if (found == NULL || found->unusable[0] != '\0') {
+        return found == NULL ? UNKNOWN : LEFT_OUT;
+    }
+    *ret_device = found;
+    return FOUND;
+}
+
+static bool is_left_out(const struct config_device *device, const struct machine *machine)
+{
+    const struct kernel_device *kernel_device;
+    const struct plugin_device *plugin;
+    struct problem problem;
+    return find_kernel_device(device, machine, &kernel_device, &problem) == LEFT_OUT ||
+           find_plugin(device, machine, &plugin, &problem) == LEFT_OUT;
 }
 
 /* ---------------------------------------------------------------- shares */
@@ -249,12 +375,15 @@ static bool share_cores(const struct config *config, const struct machine *machi
 {
     uint64_t others = 0;
     for (size_t i = 0; i < config->device_count; i++) {
-        others += config->devices[i].simulates == NULL ? config->devices[i].slots : 0;
+        const struct config_device *device = &config->devices[i];
+        const bool has_cores = device->simulates == NULL && !is_left_out(device, machine);
+        others += has_cores ? device->slots : 0;
     }
     uint64_t wanted = others + (config->slots == 0 ? 1 : config->slots);
     if (config->slots > machine->cores) {
         problem_set(problem, "slots: %u, but this process may use %u cores", config->slots,
                     machine->cores);
+        config_place(config, config->lines.slots, problem);
         return false;
     }
     if (wanted > machine->cores) {
@@ -262,6 +391,7 @@ static bool share_cores(const struct config *config, const struct machine *machi
                     "all devices together have %llu slots, but this process may use %u cores; "
                     "lower `slots`, of the first or of those under `devices`",
                     (unsigned long long)wanted, machine->cores);
+        config_place(config, config->lines.slots, problem);
         return false;
     }
     *ret_first = config->slots == 0 ? machine->cores - (uint32_t)others : config->slots;
@@ -283,6 +413,14 @@ static void fill_offer(struct offer *offer, const struct config_device *device,
     (void)snprintf(offer->device.instrument, sizeof offer->device.instrument, "%s%s",
                    device->simulates != NULL ? "sim." : "",
                    device->simulates != NULL ? device->simulates->instrument : machine->instrument);
+    if (offer->kernel_device != NULL) {
+        kernel_device_instrument(offer->kernel_device, offer->device.instrument);
+    }
+    if (offer->plugin != NULL) {
+        const struct plugin_description *said = &offer->plugin->description;
+        (void)snprintf(offer->device.instrument, sizeof offer->device.instrument, "%s.%.24s.%.24s",
+                       said->kind, said->vendor, said->model);
+    }
     (void)snprintf(offer->device.label, sizeof offer->device.label, "%s", device->name);
     offer->ask = (struct agent_ask){
         .device = offer->device.device,
@@ -296,6 +434,32 @@ static void fill_offer(struct offer *offer, const struct config_device *device,
     };
 }
 
+/* Returns the line that decides how much memory a slot of the first device has. */
+static unsigned memory_line(const struct config *config)
+{
+    const struct config_lines *lines = &config->lines;
+    return lines->memory > 0 ? lines->memory : lines->disk > 0 ? lines->disk : lines->slots;
+}
+
+/* A device with memory of its own is offered once; otherwise two offers would promise the same
+ * memory. Devices of cores have the memory of their slots. */
+static bool is_offered_once(const struct offers *offers, const struct kernel_device *device,
+                            const char *name, struct problem *problem)
+{
+    for (size_t i = 0; i < offers->count; i++) {
+        if (device != NULL && offers->items[i].kernel_device == device &&
+            strcmp(kernel_device_kind(device), "cpu") != 0) {
+            problem_set(problem,
+                        "\"%s\" and \"%s\" are one device, %s %u \"%s\"; offer it once, with "
+                        "`slots` for several jobs",
+                        offers->items[i].device.label, name, kernel_op_api_name(device->api),
+                        device->index, device->name);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Gives each device its share of this machine; its abilities are described later. */
 static bool share_machine(const struct config *config, const struct machine *machine,
                           const struct key32 *account, struct offers *ret_offers,
@@ -307,17 +471,31 @@ static bool share_machine(const struct config *config, const struct machine *mac
     }
     const struct config_device first = first_device(config, slots);
     memset(ret_offers, 0, sizeof *ret_offers);
-    ret_offers->count = 1 + config->device_count;
     uint64_t all_slots = first.slots;
     for (size_t i = 0; i < config->device_count; i++) {
-        all_slots += config->devices[i].slots;
+        all_slots += is_left_out(&config->devices[i], machine) ? 0 : config->devices[i].slots;
     }
     uint32_t core = 0;
-    for (size_t i = 0; i < ret_offers->count; i++) {
+    for (size_t i = 0; i < 1 + config->device_count; i++) {
         const struct config_device *device = i == 0 ? &first : &config->devices[i - 1];
-        struct offer *offer = &ret_offers->items[i];
+        struct offer *offer = &ret_offers->items[ret_offers->count];
+        enum found found = find_kernel_device(device, machine, &offer->kernel_device, ret_problem);
+        if (found == FOUND) {
+            found = find_plugin(device, machine, &offer->plugin, ret_problem);
+        }
+        if (found == UNKNOWN) {
+            return false;
+        }
+        if (found == LEFT_OUT) {
+            continue;
+        }
+        if (!is_offered_once(ret_offers, offer->kernel_device, device->name, ret_problem)) {
+            return false;
+        }
+        ret_offers->count++;
         fill_offer(offer, device, machine, account, i == 0);
         if (!share_memory(offer, device, machine, all_slots, ret_problem)) {
+            config_place(config, i == 0 ? memory_line(config) : 0, ret_problem);
             return false;
         }
         if (device->simulates == NULL) {
@@ -325,7 +503,11 @@ static bool share_machine(const struct config *config, const struct machine *mac
             core += device->slots;
         }
     }
-    return memory_suffices(ret_offers, machine, all_slots, ret_problem);
+    if (!memory_suffices(ret_offers, machine, all_slots, ret_problem)) {
+        config_place(config, memory_line(config), ret_problem);
+        return false;
+    }
+    return true;
 }
 
 bool policy_check(const struct config *config, const struct machine *machine,
@@ -351,7 +533,11 @@ bool policy_offers(const struct config *config, const struct machine *machine,
     }
     for (size_t i = 0; i < ret_offers->count; i++) {
         struct offer *offer = &ret_offers->items[i];
-        if (offer->simulates == NULL) {
+        if (offer->kernel_device != NULL) {
+            describe_kernel_device(offer, config, isolation);
+        } else if (offer->plugin != NULL) {
+            describe_plugin(offer, config, isolation);
+        } else if (offer->simulates == NULL) {
             describe(offer, config, machine, profile, isolation);
         } else if (profile->gemm_mflops.value > 0) {
             describe_simulated(offer, config, isolation);
@@ -390,4 +576,12 @@ struct jail_limits policy_jail(const struct offer *offer, uint32_t width, int64_
         .processes = (uint32_t)lesser((uint64_t)offer->processes * width, processes),
         .cpu_milli = cpu_enforced ? 1000 * width : 0,
     };
+}
+
+uint64_t policy_kernel_memory(const struct offer *offer, uint32_t width)
+{
+    assert(width >= 1 && offer->device.slots >= 1);
+    return offer->kernel_device != NULL
+               ? offer->kernel_device->memory_bytes / offer->device.slots * width
+               : 0;
 }

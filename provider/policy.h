@@ -26,6 +26,8 @@ struct offer {
     uint32_t first_core;
     /* NULL: the device is made of cores of this machine. A simulated device has no cores. */
     const struct catalogue_device *simulates;
+    const struct kernel_device *kernel_device; /* a device for kernels, the machine's; NULL: none */
+    const struct plugin_device *plugin; /* a device with a plug-in, the machine's; NULL: none */
 };
 
 /* There is one offer for each device: the config's first device, then its `devices`. */
@@ -35,8 +37,10 @@ struct offers {
 };
 
 /* Computes the offers of every device. `account` and the devices' names give the devices their ids.
- * Returns false with what to change when not all can be offered. Reasons are no isolation, more
- * cores than there are, or memory for less than one slot. */
+ * A device for kernels that this machine cannot use is left out, and so is one whose plug-in cannot
+ * be used. Returns false with what to change when the others cannot all be offered. Reasons are no
+ * isolation, more cores than there are, memory for less than one slot, a device for kernels that is
+ * none of those there are, two entries for one GPU, or a plug-in that was not asked. */
 bool policy_offers(const struct config *config, const struct machine *machine,
                    const struct profile *profile, const struct isolation *isolation,
                    const struct key32 *account, struct offers *ret_offers,
@@ -51,5 +55,9 @@ const struct offer *policy_offer_of(const struct offers *offers, const struct id
  * asks for nothing. */
 struct jail_limits policy_jail(const struct offer *offer, uint32_t width, int64_t memory_bytes,
                                int64_t disk_bytes, uint32_t processes, bool cpu_enforced);
+
+/* Returns how much of its own memory a device for kernels gives to `width` of its slots. All slots
+ * have the same share. 0: the offer is of no such device. */
+uint64_t policy_kernel_memory(const struct offer *offer, uint32_t width);
 
 #endif

@@ -48,9 +48,11 @@ enum source {
     SOURCE_CONFIG,
     SOURCE_SHARE,
     SOURCE_MEASURED,
+    SOURCE_TRIED,
     SOURCE_TRIAL,
     SOURCE_AGENT,
     SOURCE_MACHINE,
+    SOURCE_PLUGIN,
     SOURCE_CATALOGUE
 };
 
@@ -60,9 +62,11 @@ static const struct {
     [SOURCE_CONFIG] = {"config", "the config's, or its default"},
     [SOURCE_SHARE] = {"share", "of one slot: the config's, or a share of the machine"},
     [SOURCE_MEASURED] = {"measured", "measured here, on one core"},
+    [SOURCE_TRIED] = {"measured", "measured here, in a trial jail with one core"},
     [SOURCE_TRIAL] = {"trial", "found out by a trial jail"},
     [SOURCE_AGENT] = {"agent", "what this agent runs"},
     [SOURCE_MACHINE] = {"machine", "read from the machine"},
+    [SOURCE_PLUGIN] = {"plugin", "declared: the plug-in says so"},
     [SOURCE_CATALOGUE] = {"catalogue", "declared: the catalogue's, of a simulated device"},
 };
 
@@ -86,6 +90,13 @@ static bool is_simulated(const struct offer *offer)
     return false;
 }
 
+/* Returns true for an attribute of the device that its plug-in tells. */
+static bool is_said(const struct plugin_description *description, const char *name)
+{
+    return strcmp(name, "memory") == 0 ? description->memory_bytes > 0
+                                       : strcmp(name, "disk") != 0 && strcmp(name, "folders") != 0;
+}
+
 static enum source source_of(const struct offer *offer, const char *name)
 {
     static const struct {
@@ -94,7 +105,7 @@ static enum source source_of(const struct offer *offer, const char *name)
     } everywhere[] = {
         {"label", SOURCE_CONFIG},        {"region", SOURCE_CONFIG},   {"program", SOURCE_CONFIG},
         {"simulated", SOURCE_CONFIG},    {"isolation", SOURCE_TRIAL}, {"executor", SOURCE_AGENT},
-        {POLICY_MEASURED, SOURCE_AGENT},
+        {POLICY_MEASURED, SOURCE_AGENT}, {"terminal", SOURCE_AGENT},  {"api", SOURCE_AGENT},
     };
     static const struct {
         const char *name;
@@ -112,7 +123,10 @@ static enum source source_of(const struct offer *offer, const char *name)
         return SOURCE_CATALOGUE;
     }
     if (is_measured(offer, name)) {
-        return SOURCE_MEASURED;
+        return offer->kernel_device != NULL ? SOURCE_TRIED : SOURCE_MEASURED;
+    }
+    if (offer->plugin != NULL && is_said(&offer->plugin->description, name)) {
+        return SOURCE_PLUGIN;
     }
     for (size_t i = 0; i < sizeof here / sizeof here[0]; i++) {
         if (strcmp(here[i].name, name) == 0) {
@@ -124,8 +138,8 @@ static enum source source_of(const struct offer *offer, const char *name)
 
 static void figure_text(const struct attribute *attribute, char ret_text[UNITS_TEXT_SIZE])
 {
-    const char *unit = strcmp(attribute->name, "gflops") == 0      ? " Gflop/s"
-                       : strcmp(attribute->name, "gemm_fp32") == 0 ? " Mflop/s"
+    const char *unit = strcmp(attribute->name, "gflops") == 0      ? " GFLOPS"
+                       : strcmp(attribute->name, "gemm_fp32") == 0 ? " MFLOPS"
                                                                    : "";
     if (strcmp(attribute->name, "simulated") == 0) { /* the form that `needs:` uses */
         (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s", attribute->number != 0 ? "true" : "false");
@@ -221,8 +235,58 @@ static void print_offer(FILE *out, const struct setup *setup, const struct offer
     print_size(out, "disk", offer->disk_bytes);
     fprintf(out, "  %-12s what jobs may ask for, and where it is from\n", "attributes");
     print_attributes(out, offer, &setup->profile);
-    if (!is_simulated(offer)) {
+    if (!is_simulated(offer) && offer->kernel_device == NULL && offer->plugin == NULL) {
         print_programs(out, &setup->config);
+    }
+}
+
+/* Prints every device of one interface, under the number that the config takes. */
+static void print_kernel_devices(FILE *out, const struct kernel_device_list *list)
+{
+    const char *name = kernel_op_api_name(list->api);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct kernel_device *device = &list->items[i];
+        char memory[UNITS_TEXT_SIZE];
+        units_bytes_short((int64_t)device->memory_bytes, memory);
+        fprintf(out, "  %-12s %zu: %s\n", i == 0 ? name : "", i, device->name);
+        fprintf(out, "  %-12s    %s of %s, driver %s; %s, %u compute unit%s%s%s%s%s%s%s\n", "",
+                device->kind, device->platform, device->driver, memory, device->compute_units,
+                text_plural(device->compute_units), device->target[0] != '\0' ? ", " : "",
+                device->target, device->has_fp64 ? ", fp64" : "", device->has_fp16 ? ", fp16" : "",
+                device->unusable[0] != '\0' ? "; not usable: " : "", device->unusable);
+    }
+    if (list->count == 0) {
+        fprintf(out, "  %-12s no devices: %s\n", name, list->problem);
+    }
+}
+
+/* Adds a figure of the device's state, when the plug-in told it. */
+static void print_state(FILE *out, const char *name, double figure, const char *unit)
+{
+    if (figure >= 0) {
+        fprintf(out, "; %s %.3g%s", name, figure, unit);
+    }
+}
+
+/* Prints every device of the config that a plug-in attaches, or why it is not offered. */
+static void print_plugins(FILE *out, const struct plugin_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct plugin_device *device = &list->items[i];
+        const struct plugin_figures *figures = &device->figures;
+        fprintf(out, "  %-12s %s: %s\n", i == 0 ? "plug-ins" : "", device->name,
+                device->program.path);
+        if (device->unusable[0] != '\0') {
+            fprintf(out, "  %-12s    not offered: %s\n", "", device->unusable);
+            continue;
+        }
+        fprintf(out, "  %-12s    %s, of kind %s", "", device->description.name,
+                device->description.kind);
+        print_state(out, "power", figures->power_w, " W");
+        print_state(out, "temperature", figures->temperature_c, " C");
+        print_state(out, "in use", figures->utilization * 100, " %");
+        print_state(out, "memory used", figures->memory_used, " bytes");
+        fprintf(out, "\n");
     }
 }
 
@@ -276,6 +340,10 @@ void report_text(FILE *out, const struct setup *setup, const struct offers *offe
     }
     print_machine(out, &setup->machine);
     print_matrices(out, setup);
+    for (enum kernel_api api = 0; api < KERNEL_APIS; api++) {
+        print_kernel_devices(out, &setup->machine.kernel_devices[api]);
+    }
+    print_plugins(out, &setup->machine.plugins);
     print_isolation(out, setup);
     if (offers != NULL) {
         /* The market alone knows what others ask, and the owner alone knows what power costs
@@ -356,6 +424,50 @@ static json_t *machine_json(const struct machine *machine)
         (json_int_t)machine->memory_bytes, "cache_bytes", (json_int_t)machine->cache_bytes);
 }
 
+static json_t *kernel_devices_json(const struct kernel_device_list *list)
+{
+    json_t *devices = json_array();
+    for (size_t i = 0; i < list->count; i++) {
+        const struct kernel_device *device = &list->items[i];
+        (void)json_array_append_new(
+            devices,
+            json_pack(
+                "{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:b, s:s}", "number",
+                (json_int_t)device->index, "target", device->target, "name", device->name, "vendor",
+                device->vendor, "platform", device->platform, "driver", device->driver, "kind",
+                device->kind, "memory_bytes", (json_int_t)device->memory_bytes, "local_bytes",
+                (json_int_t)device->local_bytes, "compute_units", (json_int_t)device->compute_units,
+                "work_group", (json_int_t)device->work_group, "fp64", (int)device->has_fp64, "fp16",
+                (int)device->has_fp16, "unusable", device->unusable));
+    }
+    return json_pack("{s:o, s:s}", "devices", devices, "problem", list->problem);
+}
+
+static json_t *state_json(double figure)
+{
+    return figure >= 0 ? json_real(figure) : json_null();
+}
+
+static json_t *plugins_json(const struct plugin_list *list)
+{
+    json_t *devices = json_array();
+    for (size_t i = 0; i < list->count; i++) {
+        const struct plugin_device *device = &list->items[i];
+        const struct plugin_figures *figures = &device->figures;
+        const bool is_known = device->unusable[0] == '\0';
+        (void)json_array_append_new(
+            devices,
+            json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", device->name, "path",
+                      device->program.path, "model", device->description.name, "kind",
+                      device->description.kind, "unusable", device->unusable, "power_w",
+                      state_json(is_known ? figures->power_w : -1), "temperature_c",
+                      state_json(is_known ? figures->temperature_c : -1), "utilization",
+                      state_json(is_known ? figures->utilization : -1), "memory_used",
+                      state_json(is_known ? figures->memory_used : -1)));
+    }
+    return devices;
+}
+
 static json_t *isolation_json(const struct setup *setup)
 {
     const struct isolation *isolation = &setup->isolation;
@@ -377,11 +489,14 @@ bool report_json(FILE *out, const struct setup *setup, const struct offers *offe
 {
     const struct profile *profile = &setup->profile;
     json_t *root = json_pack(
-        "{s:i, s:s, s:o, s:s, s:o, s:o, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:s}}", "version",
-        REPORT_VERSION, "name", setup->config.name, "offers", offers_json(offers), "refusal",
-        offers == NULL ? refusal : "", "machine", machine_json(&setup->machine), "isolation",
-        isolation_json(setup), "profile", "mflops", (json_int_t)profile->mflops.value,
-        "mflops_at_s", (json_int_t)profile->mflops.at_s, "bandwidth_bytes",
+        "{s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:s}}",
+        "version", REPORT_VERSION, "name", setup->config.name, "offers", offers_json(offers),
+        "refusal", offers == NULL ? refusal : "", "machine", machine_json(&setup->machine),
+        "opencl", kernel_devices_json(&setup->machine.kernel_devices[KERNEL_OPENCL]), "cuda",
+        kernel_devices_json(&setup->machine.kernel_devices[KERNEL_CUDA]), "plugins",
+        plugins_json(&setup->machine.plugins), "isolation", isolation_json(setup), "profile",
+        "mflops", (json_int_t)profile->mflops.value, "mflops_at_s",
+        (json_int_t)profile->mflops.at_s, "bandwidth_bytes",
         (json_int_t)profile->bandwidth_bytes.value, "bandwidth_at_s",
         (json_int_t)profile->bandwidth_bytes.at_s, "gemm_fp32_mflops",
         (json_int_t)profile->gemm_mflops.value, "gemm_at_s", (json_int_t)profile->gemm_mflops.at_s,

@@ -3,10 +3,11 @@
 #include "base/checked.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "provider/executors/tensor.h"
+#include "provider/idle/idle_watch.h"
 #include "provider/jail/jail.h"
 #include "provider/privilege.h"
 #include "provider/session/agent_session.h"
+#include "provider/setup_internal.h"
 #include "runtime/capability.h"
 #include "runtime/clock.h"
 #include "runtime/keyfile.h"
@@ -186,7 +187,8 @@ static bool service_user(const struct config *config, uid_t *ret_uid, gid_t *ret
         return may_name(config, *ret_uid, problem);
     }
     if (getpwnam(config->user) != NULL) { /* root */
-        problem_set(problem, "`user:` in %s: %s", MARKET_PROVIDER_CONFIG, why.text);
+        problem_set(problem, "user: %.400s", why.text);
+        config_place(config, config->lines.user, problem);
         return false;
     }
     problem_set(
@@ -195,6 +197,7 @@ static bool service_user(const struct config *config, uid_t *ret_uid, gid_t *ret
         "useradd --system --home-dir %s --shell /usr/sbin/nologin %s; or name another user "
         "under `user:` in %s",
         config->user, why.text, SYSTEM_FOLDER, config->user, MARKET_PROVIDER_CONFIG);
+    config_place(config, config->lines.user, problem);
     return false;
 }
 
@@ -222,19 +225,19 @@ static void open_cgroups(struct setup *setup, uid_t uid, gid_t gid)
     cgroup_name(setup, name);
     if (!cgroups_open(NULL, name, uid, gid, &setup->cgroups, &problem)) {
         (void)snprintf(setup->no_cgroups, sizeof setup->no_cgroups, "%s", problem.text);
+    } else if (setup->config.idle.is_set && !setup->is_look) {
+        (void)cgroups_give_way(setup->cgroups); /* the low priority of the jails stays */
     }
 }
 
-static bool beside(const char *program, char *ret_path, size_t capacity, struct problem *problem)
+static bool find_helper(const char *program, char *ret_path, size_t capacity,
+                        struct problem *problem)
 {
-    char folder[PATH_MAX];
-    if (!process_folder(folder, sizeof folder)) {
-        problem_set(problem, "the folder of this program cannot be found");
-        return false;
-    }
-    int written = snprintf(ret_path, capacity, "%s/%s", folder, program);
-    if (written < 0 || (size_t)written >= capacity || access(ret_path, R_OK) != 0) {
-        problem_set(problem, "%s is not beside this program; install it there", program);
+    if (!process_helper(program, ret_path, capacity)) {
+        problem_set(problem,
+                    "%s is neither beside this program nor in ../libexec/bourse from there; "
+                    "install %s in one of them",
+                    program, program);
         return false;
     }
     return true;
@@ -244,21 +247,32 @@ static bool install_worker(struct setup *setup, uid_t owner, struct problem *pro
 {
     char source[PATH_MAX + 32];
     own_file(setup, "worker", setup->worker_path, sizeof setup->worker_path);
-    return beside(WORKER_PROGRAM, source, sizeof source, problem) &&
+    return find_helper(WORKER_PROGRAM, source, sizeof source, problem) &&
            jail_install_worker(source, setup->worker_path, owner, problem);
 }
 
-/* An agent without bourse-tensor runs all other jobs. */
-static void install_tensor(struct setup *setup, uid_t owner)
+/* Installs a program that computes in jails. Without the program its path is empty, and `why` has
+ * the reason. */
+static void install_resident(const struct setup *setup, uid_t owner, const char *program,
+                             const char *name, char path[CONFIG_PATH_SIZE + 16], char why[512])
 {
     char source[PATH_MAX + 32];
     struct problem problem = {""};
-    own_file(setup, "tensor", setup->tensor_path, sizeof setup->tensor_path);
-    if (!beside(TENSOR_PROGRAM_NAME, source, sizeof source, &problem) ||
-        !jail_install_worker(source, setup->tensor_path, owner, &problem)) {
-        setup->tensor_path[0] = '\0';
-        (void)snprintf(setup->no_tensor, sizeof setup->no_tensor, "%s", problem.text);
+    own_file(setup, name, path, CONFIG_PATH_SIZE + 16);
+    if (!find_helper(program, source, sizeof source, &problem) ||
+        !jail_install_worker(source, path, owner, &problem)) {
+        path[0] = '\0';
+        (void)snprintf(why, 512, "%s", problem.text);
     }
+}
+
+/* An agent without one of these programs runs all other jobs. */
+static void install_residents(struct setup *setup, uid_t owner)
+{
+    install_resident(setup, owner, TENSOR_PROGRAM_NAME, "tensor", setup->tensor_path,
+                     setup->no_tensor);
+    install_resident(setup, owner, "bourse-kernel", "kernel", setup->kernel_path, setup->no_kernel);
+    install_resident(setup, owner, "bourse-plugin", "plugin", setup->plugin_path, setup->no_plugin);
 }
 
 static bool prepare_as_root(struct setup *setup, struct problem *problem)
@@ -270,7 +284,7 @@ static bool prepare_as_root(struct setup *setup, struct problem *problem)
         return false;
     }
     open_cgroups(setup, uid, gid);
-    install_tensor(setup, uid);
+    install_residents(setup, uid);
     return install_worker(setup, uid, problem) && privilege_drop(uid, gid, problem);
 }
 
@@ -280,7 +294,7 @@ static bool prepare_as_user(struct setup *setup, struct problem *problem)
         return false;
     }
     open_cgroups(setup, (uid_t)-1, (gid_t)-1);
-    install_tensor(setup, (uid_t)-1);
+    install_residents(setup, (uid_t)-1);
     return install_worker(setup, (uid_t)-1, problem) && capability_renounce(0, problem);
 }
 
@@ -364,12 +378,15 @@ static bool lock_folder(struct setup *setup, struct problem *problem)
 static bool has_key(const struct config *config, struct problem *problem)
 {
     char path[CONFIG_PATH_SIZE + 32];
+    if (keyfile_has_credential(MARKET_PROVIDER_KEY)) {
+        return true;
+    }
     (void)snprintf(path, sizeof path, "%s/%s", config->folder, MARKET_PROVIDER_KEY);
     if (access(path, F_OK) == 0 || errno != ENOENT) {
         return true;
     }
     const bool has_folder = access(config->folder, F_OK) == 0;
-    problem_set(problem, "%s%s%s; `bourse-provider join INVITE --dir %s` makes %s",
+    problem_set(problem, "%s%s%s; `bourse-provider join INVITATION --dir %s` makes %s",
                 has_folder ? "no key in " : "", config->folder,
                 has_folder ? "" : ": no such folder", config->folder, has_folder ? "one" : "it");
     return false;
@@ -383,16 +400,27 @@ static bool load_key(struct setup *setup, struct problem *problem)
     if (setup->is_look && !has_key(&setup->config, &missing)) {
         return true;
     }
+    if (keyfile_has_credential(MARKET_PROVIDER_KEY)) {
+        if (access(path, F_OK) == 0) {
+            problem_set(problem,
+                        "%s is there, and the service has a credential of that name, too: remove "
+                        "the one that is not this agent's",
+                        path);
+            return false;
+        }
+        return keyfile_load_credential(MARKET_PROVIDER_KEY, &setup->identity, problem);
+    }
     return keyfile_load(path, &setup->identity, problem);
 }
 
 static bool load_market(struct setup *setup, struct problem *problem)
 {
     if (access(setup->config.market, F_OK) != 0) {
-        problem_set(problem,
-                    "no market in %s: %s; `bourse-provider join INVITE` joins one, and `bourse up` "
-                    "starts one here",
-                    setup->config.market, strerror(errno));
+        problem_set(
+            problem,
+            "no market in %s: %s; `bourse-provider join INVITATION` joins one, and `bourse up` "
+            "starts one here",
+            setup->config.market, strerror(errno));
         return false;
     }
     return market_read(setup->config.market, &setup->market, problem);
@@ -470,34 +498,24 @@ bool setup_fits(const struct setup_options *options, struct problem *ret_problem
 bool setup_check(const struct setup_options *options, struct problem *ret_problem)
 {
     static struct setup setup;
+    ret_problem->text[0] = '\0';
     if (options->folder != NULL && access(options->folder, F_OK) != 0) {
-        problem_set(ret_problem, "--dir %s: %s; `bourse-provider join INVITE --dir` makes it",
+        problem_set(ret_problem, "--dir %s: %s; `bourse-provider join INVITATION --dir` makes it",
                     options->folder, strerror(errno));
         return false;
     }
-    return setup_fits(options, ret_problem) && setup_config(options, &setup.config, ret_problem) &&
-           (is_own_market(&setup.config) || load_market(&setup, ret_problem));
+    if (!setup_fits(options, ret_problem) || !setup_config(options, &setup.config, ret_problem) ||
+        (setup.config.idle.is_set &&
+         !idle_watch_check(&setup.config.idle, setup.config.idle_root, ret_problem))) {
+        return false;
+    }
+    return load_market(&setup, ret_problem) ||
+           (is_own_market(&setup.config) && access(setup.config.market, F_OK) != 0);
 }
 
 static bool make_spool(const struct setup *setup, struct problem *problem)
 {
     return private_folder(setup->config.spool, true, problem);
-}
-
-static void learn_machine(struct setup *setup)
-{
-    char file[CONFIG_PATH_SIZE + 32];
-    (void)snprintf(file, sizeof file, "%s/profile.json", setup->config.folder);
-    isolation_probe(setup->launcher, setup->worker_path, setup->cgroups, &setup->isolation);
-    struct profile_gemm gemm = {.engine = ""};
-    struct problem problem = {""};
-    if (setup->isolation.level > 0 && setup->tensor_path[0] != '\0' &&
-        !tensor_probe(setup->launcher, setup->worker_path, setup->tensor_path, setup->cgroups,
-                      &gemm, &problem)) {
-        setup->tensor_path[0] = '\0';
-        (void)snprintf(setup->no_tensor, sizeof setup->no_tensor, "%s", problem.text);
-    }
-    probe_profile(file, setup->machine.model, &gemm, clock_wall_ns() / NS_PER_S, &setup->profile);
 }
 
 static bool start_as_user(struct setup *setup, struct problem *problem)
@@ -513,10 +531,12 @@ static bool start_as_user(struct setup *setup, struct problem *problem)
         problem_set(problem, "signals cannot be received: %s", strerror(errno));
         return false;
     }
-    if (!discover_machine(NULL, &setup->machine, problem)) {
+    if (!setup_learn(setup, problem)) {
         return false;
     }
-    learn_machine(setup);
+    if (setup->config.idle.is_set && !launcher_give_way(setup->launcher)) {
+        log_warning("jails cannot have the lowest priority: %s", strerror(errno));
+    }
     return true;
 }
 
@@ -556,6 +576,8 @@ void setup_end(struct setup *setup)
             own_file(setup, "LOCK", path, sizeof path);
             (void)unlink(setup->worker_path);
             (void)unlink(setup->tensor_path);
+            (void)unlink(setup->kernel_path);
+            (void)unlink(setup->plugin_path);
             (void)unlink(path); /* last, because a new lock file begins a new look */
         }
         close(setup->lock);

@@ -19,6 +19,7 @@
 #include "runtime/market.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 struct setup_options {
     const char *config_file; /* NULL: provider.yaml in the folder */
@@ -42,6 +43,12 @@ struct setup {
     /* An empty path means that no matrices are computed here; no_tensor has the reason. */
     char tensor_path[CONFIG_PATH_SIZE + 16];
     char no_tensor[512];
+    /* An empty path means that no kernels are run here; no_kernel has the reason. */
+    char kernel_path[CONFIG_PATH_SIZE + 16];
+    char no_kernel[512];
+    /* An empty path means that no plug-in is used here; no_plugin has the reason. */
+    char plugin_path[CONFIG_PATH_SIZE + 16];
+    char no_plugin[512];
     char no_cgroups[512]; /* reason why there are no cgroups */
     bool is_look;
     int lock; /* -1: not held */
@@ -57,8 +64,15 @@ bool setup_config(const struct setup_options *options, struct config *ret_config
 /* Reads the config and checks it against this host. Reasons to fail are a user that the host lacks,
  * and more cores or memory than there are. */
 bool setup_fits(const struct setup_options *options, struct problem *ret_problem);
-/* Checks all that a start would refuse: setup_fits, and whether a market elsewhere is there. */
+/* Checks all that a start would refuse: setup_fits, and whether a market elsewhere is there. The
+ * agent's own market may come later than the config: without it the check succeeds, and the problem
+ * says what is missing. Otherwise the problem of a success is empty. */
 bool setup_check(const struct setup_options *options, struct problem *ret_problem);
+/* Lets every plug-in of the config say in a trial jail what its device is, and prints that, one
+ * line each. The agent's folder stays as it is. Returns false with the first reason when a plug-in
+ * cannot be used; else the problem stays as it was. */
+bool setup_check_plugins(const struct setup_options *options, FILE *out,
+                         struct problem *ret_problem);
 /* Carries out the whole start. On failure nothing is left but folders; setup_end is harmless
  * then. */
 bool setup_begin(const struct setup_options *options, struct setup *ret_setup,

@@ -235,6 +235,20 @@ bool file_read(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_le
     return read_looked_at(path, cap, false, ret_bytes, ret_length, &hands, ret_problem);
 }
 
+bool file_read_at(int fd, void *ret_bytes, size_t length, uint64_t offset)
+{
+    uint8_t *to = ret_bytes;
+    for (size_t done = 0; done < length;) {
+        ssize_t got = pread(fd, to + done, length - done, (off_t)(offset + done));
+        if (got == 0 || (got < 0 && errno != EINTR)) {
+            errno = got == 0 ? ENODATA : errno;
+            return false;
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return true;
+}
+
 bool file_write_at(int fd, const void *bytes, size_t length, uint64_t offset)
 {
     const uint8_t *from = bytes;
@@ -250,15 +264,11 @@ bool file_write_at(int fd, const void *bytes, size_t length, uint64_t offset)
     return true;
 }
 
-bool file_write(const char *path, const void *bytes, size_t length, unsigned mode,
-                struct problem *ret_problem)
+/* Writes beside and renames over `path`. With `durable` the file's bytes reach the disk first. */
+static bool replace(const char *path, const char *folder, const void *bytes, size_t length,
+                    unsigned mode, bool durable, struct problem *ret_problem)
 {
-    char folder[PATH_MAX];
     char beside[PATH_MAX];
-    const char *name;
-    if (!file_split_path(path, folder, &name, ret_problem)) {
-        return false;
-    }
     if ((size_t)snprintf(beside, sizeof beside, "%s/.new-XXXXXX", folder) >= sizeof beside) {
         problem_set(ret_problem, "%.100s...: the path is too long", path);
         return false;
@@ -267,15 +277,47 @@ bool file_write(const char *path, const void *bytes, size_t length, unsigned mod
     if (fd < 0) {
         return file_fail(ret_problem, path, "cannot be made");
     }
-    bool good = fchmod(fd, mode) == 0 && file_write_full(fd, bytes, length) && fsync(fd) == 0;
+    bool good =
+        fchmod(fd, mode) == 0 && file_write_full(fd, bytes, length) && (!durable || fsync(fd) == 0);
     good = close(fd) == 0 && good;
     good = good && rename(beside, path) == 0;
     if (!good) {
         (void)file_fail(ret_problem, path, "cannot be written");
         (void)unlink(beside);
-        return false;
     }
-    return file_sync_names(folder) || file_fail(ret_problem, folder, "cannot be made durable");
+    return good;
+}
+
+bool file_write(const char *path, const void *bytes, size_t length, unsigned mode,
+                struct problem *ret_problem)
+{
+    char folder[PATH_MAX];
+    const char *name;
+    return file_split_path(path, folder, &name, ret_problem) &&
+           replace(path, folder, bytes, length, mode, true, ret_problem) &&
+           (file_sync_names(folder) || file_fail(ret_problem, folder, "cannot be made durable"));
+}
+
+bool file_write_of_many(const char *path, const void *bytes, size_t length, unsigned mode,
+                        struct problem *ret_problem)
+{
+    char folder[PATH_MAX];
+    const char *name;
+    return file_split_path(path, folder, &name, ret_problem) &&
+           replace(path, folder, bytes, length, mode, false, ret_problem);
+}
+
+bool file_sync_many(const char *folder, struct problem *ret_problem)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool good = fd >= 0 && syncfs(fd) == 0;
+    if (!good) {
+        (void)file_fail(ret_problem, folder, "cannot be made durable");
+    }
+    if (fd >= 0) {
+        (void)close(fd); /* only read */
+    }
+    return good;
 }
 
 bool file_sync_folder(const char *path, struct problem *ret_problem)

@@ -31,6 +31,9 @@ bool file_read_trusted(const char *path, size_t cap, uint8_t **ret_bytes, size_t
 bool file_copy(const char *from, const char *to, struct problem *ret_problem);
 /* Fsyncs a folder: changes of its names survive a power cut from then on. */
 bool file_sync_folder(const char *path, struct problem *ret_problem);
+/* Reads all `length` bytes at `offset`. Returns false with errno, which is ENODATA when the file is
+ * shorter; the buffer may then hold a part. */
+bool file_read_at(int fd, void *ret_bytes, size_t length, uint64_t offset);
 /* Writes all bytes at `offset`. Returns false with errno; bytes written until then stay. One write
  * has at most FILE_STEP_BYTES, because a file system takes memory for each write in one piece where
  * it can. Large free pieces are rare in memory that was just in use. A virtual machine that returns
@@ -40,5 +43,11 @@ bool file_write_at(int fd, const void *bytes, size_t length, uint64_t offset);
 /* Writes beside, fsyncs, renames over `path`, fsyncs the folder. */
 bool file_write(const char *path, const void *bytes, size_t length, unsigned mode,
                 struct problem *ret_problem);
+/* Writes like file_write, but leaves the disk to file_sync_many: one wait for thousands of files
+ * instead of two waits each. After a power cut before it, files may be missing or empty. */
+bool file_write_of_many(const char *path, const void *bytes, size_t length, unsigned mode,
+                        struct problem *ret_problem);
+/* Waits until everything that was written to the file system of `folder` is durable. */
+bool file_sync_many(const char *folder, struct problem *ret_problem);
 
 #endif

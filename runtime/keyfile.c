@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -166,6 +167,71 @@ bool keyfile_load(const char *path, struct identity **ret_identity, struct probl
     unsigned notes = 0;
     return keyfile_load_noted(path, ret_identity, &notes, ret_problem);
 }
+
+/* ---------------------------------------------------------------- credentials */
+
+/* Returns false when there is no folder of credentials, or its path does not fit. */
+static bool credential_path(const char *name, char ret_path[PATH_MAX])
+{
+    const char *folder = getenv("CREDENTIALS_DIRECTORY");
+    int written = folder == NULL || folder[0] != '/'
+                      ? -1
+                      : snprintf(ret_path, PATH_MAX, "%s/%s", folder, name);
+    return written > 0 && written < PATH_MAX;
+}
+
+bool keyfile_has_credential(const char *name)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    return credential_path(name, path) && (lstat(path, &status) == 0 || errno != ENOENT);
+}
+
+/* systemd gives the file to the service's user. Where it uses an access list instead, the file
+ * stays root's, and the list shows as the rights of the group. */
+static bool credential_is_private(const char *path, const struct stat *status,
+                                  struct problem *ret_problem)
+{
+    const mode_t allowed = status->st_uid == 0 && status->st_gid == 0 ? 0640 : 0600;
+    if (!S_ISREG(status->st_mode)) {
+        problem_set(ret_problem, "%s is not a file", path);
+        return false;
+    }
+    if (status->st_uid != geteuid() && status->st_uid != 0) {
+        return file_not_ours(path, status->st_uid, geteuid(), ret_problem);
+    }
+    if ((status->st_mode & 07777 & ~allowed) != 0) {
+        problem_set(ret_problem, "%s has mode %04o, and others might read the key", path,
+                    status->st_mode & 07777U);
+        return false;
+    }
+    return true;
+}
+
+bool keyfile_load_credential(const char *name, struct identity **ret_identity,
+                             struct problem *ret_problem)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    unsigned notes = 0;
+    if (!credential_path(name, path)) {
+        problem_set(ret_problem, "no credential %s: $CREDENTIALS_DIRECTORY names no folder", name);
+        return false;
+    }
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) {
+        (void)file_unseen(ret_problem, path, "cannot be opened");
+        return false;
+    }
+    bool good = fstat(fd, &status) != 0
+                    ? file_unseen(ret_problem, path, "cannot be looked at")
+                    : credential_is_private(path, &status, ret_problem) &&
+                          parse_keyfile(fd, path, ret_identity, &notes, ret_problem);
+    (void)close(fd); /* only read */
+    return good;
+}
+
+/* ---------------------------------------------------------------- writing */
 
 /* Writes a new, durable file beside the key file; the caller still renames it. */
 static bool write_beside(int folder, char ret_name[NAME_MAX + 1], const char *text, mode_t mode)

@@ -11,6 +11,14 @@
  * has mode 0600 (or 0400), is owned by us and no symbolic link. Any other file is refused, and the
  * problem tells the repair. */
 bool keyfile_load(const char *path, struct identity **ret_identity, struct problem *ret_problem);
+/* A supervisor may hand a key to a service: as the file `name` in the folder that the environment
+ * variable CREDENTIALS_DIRECTORY names (LoadCredential= of systemd). Returns true when there is
+ * one, even if it cannot be read. */
+bool keyfile_has_credential(const char *name);
+/* Loads the key that the supervisor has handed over. The file belongs to us or to root,
+ * and nobody else may read or write it. Any other file is refused with a problem. */
+bool keyfile_load_credential(const char *name, struct identity **ret_identity,
+                             struct problem *ret_problem);
 /* A key file may have a second line: notes of its owner about the key, as words. */
 enum keyfile_note {
     KEYFILE_SIGNED = 1, /* "signed": a tree head under this log key may have left the process */

@@ -4,9 +4,15 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 #include <zmq.h>
 
 enum {
@@ -31,8 +37,9 @@ struct link {
     struct key32 server;
     const struct identity *identity;
     size_t max_message_bytes;
-    zmq_msg_t received; /* message lent by the last receive */
-    zmq_msg_t draft;    /* empty: none */
+    bool waits_for_room; /* a message was refused, and no wait has found room since */
+    zmq_msg_t received;  /* message lent by the last receive */
+    zmq_msg_t draft;     /* empty: none */
 };
 
 static bool set_number(void *socket, int option, int value)
@@ -161,6 +168,7 @@ bool link_send(struct link *link, const void *message, size_t length)
     do {
         sent = zmq_send(link->socket, message, length, ZMQ_DONTWAIT);
     } while (sent < 0 && errno == EINTR);
+    link->waits_for_room = sent < 0;
     return sent >= 0;
 }
 
@@ -182,6 +190,7 @@ bool link_send_draft(struct link *link)
             sent = zmq_msg_send(&link->draft, link->socket, ZMQ_DONTWAIT);
         } while (sent < 0 && errno == EINTR);
     }
+    link->waits_for_room = sent < 0;
     if (sent < 0) {
         (void)zmq_msg_close(&link->draft);
         (void)zmq_msg_init(&link->draft); /* always succeeds */
@@ -216,9 +225,14 @@ int link_receive(struct link *link, int timeout_ms, const uint8_t **ret_message,
     }
     int taken = take_message(link);
     if (taken == 0 && timeout_ms != 0) {
-        zmq_pollitem_t item = {.socket = link->socket, .events = ZMQ_POLLIN};
+        zmq_pollitem_t item = {
+            .socket = link->socket,
+            .events = (short)(link->waits_for_room ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN)};
         if (zmq_poll(&item, 1, timeout_ms) < 0) {
             return errno == EINTR ? 0 : -1;
+        }
+        if ((item.revents & ZMQ_POLLOUT) != 0) {
+            link->waits_for_room = false;
         }
         taken = take_message(link);
     }
@@ -233,3 +247,5 @@ void *link_socket(struct link *link)
 {
     return link->socket;
 }
+
+/* ---------------------------------------------------------------- why nobody answers */

@@ -29,7 +29,8 @@ bool link_send(struct link *link, const void *message, size_t length);
 uint8_t *link_draft(struct link *link, size_t length);
 bool link_send_draft(struct link *link); /* false as with link_send; the draft is gone */
 /* Waits up to timeout_ms (0: do not wait, -1: for ever). Returns 1 with a message that is valid
- * until the next call, 0 for none, -1 when the link is broken. */
+ * until the next call, 0 for none, -1 when the link is broken. After a send that was refused, the
+ * wait also ends, with 0, as soon as a message can be sent. */
 int link_receive(struct link *link, int timeout_ms, const uint8_t **ret_message,
                  size_t *ret_length);
 /* Returns the zmq socket, for zmq_poll beside other things. */

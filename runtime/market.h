@@ -16,8 +16,8 @@
  *     history.db      measured times of work
  *     broker.sock, blobs.sock   ipc endpoints
  *     blobs.fd        hands over blobs as open files
- *     provider/       the agent's folder: provider.yaml, provider.key, cache/, spool/ (0700, the
- *                     agent's user) */
+ *     provider/       the agent's folder: provider.yaml, provider.key, control.sock, cache/,
+ *                     spool/ (0700, the agent's user) */
 #ifndef BOURSE_RUNTIME_MARKET_H
 #define BOURSE_RUNTIME_MARKET_H
 
@@ -42,6 +42,9 @@
 #define MARKET_PROVIDER "provider"
 #define MARKET_PROVIDER_CONFIG "provider.yaml"
 #define MARKET_PROVIDER_KEY "provider.key"
+#define MARKET_CONTROL_SOCKET "control.sock" /* of the running agent, for its owner */
+/* The agent's log has this when it is connected and its owner paused everything. */
+#define PAUSED_SAID "connected; paused by its owner, nothing is offered"
 
 #include "base/id.h"
 #include "base/problem.h"

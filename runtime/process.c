@@ -175,17 +175,58 @@ bool process_folder(char *ret_path, size_t capacity)
     return true;
 }
 
-void process_say_nearest_option(const char *word, const struct option *options)
+bool process_helper(const char *name, char *ret_path, size_t capacity)
 {
-    enum { OPTIONS_MOST = 64 };
+    static const char *const places[] = {"", "/../libexec/bourse"};
+    char folder[PATH_MAX];
+    if (!process_folder(folder, sizeof folder)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        int written = snprintf(ret_path, capacity, "%s%s/%s", folder, places[i], name);
+        if (written > 0 && (size_t)written < capacity && access(ret_path, R_OK) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *name_of(const struct option *options, int value)
+{
+    for (const struct option *option = options; option->name != NULL; option++) {
+        if (option->val == value) {
+            return option->name;
+        }
+    }
+    return "?";
+}
+
+void process_say_wrong_option(const char *program, int found, const char *word,
+                              const struct option *options)
+{
+    enum { OPTIONS_MOST = 64, NAME_SIZE = 64 };
     const char *names[OPTIONS_MOST];
+    char bare[NAME_SIZE];
     size_t count = 0;
+    if (found == ':') {
+        (void)fprintf(stderr, "%s: --%s needs a value; `%s --help` says which\n", program,
+                      name_of(options, optopt), program);
+        return;
+    }
     while (count < OPTIONS_MOST && options[count].name != NULL) {
         names[count] = options[count].name;
         count++;
     }
-    const char *near = strncmp(word, "--", 2) == 0 ? text_nearest(word + 2, names, count) : NULL;
-    if (near != NULL && strcmp(near, word + 2) != 0) {
-        (void)fprintf(stderr, "did you mean --%s?\n", near);
+    (void)snprintf(bare, sizeof bare, "%.*s", (int)strcspn(word, "="), word);
+    const bool is_long = strncmp(bare, "--", 2) == 0;
+    const char *near = is_long ? text_nearest(bare + 2, names, count) : NULL;
+    if (near != NULL && strcmp(near, bare + 2) == 0) {
+        (void)fprintf(stderr, "%s: --%s takes no value; leave out '%.64s'\n", program, near,
+                      word + strcspn(word, "="));
+    } else if (near != NULL) {
+        (void)fprintf(stderr, "%s: no option '%s'; did you mean --%s?\n", program, bare, near);
+    } else {
+        (void)fprintf(stderr, "%s: no option '%.64s'; `%s --help` lists the options\n", program,
+                      word, program);
     }
 }

@@ -23,12 +23,18 @@ void process_name_thread(const char *name);
 /* Makes the threads of this process called `name` leave the processors to the others (nice 10), for
  * ever. Returns their number; 0 means that none was changed. */
 unsigned process_yield_threads(const char *name);
-/* Prints the option that an unknown word may have meant, if one is near. getopt_long reports the
- * unknown word itself. */
+/* Prints what is wrong with an option that getopt_long refused, and the option that may have been
+ * meant. `found` is getopt_long's answer: ':' for a missing value, '?' for the rest. `word` is the
+ * refused word. */
 struct option;
-void process_say_nearest_option(const char *word, const struct option *options);
+void process_say_wrong_option(const char *program, int found, const char *word,
+                              const struct option *options);
 /* Returns the folder of the running executable, for the helpers beside it. Returns false when it
  * cannot be known. */
 bool process_folder(char *ret_path, size_t capacity);
+/* Finds a helper that people do not start: beside the running executable, as in a build, or in
+ * ../libexec/bourse from there, as in an installation. Returns false when it can be read in neither
+ * place, or its path does not fit. */
+bool process_helper(const char *name, char *ret_path, size_t capacity);
 
 #endif

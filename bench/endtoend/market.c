@@ -139,7 +139,8 @@ static bool join(const struct private_market *market, struct bourse *owner, uint
     (void)snprintf(name, sizeof name, "agent-%u", number);
     return bourse_invite(owner, PROVIDER, 0, 3600 * 1000, name, invitation, sizeof invitation,
                          error) &&
-           bourse_join(invitation, key, file, name, 0, &account, error);
+           bourse_join(invitation, &(struct bourse_options){.market = file, .key = key}, name,
+                       &account, error);
 }
 
 static bool join_others(const struct private_market *market, const struct market_wishes *wishes,
@@ -344,7 +345,7 @@ static int remove_one(const char *path, const struct stat *status, int type, str
     (void)status;
     (void)type;
     (void)walk;
-    (void)remove(path); /* what stays is said by the next one: its folder is not empty */
+    (void)remove(path); /* a file that stays shows at its folder, which is not empty then */
     return 0;
 }
 

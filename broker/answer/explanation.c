@@ -2,8 +2,10 @@
 
 #include "base/text.h"
 #include "broker/answer/hurdles.h"
+#include "broker/answer/reason.h"
 #include "formats/requirement.h"
 #include "formats/value.h"
+#include "protocol/reject.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -117,8 +119,9 @@ static int named_text(const struct exchange_explanation *row, uint32_t worst, ch
         (void)snprintf(named, sizeof named, "%u of the %u devices that the needs name fail",
                        failing, row->named);
     }
-    return snprintf(ret_text, capacity, "0 of %u device%s fit; %s on %s", row->devices,
-                    text_plural(row->devices), named, row->predicates[worst].text);
+    return snprintf(ret_text, capacity, "0 of %u device%s fit%s; %s on %s", row->devices,
+                    text_plural(row->devices), text_verb_ending(row->devices), named,
+                    row->predicates[worst].text);
 }
 
 /* Writes "3 of 41 devices fit; 30 fail on memory >= 40.0 GiB (best 24.0 GiB)". */
@@ -127,11 +130,12 @@ static size_t fitting_text(const struct exchange_explanation *row, char *ret_tex
     char simulated[128];
     char best[UNITS_TEXT_SIZE] = "";
     uint32_t worst = worst_predicate(row);
+    const char *verb = text_verb_ending(row->devices == 1 ? 1 : row->fitting);
     int length;
     simulated_text(row, simulated, sizeof simulated);
     if (row->predicate_count == 0 || row->predicates[worst].failing == 0) {
-        length = snprintf(ret_text, capacity, "%u of %u device%s fit%s", row->fitting, row->devices,
-                          text_plural(row->devices), simulated);
+        length = snprintf(ret_text, capacity, "%u of %u device%s fit%s%s", row->fitting,
+                          row->devices, text_plural(row->devices), verb, simulated);
     } else if (row->predicates[worst].is_name && worst_of_named(row) < row->predicate_count) {
         length = named_text(row, worst_of_named(row), ret_text, capacity);
     } else {
@@ -139,11 +143,11 @@ static size_t fitting_text(const struct exchange_explanation *row, char *ret_tex
             (void)explanation_figure(row->predicates[worst].text, row->predicates[worst].best,
                                      best);
         }
-        length =
-            snprintf(ret_text, capacity, "%u of %u device%s fit; %u fail on %s%s%s%s%s",
-                     row->fitting, row->devices, text_plural(row->devices),
-                     row->predicates[worst].failing, row->predicates[worst].text,
-                     best[0] != '\0' ? " (best " : "", best, best[0] != '\0' ? ")" : "", simulated);
+        length = snprintf(
+            ret_text, capacity, "%u of %u device%s fit%s; %u fail%s on %s%s%s%s%s", row->fitting,
+            row->devices, text_plural(row->devices), verb, row->predicates[worst].failing,
+            text_verb_ending(row->predicates[worst].failing), row->predicates[worst].text,
+            best[0] != '\0' ? " (best " : "", best, best[0] != '\0' ? ")" : "", simulated);
     }
     return length < 0 ? 0 : (size_t)length < capacity ? (size_t)length : capacity - 1;
 }
@@ -219,6 +223,13 @@ static bool only_reason(const struct exchange_explanation *row, char *ret_text, 
             ret_text, capacity,
             "the job has ended; `bourse ps` shows how, and `bourse resume` runs again what "
             "is missing");
+    } else if (row->refusal == REJECT_FROZEN) {
+        char reason[REASON_TEXT_SIZE];
+        reason_text(row->refused_why, reason);
+        (void)snprintf(ret_text, capacity,
+                       "the operator froze this account%s: no job of it is taken until the "
+                       "operator ends the freeze",
+                       reason);
     } else if (row->work.is_sated) {
         sated_text(row, ret_text, capacity);
     } else if (row->devices == 0 && row->quiet_agents > 0) {
@@ -256,7 +267,9 @@ static size_t state_text(const struct exchange_explanation *row, char *ret_text,
 {
     size_t used = 0;
     if (row->is_halted) {
-        used = (size_t)snprintf(ret_text, capacity, "the operator halted the market; ");
+        char reason[REASON_TEXT_SIZE];
+        reason_text(row->halted_why, reason);
+        used = (size_t)snprintf(ret_text, capacity, "the operator halted the market%s; ", reason);
     }
     if (row->work.is_all && row->work.running > 0) {
         const uint32_t running = row->work.running - row->work.queued;
@@ -280,6 +293,18 @@ static void own_text(const struct exchange_explanation *row, char *ret_text, siz
     }
 }
 
+/* Writes how many of several devices that fit are of providers that the operator froze. */
+static void frozen_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char reason[REASON_TEXT_SIZE];
+    ret_text[0] = '\0';
+    if (row->frozen > 0 && row->frozen < row->fitting && row->starts_at_micro < 0) {
+        reason_text(row->frozen_why, reason);
+        (void)snprintf(ret_text, capacity, "the operator froze the provider%s of %u of them%s",
+                       text_plural(row->frozen), row->frozen, reason);
+    }
+}
+
 /* Adds a part of the sentence, if the part says something. */
 static size_t add_part(const char *part, char *text, size_t used, size_t capacity)
 {
@@ -288,6 +313,23 @@ static size_t add_part(const char *part, char *text, size_t used, size_t capacit
     }
     const int length = snprintf(text + used, capacity - used, "; %s", part);
     return used + (length < 0 ? 0 : (size_t)length);
+}
+
+/* Writes what helps a bid that no device fits and no change fills. Machine code, of a program or an
+ * image, runs on no other architecture. */
+static void unfit_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    for (uint32_t i = 0; i < row->predicate_count; i++) {
+        if (row->predicates[i].failing == row->devices - row->simulated &&
+            strncmp(row->predicates[i].text, "arch ", 5) == 0) {
+            (void)snprintf(ret_text, capacity,
+                           "the job's image or program needs a provider with %s: wait for one, or "
+                           "take an image or program for another architecture",
+                           row->predicates[i].text);
+            return;
+        }
+    }
+    (void)snprintf(ret_text, capacity, "ask for less, or wait for other devices");
 }
 
 /* Writes one line: how far the bid gets, and the smallest change that would fill the bid. */
@@ -299,6 +341,8 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
     }
     size_t used = state_text(row, ret_text, capacity);
     used += fitting_text(row, ret_text + used, capacity - used);
+    frozen_text(row, part, sizeof part);
+    used = add_part(part, ret_text, used, capacity);
     hurdle_text(row, part, sizeof part);
     used = add_part(part, ret_text, used, capacity);
     if (is_gone_at_once(row)) {
@@ -308,7 +352,7 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
     used = add_part(part, ret_text, used, capacity);
     smallest_change_text(&row->smallest_change, part, sizeof part);
     if (part[0] == '\0' && row->fitting == 0 && row->simulated_fitting == 0) {
-        (void)snprintf(part, sizeof part, "ask for less, or wait for other devices");
+        unfit_text(row, part, sizeof part);
     }
     (void)add_part(part, ret_text, used, capacity);
 }

@@ -3,7 +3,6 @@
 #include "base/checked.h"
 #include "broker/answer/listings.h"
 #include "broker/core/arena.h"
-#include "broker/fatal.h"
 #include "exchange/view/feed.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
@@ -334,16 +333,6 @@ static struct outgoing *news(struct follow *follow, const struct exchange *excha
     return follow->last == NULL ? NULL : copy_of(follow->last);
 }
 
-static struct outgoing *address(struct outgoing *outgoing, uint64_t session, const struct id128 *id)
-{
-    if (outgoing == NULL) {
-        fatal("out of memory");
-    }
-    outgoing->session = session;
-    outgoing->id = *id;
-    return outgoing;
-}
-
 /* ---------------------------------------------------------------- waiting followers */
 
 static struct waiter *waiter_of(struct follow *follow, uint64_t session)
@@ -378,7 +367,7 @@ static struct outgoing *let_go(struct follow *follow, const struct exchange *exc
 {
     const struct waiter gone = *waiter;
     drop(follow, waiter);
-    return address(news(follow, exchange, gone.after), gone.session, &gone.id);
+    return outgoing_address(news(follow, exchange, gone.after), gone.session, &gone.id);
 }
 
 struct outgoing *follow_answer(struct follow *follow, const struct exchange *exchange,
@@ -397,18 +386,18 @@ struct outgoing *follow_answer(struct follow *follow, const struct exchange *exc
     }
     if (!body->has_feed || body->feed != follow->feed || !body->has_after ||
         !exchange_feed_reaches(exchange, body->after)) {
-        return address(book_from(follow, exchange, last, 0, true), request->session, id);
+        return outgoing_address(book_from(follow, exchange, last, 0, true), request->session, id);
     }
     if (body->has_place) {
-        return address(book_from(follow, exchange, body->after, body->place, false),
-                       request->session, id);
+        return outgoing_address(book_from(follow, exchange, body->after, body->place, false),
+                                request->session, id);
     }
     if (!body->has_wait_ms || body->wait_ms == 0) {
-        return address(news(follow, exchange, body->after), request->session, id);
+        return outgoing_address(news(follow, exchange, body->after), request->session, id);
     }
     if (follow->count == FOLLOW_WAITING_MAX) {
         struct outgoing *refusal = outgoing_refuse(request, REJECT_BUSY, "", 0, 0);
-        return address(refusal, request->session, id);
+        return outgoing_address(refusal, request->session, id);
     }
     const struct waiter waiter = {.session = request->session,
                                   .id = *id,

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "broker/answer/reason.h"
 #include "formats/units.h"
 #include "protocol/reject.h"
 
@@ -72,26 +73,30 @@ static bool foretold_text(const struct exchange_explanation *row, char *ret_text
     return row->refusal != 0 || row->starts_at_micro >= 0;
 }
 
-/* Writes "all on offer ask more, 2 of them more than the market's price band lets an order pay". */
+/* Writes "all 5 on offer ask more, 2 of them more than the market's price band lets an order
+ * pay". */
 static size_t dearer_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char most[UNITS_TEXT_SIZE];
     char some[64] = "";
+    char all[32] = "the one";
     const bool is_one = row->asking == 1;
+    if (!is_one) {
+        (void)snprintf(all, sizeof all, "all %u", row->asking);
+    }
     units_money_text(row->band_most_micro, most);
     if (row->beyond > 0 && row->beyond < row->asking) {
         (void)snprintf(some, sizeof some, ", %u of them more", row->beyond);
     }
     if (row->holds_nothing && row->beyond < row->asking) {
-        const int used = snprintf(ret_text, capacity,
-                                  "%s ask%s a price, and a budget of 0 takes only what is given "
-                                  "away",
-                                  is_one ? "the one on offer" : "all on offer", is_one ? "s" : "");
+        const int used =
+            snprintf(ret_text, capacity,
+                     "%s on offer ask%s a price, and a budget of 0 takes only donated slots", all,
+                     is_one ? "s" : "");
         return used < 0 ? 0 : (size_t)used;
     }
     const int length =
-        snprintf(ret_text, capacity, "%s ask%s more%s%s%s",
-                 is_one ? "the one on offer" : "all on offer", is_one ? "s" : "", some,
+        snprintf(ret_text, capacity, "%s on offer ask%s more%s%s%s", all, is_one ? "s" : "", some,
                  row->beyond > 0 ? " than the market's price band lets an order pay, " : "",
                  row->beyond > 0 ? most : "");
     return length < 0 ? 0 : (size_t)length;
@@ -110,11 +115,23 @@ static void closed_makers_text(const struct exchange_explanation *row, char *ret
     }
 }
 
+/* Writes that the operator froze the providers of devices that fit. */
+static void frozen_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char reason[REASON_TEXT_SIZE];
+    reason_text(row->frozen_why, reason);
+    (void)snprintf(ret_text, capacity, "%s by the operator%s: wait until that ends",
+                   row->fitting == 1 ? "its provider is frozen" : "their providers are frozen",
+                   reason);
+}
+
 /* Writes why no fitting device has an ask for the bid now. */
 static void unoffered_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char time[UNITS_TEXT_SIZE];
-    if (row->closed > 0) {
+    if (row->frozen == row->fitting) {
+        frozen_text(row, ret_text, capacity);
+    } else if (row->closed > 0) {
         units_duration_short(row->opens_ns, time);
         (void)snprintf(ret_text, capacity, "%u %s %s in %s", row->closed,
                        row->closed == 1 ? "is" : "are",
@@ -141,6 +158,10 @@ static void unoffered_text(const struct exchange_explanation *row, char *ret_tex
 static void busy_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
     char queue[64] = "";
+    char all[32] = "the one";
+    if (row->affordable > 1) {
+        (void)snprintf(all, sizeof all, "all %u", row->affordable);
+    }
     if (row->has_ahead && row->ahead > 0) {
         (void)snprintf(queue, sizeof queue, " and %s%u bid%s before it had theirs",
                        row->is_ahead_partial ? "at least " : "", row->ahead,
@@ -168,7 +189,8 @@ static void busy_text(const struct exchange_explanation *row, char *ret_text, si
                        (long long)((row->avoided_ns + NS_PER_S - 1) / NS_PER_S));
     } else {
         (void)snprintf(
-            ret_text, capacity, "all within the limit are busy%s; %s when one is free%s%s",
+            ret_text, capacity, "%s within the limit %s busy%s; %s when one is free%s%s", all,
+            row->affordable == 1 ? "is" : "are",
             row->is_own_leases
                 ? " with jobs of this account, and none of these takes a lease from another"
                 : "",

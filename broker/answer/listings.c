@@ -192,6 +192,7 @@ static bool add_provider(void *context, const struct exchange_provider_row *row)
     wire->slots = row->slots;
     wire->leased = row->leased;
     wire->free = row->free;
+    wire->has_frozen = wire->frozen = row->is_frozen;
     wire->standing = standing_to_wire(page->exchange, row->provider, &provider->standing);
     return page_add(page, &wire->base);
 }

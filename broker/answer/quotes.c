@@ -55,22 +55,22 @@ static bool need_from_wire(const Bourse__V1__QuoteRequest *body, uint32_t accoun
                            struct requirement *needs, struct exchange_need *ret_need)
 {
     const Bourse__V1__Value *value = body->value;
-    *ret_need =
-        (struct exchange_need){.needs = needs,
-                               .account = account,
-                               .subtasks = body->subtasks,
-                               .slots = body->slots,
-                               .at_most = body->at_most,
-                               .expect_ns = body->expect_ns,
-                               .cap_micro = value != NULL         ? value->micro
-                                            : body->has_cap_micro ? body->cap_micro
-                                                                  : LIMIT_NONE,
-                               .rate = value == NULL ? RATE_NONE : (enum rate)value->rate,
-                               .apart = body->has_apart && body->apart,
-                               .type = (uint8_t)body->order_type,
-                               .is_firm_only = body->has_interruptions && body->interruptions == 0,
-                               .budget_micro = body->budget_micro,
-                               .holds_nothing = body->has_budget_micro && body->budget_micro == 0};
+    *ret_need = (struct exchange_need){
+        .needs = needs,
+        .account = account,
+        .subtasks = body->subtasks,
+        .slots = body->slots,
+        .at_most = body->at_most,
+        .expect_ns = body->expect_ns,
+        .cap_micro = value != NULL         ? value->micro
+                     : body->has_cap_micro ? body->cap_micro
+                                           : LIMIT_NONE,
+        .rate = value == NULL ? RATE_NONE : (enum rate)value->rate,
+        .apart = body->has_apart && body->apart,
+        .type = body->has_order_type ? (uint8_t)body->order_type : EXCHANGE_MARKET,
+        .is_firm_only = body->has_interruptions && body->interruptions == 0,
+        .budget_micro = body->budget_micro,
+        .holds_nothing = body->has_budget_micro && body->budget_micro == 0};
     return codec_requirement_from_wire(body->needs, needs) &&
            checked_mul(body->limit_ms, NS_PER_MS, &ret_need->limit_ns) &&
            checked_mul(body->term_ms, NS_PER_MS, &ret_need->term_ns);

@@ -2,12 +2,12 @@
 
 #include "base/checked.h"
 #include "broker/answer/measuring.h"
+#include "broker/answer/proofs.h"
 #include "broker/core/outgoing.h"
 #include "broker/core/queue.h"
 #include "broker/core/request.h"
 #include "broker/fatal.h"
 #include "broker/storage/journal_sqlite.h"
-#include "ledger/receipt.h"
 #include "ledger/store/sqlite.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
@@ -254,46 +254,6 @@ static struct outgoing *outcomes(struct reader_thread *reader, const struct requ
     return outgoing;
 }
 
-/* ---------------------------------------------------------------- proofs */
-
-static struct outgoing *receipt(struct reader_thread *reader, const struct request *request)
-{
-    const Bourse__V1__ReceiptRequest *body = (const void *)request->translation.body;
-    struct id128 job = codec_id(body->job);
-    char *text = malloc(RECEIPT_TEXT_MAX);
-    if (text == NULL) {
-        return NULL;
-    }
-    size_t length = 0;
-    enum ledger_store_status status =
-        ledger_reader_receipt(reader->ledger, &reader->config.cluster, &job, body->index, text,
-                              RECEIPT_TEXT_MAX, &length);
-    struct outgoing *outgoing = NULL;
-    if (status != LEDGER_STORE_OK) {
-        outgoing = failed(request, status, "index");
-    } else {
-        Bourse__V1__ReceiptReply answer = BOURSE__V1__RECEIPT_REPLY__INIT;
-        answer.receipt = (ProtobufCBinaryData){.data = (uint8_t *)text, .len = length};
-        outgoing = outgoing_reply(request, MESSAGE_RECEIPT_REPLY, &answer.base);
-    }
-    free(text);
-    return outgoing;
-}
-
-static struct outgoing *checkpoint(struct reader_thread *reader, const struct request *request)
-{
-    char note[CHECKPOINT_TEXT_SIZE];
-    uint64_t size = 0;
-    enum ledger_store_status status = ledger_reader_checkpoint(reader->ledger, note, &size);
-    if (status != LEDGER_STORE_OK) {
-        return failed(request, status, "checkpoint");
-    }
-    Bourse__V1__CheckpointReply answer = BOURSE__V1__CHECKPOINT_REPLY__INIT;
-    answer.note = (ProtobufCBinaryData){.data = (uint8_t *)note, .len = strlen(note)};
-    answer.tree_size = size;
-    return outgoing_reply(request, MESSAGE_CHECKPOINT_REPLY, &answer.base);
-}
-
 /* ---------------------------------------------------------------- measured work */
 
 /* Pages of results that are read before an answer. */
@@ -441,6 +401,15 @@ static struct outgoing *history(struct reader_thread *reader, const struct reque
     return outgoing;
 }
 
+static struct outgoing *proof(struct reader_thread *reader, const struct request *request,
+                              proofs_answer *make, const char *field)
+{
+    struct outgoing *outgoing = NULL;
+    enum ledger_store_status status =
+        make(reader->ledger, &reader->config.cluster, request, &outgoing);
+    return status == LEDGER_STORE_OK ? outgoing : failed(request, status, field);
+}
+
 static struct outgoing *answer(struct reader_thread *reader, const struct request *request)
 {
     switch ((int)request->envelope.type) {
@@ -451,9 +420,11 @@ static struct outgoing *answer(struct reader_thread *reader, const struct reques
     case MESSAGE_OUTCOMES_REQUEST:
         return outcomes(reader, request);
     case MESSAGE_RECEIPT_REQUEST:
-        return receipt(reader, request);
+        return proof(reader, request, proofs_receipt, "index");
+    case MESSAGE_RECEIPTS_REQUEST:
+        return proof(reader, request, proofs_receipts, "checkpoint");
     case MESSAGE_CHECKPOINT_REQUEST:
-        return checkpoint(reader, request);
+        return proof(reader, request, proofs_checkpoint, "checkpoint");
     case MESSAGE_HISTORY_REQUEST:
         return history(reader, request);
     default:

@@ -131,6 +131,10 @@ static void add_leases(const struct exchange *exchange, struct job_reply *job)
         wire->simulated = row->is_simulated;
         wire->has_interruptible = wire->interruptible = row->is_interruptible;
         wire->has_taken = wire->taken = row->is_taken;
+        wire->has_silent_ms = row->silent_ns >= 0;
+        wire->silent_ms = row->silent_ns / NS_PER_MS;
+        wire->has_frozen = wire->frozen = row->is_frozen;
+        wire->frozen_why = (char *)(uintptr_t)row->frozen_why;
         wire->state =
             (char *)(uintptr_t)(row->state < sizeof states / sizeof states[0] ? states[row->state]
                                                                               : "?");
@@ -398,6 +402,10 @@ static struct outgoing *balance(const struct exchange *exchange, const struct re
     answer.available_micro = row.available_micro;
     answer.held_micro = row.held_micro;
     answer.index = exchange_index(exchange);
+    answer.has_halted = answer.halted = exchange_halted(exchange);
+    answer.halted_why = (char *)(uintptr_t)exchange_halted_why(exchange);
+    answer.has_frozen = answer.frozen = row.frozen;
+    answer.frozen_why = (char *)(uintptr_t)row.frozen_why;
     return outgoing_reply(request, MESSAGE_BALANCE_REPLY, &answer.base);
 }
 
@@ -505,8 +513,14 @@ struct outgoing *replies_to_read(const struct exchange *exchange, const struct r
 bool replies_are_the_readers(enum message_type type)
 {
     return type == MESSAGE_STATEMENT_REQUEST || type == MESSAGE_OUTCOMES_REQUEST ||
-           type == MESSAGE_RECEIPT_REQUEST || type == MESSAGE_CHECKPOINT_REQUEST ||
-           type == MESSAGE_TRADES_REQUEST || type == MESSAGE_HISTORY_REQUEST;
+           type == MESSAGE_RECEIPT_REQUEST || type == MESSAGE_RECEIPTS_REQUEST ||
+           type == MESSAGE_CHECKPOINT_REQUEST || type == MESSAGE_TRADES_REQUEST ||
+           type == MESSAGE_HISTORY_REQUEST;
+}
+
+bool replies_are_the_keepers(enum message_type type)
+{
+    return type == MESSAGE_STORAGE_REQUEST || type == MESSAGE_FORGET_REQUEST;
 }
 
 struct outgoing *replies_refuse_read(const struct exchange *exchange, const struct request *request)
@@ -516,6 +530,8 @@ struct outgoing *replies_refuse_read(const struct exchange *exchange, const stru
         job = ((const Bourse__V1__OutcomesRequest *)(const void *)request->translation.body)->job;
     } else if (request->envelope.type == MESSAGE_RECEIPT_REQUEST) {
         job = ((const Bourse__V1__ReceiptRequest *)(const void *)request->translation.body)->job;
+    } else if (request->envelope.type == MESSAGE_RECEIPTS_REQUEST) {
+        job = ((const Bourse__V1__ReceiptsRequest *)(const void *)request->translation.body)->job;
     } else {
         return NULL; /* the asker's own statement, or public data */
     }

@@ -20,6 +20,8 @@ struct outgoing *replies_to_read(const struct exchange *exchange, const struct r
  * answers. The core only checks such a read: replies_refuse_read returns the refusal, or NULL when
  * the asker may read. */
 bool replies_are_the_readers(enum message_type type);
+/* Returns true for requests that the keeper of blobs answers. */
+bool replies_are_the_keepers(enum message_type type);
 struct outgoing *replies_refuse_read(const struct exchange *exchange,
                                      const struct request *request);
 

@@ -160,6 +160,18 @@ static void change_text(const struct exchange_smallest_change *smallest_change,
     }
 }
 
+/* Writes ", 2 of the 8 slots" when the changed bid gets only some of the slots that it wants. */
+static void partly_text(const struct exchange_smallest_change *smallest_change,
+                        char ret_text[CHANGE_SIZE])
+{
+    ret_text[0] = '\0';
+    if (!smallest_change->takes && smallest_change->fills_slots > 0 &&
+        smallest_change->fills_slots < smallest_change->wanted_slots) {
+        (void)snprintf(ret_text, CHANGE_SIZE, ", %u of the %u slots", smallest_change->fills_slots,
+                       smallest_change->wanted_slots);
+    }
+}
+
 void smallest_change_text(const struct exchange_smallest_change *smallest_change, char *ret_text,
                           size_t capacity)
 {
@@ -170,14 +182,17 @@ void smallest_change_text(const struct exchange_smallest_change *smallest_change
     if (smallest_change->count == 0) {
         return;
     }
+    char partly[CHANGE_SIZE];
     units_money_text(smallest_change->price_micro, price);
+    partly_text(smallest_change, partly);
     const char *fills =
         smallest_change->takes ? "it takes a lease from its holder" : "it fills now";
     if (smallest_change->count == 1 && smallest_change->changes[0].kind == BID_CHANGE_CAP &&
         smallest_change->rate == RATE_NONE &&
         smallest_change->changes[0].to == smallest_change->price_micro) {
         units_money_text(smallest_change->changes[0].from, change);
-        (void)snprintf(ret_text, capacity, "at %s instead of %s %s", price, change, fills);
+        (void)snprintf(ret_text, capacity, "at %s instead of %s %s%s", price, change, fills,
+                       partly);
         return;
     }
     for (uint32_t i = 0; i < smallest_change->count; i++) {
@@ -192,7 +207,7 @@ void smallest_change_text(const struct exchange_smallest_change *smallest_change
         }
         used += (size_t)length;
     }
-    (void)snprintf(ret_text + used, capacity - used, " %s at %s", fills, price);
+    (void)snprintf(ret_text + used, capacity - used, " %s at %s%s", fills, price, partly);
 }
 
 bool smallest_change_to_wire(const struct exchange_smallest_change *smallest_change,
@@ -227,6 +242,10 @@ bool smallest_change_to_wire(const struct exchange_smallest_change *smallest_cha
     explanation->changes = wire->pointers;
     explanation->has_changed_price_micro = true;
     explanation->changed_price_micro = smallest_change->price_micro;
+    explanation->has_changed_slots = explanation->has_changed_wanted =
+        smallest_change->fills_slots > 0;
+    explanation->changed_slots = smallest_change->fills_slots;
+    explanation->changed_wanted = smallest_change->wanted_slots;
     wire->needs = has_needs ? codec_requirement_to_wire(&smallest_change->needs) : NULL;
     explanation->changed_needs = wire->needs;
     return !has_needs || wire->needs != NULL;

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "broker/answer/explanation.h"
 #include "broker/answer/listings.h"
+#include "broker/answer/reason.h"
 #include "broker/answer/standing.h"
 #include "exchange/lifecycle.h"
 #include "exchange/view/feed.h"
@@ -37,12 +38,17 @@ static const char *money(int64_t micro, char ret_text[UNITS_TEXT_SIZE])
 /* Names the obstacle on the provider's own side. Returns false when there is none. */
 static bool own_hurdle(const struct exchange_why *row, char *ret_text, size_t capacity)
 {
+    char reason[REASON_TEXT_SIZE];
     if (row->is_frozen) {
-        (void)snprintf(ret_text, capacity, "the operator froze this account; ask the operator why");
+        reason_text(row->frozen_why, reason);
+        (void)snprintf(ret_text, capacity, "the operator froze this account%s",
+                       row->frozen_why == NULL ? "; ask the operator why" : reason);
     } else if (row->is_halted) {
-        (void)snprintf(
-            ret_text, capacity,
-            "the operator halted the market: nothing is matched until it is opened again");
+        reason_text(row->halted_why, reason);
+        (void)snprintf(ret_text, capacity,
+                       "the operator halted the market%s: nothing is matched until it is opened "
+                       "again",
+                       reason);
     } else if (row->devices == 0) {
         (void)snprintf(
             ret_text, capacity,
@@ -121,27 +127,30 @@ static void demand_text(const struct exchange_why *row, char *ret_text, size_t c
         units_duration_short(row->longest_term_ns, term);
         (void)snprintf(
             ret_text, capacity,
-            "%u of %u waiting bid%s fit, and all want a longer lease than `term` allows; "
+            "%u of %u waiting bid%s fit%s, and all want a longer lease than `term` allows; "
             "a `term` of %s would suffice for all of them",
-            row->fitting, row->bids, text_plural(row->bids), term);
+            row->fitting, row->bids, text_plural(row->bids), text_verb_ending(row->fitting), term);
     } else if (row->paying == 0 && row->fills_at_micro > 0) {
-        (void)snprintf(ret_text, capacity,
-                       "%u of %u waiting bid%s fit, and none pays %s; at %s per slot-hour the ask "
-                       "is filled now",
-                       row->lasting, row->bids, text_plural(row->bids),
-                       money(row->price_micro, price), money(row->fills_at_micro, limit));
+        (void)snprintf(
+            ret_text, capacity,
+            "%u of %u waiting bid%s fit%s, and none pays %s; at %s per slot-hour the ask "
+            "is filled now",
+            row->lasting, row->bids, text_plural(row->bids), text_verb_ending(row->lasting),
+            money(row->price_micro, price), money(row->fills_at_micro, limit));
     } else if (row->paying == 0) {
         (void)snprintf(
             ret_text, capacity,
-            "%u of %u waiting bid%s fit, and none pays %s; at %s per slot-hour work comes",
-            row->lasting, row->bids, text_plural(row->bids), money(row->price_micro, price),
-            money(row->best_limit_micro, limit));
+            "%u of %u waiting bid%s fit%s, and none pays %s; at %s per slot-hour work comes",
+            row->lasting, row->bids, text_plural(row->bids), text_verb_ending(row->lasting),
+            money(row->price_micro, price), money(row->best_limit_micro, limit));
     } else {
-        (void)snprintf(ret_text, capacity,
-                       "%u of %u waiting bid%s fit and pay the price; a job avoids a provider for "
-                       "10 s that failed the job or gave its work back, and a job may have too "
-                       "little budget left for a lease",
-                       row->paying, row->bids, text_plural(row->bids));
+        (void)snprintf(
+            ret_text, capacity,
+            "%u of %u waiting bid%s fit%s and pay%s the price; a job avoids a provider for "
+            "10 s that failed the job or gave its work back, and a job may have too "
+            "little budget left for a lease",
+            row->paying, row->bids, text_plural(row->bids), text_verb_ending(row->paying),
+            text_verb_ending(row->paying));
     }
 }
 

@@ -30,6 +30,7 @@ bool blob_checks_knows(const struct blob_checks *checks, const struct hash32 *ha
 /* Starts to hash the file, unless that is under way. `fd` belongs to the checks from here on.
  * Nothing happens when there is no room: the reader will report again. */
 void blob_checks_begin(struct blob_checks *checks, const struct hash32 *hash, int fd);
+/* Returns true when a check of the file can begin: none is under way, and a place is free. */
 bool blob_checks_has_room(const struct blob_checks *checks, const struct hash32 *hash);
 
 /* Returns a descriptor that is readable when a check has ended. */

@@ -24,13 +24,22 @@ static const char *const statement_texts[STATEMENT_COUNT] = {
     [FIND] = "SELECT size, bytes FROM blob WHERE hash = ?1",
     [INSERT] = "INSERT OR IGNORE INTO blob (hash, size, bytes) VALUES (?1, ?2, ?3)",
     [REPLACE] = "INSERT OR REPLACE INTO blob (hash, size, bytes) VALUES (?1, ?2, ?3)",
-    [OWNS] = "SELECT 1 FROM owner WHERE account = ?1 AND hash = ?2",
-    [OWN] = "INSERT INTO owner (account, hash) VALUES (?1, ?2)",
+    [OWNS] = ("SELECT 1 FROM owner WHERE account = ?1 AND hash = ?2 AND NOT EXISTS "
+              "(SELECT 1 FROM condemned WHERE account = ?1 AND hash = ?2)"),
+    [LENDS] = "SELECT 1 FROM owner WHERE account = ?1 AND hash = ?2",
+    [OWN] = "INSERT OR IGNORE INTO owner (account, hash) VALUES (?1, ?2)",
+    [SPARE] = "DELETE FROM condemned WHERE account = ?1 AND hash = ?2",
     [USE] = ("INSERT INTO usage (account, bytes) VALUES (?1, ?2) "
              "ON CONFLICT (account) DO UPDATE SET bytes = bytes + excluded.bytes"),
     [USAGE] = "SELECT bytes FROM usage WHERE account = ?1",
-    [FORGET] = "DELETE FROM blob WHERE hash = ?1 AND NOT EXISTS "
-               "(SELECT 1 FROM owner WHERE owner.hash = ?1)",
+    [FORGET] = ("DELETE FROM blob WHERE hash = ?1 AND NOT EXISTS "
+                "(SELECT 1 FROM owner WHERE owner.hash = ?1)"),
+    [CONDEMN] = "INSERT OR IGNORE INTO condemned (account, hash, since_s) VALUES (?1, ?2, ?3)",
+    [DISOWN] = "DELETE FROM owner WHERE account = ?1 AND hash = ?2",
+    [NOTE_FORGOTTEN] = ("INSERT INTO forgotten (job, account, at_ms, reason, state) "
+                        "VALUES (?1, ?2, ?3, ?4, ?5) "
+                        "ON CONFLICT (job) DO UPDATE SET state = max(state, excluded.state)"),
+    [FIND_FORGOTTEN] = "SELECT 1 FROM forgotten WHERE job = ?1",
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
     [ROLLBACK] = "ROLLBACK",
@@ -105,7 +114,7 @@ static bool prepare(struct blob_store *store, struct problem *ret_problem)
         "STRICT;"
         /* Owners are found by hash, too, so that blobs without an owner go. */
         "CREATE INDEX IF NOT EXISTS owner_hash ON owner (hash);" BLOB_DAMAGE_SCHEMA
-            BLOB_PENDING_SCHEMA;
+            BLOB_PENDING_SCHEMA BLOB_FORGET_SCHEMA;
     char path[PATH_SIZE];
     (void)snprintf(path, sizeof path, "%s/blobs.db", store->folder);
     if (!wal_renew(path, ret_problem)) {
@@ -211,7 +220,7 @@ sqlite3_stmt *blob_store_fresh(struct blob_store *store, enum statement which)
     return statement;
 }
 
-static enum blob_status run(struct blob_store *store, sqlite3_stmt *statement)
+enum blob_status blob_store_run(struct blob_store *store, sqlite3_stmt *statement)
 {
     enum blob_status status =
         sqlite3_step(statement) == SQLITE_DONE ? BLOB_OK : blob_store_sqlite_failed(store);
@@ -221,24 +230,18 @@ static enum blob_status run(struct blob_store *store, sqlite3_stmt *statement)
 
 enum blob_status blob_store_begin(struct blob_store *store)
 {
-    return run(store, blob_store_fresh(store, BEGIN));
+    return blob_store_run(store, blob_store_fresh(store, BEGIN));
 }
 
 enum blob_status blob_store_commit(struct blob_store *store)
 {
     if (sqlite3_get_autocommit(store->database)) {
-        blob_leftovers_rolled_back(store->leftovers);
-        (void)blob_pending_reload(store->pending); /* after a failure it holds less than it could */
+        blob_store_undo(store);
         return BLOB_DISK_FULL; /* SQLite rolled back by itself when a statement met the full disk */
     }
-    enum blob_status status = run(store, blob_store_fresh(store, COMMIT));
-    if (status != BLOB_OK && !sqlite3_get_autocommit(store->database)) {
-        /* Nothing more can be done about a failure here. */
-        (void)run(store, blob_store_fresh(store, ROLLBACK));
-    }
+    enum blob_status status = blob_store_run(store, blob_store_fresh(store, COMMIT));
     if (status != BLOB_OK) {
-        blob_leftovers_rolled_back(store->leftovers);
-        (void)blob_pending_reload(store->pending); /* after a failure it holds less than it could */
+        blob_store_undo(store);
     } else {
         blob_leftovers_committed(store->leftovers);
     }
@@ -247,6 +250,16 @@ enum blob_status blob_store_commit(struct blob_store *store)
         return BLOB_FAILED;
     }
     return status;
+}
+
+void blob_store_undo(struct blob_store *store)
+{
+    if (!sqlite3_get_autocommit(store->database)) {
+        /* Nothing more can be done about a failure here. */
+        (void)blob_store_run(store, blob_store_fresh(store, ROLLBACK));
+    }
+    blob_leftovers_rolled_back(store->leftovers);
+    (void)blob_pending_reload(store->pending); /* after a failure it holds less than it could */
 }
 
 enum blob_status blob_store_look_up(struct blob_store *store, sqlite3_stmt *statement)
@@ -262,15 +275,43 @@ enum blob_status blob_store_look_up(struct blob_store *store, sqlite3_stmt *stat
     }
 }
 
-enum blob_status blob_store_owns(struct blob_store *store, uint32_t account,
-                                 const struct hash32 *hash)
+enum blob_status blob_store_of_pending(struct blob_store *store, enum pending_status status)
 {
-    sqlite3_stmt *statement = blob_store_fresh(store, OWNS);
+    switch (status) {
+    case PENDING_OK:
+        return BLOB_OK;
+    case PENDING_NONE:
+        return BLOB_NOT_FOUND;
+    case PENDING_FAILED:
+        break;
+    }
+    return blob_store_sqlite_failed(store);
+}
+
+static enum blob_status look_for_owner(struct blob_store *store, enum statement which,
+                                       uint32_t account, const struct hash32 *hash)
+{
+    sqlite3_stmt *statement = blob_store_fresh(store, which);
     (void)sqlite3_bind_int64(statement, 1, account);
     blob_store_bind_hash(statement, 2, hash);
     enum blob_status status = blob_store_look_up(store, statement);
     (void)sqlite3_reset(statement); /* repeats the step's code */
     return status;
+}
+
+enum blob_status blob_store_owns(struct blob_store *store, uint32_t account,
+                                 const struct hash32 *hash)
+{
+    return look_for_owner(store, OWNS, account, hash);
+}
+
+enum blob_status blob_store_lends(struct blob_store *store, uint32_t account,
+                                  const struct hash32 *hash)
+{
+    enum blob_status status = look_for_owner(store, LENDS, account, hash);
+    return status == BLOB_NOT_FOUND
+               ? blob_store_of_pending(store, blob_pending_for(store->pending, account, hash))
+               : status;
 }
 
 enum blob_status blob_store_usage(struct blob_store *store, uint32_t account, int64_t *ret_bytes)
@@ -341,25 +382,12 @@ enum blob_status blob_store_lose(struct blob_store *store, const struct hash32 *
 
 const char blob_store_wrong_bytes[] = "its bytes do not have its hash: the disk has changed them";
 
-static enum blob_status of_pending(struct blob_store *store, enum pending_status status)
-{
-    switch (status) {
-    case PENDING_OK:
-        return BLOB_OK;
-    case PENDING_NONE:
-        return BLOB_NOT_FOUND;
-    case PENDING_FAILED:
-        break;
-    }
-    return blob_store_sqlite_failed(store);
-}
-
 enum blob_status blob_store_may_read(struct blob_store *store, uint32_t account,
                                      const struct hash32 *hash)
 {
     enum blob_status status = blob_store_owns(store, account, hash);
     return status == BLOB_NOT_FOUND
-               ? of_pending(store, blob_pending_for(store->pending, account, hash))
+               ? blob_store_of_pending(store, blob_pending_for(store->pending, account, hash))
                : status;
 }
 
@@ -368,7 +396,8 @@ enum blob_status blob_store_is_stored_by(struct blob_store *store, uint32_t acco
 {
     enum blob_status status = blob_store_owns(store, account, hash);
     return status == BLOB_NOT_FOUND && lease != NULL
-               ? of_pending(store, blob_pending_has(store->pending, &lease->holder, hash))
+               ? blob_store_of_pending(store,
+                                       blob_pending_has(store->pending, &lease->holder, hash))
                : status;
 }
 
@@ -421,142 +450,6 @@ enum blob_status blob_store_checked(struct blob_store *store, const struct hash3
         return blob_store_lose(store, hash, blob_store_wrong_bytes);
     }
     return blob_damage_mend(store->damage, hash) ? BLOB_OK : blob_store_sqlite_failed(store);
-}
-
-/* ---------------------------------------------------------------- rows of what is stored */
-
-static enum blob_status own(struct blob_store *store, uint32_t account, const struct hash32 *hash,
-                            uint64_t size)
-{
-    sqlite3_stmt *statement = blob_store_fresh(store, OWN);
-    (void)sqlite3_bind_int64(statement, 1, account);
-    blob_store_bind_hash(statement, 2, hash);
-    enum blob_status status = run(store, statement);
-    if (status == BLOB_OK) {
-        statement = blob_store_fresh(store, USE);
-        (void)sqlite3_bind_int64(statement, 1, account);
-        (void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)size);
-        status = run(store, statement);
-    }
-    return status;
-}
-
-enum blob_status blob_store_insert(struct blob_store *store, uint32_t account,
-                                   const struct blob_lease *lease, const struct hash32 *hash,
-                                   uint64_t size, const uint8_t *bytes)
-{
-    const bool was_lost = blob_store_health(store, hash) != BLOB_HEALTH_GOOD;
-    sqlite3_stmt *statement = blob_store_fresh(store, was_lost ? REPLACE : INSERT);
-    blob_store_bind_hash(statement, 1, hash);
-    (void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)size);
-    if (bytes != NULL) {
-        (void)sqlite3_bind_blob64(statement, 3, bytes, size, SQLITE_STATIC);
-    }
-    enum blob_status status = run(store, statement);
-    if (status == BLOB_OK && was_lost && bytes != NULL) {
-        blob_leftovers_add(store->leftovers, hash); /* of wrong bytes, if there is one */
-    }
-    if (status == BLOB_OK && was_lost) {
-        status = blob_damage_mend(store->damage, hash) ? BLOB_OK : blob_store_sqlite_failed(store);
-    }
-    if (status != BLOB_OK) {
-        return status;
-    }
-    status = blob_store_is_stored_by(store, account, lease, hash);
-    if (status == BLOB_NOT_FOUND && lease != NULL) {
-        return of_pending(store,
-                          blob_pending_add(store->pending, &lease->holder, account, hash, size));
-    }
-    return status == BLOB_NOT_FOUND ? own(store, account, hash, size) : status;
-}
-
-enum blob_status blob_store_name(struct blob_store *store, const struct blob_holder *holder,
-                                 const struct hash32 *hash)
-{
-    uint32_t account = 0;
-    uint64_t size = 0;
-    enum blob_status status =
-        of_pending(store, blob_pending_take(store->pending, holder, hash, &account, &size));
-    if (status == BLOB_OK) {
-        status = blob_store_owns(store, account, hash);
-        status = status == BLOB_NOT_FOUND ? own(store, account, hash, size) : status;
-    }
-    return status == BLOB_NOT_FOUND ? BLOB_OK : status; /* stored otherwise, or not at all */
-}
-
-bool blob_store_has_file(const struct blob_store *store, const struct hash32 *hash,
-                         uint64_t *ret_size)
-{
-    char path[PATH_SIZE];
-    struct stat file;
-    blob_store_path(store, hash, path);
-    if (lstat(path, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size <= BLOB_ROW_BYTES) {
-        return false;
-    }
-    *ret_size = (uint64_t)file.st_size;
-    return true;
-}
-
-enum blob_status blob_store_adopt(struct blob_store *store, const struct hash32 *hash,
-                                  uint64_t size)
-{
-    sqlite3_stmt *statement = blob_store_fresh(store, INSERT);
-    blob_store_bind_hash(statement, 1, hash);
-    (void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)size);
-    const enum blob_status status = run(store, statement);
-    return status != BLOB_OK || blob_damage_doubt(store->damage, hash)
-               ? status
-               : blob_store_sqlite_failed(store);
-}
-
-enum blob_status blob_store_give(struct blob_store *store, uint32_t account,
-                                 const struct hash32 *hash)
-{
-    enum blob_status status = blob_store_owns(store, account, hash);
-    if (status != BLOB_NOT_FOUND) {
-        return status;
-    }
-    sqlite3_stmt *statement = blob_store_fresh(store, FIND);
-    blob_store_bind_hash(statement, 1, hash);
-    status = blob_store_look_up(store, statement);
-    const uint64_t size = status == BLOB_OK ? (uint64_t)sqlite3_column_int64(statement, 0) : 0;
-    (void)sqlite3_reset(statement); /* repeats the step's code */
-    return status == BLOB_OK ? own(store, account, hash, size) : status;
-}
-
-/* The blob goes when nobody owns it and no other provider has stored it. */
-static enum blob_status forget(struct blob_store *store, const struct hash32 *hash)
-{
-    enum blob_status status = of_pending(store, blob_pending_for(store->pending, UINT32_MAX, hash));
-    if (status != BLOB_NOT_FOUND) {
-        return status;
-    }
-    sqlite3_stmt *statement = blob_store_fresh(store, FORGET);
-    blob_store_bind_hash(statement, 1, hash);
-    status = run(store, statement);
-    if (status == BLOB_OK && sqlite3_changes(store->database) > 0) {
-        blob_leftovers_add(store->leftovers, hash);
-        status = blob_damage_mend(store->damage, hash) ? BLOB_OK : blob_store_sqlite_failed(store);
-    }
-    return status;
-}
-
-enum blob_status blob_store_drop(struct blob_store *store, const struct blob_holder *holder,
-                                 size_t most)
-{
-    enum blob_status status = BLOB_OK;
-    for (size_t i = 0; i < most && status == BLOB_OK; i++) {
-        struct hash32 hash;
-        uint32_t account;
-        uint64_t size;
-        status = of_pending(store, blob_pending_any(store->pending, holder, &hash));
-        if (status == BLOB_OK) {
-            status = of_pending(store,
-                                blob_pending_take(store->pending, holder, &hash, &account, &size));
-        }
-        status = status == BLOB_OK ? forget(store, &hash) : status;
-    }
-    return status == BLOB_NOT_FOUND ? BLOB_OK : status;
 }
 
 enum blob_sweep blob_store_sweep(struct blob_store *store, size_t *ret_removed)

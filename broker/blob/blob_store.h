@@ -6,6 +6,8 @@
  *                         usage(account, bytes)
  *                         pending(provider, job, hash, account, size): broker/blob/blob_pending.h
  *                         lost(hash, looks): broker/blob/blob_damage.h
+ *                         condemned(account, hash, since_s), forgotten(job, account, ...):
+ *                         broker/blob/blob_forget.h
  *   blobs/ab/abcd...      blobs over BLOB_ROW_BYTES, named by their hash
  *   blobs/partial/        uploads in progress; emptied at start, because nothing was promised
  *
@@ -74,6 +76,9 @@ enum blob_status blob_store_begin(struct blob_store *store);
 /* Commits everything since begin. On DISK_FULL all of it is undone. */
 enum blob_status blob_store_commit(struct blob_store *store);
 
+/* Undoes everything since begin. */
+void blob_store_undo(struct blob_store *store);
+
 /* A provider stores blobs for the holder. The two caps bound what no result has named yet. */
 struct blob_lease {
     struct blob_holder holder;
@@ -124,9 +129,15 @@ enum blob_status blob_store_adopt(struct blob_store *store, const struct hash32 
 enum blob_status blob_store_give(struct blob_store *store, uint32_t account,
                                  const struct hash32 *hash);
 
-/* Returns OK or NOT_FOUND, or FAILED when blobs.db cannot be read. */
+/* Returns OK or NOT_FOUND, or FAILED when blobs.db cannot be read. A blob that the account has
+ * forgotten (broker/blob/blob_forget.h) is no longer its own. */
 enum blob_status blob_store_owns(struct blob_store *store, uint32_t account,
                                  const struct hash32 *hash);
+/* Returns OK for a blob that providers with a lease of the account's jobs may read. The account
+ * owns the blob, or has forgotten it a short while ago, or a provider has stored it for a job of
+ * the account. */
+enum blob_status blob_store_lends(struct blob_store *store, uint32_t account,
+                                  const struct hash32 *hash);
 /* Returns OK for a blob that need not be sent. The account owns it, or the provider of the lease
  * has stored it for the lease's job, and the blob is not lost. `lease` is NULL when the account
  * asks for itself. A blob whose file is missing or has another size becomes lost: the first call

@@ -16,6 +16,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The tables of broker/blob/blob_forget.h. */
+#define BLOB_FORGET_SCHEMA                                                                         \
+    "CREATE TABLE IF NOT EXISTS condemned (account INTEGER NOT NULL, hash BLOB NOT NULL, "         \
+    "since_s INTEGER NOT NULL, PRIMARY KEY (account, hash)) STRICT, WITHOUT ROWID;"                \
+    "CREATE INDEX IF NOT EXISTS condemned_since ON condemned (since_s);"                           \
+    "CREATE TABLE IF NOT EXISTS forgotten (job BLOB PRIMARY KEY, account INTEGER NOT NULL, "       \
+    "at_ms INTEGER NOT NULL, reason INTEGER NOT NULL, state INTEGER NOT NULL) STRICT, "            \
+    "WITHOUT ROWID;"                                                                               \
+    "CREATE INDEX IF NOT EXISTS forgotten_open ON forgotten (state) WHERE state < 2;"
+
 enum { PATH_SIZE = 4096, HEX_SIZE = 65 };
 
 struct partial { /* an upload in progress */
@@ -36,10 +46,16 @@ enum statement {
     INSERT,
     REPLACE,
     OWNS,
+    LENDS,
     OWN,
+    SPARE,
     USE,
     USAGE,
     FORGET,
+    CONDEMN,
+    DISOWN,
+    NOTE_FORGOTTEN,
+    FIND_FORGOTTEN,
     BEGIN,
     COMMIT,
     ROLLBACK,
@@ -76,6 +92,18 @@ void blob_store_path(const struct blob_store *store, const struct hash32 *hash,
 
 /* Returns a statement without bindings, ready for its first step. */
 sqlite3_stmt *blob_store_fresh(struct blob_store *store, enum statement which);
+/* Steps a statement that has no rows. Returns OK, DISK_FULL or FAILED. */
+enum blob_status blob_store_run(struct blob_store *store, sqlite3_stmt *statement);
+/* Runs a statement whose two parameters are the account and the hash. */
+enum blob_status blob_store_change(struct blob_store *store, enum statement which, uint32_t account,
+                                   const struct hash32 *hash);
+/* Adds `bytes`, which may be negative, to what the account's blobs have. */
+enum blob_status blob_store_use(struct blob_store *store, uint32_t account, int64_t bytes);
+/* Sets *ret_size to the size of a blob that has a row, and to 0 for any other. */
+enum blob_status blob_store_size(struct blob_store *store, const struct hash32 *hash,
+                                 uint64_t *ret_size);
+/* Removes the blob when nobody owns it and no provider has stored it. */
+enum blob_status blob_store_drop_unowned(struct blob_store *store, const struct hash32 *hash);
 /* Steps a query for one row: OK with the statement at it, NOT_FOUND, or FAILED. The caller
  * resets. */
 enum blob_status blob_store_look_up(struct blob_store *store, sqlite3_stmt *statement);
@@ -83,6 +111,8 @@ enum blob_status blob_store_look_up(struct blob_store *store, sqlite3_stmt *stat
  * or FAILED. */
 enum blob_status blob_store_is_stored_by(struct blob_store *store, uint32_t account,
                                          const struct blob_lease *lease, const struct hash32 *hash);
+/* Returns the store's status for one of its pending blobs. */
+enum blob_status blob_store_of_pending(struct blob_store *store, enum pending_status status);
 /* Writes the row of the blob (with its bytes, or NULL for a file), its owner and what it costs the
  * owner. The row takes the place of what was lost, which costs its owner nothing more. */
 enum blob_status blob_store_insert(struct blob_store *store, uint32_t account,

@@ -1,6 +1,7 @@
 #include "broker/blob/named_blobs.h"
 
 #include "base/sha256.h"
+#include "broker/blob/blob_forget.h"
 #include "protocol/message.h"
 
 #include <sqlite3.h>
@@ -38,12 +39,13 @@ struct source {
 static const struct source of_jobs = {
     "SELECT 1 FROM jobs LIMIT 1 OFFSET ?1",
     "SELECT (SELECT min(entry) FROM jobs), entry FROM jobs ORDER BY entry DESC LIMIT 1 OFFSET ?1",
-    "SELECT entry, manifest FROM jobs WHERE entry >= ?1 ORDER BY entry LIMIT 1"};
+    "SELECT entry, manifest, job FROM jobs WHERE entry >= ?1 ORDER BY entry LIMIT 1"};
 static const struct source of_results = {
     "SELECT 1 FROM results LIMIT 1 OFFSET ?1",
     "SELECT (SELECT min(entry) FROM results), entry FROM results ORDER BY entry DESC LIMIT 1 "
     "OFFSET ?1",
-    "SELECT entry, bytes, status, outcome FROM results WHERE entry >= ?1 ORDER BY entry LIMIT 1"};
+    "SELECT entry, bytes, status, outcome, job FROM results WHERE entry >= ?1 ORDER BY entry LIMIT "
+    "1"};
 
 struct comparison {
     sqlite3 *ledger;
@@ -130,6 +132,18 @@ static bool look_for(struct comparison *comparison, const struct hash32 *hash, b
     }
 }
 
+/* Returns true for a job whose blobs are meant to be gone. */
+static bool is_forgotten(const struct comparison *comparison, sqlite3_stmt *row, int column)
+{
+    struct id128 job;
+    const void *bytes = sqlite3_column_blob(row, column);
+    if (bytes == NULL || sqlite3_column_bytes(row, column) != (int)sizeof job.bytes) {
+        return false;
+    }
+    memcpy(job.bytes, bytes, sizeof job.bytes);
+    return blob_forget_has(comparison->store, &job);
+}
+
 static bool look_at_job(struct comparison *comparison, sqlite3_stmt *row)
 {
     struct hash32 manifest;
@@ -137,6 +151,9 @@ static bool look_at_job(struct comparison *comparison, sqlite3_stmt *row)
     const void *bytes = sqlite3_column_blob(row, 1);
     if (bytes == NULL || sqlite3_column_bytes(row, 1) != sizeof manifest.bytes) {
         return true; /* a damaged row names nothing */
+    }
+    if (is_forgotten(comparison, row, 2)) {
+        return true;
     }
     memcpy(manifest.bytes, bytes, sizeof manifest.bytes);
     if (!look_for(comparison, &manifest, &lacks)) {
@@ -155,6 +172,9 @@ static bool look_at_result(struct comparison *comparison, sqlite3_stmt *row)
     const size_t count = named_blobs_of(bytes, (size_t)sqlite3_column_bytes(row, 1),
                                         (unsigned)sqlite3_column_int(row, 2),
                                         (unsigned)sqlite3_column_int(row, 3), hashes);
+    if (count > 0 && is_forgotten(comparison, row, 4)) {
+        return true;
+    }
     if (count > NAMED_BLOBS_LOOKS - comparison->looks) {
         comparison->named.is_sample = true;
         return true;

@@ -29,12 +29,10 @@ static void send(struct queue *queue, struct outgoing *outgoing)
 
 static struct outgoing *copy_account(const struct outgoing *outgoing)
 {
-    struct outgoing *copy = outgoing_create(OUTGOING_ACCOUNT);
+    struct outgoing *copy = outgoing_account(&outgoing->opened);
     if (copy == NULL) {
         fatal("out of memory");
     }
-    copy->account = outgoing->account;
-    copy->opened = outgoing->opened;
     return copy;
 }
 
@@ -81,6 +79,7 @@ static void route(void *context, struct outgoing *outgoing)
     case OUTGOING_PUSH:
     case OUTGOING_EVENT:
     case OUTGOING_INDEX:
+    case OUTGOING_FORGET:
         send(committer->config.releases, outgoing);
         return;
     }

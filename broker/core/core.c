@@ -83,6 +83,29 @@ static void add_events(struct core *core)
     core->events_due_ns = watches_pending(core->watches) ? clock_monotonic_ns() : INT64_MAX;
 }
 
+static void add_output(struct core *core)
+{
+    struct outgoing *reply = NULL;
+    while (core->open->reply_count < GROUP_REPLIES_MAX &&
+           (reply = output_relay_next(core->relay, core->config.exchange, clock_monotonic_ns())) !=
+               NULL) {
+        core_charge(core, &(struct budget_asker){reply->account, reply->session, BUDGET_READS},
+                    budget_of_answer(0, reply->length));
+        core_add_reply(core, reply);
+    }
+}
+
+static void add_terminals(struct core *core)
+{
+    struct outgoing *reply = NULL;
+    while (core->open->reply_count < GROUP_REPLIES_MAX &&
+           (reply = terminal_relay_next(core->terminals, clock_monotonic_ns())) != NULL) {
+        core_charge(core, &(struct budget_asker){reply->account, reply->session, BUDGET_READS},
+                    budget_of_answer(0, reply->length));
+        core_add_reply(core, reply);
+    }
+}
+
 static void add_market(struct core *core)
 {
     struct outgoing *reply = NULL;
@@ -134,6 +157,9 @@ static void note_effects(struct core *core, size_t from)
             bool is_open = exchange_job_is_open(core->config.exchange, &effect->id);
             int64_t wait_ns = is_open ? EVENT_INTERVAL_NS : 0;
             core->events_due_ns = least(core->events_due_ns, clock_monotonic_ns() + wait_ns);
+        }
+        if (effect->type == EFFECT_LEASE_GRANT) {
+            output_relay_granted(core->relay, effect->account, &effect->grant.job);
         }
     }
 }
@@ -204,6 +230,7 @@ static void apply_own(struct core *core, enum entry_command_kind kind, uint32_t 
     case ENTRY_RESULTS:
     case ENTRY_LIMITS:
     case ENTRY_EPOCH:
+    case ENTRY_OUTAGE:
         fatal("the core makes no entry of kind %d", (int)kind);
     }
     if (kind != ENTRY_TICK) {
@@ -325,6 +352,8 @@ static void take_request(struct core *core, struct request *request)
     case REQUEST_CLOSED:
         watches_forget(core->watches, request->session);
         follow_forget(core->follow, request->session);
+        output_relay_forget(core->relay, request->session);
+        terminal_relay_forget(core->terminals, request->session);
         core_forget_waiting(core, request->session, false);
         break;
     }
@@ -379,6 +408,14 @@ static int64_t idle_ns(struct core *core, int64_t now_ns)
     if (follow_ns != INT64_MAX) {
         wait = least(wait, follow_ns > now_ns ? follow_ns - now_ns : 0);
     }
+    const int64_t output_ns = output_relay_due_ns(core->relay);
+    if (output_ns != INT64_MAX) {
+        wait = least(wait, output_ns > now_ns ? output_ns - now_ns : 0);
+    }
+    const int64_t terminals_ns = terminal_relay_due_ns(core->terminals);
+    if (terminals_ns != INT64_MAX) {
+        wait = least(wait, terminals_ns > now_ns ? terminals_ns - now_ns : 0);
+    }
     if (core->waiting != NULL) {
         wait = least(wait, core->waiting_due_ns > now_ns ? core->waiting_due_ns - now_ns : 0);
     }
@@ -402,6 +439,12 @@ static void tick_when_due(struct core *core)
     }
     if (follow_due_ns(core->follow) <= now_ns) {
         add_market(core);
+    }
+    if (output_relay_due_ns(core->relay) <= now_ns) {
+        add_output(core);
+    }
+    if (terminal_relay_due_ns(core->terminals) <= now_ns) {
+        add_terminals(core);
     }
     if (core->waiting != NULL && core->waiting_due_ns <= now_ns) {
         core_answer_waiting(core);
@@ -447,10 +490,13 @@ struct core *core_start(const struct core_config *config)
     core->next_mark = exchange_index(config->exchange) + config->mark_every;
     core->watches = watches_create();
     core->follow = follow_create(entropy_u64() >> 1); /* fits a signed number */
+    core->relay = output_relay_create(entropy_u64() >> 1);
+    core->terminals = terminal_relay_create();
     core->open = group_create();
     struct group *spare = group_create();
     /* The spare comes out of `returned` like a group that was committed. */
-    if (core->watches == NULL || core->follow == NULL || core->open == NULL || spare == NULL ||
+    if (core->watches == NULL || core->follow == NULL || core->relay == NULL ||
+        core->terminals == NULL || core->open == NULL || spare == NULL ||
         pthread_create(&core->thread, NULL, run, core) != 0 ||
         !queue_try_push(config->returned, &spare->link)) {
         fatal("the core cannot start: out of memory or threads");
@@ -471,6 +517,8 @@ void core_stop(struct core **self)
         core_forget_waiting(core, 0, true); /* unanswered, so nothing was promised */
         watches_destroy(&core->watches);
         follow_destroy(&core->follow);
+        output_relay_destroy(&core->relay);
+        terminal_relay_destroy(&core->terminals);
         group_destroy(&core->open);
         free(core);
         *self = NULL;

@@ -25,6 +25,7 @@ struct core_config {
     struct queue *groups;               /* to the committer: struct group */
     struct queue *returned;             /* from the committer: the same groups, empty */
     struct queue *reader;               /* struct request: reads of committed data */
+    struct queue *keeper;               /* struct request: what accounts store and forget */
     uint64_t mark_every;                /* commands between two recorded state hashes; 0: none */
     const struct disk_reserve *reserve; /* the committer changes its state */
     struct budget *budget;              /* shared with the gateway and the reader; NULL: none */

@@ -5,6 +5,8 @@
 #include "broker/core/core.h"
 
 #include "broker/answer/follow.h"
+#include "broker/answer/output_relay.h"
+#include "broker/answer/terminal_relay.h"
 #include "broker/answer/watches.h"
 #include "broker/core/group.h"
 #include "broker/core/outgoing.h"
@@ -19,6 +21,8 @@ struct core {
     pthread_t thread;
     struct watches *watches;
     struct follow *follow;
+    struct output_relay *relay;
+    struct terminal_relay *terminals;
     struct group *open;    /* being gathered */
     int64_t events_due_ns; /* monotonic; INT64_MAX: no job has changed */
     int64_t next_tick_ns;  /* monotonic: no tick before */

@@ -30,11 +30,15 @@ static void watch(struct core *core, const struct request *request)
     }
 }
 
-/* The reader answers reads of committed data, once the core knows that the asker owns the job. */
-static void pass_to_reader(struct core *core, struct request *request)
+/* The reader answers reads of committed data, once the core knows that the asker owns the job. The
+ * keeper of blobs looks at that itself. */
+static void pass_on(struct core *core, struct request *request)
 {
+    struct queue *queue = replies_are_the_keepers((enum message_type)request->envelope.type)
+                              ? core->config.keeper
+                              : core->config.reader;
     struct outgoing *refusal = replies_refuse_read(core->config.exchange, request);
-    if (refusal == NULL && queue_try_push(core->config.reader, &request->link)) {
+    if (refusal == NULL && queue_try_push(queue, &request->link)) {
         return;
     }
     if (refusal == NULL) {
@@ -59,6 +63,42 @@ static const struct outgoing *follow_market(struct core *core, const struct requ
     return reply != NULL ? reply : former;
 }
 
+/* Returns the answer that is sent now, or NULL, as follow_market does. */
+static const struct outgoing *relay_output(struct core *core, const struct request *request)
+{
+    struct outgoing *former;
+    struct outgoing *reply =
+        (request->envelope.type == MESSAGE_OUTPUT_POST ? output_relay_post : output_relay_follow)(
+            core->relay, core->config.exchange, request, clock_monotonic_ns(), &former);
+    if (former != NULL) {
+        core_add_reply(core, former);
+    }
+    if (reply != NULL) {
+        core_add_reply(core, reply);
+    }
+    return reply != NULL ? reply : former;
+}
+
+/* Returns a refusal, or the answer to a former message; NULL: the answer comes with the others. */
+static const struct outgoing *relay_terminal(struct core *core, const struct request *request)
+{
+    struct outgoing *former;
+    struct outgoing *reply = terminal_relay_take(core->terminals, core->config.exchange, request,
+                                                 clock_monotonic_ns(), &former);
+    if (former != NULL) {
+        core_add_reply(core, former);
+    }
+    if (reply != NULL) {
+        core_add_reply(core, reply);
+    }
+    return reply != NULL ? reply : former;
+}
+
+static bool is_of_terminals(enum message_type type)
+{
+    return type == MESSAGE_TERMINAL_SEND || type == MESSAGE_TERMINAL_RECEIVE;
+}
+
 static struct budget_asker asker_of(const struct request *request)
 {
     return (struct budget_asker){
@@ -73,9 +113,9 @@ static void answer_now(struct core *core, struct request *request)
     }
     const struct budget_asker asker = asker_of(request);
     enum message_type type = (enum message_type)request->envelope.type;
-    if (replies_are_the_readers(type)) {
+    if (replies_are_the_readers(type) || replies_are_the_keepers(type)) {
         core_charge(core, &asker, BUDGET_LEDGER_STEPS);
-        pass_to_reader(core, request);
+        pass_on(core, request);
         return;
     }
     const struct exchange *exchange = core->config.exchange;
@@ -83,6 +123,10 @@ static void answer_now(struct core *core, struct request *request)
     const struct outgoing *told = NULL;
     if (type == MESSAGE_MARKET_REQUEST) {
         told = follow_market(core, request);
+    } else if (type == MESSAGE_OUTPUT_POST || type == MESSAGE_OUTPUT_REQUEST) {
+        told = relay_output(core, request);
+    } else if (is_of_terminals(type)) {
+        told = relay_terminal(core, request);
     } else {
         struct outgoing *reply =
             replies_to_read(exchange, request, logtime_now(core->config.clock));
@@ -92,9 +136,12 @@ static void answer_now(struct core *core, struct request *request)
         core_add_reply(core, reply);
         told = reply;
     }
-    core_charge(
-        core, &asker,
-        budget_of_answer(exchange_steps(exchange) - before, told == NULL ? 0 : told->length));
+    /* The requests of live output and of terminals are large: their bytes are passed on. */
+    const bool is_large = type == MESSAGE_OUTPUT_POST || type == MESSAGE_TERMINAL_SEND;
+    const int64_t brought = is_large ? (int64_t)(request->length / BUDGET_RESULTS_PER_STEP) : 0;
+    core_charge(core, &asker,
+                brought + budget_of_answer(exchange_steps(exchange) - before,
+                                           told == NULL ? 0 : told->length));
     request_destroy(&request);
 }
 

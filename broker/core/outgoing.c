@@ -1,9 +1,12 @@
 #include "broker/core/outgoing.h"
 
+#include "base/text.h"
 #include "broker/core/request.h"
+#include "broker/fatal.h"
 #include "formats/units.h"
 #include "protocol/codec.h"
 #include "protocol/limits.h"
+#include "protocol/roles.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +29,26 @@ void outgoing_destroy(struct outgoing **self)
         free(outgoing);
         *self = NULL;
     }
+}
+
+struct outgoing *outgoing_account(const struct directory_account *account)
+{
+    struct outgoing *outgoing = outgoing_create(OUTGOING_ACCOUNT);
+    if (outgoing == NULL) {
+        return NULL;
+    }
+    outgoing->account = account->number;
+    outgoing->opened = *account;
+    if (account->frozen_why != NULL) {
+        outgoing->length = strlen(account->frozen_why) + 1;
+        outgoing->body = malloc(outgoing->length);
+        if (outgoing->body == NULL) {
+            outgoing_destroy(&outgoing);
+            return NULL;
+        }
+        outgoing->opened.frozen_why = memcpy(outgoing->body, account->frozen_why, outgoing->length);
+    }
+    return outgoing;
 }
 
 struct outgoing *outgoing_message(enum outgoing_kind kind, enum message_type type,
@@ -57,6 +80,20 @@ struct outgoing *outgoing_reply(const struct request *request, enum message_type
 /* This suffix marks a field that holds micro-credits; people read credits. */
 #define MICRO "_micro"
 
+/* Writes which roles the account has, and of which it needs one. */
+static void role_text(unsigned has, unsigned needs, char *ret_text, size_t capacity)
+{
+    char of_account[ROLES_TEXT_SIZE];
+    char needed[ROLES_TEXT_SIZE];
+    roles_text(has, of_account, sizeof of_account);
+    roles_text(needs & ~(unsigned)ROLE_ANYONE, needed, sizeof needed);
+    (void)snprintf(ret_text, capacity,
+                   "the account has the role %s, and this needs %s%s: ask the operator for an "
+                   "invitation with such a role.",
+                   of_account, strchr(needed, ',') != NULL ? "one of the roles " : "the role ",
+                   needed);
+}
+
 /* Writes the text of a refusal that the general advice of its code does not fit. Returns false for
  * any other. */
 static bool own_text(enum reject_code code, const char *field, int64_t value, int64_t limit,
@@ -68,8 +105,24 @@ static bool own_text(enum reject_code code, const char *field, int64_t value, in
     units_money_text(limit, bound);
     if (code == REJECT_STATE && strcmp(field, "account") == 0) {
         (void)snprintf(ret_text, capacity,
-                       "account: no account with the role operator can be frozen, not by its own "
-                       "command either: an operator has to be left who can end a freeze.");
+                       "account: an account with the role operator cannot be frozen, because an "
+                       "operator has to be left who can end a freeze.");
+    } else if (code == REJECT_ROLE && limit != 0) {
+        role_text((unsigned)value, (unsigned)limit, ret_text, capacity);
+    } else if (code == REJECT_FUNDS && strcmp(field, "budget_micro") == 0) {
+        (void)snprintf(ret_text, capacity,
+                       "budget: %s credits are needed, and %s are available: lower the budget, or "
+                       "ask the operator for credits.",
+                       asked, bound);
+    } else if (code == REJECT_BUDGET && strcmp(field, "budget_micro") == 0 && value < limit) {
+        (void)snprintf(ret_text, capacity,
+                       "budget: %s credits are below the %s that the job has now: a budget can "
+                       "only be raised.",
+                       asked, bound);
+    } else if (code == REJECT_PRICE && strcmp(field, "value.rate") == 0) {
+        (void)snprintf(ret_text, capacity,
+                       "value: the order has another kind of price: give a cap where the bid has a "
+                       "cap, and a value of the same rate where the bid has a value.");
     } else if (code == REJECT_PRICE && strcmp(field, "least_micro") == 0) {
         (void)snprintf(ret_text, capacity,
                        limit == 0 ? "least: %s credits is below zero: give a least of 0 or more."
@@ -158,6 +211,23 @@ struct outgoing *outgoing_reject(uint64_t session, const struct id128 *id, enum 
     return say_reject(session, id, code, field, value, limit, text);
 }
 
+struct outgoing *outgoing_reject_reason(uint64_t session, const struct id128 *id,
+                                        enum reject_code code, const char *field,
+                                        const char *reason)
+{
+    char text[LIMIT_TEXT_BYTES];
+    char shown[LIMIT_TEXT_BYTES / 2];
+    if (reason == NULL) {
+        return outgoing_reject(session, id, code, field, 0, 0);
+    }
+    text_printable(reason, strlen(reason), shown, sizeof shown);
+    (void)snprintf(text, sizeof text, "%s: the operator %s: \"%s\". %s", field,
+                   code == REJECT_FROZEN ? "froze it" : "halted it", shown,
+                   code == REJECT_FROZEN ? "Ask the operator to end the freeze."
+                                         : reject_advice(code));
+    return say_reject(session, id, code, field, 0, 0, text);
+}
+
 struct outgoing *outgoing_reject_value(uint64_t session, const struct id128 *id,
                                        enum reject_code code, bool is_of_parts,
                                        const struct value *value, int64_t limit_micro)
@@ -171,6 +241,17 @@ struct outgoing *outgoing_reject_value(uint64_t session, const struct id128 *id,
                    is_of_parts ? "parts." : "", asked, most, reject_advice(code));
     return say_reject(session, id, code, is_of_parts ? "parts.value.micro" : "value.micro",
                       value->micro, limit_micro, text);
+}
+
+struct outgoing *outgoing_address(struct outgoing *outgoing, uint64_t session,
+                                  const struct id128 *id)
+{
+    if (outgoing == NULL) {
+        fatal("out of memory");
+    }
+    outgoing->session = session;
+    outgoing->id = *id;
+    return outgoing;
 }
 
 struct outgoing *outgoing_refuse(const struct request *request, enum reject_code code,

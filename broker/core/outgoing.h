@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 struct request;
+struct forget_order;
 
 enum outgoing_kind {
     OUTGOING_REPLY,   /* to `session`, under `id` */
@@ -32,7 +33,8 @@ enum outgoing_kind {
     /* Blob port only: a result of provider `account` for `job` names the hashes in
      * `body`. */
     OUTGOING_NAMED,
-    OUTGOING_INDEX, /* `index`, of log time `log_time_ns`, is durable */
+    OUTGOING_FORGET, /* blob port only: `order` is to be done */
+    OUTGOING_INDEX,  /* `index`, of log time `log_time_ns`, is durable */
 };
 
 struct outgoing {
@@ -46,12 +48,13 @@ struct outgoing {
     size_t length;
     uint64_t index;
     int64_t log_time_ns;
-    struct directory_account opened;
+    struct directory_account opened; /* `body` owns its frozen_why */
     uint64_t lease;
     struct id128 job;
     struct hash32 manifest;
     struct key32 owner;
     uint32_t owner_number;
+    struct forget_order *order; /* its sender's, who waits until it is done */
     /* The next two fields describe a refusal of `account` for the audit log. They are the code of
      * the refusal and the type of the refused message (0: unknown). */
     enum reject_code refused;
@@ -61,9 +64,17 @@ struct outgoing {
 /* Returns NULL when memory is short. */
 struct outgoing *outgoing_create(enum outgoing_kind kind);
 void outgoing_destroy(struct outgoing **self);
+/* Returns a note that the account was opened or changed, with its own copy of the reason, or NULL
+ * when memory is short. */
+struct outgoing *outgoing_account(const struct directory_account *account);
 /* Encodes `body` for `type`. Returns NULL when memory is short. */
 struct outgoing *outgoing_message(enum outgoing_kind kind, enum message_type type,
                                   const ProtobufCMessage *body);
+
+/* Sets the session and the request that an answer is for, and returns the answer. The process ends
+ * when `outgoing` is NULL, because memory was short. */
+struct outgoing *outgoing_address(struct outgoing *outgoing, uint64_t session,
+                                  const struct id128 *id);
 
 /* Encodes the answer to `request`, under its id and to its session. */
 struct outgoing *outgoing_reply(const struct request *request, enum message_type type,
@@ -72,6 +83,10 @@ struct outgoing *outgoing_reply(const struct request *request, enum message_type
 /* Returns a refusal of a request; its text is the advice of the code, the field and the limit. */
 struct outgoing *outgoing_reject(uint64_t session, const struct id128 *id, enum reject_code code,
                                  const char *field, int64_t value, int64_t limit);
+/* Returns a refusal because of a freeze or a halt, with the operator's reason; NULL: none. */
+struct outgoing *outgoing_reject_reason(uint64_t session, const struct id128 *id,
+                                        enum reject_code code, const char *field,
+                                        const char *reason);
 /* Returns a refusal of a limit by value: `value` has a rate, and the limit is credits per
  * slot-hour. */
 struct outgoing *outgoing_reject_value(uint64_t session, const struct id128 *id,

@@ -102,6 +102,7 @@ static bool describe(const struct translation *translation, struct act *act)
     case EXCHANGE_GOODBYE:
     case EXCHANGE_LIMITS:
     case EXCHANGE_EPOCH:
+    case EXCHANGE_OUTAGE:
     case EXCHANGE_SUBMIT:
     case EXCHANGE_CANCEL_JOB:
     case EXCHANGE_JUDGE:

@@ -90,6 +90,7 @@ static enum message_type message_of(enum exchange_command_type command)
     case EXCHANGE_GOODBYE:
     case EXCHANGE_LIMITS:
     case EXCHANGE_EPOCH:
+    case EXCHANGE_OUTAGE:
         break;
     }
     return (enum message_type)0;
@@ -101,7 +102,9 @@ static struct outgoing *rejected(const struct exchange_effect *effect)
     const enum reject_code code = (enum reject_code)reject->code;
     const struct value value = {reject->value, effect->rate};
     struct outgoing *outgoing =
-        code == REJECT_WOULD_TRADE && effect->rate != RATE_NONE
+        effect->reason != NULL ? outgoing_reject_reason(effect->origin, &effect->id, code,
+                                                        reject->field, effect->reason)
+        : code == REJECT_WOULD_TRADE && effect->rate != RATE_NONE
             ? outgoing_reject_value(effect->origin, &effect->id, code,
                                     strncmp(reject->field, "parts.", strlen("parts.")) == 0, &value,
                                     reject->limit)
@@ -405,7 +408,8 @@ static void fill_account(const struct exchange_effect *effect,
     *ret_account = (struct directory_account){.number = effect->account,
                                               .key = effect->opened.key,
                                               .roles = effect->opened.roles,
-                                              .frozen = effect->opened.frozen};
+                                              .frozen = effect->opened.frozen,
+                                              .frozen_why = effect->reason};
     static_assert(sizeof ret_account->name == sizeof effect->opened.name, "one size of names");
     memcpy(ret_account->name, effect->opened.name, sizeof ret_account->name);
     /* The system's accounts have no key and no connection, so they keep zeros. */
@@ -414,12 +418,9 @@ static void fill_account(const struct exchange_effect *effect,
 
 static struct outgoing *opened(const struct exchange_effect *effect)
 {
-    struct outgoing *outgoing = outgoing_create(OUTGOING_ACCOUNT);
-    if (outgoing != NULL) {
-        outgoing->account = effect->account;
-        fill_account(effect, &outgoing->opened);
-    }
-    return outgoing;
+    struct directory_account account;
+    fill_account(effect, &account);
+    return outgoing_account(&account);
 }
 
 static struct outgoing *serves(const struct exchange_effect *effect)

@@ -103,7 +103,9 @@ static enum reject_code command_from_body(enum message_type type, const struct i
         return translate_freeze(body, &ret->command);
     case MESSAGE_HALT:
         ret->command.type = EXCHANGE_HALT;
-        ret->command.halt.halted = ((const Bourse__V1__Halt *)body)->halted;
+        ret->command.halt =
+            (struct exchange_halt){.halted = ((const Bourse__V1__Halt *)body)->halted,
+                                   .reason = ((const Bourse__V1__Halt *)body)->reason};
         return REJECT_NONE;
     case MESSAGE_SET_BANDS:
         return translate_bands(body, &ret->command);
@@ -283,6 +285,21 @@ static bool from_epoch(const struct entry_command *entry, struct translation *re
     return reader_finished(&in);
 }
 
+void translate_outage(int64_t outage_ns, uint8_t ret_payload[TRANSLATE_OUTAGE_BYTES])
+{
+    struct writer out = writer_over(ret_payload, TRANSLATE_OUTAGE_BYTES);
+    writer_i64(&out, outage_ns);
+    assert(!out.failed && out.position == TRANSLATE_OUTAGE_BYTES);
+}
+
+static bool from_outage(const struct entry_command *entry, struct translation *ret)
+{
+    struct reader in = reader_over(entry->payload, entry->payload_length);
+    ret->command.type = EXCHANGE_OUTAGE;
+    ret->command.outage_ns = reader_i64(&in);
+    return reader_finished(&in) && ret->command.outage_ns > 0;
+}
+
 /* Dice come with results and with nothing else. */
 static bool from_message(const struct entry_command *entry, const struct id128 *cluster,
                          struct translation *ret)
@@ -336,6 +353,9 @@ bool translate_entry(const struct entry_command *entry, uint64_t index, const st
         break;
     case ENTRY_EPOCH:
         understood = from_epoch(entry, ret);
+        break;
+    case ENTRY_OUTAGE:
+        understood = from_outage(entry, ret);
         break;
     }
     ret->command.index = index;

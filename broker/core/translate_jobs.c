@@ -106,7 +106,7 @@ enum reject_code translate_submit(const Bourse__V1__SubmitJob *wire, struct tran
         return translate_bad_time(error, "good_till_ms", wire->good_till_ms);
     }
     submit->type =
-        wire->has_order_type ? (enum exchange_order_type)wire->order_type : EXCHANGE_LIMIT;
+        wire->has_order_type ? (enum exchange_order_type)wire->order_type : EXCHANGE_MARKET;
     ret->command.type = EXCHANGE_SUBMIT;
     translate_copy_name(submit->name, wire->name);
     submit->manifest = codec_hash(wire->manifest);

@@ -40,6 +40,7 @@ enum reject_code translate_freeze(const Bourse__V1__Freeze *wire, struct exchang
     command->type = EXCHANGE_FREEZE;
     command->freeze.account = codec_key(wire->account);
     command->freeze.frozen = wire->frozen;
+    command->freeze.reason = wire->reason;
     return REJECT_NONE;
 }
 

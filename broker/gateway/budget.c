@@ -40,6 +40,14 @@ struct budget {
     struct place sessions[PLACES];
 };
 
+static void set_steps(struct budget *budget, uint32_t steps)
+{
+    budget->session_steps[BUDGET_READS] = steps;
+    budget->account_steps[BUDGET_READS] = (int64_t)steps * BUDGET_READS_SESSIONS;
+    budget->session_steps[BUDGET_COMMANDS] = (int64_t)steps * BUDGET_COMMANDS_RATE;
+    budget->account_steps[BUDGET_COMMANDS] = budget->session_steps[BUDGET_COMMANDS];
+}
+
 struct budget *budget_create(uint32_t steps)
 {
     struct budget *budget = calloc(1, sizeof *budget);
@@ -48,12 +56,16 @@ struct budget *budget_create(uint32_t steps)
         budget = NULL;
     }
     if (budget != NULL) {
-        budget->session_steps[BUDGET_READS] = steps;
-        budget->account_steps[BUDGET_READS] = (int64_t)steps * BUDGET_READS_SESSIONS;
-        budget->session_steps[BUDGET_COMMANDS] = (int64_t)steps * BUDGET_COMMANDS_RATE;
-        budget->account_steps[BUDGET_COMMANDS] = budget->session_steps[BUDGET_COMMANDS];
+        set_steps(budget, steps);
     }
     return budget;
+}
+
+void budget_set_steps(struct budget *budget, uint32_t steps)
+{
+    (void)pthread_mutex_lock(&budget->mutex);
+    set_steps(budget, steps);
+    (void)pthread_mutex_unlock(&budget->mutex);
 }
 
 void budget_destroy(struct budget **self)

@@ -51,6 +51,8 @@ struct budget;
 /* Creates a budget; `steps` is the rate of one session. Returns NULL when memory is short. */
 struct budget *budget_create(uint32_t steps);
 void budget_destroy(struct budget **self);
+/* Sets another rate of one session. What senders have saved or owe stays. */
+void budget_set_steps(struct budget *budget, uint32_t steps);
 
 enum budget_kind { BUDGET_READS, BUDGET_COMMANDS };
 

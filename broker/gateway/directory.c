@@ -32,6 +32,11 @@ void directory_destroy(struct directory **self)
 {
     struct directory *directory = *self;
     if (directory != NULL) {
+        for (uint32_t number = 0; number < directory->count; number++) {
+            if (directory->is_known[number]) {
+                free((void *)(uintptr_t)directory->accounts[number].frozen_why);
+            }
+        }
         free(directory->accounts);
         free(directory->is_known);
         free(directory->by_key.slots);
@@ -102,7 +107,9 @@ bool directory_put(struct directory *directory, const struct directory_account *
 {
     uint32_t number = account->number;
     assert(number < UINT32_MAX / 4);
-    if (!grow(directory, number + 1)) {
+    char *reason = account->frozen_why == NULL ? NULL : strdup(account->frozen_why);
+    if ((account->frozen_why != NULL && reason == NULL) || !grow(directory, number + 1)) {
+        free(reason);
         return false;
     }
     for (uint32_t skipped = directory->count; skipped <= number; skipped++) {
@@ -114,8 +121,11 @@ bool directory_put(struct directory *directory, const struct directory_account *
     if (!directory->is_known[number]) {
         index_add(&directory->by_key, &account->key, number);
         index_add(&directory->by_transport, &account->transport, number);
+    } else {
+        free((void *)(uintptr_t)directory->accounts[number].frozen_why);
     }
     directory->accounts[number] = *account;
+    directory->accounts[number].frozen_why = reason;
     directory->is_known[number] = true;
     return true;
 }
@@ -175,8 +185,11 @@ struct directory *directory_of(const struct exchange *exchange)
         if (!exchange_account(exchange, number, &row)) {
             continue;
         }
-        struct directory_account account = {
-            .number = row.number, .key = row.key, .roles = row.roles, .frozen = row.frozen};
+        struct directory_account account = {.number = row.number,
+                                            .key = row.key,
+                                            .roles = row.roles,
+                                            .frozen = row.frozen,
+                                            .frozen_why = row.frozen_why};
         memcpy(account.name, row.name, sizeof account.name);
         /* The system's accounts get zeros. */
         (void)identity_transport_of(&row.key, &account.transport);

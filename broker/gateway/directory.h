@@ -20,6 +20,7 @@ struct directory_account {
     struct key32 transport;
     uint32_t roles;
     bool frozen;
+    const char *frozen_why; /* the operator's reason; NULL: none was given */
     char name[DIRECTORY_NAME_SIZE];
 };
 
@@ -31,8 +32,8 @@ struct directory *directory_create(void);
 struct directory *directory_of(const struct exchange *exchange);
 void directory_destroy(struct directory **self);
 
-/* Adds or replaces an account by number; key and transport of a number never change. Returns false
- * when memory is short. */
+/* Adds or replaces an account by number; key and transport of a number never change. The directory
+ * has its own copy of the reason. Returns false when memory is short. */
 bool directory_put(struct directory *directory, const struct directory_account *account);
 /* These functions return an account that stays valid until the next put, or NULL when it is
  * unknown. */

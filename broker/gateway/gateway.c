@@ -76,7 +76,8 @@ static struct refusal check(struct gateway *gateway, const struct incoming *in)
     bool allowed =
         (roles & ROLE_ANYONE) != 0 || (in->account != NULL && (in->account->roles & roles) != 0);
     if (!allowed) {
-        return (struct refusal){REJECT_ROLE, "type", 0, 0};
+        return (struct refusal){REJECT_ROLE, "type", in->account == NULL ? 0 : in->account->roles,
+                                roles};
     }
     if (envelope->body_length > message_body_cap(type)) {
         return (struct refusal){REJECT_TOO_LARGE, "body", envelope->body_length,
@@ -136,14 +137,14 @@ static void over_rate(struct gateway *gateway, const struct incoming *in, struct
 
 uint32_t gateway_account_rate(const struct gateway *gateway)
 {
-    return gateway->config.rate * ACCOUNT_RATES;
+    return (uint32_t)atomic_load(&gateway->rate) * ACCOUNT_RATES;
 }
 
 static bool within_rates(struct gateway *gateway, const struct incoming *in,
                          struct session *session, int64_t now_ns)
 {
     bool is_known = in->account != NULL;
-    uint32_t rate = is_known ? gateway->config.rate : gateway->config.rate_anonymous;
+    uint32_t rate = (uint32_t)atomic_load(is_known ? &gateway->rate : &gateway->rate_anonymous);
     if (!allowance_take(&session->allowance, rate, now_ns)) {
         over_rate(gateway, in, session, "messages_per_second", rate);
         return false;
@@ -338,6 +339,7 @@ static void release(struct gateway *gateway, struct outgoing *outgoing)
     case OUTGOING_UNSERVE:
     case OUTGOING_GIVEN:
     case OUTGOING_NAMED:
+    case OUTGOING_FORGET:
         return;
     }
     if (session != NULL) { /* a client that left asks again */
@@ -417,6 +419,7 @@ static void *run(void *argument)
     };
     while (!queue_finished(gateway->config.releases)) {
         int64_t now_ns = clock_monotonic_ns();
+        atomic_fetch_add(&gateway->turns, 1);
         if (now_ns >= gateway->next_round_ns) {
             make_round(gateway, now_ns);
         }
@@ -465,6 +468,7 @@ struct gateway *gateway_start(const struct gateway_config *config)
         fatal("the gateway cannot start: out of memory");
     }
     gateway->config = *config;
+    gateway_set_rates(gateway, config->rate, config->rate_anonymous);
     gateway->sessions = sessions_create(entropy_u64());
     gateway->buffer = malloc(LIMIT_MESSAGE_BYTES);
     if (gateway->sessions == NULL || gateway->buffer == NULL) {
@@ -475,6 +479,17 @@ struct gateway *gateway_start(const struct gateway_config *config)
         fatal("the gateway cannot start: no thread");
     }
     return gateway;
+}
+
+void gateway_set_rates(struct gateway *gateway, uint32_t rate, uint32_t rate_anonymous)
+{
+    atomic_store(&gateway->rate, rate);
+    atomic_store(&gateway->rate_anonymous, rate_anonymous);
+}
+
+uint64_t gateway_turns(const struct gateway *gateway)
+{
+    return atomic_load(&gateway->turns);
 }
 
 void gateway_drain(struct gateway *gateway)

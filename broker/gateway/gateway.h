@@ -46,6 +46,12 @@ struct gateway_config {
 
 /* Starts the thread. The process ends when memory or threads are short. */
 struct gateway *gateway_start(const struct gateway_config *config);
+/* Sets the messages per second and session, for members and for strangers. Any thread may call
+ * it. */
+void gateway_set_rates(struct gateway *gateway, uint32_t rate, uint32_t rate_anonymous);
+/* Returns how often the thread went through its loop: at least four times in each heartbeat while
+ * it is alive. Any thread may call it. */
+uint64_t gateway_turns(const struct gateway *gateway);
 /* Refuses every later message as UNAVAILABLE; releases still leave. Any thread may call it. */
 void gateway_drain(struct gateway *gateway);
 /* Closes `releases`, waits until the gateway has sent the rest, and ends the thread. */

@@ -12,6 +12,7 @@
  * strangers nor one member can keep the other members from coming back. */
 enum {
     HELLO_RATE = 2000,       /* of all accounts */
+    BEHIND_LEAST_MS = 1000,  /* log time that is behind by less is not worth a word */
     HELLO_RATE_ACCOUNT = 32, /* a burst is SESSIONS_PER_KEY: all sessions come back at once */
     HELLO_RATE_STRANGERS = 200,
 };
@@ -35,6 +36,9 @@ static void fill_welcome(struct gateway *gateway, const struct session *session,
     body->as_of_ns = gateway->config.index_log_ns;
     body->has_spread_ms = true;
     body->spread_ms = gateway->spread_ms;
+    const int64_t behind_ms = clock_wall_ns() / NS_PER_MS - body->log_time_ms;
+    body->has_behind_ms = behind_ms >= BEHIND_LEAST_MS;
+    body->behind_ms = behind_ms;
     if (account->number != EXCHANGE_NO_ACCOUNT) {
         body->has_account = true;
         body->account = (ProtobufCBinaryData){.data = account->key.bytes, .len = 32};

@@ -29,6 +29,8 @@ struct gateway {
     pthread_t thread;
     struct sessions *sessions;
     atomic_bool is_draining;
+    atomic_uint_fast32_t rate, rate_anonymous; /* the config's, until the operator sets others */
+    atomic_uint_fast64_t turns;
     atomic_size_t pending_bytes; /* size of all requests that are inside the broker */
     /* These allowances bound messages without a session, all strangers together, and each account
      * over all its sessions. */

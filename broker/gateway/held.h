@@ -1,4 +1,5 @@
-/* Held commands wait at the gateway until their account has earned their steps.
+/* Held commands wait at the gateway until the rate of their account allows them. docs/operator.md
+ * has the rate, `limits.steps`.
  *
  * Commands wait in order, and their number is bounded. Each account has one queue, so no command
  * overtakes another of its account. Only the gateway's thread uses the queues; there is no

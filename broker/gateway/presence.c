@@ -131,6 +131,7 @@ void presence_told(struct sessions *sessions, uint32_t account, enum entry_comma
     case ENTRY_RESULTS:
     case ENTRY_LIMITS:
     case ENTRY_EPOCH:
+    case ENTRY_OUTAGE:
     case ENTRY_TICK:
         break;
     }

@@ -1,5 +1,6 @@
 #include "broker/storage/backup.h"
 
+#include "broker/storage/backup_removed.h"
 #include "broker/storage/entry.h"
 #include "broker/storage/journal_sqlite.h"
 #include "broker/storage/storage.h"
@@ -213,6 +214,11 @@ static bool is_hash(const char *name)
     return strlen(name) == HASH_DIGITS && strspn(name, "0123456789abcdef") == HASH_DIGITS;
 }
 
+static bool is_gone(const char *path)
+{
+    return access(path, F_OK) != 0 && errno == ENOENT;
+}
+
 static bool copy_files(const char *from, const char *to, struct problem *ret_problem)
 {
     DIR *directory = opendir(from);
@@ -231,7 +237,8 @@ static bool copy_files(const char *from, const char *to, struct problem *ret_pro
         good = !is_hash(entry->d_name) ||
                (folder_path(from, entry->d_name, source, sizeof source, ret_problem) &&
                 folder_path(to, entry->d_name, target, sizeof target, ret_problem) &&
-                file_copy(source, target, ret_problem));
+                /* A file may be removed beside: backup_removed_drop finds out what that means. */
+                (file_copy(source, target, ret_problem) || is_gone(source)));
     }
     if (good && errno != 0) {
         problem_set_unread(ret_problem, from, errno);
@@ -258,7 +265,7 @@ static bool copy_blobs(const char *from, const char *to, bool *ret_is_wrong,
                folder_path(to, name, target, sizeof target, ret_problem) &&
                copy_files(source, target, ret_problem);
     }
-    return good && file_sync_folder(to, ret_problem);
+    return good && backup_removed_drop(from, to, ret_problem) && file_sync_folder(to, ret_problem);
 }
 
 /* ---------------------------------------------------------------- the whole market */

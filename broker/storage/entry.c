@@ -71,7 +71,7 @@ size_t entry_write(const struct entry_head *head, const struct entry_command *co
 
 static bool kind_is_known(uint16_t kind)
 {
-    return kind >= ENTRY_MESSAGE && kind <= ENTRY_RESULTS;
+    return kind >= ENTRY_MESSAGE && kind <= ENTRY_OUTAGE;
 }
 
 static bool verdict_is_known(const struct entry_command *command)

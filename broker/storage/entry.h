@@ -45,6 +45,7 @@ enum entry_command_kind {
     ENTRY_LIMITS = 7,   /* rules and caps from here on: translate_limits */
     ENTRY_EPOCH = 8,    /* dice of another secret from here on: translate_epoch */
     ENTRY_RESULTS = 9,  /* results of an agent: the dice that the broker added, then the envelope */
+    ENTRY_OUTAGE = 10,  /* i64 time in ns for which no broker ran: translate_outage */
 };
 
 /* These bits say what the broker found before it gave the command its place. */

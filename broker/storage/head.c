@@ -354,6 +354,14 @@ enum head_status head_mend(struct head_file *file, unsigned *ret_mended)
     return HEAD_OK;
 }
 
+int64_t head_written_ns(const struct head_file *file)
+{
+    struct stat ours;
+    return fstat(file->fd, &ours) == 0
+               ? (int64_t)ours.st_mtim.tv_sec * 1000000000 + ours.st_mtim.tv_nsec
+               : 0;
+}
+
 enum head_place head_look(const struct head_file *file)
 {
     struct stat ours;

@@ -81,6 +81,8 @@ enum head_place {
     HEAD_REPLACED, /* another file has its name */
     HEAD_UNSEEN,   /* errno */
 };
+/* Returns the wall clock at the last write, from the file's time stamp, or 0 when that fails. */
+int64_t head_written_ns(const struct head_file *file);
 /* Looks which file has HEAD's name in its folder, wherever that folder was moved to. */
 enum head_place head_look(const struct head_file *file);
 /* Makes the file again in its folder after REMOVED. Returns FAILED with errno; never overwrites

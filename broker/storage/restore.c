@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "broker/core/act_log.h"
 #include "broker/storage/backup.h"
+#include "broker/storage/backup_removed.h"
 #include "broker/storage/journal_sqlite.h"
 #include "broker/storage/replay.h"
 #include "broker/storage/storage.h"
@@ -367,17 +368,6 @@ static bool forget_blob(sqlite3 *database, sqlite3_int64 row, const char *path,
     return true;
 }
 
-/* Makes the index look as if the left-out blobs had never been stored: their owners may send them
- * again. */
-static bool forget_owners(sqlite3 *database)
-{
-    return sqlite3_exec(database,
-                        "DELETE FROM owner WHERE hash NOT IN (SELECT hash FROM blob);"
-                        "UPDATE usage SET bytes = (SELECT coalesce(sum(size), 0) FROM owner"
-                        " JOIN blob USING (hash) WHERE owner.account = usage.account)",
-                        NULL, NULL, NULL) == SQLITE_OK;
-}
-
 /* Returns false with a problem when the blob could not be checked, or not forgotten. */
 static bool check_blob(struct restore *restore, sqlite3_stmt *row, struct problem *ret_problem)
 {
@@ -433,7 +423,7 @@ static bool check_blobs(struct restore *restore, struct problem *ret_problem)
         }
     }
     (void)sqlite3_finalize(rows); /* repeats the step's code */
-    if (good && (step != SQLITE_DONE || (forgets && !forget_owners(database)) ||
+    if (good && (step != SQLITE_DONE || (forgets && !backup_removed_forget_owners(database)) ||
                  sqlite3_exec(database, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)) {
         problem_set(ret_problem, "%s: %s", path, sqlite3_errmsg(database));
         good = sqlite_could_not(database) ? false : wrong(restore);

@@ -230,6 +230,7 @@ static bool open_journal(struct storage *store, bool adopt, struct head *ret_hea
     if (found == HEAD_CORRUPT || found == HEAD_FAILED) {
         return false;
     }
+    store->last_run_ns = found == HEAD_OK && !head.restored ? head_written_ns(store->head) : 0;
     struct journal_sqlite_start start = {.head = found == HEAD_OK ? &head : NULL,
                                          .tree_size = ledger_store_tree(store->ledger)->size,
                                          .adopt = adopt};

@@ -39,6 +39,7 @@ struct storage {
     struct ledger_store *ledger;
     struct journal *journal;
     struct head_file *head;
+    int64_t last_run_ns; /* wall clock when the last run wrote HEAD; 0: unknown, or restored */
     struct act_log *acts;
     struct refusals *refusals; /* noted by any thread, written by the store */
     /* The notes and refusals wait for the next transaction, which writes them to the audit log.

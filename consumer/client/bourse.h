@@ -27,6 +27,8 @@
 #include "consumer/client/bourse_product.h"
 #include "consumer/client/bourse_provider.h"
 #include "consumer/client/bourse_results.h"
+#include "consumer/client/bourse_storage.h"
 #include "consumer/client/bourse_submission.h"
+#include "consumer/client/bourse_terminal.h"
 
 #endif

@@ -56,17 +56,27 @@ enum {
 
 struct bourse;
 
+/* Is called once in a call that has waited for BOURSE_SILENCE_MS, from that call's thread. The
+ * call goes on waiting for `left_ms`, and connects again by itself. `endpoint` is the broker's
+ * address. */
+typedef void bourse_silence(void *context, const char *endpoint, int left_ms);
+enum { BOURSE_SILENCE_MS = 3000 };
+
 struct bourse_options {
-    const char *market;  /* path of a market.yaml */
-    const char *key;     /* path of the account's key file */
-    const char *program; /* "bourse 0.1.0", for the broker's log; NULL: the library's name */
-    int timeout_ms;      /* for each call; 0: 30 s */
+    const char *market;         /* path of a market.yaml */
+    const char *key;            /* path of the account's key file */
+    const char *program;        /* "bourse 0.1.0", for the broker's log; NULL: the library's name */
+    int timeout_ms;             /* for each call; 0: 30 s */
+    bourse_silence *on_silence; /* NULL: nobody is told */
+    void *silence_context;
 };
 
 /* Opens a connection, which the caller closes with bourse_close. */
 bool bourse_open(const struct bourse_options *options, struct bourse **ret_bourse,
                  struct bourse_error *ret_error);
 void bourse_close(struct bourse **self);
+/* Returns the address of the broker's control port, which lives as long as the connection. */
+const char *bourse_endpoint(const struct bourse *bourse);
 /* Asks the running call to end with INTERRUPTED. A signal handler may call this function. */
 void bourse_interrupt(struct bourse *bourse);
 
@@ -80,8 +90,9 @@ struct bourse_account {
     char origin[BOURSE_NAME_SIZE];
     char verifier[256]; /* the log's public key in C2SP form, for bourse_verify */
     int64_t log_time_ms;
-    bool was_known; /* bourse_join found the account */
-    int redeemed;   /* 1: by this key, now or before; 0: not by it; -1: unknown */
+    int64_t behind_ms; /* log time was so much behind the broker's own clock at the connection */
+    bool was_known;    /* bourse_join found the account */
+    int redeemed;      /* 1: by this key, now or before; 0: not by it; -1: unknown */
 };
 bool bourse_whoami(struct bourse *bourse, struct bourse_account *ret_account,
                    struct bourse_error *ret_error);

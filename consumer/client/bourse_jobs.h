@@ -34,6 +34,9 @@ struct bourse_lease {
     bool simulated;     /* the device is simulated, and a model made its times */
     bool interruptible; /* a higher bid may take the lease */
     bool taken;         /* a higher bid took it: the lease ends with the notice */
+    int64_t silent_ms;  /* its provider is silent for so long; 0: unknown; -1: it is not */
+    bool frozen;        /* it ended when the operator froze its provider, which still is so */
+    char frozen_why[BOURSE_TEXT_SIZE]; /* the operator's reason; "": none was given */
 };
 struct bourse_job_row {
     char id[BOURSE_ID_SIZE];
@@ -66,7 +69,9 @@ struct bourse_job_row {
     int64_t foreseen_ms, took_ms;
 };
 
-/* Finds a job by `text`: a whole id, a unique prefix of one, or "last" for the newest. */
+/* Finds a job by `text`: a whole id, a unique prefix of one, a name, or "last" for the newest. A
+ * name means the one open job of that name, or the newest ended one when none is open. Fails with
+ * NOT_FOUND when there is no such job, with USAGE when there are several. */
 bool bourse_find_job(struct bourse *bourse, const char *text, char ret_id[BOURSE_ID_SIZE],
                      struct bourse_error *ret_error);
 
@@ -107,11 +112,30 @@ bool bourse_judge(struct bourse *bourse, const char *id, struct bourse_judged *r
                   struct bourse_error *ret_error);
 
 /* Waits until the job has ended, at most `timeout_ms` (0: for ever). `watcher`, which may be NULL,
- * hears of each change, and gets a NULL `row` while the broker is unreachable. The wait ends early,
- * with true, when `watcher` returns false. `ret_row` is the last row, with `leases` NULL. */
+ * hears of each change, and gets a NULL `row` while the broker is unreachable. Every ten seconds a
+ * row comes with the leases of the job. The wait ends early, with true, when `watcher` says false.
+ * `ret_row` is the last row, with `leases` NULL. */
 typedef bool bourse_watcher(void *context, const struct bourse_job_row *row);
 bool bourse_wait(struct bourse *bourse, const char *id, int64_t timeout_ms, bourse_watcher *watcher,
                  void *context, struct bourse_job_row *ret_row, struct bourse_error *ret_error);
+
+/* A piece of what a running subtask prints. The bytes of a stream are numbered from 0 in each
+ * attempt. A piece may come twice. Bytes between two pieces were left out: they are in the result
+ * of the subtask, as far as the result keeps them. */
+struct bourse_piece {
+    uint32_t index, attempt;
+    bool is_standard_error;
+    uint64_t offset; /* of the first byte in its stream */
+    const void *bytes;
+    size_t size;
+};
+/* Lets each bourse_wait for this job hand over what its subtasks print meanwhile, until
+ * bourse_unlisten. A connection listens to one job. `listener` borrows the piece, and calls no
+ * function of the connection. A broker that passes no output on is no failure: nothing comes. */
+typedef void bourse_listener(void *context, const struct bourse_piece *piece);
+bool bourse_listen(struct bourse *bourse, const char *id, bourse_listener *listener, void *context,
+                   struct bourse_error *ret_error);
+void bourse_unlisten(struct bourse *bourse);
 
 bool bourse_cancel(struct bourse *bourse, const char *id, struct bourse_error *ret_error);
 bool bourse_explain(struct bourse *bourse, const char *id,

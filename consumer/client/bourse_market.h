@@ -66,6 +66,7 @@ struct bourse_provider {
     uint32_t devices;
     uint64_t slots, leased; /* slots of its devices */
     uint64_t free;          /* free slots of its asks */
+    bool frozen;            /* by the operator: it offers nothing until that is undone */
     struct bourse_standing standing;
 };
 /* Visits every account that ever offered a device. */
@@ -216,7 +217,7 @@ struct bourse_order {
     bool interruptible;
     int64_t notice_ms, minimum_run_ms;
     int64_t daily_ms, left_ms; /* an ask's slot-time a day, 0: no bound; today's rest */
-    const char *type;          /* "limit", "post-only" or "all-or-none", which can rest */
+    const char *type;          /* "market", "limit", "post-only" or "all-or-none" can rest */
 };
 /* Visits this account's own asks and the bids of its jobs, oldest first. */
 typedef bool bourse_order_visitor(void *context, const struct bourse_order *order);

@@ -18,6 +18,10 @@ struct bourse_balance {
     char name[BOURSE_NAME_SIZE];
     int64_t available_micro, held_micro;
     uint64_t index;
+    bool halted,
+        frozen; /* the market, the account; false: perhaps the broker is of an earlier version */
+    char halted_why[BOURSE_TEXT_SIZE]; /* the operator's reasons; "": none was given */
+    char frozen_why[BOURSE_TEXT_SIZE];
 };
 bool bourse_balance(struct bourse *bourse, struct bourse_balance *ret_balance,
                     struct bourse_error *ret_error);
@@ -66,6 +70,14 @@ bool bourse_provided(struct bourse *bourse, bourse_entry_visitor *visitor, void 
  * text, when the receipt proves nothing. */
 bool bourse_receipt(struct bourse *bourse, const char *id, uint32_t index, char **ret_text,
                     size_t *ret_length, struct bourse_error *ret_error);
+/* Visits the receipts of `count` subtasks of a job, each verified as by bourse_receipt. `indices`
+ * is ascending, and the visits are in the order of the log. `text` lives as long as the visit.
+ * Fails when one of them has no receipt; what was visited before is valid. A visitor that returns
+ * false ends the visits, and the call succeeds. */
+typedef bool bourse_receipt_visitor(void *context, uint32_t index, const char *text, size_t length);
+bool bourse_receipts(struct bourse *bourse, const char *id, const uint32_t *indices, size_t count,
+                     bourse_receipt_visitor *visitor, void *context,
+                     struct bourse_error *ret_error);
 /* Returns the newest checkpoint of the log as text; the caller frees the text with bourse_free. The
  * log key of the market verifies the checkpoint first, as with a receipt. */
 bool bourse_checkpoint(struct bourse *bourse, char **ret_text, uint64_t *ret_tree_size,

@@ -13,12 +13,12 @@
 extern "C" {
 #endif
 
-/* Redeems an invitation with the key at `key_path`, which is made when absent, and writes
- * `market_path`. All local files are written before the broker is asked. After any failure the same
- * invitation and key may ask again. An existing account is a success (`was_known`). */
-bool bourse_join(const char *invitation, const char *key_path, const char *market_path,
-                 const char *name, int timeout_ms, struct bourse_account *ret_account,
-                 struct bourse_error *ret_error);
+/* Redeems an invitation with the key at `options->key`, which is made when absent, and writes
+ * `options->market`. All local files are written before the broker is asked. After any failure the
+ * same invitation and key may ask again. An existing account is a success (`was_known`). `name`
+ * may be NULL. */
+bool bourse_join(const char *invitation, const struct bourse_options *options, const char *name,
+                 struct bourse_account *ret_account, struct bourse_error *ret_error);
 
 bool bourse_mint(struct bourse *bourse, const char *account, int64_t amount_micro, const char *note,
                  struct bourse_error *ret_error);

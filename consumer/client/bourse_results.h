@@ -85,6 +85,11 @@ bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
                   bourse_fetch_progress *progress, void *context,
                   struct bourse_fetched *ret_fetched, struct bourse_error *ret_error);
 
+/* Fetches like bourse_fetch, but only the `count` subtasks of `indices`, which rise. */
+bool bourse_fetch_some(struct bourse *bourse, const char *id, const uint32_t *indices, size_t count,
+                       const char *folder, bourse_fetch_progress *progress, void *context,
+                       struct bourse_fetched *ret_fetched, struct bourse_error *ret_error);
+
 /* ---------------------------------------------------------------- tasks */
 
 /* A job's manifest gives the names of its subtasks and their dependencies. */
@@ -95,7 +100,12 @@ void bourse_tasks_destroy(struct bourse_tasks **self);
 uint32_t bourse_tasks_count(const struct bourse_tasks *tasks); /* all subtasks, named or not */
 /* Returns the name as sent, or NULL when the subtask has none. `tasks` owns the text. */
 const char *bourse_task_name(const struct bourse_tasks *tasks, uint32_t index);
-/* Returns false when no task has the name. */
+/* Returns the number by which people know a subtask: the number that the user wrote in `array:`,
+ * else the index. */
+uint64_t bourse_task_number(const struct bourse_tasks *tasks, uint32_t index);
+/* Returns true when the numbers of subtasks may differ from their indices. */
+bool bourse_tasks_are_numbered(const struct bourse_tasks *tasks);
+/* Finds a subtask by its name, or in an array by its number. Returns false when none has it. */
 bool bourse_task_find(const struct bourse_tasks *tasks, const char *name, uint32_t *ret_index);
 /* Return the number of tasks that a subtask waits for, and the index of one of them. A pair of
  * tasks may be there more than once. */

@@ -59,7 +59,7 @@ struct bourse_job_summary {
     uint32_t slots;       /* width of one subtask */
     uint32_t at_most;     /* 0: as many as are ready */
     int64_t budget_micro; /* -1: not given */
-    int64_t cap_micro;    /* -1: market price */
+    int64_t cap_micro;    /* -1: the limit follows from the budget */
     int64_t value_micro;  /* -1: not by value */
     const char *value_rate;
     int64_t limit_ms;
@@ -111,7 +111,9 @@ struct bourse_explanation {
     /* Smallest set of changes with which the order fills now; 0: none suffices or is needed. */
     uint32_t change_count;
     struct bourse_change changes[BOURSE_CHANGES_MAX];
-    int64_t changed_price_micro;  /* price at which the changed order fills */
+    int64_t changed_price_micro; /* price at which the changed order fills */
+    /* The changed order gets so many free slots now, of those that it wants; 0: unknown. */
+    uint32_t changed_slots, changed_wanted;
     char changed_needs[2048];     /* all needs after the change; "": unchanged, or too long */
     int64_t ahead;                /* waiting bids before this one; -1: no queue */
     bool ahead_partial;           /* `ahead` is a lower bound */
@@ -190,9 +192,9 @@ struct bourse_quote {
 bool bourse_quote(struct bourse *bourse, struct bourse_job *job, struct bourse_quote *ret_quote,
                   struct bourse_error *ret_error);
 
-/* Stores the inputs that the broker lacks, then submits the job. `limit_micro` is the highest price
- * per slot-hour. A quote gives one; -1 means market price, and only the budget binds. A call after
- * a failure with the same job never submits twice. `progress` may be NULL. */
+/* Stores the inputs that the broker lacks, then submits the job. `limit_micro` is the job's cap
+ * per slot-hour, as a quote gives it; -1 means that only the budget binds. A call after a failure
+ * with the same job never submits twice. `progress` may be NULL. */
 typedef void bourse_progress(void *context, uint64_t done_bytes, uint64_t total_bytes);
 bool bourse_submit(struct bourse *bourse, struct bourse_job *job, int64_t budget_micro,
                    int64_t limit_micro, bourse_progress *progress, void *context,

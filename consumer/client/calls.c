@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "consumer/client/names.h"
 #include "consumer/client/rows.h"
+#include "consumer/job/tasks.h"
 #include "ledger/checkpoint.h"
 #include "runtime/clock.h"
 #include "runtime/entropy.h"
@@ -110,6 +111,10 @@ bool bourse_balance(struct bourse *bourse, struct bourse_balance *ret_balance,
                                            .index = reply->index};
     text_hex(reply->account.data, 32, ret_balance->account);
     client_copy(ret_balance->name, sizeof ret_balance->name, reply->name);
+    ret_balance->halted = reply->has_halted && reply->halted;
+    ret_balance->frozen = reply->has_frozen && reply->frozen;
+    client_copy(ret_balance->halted_why, sizeof ret_balance->halted_why, reply->halted_why);
+    client_copy(ret_balance->frozen_why, sizeof ret_balance->frozen_why, reply->frozen_why);
     return true;
 }
 
@@ -289,84 +294,14 @@ bool client_no_result(struct bourse *client, const char *id, uint32_t index,
     if (!bourse_jobs(client, id, &jobs, error)) {
         return false;
     }
+    char label[TASKS_LABEL_SIZE];
+    tasks_label_of(client, id, index, label);
     return bourse_jobs_row(jobs, 0)->state == BOURSE_OPEN
-               ? client_fail(error, BOURSE_NOT_FOUND, "subtask %u has no result yet", index)
+               ? client_fail(error, BOURSE_NOT_FOUND, "%s has no result yet", label)
                : client_fail(error, BOURSE_NOT_FOUND,
-                             "subtask %u was cancelled before it had a result; `bourse ps %.8s` "
-                             "says how the job ended",
-                             index, id);
-}
-
-/* The copy has a NUL after its bytes, and the caller frees it. */
-static bool copy_text(ProtobufCBinaryData from, char **ret_text, struct bourse_error *error)
-{
-    char *text = malloc(from.len + 1);
-    if (text == NULL) {
-        return client_fail(error, BOURSE_LOCAL, "out of memory");
-    }
-    if (from.len > 0) {
-        memcpy(text, from.data, from.len);
-    }
-    text[from.len] = '\0';
-    *ret_text = text;
-    return true;
-}
-
-/* The check uses the market's own log key, so that nobody keeps a receipt without value. */
-static bool check_receipt(const struct bourse *bourse, const char *id, uint32_t index,
-                          const char *text, size_t length, struct bourse_error *error)
-{
-    char verifier[CHECKPOINT_TEXT_SIZE];
-    struct bourse_verified verified;
-    struct bourse_error why = {.status = BOURSE_OK};
-    checkpoint_verifier(bourse->market.origin, &bourse->market.log_key, verifier);
-    if (!bourse_verify(text, length, verifier, &verified, &why)) {
-        return client_fail(error, why.status,
-                           "the broker's receipt of subtask %" PRIu32
-                           " proves nothing: %s; nothing was written. The answer or the broker's "
-                           "ledger is damaged: ask again, then tell the operator, whose "
-                           "`bourse-broker audit` finds out",
-                           index, why.text);
-    }
-    if (strcasecmp(verified.job, id) != 0 || verified.index != index) {
-        return client_fail(error, BOURSE_UNVERIFIED,
-                           "the broker's receipt is of subtask %" PRIu32
-                           " of job %.8s, not of what was asked for; nothing was written",
-                           verified.index, verified.job);
-    }
-    return true;
-}
-
-bool bourse_receipt(struct bourse *bourse, const char *id, uint32_t index, char **ret_text,
-                    size_t *ret_length, struct bourse_error *ret_error)
-{
-    struct id128 job;
-    if (!client_id_read(id, &job, ret_error)) {
-        return false;
-    }
-    Bourse__V1__ReceiptRequest body = BOURSE__V1__RECEIPT_REQUEST__INIT;
-    body.job = client_bytes(job.bytes, sizeof job.bytes);
-    body.index = index;
-    CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
-    struct bourse_error error;
-    if (!client_call(bourse, MESSAGE_RECEIPT_REQUEST, &body.base, MESSAGE_RECEIPT_REPLY, &answer,
-                     &error)) {
-        if (error.reject == REJECT_NOT_FOUND) {
-            return client_no_result(bourse, id, index, ret_error);
-        }
-        if (ret_error != NULL) {
-            *ret_error = error;
-        }
-        return false;
-    }
-    const Bourse__V1__ReceiptReply *reply = (const void *)answer;
-    if (!check_receipt(bourse, id, index, (const char *)reply->receipt.data, reply->receipt.len,
-                       ret_error) ||
-        !copy_text(reply->receipt, ret_text, ret_error)) {
-        return false;
-    }
-    *ret_length = reply->receipt.len;
-    return true;
+                             "%s was cancelled before it had a result; `bourse ps %.8s` says how "
+                             "the job ended",
+                             label, id);
 }
 
 bool client_check_checkpoint(const struct market *market, const Bourse__V1__CheckpointReply *reply,
@@ -395,7 +330,7 @@ bool bourse_checkpoint(struct bourse *bourse, char **ret_text, uint64_t *ret_tre
     }
     const Bourse__V1__CheckpointReply *reply = (const void *)answer;
     if (!client_check_checkpoint(&bourse->market, reply, ret_error) ||
-        !copy_text(reply->note, ret_text, ret_error)) {
+        !client_copy_text(reply->note, ret_text, ret_error)) {
         return false;
     }
     *ret_tree_size = reply->tree_size;

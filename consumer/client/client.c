@@ -25,42 +25,6 @@ enum {
 
 /* ---------------------------------------------------------------- errors */
 
-const char *bourse_status_name(enum bourse_status status)
-{
-    switch (status) {
-    case BOURSE_OK:
-        return "OK";
-    case BOURSE_JOB_FAILED:
-        return "JOB_FAILED";
-    case BOURSE_USAGE:
-        return "USAGE";
-    case BOURSE_NOT_FOUND:
-        return "NOT_FOUND";
-    case BOURSE_REFUSED:
-        return "REFUSED";
-    case BOURSE_NO_MATCH:
-        return "NO_MATCH";
-    case BOURSE_UNREACHABLE:
-        return "UNREACHABLE";
-    case BOURSE_UNVERIFIED:
-        return "UNVERIFIED";
-    case BOURSE_TIMED_OUT:
-        return "TIMED_OUT";
-    case BOURSE_CANCELLED:
-        return "CANCELLED";
-    case BOURSE_LOCAL:
-        return "LOCAL";
-    case BOURSE_INTERRUPTED:
-        return "INTERRUPTED";
-    }
-    return "UNKNOWN";
-}
-
-int bourse_exit_status(enum bourse_status status)
-{
-    return status == BOURSE_LOCAL ? 2 : (int)status; /* unusable arguments */
-}
-
 const char *bourse_version(void)
 {
     return BOURSE_VERSION;
@@ -190,8 +154,9 @@ bool client_key_read(const char *text, struct key32 *ret_key, struct bourse_erro
 
 /* ---------------------------------------------------------------- open and close */
 
-bool client_open(const struct market *market, struct identity *identity, const char *program,
-                 int timeout_ms, struct bourse **ret_client, struct bourse_error *error)
+bool client_open(const struct market *market, struct identity *identity,
+                 const struct bourse_options *options, struct bourse **ret_client,
+                 struct bourse_error *error)
 {
     CLEANUP(bourse_close) struct bourse *client = calloc(1, sizeof *client);
     if (client == NULL) {
@@ -200,9 +165,11 @@ bool client_open(const struct market *market, struct identity *identity, const c
     }
     client->identity = identity;
     client->market = *market;
-    client->timeout_ms = timeout_ms > 0 ? timeout_ms : TIMEOUT_MS_DEFAULT;
+    client->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : TIMEOUT_MS_DEFAULT;
+    client->on_silence = options->on_silence;
+    client->silence_context = options->silence_context;
     client_copy(client->program, sizeof client->program,
-                program != NULL ? program : "libbourse " BOURSE_VERSION);
+                options->program != NULL ? options->program : "libbourse " BOURSE_VERSION);
     atomic_init(&client->interrupted, false);
     atomic_init(&client->blobs_busy, 0);
     client->zmq = zmq_ctx_new();
@@ -236,7 +203,7 @@ bool bourse_open(const struct bourse_options *options, struct bourse **ret_bours
         bool is_gone = access(options->market, F_OK) != 0;
         return client_fail(ret_error, is_gone ? BOURSE_UNREACHABLE : BOURSE_LOCAL, "%s%s",
                            problem.text,
-                           is_gone ? "; `bourse up` starts a market here, `bourse join INVITE` "
+                           is_gone ? "; `bourse up` starts a market here, `bourse join INVITATION` "
                                      "joins one"
                                    : "");
     }
@@ -248,8 +215,7 @@ bool bourse_open(const struct bourse_options *options, struct bourse **ret_bours
     if (!keyfile_load(options->key, &identity, &problem)) {
         return client_fail(ret_error, BOURSE_LOCAL, "%s", problem.text);
     }
-    return client_open(&market, identity, options->program, options->timeout_ms, ret_bourse,
-                       ret_error);
+    return client_open(&market, identity, options, ret_bourse, ret_error);
 }
 
 static void flush(struct bourse *client);
@@ -259,6 +225,9 @@ void bourse_close(struct bourse **self)
     struct bourse *client = *self;
     if (client == NULL) {
         return;
+    }
+    if (client->session != NULL) {
+        bourse_unlisten(client);
     }
     if (client->link != NULL && client->session != NULL) {
         consumer_session_goodbye(client->session, clock_monotonic_ns());
@@ -273,6 +242,11 @@ void bourse_close(struct bourse **self)
     }
     free(client);
     *self = NULL;
+}
+
+const char *bourse_endpoint(const struct bourse *bourse)
+{
+    return bourse->market.control;
 }
 
 void bourse_interrupt(struct bourse *bourse)
@@ -398,6 +372,7 @@ enum client_wait client_next(struct bourse *client, int64_t deadline_ns,
         if (ret_event->type == CONSUMER_READY && !is_expected_market(client, error)) {
             return CLIENT_FAILED;
         }
+        client_listening_take(client, ret_event);
         if (ret_event->type != CONSUMER_NOTHING) {
             flush(client);
             return CLIENT_EVENT;
@@ -429,17 +404,45 @@ static bool timed_out(const struct bourse *client, struct bourse_error *error)
     }
     return client_fail(
         error, BOURSE_UNREACHABLE,
-        "no broker answers at %s; is it running, and is this its key? (`bourse up` starts a "
-        "market here)",
-        client->market.control);
+        "no broker answers at %s; is the broker running, and is the key in the market's file its "
+        "key?%s",
+        client->market.control,
+        strncmp(client->market.control, "ipc://", 6) == 0 ? " `bourse up` starts a market here"
+                                                          : "");
+}
+
+/* A call waits for the broker from `began_ns` on. */
+struct patience {
+    int64_t began_ns;
+    bool told; /* that the broker is silent */
+};
+
+/* Returns the next event of a call, as client_next does. Somebody is told when the call has waited
+ * for long, and would wait for longer. */
+static enum client_wait next_of_call(struct bourse *client, struct patience *patience,
+                                     struct consumer_event *ret_event, struct bourse_error *error)
+{
+    const int64_t deadline_ns = patience->began_ns + client->timeout_ms * NS_PER_MS;
+    const int64_t silence_ns = patience->began_ns + BOURSE_SILENCE_MS * NS_PER_MS;
+    if (!patience->told && client->on_silence != NULL && !client->is_following &&
+        silence_ns < deadline_ns) {
+        enum client_wait wait = client_next(client, silence_ns, ret_event, error);
+        if (wait != CLIENT_TIMEOUT) {
+            return wait;
+        }
+        patience->told = true;
+        client->on_silence(client->silence_context, client->market.control,
+                           client->timeout_ms - BOURSE_SILENCE_MS);
+    }
+    return client_next(client, deadline_ns, ret_event, error);
 }
 
 bool client_ready(struct bourse *client, struct bourse_error *error)
 {
-    int64_t deadline_ns = clock_monotonic_ns() + client->timeout_ms * NS_PER_MS;
+    struct patience patience = {.began_ns = clock_monotonic_ns()};
     while (!consumer_session_ready(client->session)) {
         struct consumer_event event;
-        enum client_wait wait = client_next(client, deadline_ns, &event, error);
+        enum client_wait wait = next_of_call(client, &patience, &event, error);
         if (wait == CLIENT_EVENT) {
             consumer_event_clear(&event);
         } else {
@@ -500,10 +503,10 @@ bool client_call_as(struct bourse *client, const struct id128 *id, enum message_
     if (!request_failed(consumer_session_request(client->session, now_ns, type, id, body), error)) {
         return false;
     }
-    int64_t deadline_ns = now_ns + client->timeout_ms * NS_PER_MS;
+    struct patience patience = {.began_ns = now_ns};
     for (;;) {
         struct consumer_event event;
-        enum client_wait wait = client_next(client, deadline_ns, &event, error);
+        enum client_wait wait = next_of_call(client, &patience, &event, error);
         if (wait != CLIENT_EVENT) {
             consumer_session_forget(client->session, id);
             return wait == CLIENT_TIMEOUT ? timed_out(client, error) : false;
@@ -549,7 +552,9 @@ bool bourse_whoami(struct bourse *bourse, struct bourse_account *ret_account,
         return false;
     }
     const Bourse__V1__Welcome *welcome = consumer_session_welcome(bourse->session);
-    *ret_account = (struct bourse_account){.roles = welcome->has_roles ? welcome->roles : 0};
+    *ret_account =
+        (struct bourse_account){.roles = welcome->has_roles ? welcome->roles : 0,
+                                .behind_ms = welcome->has_behind_ms ? welcome->behind_ms : 0};
     text_hex(identity_key(bourse->identity)->bytes, 32, ret_account->key);
     text_hex(bourse->market.cluster.bytes, 16, ret_account->cluster);
     client_copy(ret_account->name, sizeof ret_account->name, welcome->account_name);

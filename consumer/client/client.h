@@ -19,6 +19,19 @@
 
 #include <stdatomic.h>
 
+/* Live output of one job. A request is always under way; its answer waits here until bourse_wait
+ * hands it over. */
+struct client_listening {
+    bourse_listener *listener; /* NULL: nobody listens */
+    void *context;
+    struct id128 job;
+    struct id128 request; /* zero: none is under way */
+    Bourse__V1__OutputReply *reply;
+    bool has_feed;
+    uint64_t feed, after; /* what the last answer said */
+    int64_t again_ns;     /* next request */
+};
+
 struct bourse {
     void *zmq;
     struct market market;
@@ -28,9 +41,14 @@ struct bourse {
     struct blob_client *blobs; /* opened when first needed */
     char program[64];
     int timeout_ms;
+    bourse_silence *on_silence; /* NULL: nobody is told */
+    void *silence_context;
+    /* The call asks for news, which the broker keeps back until there are some. */
+    bool is_following;
     bool was_ready;                /* the broker was heard at least once */
     int64_t reopen_at_ns;          /* 0: the link stands */
     const struct bourse_job *kept; /* set by submit_keep; NULL: none */
+    struct client_listening listening;
     atomic_bool interrupted;
     /* The blob client while a call is inside it, so that bourse_interrupt can reach it. */
     atomic_uintptr_t blobs_busy;
@@ -43,6 +61,11 @@ client_fail(struct bourse_error *error, enum bourse_status status, const char *f
  * size that the reply says. */
 bool client_check_checkpoint(const struct market *market, const Bourse__V1__CheckpointReply *reply,
                              struct bourse_error *error);
+/* Copies bytes and puts a NUL after them; the caller frees the copy. */
+bool client_copy_text(ProtobufCBinaryData from, char **ret_text, struct bourse_error *error);
+/* Returns true when the provider's result in a receipt is about what the receipt's leaf says. */
+struct receipt;
+bool client_receipt_agrees(const struct receipt *receipt);
 /* Fills an error for a refusal of the broker, and returns false. */
 bool client_refused(struct bourse_error *error, enum reject_code reject, const char *text);
 /* Fills an error for a refusal, with the field and the figures that it names, and returns false. */
@@ -59,8 +82,9 @@ bool client_blob_named(struct bourse_error *error, const struct hash32 *hash, co
 
 /* Opens a connection for an identity and a market that are already loaded. The call takes the
  * identity over, on failure too. */
-bool client_open(const struct market *market, struct identity *identity, const char *program,
-                 int timeout_ms, struct bourse **ret_client, struct bourse_error *error);
+bool client_open(const struct market *market, struct identity *identity,
+                 const struct bourse_options *options, struct bourse **ret_client,
+                 struct bourse_error *error);
 
 enum client_wait { CLIENT_EVENT, CLIENT_TIMEOUT, CLIENT_INTERRUPTED, CLIENT_FAILED };
 /* Returns the next event that has a meaning, and waits until `deadline_ns` at most. FAILED fills
@@ -78,6 +102,15 @@ bool client_call(struct bourse *client, enum message_type type, const ProtobufCM
 bool client_call_as(struct bourse *client, const struct id128 *id, enum message_type type,
                     const ProtobufCMessage *body, enum message_type reply_type,
                     ProtobufCMessage **ret_body, struct bourse_error *error);
+/* Takes the body of an answer to the listener's request out of the event. */
+void client_listening_take(struct bourse *client, struct consumer_event *event);
+/* Hands an answer that has come to the listener of the job, and asks for the next. Returns the time
+ * at which it must be called again, or INT64_MAX. */
+int64_t client_listening_turn(struct bourse *client, const struct id128 *job);
+/* Hands over what the broker has by now: all that the job's finished subtasks printed last. */
+void client_listening_drain(struct bourse *client, const struct id128 *job);
+/* Returns true when the event was an answer to the listener's request. */
+bool client_listening_is(const struct consumer_event *event);
 /* Waits until the session is ready. */
 bool client_ready(struct bourse *client, struct bourse_error *error);
 /* Lets heartbeats through during long work elsewhere, and never waits. */

@@ -95,10 +95,10 @@ static bool prepare(const struct invitation *invitation, const char *key_path,
     return true;
 }
 
-bool bourse_join(const char *invitation, const char *key_path, const char *market_path,
-                 const char *name, int timeout_ms, struct bourse_account *ret_account,
-                 struct bourse_error *ret_error)
+bool bourse_join(const char *invitation, const struct bourse_options *options, const char *name,
+                 struct bourse_account *ret_account, struct bourse_error *ret_error)
 {
+    const char *market_path = options->market;
     struct problem problem = {.text = ""};
     struct invitation read;
     struct identity *identity = NULL;
@@ -111,11 +111,11 @@ bool bourse_join(const char *invitation, const char *key_path, const char *marke
         return client_fail(ret_error, BOURSE_USAGE, "%s", problem.text);
     }
     if (!client_name_fits(name, ret_error) ||
-        !prepare(&read, key_path, market_path, &identity, ret_error)) {
+        !prepare(&read, options->key, market_path, &identity, ret_error)) {
         return false;
     }
     CLEANUP(bourse_close) struct bourse *client = NULL;
-    bool joined = client_open(&read.market, identity, NULL, timeout_ms, &client, ret_error) &&
+    bool joined = client_open(&read.market, identity, options, &client, ret_error) &&
                   redeem(client, &read, name, &how, ret_error);
     sodium_memzero(&read.token, sizeof read.token);
     if (!joined) {
@@ -128,9 +128,7 @@ bool bourse_join(const char *invitation, const char *key_path, const char *marke
                            problem.text);
     }
     bourse_close(&client); /* a new session, which now has an account */
-    const struct bourse_options options = {
-        .market = market_path, .key = key_path, .timeout_ms = timeout_ms};
-    if (!bourse_open(&options, &client, ret_error) ||
+    if (!bourse_open(options, &client, ret_error) ||
         !bourse_whoami(client, ret_account, ret_error)) {
         return false;
     }

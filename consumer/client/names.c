@@ -1,7 +1,7 @@
 #include "consumer/client/names.h"
 
 #include "base/rate.h"
-#include "base/text.h"
+#include "consumer/client/bourse_connection.h"
 #include "ledger/record.h"
 #include "protocol/message.h"
 
@@ -31,10 +31,11 @@ const char *names_job_reason(unsigned reason)
         [JOB_REASON_NO_DEVICE] = "no device on the market fits the job's needs",
         [JOB_REASON_NO_ASK] = "devices fit, but none is on offer to the job now for its term",
         [JOB_REASON_PRICE] =
-            "all offers for the job's term are above its limit, or the market's price band",
+            "all offers for the job's term are above its limit, or outside of the price band",
         [JOB_REASON_BUSY] = "every device that fits is busy",
         [JOB_REASON_BUDGET] = "the rest of the budget buys no more time",
-        [JOB_REASON_HALTED] = "the market is halted, or the account is frozen",
+        [JOB_REASON_HALTED] =
+            "the operator halted the market; the job goes on when that ends (`bourse status`)",
         [JOB_REASON_SUBTASKS_FAILED] = "some subtasks failed",
         [JOB_REASON_ERROR_LIMIT] = "more subtasks failed than the job's error limit allows",
         [JOB_REASON_CANCELLED] = "cancelled",
@@ -45,9 +46,9 @@ const char *names_job_reason(unsigned reason)
         [JOB_REASON_NO_VERDICT] =
             "no check of some results came to a verdict; see `bourse explain`",
         [JOB_REASON_EXPIRED] = "the job's time was up before all of it had started",
-        [JOB_REASON_NOT_FILLED] = "nothing that the job asked for at once could be had",
+        [JOB_REASON_NOT_FILLED] = "what the job asked for at once was not on offer",
         [JOB_REASON_LEASES_OVER] =
-            "the leases that the job got at once have ended, and its order does not stand",
+            "the leases that the job got at once have ended, and its order is not renewed",
         [JOB_REASON_NOT_WHOLE] = "the job waits until all that it asks for can be had at once",
         [JOB_REASON_PROMISED] =
             "the job has taken a lease, which begins when the former holder's notice ends",
@@ -59,6 +60,12 @@ const char *names_job_reason(unsigned reason)
             "all within the limit are interruptible, and the job allows no further interruption",
     };
     return name_in(names, COUNT(names), reason);
+}
+
+const char *names_job_frozen(void)
+{
+    return "the operator froze the account; once that has ended (`bourse status`), `bourse resume` "
+           "runs the rest";
 }
 
 const char *names_outcome(unsigned outcome)
@@ -123,48 +130,43 @@ const char *names_entry_kind(unsigned kind)
     return name_in(names, COUNT(names), kind);
 }
 
-static const struct {
-    unsigned bit;
-    const char *name;
-} roles_known[] = {
-    {ROLE_CONSUMER, "consumer"}, {ROLE_PROVIDER, "provider"}, {ROLE_AUDITOR, "auditor"},
-    {ROLE_REPLICA, "replica"},   {ROLE_RISK, "risk"},         {ROLE_OPERATOR, "operator"},
-    {ROLE_REFEREE, "referee"},
-};
-
-void names_roles(unsigned roles, char *ret_text, size_t capacity)
-{
-    size_t used = 0;
-    (void)snprintf(ret_text, capacity, "none");
-    for (size_t i = 0; i < COUNT(roles_known); i++) {
-        if ((roles & roles_known[i].bit) != 0 && used < capacity) {
-            int wrote = snprintf(ret_text + used, capacity - used, "%s%s", used == 0 ? "" : ", ",
-                                 roles_known[i].name);
-            used += wrote > 0 ? (size_t)wrote : 0;
-        }
-    }
-}
-
-const char *names_role_nearest(const char *name)
-{
-    const char *names[COUNT(roles_known)];
-    for (size_t i = 0; i < COUNT(roles_known); i++) {
-        names[i] = roles_known[i].name;
-    }
-    return text_nearest(name, names, COUNT(roles_known));
-}
-
-unsigned names_role(const char *name)
-{
-    for (size_t i = 0; i < COUNT(roles_known); i++) {
-        if (strcmp(roles_known[i].name, name) == 0) {
-            return roles_known[i].bit;
-        }
-    }
-    return 0;
-}
-
 const char *names_rate(unsigned rate)
 {
     return rate < RATES ? rate_name((enum rate)rate) : "unknown";
+}
+
+const char *bourse_status_name(enum bourse_status status)
+{
+    switch (status) {
+    case BOURSE_OK:
+        return "OK";
+    case BOURSE_JOB_FAILED:
+        return "JOB_FAILED";
+    case BOURSE_USAGE:
+        return "USAGE";
+    case BOURSE_NOT_FOUND:
+        return "NOT_FOUND";
+    case BOURSE_REFUSED:
+        return "REFUSED";
+    case BOURSE_NO_MATCH:
+        return "NO_MATCH";
+    case BOURSE_UNREACHABLE:
+        return "UNREACHABLE";
+    case BOURSE_UNVERIFIED:
+        return "UNVERIFIED";
+    case BOURSE_TIMED_OUT:
+        return "TIMED_OUT";
+    case BOURSE_CANCELLED:
+        return "CANCELLED";
+    case BOURSE_LOCAL:
+        return "LOCAL";
+    case BOURSE_INTERRUPTED:
+        return "INTERRUPTED";
+    }
+    return "UNKNOWN";
+}
+
+int bourse_exit_status(enum bourse_status status)
+{
+    return status == BOURSE_LOCAL ? 2 : (int)status; /* unusable arguments */
 }

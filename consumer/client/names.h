@@ -9,15 +9,12 @@
 const char *names_rate(unsigned rate); /* rate of a limit by value; "" for a limit per slot-hour */
 const char *names_job_state(unsigned state);
 const char *names_job_reason(unsigned reason); /* a sentence for people; "" for none */
+/* JOB_REASON_HALTED of a job that the freeze of its account ended, or is ending. */
+const char *names_job_frozen(void);
 const char *names_outcome(unsigned outcome);
 const char *names_check(unsigned level); /* "none", "cheap" */
 const char *names_attempt(unsigned status);
 const char *names_verdict(unsigned verdict); /* NULL: none */
 const char *names_entry_kind(unsigned kind);
-/* Writes the roles, e.g. "consumer, operator", into `ret_text`; "none" without roles. */
-void names_roles(unsigned roles, char *ret_text, size_t capacity);
-/* Returns the bit of the role with this name, or 0. */
-unsigned names_role(const char *name);
-const char *names_role_nearest(const char *name); /* NULL: no near name */
 
 #endif

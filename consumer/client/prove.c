@@ -31,6 +31,14 @@ static bool agree(const struct receipt *receipt, const Bourse__V1__Result *resul
            result->outcome == leaf->outcome;
 }
 
+bool client_receipt_agrees(const struct receipt *receipt)
+{
+    CLEANUP(result_free) Bourse__V1__Result *result = NULL;
+    return codec_decode_result(receipt->result, receipt->result_length, &result, NULL) ==
+               CODEC_OK &&
+           agree(receipt, result);
+}
+
 static void fill(const struct receipt *receipt, const Bourse__V1__Result *result,
                  const struct key32 *key, struct bourse_verified *verified)
 {

@@ -30,6 +30,8 @@ static void changes(const Bourse__V1__Explanation *wire, struct bourse_explanati
         to->to = from->to;
     }
     explanation->changed_price_micro = wire->changed_price_micro;
+    explanation->changed_slots = wire->has_changed_slots ? wire->changed_slots : 0;
+    explanation->changed_wanted = wire->has_changed_wanted ? wire->changed_wanted : 0;
     if (wire->changed_needs != NULL && (!codec_requirement_from_wire(wire->changed_needs, &needs) ||
                                         !requirement_text(&needs, explanation->changed_needs,
                                                           sizeof explanation->changed_needs))) {
@@ -114,6 +116,15 @@ void rows_quote(const Bourse__V1__QuoteReply *wire, struct bourse_quote *ret_quo
     }
 }
 
+/* A halt ends no job, and a job that only waits for the end of a halt runs nothing. A freeze of the
+ * account cancels its jobs, and they stay open while their programs are told. */
+static const char *reason_of(const Bourse__V1__JobRow *wire)
+{
+    const bool is_closed = wire->state != JOB_OPEN || wire->running > 0;
+    return wire->reason == JOB_REASON_HALTED && is_closed ? names_job_frozen()
+                                                          : names_job_reason(wire->reason);
+}
+
 void rows_job(const Bourse__V1__JobRow *wire, struct bourse_job_row *ret_row)
 {
     const uint32_t queued = wire->queued < wire->running ? wire->queued : wire->running;
@@ -123,7 +134,7 @@ void rows_job(const Bourse__V1__JobRow *wire, struct bourse_job_row *ret_row)
                                        .is_expired = wire->reason == JOB_REASON_EXPIRED,
                                        .is_unfilled = wire->reason == JOB_REASON_NOT_FILLED ||
                                                       wire->reason == JOB_REASON_LEASES_OVER,
-                                       .reason_text = names_job_reason(wire->reason),
+                                       .reason_text = reason_of(wire),
                                        .subtasks = wire->subtasks,
                                        .waiting = wire->waiting,
                                        .running = wire->running,
@@ -160,7 +171,10 @@ void rows_lease(const Bourse__V1__LeaseRow *wire, struct bourse_lease *ret_lease
                               .charged_micro = wire->charged_micro,
                               .simulated = wire->has_simulated && wire->simulated,
                               .interruptible = wire->has_interruptible && wire->interruptible,
-                              .taken = wire->has_taken && wire->taken};
+                              .taken = wire->has_taken && wire->taken,
+                              .silent_ms = wire->has_silent_ms ? wire->silent_ms : -1,
+                              .frozen = wire->has_frozen && wire->frozen};
+    copy(ret_lease->frozen_why, sizeof ret_lease->frozen_why, wire->frozen_why);
     copy(ret_lease->provider, sizeof ret_lease->provider, wire->provider);
     copy(ret_lease->device, sizeof ret_lease->device, wire->device);
     copy(ret_lease->state, sizeof ret_lease->state, wire->state);

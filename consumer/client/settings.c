@@ -158,7 +158,8 @@ static bool overrides(const struct settings_sources *sources, struct settings *s
         }
         if (sources->flags[i] != NULL) {
             if (!put(item->value, sizeof item->value, ret_problem, "%s", sources->flags[i]) ||
-                !put(item->origin, sizeof item->origin, ret_problem, "flag --%s", known[i].name)) {
+                !put(item->origin, sizeof item->origin, ret_problem, "option --%s",
+                     known[i].name)) {
                 return false;
             }
         } else if (variable != NULL && variable[0] != '\0') {

@@ -1,7 +1,7 @@
 /* consumer/client/settings.h reads the settings that the command does not get as arguments, and
  * remembers their origin. The header is not installed.
  *
- * The first source that gives a value counts: a flag, the environment (BOURSE_MARKET ...), the
+ * The first source that gives a value counts: an option, the environment (BOURSE_MARKET ...), the
  * project's file ./.bourse.yaml, the user's $XDG_CONFIG_HOME/bourse/config.yaml,
  * /etc/bourse/config.yaml, or the default. `bourse config show --origin` names the source. Paths in
  * a file are relative to the file. A file that others may write is refused, because it could send a
@@ -20,7 +20,7 @@ enum { SETTING_VALUE_SIZE = 1024, SETTING_ORIGIN_SIZE = 1152 };
 
 struct setting_value {
     char value[SETTING_VALUE_SIZE];
-    /* One of "flag --market", "environment BOURSE_MARKET", the path of a file, or "default". */
+    /* One of "option --market", "environment BOURSE_MARKET", the path of a file, or "default". */
     char origin[SETTING_ORIGIN_SIZE];
 };
 

@@ -4,9 +4,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "formats/units.h"
 #include "ledger/checkpoint.h"
 #include "protocol/identity.h"
+#include "protocol/roles.h"
 #include "runtime/keyfile.h"
 #include "runtime/market.h"
 #include "runtime/private_folder.h"
@@ -60,17 +60,15 @@ int command_join(struct invocation *invocation)
                         "--market FILE, or move that file away",
                         market);
     }
-    int64_t timeout_ns = 0;
-    /* The value was checked when it was read. */
-    (void)units_duration(invocation->settings.items[SETTING_TIMEOUT].value, &timeout_ns);
     struct bourse_account account;
     struct bourse_error error;
-    if (!bourse_join(invocation->words[0], key_path, market, option_text(invocation, "name", NULL),
-                     (int)(timeout_ns / 1000000), &account, &error)) {
+    const struct bourse_options options = command_connection(invocation, market, key_path);
+    if (!bourse_join(invocation->words[0], &options, option_text(invocation, "name", NULL),
+                     &account, &error)) {
         return complain_with(invocation, &error);
     }
     char roles[128];
-    names_roles(account.roles, roles, sizeof roles);
+    roles_text(account.roles, roles, sizeof roles);
     say_how(&account);
     if (invocation->json) {
         return json_print(
@@ -190,10 +188,13 @@ static int help_json(void)
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
         json_t *options = json_array();
-        for (size_t k = 0; k < all[i].option_count; k++) {
-            (void)json_array_append_new(options,
-                                        json_pack("{s:s, s:s}", "name", all[i].options[k].name,
-                                                  "help", all[i].options[k].help));
+        const struct option_list *own = all[i].options;
+        for (size_t k = 0; own != NULL && k < own->count; k++) {
+            if (own->items[k].help == NULL) {
+                continue;
+            }
+            (void)json_array_append_new(options, json_pack("{s:s, s:s}", "name", own->items[k].name,
+                                                           "help", own->items[k].help));
         }
         (void)json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o}", "name", all[i].name,
                                                     "arguments", all[i].arguments, "summary",

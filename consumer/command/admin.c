@@ -5,7 +5,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "formats/units.h"
+#include "protocol/roles.h"
 
+#include <stdarg.h>
 #include <string.h>
 #include <strings.h>
 
@@ -61,12 +63,24 @@ static bool find_account(struct invocation *invocation, const char *text,
     return search.matches == 1;
 }
 
-static int done(struct invocation *invocation, bool ok, const struct bourse_error *error)
+/* Ends an act: says on stderr what holds now, or why the act was refused. */
+__attribute__((format(printf, 4, 5))) static int done(struct invocation *invocation, bool ok,
+                                                      const struct bourse_error *error,
+                                                      const char *format, ...)
 {
     if (!ok) {
         return complain_with(invocation, error);
     }
-    return invocation->json ? json_print(json_pack("{s:b}", "accepted", 1), BOURSE_OK) : BOURSE_OK;
+    if (invocation->json) {
+        return json_print(json_pack("{s:b}", "accepted", 1), BOURSE_OK);
+    }
+    if (!invocation->quiet) {
+        va_list arguments;
+        va_start(arguments, format);
+        (void)vfprintf(stderr, format, arguments);
+        va_end(arguments);
+    }
+    return BOURSE_OK;
 }
 
 /* Returns the text for the audit log. --note is the older name of --reason. */
@@ -83,22 +97,22 @@ static int admin_mint(struct invocation *invocation)
     char key[BOURSE_HEX32_SIZE];
     struct bourse_error error;
     enum units_status status = units_money(invocation->words[2], &micro);
-    if (status == UNITS_OVERFLOW || status == UNITS_INEXACT) {
+    if (status != UNITS_OK) {
         char text[256];
         units_explain(UNITS_MONEY, status, invocation->words[2], text, sizeof text);
         return complain(invocation, BOURSE_USAGE, "%s", text);
     }
-    if (status != UNITS_OK || micro <= 0) {
+    if (micro <= 0) {
         return complain(invocation, BOURSE_USAGE,
-                        "'%s' is no amount of credits above zero, such as 12.50",
+                        "%s credits cannot be minted; write an amount above zero, such as 12.50",
                         invocation->words[2]);
     }
     if (!find_account(invocation, invocation->words[1], key, &found)) {
         return found;
     }
-    return done(invocation,
-                bourse_mint(invocation->bourse, key, micro, mint_reason(invocation), &error),
-                &error);
+    return done(
+        invocation, bourse_mint(invocation->bourse, key, micro, mint_reason(invocation), &error),
+        &error, "minted %s credits for %s\n", cell_money(micro), cell_plain(invocation->words[1]));
 }
 
 enum { INVITATION_SIZE = 4096 };
@@ -108,9 +122,9 @@ static bool read_roles(struct invocation *invocation, unsigned *ret_roles)
     *ret_roles = 0;
     for (size_t i = 0; i < invocation->given_count; i++) {
         if (strcmp(invocation->given[i].name, "role") == 0) {
-            unsigned role = names_role(invocation->given[i].value);
+            unsigned role = role_named(invocation->given[i].value);
             if (role == 0) {
-                const char *near = names_role_nearest(invocation->given[i].value);
+                const char *near = role_nearest(invocation->given[i].value);
                 (void)complain(invocation, BOURSE_USAGE, "--role: no role '%s'; %s%s?",
                                invocation->given[i].value,
                                near != NULL ? "did you mean "
@@ -118,7 +132,7 @@ static bool read_roles(struct invocation *invocation, unsigned *ret_roles)
                                near != NULL ? near : "risk");
                 return false;
             }
-            if (role == names_role("operator") || role == names_role("replica")) {
+            if (role == role_named("operator") || role == role_named("replica")) {
                 (void)complain(
                     invocation, BOURSE_USAGE,
                     "--role: no invitation gives the role %s: only the genesis names who "
@@ -129,7 +143,7 @@ static bool read_roles(struct invocation *invocation, unsigned *ret_roles)
             *ret_roles |= role;
         }
     }
-    *ret_roles = *ret_roles == 0 ? names_role("consumer") : *ret_roles;
+    *ret_roles = *ret_roles == 0 ? role_named("consumer") : *ret_roles;
     return true;
 }
 
@@ -170,7 +184,7 @@ static bool add_account(void *context, const struct bourse_account_row *row)
 {
     struct account_list *accounts = context;
     char roles[128];
-    names_roles(row->roles, roles, sizeof roles);
+    roles_text(row->roles, roles, sizeof roles);
     if (accounts->list != NULL) {
         return json_array_append_new(accounts->list,
                                      json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:b, s:s}", "number",
@@ -233,19 +247,31 @@ static int admin_freeze(struct invocation *invocation)
     if (!find_account(invocation, invocation->words[1], key, &found)) {
         return found;
     }
-    return done(invocation,
-                bourse_freeze(invocation->bourse, key, !option_given(invocation, "undo"),
-                              option_text(invocation, "reason", NULL), &error),
-                &error);
+    const bool is_undone = option_given(invocation, "undo");
+    const bool ok = bourse_freeze(invocation->bourse, key, !is_undone,
+                                  option_text(invocation, "reason", NULL), &error);
+    const char *who = cell_plain(invocation->words[1]);
+    return is_undone
+               ? done(invocation, ok, &error, "%s may use the market again\n", who)
+               : done(invocation, ok, &error,
+                      "%s is frozen: its leases and asks have ended, and its jobs are cancelled\n"
+                      "`bourse admin freeze %s --undo` takes that back, without what has ended\n",
+                      who, who);
 }
 
 static int admin_halt(struct invocation *invocation)
 {
     struct bourse_error error;
-    return done(invocation,
-                bourse_halt(invocation->bourse, !option_given(invocation, "undo"),
-                            option_text(invocation, "reason", NULL), &error),
-                &error);
+    const bool is_undone = option_given(invocation, "undo");
+    const bool ok = bourse_halt(invocation->bourse, !is_undone,
+                                option_text(invocation, "reason", NULL), &error);
+    return is_undone
+               ? done(invocation, ok, &error, "the market is open again\n")
+               : done(
+                     invocation, ok, &error,
+                     "the market is halted: it takes no new job and no new ask, and fills nothing; "
+                     "leases run to the end of their term\n"
+                     "`bourse admin halt --undo` opens it again\n");
 }
 
 /* The value is "none" or an amount of money. */
@@ -352,15 +378,16 @@ static int admin_owner(struct invocation *invocation)
     return done(invocation,
                 bourse_set_owner(invocation->bourse, accounts, count, is_undone ? "" : name,
                                  option_text(invocation, "reason", NULL), &error),
-                &error);
+                &error, "%zu account%s %s\n", count, count == 1 ? ":" : "s:",
+                is_undone ? "each is its own owner again" : "the owner is named");
 }
 
 /* Refuses an option of another act, which this one would drop without a word. */
 static bool fits_admin(struct invocation *invocation, const char *act, const char *options,
                        int *ret_status)
 {
-    for (size_t i = 0; i < invocation->command->option_count; i++) {
-        const struct option_spec *option = &invocation->command->options[i];
+    for (size_t i = 0; i < invocation->command->options->count; i++) {
+        const struct option_spec *option = &invocation->command->options->items[i];
         char framed[32];
         (void)snprintf(framed, sizeof framed, " %s ", option->name); /* our own names fit */
         if (option_given(invocation, option->name) && strstr(options, framed) == NULL) {
@@ -415,6 +442,6 @@ int command_admin(struct invocation *invocation)
     }
     const char *near = text_nearest(word, names, count);
     return complain(invocation, BOURSE_USAGE, "admin has no '%s'%s%s%s", word,
-                    near != NULL ? "; did you mean `" : "", near != NULL ? near : "",
-                    near != NULL ? "`?" : "");
+                    near != NULL ? "; did you mean `" : "; `bourse help admin` lists what it has",
+                    near != NULL ? near : "", near != NULL ? "`?" : "");
 }

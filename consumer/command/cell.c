@@ -31,9 +31,20 @@ const char *cell_subtask(const struct bourse_tasks *tasks, uint32_t index)
     if (name != NULL) {
         (void)snprintf(text, CELL_SIZE, "task %s", cell_plain(name));
     } else {
-        (void)snprintf(text, CELL_SIZE, "subtask %u", index);
+        (void)snprintf(text, CELL_SIZE, "subtask %s", cell_number(tasks, index));
     }
     return text;
+}
+
+const char *cell_word(const struct bourse_tasks *tasks, uint32_t index)
+{
+    const char *name = tasks == NULL ? NULL : bourse_task_name(tasks, index);
+    return name != NULL ? cell_plain(name) : cell_number(tasks, index);
+}
+
+const char *cell_number(const struct bourse_tasks *tasks, uint32_t index)
+{
+    return cell_count(tasks == NULL ? index : bourse_task_number(tasks, index));
 }
 
 const char *cell_money(int64_t micro)

@@ -27,6 +27,10 @@ const char *cell_short_id(const char *id); /* the first 8 digits */
 const char *cell_plain(const char *text);  /* printable form of any text */
 /* Returns "task split", or "subtask 3"; `tasks` may be NULL. */
 const char *cell_subtask(const struct bourse_tasks *tasks, uint32_t index);
+/* Returns the word by which commands take a subtask: "split", or "3"; `tasks` may be NULL. */
+const char *cell_word(const struct bourse_tasks *tasks, uint32_t index);
+/* Returns the number of a subtask as the user wrote it in `array:`, else its index. */
+const char *cell_number(const struct bourse_tasks *tasks, uint32_t index);
 
 enum { CONDITIONS_TEXT = 256 }; /* conditions of an ask in a row; --json has all of them */
 

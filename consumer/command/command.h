@@ -17,7 +17,13 @@ struct option_spec {
     const char *name;     /* long name, without its dashes */
     char letter;          /* short name, or 0 */
     const char *argument; /* the value's name in help; NULL: a switch */
-    const char *help;
+    const char *help;     /* NULL: an earlier name, which is taken and never shown */
+};
+
+struct option_list {
+    const struct option_spec *items;
+    size_t count;
+    size_t expert_count; /* the last ones, which help lists apart */
 };
 
 struct invocation;
@@ -29,22 +35,24 @@ enum command_flags {
 
 struct command {
     const char *name;
-    const char *arguments; /* "FILE", "[JOB]" */
-    const char *summary;   /* one line, for the list */
-    const char *details;   /* further lines of its own help, or NULL */
-    const struct option_spec *options;
-    size_t option_count;
-    int words_min, words_max; /* words that are not options; -1: any number */
+    const char *arguments;             /* "FILE", "[JOB]" */
+    const char *summary;               /* one line, for the list */
+    const char *details;               /* further lines of its own help, or NULL */
+    const char *examples[2];           /* two command lines that end its help */
+    const struct option_list *options; /* NULL: none of its own */
+    int words_min, words_max;          /* words that are not options; -1: any number */
     unsigned flags;
     int (*run)(struct invocation *invocation); /* returns the exit status */
 };
 
 /* The options in force are the command's own, then the common ones that the command does not
- * redefine. */
+ * redefine, then its own ones for experts. Behind them are earlier names, which nothing shows. */
 enum { OPTIONS_MAX = 48 };
 struct option_set {
     const struct option_spec *items[OPTIONS_MAX];
     size_t count;
+    size_t expert_count; /* the last ones of `count` */
+    size_t taken_count;  /* with the earlier names */
 };
 struct option_set command_options(const struct command *command);
 bool command_takes(const struct command *command, const char *option);
@@ -61,6 +69,7 @@ enum { GIVEN_MAX = 2048 };
 struct given {
     const char *name;  /* name of the option */
     const char *value; /* "" for a switch */
+    char letter;       /* the letter that the user wrote instead of the name; 0: the name */
 };
 
 struct invocation {
@@ -94,6 +103,10 @@ bool option_duration_ms(struct invocation *invocation, const char *name, int64_t
 bool option_count(struct invocation *invocation, const char *name, int64_t least, int64_t most,
                   int64_t *ret);
 
+/* Returns true when whoever read standard output closed it, as `head` does. Such a reader has read
+ * enough, so a failed write is no fault. */
+bool command_reader_is_gone(void);
+
 /* Returns true when the command may write the file that the user names. The file must be absent,
  * empty, not a regular file, or of the command's own kind. A file of the `kind` begins with the
  * bytes of `head`. */
@@ -104,6 +117,14 @@ bool command_may_replace(struct invocation *invocation, const char *option, cons
 bool command_market_is_there(struct invocation *invocation, int *ret_status);
 /* Connects to the broker. Returns false and the exit status after an error message. */
 bool command_connect(struct invocation *invocation, int *ret_status);
+/* Returns the options of a connection: the timeout of the settings, and who says that the broker is
+ * silent. `market` and `key` are paths; the options borrow them. */
+struct bourse_options command_connection(struct invocation *invocation, const char *market,
+                                         const char *key);
+/* Asks a question before much is done. Returns true when the answer is yes. Otherwise fills the
+ * exit status and complains: `declined` after a no, `unasked` without a terminal. */
+bool command_agrees(struct invocation *invocation, const char *question, const char *unasked,
+                    const char *declined, int *ret_status);
 void command_disconnect(struct invocation *invocation);
 /* Resolves a job's id. Returns false and the exit status after an error message. */
 bool command_resolve_job(struct invocation *invocation, const char *text,
@@ -120,12 +141,14 @@ int command_key(struct invocation *invocation);
 int command_submit(struct invocation *invocation);
 int command_resume(struct invocation *invocation);
 int command_run(struct invocation *invocation);
+int command_shell(struct invocation *invocation);
 int command_matmul(struct invocation *invocation);
 int command_quote(struct invocation *invocation);
 int command_plan(struct invocation *invocation);
 int command_ps(struct invocation *invocation);
 int command_logs(struct invocation *invocation);
 int command_fetch(struct invocation *invocation);
+int command_wait(struct invocation *invocation);
 int command_watch(struct invocation *invocation);
 int command_report(struct invocation *invocation);
 int command_history(struct invocation *invocation);
@@ -139,7 +162,10 @@ int command_trades(struct invocation *invocation);
 int command_prices(struct invocation *invocation);
 int command_order(struct invocation *invocation);
 int command_balance(struct invocation *invocation);
+int command_status(struct invocation *invocation);
 int command_ledger(struct invocation *invocation);
+int command_storage(struct invocation *invocation);
+int command_forget(struct invocation *invocation);
 int command_receipt(struct invocation *invocation);
 int command_verify(struct invocation *invocation);
 int command_admin(struct invocation *invocation);

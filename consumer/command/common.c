@@ -2,6 +2,7 @@
  * job. */
 #include "consumer/command/command.h"
 #include "consumer/command/complain.h"
+#include "consumer/command/screen.h"
 
 #include "formats/units.h"
 
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,6 +25,12 @@ static void on_interrupt(int number)
     if (connected != NULL) {
         bourse_interrupt(connected);
     }
+}
+
+bool command_reader_is_gone(void)
+{
+    struct pollfd one = {.fd = STDOUT_FILENO};
+    return poll(&one, 1, 0) == 1 && (one.revents & POLLERR) != 0;
 }
 
 bool command_may_replace(struct invocation *invocation, const char *option, const char *path,
@@ -58,19 +66,43 @@ bool command_market_is_there(struct invocation *invocation, int *ret_status)
 {
     const struct setting_value *market = &invocation->settings.items[SETTING_MARKET];
     static const char unnamed[] = "default";
-    static const char flag[] = "flag"; /* a wrong flag is a mistake of the command line */
     char folder[SETTING_VALUE_SIZE];
     (void)snprintf(folder, sizeof folder, "%s", market->value);
     if (strncmp(market->origin, unnamed, strlen(unnamed)) == 0 ||
         access(dirname(folder), F_OK) == 0) {
         return true;
     }
-    const bool is_flag = strncmp(market->origin, flag, strlen(flag)) == 0;
-    *ret_status = complain(invocation, is_flag ? BOURSE_USAGE : BOURSE_UNREACHABLE,
+    *ret_status = complain(invocation, BOURSE_USAGE,
                            "%s (%s): %s; name the folder of a market or its market.yaml, `bourse "
-                           "up` starts one, `bourse join INVITE` joins one",
+                           "up` starts one, `bourse join INVITATION` joins one",
                            market->value, market->origin, strerror(errno));
     return false;
+}
+
+struct bourse_options command_connection(struct invocation *invocation, const char *market,
+                                         const char *key)
+{
+    int64_t timeout_ns = 0;
+    /* The value was checked when it was read. */
+    (void)units_duration(invocation->settings.items[SETTING_TIMEOUT].value, &timeout_ns);
+    return (struct bourse_options){.market = market,
+                                   .key = key,
+                                   .program = "bourse " BOURSE_VERSION,
+                                   .timeout_ms = (int)(timeout_ns / 1000000),
+                                   .on_silence = complain_of_silence,
+                                   .silence_context = invocation};
+}
+
+bool command_agrees(struct invocation *invocation, const char *question, const char *unasked,
+                    const char *declined, int *ret_status)
+{
+    const int answer = invocation->json ? -1 : screen_ask_yes_no(question);
+    if (answer < 0) {
+        *ret_status = complain(invocation, BOURSE_USAGE, "%s", unasked);
+    } else if (answer == 0) {
+        *ret_status = complain(invocation, BOURSE_CANCELLED, "%s", declined);
+    }
+    return answer == 1;
 }
 
 bool command_connect(struct invocation *invocation, int *ret_status)
@@ -78,14 +110,9 @@ bool command_connect(struct invocation *invocation, int *ret_status)
     if (!command_market_is_there(invocation, ret_status)) {
         return false;
     }
-    int64_t timeout_ns = 0;
-    /* The value was checked when it was read. */
-    (void)units_duration(invocation->settings.items[SETTING_TIMEOUT].value, &timeout_ns);
-    const struct bourse_options options = {.market =
-                                               invocation->settings.items[SETTING_MARKET].value,
-                                           .key = invocation->settings.items[SETTING_KEY].value,
-                                           .program = "bourse " BOURSE_VERSION,
-                                           .timeout_ms = (int)(timeout_ns / 1000000)};
+    const struct bourse_options options =
+        command_connection(invocation, invocation->settings.items[SETTING_MARKET].value,
+                           invocation->settings.items[SETTING_KEY].value);
     struct bourse_error error;
     if (!bourse_open(&options, &invocation->bourse, &error)) {
         *ret_status = complain_with(invocation, &error);

@@ -1,6 +1,8 @@
 #include "consumer/command/complain.h"
 
 #include "consumer/command/json.h"
+#include "runtime/link.h"
+#include "runtime/link_explain.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -31,6 +33,29 @@ int complain_with(struct invocation *invocation, const struct bourse_error *erro
         (void)json_object_set_new(value, "limit", json_integer((json_int_t)error->limit));
     }
     return json_print(json_pack("{s:o}", "error", value), status);
+}
+
+static void complain_of_reason(const char *endpoint)
+{
+    char why[512];
+    link_explain(endpoint, why, sizeof why);
+    if (why[0] != '\0') {
+        char shown[sizeof why];
+        bourse_printable(why, shown, sizeof shown);
+        (void)fprintf(stderr, "bourse: %s\n", shown);
+    }
+}
+
+void complain_of_silence(void *context, const char *endpoint, int left_ms)
+{
+    const struct invocation *invocation = context;
+    if (!invocation->quiet) {
+        (void)fprintf(stderr,
+                      "bourse: %s has not answered for %d s; trying for up to %d s more "
+                      "(--timeout)\n",
+                      endpoint, BOURSE_SILENCE_MS / 1000, (left_ms + 999) / 1000);
+        complain_of_reason(endpoint);
+    }
 }
 
 int complain(struct invocation *invocation, enum bourse_status status, const char *format, ...)

@@ -15,7 +15,7 @@ static unsigned place_of(const char *label, size_t length)
         const char *label;
         unsigned place;
     } known[] = {
-        {"FILE", PLACE_FILES},       {"PATH", PLACE_FILES},       {"TAR", PLACE_FILES},
+        {"FILE", PLACE_FILES},       {"PATH", PLACE_FILES},       {"IMAGE", PLACE_FILES},
         {"DIR", PLACE_FOLDERS},      {"JOB", PLACE_JOBS},         {"ORDER", PLACE_ORDERS},
         {"COMMAND", PLACE_COMMANDS}, {"PROGRAM", PLACE_PROGRAMS}, {"ARGUMENT", PLACE_FILES}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -96,9 +96,13 @@ struct places completion_value_places(const char *label)
     if (strcmp(label, "LEVEL") == 0) {
         return (struct places){.first = PLACE_WORDS, .words = "none cheap"};
     }
+    if (strcmp(label, "STATE") == 0) {
+        return (struct places){.first = PLACE_WORDS,
+                               .words = "open waiting running checking done failed cancelled"};
+    }
     if (strcmp(label, "TYPE") == 0) {
         return (struct places){.first = PLACE_WORDS,
-                               .words = "limit ioc fok post-only all-or-none"};
+                               .words = "market limit ioc fok post-only all-or-none"};
     }
     if (strcmp(label, "OBJECTIVE") == 0) {
         return (struct places){.first = PLACE_WORDS, .words = "time price energy value"};

@@ -21,13 +21,15 @@ int json_print(json_t *value, int status)
 
 static json_t *json_lease(const struct bourse_lease *lease)
 {
-    return json_pack("{s:I, s:s, s:s, s:b, s:s, s:i, s:I, s:i, s:I, s:I, s:b, s:b}", "lease",
-                     (json_int_t)lease->lease, "provider", lease->provider, "device", lease->device,
-                     "simulated", (int)lease->simulated, "state", lease->state, "slots",
-                     (int)lease->slots, "price_micro", (json_int_t)lease->price_micro, "accepted",
-                     (int)lease->accepted, "paid_ns", (json_int_t)lease->paid_ns, "charged_micro",
-                     (json_int_t)lease->charged_micro, "interruptible", (int)lease->interruptible,
-                     "taken", (int)lease->taken);
+    json_t *why = lease->frozen_why[0] == '\0' ? json_null() : json_string(lease->frozen_why);
+    return json_pack("{s:I, s:s, s:s, s:b, s:s, s:i, s:I, s:i, s:I, s:I, s:b, s:b, s:b, s:o}",
+                     "lease", (json_int_t)lease->lease, "provider", lease->provider, "device",
+                     lease->device, "simulated", (int)lease->simulated, "state", lease->state,
+                     "slots", (int)lease->slots, "price_micro", (json_int_t)lease->price_micro,
+                     "accepted", (int)lease->accepted, "paid_ns", (json_int_t)lease->paid_ns,
+                     "charged_micro", (json_int_t)lease->charged_micro, "interruptible",
+                     (int)lease->interruptible, "taken", (int)lease->taken, "frozen",
+                     (int)lease->frozen, "frozen_why", why);
 }
 
 json_t *json_job(const struct bourse_job_row *row)
@@ -92,6 +94,16 @@ static json_t *json_changes(const struct bourse_explanation *explanation)
     return changes;
 }
 
+static void json_add_slots(json_t *value, const struct bourse_explanation *explanation)
+{
+    if (explanation->changed_slots > 0) {
+        (void)json_object_set_new(value, "changed_slots",
+                                  json_integer((json_int_t)explanation->changed_slots));
+        (void)json_object_set_new(value, "changed_wanted",
+                                  json_integer((json_int_t)explanation->changed_wanted));
+    }
+}
+
 json_t *json_explanation(const struct bourse_explanation *explanation)
 {
     json_t *predicates = json_array();
@@ -118,6 +130,7 @@ json_t *json_explanation(const struct bourse_explanation *explanation)
         (void)json_object_set_new(value, "changes", json_changes(explanation));
         (void)json_object_set_new(value, "changed_price_micro",
                                   json_integer((json_int_t)explanation->changed_price_micro));
+        json_add_slots(value, explanation);
     }
     if (explanation->changed_needs[0] != '\0') {
         (void)json_object_set_new(value, "changed_needs", json_string(explanation->changed_needs));
@@ -219,19 +232,20 @@ static json_t *json_output(const struct bourse_output *output)
                      (json_int_t)output->size);
 }
 
-json_t *json_outcome(const struct bourse_outcome *outcome)
+json_t *json_outcome(const struct bourse_outcome *outcome, const struct bourse_tasks *tasks)
 {
     json_t *outputs = json_array();
     for (size_t i = 0; i < outcome->output_count; i++) {
         (void)json_array_append_new(outputs, json_output(&outcome->outputs[i]));
     }
     json_t *value =
-        json_pack("{s:i, s:i, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "index",
+        json_pack("{s:i, s:i, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:s}", "index",
                   (int)outcome->index, "attempt", (int)outcome->attempt, "status",
                   outcome->status_text, "outcome", outcome->outcome_text, "detail", outcome->detail,
                   "provider", outcome->provider, "busy_ns", (json_int_t)outcome->busy_ns, "paid_ns",
                   (json_int_t)outcome->paid_ns, "charge_micro", (json_int_t)outcome->charge_micro,
-                  "log_index", (json_int_t)outcome->log_index, "outputs", outputs);
+                  "log_index", (json_int_t)outcome->log_index, "outputs", outputs, "subtask",
+                  cell_word(tasks, outcome->index));
     if (outcome->has_exit_code) {
         (void)json_object_set_new(value, "exit_code", json_integer(outcome->exit_code));
     }

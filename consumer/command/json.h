@@ -12,7 +12,9 @@ json_t *json_job(const struct bourse_job_row *row);
 void json_set_drifts(json_t *job, bool drifts);
 json_t *json_explanation(const struct bourse_explanation *explanation);
 json_t *json_quote(const struct bourse_quote *quote);
-json_t *json_outcome(const struct bourse_outcome *outcome);
+/* `subtask` in the outcome is what commands take: a task's name, or a number. `tasks` may be
+ * NULL. */
+json_t *json_outcome(const struct bourse_outcome *outcome, const struct bourse_tasks *tasks);
 json_t *json_standing(const struct bourse_standing *standing);
 json_t *json_bands(struct bourse_bands bands);
 /* Adds the rate of a limit by value to an object; adds nothing for a limit per slot-hour. */

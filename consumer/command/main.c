@@ -6,18 +6,11 @@
 #include "runtime/terminal.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static bool reader_is_gone(int fd)
-{
-    struct pollfd one = {.fd = fd};
-    return poll(&one, 1, 0) == 1 && (one.revents & POLLERR) != 0;
-}
 
 /* Checks that the output has arrived. A failed write leaves only stdio's mark. A reader that closed
  * its pipe has read enough, which is no fault. */
@@ -26,7 +19,7 @@ static int finish_stdout(int status)
     errno = 0;
     bool failed = ferror(stdout) != 0;
     failed = fflush(stdout) != 0 || failed;
-    if (!failed || status != 0 || reader_is_gone(STDOUT_FILENO)) {
+    if (!failed || status != 0 || command_reader_is_gone()) {
         return status;
     }
     (void)fprintf(stderr, "bourse: writing to standard output: %s\n",

@@ -13,11 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAMES_MAX = 64, FIRST_LONG = 256, HELP_COLUMN = 26 };
+enum { NAMES_MAX = 64, FIRST_LONG = 256 };
+static const char DIGITS[] = "0123456789";
 
 static const struct option_spec *set_find(const struct option_set *set, const char *name)
 {
-    for (size_t i = 0; i < set->count; i++) {
+    const size_t count = set->taken_count > 0 ? set->taken_count : set->count;
+    for (size_t i = 0; i < count; i++) {
         if (strcmp(set->items[i]->name, name) == 0) {
             return set->items[i];
         }
@@ -30,20 +32,40 @@ static bool is_online(const char *name)
     return strcmp(name, "market") == 0 || strcmp(name, "key") == 0 || strcmp(name, "timeout") == 0;
 }
 
+static void set_add(struct option_set *set, const struct option_spec *option)
+{
+    assert(set->count < OPTIONS_MAX);
+    set->items[set->count++] = option;
+}
+
 struct option_set command_options(const struct command *command)
 {
+    static const struct option_list none = {.count = 0};
+    const struct option_list *own = command->options != NULL ? command->options : &none;
     struct option_set set = {.count = 0};
-    for (size_t i = 0; i < command->option_count; i++) {
-        assert(set.count < OPTIONS_MAX);
-        set.items[set.count++] = &command->options[i];
+    const size_t plain_count = own->count - own->expert_count;
+    for (size_t i = 0; i < plain_count; i++) {
+        if (own->items[i].help != NULL) {
+            set_add(&set, &own->items[i]);
+        }
     }
     size_t count = 0;
     const struct option_spec *common = command_common_options(&count);
     for (size_t i = 0; i < count; i++) {
         bool hidden = (command->flags & COMMAND_OFFLINE) != 0 && is_online(common[i].name);
         if (!hidden && set_find(&set, common[i].name) == NULL) {
-            assert(set.count < OPTIONS_MAX);
-            set.items[set.count++] = &common[i];
+            set_add(&set, &common[i]);
+        }
+    }
+    for (size_t i = plain_count; i < own->count; i++) {
+        set_add(&set, &own->items[i]);
+    }
+    set.expert_count = own->expert_count;
+    set.taken_count = set.count;
+    for (size_t i = 0; i < plain_count; i++) {
+        if (own->items[i].help == NULL) {
+            assert(set.taken_count < OPTIONS_MAX);
+            set.items[set.taken_count++] = &own->items[i];
         }
     }
     return set;
@@ -53,89 +75,6 @@ bool command_takes(const struct command *command, const char *option)
 {
     const struct option_set set = command_options(command);
     return set_find(&set, option) != NULL;
-}
-
-/* ---------------------------------------------------------------- help */
-
-/* Prints the rest of a line whose text begins at `column`. Further lines begin at the same
- * column. */
-static void print_beside(FILE *to, const char *text, int column)
-{
-    const size_t room = (size_t)(TEXT_COLUMNS - column);
-    while (strlen(text) > room) {
-        size_t length = room;
-        while (length > 0 && text[length] != ' ') {
-            length--;
-        }
-        if (length == 0) {
-            break; /* the word is longer than a line */
-        }
-        (void)fprintf(to, "%.*s\n%*s", (int)length, text, column, "");
-        text += length + 1;
-    }
-    (void)fprintf(to, "%s\n", text);
-}
-
-static void print_paragraphs(FILE *to, const char *text)
-{
-    char *copy = strdup(text);
-    if (copy != NULL) {
-        text_wrap(copy);
-    }
-    (void)fprintf(to, "\n%s\n", copy != NULL ? copy : text);
-    free(copy);
-}
-
-static void print_option(FILE *to, const struct option_spec *option)
-{
-    char left[64];
-    char letter[5] = "    ";
-    if (option->letter != 0) {
-        (void)snprintf(letter, sizeof letter, "-%c, ", option->letter);
-    }
-    (void)snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name,
-                   option->argument != NULL ? " " : "",
-                   option->argument != NULL ? option->argument : "");
-    const int length = fprintf(to, "  %-*s  ", HELP_COLUMN, left);
-    print_beside(to, option->help, length > 0 ? length : 0);
-}
-
-static void print_command_help(FILE *to, const struct command *command)
-{
-    struct option_set set = command_options(command);
-    (void)fprintf(to, "usage: bourse %s [OPTIONS]%s%s\n\n%s\n", command->name,
-                  command->arguments[0] != '\0' ? " " : "",
-                  (command->flags & COMMAND_STOPS_EARLY) != 0
-                      ? command->arguments + strlen("[OPTIONS] ")
-                      : command->arguments,
-                  command->summary);
-    if (command->details != NULL) {
-        print_paragraphs(to, command->details);
-    }
-    (void)fputs("\noptions, with defaults in parentheses:\n", to);
-    for (size_t i = 0; i < set.count; i++) {
-        print_option(to, set.items[i]);
-    }
-}
-
-void command_print_help(FILE *to, const struct command *command)
-{
-    if (command != NULL) {
-        print_command_help(to, command);
-        return;
-    }
-    size_t count = 0;
-    const struct command *all = command_list(&count);
-    (void)fputs("usage: bourse COMMAND [OPTIONS] [ARGUMENTS]\n\n"
-                "Runs programs on whatever is cheapest and fast enough on a market for "
-                "compute.\n\ncommands:\n",
-                to);
-    for (size_t i = 0; i < count; i++) {
-        (void)fprintf(to, "  %-10s %s\n", all[i].name, all[i].summary);
-    }
-    (void)fputs("\n`bourse help COMMAND` says more. Every command takes --json.\n"
-                "First steps: `bourse up` in one terminal, `bourse run -- true` in another.\n",
-                to);
 }
 
 /* ---------------------------------------------------------------- parsing */
@@ -172,6 +111,10 @@ static int unknown_option(struct invocation *invocation, const struct option_set
     for (size_t i = 0; i < set->count; i++) {
         names[i] = set->items[i]->name;
     }
+    if (strspn(word + 1, DIGITS) > 0) {
+        return complain(invocation, BOURSE_USAGE, "'%s' is below zero; %s takes no such number",
+                        word, invocation->command->name);
+    }
     const char *near = strncmp(word, "--", 2) == 0 ? text_nearest(bare, names, set->count) : NULL;
     if (near != NULL && strcmp(near, bare) == 0) { /* getopt_long refused what follows "=" */
         return complain(invocation, BOURSE_USAGE, "%s --%s takes no value; leave out %s",
@@ -199,7 +142,7 @@ static void fill_tables(const struct command *command, const struct option_set *
         tables->letters[length++] = '+';
     }
     tables->letters[length++] = ':'; /* ':' tells a missing argument from an unknown option */
-    for (size_t i = 0; i < set->count; i++) {
+    for (size_t i = 0; i < set->taken_count; i++) {
         const struct option_spec *option = set->items[i];
         tables->longs[i] =
             (struct option){.name = option->name,
@@ -213,7 +156,7 @@ static void fill_tables(const struct command *command, const struct option_set *
         }
     }
     tables->letters[length] = '\0';
-    tables->longs[set->count] = (struct option){.name = NULL};
+    tables->longs[set->taken_count] = (struct option){.name = NULL};
 }
 
 static const struct option_spec *option_of(const struct option_set *set, int value)
@@ -233,13 +176,23 @@ static const struct option_spec *option_of(const struct option_set *set, int val
  * set. */
 static bool is_empty_name(const struct option_spec *option, const char *value)
 {
-    static const char *const files[] = {"DIR", "FILE", "TAR"};
+    static const char *const files[] = {"DIR", "FILE", "IMAGE"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         if (option->argument != NULL && strcmp(option->argument, files[i]) == 0) {
             return value[0] == '\0';
         }
     }
     return false;
+}
+
+/* Returns the word that begins with a dash and a digit, which getopt_long takes for an option. */
+static const char *number_of(int argc, char **argv, const char *begin)
+{
+    const char *found = begin;
+    for (int i = argc - 1; i > 0; i--) {
+        found = strncmp(argv[i], begin, 2) == 0 ? argv[i] : found;
+    }
+    return found;
 }
 
 static bool parse_options(struct invocation *invocation, int argc, char **argv, int *ret_status)
@@ -260,8 +213,11 @@ static bool parse_options(struct invocation *invocation, int argc, char **argv, 
         }
         if (option == NULL) {
             char letter[] = {'-', (char)optopt, '\0'};
-            bool is_letter = optopt != 0 && optopt < FIRST_LONG;
-            *ret_status = unknown_option(invocation, &set, is_letter ? letter : argv[optind - 1]);
+            const bool is_letter = optopt != 0 && optopt < FIRST_LONG;
+            const char *word = !is_letter                       ? argv[optind - 1]
+                               : strchr(DIGITS, optopt) != NULL ? number_of(argc, argv, letter)
+                                                                : letter;
+            *ret_status = unknown_option(invocation, &set, word);
             return false;
         }
         if (is_empty_name(option, optarg)) {
@@ -275,7 +231,9 @@ static bool parse_options(struct invocation *invocation, int argc, char **argv, 
             return false;
         }
         invocation->given[invocation->given_count++] =
-            (struct given){.name = option->name, .value = option->argument != NULL ? optarg : ""};
+            (struct given){.name = option->name,
+                           .value = option->argument != NULL ? optarg : "",
+                           .letter = value < FIRST_LONG ? option->letter : (char)0};
     }
     invocation->words = argv + optind;
     invocation->word_count = argc - optind;
@@ -342,8 +300,9 @@ static bool load_settings(struct invocation *invocation, int *ret_status)
                                        .state = invocation->state_folder,
                                        .config = invocation->config_folder};
     bool own_key = false; /* verify has a --key of its own */
-    for (size_t i = 0; i < invocation->command->option_count; i++) {
-        own_key = own_key || strcmp(invocation->command->options[i].name, "key") == 0;
+    const struct option_list *own = invocation->command->options;
+    for (size_t i = 0; own != NULL && i < own->count; i++) {
+        own_key = own_key || strcmp(own->items[i].name, "key") == 0;
     }
     for (int i = 0; i < SETTING_COUNT; i++) {
         bool skip = i == SETTING_KEY && own_key;
@@ -413,14 +372,37 @@ bool option_given(const struct invocation *invocation, const char *name)
     return option_text(invocation, name, NULL) != NULL;
 }
 
-const char *option_text(const struct invocation *invocation, const char *name, const char *fallback)
+static const struct given *last_given(const struct invocation *invocation, const char *name)
 {
     for (size_t i = invocation->given_count; i-- > 0;) {
         if (strcmp(invocation->given[i].name, name) == 0) {
-            return invocation->given[i].value;
+            return &invocation->given[i];
         }
     }
-    return fallback;
+    return NULL;
+}
+
+const char *option_text(const struct invocation *invocation, const char *name, const char *fallback)
+{
+    const struct given *given = last_given(invocation, name);
+    return given != NULL ? given->value : fallback;
+}
+
+/* A message names an option as its user wrote it: -n or --limit. */
+struct written {
+    char text[64];
+};
+
+static struct written as_written(const struct invocation *invocation, const char *name)
+{
+    const struct given *given = last_given(invocation, name);
+    struct written written;
+    if (given != NULL && given->letter != 0) {
+        (void)snprintf(written.text, sizeof written.text, "-%c", given->letter);
+    } else {
+        (void)snprintf(written.text, sizeof written.text, "--%s", name);
+    }
+    return written;
 }
 
 static bool wrong_value(struct invocation *invocation, const char *name, enum units_kind kind,
@@ -428,7 +410,7 @@ static bool wrong_value(struct invocation *invocation, const char *name, enum un
 {
     char why[256];
     units_explain(kind, status, text, why, sizeof why);
-    (void)complain(invocation, BOURSE_USAGE, "--%s: %s", name, why);
+    (void)complain(invocation, BOURSE_USAGE, "%s: %s", as_written(invocation, name).text, why);
     return false;
 }
 
@@ -444,7 +426,8 @@ bool option_money(struct invocation *invocation, const char *name, int64_t *ret_
         return wrong_value(invocation, name, UNITS_MONEY, status, text);
     }
     if (micro < 0) {
-        (void)complain(invocation, BOURSE_USAGE, "--%s: '%s' is below zero", name, text);
+        (void)complain(invocation, BOURSE_USAGE, "%s: '%s' is below zero",
+                       as_written(invocation, name).text, text);
         return false;
     }
     *ret_micro = micro;
@@ -466,12 +449,14 @@ static bool read_duration(struct invocation *invocation, const char *name, int64
         return wrong_value(invocation, name, UNITS_DURATION, status, text);
     }
     if (ns < least_ns) {
-        (void)complain(invocation, BOURSE_USAGE, "--%s: '%s' is less than %s", name, text, step);
+        (void)complain(invocation, BOURSE_USAGE, "%s: '%s' is less than %s",
+                       as_written(invocation, name).text, text, step);
         return false;
     }
     if (ns % least_ns != 0) {
         (void)complain(invocation, BOURSE_USAGE,
-                       "--%s: '%s' is finer than the smallest step here, %s", name, text, step);
+                       "%s: '%s' is finer than the smallest step here, %s",
+                       as_written(invocation, name).text, text, step);
         return false;
     }
     *ret_ns = ns;
@@ -506,8 +491,8 @@ bool option_count(struct invocation *invocation, const char *name, int64_t least
         return wrong_value(invocation, name, UNITS_COUNT, status, text);
     }
     if (count < least || count > most) {
-        (void)complain(invocation, BOURSE_USAGE, "--%s: %s is outside %lld to %lld", name, text,
-                       (long long)least, (long long)most);
+        (void)complain(invocation, BOURSE_USAGE, "%s: %s is outside %lld to %lld",
+                       as_written(invocation, name).text, text, (long long)least, (long long)most);
         return false;
     }
     *ret = count;

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "consumer/client/bourse.h"
+#include "consumer/job/input/input_pack.h"
 #include "consumer/job/input_list.h"
 #include "consumer/job/order.h"
 #include "formats/job.h"
@@ -45,6 +46,25 @@ struct job_learned {
     int64_t said_ns[ORDER_PARTS_MAX];
 };
 
+/* A job_program says what is sent of a program of this machine (consumer/job/program/). */
+struct job_program {
+    bool is_own;             /* false: the program is the host's or the image's */
+    bool has_host_libraries; /* the ELF program goes without its libraries */
+    const char *arch;        /* machine code of an ELF program; NULL: a script */
+    char interpreter[256];   /* host program that runs a script; "": an ELF program */
+    uint64_t bytes;          /* size of the file itself */
+    size_t libraries;        /* files in the image, the loader included */
+    uint64_t library_bytes;
+};
+
+/* A job_start says how programs of a container image start (consumer/job/image/). */
+struct job_start {
+    const char *arch;     /* machine code of the image; NULL: not known */
+    char *directory;      /* where they start; NULL: the work folder */
+    bool has_user;        /* false: the jail's own user */
+    uint32_t user, group; /* numbers that the programs see; the user is not 0 */
+};
+
 struct bourse_job {
     struct job_file *file;
     char *file_name; /* name of the job file, for messages; NULL: none */
@@ -53,12 +73,15 @@ struct bourse_job {
     struct input_list own;
     /* Index in `own` of each task's first file; NULL without tasks. */
     size_t *own_of;
-    struct input_list shared; /* `files:` */
-    struct input_list image;  /* none or one */
-    struct input_list found;  /* files of a resumed job that the broker lost and this machine has */
+    struct input_list shared; /* `files:`; many small files are packed into archives */
+    struct input_packed packed;
+    struct input_list image; /* none or one */
+    struct input_list found; /* files of a resumed job that the broker lost and this machine has */
     /* Entries and bytes of the image. Zeros mean that there is no image, or that a continued job
      * asks for them already. */
     struct tar_limits image_has;
+    struct job_program program;
+    struct job_start start;
     struct made_blobs made; /* blobs of a job that have no file */
     uint64_t subtasks;      /* checks included */
     uint32_t checks;        /* the last subtasks are checks (result_checks.h) */

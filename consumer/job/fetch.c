@@ -1,7 +1,9 @@
-/* This file fetches results. Outputs go into a folder, standard output and error to a
- * descriptor. */
+/* This file fetches the outputs of a job into a folder. */
 #include "consumer/client/client.h"
 #include "consumer/client/rows.h"
+#include "consumer/job/input_list.h"
+#include "consumer/job/output/fetch_blob.h"
+#include "consumer/job/output/folder_unpack.h"
 #include "consumer/job/place.h"
 #include "consumer/job/result_checks.h"
 #include "consumer/job/tasks.h"
@@ -14,14 +16,12 @@
 #include "protocol/subtask.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-enum { COPY_BYTES = 1 << 16 };
 
 void client_manifest_free(Bourse__V1__Manifest **self)
 {
@@ -30,66 +30,16 @@ void client_manifest_free(Bourse__V1__Manifest **self)
     *self = NULL;
 }
 
-/* ---------------------------------------------------------------- one blob */
-
-struct filling {
-    struct bourse *client;
-    struct hash32 hash;
-    uint64_t size;
-    struct bourse_error *error;
-};
-
-static bool fill_from_broker(void *context, int fd)
-{
-    struct filling *filling = context;
-    if (filling->size == 0) {
-        return true; /* the caller checks the hash, as for any file */
-    }
-    struct blob_client *blobs = client_blobs_begin(filling->client, filling->error);
-    if (blobs == NULL) {
-        return false;
-    }
-    struct problem problem = {.text = ""};
-    enum reject_code reject = REJECT_NONE;
-    uint64_t size = 0;
-    int unwritten = 0;
-    bool ok = blob_client_get(blobs, &filling->hash, NULL, filling->size, fd, &size, &reject,
-                              &unwritten, &problem);
-    client_blobs_end(filling->client);
-    if (!ok && unwritten != 0) {
-        return client_fail(filling->error, BOURSE_LOCAL, "%s", problem.text);
-    }
-    if (!ok) {
-        return client_blob_failed(filling->client, filling->error, reject, &problem);
-    }
-    client_breathe(filling->client);
-    return true;
-}
-
-static bool filling_of(struct bourse *client, const struct bourse_output *output,
-                       struct filling *ret_filling, struct bourse_error *error)
-{
-    *ret_filling = (struct filling){.client = client, .size = output->size, .error = error};
-    return text_unhex(output->hash, ret_filling->hash.bytes, sizeof ret_filling->hash.bytes)
-               ? true
-               : client_fail(error, BOURSE_UNVERIFIED,
-                             "the broker sent an output without its hash");
-}
-
-enum { WHAT_SIZE = 160 + LIMIT_PATH_BYTES };
-
-static void name_output(const char *name, uint32_t index, const char *job, char ret_what[WHAT_SIZE])
-{
-    (void)snprintf(ret_what, WHAT_SIZE, "the %s of subtask %" PRIu32 " of job %s", name, index,
-                   job);
-}
-
 /* ---------------------------------------------------------------- a folder of outputs */
 
 struct fetch {
     struct bourse *client;
     const char *job;
     const Bourse__V1__Manifest *manifest;
+    bool is_array;          /* of the manifest */
+    const uint32_t *wanted; /* indices of the subtasks to fetch, rising; NULL: all */
+    size_t wanted_count;
+    size_t next; /* first of `wanted` that was not seen yet */
     const char *folder;
     struct place_folder *places; /* NULL until the first output arrives */
     /* Tree of the written paths, by their hash. Two subtasks must not share a path. */
@@ -164,59 +114,179 @@ static const char *input_of(const Bourse__V1__Manifest *manifest, uint32_t index
     return subtask->value == NULL || strcmp(subtask->value, name) == 0 ? name : NULL;
 }
 
-/* Returns the subtask's number in the first job, so that outputs of a continued job go to the same
- * places. */
-static uint32_t number_of(const Bourse__V1__Manifest *manifest, uint32_t index)
+/* Returns the number of an array. For other subtasks, returns the number in the first job, so that
+ * outputs of a continued job go to the same places. */
+static uint64_t number_of(const struct fetch *fetch, uint32_t index)
 {
-    bool has_number = index < manifest->n_subtasks && manifest->subtasks[index]->has_number;
-    return has_number ? manifest->subtasks[index]->number : index;
+    return fetch->is_array ? subtask_number(fetch->manifest, true, index)
+                           : subtask_terms(fetch->manifest, index).number;
 }
 
-static bool path_of(const Bourse__V1__Manifest *manifest, uint32_t index,
-                    const struct bourse_output *output, char ret_path[PLACE_PATH_SIZE])
+static bool path_of(const struct fetch *fetch, uint32_t index, const struct bourse_output *output,
+                    char ret_path[PLACE_PATH_SIZE])
 {
+    const Bourse__V1__Manifest *manifest = fetch->manifest;
     const char *task = tasks_name(manifest, index);
     bool numbered = index < manifest->n_subtasks && manifest->subtasks[index]->has_number;
     if (task != NULL) {
         return place_path_of_task(task, output->name, ret_path);
     }
     uint32_t count = manifest->subtask_count - result_checks_count(manifest);
-    return place_path(input_of(manifest, index), count == 1 && !numbered,
-                      number_of(manifest, index), output->name, ret_path);
+    return place_path(input_of(manifest, index), count == 1 && !numbered, number_of(fetch, index),
+                      output->name, ret_path);
 }
 
-static bool fetch_output(struct fetch *fetch, uint32_t index, const struct bourse_output *output)
+static bool open_places(struct fetch *fetch)
 {
-    char path[PLACE_PATH_SIZE];
-    if (!path_of(fetch->manifest, index, output, path)) {
-        return client_fail(
-            fetch->error, BOURSE_UNVERIFIED,
-            "subtask %u has an output whose name is no plain relative path, or misnames "
-            "its file with a mark that cannot be seen: '%s'",
-            index, output->name);
-    }
-    struct filling filling;
-    if (!take(fetch, path) || !filling_of(fetch->client, output, &filling, fetch->error)) {
-        return false;
-    }
     struct problem problem = {.text = ""};
     if (fetch->places == NULL) {
         fetch->places = place_folder_open(fetch->folder, &problem);
     }
-    if (fetch->places == NULL) {
-        return client_fail(fetch->error, BOURSE_LOCAL, "%s", problem.text);
+    return fetch->places != NULL || client_fail(fetch->error, BOURSE_LOCAL, "%s", problem.text);
+}
+
+static bool unfetched(struct fetch *fetch, uint32_t index, const struct bourse_output *output,
+                      const struct hash32 *hash)
+{
+    char label[TASKS_LABEL_SIZE];
+    char name[64 + LIMIT_PATH_BYTES];
+    char what[FETCH_WHAT_SIZE];
+    (void)snprintf(name, sizeof name, "output '%s'", output->name);
+    tasks_label(fetch->manifest, index, label);
+    fetch_blob_name(name, label, fetch->job, what);
+    return client_blob_named(fetch->error, hash, what);
+}
+
+/* Places a file under the path that the output's name gives it. `fill` has reported its own
+ * failures, with *ret_unfilled. */
+static bool place_output(struct fetch *fetch, uint32_t index, const struct bourse_output *output,
+                         const struct hash32 *hash, place_fill *fill, void *context,
+                         bool *ret_unfilled)
+{
+    char path[PLACE_PATH_SIZE];
+    char label[TASKS_LABEL_SIZE];
+    struct problem problem = {.text = ""};
+    if (!path_of(fetch, index, output, path)) {
+        tasks_label(fetch->manifest, index, label);
+        return client_fail(
+            fetch->error, BOURSE_UNVERIFIED,
+            "%s has an output whose name is no plain relative path, or misnames its file with a "
+            "mark that cannot be seen: '%s'",
+            label, output->name);
     }
-    enum place_status status = place_file(fetch->places, path, &filling.hash, filling.size,
-                                          fill_from_broker, &filling, &problem);
+    if (!take(fetch, path) || !open_places(fetch)) {
+        return false;
+    }
+    enum place_status status =
+        place_file(fetch->places, path, hash, output->size, fill, context, &problem);
     fetch->done->files++;
-    if (status == PLACE_UNFILLED) {
-        char name[64 + LIMIT_PATH_BYTES];
-        char what[WHAT_SIZE];
-        (void)snprintf(name, sizeof name, "output '%s'", output->name);
-        name_output(name, index, fetch->job, what);
-        return client_blob_named(fetch->error, &filling.hash, what);
+    *ret_unfilled = status == PLACE_UNFILLED;
+    return placed(fetch, status, output->size, &problem);
+}
+
+static bool fetch_file(struct fetch *fetch, uint32_t index, const struct bourse_output *output)
+{
+    struct fetch_blob blob;
+    bool is_unfilled = false;
+    if (!fetch_blob_of(fetch->client, output, &blob, fetch->error)) {
+        return false;
     }
-    return placed(fetch, status, filling.size, &problem);
+    const bool good =
+        place_output(fetch, index, output, &blob.hash, fetch_blob_fill, &blob, &is_unfilled);
+    return is_unfilled ? unfetched(fetch, index, output, &blob.hash) : good;
+}
+
+/* The folder of a subtask whose files are placed. */
+struct unpacking {
+    struct fetch *fetch;
+    uint32_t index;
+    const char *folder; /* name of the output, with a slash at its end */
+    const struct folder_file *file;
+};
+
+static bool fill_from_archive(void *context, int fd)
+{
+    const struct unpacking *unpacking = context;
+    return folder_file_copy(unpacking->file, fd) ||
+           client_fail(unpacking->fetch->error, BOURSE_LOCAL, "%s: %s", unpacking->file->name,
+                       strerror(errno));
+}
+
+static bool place_entry(void *context, const struct folder_file *file)
+{
+    struct unpacking *unpacking = context;
+    struct fetch *fetch = unpacking->fetch;
+    struct bourse_output output = {.size = file->size};
+    bool is_unfilled = false;
+    if (client_interrupted(fetch->client)) {
+        return client_fail(fetch->error, BOURSE_INTERRUPTED, "interrupted");
+    }
+    if (strlen(unpacking->folder) + strlen(file->name) >= sizeof output.name) {
+        return client_fail(fetch->error, BOURSE_UNVERIFIED,
+                           "the folder %.64s has a file whose name is too long", unpacking->folder);
+    }
+    (void)snprintf(output.name, sizeof output.name, "%s%s", unpacking->folder, file->name);
+    unpacking->file = file;
+    client_breathe(fetch->client);
+    return place_output(fetch, unpacking->index, &output, &file->hash, fill_from_archive, unpacking,
+                        &is_unfilled);
+}
+
+/* Makes a file without a name on the disk of the output folder, or elsewhere where that disk cannot
+ * have one. Returns -1 with the error. */
+static int open_archive(struct fetch *fetch)
+{
+    struct problem problem = {.text = ""};
+    int fd = open(fetch->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    fd = fd < 0 ? input_temporary(&problem) : fd;
+    if (fd < 0) {
+        (void)client_fail(fetch->error, BOURSE_LOCAL, "%s", problem.text);
+    }
+    return fd;
+}
+
+/* Fetches the archive of a folder, and places the files of the folder. */
+static bool fetch_folder(struct fetch *fetch, uint32_t index, const struct bourse_output *output)
+{
+    struct fetch_blob blob;
+    struct problem problem = {.text = ""};
+    if (!fetch_blob_of(fetch->client, output, &blob, fetch->error) || !open_places(fetch)) {
+        return false;
+    }
+    const int fd = open_archive(fetch);
+    if (fd < 0) {
+        return false;
+    }
+    if (!fetch_blob_fill(&blob, fd)) {
+        (void)close(fd); /* the file has no name and ends here */
+        return unfetched(fetch, index, output, &blob.hash);
+    }
+    struct unpacking unpacking = {.fetch = fetch, .index = index, .folder = output->name};
+    const enum folder_status status =
+        folder_unpack(fd, output->size, place_entry, &unpacking, &problem);
+    (void)close(fd);
+    char label[TASKS_LABEL_SIZE];
+    tasks_label(fetch->manifest, index, label);
+    switch (status) {
+    case FOLDER_OK:
+        return true;
+    case FOLDER_ENDED:
+        return false; /* the error is filled */
+    case FOLDER_UNFIT:
+        return client_fail(fetch->error, BOURSE_UNVERIFIED,
+                           "the archive of output '%s' of %s is not one of a folder: %s",
+                           output->name, label, problem.text);
+    case FOLDER_FAILED:
+        break;
+    }
+    return client_fail(fetch->error, BOURSE_LOCAL, "the archive of output '%s' of %s: %s",
+                       output->name, label, problem.text);
+}
+
+static bool fetch_output(struct fetch *fetch, uint32_t index, const struct bourse_output *output)
+{
+    return template_is_folder(output->name) ? fetch_folder(fetch, index, output)
+                                            : fetch_file(fetch, index, output);
 }
 
 static bool has_output(const struct bourse_outcome *outcome, const char *name)
@@ -246,9 +316,22 @@ static void note_left_out(struct fetch *fetch, const struct bourse_outcome *outc
     }
 }
 
+/* Returns true for a wanted subtask. Outcomes come by index, and so do the wanted ones. */
+static bool is_wanted(struct fetch *fetch, uint32_t index)
+{
+    while (fetch->next < fetch->wanted_count && fetch->wanted[fetch->next] < index) {
+        fetch->next++;
+    }
+    return fetch->wanted == NULL ||
+           (fetch->next < fetch->wanted_count && fetch->wanted[fetch->next] == index);
+}
+
 static bool fetch_outcome(void *context, const struct bourse_outcome *outcome)
 {
     struct fetch *fetch = context;
+    if (!is_wanted(fetch, outcome->index)) {
+        return fetch->next < fetch->wanted_count; /* the others are not looked at */
+    }
     const Bourse__V1__Manifest *manifest = fetch->manifest;
     bool is_check = outcome->index >= manifest->subtask_count - result_checks_count(manifest);
     if (outcome->status != ATTEMPT_ACCEPTED || is_check) {
@@ -300,7 +383,7 @@ bool client_manifest(struct bourse *client, const char *id, Bourse__V1__Manifest
         char what[64];
         (void)snprintf(what, sizeof what, "the manifest of job %s", id);
         return client_blob_failed(client, error, reject, &problem) ||
-               client_blob_named(error, &hash, what);
+               client_blob_named(error, &hash, what) || bourse_say_forgotten(client, id, error);
     }
     enum codec_status status = codec_decode_manifest(bytes, length, ret_manifest, NULL);
     free(bytes);
@@ -313,6 +396,14 @@ bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
                   bourse_fetch_progress *progress, void *context,
                   struct bourse_fetched *ret_fetched, struct bourse_error *ret_error)
 {
+    return bourse_fetch_some(bourse, id, NULL, 0, folder, progress, context, ret_fetched,
+                             ret_error);
+}
+
+bool bourse_fetch_some(struct bourse *bourse, const char *id, const uint32_t *indices, size_t count,
+                       const char *folder, bourse_fetch_progress *progress, void *context,
+                       struct bourse_fetched *ret_fetched, struct bourse_error *ret_error)
+{
     *ret_fetched = (struct bourse_fetched){.files = 0};
     CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
     if (!client_manifest(bourse, id, &manifest, ret_error)) {
@@ -322,6 +413,9 @@ bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
     struct fetch fetch = {.client = bourse,
                           .job = id,
                           .manifest = manifest,
+                          .is_array = subtask_is_array(manifest),
+                          .wanted = indices,
+                          .wanted_count = count,
                           .folder = folder,
                           .progress = progress,
                           .context = context,
@@ -332,7 +426,8 @@ bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
         const Bourse__V1__ManifestTask *task = manifest->subtasks[i]->task;
         ret_fetched->declares_outputs |= task != NULL && task->n_outputs > 0;
     }
-    bool listed = bourse_outcomes(bourse, id, 0, fetch_outcome, &fetch, ret_error);
+    const uint32_t first = count > 0 ? indices[0] : 0;
+    bool listed = bourse_outcomes(bourse, id, first, fetch_outcome, &fetch, ret_error);
     tdestroy(fetch.taken, free);
     /* Whole files stay, whatever ended the rest. */
     const bool settled =
@@ -344,102 +439,13 @@ bool bourse_fetch(struct bourse *bourse, const char *id, const char *folder,
         return client_fail(ret_error, BOURSE_LOCAL, "%s", problem.text);
     }
     if (listed && !fetch.failed && fetch.left_out != NULL) {
+        char label[TASKS_LABEL_SIZE];
+        tasks_label(manifest, fetch.left_out_index, label);
         return client_fail(
             ret_error, BOURSE_UNVERIFIED,
-            "subtask %" PRIu32 " has left out its output '%s', and was accepted all "
-            "the same, by a market of earlier rules: submit the job again to have it",
-            fetch.left_out_index, fetch.left_out);
+            "%s has left out its output '%s', and was accepted all the same, by a market of "
+            "earlier rules: submit the job again to have it",
+            label, fetch.left_out);
     }
-    return listed && !fetch.failed;
-}
-
-/* ---------------------------------------------------------------- standard output and errors */
-
-struct wanted {
-    uint32_t index;
-    bool standard_error;
-    bool found; /* the subtask has a result */
-    bool has;   /* the result has the wanted stream */
-    bool accepted;
-    struct bourse_output output;
-};
-
-static bool find_stream(void *context, const struct bourse_outcome *outcome)
-{
-    struct wanted *wanted = context;
-    if (outcome->index != wanted->index) {
-        return outcome->index < wanted->index;
-    }
-    if (wanted->accepted) {
-        return true; /* an accepted attempt decides, whatever came later */
-    }
-    wanted->found = true;
-    wanted->accepted = outcome->status == ATTEMPT_ACCEPTED;
-    wanted->has =
-        wanted->standard_error ? outcome->has_standard_error : outcome->has_standard_output;
-    wanted->output = wanted->standard_error ? outcome->standard_error : outcome->standard_output;
-    return true;
-}
-
-static bool copy_to(int from, uint64_t size, int to, struct bourse_error *error)
-{
-    uint8_t buffer[COPY_BYTES];
-    uint64_t done = 0;
-    while (done < size) {
-        ssize_t got = pread(from, buffer, sizeof buffer, (off_t)done);
-        if (got <= 0) {
-            return client_fail(error, BOURSE_LOCAL, "the fetched output cannot be read back: %s",
-                               strerror(errno));
-        }
-        for (ssize_t sent = 0; sent < got;) {
-            ssize_t wrote = write(to, buffer + sent, (size_t)(got - sent));
-            if (wrote < 0 && errno != EINTR) {
-                return client_fail(error, BOURSE_LOCAL, "the output cannot be written: %s",
-                                   strerror(errno));
-            }
-            sent += wrote > 0 ? wrote : 0;
-        }
-        done += (uint64_t)got;
-    }
-    return true;
-}
-
-bool bourse_copy_output(struct bourse *bourse, const struct bourse_output *output, const char *what,
-                        int fd, struct bourse_error *ret_error)
-{
-    if (output->size == 0) {
-        return true;
-    }
-    struct filling filling;
-    if (!filling_of(bourse, output, &filling, ret_error)) {
-        return false;
-    }
-    int memory = memfd_create("bourse-log", MFD_CLOEXEC);
-    if (memory < 0) {
-        return client_fail(ret_error, BOURSE_LOCAL, "%s", strerror(errno));
-    }
-    /* The blob client verifies the hash before it reports success, so nothing unverified reaches
-     * `fd`. */
-    bool ok = fill_from_broker(&filling, memory)
-                  ? copy_to(memory, output->size, fd, ret_error)
-                  : client_blob_named(ret_error, &filling.hash, what);
-    (void)close(memory); /* a memory file has nothing to lose */
-    return ok;
-}
-
-bool bourse_log(struct bourse *bourse, const char *id, uint32_t index, bool standard_error, int fd,
-                struct bourse_error *ret_error)
-{
-    struct wanted wanted = {.index = index, .standard_error = standard_error};
-    /* Two rows suffice: a row of the next subtask shows that no other attempt of this one
-     * follows. */
-    if (!client_outcomes(bourse, id, index, 2, find_stream, &wanted, ret_error)) {
-        return false;
-    }
-    if (!wanted.found) {
-        return client_no_result(bourse, id, index, ret_error);
-    }
-    char what[WHAT_SIZE];
-    name_output(standard_error ? "standard error" : "standard output", index, id, what);
-    return !wanted.has || bourse_copy_output(bourse, &wanted.output, what, fd, ret_error);
+    return (listed && !fetch.failed) || bourse_say_forgotten(bourse, id, ret_error);
 }

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "consumer/product/matrix.h"
+#include "formats/kernel/kernel_op.h"
 #include "formats/tensor_op.h"
 
 #include <inttypes.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { SHOWN_BYTES = 200, PATH_BYTES = 4096 };
+enum { PATH_BYTES = 4096 };
 
 /* A scene is the content of one command's work folder. */
 struct scene {
@@ -20,16 +21,6 @@ struct scene {
     size_t own_from, own_to;     /* range of its files in the job's own files */
     struct problem *problem;
 };
-
-struct shown {
-    char text[SHOWN_BYTES];
-};
-static struct shown shown(const char *text)
-{
-    struct shown copy;
-    text_printable(text, strlen(text), copy.text, sizeof copy.text);
-    return copy;
-}
 
 static const struct input_file *find(const struct input_list *list, size_t from, size_t to,
                                      const char *name)
@@ -125,14 +116,14 @@ static bool check_program(const struct scene *scene, const struct job_strings *r
             problem_set(scene->problem,
                         "'%s' lies here and is none of the job's files, and a subtask has no "
                         "others: add it to them (files:, or --file)",
-                        shown(name).text);
+                        input_shown(name).text);
             return false;
         }
         if (i == 1 && is_host && runs_scripts(run->items[0])) {
             problem_set(scene->problem,
                         "%s is to run '%s', which is none of the job's files: add it to them "
                         "(files:, or --file)",
-                        run->items[0], shown(name).text);
+                        run->items[0], input_shown(name).text);
             return false;
         }
     }
@@ -161,7 +152,7 @@ static bool find_operand(const struct scene *scene, const char *name, struct ope
         return true;
     }
     problem_set(scene->problem, "'%s' is none of the job's files: add it to them (files:)",
-                shown(name).text);
+                input_shown(name).text);
     return false;
 }
 
@@ -188,8 +179,8 @@ static bool shapes_fit(const struct scene *scene, const struct operand *a, const
         problem_set(scene->problem,
                     "%s is %" PRIu64 " x %" PRIu64 " and %s %" PRIu64 " x %" PRIu64
                     "; the first must have as many columns as the second has rows",
-                    shown(a->file->name).text, a->rows, a->columns, shown(b->file->name).text,
-                    b->rows, b->columns);
+                    input_shown(a->file->name).text, a->rows, a->columns,
+                    input_shown(b->file->name).text, b->rows, b->columns);
         return false;
     }
     if (is_known(c) &&
@@ -198,7 +189,7 @@ static bool shapes_fit(const struct scene *scene, const struct operand *a, const
                     "%s is %" PRIu64 " x %" PRIu64
                     ", and what it is added to has another shape; it must have the rows of the "
                     "first factor and the columns of the second",
-                    shown(c->file->name).text, c->rows, c->columns);
+                    input_shown(c->file->name).text, c->rows, c->columns);
         return false;
     }
     return true;
@@ -241,7 +232,7 @@ static bool check_result(const struct scene *scene, const struct tensor_op *op)
             problem_set(scene->problem,
                         "the operation makes '%s' and nothing else, so there will be no '%s'; "
                         "write one name here and in outputs",
-                        shown(op->result).text, shown(output).text);
+                        input_shown(op->result).text, input_shown(output).text);
             return false;
         }
     }
@@ -284,11 +275,57 @@ static bool check_operation(const struct scene *scene, const struct job_strings 
     return true;
 }
 
+/* ---------------------------------------------------------------- kernels */
+
+/* Returns true when the file is one of the job's, or a template gives its name. */
+static bool check_read(const struct scene *scene, const char *name)
+{
+    if (has_holes(name) || file_named(scene, name) != NULL) {
+        return true;
+    }
+    problem_set(scene->problem, "'%s' is none of the job's files: add it to them (files:)",
+                input_shown(name).text);
+    return false;
+}
+
+static bool check_kernel(const struct scene *scene, const struct job_strings *run)
+{
+    struct kernel_op op;
+    if (!kernel_op_read((const char *const *)run->items, run->count, true, &op, scene->problem) ||
+        !check_read(scene, op.source)) {
+        return false;
+    }
+    for (size_t i = 0; i < op.argument_count; i++) {
+        if (op.arguments[i].file != NULL && !check_read(scene, op.arguments[i].file)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---------------------------------------------------------------- all */
 
 static bool check_command(const struct scene *scene, const struct job_strings *run)
 {
-    return scene->job->file->is_tensor ? check_operation(scene, run) : check_program(scene, run);
+    return scene->job->file->is_plugin   ? true /* the plug-in knows its arguments */
+           : scene->job->file->is_kernel ? check_kernel(scene, run)
+           : scene->job->file->is_tensor ? check_operation(scene, run)
+                                         : check_program(scene, run);
+}
+
+/* A folder of the job's files may reach where the program saves its state. */
+static bool check_checkpoint(const struct bourse_job *job, struct problem *ret_problem)
+{
+    const char *checkpoint = job->file->checkpoint;
+    for (size_t i = 0; checkpoint != NULL && i < job->shared.count; i++) {
+        if (template_paths_meet(checkpoint, job->shared.items[i].name)) {
+            problem_set(ret_problem,
+                        "'%s' of the job's files lies where the program saves its state",
+                        input_shown(job->shared.items[i].name).text);
+            return false;
+        }
+    }
+    return true;
 }
 
 bool input_check_job(const struct bourse_job *job, const char *folder, unsigned *ret_line,
@@ -299,6 +336,9 @@ bool input_check_job(const struct bourse_job *job, const char *folder, unsigned 
     *ret_line = file->run_line;
     if (file->is_noop) {
         return true;
+    }
+    if (!check_checkpoint(job, ret_problem)) {
+        return false;
     }
     if (file->task_count == 0) {
         scene.own_to = job->own.count;

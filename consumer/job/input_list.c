@@ -16,24 +16,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 1 << 18, PATH_BYTES_MAX = 4096, SHOWN_BYTES = 256 };
+enum { READ_BYTES = 1 << 18, PATH_BYTES_MAX = 4096 };
+
+void input_list_drop_last(struct input_list *list)
+{
+    const struct input_file *file = &list->items[--list->count];
+    if (file->held_fd > 0) {
+        (void)close(file->held_fd); /* the file has no name, or another has it, too */
+    }
+    free(file->path);
+}
 
 void input_list_fini(struct input_list *list)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        free(list->items[i].path);
+    while (list->count > 0) {
+        input_list_drop_last(list);
     }
     free(list->items);
     *list = (struct input_list){.items = NULL};
 }
 
-/* Returns `text` in a printable form, because a file's name may hold any bytes. */
-struct shown {
-    char text[SHOWN_BYTES];
-};
-static struct shown shown(const char *text)
+struct input_shown input_shown(const char *text)
 {
-    struct shown copy;
+    struct input_shown copy;
     text_printable(text, strlen(text), copy.text, sizeof copy.text);
     return copy;
 }
@@ -46,7 +51,7 @@ static bool no_memory(struct problem *ret_problem)
 
 /* ---------------------------------------------------------------- names */
 
-static const char *name_of(const char *path)
+const char *input_list_name(const char *path)
 {
     const char *name = path;
     for (;;) {
@@ -69,9 +74,24 @@ static bool name_check(const char *name, struct problem *ret_problem)
                     "a file's name cannot be used: '%s'; rename it: relative, UTF-8, no control "
                     "characters, no "
                     "\"..\" inside, at most %d bytes",
-                    shown(name).text, LIMIT_PATH_BYTES);
+                    input_shown(name).text, LIMIT_PATH_BYTES);
         return false;
     }
+    return true;
+}
+
+/* The function takes `path` over, in whose memory the name lies. */
+static bool push(struct input_list *list, char *path, size_t name_offset,
+                 struct problem *ret_problem)
+{
+    struct input_file *items =
+        array_with_room(list->items, list->count, &list->capacity, sizeof *items);
+    if (items == NULL) {
+        free(path);
+        return no_memory(ret_problem);
+    }
+    list->items = items;
+    items[list->count++] = (struct input_file){.path = path, .name = path + name_offset};
     return true;
 }
 
@@ -82,28 +102,18 @@ static bool append(struct input_list *list, char *path, size_t name_offset,
     if (path == NULL) {
         return no_memory(ret_problem);
     }
-    const char *name = name_of(path + name_offset);
+    const char *name = input_list_name(path + name_offset);
     if (!name_check(name, ret_problem)) {
         free(path);
         return false;
     }
-    struct input_file *items =
-        array_with_room(list->items, list->count, &list->capacity, sizeof *items);
-    if (items == NULL) {
-        free(path);
-        return no_memory(ret_problem);
-    }
-    list->items = items;
-    items[list->count++] = (struct input_file){.path = path, .name = path + (name - path)};
-    return true;
+    return push(list, path, (size_t)(name - path), ret_problem);
 }
 
 /* ---------------------------------------------------------------- patterns */
 
-/* Writes "FOLDER/", with special characters escaped for glob or unchanged; "" for an absolute
- * pattern. Returns the length of the unescaped form. */
-static size_t folder_prefix(const char *folder, const char *pattern, bool escape, char *ret_text,
-                            size_t capacity)
+size_t input_list_prefix(const char *folder, const char *pattern, bool escape, char *ret_text,
+                         size_t capacity)
 {
     ret_text[0] = '\0';
     if (pattern[0] == '/' || folder[0] == '\0' || strcmp(folder, ".") == 0) {
@@ -136,10 +146,11 @@ static bool expand_one(const char *folder, const char *pattern, struct input_lis
 {
     char full[PATH_BYTES_MAX];
     char prefix[PATH_BYTES_MAX];
-    size_t offset = folder_prefix(folder, pattern, true, prefix, sizeof prefix);
+    size_t offset = input_list_prefix(folder, pattern, true, prefix, sizeof prefix);
     int length = snprintf(full, sizeof full, "%s%s", prefix, pattern);
     if (length < 0 || (size_t)length >= sizeof full || 2 * strlen(folder) + 8 > sizeof prefix) {
-        problem_set(ret_problem, "the path of the pattern '%s' is too long", shown(pattern).text);
+        problem_set(ret_problem, "the path of the pattern '%s' is too long",
+                    input_shown(pattern).text);
         return false;
     }
     glob_t matches = {.gl_pathc = 0};
@@ -160,7 +171,7 @@ static bool expand_one(const char *folder, const char *pattern, struct input_lis
     globfree(&matches);
     if (ok && list->count == before) {
         problem_set(ret_problem, "the pattern '%s' matches no regular file in %s%s",
-                    shown(pattern).text, pattern[0] == '/' ? "/" : shown(folder).text,
+                    input_shown(pattern).text, pattern[0] == '/' ? "/" : input_shown(folder).text,
                     status == 0 ? " (only folders or symbolic links)" : "");
         return false;
     }
@@ -187,7 +198,8 @@ static bool sort_unique(struct input_list *list, size_t from, struct problem *re
         if (last != NULL && strcmp(last->name, file->name) == 0) {
             if (ok && strcmp(last->path, file->path) != 0) {
                 problem_set(ret_problem, "two files have the name '%s' in the job: %s and %s",
-                            shown(file->name).text, shown(last->path).text, shown(file->path).text);
+                            input_shown(file->name).text, input_shown(last->path).text,
+                            input_shown(file->path).text);
                 ok = false;
             }
             free(file->path);
@@ -216,13 +228,85 @@ bool input_list_add_file(const char *folder, const char *name, struct input_list
 {
     char path[PATH_BYTES_MAX];
     char prefix[PATH_BYTES_MAX];
-    size_t offset = folder_prefix(folder, name, false, prefix, sizeof prefix);
+    size_t offset = input_list_prefix(folder, name, false, prefix, sizeof prefix);
     int length = snprintf(path, sizeof path, "%s%s", prefix, name);
     if (length < 0 || (size_t)length >= sizeof path || strlen(folder) + 8 > sizeof prefix) {
-        problem_set(ret_problem, "the path '%s' is too long", shown(name).text);
+        problem_set(ret_problem, "the path '%s' is too long", input_shown(name).text);
         return false;
     }
     return append(list, strdup(path), offset, ret_problem);
+}
+
+/* Copies both texts into one piece of memory, the name behind the path. */
+static char *copy_both(const char *path, const char *name)
+{
+    const size_t path_size = strlen(path) + 1;
+    const size_t name_size = strlen(name) + 1;
+    char *both = malloc(path_size + name_size);
+    if (both != NULL) {
+        memcpy(both, path, path_size);
+        memcpy(both + path_size, name, name_size);
+    }
+    return both;
+}
+
+static bool append_named(struct input_list *list, const char *path, const char *name,
+                         struct problem *ret_problem)
+{
+    return append(list, copy_both(path, name), strlen(path) + 1, ret_problem);
+}
+
+bool input_list_add_as(struct input_list *list, const char *path, const char *name,
+                       struct problem *ret_problem)
+{
+    return append_named(list, path, name, ret_problem);
+}
+
+bool input_list_add_held(struct input_list *list, int fd, const char *shown, const char *name,
+                         struct problem *ret_problem)
+{
+    if (!append_named(list, shown, name, ret_problem)) {
+        (void)close(fd); /* nobody needs the file */
+        return false;
+    }
+    list->items[list->count - 1].held_fd = fd;
+    return true;
+}
+
+bool input_list_add_archive(struct input_list *list, int fd, const char *shown,
+                            struct problem *ret_problem)
+{
+    char *both = copy_both(shown, INPUT_LIST_ARCHIVE);
+    const bool good =
+        both != NULL ? push(list, both, strlen(shown) + 1, ret_problem) : no_memory(ret_problem);
+    if (!good) {
+        (void)close(fd); /* nobody needs the file */
+        return false;
+    }
+    list->items[list->count - 1].held_fd = fd;
+    return true;
+}
+
+int input_temporary(struct problem *ret_problem)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[PATH_BYTES_MAX];
+    (void)snprintf(path, sizeof path, "%s/bourse-XXXXXX",
+                   folder != NULL && folder[0] == '/' ? folder : "/tmp");
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0) {
+        (void)unlink(path); /* the descriptor keeps the file */
+        if (fd == 0) {      /* 0 means that no file is held */
+            fd = fcntl(0, F_DUPFD_CLOEXEC, 3);
+            (void)close(0);
+        }
+    }
+    if (fd < 0) {
+        problem_set(ret_problem, "no temporary file can be made in %s: %s",
+                    input_shown(folder != NULL && folder[0] == '/' ? folder : "/tmp").text,
+                    strerror(errno));
+    }
+    return fd;
 }
 
 /* ---------------------------------------------------------------- content */
@@ -230,9 +314,9 @@ bool input_list_add_file(const char *folder, const char *name, struct input_list
 enum { NEIGHBOURS_MAX = 4096 };
 
 /* Returns "; did you mean 'data.csv'?" for a name that is missing in its folder, or "". */
-static struct shown neighbour(const char *path)
+static struct input_shown neighbour(const char *path)
 {
-    struct shown advice = {.text = ""};
+    struct input_shown advice = {.text = ""};
     char folder[PATH_BYTES_MAX];
     const char *slash = strrchr(path, '/');
     (void)snprintf(folder, sizeof folder, "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1,
@@ -247,7 +331,7 @@ static struct shown neighbour(const char *path)
     const char *nearest = text_nearest(slash == NULL ? path : slash + 1, names, known);
     if (nearest != NULL) {
         (void)snprintf(advice.text, sizeof advice.text, "; did you mean '%.200s'?",
-                       shown(nearest).text);
+                       input_shown(nearest).text);
     }
     for (int i = 0; i < count; i++) {
         free(entries[i]);
@@ -264,10 +348,10 @@ int input_open(const char *path, uint64_t *ret_size, struct problem *ret_problem
     if (fd < 0 || fstat(fd, &status) != 0) {
         const char *why =
             errno == ELOOP ? "is a symbolic link; name the file itself" : strerror(errno);
-        problem_set(ret_problem, "%s: %s%s", shown(path).text, why,
+        problem_set(ret_problem, "%s: %s%s", input_shown(path).text, why,
                     errno == ENOENT ? neighbour(path).text : "");
     } else if (!S_ISREG(status.st_mode)) {
-        problem_set(ret_problem, "%s: is not a regular file", shown(path).text);
+        problem_set(ret_problem, "%s: is not a regular file", input_shown(path).text);
     } else {
         *ret_size = (uint64_t)status.st_size;
         return fd;
@@ -278,12 +362,32 @@ int input_open(const char *path, uint64_t *ret_size, struct problem *ret_problem
     return -1;
 }
 
+int input_file_open(const struct input_file *file, uint64_t *ret_size, struct problem *ret_problem)
+{
+    if (file->held_fd == 0) {
+        return input_open(file->path, ret_size, ret_problem);
+    }
+    char path[64];
+    struct stat status;
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", file->held_fd);
+    int fd = open(path, O_RDONLY | O_CLOEXEC); /* a copy would share the offset */
+    if (fd < 0 || fstat(fd, &status) != 0) {
+        problem_set(ret_problem, "%s: %s", input_shown(file->path).text, strerror(errno));
+        if (fd >= 0) {
+            (void)close(fd); /* read only: nothing to lose */
+        }
+        return -1;
+    }
+    *ret_size = (uint64_t)status.st_size;
+    return fd;
+}
+
 bool input_list_look(const struct input_list *list, size_t from, struct problem *ret_problem)
 {
     bool ok = true;
     for (size_t i = from; ok && i < list->count; i++) {
         uint64_t size = 0;
-        int fd = input_open(list->items[i].path, &size, ret_problem);
+        int fd = input_file_open(&list->items[i], &size, ret_problem);
         ok = fd >= 0;
         if (ok) {
             (void)close(fd); /* read only: nothing to lose */
@@ -295,7 +399,7 @@ bool input_list_look(const struct input_list *list, size_t from, struct problem 
 static bool hash_file(struct input_file *file, uint8_t *buffer, struct problem *ret_problem)
 {
     uint64_t announced = 0;
-    int fd = input_open(file->path, &announced, ret_problem);
+    int fd = input_file_open(file, &announced, ret_problem);
     if (fd < 0) {
         return false;
     }
@@ -310,11 +414,22 @@ static bool hash_file(struct input_file *file, uint8_t *buffer, struct problem *
         }
     }
     if (got < 0) {
-        problem_set(ret_problem, "%s: %s", shown(file->path).text, strerror(errno));
+        problem_set(ret_problem, "%s: %s", input_shown(file->path).text, strerror(errno));
     }
+    struct stat status;
+    const bool is_seen = fstat(fd, &status) == 0;
+    file->is_executable = is_seen && (status.st_mode & 0111) != 0;
     (void)close(fd); /* read only: nothing to lose */
     file->hash = sha256_end(&hash);
     file->size = size;
+    if (got == 0 && is_seen && size != announced && (uint64_t)status.st_size == announced) {
+        const struct input_shown shown = input_shown(file->path);
+        problem_set(ret_problem,
+                    "%.200s has no size of its own, as the files of /proc have none; `cat %.200s > "
+                    "copy` makes a copy that can be sent",
+                    shown.text, shown.text);
+        return false;
+    }
     return got == 0;
 }
 

@@ -19,11 +19,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The struct holds a text for people, because a file's name may hold any bytes. input_shown()
+ * copies the start of `text` in a printable form. */
+enum { INPUT_SHOWN_BYTES = 256 };
+struct input_shown {
+    char text[INPUT_SHOWN_BYTES];
+};
+struct input_shown input_shown(const char *text);
+
 struct input_file {
     char *path; /* path to open */
-    char *name; /* name in the manifest; points into `path` */
+    char *name; /* name in the manifest; points into the memory of `path` */
     struct hash32 hash;
     uint64_t size;
+    bool is_executable; /* somebody may execute the file; known once the file is hashed */
+    /* A temporary file without a name, which the list owns; `path` then only serves messages.
+     * 0: none. */
+    int held_fd;
 };
 
 struct input_list {
@@ -44,6 +56,32 @@ bool input_list_add_patterns(const char *folder, char *const *patterns, size_t c
 bool input_list_add_file(const char *folder, const char *name, struct input_list *list,
                          struct problem *ret_problem);
 
+/* Appends one file by its path, under a name of its own in the job. */
+bool input_list_add_as(struct input_list *list, const char *path, const char *name,
+                       struct problem *ret_problem);
+/* Appends a temporary file without a name, and takes the descriptor over, on failure too. `shown`
+ * names the file in messages. */
+bool input_list_add_held(struct input_list *list, int fd, const char *shown, const char *name,
+                         struct problem *ret_problem);
+/* Appends an archive, whose files are to lie in the work folder. The archive is such a temporary
+ * file. */
+#define INPUT_LIST_ARCHIVE "./" /* its name in the manifest */
+bool input_list_add_archive(struct input_list *list, int fd, const char *shown,
+                            struct problem *ret_problem);
+/* Drops the last file of a list that has one. */
+void input_list_drop_last(struct input_list *list);
+/* Makes a temporary file without a name, and returns its descriptor, or -1 with the problem. */
+int input_temporary(struct problem *ret_problem);
+
+/* Returns the part of a path that names the file in the work folder. */
+const char *input_list_name(const char *path);
+/* Writes "FOLDER/", with special characters escaped for glob or unchanged; "" for an absolute
+ * pattern. Returns the length of the unescaped form. */
+size_t input_list_prefix(const char *folder, const char *pattern, bool escape, char *ret_text,
+                         size_t capacity);
+
+/* Opens a file of a list anew, as input_open does. */
+int input_file_open(const struct input_file *file, uint64_t *ret_size, struct problem *ret_problem);
 /* Opens a regular file and returns its descriptor, or -1 with the problem. A symbolic link as last
  * component is refused. */
 int input_open(const char *path, uint64_t *ret_size, struct problem *ret_problem);

@@ -4,8 +4,13 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "consumer/client/client.h"
+#include "consumer/job/image/image_use.h"
+#include "consumer/job/input/input_folder.h"
+#include "consumer/job/input/input_pack.h"
 #include "consumer/job/input_check.h"
 #include "consumer/job/manifest.h"
+#include "consumer/job/program/own_program.h"
+#include "formats/kernel/kernel_op.h"
 #include "formats/limits.h"
 #include "formats/tar.h"
 #include "formats/template.h"
@@ -45,6 +50,7 @@ void bourse_job_destroy(struct bourse_job **self)
         free(job->own_of);
         free(job->manifest);
         free(job->file_name);
+        free(job->start.directory);
         free(job);
         *self = NULL;
     }
@@ -87,13 +93,39 @@ bool job_build_part(struct bourse_job *job, struct bourse_error *error)
                                 .expect_ns = order_expect_ns(file->expect_ms, file->limit_ms)};
     job->part_count = 1;
     const char *executor = order_executor(file);
-    const char *name = executor != NULL ? "executor" : "program";
-    const char *text = executor != NULL ? executor : program;
-    if (text != NULL && !order_add_need(&part->needs, name, text)) {
-        return client_fail(error, BOURSE_USAGE, "needs: at most %d terms besides the %s",
-                           REQUIREMENT_NODES_MAX - 2, name);
+    const char *field = file->is_plugin ? "operation" : "program";
+    if ((executor == NULL || order_add_need(&part->needs, "executor", executor)) &&
+        (program == NULL || order_add_need(&part->needs, field, program)) &&
+        (!file->is_kernel ||
+         order_add_need(&part->needs, "api",
+                        kernel_op_api_word(kernel_op_api(file->run.items[0]))))) {
+        return true;
     }
-    return true;
+    return client_fail(error, BOURSE_USAGE, "needs: at most %d terms besides those of the %s",
+                       REQUIREMENT_NODES_MAX - 2, executor != NULL ? executor : "program");
+}
+
+/* A device must run the machine code, start programs as a container image says, and have a terminal
+ * for a program that needs one. */
+static bool add_start_needs(struct bourse_job *job, struct bourse_error *error)
+{
+    const char *arch = job->program.arch != NULL ? job->program.arch : job->start.arch;
+    const bool has_config = job->start.directory != NULL || job->start.has_user;
+    bool good = true;
+    for (size_t i = 0; good && i < job->part_count; i++) {
+        struct requirement *needs = &job->parts[i].needs;
+        /* A job of unknown machine code stays off devices that run no programs. */
+        good = (arch != NULL
+                    ? order_add_need(needs, "arch", arch)
+                    : job->file->image == NULL || (order_add_other(needs, "executor", "kernel") &&
+                                                   order_add_other(needs, "executor", "plugin"))) &&
+               (!has_config || order_add_least(needs, "image_config", 1)) &&
+               (job->file->terminal.columns == 0 || order_add_least(needs, "terminal", 1));
+    }
+    return good || client_fail(error, BOURSE_USAGE,
+                               "needs: too many terms; at most %d may stand beside the machine "
+                               "code of the program, and how it starts",
+                               REQUIREMENT_NODES_MAX - 3);
 }
 
 static bool make_tasks(struct bourse_job *job, struct bourse_error *error)
@@ -131,14 +163,7 @@ static bool input_failed(const char *file_name, unsigned line, const char *key,
 static bool read_image(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
 {
     const int *fd = context;
-    for (size_t done = 0; done < length;) {
-        ssize_t got = pread(*fd, ret_bytes + done, length - done, (off_t)(offset + done));
-        if (got == 0 || (got < 0 && errno != EINTR)) {
-            return false;
-        }
-        done += got > 0 ? (size_t)got : 0;
-    }
-    return true;
+    return file_read_at(*fd, ret_bytes, length, offset);
 }
 
 /* An image that no provider would unpack is refused before anything is bought. Each provider bounds
@@ -149,7 +174,7 @@ static bool check_image(const struct input_file *image, struct tar_limits *ret_h
     const struct tar_limits limits = {.entries = LIMIT_IMAGE_FILES, .bytes = UINT64_MAX};
     struct tar_source source = {.read = read_image};
     struct problem why = {.text = ""};
-    int fd = input_open(image->path, &source.size, ret_problem);
+    int fd = input_file_open(image, &source.size, ret_problem);
     if (fd < 0) {
         return false;
     }
@@ -162,11 +187,11 @@ static bool check_image(const struct input_file *image, struct tar_limits *ret_h
     return status == TAR_OK;
 }
 
-static bool expand_files(const char *folder, const struct job_strings *files,
+static bool expand_files(const char *folder, const struct job_strings *files, size_t most,
                          struct input_list *list, struct problem *ret_problem)
 {
     for (size_t i = 0; i < files->count; i++) {
-        if (!input_list_add_file(folder, files->items[i], list, ret_problem)) {
+        if (!input_folder_add(folder, files->items[i], most, list, ret_problem)) {
             return false;
         }
     }
@@ -184,7 +209,8 @@ static bool find_task_inputs(struct bourse_job *job, const char *folder, const c
     }
     for (size_t i = 0; i < file->task_count; i++) {
         job->own_of[i] = job->own.count;
-        if (!expand_files(folder, &file->tasks[i].files, &job->own, &problem) ||
+        if (!expand_files(folder, &file->tasks[i].files, FORMAT_SHARED_FILES, &job->own,
+                          &problem) ||
             !input_list_look(&job->own, job->own_of[i], &problem)) {
             return input_failed(file_name, file->tasks[i].line, "files", &problem, error);
         }
@@ -222,12 +248,24 @@ static bool find_inputs(struct bourse_job *job, const char *folder, const char *
     if (!find_source(job, folder, file_name, error)) {
         return false;
     }
-    if (!expand_files(folder, &file->files, &job->shared, &problem) ||
+    if (!expand_files(folder, &file->files, FORMAT_FOLDER_FILES, &job->shared, &problem) ||
         !input_list_look(&job->shared, 0, &problem)) {
         return input_failed(file_name, file->files_line, "files", &problem, error);
     }
-    if (file->image != NULL && (!input_list_add_file(folder, file->image, &job->image, &problem) ||
-                                !check_image(&job->image.items[0], &job->image_has, &problem))) {
+    if (file->workdir != NULL && !input_folder_add_work(file->workdir, &job->shared, &problem)) {
+        return input_failed(file_name, 0, "workdir", &problem, error);
+    }
+    own_program_drop_again(job);
+    if (job->shared.count > FORMAT_FOLDER_FILES) {
+        problem_set(&problem, "%zu files are given; a job takes %d at most for all its subtasks",
+                    job->shared.count, FORMAT_FOLDER_FILES);
+        return input_failed(file_name, file->files_line, "files", &problem, error);
+    }
+    /* An image of libraries is there already. */
+    if (file->image != NULL &&
+        ((job->image.count == 0 &&
+          !input_list_add_file(folder, file->image, &job->image, &problem)) ||
+         !check_image(&job->image.items[0], &job->image_has, &problem))) {
         return input_failed(file_name, file->image_line, "image", &problem, error);
     }
     return true;
@@ -257,6 +295,7 @@ static bool hash_task_files(struct bourse_job *job, struct problem *ret_problem)
         if (i > 0 && strcmp(files[i - 1]->path, files[i]->path) == 0) {
             files[i]->hash = files[i - 1]->hash;
             files[i]->size = files[i - 1]->size;
+            files[i]->is_executable = files[i - 1]->is_executable;
         } else {
             one.items = files[i];
             good = input_list_hash(&one, 0, ret_problem);
@@ -277,7 +316,8 @@ static bool hash_inputs(struct bourse_job *job, const char *file_name, struct bo
     if (file->task_count == 0 && !input_list_hash(&job->own, 0, &problem)) {
         return input_failed(file_name, file->source_line, "each", &problem, error);
     }
-    if (!input_list_hash(&job->shared, 0, &problem)) {
+    if (!input_pack(&job->shared, &job->packed, &problem) ||
+        !input_list_hash(&job->shared, 0, &problem)) {
         return input_failed(file_name, file->files_line, "files", &problem, error);
     }
     return input_list_hash(&job->image, 0, &problem) ||
@@ -329,15 +369,43 @@ static bool check_task_names(const struct bourse_job *job, size_t index, struct 
                                         task->name, twice);
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Finds a name that two shared files have, or a shared file and one of `each:`. The names are
+ * sorted, because a folder may have many. Returns false when memory is short. */
+static bool find_shared_twice(const struct bourse_job *job, const char **ret_name)
+{
+    const size_t count = job->shared.count;
+    const char **names = calloc(count + 1, sizeof *names);
+    if (names == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        names[i] = job->shared.items[i].name;
+    }
+    qsort(names, count, sizeof *names, by_text);
+    for (size_t i = 0; i < count && *ret_name == NULL; i++) {
+        if (is_own(job, names[i]) || (i > 0 && strcmp(names[i - 1], names[i]) == 0)) {
+            *ret_name = names[i];
+        }
+    }
+    free(names);
+    return true;
+}
+
 /* A subtask's own files, the outputs that it takes and the shared files lie side by side in its
  * work folder. */
 static bool check_shared(const struct bourse_job *job, struct bourse_error *error)
 {
-    for (size_t i = 0; i < job->shared.count; i++) {
-        const char *name = job->shared.items[i].name;
-        if (is_own(job, name) || is_named(&job->shared, 0, i, name)) {
-            return client_fail(error, BOURSE_USAGE, "files: '%s' is given twice", name);
-        }
+    const char *twice = NULL;
+    if (!find_shared_twice(job, &twice)) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    if (twice != NULL) {
+        return client_fail(error, BOURSE_USAGE, "files: '%s' is given twice", twice);
     }
     for (size_t i = 0; job->own_of != NULL && i < job->file->task_count; i++) {
         if (!check_task_names(job, i, error)) {
@@ -405,17 +473,51 @@ static bool check_given(const struct bourse_job *job, struct bourse_error *error
     return true;
 }
 
-bool job_build(struct job_file *file, const char *folder, const char *file_name,
-               struct bourse_job **ret_job, struct bourse_error *error)
+/* The piped bytes are the subtask's own file, and `each:` without patterns has no others. */
+static bool add_piped(struct bourse_job *job, int piped_fd, struct problem *ret_problem)
+{
+    struct job_file *file = job->file;
+    if (!input_list_add_held(&job->own, piped_fd, "standard input", JOB_BUILD_PIPED_NAME,
+                             ret_problem)) {
+        return false;
+    }
+    assert(file->source == TEMPLATE_ONE);
+    file->source = TEMPLATE_EACH;
+    if (!job_file_set(&file->standard_input, "{in}")) {
+        problem_set(ret_problem, "out of memory");
+        return false;
+    }
+    return true;
+}
+
+static bool build(struct job_file *file, const char *folder, const char *file_name, int piped_fd,
+                  struct bourse_job **ret_job, struct bourse_error *error)
 {
     CLEANUP(bourse_job_destroy) struct bourse_job *job = job_build_begin(file);
+    if (job == NULL && piped_fd >= 0) {
+        (void)close(piped_fd); /* the file has no name and ends here */
+    }
     if (job == NULL || (file_name != NULL && (job->file_name = strdup(file_name)) == NULL)) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
+    struct problem problem = {.text = ""};
+    if (!own_program_add(job, folder, &problem)) {
+        if (piped_fd >= 0) {
+            (void)close(piped_fd); /* the file has no name and ends here */
+        }
+        return input_failed(file_name, file->run_line, "run", &problem, error);
+    }
+    if (piped_fd >= 0 && !add_piped(job, piped_fd, &problem)) {
+        return input_failed(file_name, 0, "stdin", &problem, error);
+    }
+    if (!image_use(job, folder, &problem)) {
+        return input_failed(file_name, file->image_line, "image", &problem, error);
+    }
     bool parted = file->task_count > 0 ? make_tasks(job, error) : job_build_part(job, error);
-    if (!parted || !check_given(job, error) || !find_inputs(job, folder, file_name, error) ||
-        !check_shared(job, error) || !check_named(job, folder, error) ||
-        !hash_inputs(job, file_name, error) || !manifest_make(job, folder, error)) {
+    if (!parted || !add_start_needs(job, error) || !check_given(job, error) ||
+        !find_inputs(job, folder, file_name, error) || !check_shared(job, error) ||
+        !check_named(job, folder, error) || !hash_inputs(job, file_name, error) ||
+        !manifest_make(job, folder, error)) {
         return false;
     }
     *ret_job = job;
@@ -423,8 +525,26 @@ bool job_build(struct job_file *file, const char *folder, const char *file_name,
     return true;
 }
 
+struct editing {
+    job_file_edit *edit; /* NULL: the file is taken as it is */
+    void *context;
+};
+
+bool job_build(struct job_file *file, const char *folder, const char *file_name,
+               struct bourse_job **ret_job, struct bourse_error *error)
+{
+    return build(file, folder, file_name, -1, ret_job, error);
+}
+
+bool job_build_piped(struct job_file *file, const char *folder, int piped_fd,
+                     struct bourse_job **ret_job, struct bourse_error *error)
+{
+    return build(file, folder, NULL, piped_fd, ret_job, error);
+}
+
 static bool parse(const char *text, size_t length, const char *file_name, const char *folder,
-                  struct bourse_job **ret_job, struct bourse_error *error)
+                  const struct editing *editing, struct bourse_job **ret_job,
+                  struct bourse_error *error)
 {
     if (sodium_init() < 0) {
         return client_fail(error, BOURSE_LOCAL, "libsodium cannot be initialised on this machine");
@@ -434,17 +554,29 @@ static bool parse(const char *text, size_t length, const char *file_name, const 
     if (file == NULL) {
         return client_fail(error, BOURSE_USAGE, "%s", problem.text);
     }
+    if (editing->edit != NULL && !editing->edit(editing->context, file, &problem)) {
+        job_file_destroy(&file);
+        return client_fail(error, BOURSE_USAGE, "%s", problem.text);
+    }
     return job_build(file, folder, file_name, ret_job, error);
 }
 
 bool bourse_job_parse(const char *text, size_t length, const char *folder,
                       struct bourse_job **ret_job, struct bourse_error *ret_error)
 {
-    return parse(text, length, "job", folder, ret_job, ret_error);
+    const struct editing none = {.edit = NULL};
+    return parse(text, length, "job", folder, &none, ret_job, ret_error);
 }
 
 bool bourse_job_load(const char *path, struct bourse_job **ret_job, struct bourse_error *ret_error)
 {
+    return job_build_load(path, NULL, NULL, ret_job, ret_error);
+}
+
+bool job_build_load(const char *path, job_file_edit *edit, void *context,
+                    struct bourse_job **ret_job, struct bourse_error *ret_error)
+{
+    const struct editing editing = {.edit = edit, .context = context};
     struct problem problem = {.text = ""};
     uint8_t *text = NULL;
     size_t length = 0;
@@ -452,85 +584,12 @@ bool bourse_job_load(const char *path, struct bourse_job **ret_job, struct bours
         return client_fail(ret_error, BOURSE_LOCAL, "%s", problem.text);
     }
     char *copy = strdup(path);
-    bool ok =
-        copy != NULL && parse((const char *)text, length, path, dirname(copy), ret_job, ret_error);
+    bool ok = copy != NULL &&
+              parse((const char *)text, length, path, dirname(copy), &editing, ret_job, ret_error);
     if (copy == NULL) {
         (void)client_fail(ret_error, BOURSE_LOCAL, "out of memory");
     }
     free(copy);
     free(text);
     return ok;
-}
-
-/* Returns true when the time of any subtask is a guess. */
-static bool is_guess(const struct bourse_job *job)
-{
-    const struct job_file *file = job->file;
-    bool guess = file->task_count == 0 && file->expect_ms == JOB_ABSENT && !job->continues;
-    for (size_t i = 0; job->continues && file->expect_ms == JOB_ABSENT && i < job->part_count;
-         i++) {
-        const struct order_part *part = &job->parts[i];
-        guess = guess || part->expect_ns == order_expect_ns(JOB_ABSENT, part->limit_ms);
-    }
-    for (size_t i = 0; i < file->task_count; i++) {
-        guess = guess || file->tasks[i].expect_ms == JOB_ABSENT;
-    }
-    return guess;
-}
-
-static int64_t mean_expect_ns(const struct bourse_job *job)
-{
-    int128 sum_ns = 0;
-    size_t parts = job->part_count - (job->checks > 0);
-    int64_t subtasks = (int64_t)job->subtasks - job->checks;
-    for (size_t i = 0; i < parts; i++) {
-        sum_ns += (int128)job->parts[i].subtasks * job->parts[i].expect_ns;
-    }
-    return (int64_t)((sum_ns + subtasks - 1) / subtasks);
-}
-
-static const char *program_of(const struct job_file *file)
-{
-    return file->is_noop ? "noop" : file->run.count > 0 ? file->run.items[0] : "tasks";
-}
-
-void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary *ret_summary)
-{
-    *ret_summary = (struct bourse_job_summary){
-        .name = job->file->name,
-        .program = program_of(job->file),
-        .subtasks = job->subtasks - job->checks,
-        .checks = job->checks,
-        .inputs = job->own.count + job->shared.count + job->image.count,
-        .skipped = job->own.skipped,
-        .slots = job->file->slots,
-        .at_most = job->file->at_most,
-        .budget_micro = job->file->budget_micro,
-        .cap_micro = job->file->cap_micro,
-        .value_micro = job->file->value.rate != RATE_NONE ? job->file->value.micro : -1,
-        .value_rate = rate_name(job->file->value.rate),
-        .limit_ms = job->file->limit_ms,
-        .term_ms = job->file->term_ms,
-        .expect_ns = mean_expect_ns(job),
-        .expect_is_guess = is_guess(job) && job->learned.subtasks == 0,
-        .measured_subtasks = job->learned.subtasks,
-        .measured_samples = job->learned.samples,
-        .p90_ns = job->learned.subtasks == 0 || job->learned.has_no_p90 ? -1 : job->learned.p90_ns,
-        .parts = (uint32_t)job->part_count - (job->checks > 0),
-        .way_ms = order_longest_ms(&job->graph),
-    };
-    if (job->continues) {
-        text_hex(job->continued.bytes, sizeof job->continued.bytes, ret_summary->continues);
-    }
-    const struct input_list *lists[] = {&job->own, &job->shared, &job->image};
-    for (size_t l = 0; l < 3; l++) {
-        for (size_t i = 0; i < lists[l]->count; i++) {
-            ret_summary->input_bytes += lists[l]->items[i].size;
-        }
-    }
-    ret_summary->inputs += job->made.count;
-    for (size_t i = 0; i < job->made.count; i++) {
-        ret_summary->input_bytes += job->made.items[i].size;
-    }
-    text_hex(job->manifest_hash.bytes, sizeof job->manifest_hash.bytes, ret_summary->manifest);
 }

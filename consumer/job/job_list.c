@@ -13,6 +13,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { PREFIX_MIN = 1 };
 
@@ -162,52 +163,84 @@ static bool is_id_prefix(const char *text)
     return strspn(text, "0123456789abcdefABCDEF") == length;
 }
 
-static bool pick(const struct bourse_jobs *jobs, const char *prefix, char ret_id[BOURSE_ID_SIZE],
-                 struct bourse_error *error)
+static bool is_whole_id(const char *text)
 {
-    const struct bourse_job_row *found = NULL;
-    size_t matches = 0;
+    return is_id_prefix(text) && strlen(text) == BOURSE_ID_SIZE - 1;
+}
+
+/* These jobs may be meant by a word. */
+struct candidates {
+    const struct bourse_job_row *by_prefix, *by_name; /* by_name: the newest, open before ended */
+    size_t prefixes, open_names;
+};
+
+static struct candidates candidates_of(const struct bourse_jobs *jobs, const char *word)
+{
+    struct candidates found = {.prefixes = 0};
     for (size_t i = 0; i < jobs->count; i++) {
-        if (strncmp(jobs->rows[i].id, prefix, strlen(prefix)) == 0) {
-            found = &jobs->rows[i];
-            matches++;
+        const struct bourse_job_row *row = &jobs->rows[i];
+        if (is_id_prefix(word) && strncasecmp(row->id, word, strlen(word)) == 0) {
+            found.prefixes++;
+            found.by_prefix = row;
+        }
+        if (strcmp(row->name, word) == 0) {
+            const bool is_open = row->state == BOURSE_OPEN;
+            if (found.by_name == NULL || (is_open && found.open_names == 0)) {
+                found.by_name = row;
+            }
+            found.open_names += is_open;
         }
     }
-    if (matches == 0) {
-        return client_fail(error, BOURSE_NOT_FOUND, "no job %s; `bourse ps` lists yours", prefix);
+    return found;
+}
+
+static bool pick(const struct bourse_jobs *jobs, const char *word, char ret_id[BOURSE_ID_SIZE],
+                 struct bourse_error *error)
+{
+    const struct candidates found = candidates_of(jobs, word);
+    if (found.prefixes > 1) {
+        return client_fail(error, BOURSE_USAGE,
+                           "'%.64s' begins the ids of %zu jobs; give more digits", word,
+                           found.prefixes);
     }
-    if (matches > 1) {
-        return client_fail(error, BOURSE_USAGE, "'%s' begins the ids of %zu jobs; give more digits",
-                           prefix, matches);
+    if (found.by_prefix != NULL && found.by_name != NULL && found.by_name != found.by_prefix) {
+        return client_fail(error, BOURSE_USAGE,
+                           "'%.64s' begins the id of job %.8s and is the name of job %.8s; give "
+                           "more digits of the id that you mean",
+                           word, found.by_prefix->id, found.by_name->id);
     }
-    memcpy(ret_id, found->id, BOURSE_ID_SIZE);
+    if (found.by_prefix == NULL && found.open_names > 1) {
+        return client_fail(error, BOURSE_USAGE,
+                           "%zu open jobs have the name '%.64s'; give the id of one, which `bourse "
+                           "ps` shows",
+                           found.open_names, word);
+    }
+    const struct bourse_job_row *row = found.by_prefix != NULL ? found.by_prefix : found.by_name;
+    if (row == NULL) {
+        return client_fail(error, BOURSE_NOT_FOUND,
+                           "no job has the id or name '%.64s'; `bourse ps` lists yours", word);
+    }
+    memcpy(ret_id, row->id, BOURSE_ID_SIZE);
     return true;
 }
 
 bool bourse_find_job(struct bourse *bourse, const char *text, char ret_id[BOURSE_ID_SIZE],
                      struct bourse_error *ret_error)
 {
-    bool last = strcmp(text, "last") == 0;
-    if (!last && !is_id_prefix(text)) {
-        return client_fail(ret_error, BOURSE_USAGE,
-                           "'%s' is no job: give an id, its first digits, or `last`", text);
-    }
-    char prefix[BOURSE_ID_SIZE];
-    client_copy(prefix, sizeof prefix, text);
-    for (char *c = prefix; *c != '\0'; c++) {
-        *c = (char)tolower((unsigned char)*c);
-    }
-    if (!last && strlen(prefix) == BOURSE_ID_SIZE - 1) {
-        memcpy(ret_id, prefix, sizeof prefix);
-        return true; /* a whole id; the broker knows whether it exists */
+    const bool is_last = strcmp(text, "last") == 0;
+    if (is_whole_id(text)) { /* the broker knows whether the job exists */
+        for (size_t i = 0; i < BOURSE_ID_SIZE; i++) {
+            ret_id[i] = (char)tolower((unsigned char)text[i]);
+        }
+        return true;
     }
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
     if (!bourse_jobs(bourse, NULL, &jobs, ret_error)) {
         return false;
     }
     assert(jobs != NULL);
-    if (!last) {
-        return pick(jobs, prefix, ret_id, ret_error);
+    if (!is_last) {
+        return pick(jobs, text, ret_id, ret_error);
     }
     if (jobs->count == 0) {
         return client_fail(ret_error, BOURSE_NOT_FOUND, "this account has no job yet");
@@ -218,7 +251,7 @@ bool bourse_find_job(struct bourse *bourse, const char *text, char ret_id[BOURSE
 
 /* ---------------------------------------------------------------- watching */
 
-#define WATCH_SILENCE_NS (10 * NS_PER_S)
+#define LOOK_NS (10 * NS_PER_S)       /* time between two looks at the job and its leases */
 #define MEND_NS (2 * NS_PER_S)        /* time between two questions for lost files */
 #define MEND_AGAIN_NS (10 * NS_PER_S) /* time to the next question after a failed sending */
 #define JUDGE_AGAIN_NS (2 * NS_PER_S) /* least time between two tries to judge */
@@ -232,28 +265,17 @@ struct wait {
     bool has_judged; /* results were judged here, and more may follow */
     int64_t judge_at_ns;
     bool is_lost; /* the connection is lost */
-    int64_t mend_at_ns;
+    int64_t mend_at_ns, look_at_ns;
 };
 
 /* Tells the watcher about a row. Returns false when the wait is over. */
-static bool tell(const struct wait *wait, const Bourse__V1__JobRow *wire)
+static bool tell(const struct wait *wait, const struct bourse_job_row *row)
 {
-    struct bourse_job_row row;
-    rows_job(wire, &row);
-    struct bourse_lease *leases = calloc(wire->n_leases + 1, sizeof *leases);
-    if (leases != NULL) { /* without memory the row still tells the rest */
-        for (size_t i = 0; i < wire->n_leases; i++) {
-            rows_lease(wire->leases[i], &leases[i]);
-        }
-        row.leases = leases;
-        row.lease_count = wire->n_leases;
-    }
-    bool more = wait->watcher == NULL || wait->watcher(wait->context, &row);
-    free(leases);
-    row.leases = NULL;
-    row.lease_count = 0;
-    *wait->last = row;
-    return more && row.state == BOURSE_OPEN;
+    const bool more = wait->watcher == NULL || wait->watcher(wait->context, row);
+    *wait->last = *row;
+    wait->last->leases = NULL;
+    wait->last->lease_count = 0;
+    return more && row->state == BOURSE_OPEN;
 }
 
 static enum consumer_status watch_anew(const struct wait *wait)
@@ -298,28 +320,73 @@ static void mend_if_due(struct wait *wait)
     wait->mend_at_ns = clock_monotonic_ns() + (error.status == BOURSE_OK ? MEND_NS : MEND_AGAIN_NS);
 }
 
+/* Asks for the job with its leases, which tell of silent providers. Rows of a watch have no leases,
+ * and a busy broker may have no place for one more watch. Returns false when the wait is over. A
+ * failure says nothing about the job. */
+static bool look_if_due(struct wait *wait)
+{
+    const bool knows_job = wait->last->id[0] != '\0';
+    bool more = true;
+    if (wait->is_lost || clock_monotonic_ns() < wait->look_at_ns) {
+        return true;
+    }
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    struct bourse_error ignored;
+    if (knows_job && bourse_jobs(wait->client, wait->last->id, &jobs, &ignored)) {
+        more = tell(wait, &jobs->rows[0]);
+    }
+    if (more) {
+        (void)watch_anew(wait); /* the question consumed events of the watch */
+    }
+    wait->look_at_ns = clock_monotonic_ns() + LOOK_NS;
+    return more;
+}
+
 static int64_t earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-/* A busy broker may have no place for one more watch, so events may be missing. The job is asked
- * for again after a silence. */
+/* Returns when something is to be done without an event. */
+static int64_t due_ns(const struct wait *wait)
+{
+    const int64_t mend_ns = wait->client->kept == NULL ? INT64_MAX : wait->mend_at_ns;
+    const int64_t listen_ns = client_listening_turn(wait->client, &wait->job);
+    return earlier(listen_ns, wait->is_lost ? INT64_MAX : earlier(mend_ns, wait->look_at_ns));
+}
+
+/* Takes an event. Returns false when the wait is over: with an error when the job is gone. */
+static bool take_event(struct wait *wait, struct consumer_event *event, bool *ret_gone,
+                       struct bourse_error *error)
+{
+    bool more = true;
+    const bool is_ours = id128_equal(&event->job, &wait->job);
+    wait->is_lost = event->type == CONSUMER_LOST;
+    if (event->type == CONSUMER_JOB && is_ours) {
+        struct bourse_job_row row;
+        rows_job(event->row, &row);
+        more = tell(wait, &row);
+    } else if (event->type == CONSUMER_GONE && is_ours) {
+        *ret_gone = true;
+        more = client_rejected(error, event);
+    } else if (wait->is_lost && wait->watcher != NULL) {
+        more = wait->watcher(wait->context, NULL);
+    }
+    return more;
+}
+
 static bool watch_until(struct wait *wait, int64_t deadline_ns, struct bourse_error *error)
 {
-    int64_t ask_again_ns = clock_monotonic_ns() + WATCH_SILENCE_NS;
     for (;;) {
         struct consumer_event event;
+        bool is_gone = false;
         mend_if_due(wait);
-        const int64_t mend_ns =
-            wait->client->kept == NULL || wait->is_lost ? INT64_MAX : wait->mend_at_ns;
-        enum client_wait got = client_next(
-            wait->client, earlier(mend_ns, earlier(ask_again_ns, deadline_ns)), &event, error);
+        if (!look_if_due(wait)) {
+            return true;
+        }
+        enum client_wait got =
+            client_next(wait->client, earlier(due_ns(wait), deadline_ns), &event, error);
         if (got == CLIENT_TIMEOUT && clock_monotonic_ns() < deadline_ns) {
-            if (clock_monotonic_ns() >= ask_again_ns) {
-                (void)watch_anew(wait); /* a full session tries again after the next silence */
-                ask_again_ns = clock_monotonic_ns() + WATCH_SILENCE_NS;
-            }
             continue;
         }
         if (got == CLIENT_TIMEOUT) {
@@ -330,21 +397,14 @@ static bool watch_until(struct wait *wait, int64_t deadline_ns, struct bourse_er
         if (got != CLIENT_EVENT) {
             return false;
         }
-        ask_again_ns = clock_monotonic_ns() + WATCH_SILENCE_NS;
-        wait->is_lost = event.type == CONSUMER_LOST;
-        bool more = true;
-        bool gone = false;
-        if (event.type == CONSUMER_JOB && id128_equal(&event.job, &wait->job)) {
-            more = tell(wait, event.row);
-        } else if (event.type == CONSUMER_GONE && id128_equal(&event.job, &wait->job)) {
-            gone = true;
-            (void)client_rejected(error, &event);
-        } else if (event.type == CONSUMER_LOST && wait->watcher != NULL) {
-            more = wait->watcher(wait->context, NULL);
+        if (client_listening_is(&event)) { /* it says nothing about the job */
+            consumer_event_clear(&event);
+            continue;
         }
+        const bool more = take_event(wait, &event, &is_gone, error);
         consumer_event_clear(&event);
-        if (gone || !more) {
-            return !gone;
+        if (!more) {
+            return !is_gone;
         }
         judge_if_asked(wait);
     }
@@ -359,6 +419,7 @@ bool bourse_wait(struct bourse *bourse, const char *id, int64_t timeout_ms, bour
         return false;
     }
     int64_t now_ns = clock_monotonic_ns();
+    wait.look_at_ns = now_ns + LOOK_NS;
     if (watch_anew(&wait) != CONSUMER_OK) {
         return client_fail(ret_error, BOURSE_LOCAL, "too many jobs are watched at once");
     }
@@ -368,6 +429,9 @@ bool bourse_wait(struct bourse *bourse, const char *id, int64_t timeout_ms, bour
         deadline_ns = INT64_MAX;
     }
     bool ended = watch_until(&wait, deadline_ns, ret_error);
+    if (ended && !wait.is_lost) {
+        client_listening_drain(bourse, &wait.job);
+    }
     consumer_session_unwatch(bourse->session, &wait.job);
     return ended;
 }

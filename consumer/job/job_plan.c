@@ -1,6 +1,7 @@
 #include "consumer/job/job_plan.h"
 
 #include "consumer/client/client.h"
+#include "protocol/subtask.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,11 @@ const char *job_plan_name(const struct job_plan *plan, uint32_t index)
     const Bourse__V1__ManifestTask *task =
         index < plan->manifest->n_subtasks ? plan->manifest->subtasks[index]->task : NULL;
     return task == NULL ? NULL : task->name;
+}
+
+uint64_t job_plan_number(const struct job_plan *plan, uint32_t index)
+{
+    return subtask_number(plan->manifest, plan->is_array, index);
 }
 
 /* ---------------------------------------------------------------- times */
@@ -236,6 +242,7 @@ static bool fill(struct bourse *bourse, const struct bourse_job *job,
         CODEC_OK) {
         return client_fail(error, BOURSE_LOCAL, "the job's manifest does not decode");
     }
+    plan->is_array = subtask_is_array(plan->manifest);
     return find_times(plan, job) || client_fail(error, BOURSE_LOCAL, "out of memory");
 }
 

@@ -24,6 +24,7 @@ struct job_plan {
     struct plan *plan;
     bool is_too_large;              /* more than LIST_SCHEDULE_SUBTASKS subtasks */
     Bourse__V1__Manifest *manifest; /* the job's manifest */
+    bool is_array;                  /* the manifest lists the numbers of an array */
     bool is_on_leases;              /* the places are leases of the job */
 };
 
@@ -37,6 +38,9 @@ void job_plan_destroy(struct job_plan **self);
 
 /* Returns the name of a subtask, or NULL when it has only a number. */
 const char *job_plan_name(const struct job_plan *plan, uint32_t index);
+
+/* Returns the number of a subtask as the user wrote it in `array:`, else its index. */
+uint64_t job_plan_number(const struct job_plan *plan, uint32_t index);
 
 /* Makes a job of the rest of another one, open or not, to plan and never to submit. The new job has
  * no cap and no value. Fails with NOT_FOUND when nothing is left. */

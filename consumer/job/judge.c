@@ -53,7 +53,10 @@ static bool read_check(const Bourse__V1__Manifest *manifest, uint32_t index, str
     return (tensor_op_read((const char *const *)words->items, words->count, false, &words->op,
                            &problem) &&
             words->op.verb == TENSOR_FREIVALDS) ||
-           client_fail(error, BOURSE_UNVERIFIED, "subtask %u is no check: %s", index, problem.text);
+           client_fail(
+               error, BOURSE_UNVERIFIED,
+               "the manifest's check of subtask %u is none: %s; the job cannot be judged here",
+               index - (manifest->subtask_count - result_checks_count(manifest)), problem.text);
 }
 
 static const Bourse__V1__ManifestInput *input_named(const Bourse__V1__Manifest *manifest,
@@ -182,7 +185,11 @@ static bool judge_product(const struct dispute *dispute, const Bourse__V1__Outpu
     const Bourse__V1__ManifestInput *left = input_named(manifest, check, words.op.a);
     const Bourse__V1__ManifestInput *right = input_named(manifest, check, words.op.b);
     if (left == NULL || right == NULL) {
-        return client_fail(error, BOURSE_UNVERIFIED, "subtask %u has no files to check by", check);
+        return client_fail(
+            error, BOURSE_UNVERIFIED,
+            "the check of subtask %u names no files to check by; the job cannot be judged "
+            "here",
+            dispute->row->index);
     }
     const enum got got = get_operand(dispute->bourse, output->hash, output->size, &c, error);
     if (got == GOT_NO_MATRIX || got == GOT_NOTHING) {

@@ -8,6 +8,7 @@
 #include "consumer/job/manifest_refusal.h"
 #include "consumer/job/manifest_subtasks.h"
 #include "consumer/job/result_checks.h"
+#include "formats/template.h"
 #include "protocol/codec.h"
 
 #include <inttypes.h>
@@ -166,7 +167,7 @@ static bool has_least(const struct requirement *needs, const char *name, int64_t
 static bool need_disk(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
                       struct bourse_error *error)
 {
-    const int64_t shared_bytes = files_bytes(manifest);
+    const int64_t shared_bytes = added_bytes(files_bytes(manifest), job->packed.more_bytes);
     uint32_t index = 0;
     for (size_t i = 0; i < job->part_count; i++) {
         struct order_part *part = &job->parts[i];
@@ -203,12 +204,53 @@ static bool need_image(struct bourse_job *job, struct bourse_error *error)
                                REQUIREMENT_NODES_MAX - 6);
 }
 
+static bool has_folder(char *const *names, size_t count)
+{
+    bool found = false;
+    for (size_t i = 0; i < count && !found; i++) {
+        found = template_is_folder(names[i]);
+    }
+    return found;
+}
+
+/* Returns true when inputs or outputs of the job are folders, which travel as archives. */
+static bool has_folders(const Bourse__V1__Manifest *manifest)
+{
+    bool found = has_folder(manifest->outputs, manifest->n_outputs);
+    for (size_t i = 0; i < manifest->n_shared && !found; i++) {
+        found = template_is_folder(manifest->shared[i]->name);
+    }
+    for (size_t i = 0; i < manifest->n_subtasks && !found; i++) {
+        const Bourse__V1__ManifestTask *task = manifest->subtasks[i]->task;
+        found = task != NULL && has_folder(task->outputs, task->n_outputs);
+    }
+    return found;
+}
+
+/* An agent of an earlier version knows no archives, so the job asks for devices that do. */
+static bool need_folders(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
+                         struct bourse_error *error)
+{
+    bool good = true;
+    if (!has_folders(manifest)) {
+        return true;
+    }
+    for (size_t i = 0; i < job->part_count && good; i++) {
+        struct requirement *needs = &job->parts[i].needs;
+        good = has_least(needs, "folders", 1) || order_add_least(needs, "folders", 1);
+    }
+    return good || client_fail(error, BOURSE_USAGE,
+                               "needs: too many conditions; at most %d may stand beside the need "
+                               "for devices that take folders",
+                               REQUIREMENT_NODES_MAX - 2);
+}
+
 bool manifest_finish(struct bourse_job *job, Bourse__V1__Manifest *manifest,
                      struct bourse_error *error)
 {
     CLEANUP(result_checks_destroy) struct result_checks *checks = NULL;
     if (!result_checks_add(job, manifest, &checks, error) || !need_image(job, error) ||
-        !need_disk(job, manifest, error)) {
+        !need_disk(job, manifest, error) || !need_folders(job, manifest, error)) {
         return false;
     }
     struct terms *terms = calloc(1, sizeof *terms);
@@ -280,6 +322,8 @@ bool manifest_make_of(struct bourse_job *job, Bourse__V1__ManifestSubtask **item
     static char command_executor[] = "command";
     static char noop_executor[] = "noop";
     static char tensor_executor[] = "tensor";
+    static char kernel_executor[] = "kernel";
+    static char plugin_executor[] = "plugin";
     struct job_file *file = job->file;
     struct lists *lists = calloc(1, sizeof *lists);
     if (lists == NULL) {
@@ -292,12 +336,16 @@ bool manifest_make_of(struct bourse_job *job, Bourse__V1__ManifestSubtask **item
     manifest.version = 1;
     manifest.executor = file->is_noop     ? noop_executor
                         : file->is_tensor ? tensor_executor
+                        : file->is_kernel ? kernel_executor
+                        : file->is_plugin ? plugin_executor
                                           : command_executor;
     manifest.name = file->name;
     manifest.n_arguments = file->run.count;
     manifest.arguments = file->run.items;
     manifest.standard_input = file->standard_input;
     manifest.checkpoint = file->checkpoint;
+    manifest.has_retain_ms = file->retain_ms != JOB_ABSENT;
+    manifest.retain_ms = file->retain_ms;
     if (file->task_count == 0) { /* a task has its own outputs */
         manifest.n_outputs = file->outputs.count;
         manifest.outputs = file->outputs.items;
@@ -308,7 +356,17 @@ bool manifest_make_of(struct bourse_job *job, Bourse__V1__ManifestSubtask **item
         manifest.image = client_bytes(image->hash.bytes, sizeof image->hash.bytes);
         manifest.has_image_size = 1;
         manifest.image_size = image->size;
+        manifest.directory = job->start.directory;
+        manifest.has_user = job->start.has_user;
+        manifest.user = job->start.user;
+        manifest.has_group = job->start.has_user;
+        manifest.group = job->start.group;
     }
+    Bourse__V1__ManifestTerminal terminal = BOURSE__V1__MANIFEST_TERMINAL__INIT;
+    terminal.columns = file->terminal.columns;
+    terminal.rows = file->terminal.rows;
+    terminal.has_plain = terminal.plain = file->terminal.is_plain;
+    manifest.terminal = file->terminal.columns != 0 ? &terminal : NULL;
     manifest.n_subtasks = count;
     manifest.subtasks = items;
     manifest.subtask_count = (uint32_t)job->subtasks;

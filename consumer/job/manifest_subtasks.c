@@ -50,6 +50,8 @@ void manifest_input_to_wire(struct input_file *file, Bourse__V1__ManifestInput *
     wire->name = file->name;
     wire->hash = client_bytes(file->hash.bytes, sizeof file->hash.bytes);
     wire->size = file->size;
+    wire->has_executable = file->is_executable;
+    wire->executable = file->is_executable;
 }
 
 static bool subtasks_of_files(struct bourse_job *job, struct manifest_subtasks *subtasks,

@@ -60,12 +60,22 @@ static bool add_predicate(struct requirement *needs, bool is_negated, struct req
     return true;
 }
 
-bool order_add_need(struct requirement *needs, const char *name, const char *text)
+static bool add_text(struct requirement *needs, bool is_negated, const char *name, const char *text)
 {
     struct requirement_node node = {.op = REQUIREMENT_EQ, .attribute = {.is_text = true}};
     assert(strlen(text) < ATTRIBUTE_TEXT_SIZE);
     memcpy(node.attribute.text, text, strlen(text) + 1);
-    return add_predicate(needs, false, node, name);
+    return add_predicate(needs, is_negated, node, name);
+}
+
+bool order_add_need(struct requirement *needs, const char *name, const char *text)
+{
+    return add_text(needs, false, name, text);
+}
+
+bool order_add_other(struct requirement *needs, const char *name, const char *text)
+{
+    return add_text(needs, true, name, text);
 }
 
 bool order_add_least(struct requirement *needs, const char *name, int64_t least)
@@ -98,13 +108,17 @@ bool order_add_image(struct requirement *needs, uint64_t entries, uint64_t bytes
 
 const char *order_program(const struct job_file *job, const struct job_strings *run)
 {
-    bool is_own = job->image != NULL || order_executor(job) != NULL;
+    bool is_own = job->image != NULL || (order_executor(job) != NULL && !job->is_plugin);
     return is_own || run->count == 0 || run->items[0][0] == '{' ? NULL : run->items[0];
 }
 
 const char *order_executor(const struct job_file *job)
 {
-    return job->is_noop ? "noop" : job->is_tensor ? "tensor" : NULL;
+    return job->is_noop     ? "noop"
+           : job->is_tensor ? "tensor"
+           : job->is_kernel ? "kernel"
+           : job->is_plugin ? "plugin"
+                            : NULL;
 }
 
 int64_t order_expect_ns(int64_t expect_ms, int64_t limit_ms)
@@ -348,7 +362,8 @@ static bool fill_part(const struct ordering *ordering, size_t index, size_t firs
                         ATTRIBUTE_TEXT_SIZE - 1);
             return false;
         }
-        fits = order_add_need(&part->needs, "program", kind->programs[i]);
+        fits = order_add_need(&part->needs, job->is_plugin ? "operation" : "program",
+                              kind->programs[i]);
     }
     if (!fits) {
         problem_set(ret_problem, "needs: at most %d terms besides the programs",

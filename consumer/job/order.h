@@ -66,6 +66,9 @@ int64_t order_longest_ms(const struct order_graph *graph);
 
 /* Adds "and NAME = text". Returns false when the requirement is full. */
 bool order_add_need(struct requirement *needs, const char *name, const char *text);
+/* Adds "and not NAME = text", which also holds for a device without NAME. Returns false when the
+ * requirement is full. */
+bool order_add_other(struct requirement *needs, const char *name, const char *text);
 /* Adds "and NAME >= least". Returns false when the requirement is full. */
 bool order_add_least(struct requirement *needs, const char *name, int64_t least);
 /* Adds the room that an image of so many entries and bytes needs on a device; 0 entries: no image.

@@ -79,7 +79,7 @@ bool place_path_of_task(const char *task, const char *output, char ret_path[PLAC
     return length > 0 && length < PLACE_PATH_SIZE;
 }
 
-bool place_path(const char *input, bool single, uint32_t index, const char *output,
+bool place_path(const char *input, bool single, uint64_t number, const char *output,
                 char ret_path[PLACE_PATH_SIZE])
 {
     output = without_out(output);
@@ -96,7 +96,7 @@ bool place_path(const char *input, bool single, uint32_t index, const char *outp
     } else if (single) {
         length = snprintf(ret_path, PLACE_PATH_SIZE, "%s", output);
     } else {
-        length = snprintf(ret_path, PLACE_PATH_SIZE, "%" PRIu32 "/%s", index, output);
+        length = snprintf(ret_path, PLACE_PATH_SIZE, "%" PRIu64 "/%s", number, output);
     }
     return length > 0 && length < PLACE_PATH_SIZE;
 }

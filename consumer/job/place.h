@@ -23,10 +23,10 @@ enum { PLACE_PATH_SIZE = 2304 };
  *
  * - a leading "out/" of the output's name, which {out} puts there, is dropped;
  * - with an input (`each:`), the result lies in the input's relative folder;
- * - else, with several subtasks, in a folder named by the subtask's index; with one, at the top.
+ * - else, with several subtasks, in a folder named by the subtask's number; with one, at the top.
  *
  * `input` is NULL for none. Returns false when the name is not a plain relative path. */
-bool place_path(const char *input, bool single, uint32_t index, const char *output,
+bool place_path(const char *input, bool single, uint64_t number, const char *output,
                 char ret_path[PLACE_PATH_SIZE]);
 /* Makes the path of a task's output: TASK/output. */
 bool place_path_of_task(const char *task, const char *output, char ret_path[PLACE_PATH_SIZE]);

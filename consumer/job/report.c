@@ -13,14 +13,14 @@
 
 enum { NAMED_BY_KEY = 12, NO_DEVICE = -1 };
 
-/* identity of a device, while results come in */
+/* The struct identifies a device while results come in. */
 struct known {
     char provider[BOURSE_HEX32_SIZE];
     char device[BOURSE_ID_SIZE];
 };
 
 /* A file that an accepted task left for others. */
-struct left {
+struct task_output {
     uint32_t task;
     char *name;
     uint64_t size;
@@ -32,7 +32,7 @@ struct reading {
     struct report *report;
     struct known *known; /* as many as report->devices */
     size_t known_capacity, device_capacity, attempt_capacity;
-    struct left *left; /* by task; empty when no task takes files of others */
+    struct task_output *left; /* by task; empty when no task takes files of others */
     size_t left_count, left_capacity;
     bool takes_files;
     bool *is_seen;  /* by lease of the row: one of its results came */
@@ -76,14 +76,14 @@ static bool keep_left(struct reading *reading, const struct bourse_outcome *outc
         return true;
     }
     for (size_t i = 0; i < outcome->output_count; i++) {
-        struct left *all = array_with_room(reading->left, reading->left_count,
-                                           &reading->left_capacity, sizeof *all);
+        struct task_output *all = array_with_room(reading->left, reading->left_count,
+                                                  &reading->left_capacity, sizeof *all);
         if (all == NULL) {
             return false;
         }
         reading->left = all;
-        struct left left = {outcome->index, strdup(outcome->outputs[i].name),
-                            outcome->outputs[i].size};
+        struct task_output left = {outcome->index, strdup(outcome->outputs[i].name),
+                                   outcome->outputs[i].size};
         if (left.name == NULL) {
             return false;
         }

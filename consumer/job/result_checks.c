@@ -9,6 +9,7 @@
 #include "protocol/subtask.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,14 +174,14 @@ static bool is_only_output(const struct subtask_terms *terms, const struct templ
     return same;
 }
 
-static void name_check(const Bourse__V1__ManifestSubtask *checked, uint32_t number,
+static void name_check(const Bourse__V1__ManifestSubtask *checked, uint64_t number,
                        struct check *check)
 {
     if (checked->task != NULL && checked->task->name != NULL) {
         (void)snprintf(check->name, sizeof check->name, "check of %.*s",
                        NAME_BYTES - (int)sizeof "check of", checked->task->name);
     } else {
-        (void)snprintf(check->name, sizeof check->name, "check of subtask %u", number);
+        (void)snprintf(check->name, sizeof check->name, "check of subtask %" PRIu64, number);
     }
 }
 
@@ -222,7 +223,7 @@ static void fill_check(uint32_t index, struct check *check)
     check->subtask.inputs = check->inputs;
 }
 
-static bool make_check(const Bourse__V1__Manifest *manifest,
+static bool make_check(const Bourse__V1__Manifest *manifest, bool is_array,
                        const Bourse__V1__ManifestSubtask *checked, uint32_t index,
                        struct check *check, uint64_t *ret_bytes, struct bourse_error *error)
 {
@@ -242,7 +243,7 @@ static bool make_check(const Bourse__V1__Manifest *manifest,
                            "verify: cheap: the product '%s' must be all that `outputs:` names",
                            product.op.result);
     }
-    name_check(checked, terms.number, check);
+    name_check(checked, is_array ? subtask_number(manifest, true, index) : terms.number, check);
     fill_check(index, check);
     return take_factors(manifest, checked, check, ret_bytes, error);
 }
@@ -295,11 +296,12 @@ static bool make_all(const struct bourse_job *job, const Bourse__V1__Manifest *m
                      struct result_checks *checks, struct bourse_error *error)
 {
     uint64_t sum_ms = 0;
+    const bool is_array = subtask_is_array(manifest);
     assert(checks->count > 0);
     for (size_t i = 0; i < checks->count; i++) {
         uint64_t bytes = 0;
-        if (!make_check(manifest, checks->pointers[i], (uint32_t)i, &checks->items[i], &bytes,
-                        error)) {
+        if (!make_check(manifest, is_array, checks->pointers[i], (uint32_t)i, &checks->items[i],
+                        &bytes, error)) {
             say_where(job, (uint32_t)i, error);
             return false;
         }

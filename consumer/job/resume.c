@@ -354,6 +354,8 @@ static struct job_file *file_of(const struct resume *resume, int64_t cap_micro,
     }
     file->is_noop = strcmp(manifest->executor, "noop") == 0;
     file->is_tensor = strcmp(manifest->executor, "tensor") == 0;
+    file->is_kernel = strcmp(manifest->executor, "kernel") == 0;
+    file->is_plugin = strcmp(manifest->executor, "plugin") == 0;
     file->retries = manifest->terms->retries;
     file->error_limit =
         manifest->terms->has_error_limit ? (int64_t)manifest->terms->error_limit : JOB_ABSENT;
@@ -361,6 +363,7 @@ static struct job_file *file_of(const struct resume *resume, int64_t cap_micro,
         manifest->terms->has_crash_limit ? (int64_t)manifest->terms->crash_limit : JOB_ABSENT;
     file->interruptions =
         manifest->terms->has_interruptions ? (int64_t)manifest->terms->interruptions : JOB_ABSENT;
+    file->retain_ms = manifest->has_retain_ms ? manifest->retain_ms : JOB_ABSENT;
     file->good_till_at_ms = resume->good_till_ms;
     file->good_till_ms = resume->good_for_ms;
     const char *checkpoint = subtask_terms(manifest, 0).checkpoint; /* all have one, or none */
@@ -538,6 +541,12 @@ bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro,
         !client_manifest(bourse, id, &manifest, ret_error) ||
         !check_terms(manifest, cap_micro, &value, ret_error)) {
         return false;
+    }
+    if (manifest->terminal != NULL) {
+        return client_fail(ret_error, BOURSE_USAGE,
+                           "job %.8s was a shell, and its terminal is gone; start another with "
+                           "`bourse shell`",
+                           id);
     }
     const int64_t now_ms = consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
     if (good_for_ms == 0 &&

@@ -2,6 +2,7 @@
  * again. */
 #include "consumer/client/client.h"
 #include "consumer/job/bourse_job.h"
+#include "consumer/job/image/image_use.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -82,7 +83,7 @@ static bool is_the_one(struct input_list *list, const struct wanted *wanted,
 {
     struct input_file *file = &list->items[list->count - 1];
     uint64_t size = 0;
-    int fd = input_open(file->path, &size, problem);
+    int fd = input_file_open(file, &size, problem);
     if (fd < 0) {
         return false;
     }
@@ -107,11 +108,12 @@ static bool find(const struct search *search, const struct wanted *wanted, struc
         return false;
     }
     const size_t before = found->count;
-    bool good = input_list_add_file(is_image ? "." : search->folder,
-                                    is_image ? search->image : wanted->name, found, problem) &&
+    bool good = (is_image ? image_use_archive(".", search->image, &search->job->parts[0].needs,
+                                              found, problem)
+                          : input_list_add_file(search->folder, wanted->name, found, problem)) &&
                 is_the_one(found, wanted, problem);
-    if (!good && found->count > before) {
-        free(found->items[--found->count].path);
+    while (!good && found->count > before) {
+        input_list_drop_last(found);
     }
     return good;
 }

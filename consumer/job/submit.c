@@ -12,7 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PUT_BATCH = 128 }; /* files open at a time */
+enum {
+    PUT_BATCH = 128, /* files open at a time */
+    /* A blob that the broker has stays for LIMIT_FORGET_GRACE_MS. A pass over all blobs that took
+     * half of that leaves time to submit. */
+    PUT_QUICK_MS = LIMIT_FORGET_GRACE_MS / 2,
+    PUT_PASSES = 8,
+};
 
 /* ---------------------------------------------------------------- blobs */
 
@@ -74,7 +80,7 @@ static bool put_batch(struct put *put, struct input_file *const *files, size_t c
     while (ok && opened < count) {
         struct problem problem = {.text = ""};
         uint64_t size = 0;
-        int fd = input_open(files[opened]->path, &size, &problem);
+        int fd = input_file_open(files[opened], &size, &problem);
         if (fd < 0) {
             ok = client_fail(put->error, BOURSE_LOCAL, "%s", problem.text);
             break;
@@ -222,6 +228,23 @@ static bool put_everything(struct bourse *client, const struct bourse_job *job,
     return ok;
 }
 
+/* Stores all blobs. During a long upload, a file that the broker had at first may be forgotten and
+ * removed. So the broker is asked again until the answers are new, and what is gone is sent. */
+static bool put_until_new(struct bourse *client, const struct bourse_job *job,
+                          bourse_progress *progress, void *context, struct bourse_error *error)
+{
+    for (int pass = 0; pass < PUT_PASSES; pass++) {
+        const int64_t began_ns = clock_monotonic_ns();
+        if (!put_everything(client, job, pass == 0 ? progress : NULL, context, error)) {
+            return false;
+        }
+        if (clock_monotonic_ns() - began_ns < PUT_QUICK_MS * NS_PER_MS) {
+            return true;
+        }
+    }
+    return true; /* a link so slow that no pass is quick: the agents say what is missing */
+}
+
 /* ---------------------------------------------------------------- submit */
 
 /* SubmitJob points to these values. */
@@ -323,7 +346,8 @@ static void add_graph(struct message *message, const struct order_graph *graph)
 
 static_assert((int)JOB_ORDER_IOC == ORDER_IOC && (int)JOB_ORDER_FOK == ORDER_FOK &&
                   (int)JOB_ORDER_POST_ONLY == ORDER_POST_ONLY &&
-                  (int)JOB_ORDER_ALL_OR_NONE == ORDER_ALL_OR_NONE,
+                  (int)JOB_ORDER_ALL_OR_NONE == ORDER_ALL_OR_NONE &&
+                  (int)JOB_ORDER_MARKET == ORDER_MARKET,
               "a file's order is the wire's");
 
 /* Returns NULL and fills the error on failure. */
@@ -360,7 +384,7 @@ static struct message *message_of(struct bourse_job *job, int64_t budget_micro,
     body->has_interruptions = file->interruptions != JOB_ABSENT;
     body->interruptions = body->has_interruptions ? (uint32_t)file->interruptions : 0;
     body->has_checkpoint = body->checkpoint = job_file_has_checkpoints(file);
-    body->has_order_type = file->order != JOB_ORDER_LIMIT;
+    body->has_order_type = true;
     body->order_type = (uint32_t)file->order;
     body->has_expect_ns = 1;
     body->expect_ns = part->expect_ns;
@@ -437,7 +461,13 @@ bool submit_job(struct bourse *bourse, struct bourse_job *job, int64_t budget_mi
                 const int64_t limits[ORDER_PARTS_MAX], bourse_progress *progress, void *context,
                 char ret_id[BOURSE_ID_SIZE], struct bourse_error *error)
 {
-    if (!client_ready(bourse, error) || !put_everything(bourse, job, progress, context, error)) {
+    if (job->file->after.count > 0) {
+        return client_fail(error, BOURSE_USAGE,
+                           "after: the job follows %zu others, and a submission waits for none; "
+                           "wait for them, and leave the key out, or use `bourse submit`",
+                           job->file->after.count);
+    }
+    if (!client_ready(bourse, error) || !put_until_new(bourse, job, progress, context, error)) {
         return false;
     }
     CLEANUP(message_free) struct message *message = message_of(job, budget_micro, limits, error);

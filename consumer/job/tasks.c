@@ -1,16 +1,19 @@
 #include "consumer/job/tasks.h"
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "consumer/client/client.h"
 #include "consumer/job/result_checks.h"
 #include "protocol/subtask.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct bourse_tasks {
     Bourse__V1__Manifest *manifest;
+    bool is_array;
 };
 
 bool tasks_well_formed(const Bourse__V1__Manifest *manifest)
@@ -38,6 +41,30 @@ const char *tasks_name(const Bourse__V1__Manifest *manifest, uint32_t index)
     return task == NULL ? NULL : task->name;
 }
 
+void tasks_label(const Bourse__V1__Manifest *manifest, uint32_t index,
+                 char ret_text[TASKS_LABEL_SIZE])
+{
+    const char *name = manifest != NULL ? tasks_name(manifest, index) : NULL;
+    if (name != NULL) {
+        char printable[TASKS_LABEL_SIZE - sizeof "task"];
+        bourse_printable(name, printable, sizeof printable);
+        (void)snprintf(ret_text, TASKS_LABEL_SIZE, "task %s", printable);
+        return;
+    }
+    const uint64_t number =
+        manifest != NULL ? subtask_number(manifest, subtask_is_array(manifest), index) : index;
+    (void)snprintf(ret_text, TASKS_LABEL_SIZE, "subtask %" PRIu64, number);
+}
+
+void tasks_label_of(struct bourse *client, const char *id, uint32_t index,
+                    char ret_text[TASKS_LABEL_SIZE])
+{
+    struct bourse_error ignored; /* without the manifest, the index has to do */
+    CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
+    (void)client_manifest(client, id, &manifest, &ignored);
+    tasks_label(manifest, index, ret_text);
+}
+
 /* ---------------------------------------------------------------- for programs */
 
 bool bourse_tasks(struct bourse *bourse, const char *id, struct bourse_tasks **ret_tasks,
@@ -51,6 +78,7 @@ bool bourse_tasks(struct bourse *bourse, const char *id, struct bourse_tasks **r
         free(tasks);
         return false;
     }
+    tasks->is_array = subtask_is_array(tasks->manifest);
     *ret_tasks = tasks;
     return true;
 }
@@ -74,11 +102,34 @@ const char *bourse_task_name(const struct bourse_tasks *tasks, uint32_t index)
     return tasks_name(tasks->manifest, index);
 }
 
+uint64_t bourse_task_number(const struct bourse_tasks *tasks, uint32_t index)
+{
+    return subtask_number(tasks->manifest, tasks->is_array, index);
+}
+
+bool bourse_tasks_are_numbered(const struct bourse_tasks *tasks)
+{
+    const Bourse__V1__Manifest *manifest = tasks->manifest;
+    const bool is_listed = manifest->n_subtasks > 0 && manifest->subtasks[0]->task == NULL &&
+                           manifest->subtasks[0]->n_inputs == 0;
+    return tasks->is_array ||
+           (is_listed && manifest->subtasks[0]->value == NULL && manifest->subtasks[0]->has_number);
+}
+
+/* The text is a number as a range of an array writes it. */
+static bool is_number_of(const struct bourse_tasks *tasks, uint32_t index, const char *text)
+{
+    char number[24];
+    (void)snprintf(number, sizeof number, "%" PRIu64, bourse_task_number(tasks, index));
+    return strcmp(number, text) == 0;
+}
+
 bool bourse_task_find(const struct bourse_tasks *tasks, const char *name, uint32_t *ret_index)
 {
+    const bool is_numbered = bourse_tasks_are_numbered(tasks);
     for (uint32_t i = 0; i < tasks->manifest->n_subtasks; i++) {
         const char *own = tasks_name(tasks->manifest, i);
-        if (own != NULL && strcmp(own, name) == 0) {
+        if (own != NULL ? strcmp(own, name) == 0 : is_numbered && is_number_of(tasks, i, name)) {
             *ret_index = i;
             return true;
         }

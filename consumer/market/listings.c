@@ -150,8 +150,11 @@ bool bourse_devices_fitting(struct bourse *bourse, const char *needs,
 
 static struct bourse_provider provider_from_wire(const Bourse__V1__ProviderRow *row)
 {
-    struct bourse_provider provider = {
-        .devices = row->devices, .slots = row->slots, .leased = row->leased, .free = row->free};
+    struct bourse_provider provider = {.devices = row->devices,
+                                       .slots = row->slots,
+                                       .leased = row->leased,
+                                       .free = row->free,
+                                       .frozen = row->has_frozen && row->frozen};
     text_hex(row->account.data, 32, provider.account);
     client_copy(provider.name, sizeof provider.name, row->name);
     client_copy(provider.state, sizeof provider.state, row->state);

@@ -76,8 +76,10 @@ static enum following_status ask(struct bourse *bourse, struct following *follow
     following_ask(following, &body);
     body.has_wait_ms = waits;
     body.wait_ms = WAIT_MS < bourse->timeout_ms / 2 ? WAIT_MS : (uint32_t)bourse->timeout_ms / 2;
+    bourse->is_following = waits;
     *ret_is_answered = client_call(bourse, MESSAGE_MARKET_REQUEST, &body.base, MESSAGE_MARKET_REPLY,
                                    &answer, error);
+    bourse->is_following = false;
     return *ret_is_answered ? following_take(following, (const void *)answer) : FOLLOWING_MORE;
 }
 

@@ -12,7 +12,8 @@
 /* The market's crash limit allows a tile this many tries. After two lies a third provider may make
  * it right. */
 enum {
-    JUDGES = 2, /* providers that refute a tile together */
+    TILE_LIMIT_MS_LEAST = 10 * 60 * 1000, /* a tile may take so long, however fast it should be */
+    JUDGES = 2,                           /* providers that refute a tile together */
     MAKERS_LET_IN = 3,
     PROVIDERS_LET_IN = MAKERS_LET_IN + JUDGES,
 };
@@ -275,7 +276,7 @@ static void find_needs(const struct market_view *view, const struct split_share 
     ret_needs->at_most = (uint32_t)slots;
     ret_needs->expect_ms = to_ms(split->finish_s * (double)slots / (double)tiles);
     int64_t patient_ms = 20 * ret_needs->expect_ms; /* a device may be slower than before */
-    ret_needs->limit_ms = patient_ms > JOB_LIMIT_MS_DEFAULT ? patient_ms : JOB_LIMIT_MS_DEFAULT;
+    ret_needs->limit_ms = patient_ms > TILE_LIMIT_MS_LEAST ? patient_ms : TILE_LIMIT_MS_LEAST;
     summary->devices = (uint32_t)view->kept;
     summary->devices_used = (uint32_t)split->device_count;
     summary->slots = (uint32_t)slots;

@@ -54,6 +54,7 @@ void account_effect(struct exchange *exchange, const struct member *member)
     effect->opened = (struct exchange_account_effect){
         .key = member->key, .roles = member->roles, .frozen = member->is_frozen};
     name_copy(effect->opened.name, member->name);
+    effect->reason = effect_copy_reason(exchange, member->frozen_why);
 }
 
 struct member *account_open(struct exchange *exchange, const struct key32 *key, uint32_t roles,

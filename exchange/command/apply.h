@@ -18,6 +18,8 @@ void apply_halt(struct exchange *exchange, const struct exchange_halt *halt);
 void apply_owner(struct exchange *exchange, const struct exchange_owner *owner);
 /* A secret that does not match the commitment changes nothing. */
 void apply_epoch(struct exchange *exchange, const struct exchange_epoch *epoch);
+/* The terms of standing leases went on while the broker was down. */
+void apply_outage(struct exchange *exchange, int64_t outage_ns);
 void apply_suspect(struct exchange *exchange, uint32_t provider);
 void apply_returned(struct exchange *exchange, uint32_t provider);
 void apply_goodbye(struct exchange *exchange, uint32_t provider);

@@ -12,6 +12,7 @@
 #include "exchange/state/feed_upkeep.h"
 #include "exchange/state/lookup.h"
 #include "exchange/state/names.h"
+#include "exchange/state/reasons.h"
 #include "exchange/state/tracking.h"
 #include "exchange/work/jobs.h"
 #include "exchange/work/juries.h"
@@ -43,6 +44,7 @@ void apply_freeze(struct exchange *exchange, const struct exchange_freeze *freez
         return;
     }
     member->is_frozen = freeze->frozen;
+    reason_set(exchange, &member->frozen_why, freeze->frozen ? freeze->reason : NULL);
     tracking_touch(exchange, &member->tracked);
     account_flag(exchange, member->number, &member->key, freeze->frozen ? "frozen" : "thawed");
     account_effect(exchange, member);
@@ -73,6 +75,7 @@ void apply_halt(struct exchange *exchange, const struct exchange_halt *halt)
     }
     if (exchange->is_halted != halt->halted) {
         exchange->is_halted = halt->halted;
+        reason_set(exchange, &exchange->halted_why, halt->halted ? halt->reason : NULL);
         account_flag(exchange, exchange->command->account, &lookup_sender(exchange)->key,
                      halt->halted ? "halted" : "resumed");
         if (!halt->halted) {

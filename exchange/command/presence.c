@@ -35,6 +35,7 @@ void apply_suspect(struct exchange *exchange, uint32_t number)
         return;
     }
     provider_move(&provider->state, PROVIDER_SUSPECT);
+    provider->suspect_ns = exchange->now_ns;
     tracking_touch(exchange, &provider->tracked);
     asks_cancel_all(exchange, provider, CANCEL_DISCONNECT);
     provider_for_leases(exchange, provider, suspect, NULL);

@@ -32,6 +32,15 @@ static bool in_range(struct exchange *exchange, const char *prefix, const struct
     return true;
 }
 
+/* Returns the shortest term of a part. Work that may outlast its term costs a renewal each half
+ * term, so its term has a least of its own. */
+static int64_t least_term_ms(const struct exchange_part *part)
+{
+    const int64_t least_ns =
+        part->limit_ns < RENEWED_TERM_LEAST_NS ? part->limit_ns : RENEWED_TERM_LEAST_NS;
+    return least_ns / NS_PER_MS + (least_ns % NS_PER_MS != 0);
+}
+
 static bool part_in_range(struct exchange *exchange, const char *prefix,
                           const struct exchange_part *part, int64_t subtasks_most)
 {
@@ -42,9 +51,7 @@ static bool part_in_range(struct exchange *exchange, const char *prefix,
         {"at_most", part->at_most, part->at_most == 0 ? 0 : part->slots, UINT32_MAX,
          XREJECT_QUANTITY},
         {"limit_ms", part->limit_ns / NS_PER_MS, 1, longest_ms, XREJECT_QUANTITY},
-        {"term_ms", part->term_ns / NS_PER_MS,
-         part->limit_ns / NS_PER_MS + (part->limit_ns % NS_PER_MS != 0), longest_ms,
-         XREJECT_QUANTITY},
+        {"term_ms", part->term_ns / NS_PER_MS, least_term_ms(part), longest_ms, XREJECT_QUANTITY},
         {"expect_ns", part->expect_ns, 0, longest_ms * NS_PER_MS, XREJECT_QUANTITY},
         {"value.rate", part->rate, RATE_NONE, RATES - 1, XREJECT_REQUIREMENT},
         {part->rate == RATE_NONE ? "cap_micro" : "value.micro", part->cap_micro,
@@ -107,19 +114,34 @@ static uint64_t lanes_of(const struct exchange_submit *submit)
     return lanes + part_lanes_most(first, submit->at_most, submit->slots);
 }
 
+/* The checks of a job need no cap. */
+static bool lacks_cap(const struct exchange_submit *submit)
+{
+    const size_t checks = submit->verify == EXCHANGE_VERIFY_CHEAP && submit->part_count > 0;
+    bool lacks = !limit_is_set(submit->cap_micro);
+    for (size_t i = 0; i + checks < submit->part_count; i++) {
+        lacks = lacks || !limit_is_set(submit->parts[i].cap_micro);
+    }
+    return lacks;
+}
+
 /* Returns true when the job may have bids of its type; parts and graph are well formed. */
 static bool type_fits(struct exchange *exchange, const struct exchange_submit *submit)
 {
-    const bool is_at_once = submit->type != EXCHANGE_LIMIT && submit->type != EXCHANGE_POST_ONLY;
+    const bool is_maker = submit->type == EXCHANGE_LIMIT || submit->type == EXCHANGE_POST_ONLY;
+    const bool is_at_once = !is_maker && submit->type != EXCHANGE_MARKET;
     const size_t after = submit->graph == NULL ? 0 : submit->graph->after_length;
     bool is_by_value = submit->rate != RATE_NONE;
     for (size_t i = 0; i < submit->part_count; i++) {
         is_by_value = is_by_value || submit->parts[i].rate != RATE_NONE;
     }
-    if (submit->type > EXCHANGE_ALL_OR_NONE) {
-        effect_reject(exchange, XREJECT_QUANTITY, "order", submit->type, EXCHANGE_ALL_OR_NONE);
-    } else if (submit->type != EXCHANGE_LIMIT && submit->verify == EXCHANGE_VERIFY_CHEAP) {
+    if (submit->type > EXCHANGE_MARKET) {
+        effect_reject(exchange, XREJECT_QUANTITY, "order", submit->type, EXCHANGE_MARKET);
+    } else if ((is_at_once || submit->type == EXCHANGE_POST_ONLY) &&
+               submit->verify == EXCHANGE_VERIFY_CHEAP) {
         effect_reject(exchange, XREJECT_VERIFY, "order", submit->type, EXCHANGE_LIMIT);
+    } else if (is_maker && lacks_cap(submit)) {
+        effect_reject(exchange, XREJECT_PRICE, "cap_micro", LIMIT_NONE, submit->type);
     } else if (is_at_once && after > 0) {
         effect_reject(exchange, XREJECT_QUANTITY, "graph.after", (int64_t)after, 0);
     } else if (submit->type == EXCHANGE_ALL_OR_NONE && is_by_value) {

@@ -15,6 +15,7 @@
 #include "exchange/market/asks.h"
 #include "exchange/market/bids.h"
 #include "exchange/market/escrow.h"
+#include "exchange/market/fill_prices.h"
 #include "exchange/market/lease_granting.h"
 #include "exchange/market/part_eligibility.h"
 #include "exchange/market/part_limits.h"
@@ -33,6 +34,7 @@ struct planned_fill {
 struct planning {
     struct exchange *exchange;
     const struct part *part;
+    uint32_t wanted;    /* slots that the part still wants */
     int64_t free_micro; /* free part of the budget */
     bool is_counting;   /* the supply for that part alone is counted, each ask once */
     bool is_outbid;     /* an ask was left to a better bid that has yet to take it */
@@ -52,6 +54,12 @@ static bool ask_is_spoken_for(struct exchange *exchange, struct ask *ask, const 
            match.handle != part->handle;
 }
 
+static int64_t price_between(const struct planning *planning, const struct ask *ask)
+{
+    const struct fill_means means = {planning->wanted, planning->free_micro};
+    return fill_price_with(planning->exchange, planning->part, &means, ask);
+}
+
 static bool skip_ask(void *context, uint32_t handle)
 {
     struct planning *planning = context;
@@ -63,7 +71,7 @@ static bool skip_ask(void *context, uint32_t handle)
                              ? ask->counted == exchange->counts
                              : book_slots(exchange->book, handle) - ask->planned < part->width;
     if (is_used || provider == part->job->owner || !part_may_take(exchange, part, ask) ||
-        escrow_micro(part_price_between(exchange, part, ask), part->width, part->term_ns) >
+        escrow_micro(price_between(planning, ask), part->width, part->term_ns) >
             planning->free_micro) {
         return true;
     }
@@ -79,6 +87,7 @@ static uint64_t count_supply(struct planning *planning, uint64_t plenty)
     struct book_order order = bid_order(planning->part);
     struct book_match match;
     uint64_t slots = 0;
+    planning->wanted = order.slots;
     order.slots = UINT32_MAX;
     planning->is_counting = true;
     exchange->counts++;
@@ -122,6 +131,7 @@ static bool plan_part(struct planning *planning, struct part *part)
     planning->part = part;
     while (order.slots > 0) {
         struct book_match match;
+        planning->wanted = order.slots;
         if (!book_match(exchange->book, &order, skip_ask, planning, &match)) {
             return false;
         }
@@ -129,10 +139,8 @@ static bool plan_part(struct planning *planning, struct part *part)
         const uint32_t left = book_slots(exchange->book, match.handle) - ask->planned;
         uint32_t slots = left < order.slots ? left : order.slots;
         slots -= slots % part->width;
-        const struct planned_fill fill = {.part = part,
-                                          .ask = ask,
-                                          .slots = slots,
-                                          .price_micro = part_price_between(exchange, part, ask)};
+        const struct planned_fill fill = {
+            .part = part, .ask = ask, .slots = slots, .price_micro = price_between(planning, ask)};
         const int64_t escrow = escrow_micro(fill.price_micro, slots, part->term_ns);
         if (escrow > planning->free_micro || !plan_add(exchange, &fill)) {
             return false;
@@ -217,7 +225,7 @@ bool all_or_none_fill(struct exchange *exchange, struct job *job)
         return false;
     }
     if (job_waits_for_all(job)) {
-        job->type = EXCHANGE_LIMIT;
+        job->type = EXCHANGE_MARKET;
         exchange->wholes--;
     }
     for (uint32_t i = 0; i < exchange->plan_count && !exchange->is_out_of_memory; i++) {
@@ -242,8 +250,7 @@ bool all_or_none_skip_bid(void *context, uint32_t handle)
         return pair->whole != NULL ? part != pair->whole
                                    : !all_or_none_can_fill(exchange, part->job);
     }
-    bool is_short =
-        escrow_affordable_lanes(part, part_price_between(exchange, part, pair->ask)) == 0;
+    bool is_short = escrow_affordable_lanes(part, fill_price(exchange, part, pair->ask)) == 0;
     if (is_short && list_empty(&part->wanting) && part_is_used_up(part->job)) {
         list_append(&exchange->wanting_parts, &part->wanting); /* match_part ends it */
     }

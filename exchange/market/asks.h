@@ -22,9 +22,12 @@ void ask_cancel(struct exchange *exchange, struct ask *ask, uint8_t reason);
 void asks_cancel_all(struct exchange *exchange, struct provider *provider, uint8_t reason);
 /* Returns the ask as the book knows it: its free slots, at its price and sequence. */
 struct book_order ask_order(const struct exchange *exchange, const struct ask *ask);
+/* Puts the free slots of the ask into the book. */
 void ask_rest(struct exchange *exchange, const struct ask *ask);
+/* Returns the code that refuses the ask, or 0. The ask meets a bid of its own account, or it is
+ * post-only and would trade. In the second case *ret_price_micro is the price of the bid. */
 uint32_t ask_refusal(const struct exchange *exchange, const struct ask *ask,
-                     int64_t *ret_price_micro); /* like bid_refusal */
+                     int64_t *ret_price_micro);
 /* Creates an ask that does not rest yet. Returns NULL when no handle or memory is left. */
 struct ask *ask_create(struct exchange *exchange, const struct ask *fields);
 /* Records the ask, tells its provider and queues it for matching. */

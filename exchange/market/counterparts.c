@@ -6,6 +6,7 @@
 #include "exchange/market/bids.h"
 #include "exchange/market/donations.h"
 #include "exchange/market/escrow.h"
+#include "exchange/market/fill_prices.h"
 #include "exchange/market/part_eligibility.h"
 #include "exchange/market/part_limits.h"
 #include "exchange/state/job_records.h"
@@ -21,8 +22,7 @@ static bool skip_ask(void *context, uint32_t handle)
         !part_may_take(exchange, pair->part, ask)) {
         return true;
     }
-    bool is_short =
-        escrow_affordable_lanes(pair->part, part_price_between(exchange, pair->part, ask)) == 0;
+    bool is_short = escrow_affordable_lanes(pair->part, fill_price(exchange, pair->part, ask)) == 0;
     pair->is_short = pair->is_short || is_short;
     return is_short;
 }
@@ -51,8 +51,8 @@ static bool skip_unfit(void *context, uint32_t handle)
     const struct part *part = offer->exchange->orders_by_handle[handle];
     return offer->ask->device->key.provider == part->job->owner ||
            !part_may_take(offer->exchange, part, offer->ask) || job_waits_for_all(part->job) ||
-           escrow_affordable_lanes(part, part_price_between(offer->exchange, part, offer->ask)) ==
-               0;
+           escrow_affordable_lanes(
+               part, part_limit_in(offer->exchange, part, offer->ask->device->cell)) == 0;
 }
 
 int64_t counterpart_ask_fills_at(const struct exchange *exchange, const struct ask *ask)
@@ -69,8 +69,9 @@ int64_t counterpart_ask_fills_at(const struct exchange *exchange, const struct a
         !book_match(exchange->book, &order, skip_unfit, &offer, &match)) {
         return -1;
     }
+    /* An ask at the bid's limit is filled at this limit, whatever others bid. */
     lower.price_micro =
-        part_price_between(exchange, exchange->orders_by_handle[match.handle], &lower);
+        part_limit_in(exchange, exchange->orders_by_handle[match.handle], lower.device->cell);
     const int64_t bound_micro = band_price_bound(exchange, lower.price_micro);
     if (bound_micro > lower.price_micro) {
         return -1;

@@ -67,7 +67,7 @@ static int128 running_ns(const struct exchange *exchange, struct lease *lease)
     int128 sum = 0;
     lease_find_unbilled(exchange, lease);
     for (uint32_t i = 0; i < lease->lane_count; i++) {
-        sum += exchange->now_ns - lease->lanes[i].unbilled_from_ns;
+        sum += exchange->now_ns - lease->lanes[i].unbilled_from_ns + lease->lanes[i].outage_ns;
     }
     return sum * lease->part->width;
 }

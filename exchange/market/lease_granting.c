@@ -4,7 +4,7 @@
 #include "exchange/market/bids.h"
 #include "exchange/market/devices.h"
 #include "exchange/market/escrow.h"
-#include "exchange/market/part_limits.h"
+#include "exchange/market/fill_prices.h"
 #include "exchange/market/promises.h"
 #include "exchange/market/spot_index.h"
 #include "exchange/state/effects.h"
@@ -51,6 +51,7 @@ struct lease *lease_grant(struct exchange *exchange, struct part *part, struct a
 {
     struct job *job = part->job;
     struct device *device = ask->device;
+    exchange->market_changes++;
     struct lease *lease = memory_allocate(exchange, sizeof *lease);
     struct lane *lanes =
         lease == NULL ? NULL : memory_allocate(exchange, slots / part->width * sizeof *lanes);
@@ -119,15 +120,21 @@ struct lease *lease_grant(struct exchange *exchange, struct part *part, struct a
 bool lease_grant_between(struct exchange *exchange, struct part *part, struct ask *ask,
                          uint32_t slots)
 {
-    int64_t price = part_price_between(exchange, part, ask);
-    uint32_t lanes = escrow_affordable_lanes(part, price);
-    uint32_t fillable = slots / part->width;
-    lanes = lanes < fillable ? lanes : fillable;
     if (exchange->lease_count >= exchange->limits.leases) {
         lease_make_room(exchange);
     }
-    if (lanes == 0 || exchange->lease_count >= exchange->limits.leases) {
+    if (exchange->lease_count >= exchange->limits.leases) {
         return false;
     }
-    return lease_grant(exchange, part, ask, lanes * part->width, price, NULL) != NULL;
+    const int64_t price = fill_price(exchange, part, ask);
+    const uint32_t affordable = escrow_affordable_lanes(part, price);
+    const uint32_t fillable = slots / part->width;
+    const uint32_t lanes = affordable < fillable ? affordable : fillable;
+    if (lanes == 0) {
+        return false;
+    }
+    const bool is_foreseen = fill_price_begin(exchange, part, ask, lanes * part->width);
+    const struct lease *lease = lease_grant(exchange, part, ask, lanes * part->width, price, NULL);
+    fill_price_end(exchange, ask, is_foreseen);
+    return lease != NULL;
 }

@@ -9,6 +9,7 @@
 #include "exchange/market/bids.h"
 #include "exchange/market/counterparts.h"
 #include "exchange/market/escrow.h"
+#include "exchange/market/fill_prices.h"
 #include "exchange/market/lease_granting.h"
 #include "exchange/market/part_eligibility.h"
 #include "exchange/market/part_limits.h"
@@ -65,7 +66,7 @@ static bool would_take(const struct exchange *exchange, const struct part *part,
     if (!book_ask(exchange->book, standing->handle, &ask)) {
         return false;
     }
-    const int64_t price = part_price_between(exchange, part, standing);
+    const int64_t price = fill_price(exchange, part, standing);
     return book_class_accepts(exchange->book, part->class_id, lease->device->cell) &&
            ask.price_micro <= part_limit_in(exchange, part, lease->device->cell) &&
            (ask.max_term_ns == 0 || ask.max_term_ns >= part->term_ns) &&
@@ -239,6 +240,7 @@ static void spread(struct exchange *exchange, struct part *part)
 void market_run(struct exchange *exchange)
 {
     while (!exchange->is_out_of_memory) {
+        exchange->market_changes++;
         if (!list_empty(&exchange->spreads)) {
             struct part *part = LIST_ELEMENT(exchange->spreads.next, struct part, spread);
             list_remove(&part->spread);

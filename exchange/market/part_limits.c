@@ -76,12 +76,3 @@ int64_t part_limit_in(const struct exchange *exchange, const struct part *part, 
 {
     return book_limit(exchange->book, (enum rate)part->rate, part->bid_micro, cell);
 }
-
-/* The price is the maker's, the order that came first. A donation is always at 0. */
-int64_t part_price_between(const struct exchange *exchange, const struct part *part,
-                           const struct ask *ask)
-{
-    return ask->price_micro == 0 || ask->sequence < part->sequence
-               ? ask->price_micro
-               : part_limit_in(exchange, part, ask->device->cell);
-}

@@ -16,8 +16,5 @@ int64_t part_limit(const struct exchange *exchange, const struct part *part, int
 bool part_limit_is_of_budget(const struct part *part);
 /* Returns the part's limit per slot-hour in the cell. */
 int64_t part_limit_in(const struct exchange *exchange, const struct part *part, uint32_t cell);
-/* Returns the price at which the two trade. */
-int64_t part_price_between(const struct exchange *exchange, const struct part *part,
-                           const struct ask *ask);
 
 #endif

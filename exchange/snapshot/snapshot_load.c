@@ -18,6 +18,7 @@
 #include "exchange/state/lookup.h"
 #include "exchange/state/memory.h"
 #include "exchange/state/parts.h"
+#include "exchange/state/reasons.h"
 #include "exchange/state/tracking.h"
 #include "exchange/work/check_queue.h"
 #include "exchange/work/graph.h"
@@ -39,10 +40,28 @@ static void get_attribute(struct reader *in, struct attribute *attribute)
     }
 }
 
+static bool get_marked(struct reader *in, bool *ret_has_reason)
+{
+    const uint8_t marks = get_small(in, 3);
+    *ret_has_reason = (marks & 2) != 0;
+    in->failed = in->failed || marks == 2; /* a reason for nothing */
+    return (marks & 1) != 0;
+}
+
+static void get_reason(struct exchange *exchange, struct reader *in, char **reason)
+{
+    char text[EXCHANGE_REASON_SIZE] = "";
+    const size_t length = get_small(in, sizeof text - 1);
+    reader_bytes(in, text, length);
+    in->failed = in->failed || length == 0 || memchr(text, '\0', length) != NULL;
+    reason_set(exchange, reason, text);
+}
+
 static bool get_market(struct exchange *exchange, struct reader *in)
 {
     exchange->has_genesis = get_bool(in);
-    exchange->is_halted = get_bool(in);
+    bool has_reason;
+    exchange->is_halted = get_marked(in, &has_reason);
     GET_ID(in, exchange->cluster);
     exchange->fee_ppm = reader_u32(in);
     exchange->price_band_micro = reader_i64(in);
@@ -56,6 +75,9 @@ static bool get_market(struct exchange *exchange, struct reader *in)
     exchange->now_ns = get_ns(in);
     exchange->epochs = reader_u64(in);
     GET_ID(in, exchange->commitment);
+    if (has_reason) {
+        get_reason(exchange, in, &exchange->halted_why);
+    }
     tracking_touch(exchange, &exchange->tracked);
     return true;
 }
@@ -131,7 +153,8 @@ static bool get_member(struct exchange *exchange, struct reader *in)
     GET_ID(in, member->key);
     member->number = reader_u32(in);
     member->roles = reader_u32(in);
-    member->is_frozen = get_bool(in);
+    bool has_reason;
+    member->is_frozen = get_marked(in, &has_reason);
     member->ids = reader_u32(in);
     member->open_jobs = reader_u32(in);
     get_name(in, member->name, sizeof member->name);
@@ -140,6 +163,9 @@ static bool get_member(struct exchange *exchange, struct reader *in)
     member->donated_ns = reader_i64(in);
     member->donated_day = get_ns(in);
     member->given_ns = reader_i64(in);
+    if (has_reason) {
+        get_reason(exchange, in, &member->frozen_why);
+    }
     bool good = reader_finished(in) && member->number == exchange->member_count &&
                 member->donated_ns >= 0 && member->given_ns >= 0 &&
                 member->donated_day <= exchange->now_ns / (24 * NS_PER_HOUR);

@@ -97,7 +97,7 @@ static bool get_job_fields(struct exchange *exchange, struct reader *in, struct 
         *numbers[i] = reader_u32(in);
     }
     job->phase = get_small(in, JOB_PHASE_CANCELLED);
-    job->type = get_small(in, EXCHANGE_ALL_OR_NONE);
+    job->type = get_small(in, EXCHANGE_MARKET);
     job->reason = reader_u8(in);
     job->is_closing = get_bool(in);
     job->is_checked = get_bool(in);
@@ -418,6 +418,16 @@ static bool get_attempts(struct exchange *exchange, struct reader *in, struct le
     return reader_finished(in);
 }
 
+static void get_outage(struct reader *in, struct lease *lease)
+{
+    lease->outage_ns = get_ns(in);
+    lease->outage_at_ns = get_ns(in);
+    in->failed = in->failed || lease->outage_at_ns == 0;
+    for (uint32_t i = 0; i < lease->lane_count; i++) {
+        lease->lanes[i].outage_ns = get_ns(in);
+    }
+}
+
 static bool get_lease_fields(struct exchange *exchange, struct reader *in, struct lease *lease)
 {
     struct id128 job;
@@ -440,7 +450,9 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     lease->terms.is_interruptible = get_bool(in);
     lease->terms.notice_ns = get_ns(in);
     lease->terms.minimum_run_ns = get_ns(in);
-    lease->is_noticed = get_bool(in);
+    const uint8_t marks = get_small(in, 3);
+    const bool met_outage = (marks & 2) != 0;
+    lease->is_noticed = (marks & 1) != 0;
     lease->former = reader_u64(in);
     lease->accepted = reader_u32(in);
     lease->failures_in_row = reader_u32(in);
@@ -470,6 +482,9 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
         lease->lanes[i].seen_until_ns = get_ns(in);
         lease->lanes[i].seen_ns = get_ns(in);
         lease->lanes[i].paid_ns = get_ns(in);
+    }
+    if (lease->lanes != NULL && met_outage) {
+        get_outage(in, lease);
     }
     return lease->lanes != NULL && !in->failed;
 }

@@ -8,6 +8,20 @@ static void put_bool(struct writer *out, bool value)
 }
 #define PUT_ID(out, id) writer_bytes((out), (id).bytes, sizeof(id).bytes)
 
+/* A state without a reason keeps the bytes that it had under earlier rules. */
+static void put_marked(struct writer *out, bool holds, const char *reason)
+{
+    writer_u8(out, (uint8_t)(holds | (reason != NULL) << 1));
+}
+
+static void put_reason(struct writer *out, const char *reason)
+{
+    if (reason != NULL) {
+        writer_u8(out, (uint8_t)strlen(reason));
+        writer_bytes(out, reason, strlen(reason));
+    }
+}
+
 static void put_attribute(struct writer *out, const struct attribute *attribute)
 {
     writer_bytes(out, attribute->name, sizeof attribute->name);
@@ -22,7 +36,7 @@ static void put_attribute(struct writer *out, const struct attribute *attribute)
 static void put_market(struct writer *out, const struct exchange *exchange)
 {
     put_bool(out, exchange->has_genesis);
-    put_bool(out, exchange->is_halted);
+    put_marked(out, exchange->is_halted, exchange->halted_why);
     PUT_ID(out, exchange->cluster);
     writer_u32(out, exchange->fee_ppm);
     writer_i64(out, exchange->price_band_micro);
@@ -35,6 +49,7 @@ static void put_market(struct writer *out, const struct exchange *exchange)
     writer_i64(out, exchange->now_ns);
     writer_u64(out, exchange->epochs);
     PUT_ID(out, exchange->commitment);
+    put_reason(out, exchange->halted_why);
 }
 
 static void put_limits(struct writer *out, const struct exchange *exchange)
@@ -66,7 +81,7 @@ static void put_member(struct writer *out, const struct exchange *exchange,
     PUT_ID(out, member->key);
     writer_u32(out, member->number);
     writer_u32(out, member->roles);
-    put_bool(out, member->is_frozen);
+    put_marked(out, member->is_frozen, member->frozen_why);
     writer_u32(out, member->ids);
     writer_u32(out, member->open_jobs);
     writer_bytes(out, member->name, sizeof member->name);
@@ -75,6 +90,7 @@ static void put_member(struct writer *out, const struct exchange *exchange,
     writer_i64(out, member->donated_ns);
     writer_i64(out, member->donated_day);
     writer_i64(out, member->given_ns);
+    put_reason(out, member->frozen_why);
 }
 
 static void put_invitation(struct writer *out, const struct invitation *invitation)
@@ -316,6 +332,15 @@ static void put_page(struct writer *out, const struct page *page)
     }
 }
 
+static void put_outage(struct writer *out, const struct lease *lease)
+{
+    writer_i64(out, lease->outage_ns);
+    writer_i64(out, lease->outage_at_ns);
+    for (uint32_t i = 0; i < lease->lane_count; i++) {
+        writer_i64(out, lease->lanes[i].outage_ns);
+    }
+}
+
 static void put_lease(struct writer *out, const struct lease *lease)
 {
     writer_u64(out, lease->id);
@@ -337,7 +362,8 @@ static void put_lease(struct writer *out, const struct lease *lease)
     put_bool(out, lease->terms.is_interruptible);
     writer_i64(out, lease->terms.notice_ns);
     writer_i64(out, lease->terms.minimum_run_ns);
-    put_bool(out, lease->is_noticed);
+    const bool met_outage = lease->outage_at_ns != 0;
+    writer_u8(out, (uint8_t)(lease->is_noticed | met_outage << 1));
     writer_u64(out, lease->former);
     writer_u32(out, lease->accepted);
     writer_u32(out, lease->failures_in_row);
@@ -355,6 +381,9 @@ static void put_lease(struct writer *out, const struct lease *lease)
         writer_i64(out, lease->lanes[i].seen_until_ns);
         writer_i64(out, lease->lanes[i].seen_ns);
         writer_i64(out, lease->lanes[i].paid_ns);
+    }
+    if (met_outage) { /* leases that met none keep the bytes that they had under earlier rules */
+        put_outage(out, lease);
     }
     for (const struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
         const struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);

@@ -3,6 +3,8 @@
 #include "base/checked.h"
 #include "exchange/lifecycle.h"
 #include "exchange/state/feed_upkeep.h"
+#include "exchange/state/lookup.h"
+#include "exchange/state/memory.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -81,6 +83,30 @@ static enum rate rate_refused(const struct exchange_command *command, const char
     return rate < RATES ? (enum rate)rate : RATE_NONE;
 }
 
+const char *effect_copy_reason(struct exchange *exchange, const char *reason)
+{
+    if (reason == NULL) {
+        return NULL;
+    }
+    const size_t size = strlen(reason) + 1;
+    struct exchange_block *block = memory_allocate(exchange, sizeof *block + size);
+    if (block == NULL) {
+        return NULL;
+    }
+    block->next = exchange->effects->blocks;
+    exchange->effects->blocks = block;
+    return memcpy(block + 1, reason, size);
+}
+
+/* Returns the operator's reason of a refusal with that code. */
+static const char *reason_of(const struct exchange *exchange, uint32_t code)
+{
+    const struct member *sender = code == XREJECT_FROZEN ? lookup_sender(exchange) : NULL;
+    return sender != NULL           ? sender->frozen_why
+           : code == XREJECT_HALTED ? exchange->halted_why
+                                    : NULL;
+}
+
 struct exchange_effect *effect_reject(struct exchange *exchange, uint32_t code, const char *field,
                                       int64_t value, int64_t limit)
 {
@@ -90,6 +116,7 @@ struct exchange_effect *effect_reject(struct exchange *exchange, uint32_t code, 
     effect->id = exchange->command->id;
     effect->refused = exchange->command->type;
     effect->rate = rate_refused(exchange->command, field, value);
+    effect->reason = effect_copy_reason(exchange, reason_of(exchange, code));
     effect->reject = (struct exchange_reject){.code = code, .value = value, .limit = limit};
     assert(strlen(field) < sizeof effect->reject.field);
     memcpy(effect->reject.field, field, strlen(field));

@@ -14,6 +14,8 @@ struct ledger_record *effect_emit_ledger(struct exchange *exchange, enum ledger_
  * nothing. */
 struct exchange_effect *effect_reject(struct exchange *exchange, uint32_t code, const char *field,
                                       int64_t value, int64_t limit);
+/* Copies a reason for an effect, which outlives the state of this step. Returns NULL for NULL. */
+const char *effect_copy_reason(struct exchange *exchange, const char *reason);
 /* Queues one report of the job for the end of the step. */
 void effect_report_job(struct exchange *exchange, struct job *job);
 /* Appends the queued reports; runs at the end of a step. */

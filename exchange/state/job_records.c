@@ -101,6 +101,11 @@ bool job_lives_off_leases(const struct job *job)
     return true;
 }
 
+bool job_type_challenges(uint8_t type)
+{
+    return type == EXCHANGE_LIMIT || type == EXCHANGE_MARKET;
+}
+
 bool job_waits_for_all(const struct job *job)
 {
     return job->type == EXCHANGE_ALL_OR_NONE && job->parts[0].handle != BOOK_NONE;

@@ -6,6 +6,9 @@
 
 /* Returns true for a job without standing bids, which ends with its leases. */
 bool job_lives_off_leases(const struct job *job);
+/* Returns true when bids of that type may take leases from their holders: bids that rest, and that
+ * fill at once where they can. */
+bool job_type_challenges(uint8_t type);
 /* Returns true when its bids rest and wait to be filled all at once. */
 bool job_waits_for_all(const struct job *job);
 uint32_t job_accused(const struct job *job); /* held results that a referee rejects */

@@ -53,3 +53,19 @@ bool part_is_checks(const struct part *part)
 {
     return part->job->is_checked && part->number + 1 == part->job->part_count;
 }
+
+bool part_outlasts_term(const struct part *part)
+{
+    return part->limit_ns > part->term_ns;
+}
+
+int64_t part_needs_ns(const struct part *part)
+{
+    return part_outlasts_term(part) ? part->term_ns / 2 : part->limit_ns;
+}
+
+int64_t part_least_term_ns(int64_t limit_ns, int64_t term_ns)
+{
+    const int64_t least_ns = term_ns < OUTLASTING_TERM_NS ? term_ns : OUTLASTING_TERM_NS;
+    return limit_ns > term_ns ? least_ns : limit_ns;
+}

@@ -73,7 +73,8 @@ struct member {
     uint32_t number;
     uint32_t roles;
     bool is_frozen;
-    uint32_t ids; /* entries in the id window */
+    char *frozen_why; /* the operator's reason, owned; NULL: none */
+    uint32_t ids;     /* entries in the id window */
     uint32_t open_jobs;
     char name[EXCHANGE_NAME_SIZE];
     int64_t donated_ns;  /* faded slot-time that its jobs had at price 0 */
@@ -156,6 +157,7 @@ struct provider {
     /* The fields below are not recorded. */
     struct list_link leases; /* leases that have not ended, by number */
     uint32_t lease_count;
+    int64_t suspect_ns; /* since then it is suspect; 0: unknown */
 };
 
 /* Slot-time that a device gave on one day, counted since an ask of the device had a daily bound.
@@ -186,6 +188,16 @@ struct device {
     int128 promised_ns;      /* slot-time that its leases may still use, if day_use is set */
 };
 
+/* The clearing names the best bids that an ask leaves unfilled and whose limits a person named: the
+ * best one, and the best one of another owner. */
+enum { CLEARING_OWNERS = 2, CLEARING_BIDS_MOST = 1 << 14 }; /* bids looked at for one ask */
+struct clearing {
+    uint32_t count;
+    uint32_t widest; /* width of the widest bid that the ask could serve */
+    uint32_t owners[CLEARING_OWNERS];
+    int64_t limits_micro[CLEARING_OWNERS];
+};
+
 struct ask {
     struct tracked tracked;
     struct id128 order;
@@ -208,6 +220,10 @@ struct ask {
      * last count that included the ask. */
     uint32_t planned;
     uint64_t counted;
+    /* Scratch of exchange/market/fill_prices.c: what was found when the exchange's `market_changes`
+     * had the value `cleared_at`. */
+    uint64_t cleared_at;
+    struct clearing clearing;
 };
 
 struct subtask {
@@ -445,11 +461,11 @@ struct attempt {
 
 /* Paid time of a lane (docs/decisions.md D8). `seen` is the union of its attempts' intervals,
  * dispatch to result, for results that came. A result is paid its claim, as long as the sum stays
- * within the time seen. */
+ * within the time seen. Attempts that an outage of the broker met may be paid its time as well. */
 struct lane {
     uint32_t in_flight;
-    int64_t seen_until_ns;
-    int64_t seen_ns, paid_ns;
+    int64_t seen_until_ns, seen_ns, paid_ns;
+    int64_t outage_ns; /* unpaid time of outages, for attempts dispatched before the last outage */
     int64_t unbilled_from_ns; /* scratch of a renewal */
     uint32_t runs, last;      /* scratch: first and last subtask that it was given */
     bool is_ending;           /* scratch: the attempt that it runs was withdrawn */
@@ -464,11 +480,12 @@ struct lease {
     struct device *device; /* NULL once ended */
     struct id128 device_id, ask;
     char label[EXCHANGE_NAME_SIZE];
-    uint32_t provider;
-    uint32_t slots, lane_count;
+    uint32_t provider, slots, lane_count;
     int64_t price_micro;
     int64_t granted_ns, term_end_ns, ended_ns;
-    uint8_t state; /* enum lease_state */
+    int64_t outage_ns;    /* of the present term, the time that passed while the broker was down */
+    int64_t outage_at_ns; /* log time of the last outage; 0: none */
+    uint8_t state;        /* enum lease_state */
     uint8_t end_reason;
     bool is_simulated; /* device simulated at the grant; every result has to say the same */
     struct exchange_terms terms; /* terms at the grant */
@@ -516,6 +533,7 @@ struct exchange {
     /* market record */
     struct tracked tracked;
     bool has_genesis, is_halted;
+    char *halted_why; /* the operator's reason, owned; NULL: none */
     struct id128 cluster;
     uint32_t fee_ppm;
     int64_t price_band_micro;    /* highest price of an order */
@@ -548,6 +566,7 @@ struct exchange {
     uint32_t wholes;            /* jobs whose bids wait to be filled all at once */
     uint64_t slots_freed;       /* slots of asks that became free or arrived so far */
     const struct ask *matching; /* ask that is being matched */
+    uint64_t market_changes;    /* counts leases granted and turns of the market */
     uint64_t counts;
     struct planned_fill *plan;
     uint32_t plan_count, plan_capacity;

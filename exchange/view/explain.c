@@ -10,6 +10,7 @@
 #include "exchange/market/escrow.h"
 #include "exchange/market/spot_index.h"
 #include "exchange/state/job_records.h"
+#include "exchange/state/lookup.h"
 #include "exchange/state/parts.h"
 #include "exchange/state/steps.h"
 #include "exchange/view/effort.h"
@@ -295,6 +296,30 @@ static void explain_ask(struct explaining *explaining, const struct device *devi
     }
 }
 
+/* Counts a device whose provider the operator froze. Only the owner of a job that lost a lease of
+ * that provider may learn the operator's reason. */
+static void count_frozen(const struct explaining *explaining, const struct device *device)
+{
+    const struct exchange *exchange = explaining->exchange;
+    const struct job *job = explaining->part->job;
+    struct exchange_explanation *why = explaining->why;
+    const struct member *provider = lookup_member(exchange, device->key.provider);
+    if (!provider->is_frozen) {
+        return;
+    }
+    why->frozen++;
+    for (const struct list_link *at = job->leases.next;
+         at != &job->leases && why->frozen_why == NULL && provider->frozen_why != NULL;
+         at = at->next) {
+        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
+        steps_add(exchange, 1);
+        why->frozen_why =
+            lease->provider == device->key.provider && read_was_revoked(exchange, lease)
+                ? provider->frozen_why
+                : NULL;
+    }
+}
+
 static void explain_device(struct explaining *explaining, const struct device *device)
 {
     const struct exchange *exchange = explaining->exchange;
@@ -328,6 +353,7 @@ static void explain_device(struct explaining *explaining, const struct device *d
         return;
     }
     why->fitting++;
+    count_frozen(explaining, device);
     struct book_ask ask;
     if (device->ask == NULL || !book_ask(exchange->book, device->ask->handle, &ask) ||
         device->ask->slots < need->slots || is_conditional(exchange, need, device->ask, why) ||
@@ -435,6 +461,20 @@ static void explain_work(const struct part *part, struct exchange_explanation *w
     why->work.is_sated = job->is_closing || part->handle == BOOK_NONE || bid_order(part).slots == 0;
 }
 
+/* The market refuses every job of a frozen account. */
+static bool foretell_frozen(const struct exchange *exchange, const struct exchange_need *need,
+                            struct exchange_explanation *why)
+{
+    const struct member *owner = lookup_member(exchange, need->account);
+    if (owner == NULL || !owner->is_frozen) {
+        return false;
+    }
+    why->is_asked = true;
+    why->refusal = XREJECT_FROZEN;
+    why->refused_why = owner->frozen_why;
+    return true;
+}
+
 /* `part` is NULL when the need is not placed yet. */
 static void explain(const struct exchange *exchange, const struct exchange_need *need,
                     const struct part *part, struct exchange_explanation *ret_explanation)
@@ -447,6 +487,7 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
     ret_explanation->rate = need->rate;
     ret_explanation->holds_nothing = need->holds_nothing;
     ret_explanation->is_halted = exchange->is_halted;
+    ret_explanation->halted_why = exchange->halted_why;
     ret_explanation->band_most_micro = exchange->price_band_micro;
     ret_explanation->quiet_agents = count_quiet(exchange);
     if (!requirement_well_formed(need->needs)) {
@@ -480,7 +521,8 @@ static void explain(const struct exchange *exchange, const struct exchange_need 
     if (is_filed) {
         explain_work(part, ret_explanation);
     }
-    if (seen == NULL || ret_explanation->work.is_sated) {
+    if (seen == NULL || ret_explanation->work.is_sated ||
+        (!is_filed && foretell_frozen(exchange, need, ret_explanation))) {
         ret_explanation->fills_at_micro = -1;
     } else if (search_is_whole(&explaining.search)) {
         explain_whole(&explaining.search, ret_explanation);

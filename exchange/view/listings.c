@@ -126,7 +126,10 @@ enum exchange_listing exchange_list_devices(const struct exchange *exchange,
 static struct exchange_provider_row provider_row(const struct exchange *exchange,
                                                  const struct provider *provider, size_t *steps)
 {
-    struct exchange_provider_row row = {.provider = provider->number, .state = provider->state};
+    struct exchange_provider_row row = {.provider = provider->number,
+                                        .state = provider->state,
+                                        .is_frozen =
+                                            lookup_member(exchange, provider->number)->is_frozen};
     for (const struct list_link *at = provider->devices.next; at != &provider->devices;
          at = at->next) {
         const struct device *device = LIST_ELEMENT(at, struct device, of_provider);

@@ -44,6 +44,7 @@ struct exchange_provider_row {
     uint32_t devices;       /* advertised */
     uint64_t slots, leased; /* sums over its devices */
     uint64_t free;          /* sum over its asks */
+    bool is_frozen;         /* by the operator */
 };
 typedef bool exchange_provider_visit(void *context, const struct exchange_provider_row *row);
 /* Lists every account that ever advertised. `from` is 0, or the account number that ended the page

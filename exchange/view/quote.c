@@ -12,6 +12,7 @@
 #include "exchange/market/spot.h"
 #include "exchange/market/spot_index.h"
 #include "exchange/state/instruments.h"
+#include "exchange/state/job_records.h"
 #include "exchange/state/lookup.h"
 #include "exchange/state/steps.h"
 #include "matching/book_walk.h"
@@ -251,6 +252,17 @@ static int64_t cost_micro(int128 busy_ns, int128 price_sum, uint32_t lanes)
     return clamp_micro(product / divisor);
 }
 
+/* Returns how many lanes more than the present ones the budget should cover, because slots may come
+ * while the job runs: as many again, or as many as have work for half a term each. */
+static uint32_t lanes_to_come(const struct quoting *quoting, int128 busy_ns)
+{
+    const int128 lane_ns = (int128)quoting->need->term_ns * quoting->need->slots;
+    const int128 of_work =
+        lane_ns > 0 ? (2 * busy_ns + lane_ns - 1) / lane_ns - quoting->lanes_taken : 0;
+    const int128 lanes = of_work > quoting->lanes_taken ? of_work : quoting->lanes_taken;
+    return lanes < quoting->lanes_left ? (uint32_t)lanes : quoting->lanes_left;
+}
+
 /* The work is spread over the cheapest lanes that fit, with an equal share of the subtasks on
  * each. */
 static void quote_cost(const struct quoting *quoting)
@@ -265,10 +277,46 @@ static void quote_cost(const struct quoting *quoting)
     int64_t half = quote->expected_micro / 2 + (quote->expected_micro & 1);
     /* Each used lane draws one term's escrow beside charges; a smaller budget uses fewer lanes. One
      * more lane at the dearest price covers a lost provider, whose lease holds its escrow until the
-     * term ends. */
+     * term ends. Lanes to come count at this price, too. */
+    const int128 more = (int128)1 + lanes_to_come(quoting, busy_ns);
     quote->suggested_micro = clamp_micro((int128)quote->expected_micro + half +
-                                         quoting->escrow_sum + quoting->last_escrow_micro);
+                                         quoting->escrow_sum + more * quoting->last_escrow_micro);
     quote->suggested_micro = quote->suggested_micro > 0 ? quote->suggested_micro : 1;
+}
+
+struct cheapest {
+    const struct quoting *quoting;
+    int64_t ask_micro; /* 0: no ask fits */
+};
+
+static bool find_cheapest(void *context, uint32_t handle, const struct book_ask *ask)
+{
+    struct cheapest *cheapest = context;
+    const struct quoting *quoting = cheapest->quoting;
+    steps_add(quoting->exchange, 4);
+    if (lanes_of(quoting->exchange, quoting->need, handle, ask, true) > 0) {
+        cheapest->ask_micro = ask->price_micro;
+    }
+    return cheapest->ask_micro == 0;
+}
+
+/* A budget that follows from a cap below all asks pays for the cheapest ask, too, so that the job
+ * fills as soon as its cap is raised. Asks that are much higher count as CAP_RAISES_MOST caps. */
+static void cover_raised_cap(const struct quoting *quoting)
+{
+    enum { CAP_RAISES_MOST = 10 };
+    const struct exchange_need *need = quoting->need;
+    struct exchange_quote *quote = quoting->quote;
+    struct cheapest cheapest = {.quoting = quoting};
+    steps_add(quoting->exchange,
+              (2 + steps_of_needs(need->needs)) * book_cell_bound(quoting->exchange->book));
+    book_walk_asks(quoting->exchange->book, need->needs, need->rate, find_cheapest, &cheapest);
+    if (need->cap_micro > 0 && cheapest.ask_micro > need->cap_micro) {
+        const int128 most = (int128)CAP_RAISES_MOST * need->cap_micro;
+        const int128 price = cheapest.ask_micro < most ? cheapest.ask_micro : most;
+        const int128 suggested = (int128)quote->suggested_micro * price;
+        quote->suggested_micro = clamp_micro((suggested + need->cap_micro - 1) / need->cap_micro);
+    }
 }
 
 /* The need would wait for leased slots and pay their asks' price then. A lease that it takes is
@@ -309,7 +357,7 @@ static void quote_all_asks(struct quoting_asks *asks)
     steps_add(exchange, (2 + steps_of_needs(need->needs)) * book_cell_bound(exchange->book));
     set_floor(asks);
     book_walk_asks(exchange->book, need->needs, need->rate, quote_asks, asks);
-    if (need->type == EXCHANGE_LIMIT && !exchange->is_halted) {
+    if (job_type_challenges(need->type) && !exchange->is_halted) {
         spot_walk(exchange, need->needs, need->rate, quote_lease, &asks->now);
     }
     if (asks->now.lanes_met == 0) {
@@ -366,12 +414,16 @@ bool exchange_quote(const struct exchange *exchange, const struct exchange_need 
         ret_quote->price_low_micro = ret_quote->taken_low_micro;
         ret_quote->price_high_micro = ret_quote->taken_high_micro;
     }
-    if (asks.now.lanes_taken == 0 && limit_is_set(need->cap_micro) && !need->holds_nothing &&
-        need->rate == RATE_NONE) { /* the cap is the only known price */
+    const bool is_below_asks = asks.now.lanes_taken == 0 && limit_is_set(need->cap_micro) &&
+                               !need->holds_nothing && need->rate == RATE_NONE;
+    if (is_below_asks) { /* the cap is the only known price */
         quote_lanes(&asks.now, need->cap_micro, 1);
     }
     if (asks.now.lanes_taken > 0) {
         quote_cost(&asks.now);
+    }
+    if (is_below_asks) {
+        cover_raised_cap(&asks.now);
     }
     free(asking);
     return true;

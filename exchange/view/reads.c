@@ -51,6 +51,22 @@ struct exchange_limits exchange_limits_now(const struct exchange *exchange)
     return exchange->limits;
 }
 
+bool exchange_has_leases(const struct exchange *exchange)
+{
+    for (const struct list_link *at = exchange->job_list.next; at != &exchange->job_list;
+         at = at->next) {
+        const struct job *job = LIST_ELEMENT(at, struct job, all);
+        for (const struct list_link *link = job->leases.next; link != &job->leases;
+             link = link->next) {
+            const struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
+            if (lease->state != LEASE_ENDED && lease->state != LEASE_PROMISED) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 bool exchange_holds_limits(const struct exchange *exchange, const struct exchange_limits *limits)
 {
     const struct exchange_limits *held = &exchange->limits;
@@ -77,6 +93,11 @@ bool exchange_halted(const struct exchange *exchange)
     return exchange->is_halted;
 }
 
+const char *exchange_halted_why(const struct exchange *exchange)
+{
+    return exchange->halted_why;
+}
+
 uint32_t exchange_account_count(const struct exchange *exchange)
 {
     return exchange->member_count;
@@ -95,6 +116,7 @@ bool exchange_account(const struct exchange *exchange, uint32_t number,
         .key = member->key,
         .roles = member->roles,
         .frozen = member->is_frozen,
+        .frozen_why = member->frozen_why,
         .available_micro = balance.available_micro,
         .held_micro = balance.held_micro,
     };
@@ -468,6 +490,19 @@ size_t exchange_parts(const struct exchange *exchange, const struct id128 *id,
     return job == NULL ? 0 : job->part_count;
 }
 
+/* Returns how long the market has not heard the lease's provider; 0: since before a snapshot. */
+static int64_t silent_ns(const struct exchange *exchange, const struct lease *lease)
+{
+    const struct provider *provider = lookup_member(exchange, lease->provider)->provider;
+    return provider->suspect_ns == 0 ? 0 : exchange->now_ns - provider->suspect_ns;
+}
+
+bool read_was_revoked(const struct exchange *exchange, const struct lease *lease)
+{
+    return lease->state == LEASE_ENDED && lease->end_reason == XEND_REVOKED &&
+           lookup_member(exchange, lease->provider)->is_frozen;
+}
+
 size_t exchange_leases(const struct exchange *exchange, const struct id128 *id,
                        struct exchange_lease_row *ret_rows, size_t limit)
 {
@@ -493,8 +528,12 @@ size_t exchange_leases(const struct exchange *exchange, const struct id128 *id,
             .is_simulated = lease->is_simulated,
             .is_interruptible = lease->terms.is_interruptible,
             .is_taken = lease->is_noticed,
+            .silent_ns = lease->state == LEASE_SUSPECT ? silent_ns(exchange, lease) : -1,
             .has_ended = lease->state == LEASE_ENDED,
+            .is_frozen = read_was_revoked(exchange, lease),
         };
+        row->frozen_why =
+            row->is_frozen ? lookup_member(exchange, lease->provider)->frozen_why : NULL;
         name_copy(row->device, lease->label);
     }
     steps_add(exchange, 8 * count);

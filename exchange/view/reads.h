@@ -12,4 +12,8 @@ bool read_part_is_in_reach(const struct exchange *exchange, const struct part *p
 const struct part *read_tightest_part(const struct exchange *exchange, const struct job *job,
                                       uint8_t *ret_reason);
 
+/* Returns true when the lease ended because the operator froze its provider, which still is
+ * frozen. */
+bool read_was_revoked(const struct exchange *exchange, const struct lease *lease);
+
 #endif

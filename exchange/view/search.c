@@ -190,7 +190,7 @@ struct meeting search_meet(const struct search *search, const struct altered *al
     for (size_t i = 0; i < search->count; i++) {
         struct offer offer;
         if (!search_offer(search, &search->seen[i], &offer) ||
-            (offer.is_taken && altered->type != EXCHANGE_LIMIT)) {
+            (offer.is_taken && !job_type_challenges(altered->type))) {
             continue;
         }
         const bool is_first =
@@ -211,6 +211,79 @@ struct meeting search_meet(const struct search *search, const struct altered *al
                             .first_micro = first.price_micro,
                             .from = fills ? best.from : NULL,
                             .price_micro = best.price_micro};
+}
+
+struct ranked { /* an offer of free slots */
+    struct offer offer;
+    int64_t operations; /* of a slot a second; 1: the bid is not by value */
+};
+
+/* Orders as comes_first does. */
+static int compare_ranked(const void *left, const void *right)
+{
+    const struct ranked *a = left;
+    const struct ranked *b = right;
+    const int128 here = rate_worth(a->offer.price_micro, b->operations);
+    const int128 there = rate_worth(b->offer.price_micro, a->operations);
+    if (here != there) {
+        return here < there ? -1 : 1;
+    }
+    return (a->offer.sequence > b->offer.sequence) - (a->offer.sequence < b->offer.sequence);
+}
+
+/* Lists the free slots that the bid may have, best first. */
+static size_t find_ranked(const struct search *search, const struct altered *altered,
+                          struct ranked *ret_ranked)
+{
+    const struct book *book = search->exchange->book;
+    const enum rate rate = search->need->rate;
+    size_t count = 0;
+    steps_add(search->exchange, 8 * search->count);
+    for (size_t i = 0; i < search->count; i++) {
+        struct offer offer;
+        const struct explained *seen = &search->seen[i];
+        if (seen->lease == NULL && search_offer(search, seen, &offer) &&
+            search_may_take(search, &offer) && is_met(search, altered, &offer)) {
+            ret_ranked[count++] = (struct ranked){
+                offer, rate == RATE_NONE ? 1 : book_cell_rate(book, seen->device->cell, rate)};
+        }
+    }
+    if (count > 0) {
+        qsort(ret_ranked, count, sizeof *ret_ranked, compare_ranked);
+    }
+    return count;
+}
+
+uint32_t search_fills(const struct search *search, const struct altered *altered,
+                      uint32_t *ret_wanted)
+{
+    const struct part *part = search->part;
+    const uint32_t width = altered->slots;
+    const uint32_t most = part_lanes_most(part->waiting + part->running, part->at_most, width);
+    const uint32_t wanted = most > part->lanes ? most - part->lanes : 0;
+    struct ranked *ranked = calloc(search->count + 1, sizeof *ranked);
+    uint32_t lanes = 0;
+    *ret_wanted = wanted > UINT32_MAX / width ? UINT32_MAX : wanted * width;
+    if (ranked == NULL) {
+        return 0;
+    }
+    int64_t free_micro;
+    if (!checked_add(escrow_free_micro(part->job), altered->more_micro, &free_micro)) {
+        free_micro = INT64_MAX;
+    }
+    const size_t count = find_ranked(search, altered, ranked);
+    for (size_t i = 0; i < count && lanes < wanted; i++) {
+        const struct offer *offer = &ranked[i].offer;
+        const int64_t one_micro = escrow_micro(offer->price_micro, width, altered->term_ns);
+        const int64_t affordable = one_micro == 0 ? UINT32_MAX : free_micro / one_micro;
+        uint32_t taken = offer->slots / width;
+        taken = taken < wanted - lanes ? taken : wanted - lanes;
+        taken = taken < affordable ? taken : (uint32_t)affordable;
+        free_micro -= escrow_micro(offer->price_micro, taken * width, altered->term_ns);
+        lanes += taken;
+    }
+    free(ranked);
+    return lanes * width;
 }
 
 /* ---------------------------------------------------------------- leases that may be taken */
@@ -238,7 +311,7 @@ void search_takes(const struct search *search, int64_t *ret_limit_micro, int64_t
     struct altered any = search_unaltered(search);
     any.cap_micro = LIMIT_NONE;
     *ret_limit_micro = *ret_budget_micro = -1;
-    if (part->job->type != EXCHANGE_LIMIT || bid_order(part).slots == 0) {
+    if (!job_type_challenges(part->job->type) || bid_order(part).slots == 0) {
         return; /* a part without ordered slots has all the lanes that it can use */
     }
     steps_add(search->exchange, 4 * search->count);

@@ -79,6 +79,11 @@ struct meeting {
 /* Finds the meeting of a bid that may be filled in parts; search_whole is for the others. */
 struct meeting search_meet(const struct search *search, const struct altered *altered);
 
+/* Returns how many slots such a bid gets of free slots, and fills in how many it wants. A bid that
+ * takes leases may get more. Returns 0 when memory is short. */
+uint32_t search_fills(const struct search *search, const struct altered *altered,
+                      uint32_t *ret_wanted);
+
 /* Returns the budget to count with; INT64_MAX: unknown. */
 int64_t search_budget(const struct exchange_need *need, int64_t budget_micro);
 

@@ -5,9 +5,9 @@
  * condition that goes counts whole. The smallest change has the fewest changes, then the least sum,
  * then the lowest price.
  *
- * Conditions on `program`, `executor` and `referee` stay, since they are the work itself; a
- * simulated device never replaces a real one. A bid that is submitted again with the change fills
- * at that price or less, unless another comes first. */
+ * Conditions on `program`, `executor`, `arch`, `image_config`, `api`, `terminal` and `referee`
+ * stay, since they are the work itself; a simulated device never replaces a real one. A bid that is
+ * submitted again with the change fills at that price or less, unless another comes first. */
 #ifndef BOURSE_EXCHANGE_VIEW_SMALLEST_CHANGE_H
 #define BOURSE_EXCHANGE_VIEW_SMALLEST_CHANGE_H
 
@@ -39,6 +39,9 @@ struct exchange_smallest_change {
     struct exchange_bid_change changes[EXCHANGE_CHANGES_MOST];
     int64_t price_micro; /* price of the fill then */
     bool takes;          /* the fill takes a lease from its holder */
+    /* The changed bid gets so many free slots, of those that it wants. Leases that it takes from
+     * their holders are not counted. */
+    uint32_t fills_slots, wanted_slots;
     /* The next fields are the whole bid after the change. The cap may be LIMIT_NONE. at_most
      * stays, and is a multiple of the slots. */
     struct requirement needs, was;

@@ -4,6 +4,8 @@
 #include "exchange/lifecycle.h"
 #include "exchange/market/bands.h"
 #include "exchange/market/escrow.h"
+#include "exchange/state/job_records.h"
+#include "exchange/state/parts.h"
 #include "exchange/state/steps.h"
 #include "exchange/view/effort.h"
 #include "exchange/view/smallest_change_candidate.h"
@@ -129,7 +131,8 @@ static int64_t covered_term_ns(const struct search *search, const struct candida
     const int128 covered_ns = (int128)escrow_free_micro(search->part->job) * NS_PER_HOUR / hourly;
     int64_t term_ns = (int64_t)covered_ns; /* less than the present term */
     term_ns -= term_ns % NS_PER_MS;
-    return term_ns >= search->need->limit_ns ? term_ns : 0;
+    const struct exchange_need *need = search->need;
+    return term_ns >= part_least_term_ns(need->limit_ns, need->term_ns) ? term_ns : 0;
 }
 
 /* Takes the ask's shorter term, or less if the budget covers only less. */
@@ -140,13 +143,13 @@ static void take_shorter_term(const struct search *search, struct candidate *can
     candidate->term_ns = term_ns > 0 ? term_ns : candidate->term_ns;
 }
 
-/* A post-only bid meets nobody, and only a limit bid takes a lease. */
+/* A post-only bid meets nobody, and only a bid that rests takes a lease. */
 static void judge_type(const struct search *search, struct candidate *candidate)
 {
     candidate->type = search->part->job->type;
     if (candidate->type == EXCHANGE_POST_ONLY ||
-        (candidate->offer.is_taken && candidate->type != EXCHANGE_LIMIT)) {
-        candidate->type = EXCHANGE_LIMIT;
+        (candidate->offer.is_taken && !job_type_challenges(candidate->type))) {
+        candidate->type = EXCHANGE_MARKET;
         add_change(candidate, WHOLE_PPM);
     }
 }
@@ -259,7 +262,7 @@ static bool judge_terms(const struct seeking *seeking, struct candidate *candida
         }
     }
     return candidate->slots > 0 && judge_budget(search, candidate) &&
-           candidate->term_ns >= need->limit_ns &&
+           candidate->term_ns >= part_least_term_ns(need->limit_ns, need->term_ns) &&
            (int128)candidate->term_ns * candidate->slots <= offer->day_ns;
 }
 
@@ -353,6 +356,8 @@ static bool settle_price(const struct seeking *seeking,
     const struct meeting meeting = search_meet(seeking->search, &altered);
     smallest_change->price_micro = meeting.price_micro;
     smallest_change->takes = meeting.from != NULL && meeting.from->lease != NULL;
+    smallest_change->fills_slots =
+        search_fills(seeking->search, &altered, &smallest_change->wanted_slots);
     return !meeting.is_own && meeting.from != NULL;
 }
 

@@ -8,7 +8,9 @@
 
 uint64_t smallest_change_fixed(const struct requirement *needs)
 {
-    static const char *const names[] = {"program", "executor", "referee", "simulated"};
+    /* A program, image or operation asks for the last five by itself, and runs nowhere else. */
+    static const char *const names[] = {"program",      "executor", "referee",  "simulated", "arch",
+                                        "image_config", "api",      "terminal", "operation"};
     uint64_t fixed = 0;
     for (uint32_t i = 0; i < needs->count; i++) {
         for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {

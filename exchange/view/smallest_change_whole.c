@@ -2,6 +2,7 @@
 #include "base/limit.h"
 #include "exchange/market/escrow.h"
 #include "exchange/market/part_limits.h"
+#include "exchange/state/parts.h"
 #include "exchange/view/smallest_change_candidate.h"
 #include "exchange/view/smallest_change_find.h"
 
@@ -32,7 +33,8 @@ static int64_t payable_term_ns(const struct search *search, const struct whole *
         .slots = part->width,
         .cap_micro = limit_is_set(part->cap_micro) ? part->cap_micro : search->need->cap_micro,
         .budget_micro = budget_micro};
-    int64_t low_ms = (search->need->limit_ns + NS_PER_MS - 1) / NS_PER_MS;
+    int64_t low_ms =
+        (part_least_term_ns(search->need->limit_ns, part->term_ns) + NS_PER_MS - 1) / NS_PER_MS;
     int64_t high_ms = part->term_ns / NS_PER_MS - 1;
     if (part->job->type == EXCHANGE_FOK && whole->escrow_micro > budget_micro) {
         high_ms = (int64_t)((int128)part->term_ns * budget_micro / whole->escrow_micro / NS_PER_MS);
@@ -109,6 +111,7 @@ void smallest_change_find_whole(const struct search *search, const struct whole 
     struct altered altered = search_unaltered(search);
     ret_smallest->count = 0;
     ret_smallest->takes = false;
+    ret_smallest->fills_slots = ret_smallest->wanted_slots = whole->wanted;
     ret_smallest->price_micro = whole->dearest_micro;
     smallest_change_copy(need->needs, &ret_smallest->needs);
     smallest_change_copy(need->needs, &ret_smallest->was);

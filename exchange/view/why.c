@@ -294,6 +294,8 @@ enum exchange_why_status exchange_explain_ask(const struct exchange *exchange, u
     const struct provider *provider = member == NULL ? NULL : member->provider;
     *ret_why = (struct exchange_why){.is_frozen = member != NULL && member->is_frozen,
                                      .is_halted = exchange->is_halted,
+                                     .frozen_why = member == NULL ? NULL : member->frozen_why,
+                                     .halted_why = exchange->halted_why,
                                      .state = provider == NULL ? PROVIDER_AWAY : provider->state,
                                      .price_micro = -1,
                                      .best_limit_micro = -1,

@@ -27,10 +27,11 @@ struct exchange_why_refusal { /* A requirement that the device does not satisfy.
 struct exchange_why {
     /* The first fields describe the provider. */
     bool is_frozen, is_halted;
-    uint8_t state;        /* enum provider_state */
-    uint32_t refuted;     /* refuted results, less the faded ones */
-    int64_t withdrawn_ns; /* the asks stay closed for this long; 0: open */
-    uint32_t devices;     /* advertised; 0: nothing else is filled in */
+    const char *frozen_why, *halted_why; /* borrowed until the next step; NULL: no reason */
+    uint8_t state;                       /* enum provider_state */
+    uint32_t refuted;                    /* refuted results, less the faded ones */
+    int64_t withdrawn_ns;                /* the asks stay closed for this long; 0: open */
+    uint32_t devices;                    /* advertised; 0: nothing else is filled in */
     /* The next fields describe the device. */
     struct id128 device;
     char label[EXCHANGE_NAME_SIZE];

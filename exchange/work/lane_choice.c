@@ -36,7 +36,7 @@ int lane_compare_open(const void *left, const void *right)
 
 bool lane_has_time(const struct exchange *exchange, const struct lease *lease)
 {
-    return exchange->now_ns + lease->part->limit_ns <= lease->term_end_ns;
+    return exchange->now_ns + part_needs_ns(lease->part) <= lease->term_end_ns;
 }
 
 /* Returns the lane's load and the next subtask's time there. In an unmeasured lane, the time so far

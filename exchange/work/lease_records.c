@@ -5,6 +5,7 @@
 #include "exchange/market/spot_index.h"
 #include "exchange/state/effects.h"
 #include "exchange/state/lookup.h"
+#include "exchange/state/parts.h"
 #include "exchange/state/timers.h"
 #include "exchange/state/tracking.h"
 #include "exchange/work/attempts.h"
@@ -44,7 +45,8 @@ void lease_effect(struct exchange *exchange, const struct lease *lease,
 
 int64_t lease_grace_ns(const struct lease *lease)
 {
-    return lease->is_noticed && lease->job->has_checkpoints ? SAVING_NS : LEASE_GRACE_NS;
+    const bool is_saving = lease->is_noticed && lease->job->has_checkpoints;
+    return (is_saving ? SAVING_NS : LEASE_GRACE_NS) + lease->outage_ns;
 }
 
 int64_t lease_deadline(const struct lease *lease)
@@ -54,6 +56,31 @@ int64_t lease_deadline(const struct lease *lease)
     return is_idle && lease->idle_since_ns + LEASE_IDLE_NS < at_ns
                ? lease->idle_since_ns + LEASE_IDLE_NS
                : at_ns;
+}
+
+enum { RENEWAL_FIRST = 2, RENEWAL_LAST = 8 }; /* parts of a term: 1/2, 1/4, 1/8 */
+
+bool lease_is_renewal(const struct lease *lease, int64_t at_ns)
+{
+    for (int64_t part = RENEWAL_FIRST; part <= RENEWAL_LAST; part *= 2) {
+        if (part_outlasts_term(lease->part) && lease->state == LEASE_ACTIVE &&
+            at_ns == lease->term_end_ns - lease->part->term_ns / part) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Returns the next time at which the lease is renewed while its work goes on, or INT64_MAX. */
+static int64_t next_renewal_ns(const struct exchange *exchange, const struct lease *lease)
+{
+    for (int64_t part = RENEWAL_FIRST; part <= RENEWAL_LAST; part *= 2) {
+        const int64_t at_ns = lease->term_end_ns - lease->part->term_ns / part;
+        if (at_ns > exchange->now_ns && lease_is_renewal(lease, at_ns)) {
+            return at_ns;
+        }
+    }
+    return INT64_MAX;
 }
 
 void lease_arm(struct exchange *exchange, const struct lease *lease)
@@ -66,6 +93,10 @@ void lease_arm(struct exchange *exchange, const struct lease *lease)
     const int64_t exposed_ns = spot_exposed_ns(lease);
     if (exposed_ns > exchange->now_ns && exposed_ns != INT64_MAX) {
         timer_arm(exchange, TIMER_LEASE, &key, exposed_ns);
+    }
+    const int64_t renewal_ns = next_renewal_ns(exchange, lease);
+    if (renewal_ns != INT64_MAX) {
+        timer_arm(exchange, TIMER_LEASE, &key, renewal_ns);
     }
 }
 

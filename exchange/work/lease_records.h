@@ -8,9 +8,12 @@
 void lease_effect(struct exchange *exchange, const struct lease *lease,
                   enum exchange_effect_type type);
 /* Returns the time after the term in which results still count. State saved within the notice takes
- * longer to arrive than a result. */
+ * longer to arrive than a result. After an outage of the broker agents have to come back first. */
 int64_t lease_grace_ns(const struct lease *lease);
 int64_t lease_deadline(const struct lease *lease); /* the lease has not ended */
+/* Returns true for a time at which a lease is renewed while its work goes on: a half, a quarter or
+ * an eighth of the term is left. Only work that may outlast a term has such times. */
+bool lease_is_renewal(const struct lease *lease, int64_t at_ns);
 void lease_arm(struct exchange *exchange, const struct lease *lease);
 /* Links a granted lease to its provider. */
 void lease_link_provider(struct exchange *exchange, struct lease *lease);

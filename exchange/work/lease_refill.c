@@ -37,7 +37,8 @@ static int64_t needed_micro(const struct lease *lease, int64_t end_ns)
     }
     for (uint32_t i = 0; i < lease->lane_count; i++) {
         const struct lane *lane = &lease->lanes[i];
-        lane_ns += end_ns - lane->unbilled_from_ns + lane->seen_ns - lane->paid_ns;
+        lane_ns +=
+            end_ns - lane->unbilled_from_ns + lane->seen_ns - lane->paid_ns + lane->outage_ns;
     }
     int64_t micro = escrow_micro(lease->price_micro, lease->part->width, lane_ns);
     int64_t held_micro = escrow_micro(lease->price_micro, 1, lease->held_ns);
@@ -75,7 +76,7 @@ static bool renew(struct exchange *exchange, struct lease *lease)
     lease_find_unbilled(exchange, lease);
     int64_t end_ns = exchange->now_ns + lease->part->term_ns;
     if (!has_room_till(exchange, lease, end_ns)) {
-        end_ns = exchange->now_ns + lease->part->limit_ns;
+        end_ns = exchange->now_ns + part_needs_ns(lease->part);
     }
     if (!has_room_till(exchange, lease, end_ns)) {
         return false;
@@ -85,10 +86,14 @@ static bool renew(struct exchange *exchange, struct lease *lease)
     lease->reserved_micro += extra;
     job->reserved_micro += extra;
     lease->term_end_ns = end_ns;
+    lease->outage_ns = 0; /* the agent counts the new term from its receipt */
     promise_term(exchange, lease);
     tracking_touch(exchange, &job->tracked);
     tracking_touch(exchange, &lease->tracked);
     lease_effect(exchange, lease, EFFECT_LEASE_RENEW);
+    if (part_outlasts_term(lease->part)) {
+        lease_arm(exchange, lease);
+    }
     return true;
 }
 
@@ -183,6 +188,22 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
     effect_report_job(exchange, job);
 }
 
+/* Returns true while an attempt may still run. One that is beyond its limit, also if all others in
+ * its lane went first, is forgotten or lost, and holds no lease any longer. */
+static bool may_still_run(const struct exchange *exchange, const struct lease *lease)
+{
+    const int64_t limit_ns = lease->part->limit_ns;
+    for (const struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
+        const struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
+        const int64_t lasts_ns = exchange->now_ns - attempt->dispatched_ns;
+        if (!attempt->is_fenced &&
+            lasts_ns / limit_ns < (int64_t)lease->lanes[attempt->lane].in_flight) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void lease_due(struct exchange *exchange, struct lease *lease, int64_t at_ns)
 {
     if (lease->state == LEASE_ENDED || lease->state == LEASE_PROMISED) {
@@ -190,6 +211,11 @@ void lease_due(struct exchange *exchange, struct lease *lease, int64_t at_ns)
     }
     if (spot_exposed_ns(lease) == at_ns) {
         spot_expose(exchange, lease);
+    }
+    if (lease_is_renewal(lease, at_ns) && may_still_run(exchange, lease) &&
+        lease->job->phase == JOB_PHASE_OPEN && !lease->job->is_closing) {
+        (void)renew(exchange,
+                    lease); /* else the work ends with the term, or the next try does it */
     }
     if (lease_deadline(lease) > at_ns) {
         lease_arm(exchange, lease);

@@ -42,10 +42,16 @@ int64_t payment_time(const struct exchange *exchange, struct lease *lease,
         lane->seen_ns += until - from;
         lane->seen_until_ns = until;
     }
-    int64_t open_ns = lane->seen_ns - lane->paid_ns;
-    int64_t claimed_ns = busy_ns > 0 ? busy_ns : 0;
-    int64_t paid_ns = claimed_ns < open_ns ? claimed_ns : open_ns;
-    lane->paid_ns += paid_ns;
+    if (attempt->dispatched_ns > lease->outage_at_ns) {
+        lane->outage_ns = 0; /* a lane runs in order: whatever the outage met has ended */
+    }
+    const int64_t open_ns = lane->seen_ns - lane->paid_ns;
+    const int64_t most_ns = open_ns + lane->outage_ns;
+    const int64_t claimed_ns = busy_ns > 0 ? busy_ns : 0;
+    const int64_t paid_ns = claimed_ns < most_ns ? claimed_ns : most_ns;
+    const int64_t seen_ns = paid_ns < open_ns ? paid_ns : open_ns;
+    lane->paid_ns += seen_ns;
+    lane->outage_ns -= paid_ns - seen_ns;
     return paid_ns * lease->part->width;
 }
 

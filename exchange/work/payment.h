@@ -18,7 +18,8 @@ struct settlement {
     struct hash32 check;
 };
 
-/* Returns the slot-time to pay: the claim, within the unpaid time seen of its lane. */
+/* Returns the slot-time to pay: the claim, within the unpaid time seen of its lane. An attempt that
+ * an outage of the broker met is paid within the lane's time of the outage, too. */
 int64_t payment_time(const struct exchange *exchange, struct lease *lease,
                      const struct attempt *attempt, int64_t busy_ns);
 void payment_settle(struct exchange *exchange, struct lease *lease,

@@ -159,7 +159,7 @@ static void watch(struct exchange *exchange, struct part *part, int64_t due_ns)
 static bool may_take(const struct exchange *exchange, const struct lease *lease)
 {
     return lease->state == LEASE_ACTIVE &&
-           exchange->now_ns + lease->part->limit_ns <= lease->term_end_ns &&
+           exchange->now_ns + part_needs_ns(lease->part) <= lease->term_end_ns &&
            exchange->attempt_count < exchange->limits.attempts;
 }
 

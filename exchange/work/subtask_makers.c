@@ -18,9 +18,13 @@ bool subtask_may_run_on(const struct exchange *exchange, const struct job *job, 
                : check_is_for(exchange, job, index, provider);
 }
 
+/* A job that waits for its end has given its bids up, and with them what says which devices fit. */
 bool subtask_provider_fits(const struct exchange *exchange, const struct provider *provider,
                            const struct part *part)
 {
+    if (part->class_id == NO_CLASS) {
+        return false;
+    }
     for (const struct list_link *at = provider->devices.next; at != &provider->devices;
          at = at->next) {
         const struct device *device = LIST_ELEMENT(at, struct device, of_provider);

@@ -222,6 +222,25 @@ enum ledger_store_status ledger_reader_receipt(struct ledger_reader *reader,
                                                const struct id128 *cluster, const struct id128 *job,
                                                uint32_t index, char *ret_text, size_t capacity,
                                                size_t *ret_length);
+enum { LEDGER_RECEIPTS_MAX = 1000 }; /* in one page */
+
+struct ledger_receipts {
+    char note[CHECKPOINT_TEXT_SIZE]; /* the checkpoint that all of them share */
+    struct receipt *items;           /* by leaf, so that neighbours share hashes of their paths */
+    size_t count;
+    bool has_next;
+    uint32_t next; /* the subtask to go on with */
+};
+/* Makes receipts like ledger_reader_receipt, of decided subtasks from `from` on in their order. A
+ * receipt that no checkpoint covers yet is left out. The page ends before its receipts could take
+ * more than `most_bytes` without their checkpoint and without base64. One always fits. The caller
+ * frees it with ledger_receipts_fini; the receipts borrow from it, and it must not move. */
+enum ledger_store_status ledger_reader_receipts(struct ledger_reader *reader,
+                                                const struct id128 *cluster,
+                                                const struct id128 *job, uint32_t from,
+                                                size_t most_bytes,
+                                                struct ledger_receipts *ret_page);
+void ledger_receipts_fini(struct ledger_receipts *page);
 /* Returns the root of the tree's first `size` leaves. LEDGER_STORE_NOT_FOUND: the tree is
  * smaller. */
 enum ledger_store_status ledger_reader_root(struct ledger_reader *reader, uint64_t size,

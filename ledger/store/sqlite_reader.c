@@ -59,7 +59,7 @@ static const char *const statements[STATEMENTS] = {
                         " JOIN fills f ON f.lease = r.lease WHERE r.entry > ?1 AND r.status = 0"
                         " ORDER BY r.entry LIMIT ?2",
     [SELECT_DECIDED] = ("SELECT r.* FROM outcomes o JOIN results r ON r.entry = o.entry"
-                        " WHERE o.job = ?1 AND o.idx = ?2"),
+                        " WHERE o.job = ?1 AND o.idx >= ?2 ORDER BY o.idx LIMIT ?3"),
     [SELECT_BATCH] = "SELECT signature, leaves FROM batches WHERE log_index = ?1",
     [SELECT_CHECKPOINT] = "SELECT tree_size, note FROM checkpoint",
 };

@@ -47,6 +47,32 @@ bool tree_read_node(void *tree_reader, unsigned level, uint64_t index, struct ha
     return true;
 }
 
+bool tree_read_block(struct tree_reader *reader, unsigned level, uint64_t number,
+                     struct merkle_block *ret_block)
+{
+    assert(level % TREE_LEVEL_STEP == 0);
+    sqlite3_stmt *select = reader->select_range;
+    (void)sqlite3_bind_int64(select, 1, level); /* a failed bind selects nothing */
+    (void)sqlite3_bind_int64(select, 2, (sqlite3_int64)(number * MERKLE_BLOCK_LEAVES));
+    (void)sqlite3_bind_int64(select, 3, MERKLE_BLOCK_LEAVES);
+    ret_block->count = 0;
+    int code;
+    while ((code = sqlite3_step(select)) == SQLITE_ROW && ret_block->count < MERKLE_BLOCK_LEAVES) {
+        struct hash32 *leaf = &ret_block->nodes[ret_block->count];
+        if (!table_column_bytes(select, 0, leaf, sizeof leaf->bytes)) {
+            break;
+        }
+        ret_block->count++;
+    }
+    (void)sqlite3_reset(select); /* repeats the step's code */
+    if (code != SQLITE_DONE) {
+        reader->error = code == SQLITE_ROW ? SQLITE_CORRUPT : code;
+        return false;
+    }
+    merkle_block_fill(ret_block);
+    return true;
+}
+
 bool tree_load(struct tree_reader *reader, uint64_t size, struct merkle *ret_tree)
 {
     struct merkle tree = {.size = size};

@@ -66,8 +66,8 @@ uint32_t history_keep(const int64_t *sorted, uint32_t count, uint32_t *ret_first
     while (sorted[end - 1] - median > allowed) {
         end--;
     }
-    uint32_t strangers = count - (end - first);
-    bool is_mode = strangers > count / HISTORY_STRANGERS;
+    uint32_t outliers = count - (end - first);
+    bool is_mode = outliers > count / HISTORY_OUTLIER_SHARE;
     *ret_first = is_mode ? 0 : first;
     return is_mode ? count : end - first;
 }

@@ -11,9 +11,9 @@
  * where most samples are equal, every other sample would be an outlier.
  *
  * Among fewer than HISTORY_DOUBTED samples there are no outliers. If more than one sample in
- * HISTORY_STRANGERS would be an outlier, then none is. So many samples are no slips but a mode of
- * their own, as when the devices of a class differ in speed. Outliers are left out at reading, not
- * at adding. If they were refused, a device that changed would never be believed.
+ * HISTORY_OUTLIER_SHARE would be an outlier, then none is. So many samples are no slips but a mode
+ * of their own, as when the devices of a class differ in speed. Outliers are left out at reading,
+ * not at adding. If they were refused, a device that changed would never be believed.
  *
  * Against a model, the n remaining samples weigh n / (n + 4). All figures are integers. */
 #ifndef BOURSE_PLANNER_COST_HISTORY_H
@@ -25,9 +25,9 @@
 enum {
     HISTORY_SAMPLES = 32,
     HISTORY_DOUBTED = 4,
-    HISTORY_STRANGERS = 4,    /* at most one sample in so many is an outlier */
-    HISTORY_MODEL_WEIGHT = 4, /* weight of a model, in samples */
-    HISTORY_P90_LEAST = 5,    /* with fewer samples there is no 90th percentile */
+    HISTORY_OUTLIER_SHARE = 4, /* at most one sample in so many is an outlier */
+    HISTORY_MODEL_WEIGHT = 4,  /* weight of a model, in samples */
+    HISTORY_P90_LEAST = 5,     /* with fewer samples there is no 90th percentile */
     HISTORY_KEEP_MOST = 256,
 };
 #define HISTORY_BOUND INT64_C(1000000) /* a sample that took exactly its bound */

@@ -4,12 +4,18 @@
 #include "provider/owner.h"
 
 #include "formats/units.h"
+#include "runtime/terminal.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { ANSWER_MS = 15000 }; /* the agent waits for the broker at most OWNER_WAIT_NS */
+enum {
+    ANSWER_MS = 15000, /* the agent waits for the broker at most OWNER_WAIT_NS */
+    WATCH_EVERY_S = 1,
+    WATCH_MARKET_EVERY = 30, /* the market is asked at every thirtieth look */
+};
 
 /* ---------------------------------------------------------------- asking */
 
@@ -111,6 +117,29 @@ static const char *plural(int64_t count)
     return count == 1 ? "" : "s";
 }
 
+/* Names a device as a shell takes it. The buffer is overwritten by the next call. */
+static const char *quoted(const char *name)
+{
+    static char word[4 * ATTRIBUTE_TEXT_SIZE + 3];
+    char *at = word;
+    if (name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")] ==
+        '\0') {
+        return name;
+    }
+    *at++ = '\'';
+    for (; *name != '\0' && at < word + sizeof word - 6; name++) {
+        if (*name == '\'') {
+            memcpy(at, "'\\''", 4);
+            at += 4;
+        } else {
+            *at++ = *name;
+        }
+    }
+    *at++ = '\'';
+    *at = '\0';
+    return word;
+}
+
 static void print_until(int64_t until_ms)
 {
     char when[32];
@@ -122,6 +151,32 @@ static void print_until(int64_t until_ms)
 }
 
 /* ---------------------------------------------------------------- status */
+
+static void print_in_use(const json_t *idle)
+{
+    char after[UNITS_TEXT_SIZE];
+    char left[UNITS_TEXT_SIZE];
+    const char *order = text(idle, "order");
+    units_duration_text(number(idle, "after_ms") * NS_PER_MS, after);
+    printf("paused: the machine is in use: %s; offers again after %s of idle, in %s at the "
+           "earliest",
+           text(idle, "reason"), after, duration(number(idle, "idle_in_ms"), left));
+    if (strcmp(order, "hold") != 0) {
+        printf("; work %s back to the market", strcmp(order, "save") == 0 ? "goes" : "went");
+    }
+}
+
+static void print_idle(const json_t *idle)
+{
+    char after[UNITS_TEXT_SIZE];
+    if (json_is_object(idle)) {
+        units_duration_text(number(idle, "after_ms") * NS_PER_MS, after);
+        printf("%-12s works after %s without a sign of use%s; watched: %s\n", "idle", after,
+               is_true(idle, "resumed") ? ", and now by `resume` until the machine has been idle"
+                                        : "",
+               text(idle, "sees"));
+    }
+}
 
 static void print_state(const json_t *answer)
 {
@@ -136,9 +191,14 @@ static void print_state(const json_t *answer)
     };
     const char *state = text(answer, "state");
     printf("%-12s ", "state");
-    if (strcmp(state, "paused") == 0) {
+    if (strcmp(state, "paused") == 0 && json_is_object(json_object_get(answer, "paused"))) {
         printf("paused ");
         print_until(number(json_object_get(answer, "paused"), "until_ms"));
+    } else if (strcmp(state, "paused") == 0) {
+        printf("every device is paused");
+    }
+    if (strcmp(state, "in-use") == 0) {
+        print_in_use(json_object_get(answer, "idle"));
     }
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strcmp(state, words[i][0]) == 0) {
@@ -146,11 +206,15 @@ static void print_state(const json_t *answer)
         }
     }
     printf("\n");
+    if (text(answer, "frozen_text")[0] != '\0') {
+        printf("%-12s %s\n", "reason", text(answer, "frozen_text"));
+    }
 }
 
 static const char *ask_note(const json_t *ask)
 {
-    return is_true(ask, "by_hand")     ? ", placed by hand"
+    return is_true(ask, "paused")      ? ", paused"
+           : is_true(ask, "by_hand")   ? ", placed by hand"
            : is_true(ask, "cancelled") ? ", cancelled by hand: `resume` places it again"
            : is_true(ask, "standing")  ? ""
                                        : ", not standing";
@@ -190,14 +254,32 @@ static void print_asks(const json_t *asks)
     {
         char money[UNITS_TEXT_SIZE];
         units_money_text(number(ask, "price_micro"), money);
-        printf("%-12s %lld slot%s of %s at %s credits per slot-hour", i == 0 ? "asks" : "",
-               (long long)number(ask, "slots"), plural(number(ask, "slots")),
-               text(ask, "instrument"), money);
+        printf("%-12s %s%s%lld slot%s of %s at %s credits per slot-hour", i == 0 ? "asks" : "",
+               json_array_size(asks) > 1 ? text(ask, "name") : "",
+               json_array_size(asks) > 1 ? ": " : "", (long long)number(ask, "slots"),
+               plural(number(ask, "slots")), text(ask, "instrument"), money);
         printf("%s", is_true(ask, "interruptible") ? ", interruptible" : "");
         print_conditions(ask);
         printf("%s\n", ask_note(ask));
         if (json_object_get(ask, "refusal") != NULL) {
             printf("%-12s refused, and tried again: %s\n", "", text(ask, "refusal"));
+        }
+    }
+}
+
+static void print_paused_devices(const json_t *devices)
+{
+    size_t i;
+    const json_t *device;
+    json_array_foreach(devices, i, device)
+    {
+        const int64_t until_ms = number(device, "until_ms");
+        char when[32];
+        printf("%-12s the device %s, until ", i == 0 ? "paused" : "", text(device, "device"));
+        if (until_ms == 0) {
+            printf("`bourse-provider resume --device %s`\n", quoted(text(device, "device")));
+        } else {
+            printf("%s\n", moment(until_ms, when));
         }
     }
 }
@@ -261,7 +343,9 @@ static void print_status(const json_t *answer)
            since_ms == 0 ? " yet" : " for ",
            since_ms == 0 ? "" : duration(now_ms - since_ms, span));
     print_state(answer);
+    print_idle(json_object_get(answer, "idle"));
     print_asks(json_object_get(answer, "asks"));
+    print_paused_devices(json_object_get(answer, "paused_devices"));
     printf("%-12s %lld lease%s, %lld running, %lld queued, %lld result%s not accepted yet, %lld "
            "jail%s\n",
            "work", (long long)number(answer, "lease_count"), plural(number(answer, "lease_count")),
@@ -272,7 +356,7 @@ static void print_status(const json_t *answer)
            (long long)number(results, "accepted"), (long long)number(results, "refused"));
     if (number(answer, "given_ns") > 0) {
         units_slot_hours(number(answer, "given_ns"), span);
-        printf("%-12s %s slot-hours for nothing, all in all\n", "given", span);
+        printf("%-12s %s slot-hours, all in all\n", "donated", span);
     }
     print_refuted(answer);
     if (json_is_object(error)) {
@@ -282,36 +366,68 @@ static void print_status(const json_t *answer)
     print_leases(answer);
 }
 
-int command_status(const struct command *command)
+/* Adds what the market knows. With `is_new` the market is asked; else the last answer counts. */
+static void add_known(const struct command *command, bool is_new, json_t *answer)
 {
-    const struct control_request request = {.command = CONTROL_STATUS};
-    int status;
-    struct command_known known;
-    json_t *answer = ask(command, &request, ANSWER_MS, &status);
-    if (is_true(json_object_get(answer, "market"), "connected") && command_known(command, &known)) {
-        const int64_t now_ms = number(answer, "now_ms");
+    static struct command_known known;
+    static bool has_known;
+    static int64_t closed_until_ms; /* 0: the asks are not closed */
+    if (!is_true(json_object_get(answer, "market"), "connected")) {
+        return;
+    }
+    if (is_new) {
+        has_known = command_known(command, &known);
+        closed_until_ms =
+            has_known && known.withdrawn_ms > 0 ? number(answer, "now_ms") + known.withdrawn_ms : 0;
+    }
+    if (has_known) {
         (void)json_object_set_new(answer, "given_ns", json_integer(known.given_ns));
         (void)json_object_set_new(answer, "refuted", json_integer(known.refuted));
         (void)json_object_set_new(answer, "asks_closed_until_ms",
-                                  known.withdrawn_ms > 0 ? json_integer(now_ms + known.withdrawn_ms)
-                                                         : json_null());
+                                  closed_until_ms > 0 ? json_integer(closed_until_ms)
+                                                      : json_null());
     }
-    if (answer != NULL && command->json) {
-        print_json(answer);
-    } else if (answer != NULL) {
-        print_status(answer);
+}
+
+int command_status(const struct command *command)
+{
+    const struct control_request request = {.command = CONTROL_STATUS};
+    const struct timespec pause = {.tv_sec = WATCH_EVERY_S};
+    for (unsigned look = 0;; look++) {
+        int status;
+        json_t *answer = ask(command, &request, ANSWER_MS, &status);
+        if (answer == NULL) {
+            return status;
+        }
+        add_known(command, look % WATCH_MARKET_EVERY == 0, answer);
+        if (command->watch && !command->json && isatty(STDOUT_FILENO) == 1) {
+            terminal_control(stdout, "\033[H\033[J"); /* the table of a second ago goes */
+        }
+        if (command->json) {
+            print_json(answer);
+        } else {
+            print_status(answer);
+        }
+        json_decref(answer);
+        if (!command->watch || fflush(stdout) != 0) {
+            return status;
+        }
+        (void)nanosleep(&pause, NULL);
     }
-    json_decref(answer);
-    return status;
 }
 
 /* ---------------------------------------------------------------- pause and resume */
 
-static void print_pause(const json_t *answer)
+static void print_pause(const json_t *answer, const char *device)
 {
     int64_t running = number(answer, "running");
+    const int64_t until_ms = number(answer, "until_ms");
     printf("paused ");
-    print_until(number(answer, "until_ms"));
+    if (device != NULL && until_ms == 0) {
+        printf("until `bourse-provider resume --device %s`", quoted(device));
+    } else {
+        print_until(until_ms);
+    }
     if (running > 0) {
         printf("; %lld subtask%s still run%s, status shows them", (long long)running,
                plural(running), running == 1 ? "s" : "");
@@ -319,59 +435,103 @@ static void print_pause(const json_t *answer)
     printf("\n");
 }
 
-static int fail_frozen(void)
+static int fail_frozen(const json_t *answer)
 {
-    return warn(EXIT_REFUSED, "the operator froze this account; no ask of it stands until that is "
-                              "undone: ask the operator why");
+    const char *said = text(answer, "frozen_text");
+    fprintf(stderr,
+            "bourse-provider: the operator froze this account; no ask of it stands until that is "
+            "undone: %s\n",
+            said[0] != '\0' ? said : "ask the operator why");
+    return EXIT_REFUSED;
+}
+
+/* Puts the name of the device into the request. Returns false with the status when no device has
+ * such a name. */
+static bool name_device(const struct command *command, struct control_request *request,
+                        int *ret_status)
+{
+    if (command->device == NULL) {
+        return true;
+    }
+    if (command->device[0] == '\0' || strlen(command->device) >= sizeof request->device) {
+        *ret_status =
+            command_fail(EXIT_USAGE, "--device takes a name of 1 to 63 bytes, as `status` "
+                                     "shows it");
+        return false;
+    }
+    memcpy(request->device, command->device, strlen(command->device));
+    return true;
 }
 
 int command_pause(const struct command *command)
 {
-    const struct control_request request = {
-        .command = CONTROL_PAUSE, .now = command->now, .for_ms = command->for_ms};
+    struct control_request request = {.command = CONTROL_PAUSE,
+                                      .now = command->now,
+                                      .save = command->save,
+                                      .for_ms = command->for_ms};
     int status;
+    if (!name_device(command, &request, &status)) {
+        return status;
+    }
     json_t *answer = ask(command, &request, ANSWER_MS, &status);
     if (answer == NULL) {
         return status;
     }
-    bool withdrawn = is_true(answer, "withdrawn");
-    bool frozen = is_true(answer, "frozen");
     if (command->json) {
         print_json(answer);
     } else {
-        print_pause(answer);
+        print_pause(answer, command->device);
     }
+    if (text(answer, "unkept")[0] != '\0') {
+        fprintf(stderr, "bourse-provider: paused, but not over a restart of the agent: %s\n",
+                text(answer, "unkept"));
+    }
+    status =
+        is_true(answer, "frozen") ? fail_frozen(answer)
+        : is_true(answer, "withdrawn")
+            ? (text(answer, "unkept")[0] == '\0' ? EXIT_OK : EXIT_FAILED)
+            : warn(EXIT_UNREACHABLE,
+                   "the broker has not confirmed that the asks are gone. The broker drops "
+                   "them itself when it misses the agent, and the agent gives back what comes");
     json_decref(answer);
-    return frozen ? fail_frozen()
-           : withdrawn
-               ? EXIT_OK
-               : warn(EXIT_UNREACHABLE,
-                      "the broker has not confirmed that the asks are gone. The broker drops them "
-                      "itself when it misses the agent, and the agent gives back what comes");
+    return status;
 }
 
 int command_resume(const struct command *command)
 {
-    const struct control_request request = {.command = CONTROL_RESUME};
+    struct control_request request = {.command = CONTROL_RESUME};
     int status;
+    if (!name_device(command, &request, &status)) {
+        return status;
+    }
     json_t *answer = ask(command, &request, ANSWER_MS, &status);
     if (answer == NULL) {
         return status;
     }
-    bool offering = strcmp(text(answer, "state"), "offering") == 0;
-    bool connected = is_true(answer, "connected");
-    bool frozen = is_true(answer, "frozen");
+    /* One device may be resumed while the whole agent offers nothing, as its owner wants. */
+    const char *state = text(answer, "state");
+    const bool waits =
+        command->device != NULL && (strcmp(state, "paused") == 0 || strcmp(state, "in-use") == 0);
+    const bool offering = waits || (command->device == NULL ? strcmp(state, "offering") == 0
+                                                            : is_true(answer, "standing") &&
+                                                                  is_true(answer, "connected"));
     if (command->json) {
         print_json(answer);
+    } else if (waits) {
+        printf("the device is resumed; %s\n",
+               strcmp(state, "paused") == 0
+                   ? "the agent is still paused, until `bourse-provider resume`"
+                   : "somebody uses the machine, so nothing is offered yet (`status` says more)");
     } else if (offering) {
         printf("offering again\n");
     }
+    status = is_true(answer, "frozen") ? fail_frozen(answer)
+             : offering                ? EXIT_OK
+                        : warn(is_true(answer, "connected") ? EXIT_REFUSED : EXIT_UNREACHABLE,
+                               "resumed, but not all asks stand yet; `bourse-provider status` and "
+                               "`bourse-provider why` say more");
     json_decref(answer);
-    return frozen     ? fail_frozen()
-           : offering ? EXIT_OK
-                      : warn(connected ? EXIT_REFUSED : EXIT_UNREACHABLE,
-                             "resumed, but not all asks stand yet; `bourse-provider status` and "
-                             "`bourse-provider why` say more");
+    return status;
 }
 
 /* ---------------------------------------------------------------- drain */

@@ -24,9 +24,12 @@ enum exit_status {
 struct command {
     struct setup_options setup;
     bool json;
-    bool now;         /* pause: cancel running work */
-    int64_t for_ms;   /* pause: 0 means until resumed */
-    int64_t since_ms; /* earnings: age of the oldest entry; 0 means all */
+    bool watch;         /* status: again each second */
+    bool now;           /* pause: cancel running work */
+    bool save;          /* pause: cancel running work that has saved its state */
+    int64_t for_ms;     /* pause: 0 means until resumed */
+    const char *device; /* pause, resume: name of one device; NULL: the whole agent */
+    int64_t since_ms;   /* earnings: age of the oldest entry; 0 means all */
 };
 
 /* Prints what is wrong and returns the status. The text goes to stderr, or as JSON to stdout after

@@ -123,11 +123,11 @@ static bool name_device(void *context, const struct bourse_device *device)
     return true;
 }
 
-/* Prints slot-hours only when some were given away. */
+/* Prints slot-hours only when some were donated. */
 static void print_sums(const char *title, const struct sums *sums, bool with_given)
 {
     printf("\n%-10s  %12s  %12s  %10s", title, "EARNED", "FEE", "RESULTS");
-    printf(with_given ? "  %12s\n" : "\n", "GIVEN");
+    printf(with_given ? "  %12s\n" : "\n", "DONATED");
     for (size_t i = 0; i < sums->count; i++) {
         const struct sum *sum = &sums->rows[i];
         char paid[UNITS_TEXT_SIZE];
@@ -135,9 +135,10 @@ static void print_sums(const char *title, const struct sums *sums, bool with_giv
         char given[UNITS_TEXT_SIZE];
         units_slot_hours(sum->given_ns, given);
         const char *name = sum->label[0] == '\0' ? sum->name : market_printable(sum->label);
-        printf("%-10.*s  %12s  %12s  %10llu", sum->label[0] == '\0' ? 10 : 32, name,
-               market_money(sum->paid_micro, paid), market_money(sum->fee_micro, fee),
-               (unsigned long long)sum->results);
+        /* A row is a device with a label, a day such as 2026-11-29, or an id. */
+        const int shown = sum->label[0] != '\0' ? 32 : strlen(name) > 10 ? 8 : 10;
+        printf("%-10.*s  %12s  %12s  %10llu", shown, name, market_money(sum->paid_micro, paid),
+               market_money(sum->fee_micro, fee), (unsigned long long)sum->results);
         printf(with_given ? "  %12s\n" : "\n", given);
     }
 }
@@ -156,7 +157,7 @@ static void print_earnings(const struct earnings *earnings, int64_t available_mi
            market_money(all->fee_micro, text));
     if (all->given_ns > 0) {
         units_slot_hours(all->given_ns, text);
-        printf("%-10s %s slot-hours for nothing\n", "given", text);
+        printf("%-10s %s slot-hours\n", "donated", text);
     }
     printf("%-10s %s\n", "balance", market_money(available_micro, text));
     if (earnings->days.count > 0) {

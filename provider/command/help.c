@@ -5,9 +5,9 @@ const char help_all[] =
     "\n"
     "  bourse-provider [run] [--config FILE] [--market DIR]   offer this machine and run jobs\n"
     "  bourse-provider probe [--json]                         show what would be offered\n"
-    "  bourse-provider join INVITE [--name N] [--dir DIR]     join a market\n"
+    "  bourse-provider join INVITATION [--name N] [--dir DIR] join a market\n"
     "\n"
-    "  bourse-provider status [--json]                        show what the running agent does\n"
+    "  bourse-provider status [--watch] [--json]              show what the running agent does\n"
     "  bourse-provider pause [--for 2h] [--now]               withdraw the offer for a while\n"
     "  bourse-provider resume                                 offer again after a pause\n"
     "  bourse-provider drain                                  finish the running work, end the "
@@ -20,15 +20,20 @@ const char help_all[] =
     "  bourse-provider completion bash|zsh|fish               print a shell's completion\n"
     "  bourse-provider version\n"
     "\n"
-    "`bourse-provider COMMAND --help` says more.\n"
+    "`bourse-provider COMMAND --help` says more. Every command takes --log LEVEL and --log-json.\n"
     "Exit status: 0 ok, 1 failed, 2 usage, 3 no agent runs here, 4 refused, 6 broker "
-    "unreachable.\n";
+    "unreachable.\n"
+    "\n"
+    "examples:\n"
+    "  bourse-provider join bourse-invite-1.AbC\n"
+    "  bourse-provider run\n";
 
 const char help_run[] =
     "bourse-provider run [--config FILE] [--market DIR] [--dir DIR] [--check-config]\n"
+    "                    [--log LEVEL] [--log-json]\n"
     "\n"
-    "Offers this machine's cores and runs the jobs that lease them, each in a jail, until "
-    "SIGTERM.\n"
+    "Offers this machine's cores and the devices of the config, and runs the jobs that lease\n"
+    "them, each in a jail, until SIGTERM.\n"
     "An agent that root starts first becomes the user of the config; jobs never run as root.\n"
     "\n"
     "  --config FILE    config; default provider.yaml in the agent's folder\n"
@@ -40,7 +45,15 @@ const char help_run[] =
     "  --log-json       log one JSON object a line\n"
     "\n"
     "Exit status: 0 ended by a signal or a drain, 1 failed, 2 usage or config,\n"
-    "4 this host cannot isolate jobs, or this key is not a provider of the market.\n";
+    "4 this host cannot isolate jobs, or this key is not a provider of the market.\n"
+    "\n"
+    "examples:\n"
+    "  bourse-provider run\n"
+    "  bourse-provider run --config provider.yaml --check-config\n";
+
+#define OF_THE_AGENT                                                                               \
+    "  --dir DIR      the agent's folder\n"                                                        \
+    "  --market DIR   folder of a market on this machine; the agent's folder is DIR/provider\n"
 
 const char help_probe[] =
     "bourse-provider probe [--json] [--config FILE] [--market DIR] [--dir DIR]\n"
@@ -53,11 +66,17 @@ const char help_probe[] =
     "agent is\n"
     "not disturbed; `status` shows what that agent does.\n"
     "\n"
+    "  --json         one JSON object\n"
+    "  --config FILE  config; default provider.yaml in the agent's folder\n" OF_THE_AGENT "\n"
     "Exit status: 0 something would be offered, 1 failed, 2 usage or config, 4 nothing would be "
-    "offered.\n";
+    "offered.\n"
+    "\n"
+    "examples:\n"
+    "  bourse-provider probe\n"
+    "  bourse-provider probe --config provider.yaml --json\n";
 
 const char help_join[] =
-    "bourse-provider join INVITE [--name NAME] [--dir DIR]\n"
+    "bourse-provider join INVITATION [--name NAME] [--dir DIR]\n"
     "\n"
     "Redeems an invitation. The command makes this agent's key, and the broker accepts the key.\n"
     "Then the command writes market.yaml and provider.yaml, which `bourse-provider run` reads. A\n"
@@ -68,55 +87,74 @@ const char help_join[] =
     "                ~/.local/share/bourse-provider\n"
     "\n"
     "Exit status: 0 joined, 1 failed, 2 usage or a bad invitation, 4 refused, 6 broker "
-    "unreachable.\n";
-
-#define OF_THE_AGENT                                                                               \
-    "  --dir DIR      the agent's folder\n"                                                        \
-    "  --market DIR   folder of a market on this machine; the agent's folder is DIR/provider\n"
+    "unreachable.\n"
+    "\n"
+    "examples:\n"
+    "  bourse-provider join bourse-invite-1.AbC\n"
+    "  bourse-provider join bourse-invite-1.AbC --name attic\n";
 
 const char help_status[] =
-    "bourse-provider status [--json] [--dir DIR] [--market DIR]\n"
+    "bourse-provider status [--watch] [--json] [--dir DIR] [--market DIR]\n"
     "\n"
-    "Shows the running agent: its connection and since when, its asks, leases, work and jails, "
-    "the\n"
-    "results accepted since its start, a pause or a drain, and its last error. If the market "
-    "answers,\n"
-    "the command also shows the slot-hours that the agent gave away at price 0.\n"
+    "Shows the running agent: whether it is connected and since when, its asks, leases, work and\n"
+    "jails, and the results accepted since the start. The command also shows a pause or a drain,\n"
+    "whether somebody uses the machine, and the last error. If the market answers, the command\n"
+    "also shows the slot-hours that the agent donated.\n"
     "\n"
-    "  --json         one JSON object\n" OF_THE_AGENT "\n"
+    "  --watch        show the status again each second, until Ctrl-C or until the agent ends\n"
+    "  --json         one JSON object; with --watch one a second\n" OF_THE_AGENT "\n"
     "Exit status: 0 shown, 1 failed, 2 usage, 3 no agent runs here, 4 the agent obeys another "
-    "user.\n";
+    "user.\n"
+    "\n"
+    "examples:\n"
+    "  bourse-provider status\n"
+    "  bourse-provider status --watch\n";
 
 const char help_pause[] =
-    "bourse-provider pause [--after-running|--now] [--for DURATION] [--json] [--dir DIR] "
-    "[--market DIR]\n"
+    "bourse-provider pause [--device NAME] [--after-running|--after-checkpoint|--now]\n"
+    "                      [--for TIME] [--json] [--dir DIR] [--market DIR]\n"
     "\n"
     "Withdraws the offer, then returns. The agent starts no more work: waiting work goes back to "
     "the\n"
     "market, and running work ends by itself. An agent that is started again is still paused.\n"
     "\n"
-    "  --after-running  let running work end by itself; the default\n"
-    "  --now            cancel running work, too; the market runs it again elsewhere\n"
-    "  --for DURATION   offer again after this time, such as 90m or 2h; else at `resume`\n"
-    "  --json           one JSON object\n"
-    "  --dir DIR        the agent's folder\n"
-    "  --market DIR     folder of a market on this machine\n"
+    "  --device NAME       pause this device only; `status` shows the names\n"
+    "  --after-running     let running work end by itself; the default\n"
+    "  --after-checkpoint  give running work back, too. Programs of jobs with `checkpoint:` have 5 "
+    "s\n"
+    "                      to save their state, and go on elsewhere from there\n"
+    "  --now               cancel running work, too; the market runs it again elsewhere\n"
+    "  --for TIME          offer again after this time, such as 90m or 2h; else at `resume`\n"
+    "  --json              one JSON object\n"
+    "  --dir DIR           the agent's folder\n"
+    "  --market DIR        folder of a market on this machine; the agent's folder is\n"
+    "                      DIR/provider\n"
     "\n"
     "Exit status: 0 paused and withdrawn, 1 failed, 2 usage, 3 no agent runs here, 4 the agent\n"
-    "obeys another user, or is paused and its account is frozen, 6 paused, but the broker has not\n"
-    "confirmed that the asks are gone.\n";
+    "obeys another user or has no such device, or its account is frozen, 6 paused, but the broker "
+    "has not\n"
+    "confirmed that the asks are gone.\n"
+    "\n"
+    "examples:\n"
+    "  bourse-provider pause --for 2h\n"
+    "  bourse-provider pause --after-checkpoint\n";
 
 const char help_resume[] =
-    "bourse-provider resume [--json] [--dir DIR] [--market DIR]\n"
+    "bourse-provider resume [--device NAME] [--json] [--dir DIR] [--market DIR]\n"
     "\n"
-    "Ends a pause, and places asks again that were cancelled by hand. The command returns when all "
-    "of\n"
-    "the agent's asks stand.\n"
+    "Ends a pause, also those of single devices, and places asks again that were cancelled by "
+    "hand.\n"
+    "The command returns when all of the agent's asks stand.\n"
     "\n"
+    "  --device NAME  end the pause of this device only\n"
     "  --json         one JSON object\n" OF_THE_AGENT "\n"
     "Exit status: 0 offering, 1 failed, 2 usage, 3 no agent runs here, 4 refused, or an ask is "
     "not\n"
-    "accepted, 6 broker unreachable.\n";
+    "accepted, 6 broker unreachable.\n"
+    "\n"
+    "examples:\n"
+    "  bourse-provider resume\n"
+    "  bourse-provider resume --json\n";
 
 const char help_drain[] =
     "bourse-provider drain [--json] [--dir DIR] [--market DIR]\n"
@@ -129,7 +167,11 @@ const char help_drain[] =
     "\n"
     "  --json         one JSON object\n" OF_THE_AGENT "\n"
     "Exit status: 0 drained and ended, 1 the agent ended before the drain was done, 2 usage,\n"
-    "3 no agent runs here, 4 the agent obeys another user.\n";
+    "3 no agent runs here, 4 the agent obeys another user.\n"
+    "\n"
+    "examples:\n"
+    "  bourse-provider drain\n"
+    "  bourse-provider drain --json\n";
 
 const char help_why[] =
     "bourse-provider why [--json] [--config FILE] [--dir DIR] [--market DIR]\n"
@@ -144,26 +186,41 @@ const char help_why[] =
     "  --json         one JSON object\n"
     "  --config FILE  config; default provider.yaml in the agent's folder\n" OF_THE_AGENT "\n"
     "Exit status: 0 answered, 1 failed, 2 usage, config or no market joined, 4 refused, 6 broker\n"
-    "unreachable.\n";
+    "unreachable.\n"
+    "\n"
+    "examples:\n"
+    "  bourse-provider why\n"
+    "  bourse-provider why --json\n";
 
 const char help_earnings[] =
-    "bourse-provider earnings [--since DURATION] [--json] [--config FILE] [--dir DIR]\n"
+    "bourse-provider earnings [--since TIME] [--json] [--config FILE] [--dir DIR]\n"
     "                         [--market DIR]\n"
     "\n"
     "Adds up this provider's pay from its own statement, by day (UTC), job and device. Beside "
     "each sum\n"
-    "stand the market's fee, the accepted results, and the slot-hours given away at price 0. "
-    "Accepted\n"
-    "results count even if their pay was rounded down to nothing.\n"
+    "stand the market's fee, the accepted results, and the donated slot-hours. Accepted results\n"
+    "count even if their pay was rounded down to nothing.\n"
     "\n"
-    "  --since DURATION  how far back to look, such as 12h or 7d; else everything\n"
+    "  --since TIME      how far back to look, such as 12h or 7d; else everything\n"
     "  --json            one JSON object\n"
     "  --config FILE     config; default provider.yaml in the agent's folder\n"
     "  --dir DIR         the agent's folder\n"
-    "  --market DIR      folder of a market on this machine\n"
+    "  --market DIR      folder of a market on this machine; the agent's folder is DIR/provider\n"
     "\n"
     "Exit status: 0 shown, 1 failed, 2 usage, config or no market joined, 4 refused, 6 broker\n"
-    "unreachable.\n";
+    "unreachable.\n"
+    "\n"
+    "examples:\n"
+    "  bourse-provider earnings --since 7d\n"
+    "  bourse-provider earnings --json\n";
+
+const char help_version[] = "bourse-provider version\n"
+                            "\n"
+                            "Prints the version.\n"
+                            "\n"
+                            "examples:\n"
+                            "  bourse-provider version\n"
+                            "  bourse-provider --version\n";
 
 const char help_completion[] =
     "bourse-provider completion bash|zsh|fish\n"
@@ -174,4 +231,8 @@ const char help_completion[] =
     "  zsh   source <(bourse-provider completion zsh)    after compinit\n"
     "  fish  bourse-provider completion fish | source\n"
     "\n"
-    "Exit status: 0 printed, 2 usage.\n";
+    "Exit status: 0 printed, 2 usage.\n"
+    "\n"
+    "examples:\n"
+    "  source <(bourse-provider completion bash)\n"
+    "  bourse-provider completion fish | source\n";

@@ -13,5 +13,6 @@ extern const char help_drain[];
 extern const char help_why[];
 extern const char help_earnings[];
 extern const char help_completion[];
+extern const char help_version[];
 
 #endif

@@ -47,10 +47,11 @@ static struct bourse *reach_market(const struct command *command, int timeout_ms
     }
     (void)snprintf(key, sizeof key, "%s/%s", config.folder, MARKET_PROVIDER_KEY);
     if (access(key, F_OK) != 0 || access(config.market, F_OK) != 0) {
-        problem_set(ret_problem,
-                    "%s is of no market yet: `bourse-provider join INVITE` joins one; --dir names "
-                    "another folder",
-                    config.folder);
+        problem_set(
+            ret_problem,
+            "%s is of no market yet: `bourse-provider join INVITATION` joins one; --dir names "
+            "another folder",
+            config.folder);
         return NULL;
     }
     struct bourse_options options = {.market = config.market,

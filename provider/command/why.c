@@ -91,6 +91,8 @@ static void print_agent(const json_t *agent, bool frozen)
         {"paused", "the agent is paused: `bourse-provider resume` ends it"},
         {"disconnected", "the agent is not connected to the broker"},
         {"disk-full", "the disk of the agent's folder is full"},
+        {"in-use", "somebody uses the machine: `bourse-provider status` says who or what, and "
+                   "`bourse-provider resume` offers in spite of it"},
         {"draining", "the agent drains, and then ends"},
         {"leaving", "the agent is ending"},
         {"asking", "the agent runs; not all of its asks stand"},
@@ -109,6 +111,13 @@ static void print_agent(const json_t *agent, bool frozen)
         if (strcmp(state, words[i][0]) == 0) {
             printf("%-10s %s\n", "agent", words[i][1]);
         }
+    }
+    size_t i;
+    const json_t *paused;
+    json_array_foreach(json_object_get(agent, "paused_devices"), i, paused)
+    {
+        printf("%-10s the device %s is paused\n", "",
+               json_string_value(json_object_get(paused, "device")));
     }
     if (!print_refused_asks(agent) && error != NULL && strcmp(state_of(agent), "offering") != 0) {
         printf("%-10s last error: %s\n", "", error);
@@ -226,10 +235,11 @@ static void print_why(const struct bourse_why *why, const struct rivals *rivals)
     }
     print_rivals(rivals);
     if (why->bids > 0) {
-        printf("%-10s %u wait%s; %u fit this device, %u of those in its term, %u of those at its "
+        printf("%-10s %u wait%s; %u fit%s this device, %u of those in its term, %u of those at its "
                "price%s\n",
-               "bids", why->bids, why->bids == 1 ? "s" : "", why->fitting, why->lasting,
-               why->paying, why->partial ? "; there are more" : "");
+               "bids", why->bids, text_verb_ending(why->bids), why->fitting,
+               text_verb_ending(why->fitting), why->lasting, why->paying,
+               why->partial ? "; there are more" : "");
     }
     print_refusals(why);
     if (why->paid_micro >= 0) {

@@ -9,6 +9,8 @@
 #include "base/id.h"
 #include "base/problem.h"
 #include "base/requirement.h"
+#include "provider/device/kernel_device.h"
+#include "provider/device/plugin_device.h"
 
 #include <sched.h>
 #include <stdbool.h>
@@ -30,6 +32,9 @@ struct machine {
     char level[16];                   /* avx512, avx2, sse2, neon, sve; "" when unknown */
     char instrument[ATTRIBUTE_TEXT_SIZE]; /* cpu.x86_64.avx512 */
     uint32_t cpus[DISCOVER_CPUS_MAX];     /* one processing unit per core, `cores` of them */
+    /* One list for each interface; provider/kernels.h fills them, at a start. */
+    struct kernel_device_list kernel_devices[KERNEL_APIS];
+    struct plugin_list plugins; /* likewise provider/executors/plugins.h */
 };
 
 /* Describes this machine, or the one that `synthetic` describes, such as "pack:2 core:4 pu:2" in

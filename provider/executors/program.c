@@ -31,7 +31,30 @@ static enum result_outcome keep(const struct run *run, const char *name,
     return outcome_keep(program->config->spool, name, output->fd, output->size, ret_kept, problem);
 }
 
-static enum result_outcome keep_all(const struct run *run, const struct jail_reply *reply,
+/* Copies a file of a folder that is an output out of the jail. */
+static enum result_outcome take_entry(void *context, const struct jail_entry *entry,
+                                      struct problem *ret_problem)
+{
+    struct run *run = context;
+    if (entry->size > OUTCOME_MEMORY_BYTES) { /* drops unused inputs for the output */
+        (void)store_has_space(run->program->store, entry->size + FREE_SPACE_LEAST);
+    }
+    return folder_archive_add(&run->folders[entry->output], run->program->config->spool,
+                              entry->name, entry->fd, entry->size, entry->is_executable,
+                              ret_problem);
+}
+
+static enum result_outcome keep_output(struct run *run, size_t i, const struct jail_output *output,
+                                       struct kept *ret_kept, struct problem *problem)
+{
+    const char *name = run->outputs.items[i];
+    return template_is_folder(name)
+               ? folder_archive_keep(&run->folders[i], run->program->config->spool, name, ret_kept,
+                                     problem)
+               : keep(run, name, output, ret_kept, problem);
+}
+
+static enum result_outcome keep_all(struct run *run, const struct jail_reply *reply,
                                     struct outcome *outcome, struct problem *problem)
 {
     enum result_outcome kept =
@@ -47,7 +70,7 @@ static enum result_outcome keep_all(const struct run *run, const struct jail_rep
         return OUTCOME_JAIL_FAILED;
     }
     for (size_t i = 0; kept == OUTCOME_OK && i < reply->output_count; i++) {
-        kept = keep(run, run->outputs.items[i], &reply->outputs[i], &outcome->outputs[i], problem);
+        kept = keep_output(run, i, &reply->outputs[i], &outcome->outputs[i], problem);
         outcome->output_count = kept == OUTCOME_OK ? i + 1 : i;
     }
     return kept;
@@ -115,8 +138,7 @@ static void note_cut(const struct jail_reply *reply, struct outcome *outcome)
     }
 }
 
-static void read_reply(const struct run *run, const struct jail_reply *reply,
-                       struct outcome *outcome)
+static void read_reply(struct run *run, const struct jail_reply *reply, struct outcome *outcome)
 {
     struct problem problem = {""};
     outcome->result = reply->outcome;
@@ -218,11 +240,14 @@ void program_run(const struct program *program, struct outcome *outcome, bool *r
         static _Thread_local struct jail_reply reply; /* large; one per lane's thread */
         memset(&reply, 0, sizeof reply);
         int64_t before_ns = clock_monotonic_ns();
+        run.request.take_entry = take_entry;
+        run.request.take_context = &run;
         jail_run(program->jail, &run.request, &reply);
+        const int64_t frozen_ns = reply.frozen_ns; /* the program did nothing, and is not paid */
         read_reply(&run, &reply, outcome);
         *ret_jail_ended = reply.jail_ended;
         jail_reply_fini(&reply); /* the next run needs the space */
-        outcome->busy_ns = clock_monotonic_ns() - before_ns;
+        outcome->busy_ns = clock_monotonic_ns() - before_ns - frozen_ns;
         if (program->simulates != NULL) {
             end_simulation(&run, &operation, &files, outcome);
         }

@@ -1,4 +1,5 @@
-/* provider/executors/program.h runs one subtask of a command or tensor job in a jail.
+/* provider/executors/program.h runs one subtask of a command, tensor, kernel or plug-in
+ * job in a jail.
  *
  * The manifest has passed the codec; this module checks its requests against what the owner allows.
  * formats/template.h expands templates per subtask. Every failure has a typed outcome, such as
@@ -32,12 +33,18 @@ struct program {
     struct left_outputs *left;
     uint64_t left_bytes;
     bool (*may_leave)(void *context);
+    void (*take_terminal)(void *context, int master); /* as in struct jail_terminal */
     void *context;
     struct store *store;                      /* makes room for outputs */
     int64_t limit_ms;                         /* wall time that the lease allows */
     const struct catalogue_device *simulates; /* not NULL: time and energy are this device's */
-    /* A value above 0 means that the arguments are an operation for bourse-tensor. */
+    /* A value above 0 means that the arguments are for the jail's resident: an operation for
+     * bourse-tensor or bourse-plugin, or a launch for bourse-kernel. */
     uint32_t tensor_threads;
+    /* A device means that the arguments are a launch on it. */
+    const struct kernel_device *kernel_device;
+    uint64_t kernel_memory_bytes; /* of the device's own memory, for buffers */
+    bool is_plugin;               /* the arguments are an operation of the plug-in */
 };
 
 /* Checks a decoded manifest once: the executor, the count, and the templates and paths of every

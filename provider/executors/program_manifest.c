@@ -166,9 +166,10 @@ static bool task_good(const Bourse__V1__Manifest *manifest, uint32_t index, stru
 bool program_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem)
 {
     if (manifest->version != 1 ||
-        (strcmp(manifest->executor, "command") != 0 && strcmp(manifest->executor, "tensor") != 0)) {
+        (strcmp(manifest->executor, "command") != 0 && strcmp(manifest->executor, "tensor") != 0 &&
+         strcmp(manifest->executor, "kernel") != 0 && strcmp(manifest->executor, "plugin") != 0)) {
         problem_set(ret_problem, "this agent runs manifests of version 1 for the executors "
-                                 "\"command\", \"noop\" and \"tensor\"");
+                                 "\"command\", \"noop\", \"tensor\", \"kernel\" and \"plugin\"");
         return false;
     }
     if (manifest->n_arguments == 0 && manifest->n_subtasks == 0) {
@@ -184,6 +185,11 @@ bool program_check(const Bourse__V1__Manifest *manifest, struct problem *ret_pro
         if (!task_good(manifest, (uint32_t)i, ret_problem)) {
             return false;
         }
+    }
+    if (manifest->terminal != NULL &&
+        (strcmp(manifest->executor, "command") != 0 || manifest->standard_input != NULL)) {
+        problem_set(ret_problem, "a terminal is for a program without a standard input of its own");
+        return false;
     }
     return templates_good(manifest, ret_problem);
 }

@@ -1,18 +1,24 @@
 /* This file makes the request to the jail from a subtask of the manifest. */
+#include "base/array.h"
 #include "base/checked.h"
 #include "base/text.h"
+#include "formats/kernel/kernel_op.h"
 #include "formats/template.h"
 #include "formats/tensor_op.h"
 #include "protocol/subtask.h"
+#include "provider/device/kernel_device.h"
 #include "provider/executors/program.h"
 #include "provider/executors/program_internal.h"
+#include "provider/tensor/ask.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWN_VARIABLES = 2 }; /* besides the job's variables */
+enum {
+    OWN_VARIABLES = 2, /* besides the job's variables */
+};
 
 static void texts_clear(struct texts *texts)
 {
@@ -20,7 +26,7 @@ static void texts_clear(struct texts *texts)
         free(texts->items[i]);
     }
     free(texts->items);
-    *texts = (struct texts){NULL, 0};
+    *texts = (struct texts){.items = NULL};
 }
 
 static bool texts_reserve(struct texts *texts, size_t count)
@@ -35,6 +41,10 @@ void program_run_clear(struct run *run)
     texts_clear(&run->environment);
     texts_clear(&run->outputs);
     texts_clear(&run->saved);
+    texts_clear(&run->placed);
+    for (size_t i = 0; i < LIMIT_OUTPUTS; i++) {
+        folder_archive_fini(&run->folders[i]);
+    }
     free(run->inputs);
     free(run->standard_input);
 }
@@ -83,8 +93,45 @@ static bool settle_operation(struct run *run, struct outcome *outcome)
     return !operation.is_drawn || settle_seed(run, outcome);
 }
 
+static bool prepend(struct run *run, const char *word, struct outcome *outcome)
+{
+    struct texts *arguments = &run->arguments;
+    char *copy = strdup(word);
+    if (copy == NULL) {
+        return program_refuse(outcome, "out of memory");
+    }
+    memmove(arguments->items + 1, arguments->items, arguments->count * sizeof *arguments->items);
+    arguments->items[0] = copy;
+    arguments->count++;
+    return true;
+}
+
+/* Checks a launch, and puts the device before its words. */
+static bool settle_launch(struct run *run, struct outcome *outcome)
+{
+    const struct kernel_device *device = run->program->kernel_device;
+    struct kernel_op op;
+    struct problem problem = {""};
+    char memory[24];
+    (void)snprintf(memory, sizeof memory, "%llu",
+                   (unsigned long long)run->program->kernel_memory_bytes);
+    if (!kernel_op_read((const char *const *)run->arguments.items, run->arguments.count, false, &op,
+                        &problem)) {
+        return program_refuse(outcome, problem.text);
+    }
+    return prepend(run, memory, outcome) && prepend(run, device->name, outcome) &&
+           prepend(run, device->id, outcome) &&
+           prepend(run, kernel_op_api_word(device->api), outcome);
+}
+
 static bool settle_program(struct run *run, struct outcome *outcome)
 {
+    if (run->program->kernel_device != NULL) {
+        return settle_launch(run, outcome);
+    }
+    if (run->program->is_plugin) {
+        return true; /* the plug-in knows its operations */
+    }
     if (run->program->tensor_threads > 0) {
         return settle_operation(run, outcome);
     }
@@ -110,7 +157,7 @@ static bool settle_program(struct run *run, struct outcome *outcome)
 static bool expand_arguments(struct run *run, struct outcome *outcome)
 {
     const struct subtask_terms *terms = &run->terms;
-    if (!texts_reserve(&run->arguments, terms->argument_count)) {
+    if (!texts_reserve(&run->arguments, terms->argument_count + KERNEL_DEVICE_WORDS)) {
         return program_refuse(outcome, "out of memory");
     }
     for (size_t i = 0; i < terms->argument_count; i++) {
@@ -244,7 +291,7 @@ static bool expand_outputs(struct run *run, struct outcome *outcome)
                               "has a name that cannot be expanded for this subtask");
         }
         run->outputs.items[run->outputs.count++] = text;
-        if (!template_path_safe(text)) {
+        if (!template_output_safe(text)) {
             return refuse_one(outcome, "output", i,
                               "has a name that leads out of the work folder or is no plain text");
         }
@@ -268,9 +315,15 @@ static bool is_program(const struct run *run, const char *name)
     return run->program->manifest->has_image && strcmp(program, name) == 0;
 }
 
-static bool gather_input(struct run *run, const char *name, struct outcome *outcome)
+bool program_gather(struct run *run, const char *name, struct store_blob *blob, bool is_executable,
+                    struct outcome *outcome)
 {
-    struct store_blob *blob = &run->program->inputs[run->input_count];
+    struct jail_input *inputs =
+        array_with_room(run->inputs, run->input_count, &run->input_capacity, sizeof *run->inputs);
+    if (inputs == NULL) {
+        return program_refuse(outcome, "out of memory");
+    }
+    run->inputs = inputs;
     if (!template_path_safe(name)) {
         return program_refuse(outcome,
                               "an input's name leads out of the work folder or is no plain text");
@@ -285,12 +338,21 @@ static bool gather_input(struct run *run, const char *name, struct outcome *outc
                             .size = blob->size,
                             .hash = blob->is_lent ? &blob->hash : NULL,
                             .hashed = blob->is_lent ? &blob->hashed : NULL,
-                            .executable = is_program(run, name)};
+                            .executable = is_executable || is_program(run, name)};
     return true;
 }
 
+/* Adds an input of the manifest, which may be a folder with many files. */
+static bool gather_input(struct run *run, const char *name, size_t position, bool is_executable,
+                         struct outcome *outcome)
+{
+    struct store_blob *blob = &run->program->inputs[position];
+    return template_is_folder(name) ? program_gather_folder(run, name, blob, outcome)
+                                    : program_gather(run, name, blob, is_executable, outcome);
+}
+
 /* Adds the files of the checkpoint to resume from, at their place. */
-static bool gather_checkpoint(struct run *run, struct outcome *outcome)
+static bool gather_checkpoint(struct run *run, size_t position, struct outcome *outcome)
 {
     const struct dispatch_inputs *from = run->dispatch;
     if (run->request.checkpoint == NULL || from->checkpoint_count == 0) {
@@ -307,7 +369,7 @@ static bool gather_checkpoint(struct run *run, struct outcome *outcome)
         }
         (void)snprintf(name, size, "%s/%s", run->request.checkpoint, from->checkpoint[i].name);
         run->saved.items[run->saved.count++] = name;
-        if (!gather_input(run, name, outcome)) {
+        if (!program_gather(run, name, &run->program->inputs[position + i], false, outcome)) {
             return false;
         }
         run->inputs[run->input_count - 1].is_state = true;
@@ -320,30 +382,30 @@ static bool gather_inputs(struct run *run, struct outcome *outcome)
     const struct program *program = run->program;
     size_t count = program_input_count(program->manifest, program->index);
     size_t taken = program_taken_count(program->manifest, program->index);
-    run->inputs = calloc(count + taken + run->dispatch->checkpoint_count + 1, sizeof *run->inputs);
-    if (run->inputs == NULL) {
-        return program_refuse(outcome, "out of memory");
-    }
     if (count + taken > LIMIT_INPUTS) {
         outcome_fail(outcome, OUTCOME_REFUSED, "%zu inputs; at most %d are taken", count + taken,
                      LIMIT_INPUTS);
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!gather_input(run, program_input(program->manifest, program->index, i)->name,
+        const Bourse__V1__ManifestInput *input =
+            program_input(program->manifest, program->index, i);
+        if (!gather_input(run, input->name, i, input->has_executable && input->executable,
                           outcome)) {
             return false;
         }
-        run->inputs[i].is_last =
-            program->inputs[i].is_lent && program_reads_last(program->manifest, program->index, i);
+        if (program->inputs[i].is_lent) { /* a folder is never lent */
+            run->inputs[run->input_count - 1].is_last =
+                program_reads_last(program->manifest, program->index, i);
+        }
     }
     for (size_t i = 0; i < taken; i++) {
-        if (!gather_input(run, program_taken(program->manifest, program->index, i)->name,
-                          outcome)) {
+        if (!gather_input(run, program_taken(program->manifest, program->index, i)->name, count + i,
+                          false, outcome)) {
             return false;
         }
     }
-    return gather_checkpoint(run, outcome);
+    return gather_checkpoint(run, count + taken, outcome);
 }
 
 static bool settle_standard_input(struct run *run, struct outcome *outcome)
@@ -357,8 +419,8 @@ static bool settle_standard_input(struct run *run, struct outcome *outcome)
         if (run->values.in == NULL) {
             return program_refuse(outcome, "standard input is {in}, and this subtask has no input");
         }
-        run->request.stdin_fd = run->inputs[0].fd;
-        run->request.stdin_size = run->inputs[0].size;
+        run->request.stdin_fd = run->program->inputs[0].fd;
+        run->request.stdin_size = run->program->inputs[0].size;
         return true;
     }
     size_t length = 0;
@@ -429,6 +491,19 @@ static void settle_limits(struct run *run)
     }
 }
 
+static void settle_terminal(struct run *run)
+{
+    const Bourse__V1__ManifestTerminal *wire = run->program->manifest->terminal;
+    if (wire != NULL) {
+        run->terminal = (struct jail_terminal){.columns = (uint16_t)wire->columns,
+                                               .rows = (uint16_t)wire->rows,
+                                               .is_plain = wire->has_plain && wire->plain,
+                                               .take = run->program->take_terminal,
+                                               .context = run->program->context};
+        run->request.terminal = &run->terminal;
+    }
+}
+
 bool program_prepare(struct run *run, struct outcome *outcome)
 {
     static const struct dispatch_inputs nothing = {.files = NULL};
@@ -444,6 +519,7 @@ bool program_prepare(struct run *run, struct outcome *outcome)
     }
     settle_mapped(run);
     settle_limits(run);
+    settle_terminal(run);
     run->request.tensor_threads = program->tensor_threads;
     run->request.argv = (const char *const *)run->arguments.items;
     run->request.env = (const char *const *)run->environment.items;

@@ -48,6 +48,10 @@ bool cgroups_memory(const struct cgroups *cgroups);
 bool cgroups_processes(const struct cgroups *cgroups);
 bool cgroups_cpu(const struct cgroups *cgroups);
 
+/* Lets the jails together have a small share of the processors where others want them. Call it
+ * before dropping privileges. Returns false when the share cannot be set. */
+bool cgroups_give_way(const struct cgroups *cgroups);
+
 /* 0: no limit. */
 struct cgroup_limits {
     uint64_t memory_bytes;

@@ -323,6 +323,28 @@ void cgroups_close(struct cgroups **self)
     *self = NULL;
 }
 
+/* The share is a thirtieth of that of any other group. With less, a worker might not hear within a
+ * second that the owner is back. On version 2, the agent is in a leaf of the subtree, and goes
+ * before the jails there. */
+bool cgroups_give_way(const struct cgroups *cgroups)
+{
+    bool set = false;
+    for (size_t i = 0; i < cgroups->count; i++) {
+        const struct hierarchy *ours = &cgroups->hierarchies[i];
+        char leaf[CGROUP_PATH_BYTES];
+        if (!ours->has[2]) {
+            continue;
+        }
+        if (cgroups->version == 1) {
+            set = cgroup_write_text(cgroups, ours->path, "cpu.shares", "32");
+        } else if (cgroup_join(leaf, "%s/agent", ours->path)) {
+            set = cgroup_write_text(cgroups, ours->path, "cpu.weight", "3") &&
+                  cgroup_write_text(cgroups, leaf, "cpu.weight", "10000");
+        }
+    }
+    return set;
+}
+
 int cgroups_version(const struct cgroups *cgroups)
 {
     return cgroups->version;

@@ -64,10 +64,9 @@ static bool acceptable(const struct jail *jail, const struct jail_request *reque
     if (request->argv == NULL || request->argv[0] == NULL || request->argv[0][0] == '\0') {
         return jail_conclude(reply, OUTCOME_PROGRAM_MISSING, "no program is named");
     }
-    if (request->input_count > LIMIT_INPUTS + LIMIT_CHECKPOINT_FILES ||
-        request->output_count > LIMIT_OUTPUTS) {
+    if (request->input_count > WIRE_INPUTS_MAX || request->output_count > LIMIT_OUTPUTS) {
         return jail_conclude(reply, OUTCOME_REFUSED, "more than %d inputs or %d outputs",
-                             LIMIT_INPUTS, LIMIT_OUTPUTS);
+                             WIRE_INPUTS_MAX, LIMIT_OUTPUTS);
     }
     for (size_t i = 0; i < request->input_count; i++) {
         if (!wire_name_valid(request->inputs[i].name)) {
@@ -83,7 +82,12 @@ static bool acceptable(const struct jail *jail, const struct jail_request *reque
     }
     assert(mapped <= JAIL_MAPPED_MAX);
     for (size_t i = 0; i < request->output_count; i++) {
-        if (!wire_name_valid(request->outputs[i])) {
+        char name[LIMIT_PATH_BYTES + 1];
+        const bool is_folder = wire_is_folder(request->outputs[i]);
+        (void)snprintf(name, sizeof name, "%s", request->outputs[i]);
+        name[strlen(name) - is_folder] = '\0';
+        assert(!is_folder || request->take_entry != NULL);
+        if (!wire_name_valid(name)) {
             return jail_conclude(reply, OUTCOME_REFUSED,
                                  "output name \"%s\" is not a plain relative path",
                                  jail_shown(request->outputs[i], text));
@@ -95,20 +99,19 @@ static bool acceptable(const struct jail *jail, const struct jail_request *reque
                              jail_shown(request->checkpoint, text));
     }
     if (!jail->keep && total > jail->limits.disk_bytes) {
-        return jail_conclude(
-            reply, OUTCOME_DISK_LIMIT, "the inputs take %llu bytes, the disk limit is %llu",
-            (unsigned long long)total, (unsigned long long)jail->limits.disk_bytes);
+        return jail_conclude(reply, OUTCOME_DISK_LIMIT, "the inputs take %s, the disk limit is %s",
+                             text_size(total).text, text_size(jail->limits.disk_bytes).text);
     }
     return true;
 }
 
 /* Receives the next message about run `number` and drops older ones. Returns 0 when the jail is
- * gone or too late. */
+ * gone or too late; time in which the run stands still does not count. */
 static ssize_t receive(struct jail *jail, int64_t end_ns, uint8_t *bytes, size_t capacity,
                        int *files, size_t *ret_file_count)
 {
     for (;;) {
-        int64_t left_ms = (end_ns - clock_monotonic_ns()) / 1000000;
+        int64_t left_ms = (end_ns + jail_freeze_total_ns(jail) - clock_monotonic_ns()) / 1000000;
         struct pollfd polled = {.fd = jail->socket, .events = POLLIN};
         int ready =
             poll(&polled, 1, left_ms > 0 ? (int)(left_ms < 1000000 ? left_ms : 1000000) : 0);
@@ -137,10 +140,13 @@ static ssize_t receive(struct jail *jail, int64_t end_ns, uint8_t *bytes, size_t
     }
 }
 
-/* Tells the worker to go or cancel, once all places are filled. Returns false when the jail is
- * gone. */
+/* Tells the worker to go or cancel, once all places are filled, and else to make further places.
+ * Returns false when the jail is gone. */
 static bool tell_to_go(struct jail *jail, struct staging *staging, struct jail_reply *reply)
 {
+    if (!staging->failed && staging->done < staging->places) {
+        return jail_wire_send(jail->socket, WIRE_MORE, jail->number);
+    }
     bool goes = !staging->failed && jail_inputs_check(staging, reply);
     return goes ? jail_wire_send_go(jail->socket, jail->number, staging->request)
                 : jail_wire_send(jail->socket, WIRE_CANCEL, jail->number);
@@ -219,21 +225,54 @@ static ssize_t receive_next(struct jail *jail, const struct jail_request *reques
     }
 }
 
+/* Copies files of a folder that is an output, and asks for further ones. When that fails, the run
+ * is cancelled, and the reply says why. Returns false when the message does not decode, names too
+ * many bytes, or the jail is gone. The files are closed. */
+static bool take_entries(struct jail *jail, struct staging *staging, const uint8_t *bytes,
+                         size_t length, int *files, size_t file_count, struct jail_reply *reply)
+{
+    const struct jail_request *request = staging->request;
+    static _Thread_local struct jail_entries entries; /* large; one per lane's thread */
+    bool good = jail_wire_read_entries(bytes, length, request, files, file_count, &entries);
+    for (size_t i = 0; good && !staging->failed && i < entries.count; i++) {
+        const struct jail_entry *entry = &entries.items[i];
+        struct problem problem = {""};
+        const uint64_t takes = wire_entry_bytes(strlen(entry->name), entry->size);
+        good = reply->folder_bytes <= request->output_bytes &&
+               takes <= request->output_bytes - reply->folder_bytes &&
+               staging->entries < LIMIT_FOLDER_FILES * (uint64_t)request->output_count;
+        if (!good) {
+            break;
+        }
+        reply->folder_bytes += takes;
+        staging->entries++;
+        const enum result_outcome taken =
+            request->take_entry(request->take_context, entry, &problem);
+        if (taken != OUTCOME_OK) {
+            staging->failed = true;
+            (void)jail_conclude(reply, taken, "%s", problem.text);
+        }
+    }
+    packet_close_files(files, file_count);
+    return good &&
+           jail_wire_send(jail->socket, staging->failed ? WIRE_CANCEL : WIRE_MORE, jail->number);
+}
+
 /* Exchanges the messages from RUN to REPLY. */
 static void converse(struct jail *jail, struct staging *staging, bool stdin_given,
                      struct jail_reply *reply)
 {
     const struct jail_request *request = staging->request;
-    size_t places = place_count(request) + (!stdin_given && request->stdin_size > 0 ? 1 : 0);
     int64_t grace_ns = (int64_t)GRACE_MS * 1000000;
     int64_t end_ns = clock_monotonic_ns() + (int64_t)request->wall_ns + grace_ns;
     bool gone = false;
-    if (places == 0 && !tell_to_go(jail, staging, reply)) {
+    staging->places = place_count(request) + (!stdin_given && request->stdin_size > 0 ? 1 : 0);
+    if (staging->places == 0 && !tell_to_go(jail, staging, reply)) {
         broken(jail, reply, "the jail has ended");
         return;
     }
     while (!gone) {
-        uint8_t bytes[4096];
+        uint8_t bytes[WIRE_MESSAGE_BYTES];
         int files[PACKET_FILES];
         size_t file_count = 0;
         ssize_t length =
@@ -246,13 +285,27 @@ static void converse(struct jail *jail, struct staging *staging, bool stdin_give
         }
         if (bytes[0] == WIRE_PLACES) {
             jail_inputs_place(staging, files, file_count, reply);
-            if (staging->failed || staging->done == places) {
-                gone = !tell_to_go(jail, staging, reply);
-            }
+            gone = !tell_to_go(jail, staging, reply);
+            /* The program has its time from here on. */
+            end_ns = clock_monotonic_ns() + (int64_t)request->wall_ns + grace_ns;
             continue;
+        }
+        if (bytes[0] == WIRE_ENTRIES) {
+            if (take_entries(jail, staging, bytes, (size_t)length, files, file_count, reply)) {
+                const int64_t again_ns = clock_monotonic_ns() + grace_ns;
+                end_ns = again_ns > end_ns ? again_ns : end_ns;
+                continue;
+            }
+            break;
         }
         if (bytes[0] == WIRE_SAVED) {
             if (jail_wire_read_saved(bytes, (size_t)length, request, files, file_count, reply)) {
+                continue;
+            }
+            file_count = 0; /* closed */
+        }
+        if (bytes[0] == WIRE_TERMINAL) {
+            if (jail_wire_take_terminal(bytes, (size_t)length, request, files, file_count)) {
                 continue;
             }
             file_count = 0; /* closed */
@@ -305,9 +358,14 @@ static bool begin(struct jail *jail, const struct jail_request *request, bool st
     (void)pthread_mutex_lock(&jail->lock);
     jail->number++;
     jail->cancel_outcome = OUTCOME_OK;
+    jail->kept_bytes = request->capture_bytes;
     bool sent = jail_wire_send_run(jail->socket, jail->number, request, &jail->limits, jail->keep,
                                    stdin_given);
     jail->running = sent;
+    jail_freeze_restart(jail);
+    if (sent && jail->frozen_since_ns != 0) {
+        (void)jail_wire_send(jail->socket, WIRE_FREEZE, jail->number); /* a broken jail ends */
+    }
     (void)pthread_mutex_unlock(&jail->lock);
     return sent;
 }
@@ -363,7 +421,8 @@ static void run(struct jail *jail, const struct jail_request *request, bool stdi
     } else {
         broken(jail, ret_reply, "the jail has ended");
     }
-    ret_reply->busy_ns = clock_monotonic_ns() - started_ns;
+    ret_reply->frozen_ns = jail_freeze_total_ns(jail);
+    ret_reply->busy_ns = clock_monotonic_ns() - started_ns - ret_reply->frozen_ns;
     blame_group(jail, &before, ret_reply);
     ret_reply->jail_ended = jail->ended;
 }
@@ -493,13 +552,26 @@ void jail_cancel(struct jail *jail, enum result_outcome outcome)
     (void)pthread_mutex_unlock(&jail->lock);
 }
 
-bool jail_notice(struct jail *jail)
+static bool tell(struct jail *jail, unsigned kind)
 {
     (void)pthread_mutex_lock(&jail->lock);
     bool is_running = jail->running;
     if (is_running) {
-        (void)jail_wire_send(jail->socket, WIRE_NOTICE, jail->number); /* a broken jail ends */
+        (void)jail_wire_send(jail->socket, kind, jail->number); /* a broken jail ends */
+    }
+    if (is_running && kind == WIRE_NOTICE) {
+        jail_freeze_end(jail); /* the worker does the same */
     }
     (void)pthread_mutex_unlock(&jail->lock);
     return is_running;
+}
+
+bool jail_notice(struct jail *jail)
+{
+    return tell(jail, WIRE_NOTICE);
+}
+
+bool jail_hang_up(struct jail *jail)
+{
+    return tell(jail, WIRE_HANG_UP);
 }

@@ -1,15 +1,16 @@
 /* A jail is a bubblewrap sandbox for one lane of one job. Its PID 1, bourse-worker, runs the job's
  * subtasks one after another (docs/decisions.md D14).
  *
- * The agent never interprets a job's bytes. The agent speaks to the worker over a socket pair,
- * trusts nothing that comes back, and owns the jail's life. Every process inside ends when the
- * agent closes the jail or dies. Between subtasks the worker kills all remaining processes and
- * empties the writable folders. So a subtask sees nothing of the one before.
+ * The agent never interprets what is in a job's files. The agent speaks to the worker over a
+ * socket pair, trusts nothing that comes back, and owns the jail's life. Every process inside ends
+ * when the agent closes the jail or dies. Between subtasks the worker kills all remaining processes
+ * and empties the writable folders. So a subtask sees nothing of the one before.
  *
  * Inside, the root is read-only: the host's /usr tree, or an image. /work (the current folder),
- * /tmp and /dev/shm are size-limited memory file systems. There is no network, one user (1000), and
- * the host's name is "jail". jail_open, jail_run and jail_close block and belong to one thread per
- * jail, the lane's. jail_cancel comes from any thread. Different jails are independent. */
+ * /tmp and /dev/shm are size-limited memory file systems. There is no network, and one user: 1000,
+ * or the one of an image. The host's name is "jail". jail_open, jail_run and jail_close block and
+ * belong to one thread per jail, the lane's. jail_cancel comes from any thread. Different jails are
+ * independent. */
 #ifndef BOURSE_PROVIDER_JAIL_JAIL_H
 #define BOURSE_PROVIDER_JAIL_JAIL_H
 
@@ -28,9 +29,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Copies the worker's program, or bourse-tensor, to `target` with mode 0500. The file belongs to
- * `owner`, unless that is (uid_t)-1. The copy exists because the service user may be unable to read
- * the place where the program was built. Call this function before dropping privileges. */
+/* Copies the worker's program, or that of a resident, to `target` with mode 0500. The file
+ * belongs to `owner`, unless that is (uid_t)-1. The copy exists because the service user may be
+ * unable to read the place where the program was built. Call this function before dropping
+ * privileges. */
 bool jail_install_worker(const char *source, const char *target, uid_t owner,
                          struct problem *ret_problem);
 
@@ -47,12 +49,40 @@ struct jail_limits {
     uint32_t cpu_milli; /* thousandths of a CPU; 0: only the CPU set binds */
 };
 
+/* These are the parts of a jail for kernels that a jail for tensor jobs lacks. The jail sees how
+ * cores and caches are arranged (/sys/devices/system), which OpenCL libraries there are
+ * (/etc/OpenCL), and what their compilers read (/usr/share/pocl, /usr/share/clc). */
+struct jail_kernel {
+    const char *path; /* absolute path of the installed bourse-kernel */
+    /* Device files below /dev that the device's driver needs; NULL ends the list. A file that is
+     * not there is left out. Each file opens a way into the kernel's driver, so a jail with one is
+     * weaker. */
+    const char *const *nodes;
+    const char *pocl_devices; /* which devices pocl makes; NULL: its default */
+};
+
+/* These are the parts of a jail for the operations of an owner's plug-in (docs/plugins.md). */
+struct jail_plugin {
+    const char *path;    /* absolute path of the installed bourse-plugin */
+    const char *program; /* absolute path of the owner's program, of which the jail has a copy */
+    /* The device files that the program needs; NULL ends the list. The jail does not open without
+     * one of them. Each is a way into the kernel's driver, as in struct jail_kernel. */
+    const char *const *nodes;
+};
+
 struct jail_spec {
     const char *worker_path; /* the installed worker, absolute */
     /* Absolute path of an unpacked image (image.h); NULL: the host's system tree. */
     const char *image_path;
+    /* Absolute path in the image where programs start; NULL: /work. */
+    const char *directory;
+    uint32_t user, group; /* whom programs see as themselves; user 0: both are 1000 */
     /* Absolute path of the installed bourse-tensor for a job of tensor subtasks; else NULL. */
     const char *tensor_path;
+    /* The parts for a job of kernels, which has no tensor_path; else NULL. */
+    const struct jail_kernel *kernel;
+    /* The parts for a job of a plug-in's operations, which has neither; else NULL. */
+    const struct jail_plugin *plugin;
     /* NULL, or a list of host folders beside those of system_tree.h; NULL ends the list. */
     const char *const *visible;
     const char *bind_path; /* NULL; for image.c: folder used as /work and kept after runs */
@@ -75,7 +105,8 @@ void jail_close(struct jail **self);
 
 struct jail_input {
     const char *name; /* relative path below /work; no "..", no empty part */
-    int fd;           /* borrowed; read with explicit offsets from 0 */
+    int fd;           /* borrowed; read with explicit offsets */
+    uint64_t offset;  /* where the input begins in the file; 0 for an input that has a hash */
     uint64_t size;
     const struct hash32 *hash; /* hash that the placed bytes must have; NULL: already verified */
     bool is_last;              /* true: its memory may be freed when it is placed; needs a hash */
@@ -91,14 +122,39 @@ struct jail_input {
     bool is_state; /* a file of a checkpoint; the program may write to it */
 };
 
+/* One file of a folder that is an output. The file is a regular file in memory. */
+struct jail_entry {
+    size_t output;               /* index of the folder in the request's outputs */
+    char name[LIMIT_PATH_BYTES]; /* plain path below the folder */
+    int fd;                      /* borrowed */
+    uint64_t size;
+    bool is_executable;
+};
+/* Copies one file. Returns OUTCOME_OK, or the outcome that ends the run, with the problem. A
+ * folder's files come in ascending order of their names' bytes. */
+typedef enum result_outcome jail_take_entry(void *context, const struct jail_entry *entry,
+                                            struct problem *ret_problem);
+
+/* The program of a run gets a terminal instead of standard streams. `take` gets the master, which
+ * does not wait, before the program starts, in the thread of jail_run. The master is then the
+ * taker's. It gives EIO once no process of the run is left. */
+struct jail_terminal {
+    uint16_t columns, rows;
+    bool is_plain; /* no person types: no echo, and output as it is */
+    void (*take)(void *context, int master);
+    void *context;
+};
+
 /* `argv` ends with NULL and has at least a program. A program name without '/' is looked up in the
  * jail's PATH. `env` is NULL or ends with NULL; PATH, HOME, TMPDIR and LANG have defaults. Standard
  * input is the first `stdin_size` bytes of `stdin_fd` (a regular file), or of `stdin_bytes` unless
  * that is NULL. */
 struct jail_request {
-    /* 0: `argv` is a program. Above 0: `argv` is an operation (formats/tensor_op.h) for the jail's
-     * bourse-tensor, which uses at most so many threads. bourse-tensor stays for the jail's next
-     * subtasks, and does not get `env` or standard input. */
+    /* 0: `argv` is a program. Above 0: `argv` is for the jail's resident, which uses at most so
+     * many threads. It is an operation (formats/tensor_op.h) for bourse-tensor, a launch
+     * (formats/kernel/kernel_op.h) for bourse-kernel, and an operation with its arguments for
+     * bourse-plugin. The resident stays for the jail's next subtasks, and does not get `env` or
+     * standard input. */
     uint32_t tensor_threads;
     const char *const *argv;
     const char *const *env; /* "NAME=value" */
@@ -107,8 +163,12 @@ struct jail_request {
     int stdin_fd;
     uint64_t stdin_size; /* 0: empty */
     const void *stdin_bytes;
-    const char *const *outputs; /* names of files below /work to hand back */
+    /* Names of files below /work to hand back. A name that ends with a slash is a folder, whose
+     * files go to `take_entry` when the program has ended well. */
+    const char *const *outputs;
     size_t output_count;
+    jail_take_entry *take_entry; /* NULL: no output is a folder */
+    void *take_context;
     /* NULL, or the folder below /work where the program saves its state. The folder exists at the
      * start. The folder is handed back if the program ended because of jail_notice. */
     const char *checkpoint;
@@ -119,6 +179,7 @@ struct jail_request {
     /* All output files together, or a whole checkpoint, have at most these bytes; 0: the jail's
      * disk_bytes. */
     uint64_t output_bytes;
+    const struct jail_terminal *terminal; /* NULL: standard streams */
     /* Stdout and stderr are each kept up to these bytes; 0: 1 MiB; at most 64 MiB. */
     uint64_t capture_bytes;
 };
@@ -126,7 +187,7 @@ struct jail_request {
 /* An output is a regular file in memory. Read exactly `size` bytes at explicit offsets (pread), and
  * hash the bytes that were read. The next run overwrites the captured streams. */
 struct jail_output {
-    int fd; /* -1: not there */
+    int fd; /* -1: not there, or a folder */
     uint64_t size;
 };
 
@@ -144,14 +205,16 @@ struct jail_reply {
     int exit_code;               /* exit code of a program that exited */
     int signal;                  /* signal that ended the program, else 0 */
     enum result_verdict verdict; /* verdict of a tensor subtask that is a check */
-    int64_t busy_ns;             /* our clock: from the request to the reply */
+    int64_t busy_ns;             /* our clock: from the request to the reply, without frozen_ns */
+    int64_t frozen_ns;           /* our clock: the program stood still by jail_freeze */
     int64_t cpu_ns;              /* the worker reports it */
     int64_t peak_memory_bytes;   /* peak of the largest process */
     struct jail_output standard_output, standard_error; /* fd -1 when empty */
     bool stdout_cut, stderr_cut;                        /* more was written than is kept */
     struct jail_output outputs[LIMIT_OUTPUTS];
     size_t output_count;
-    bool was_noticed; /* jail_notice sent its program SIGTERM */
+    uint64_t folder_bytes; /* what the files of folders take in archives, all together */
+    bool was_noticed;      /* jail_notice sent its program SIGTERM */
     /* The files that the program saved after the notice, by name, in ascending order of their
      * bytes. If there is none, nothing was saved, and the detail says why. */
     struct jail_saved saved[LIMIT_CHECKPOINT_FILES];
@@ -172,6 +235,22 @@ bool jail_may_map(const struct jail *jail, int fd);
 void jail_run(struct jail *jail, const struct jail_request *request, struct jail_reply *ret_reply);
 void jail_reply_fini(struct jail_reply *reply);
 
+/* A part of what the present run has written to a stream. */
+struct jail_live {
+    uint64_t offset; /* place of the first byte in the stream */
+    size_t length;
+    uint64_t total; /* bytes that the program has written so far */
+};
+
+/* Reads what the run under way has written to standard output (stream 0) or standard error (1),
+ * from byte `from` on, at most `capacity` bytes. The offset of *ret_live is above `from` when the
+ * bytes before it are no longer there. With `has_ended` the last run is read, which has ended.
+ * Returns false when there is no such run. Any thread may read a run under way. */
+bool jail_read_live(struct jail *jail, unsigned stream, bool has_ended, uint64_t from, void *bytes,
+                    size_t capacity, struct jail_live *ret_live);
+/* Returns the bytes of each stream that the reply of the last run keeps. */
+uint64_t jail_kept_bytes(struct jail *jail);
+
 /* Asks the worker for an answer without running anything (liveness). Returns false when the jail
  * has ended. */
 bool jail_noop(struct jail *jail);
@@ -185,9 +264,16 @@ bool jail_noops(struct jail *jail, const uint32_t *subtasks, size_t count);
  * OUTCOME_TERM_OVER). Without a run in progress nothing happens. The caller makes sure that the
  * jail is not closed meanwhile. */
 void jail_cancel(struct jail *jail, enum result_outcome outcome);
+/* Sends SIGHUP to every process of the running program, and SIGKILL to those that are left 3 s
+ * later. Returns false when no program runs. */
+bool jail_hang_up(struct jail *jail);
+/* Lets the programs of the jail stand still, or go on: every process of the run under way, and of
+ * later runs as soon as they begin. Time limits do not count the time between. Any thread may
+ * call it. */
+void jail_freeze(struct jail *jail, bool is_frozen);
 /* Sends SIGTERM to every process of the running program, which may react as it likes. A subtask
- * that the jail's own process computes goes on. Returns false when no program runs yet, or none
- * runs any more. */
+ * that the jail's own process computes goes on. A frozen run goes on, too. Returns false when no
+ * program runs yet, or none runs any more. */
 bool jail_notice(struct jail *jail);
 
 #endif

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { JAIL_USER = 1000 };
 static const char passwd_text[] = "job:x:1000:1000:job:/work:/bin/sh\n"
                                   "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
 static const char group_text[] = "job:x:1000:\nnogroup:x:65534:\n";
@@ -115,11 +116,47 @@ static void add_masks(struct jail_command *command)
     }
 }
 
+/* Returns the program that stays in the jail, or NULL. */
+static const char *resident_path(const struct jail_spec *spec)
+{
+    return spec->kernel != NULL   ? spec->kernel->path
+           : spec->plugin != NULL ? spec->plugin->path
+                                  : spec->tensor_path;
+}
+
+/* Shows what an OpenCL library reads of the machine, and the device's own files. */
+static void add_kernel(struct jail_command *command, const struct jail_kernel *kernel)
+{
+    static const char *const headers[] = {"/usr/share/pocl", "/usr/share/clc", NULL};
+    add_shown(command, headers);
+    ADD(command, "--ro-bind-try", "/etc/OpenCL", "/etc/OpenCL");
+    ADD(command, "--ro-bind-try", "/sys/devices/system", "/sys/devices/system");
+    for (const char *const *node = kernel->nodes; node != NULL && *node != NULL; node++) {
+        ADD(command, "--dev-bind-try", *node, *node);
+    }
+    if (kernel->pocl_devices != NULL) {
+        ADD(command, "--setenv", KERNEL_POCL_DEVICES, kernel->pocl_devices);
+    }
+}
+
+static void add_plugin(struct jail_command *command, const struct jail_plugin *plugin)
+{
+    for (const char *const *node = plugin->nodes; node != NULL && *node != NULL; node++) {
+        ADD(command, "--dev-bind", *node, *node);
+    }
+}
+
 static void add_folders(struct jail_command *command, const struct jail_spec *spec)
 {
     const char *size = text(command, "%llu", (unsigned long long)spec->limits.disk_bytes);
     ADD(command, "--proc", "/proc", "--dev", "/dev");
     add_masks(command);
+    if (spec->kernel != NULL) {
+        add_kernel(command, spec->kernel);
+    }
+    if (spec->plugin != NULL) {
+        add_plugin(command, spec->plugin);
+    }
     ADD(command, "--size", size, "--tmpfs", "/dev/shm", "--size", size, "--tmpfs", "/tmp");
     if (spec->bind_path != NULL) {
         ADD(command, "--bind", spec->bind_path, "/work");
@@ -130,9 +167,15 @@ static void add_folders(struct jail_command *command, const struct jail_spec *sp
      * the owner's folders are. */
     ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_WORKER),
         "/.bourse-worker");
-    if (spec->tensor_path != NULL) {
-        ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_TENSOR),
-            TENSOR_PROGRAM);
+    if (resident_path(spec) != NULL) {
+        ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_RESIDENT),
+            spec->kernel != NULL   ? KERNEL_PROGRAM
+            : spec->plugin != NULL ? PLUGIN_HELPER
+                                   : TENSOR_PROGRAM);
+    }
+    if (spec->plugin != NULL) {
+        ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_PLUGIN),
+            PLUGIN_PROGRAM);
     }
     /* bwrap's own tmpfs is writable without a size limit, so it becomes read-only. */
     ADD(command, "--remount-ro", "/dev", "--remount-ro", "/");
@@ -169,11 +212,18 @@ static bool make_files(struct jail_command *command, const struct jail_spec *spe
         problem_set(ret_problem, "the worker %s: %s", spec->worker_path, strerror(errno));
         return false;
     }
-    if (spec->tensor_path != NULL) {
-        command->files[COMMAND_TENSOR] = open(spec->tensor_path, O_RDONLY | O_CLOEXEC);
-        if (command->files[COMMAND_TENSOR] < 0) {
-            problem_set(ret_problem, "the tensor program %s: %s", spec->tensor_path,
-                        strerror(errno));
+    const char *resident = resident_path(spec);
+    if (resident != NULL) {
+        command->files[COMMAND_RESIDENT] = open(resident, O_RDONLY | O_CLOEXEC);
+        if (command->files[COMMAND_RESIDENT] < 0) {
+            problem_set(ret_problem, "the computing program %s: %s", resident, strerror(errno));
+            return false;
+        }
+    }
+    if (spec->plugin != NULL) {
+        command->files[COMMAND_PLUGIN] = open(spec->plugin->program, O_RDONLY | O_CLOEXEC);
+        if (command->files[COMMAND_PLUGIN] < 0) {
+            problem_set(ret_problem, "the plug-in %s: %s", spec->plugin->program, strerror(errno));
             return false;
         }
     }
@@ -184,7 +234,7 @@ bool jail_command_build(const struct jail_spec *spec, struct jail_command *comma
                         struct problem *ret_problem)
 {
     int socket = command->files[COMMAND_SOCKET];
-    *command = (struct jail_command){.files = {socket, -1, -1, -1, -1, -1}};
+    *command = (struct jail_command){.files = {socket, -1, -1, -1, -1, -1, -1}};
     const char *bwrap = find_bwrap(ret_problem);
     if (bwrap == NULL || !make_files(command, spec, ret_problem)) {
         jail_command_close(command);
@@ -193,7 +243,9 @@ bool jail_command_build(const struct jail_spec *spec, struct jail_command *comma
     /* --unshare-all alone makes no user namespace for root, and --disable-userns requires one. */
     ADD(command, bwrap, "--unshare-user", "--unshare-all", "--disable-userns", "--die-with-parent");
     ADD(command, "--new-session", "--as-pid-1", "--clearenv", "--cap-drop", "ALL");
-    ADD(command, "--uid", "1000", "--gid", "1000", "--hostname", "jail");
+    ADD(command, "--uid", text(command, "%u", spec->user != 0 ? spec->user : JAIL_USER));
+    ADD(command, "--gid", text(command, "%u", spec->user != 0 ? spec->group : JAIL_USER));
+    ADD(command, "--hostname", "jail");
     ADD(command, "--seccomp", text(command, "%d", 3 + COMMAND_FILTER));
     if (spec->image_path != NULL) {
         ADD(command, "--ro-bind", spec->image_path, "/");
@@ -202,6 +254,9 @@ bool jail_command_build(const struct jail_spec *spec, struct jail_command *comma
     }
     add_folders(command, spec);
     ADD(command, "--chdir", "/work", "--", "/.bourse-worker");
+    if (spec->directory != NULL) {
+        ADD(command, spec->directory);
+    }
     if (command->is_cut) { /* a mask may be missing, so this is no jail */
         problem_set(ret_problem, "the jail's command has more than %d words", LAUNCHER_ARGUMENTS);
         jail_command_close(command);

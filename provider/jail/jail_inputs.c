@@ -31,18 +31,18 @@ static bool is_place(int place)
     return is_one;
 }
 
-/* Copies `size` bytes into a new file of the jail. */
-static bool fill(int place, int source, const void *bytes, uint64_t size)
+/* Copies `size` bytes, in the source from `from` on, into a new file of the jail. */
+static bool fill(int place, int source, uint64_t from, const void *bytes, uint64_t size)
 {
-    off_t offset = 0;
-    while ((uint64_t)offset < size) {
-        uint64_t left = size - (uint64_t)offset;
+    off_t offset = (off_t)from;
+    while ((uint64_t)offset < from + size) {
+        uint64_t left = from + size - (uint64_t)offset;
         size_t step = left < (1U << 30) ? (size_t)left : 1U << 30;
         ssize_t moved;
         if (source >= 0) {
             moved = sendfile(place, source, &offset, step);
         } else {
-            assert(bytes != NULL); /* one of the two is there */
+            assert(bytes != NULL && from == 0); /* one of the two sources is there */
             moved = pwrite(place, (const char *)bytes + offset, step, offset);
             offset += moved > 0 ? moved : 0;
         }
@@ -73,15 +73,7 @@ static bool fail_placing(struct placing *placing, int error)
 static bool read_source(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
 {
     struct placing *placing = context;
-    for (size_t done = 0; done < length;) {
-        ssize_t got =
-            pread(placing->source, ret_bytes + done, length - done, (off_t)(offset + done));
-        if (got == 0 || (got < 0 && errno != EINTR)) {
-            return fail_placing(placing, got == 0 ? ENODATA : errno);
-        }
-        done += got > 0 ? (size_t)got : 0;
-    }
-    return true;
+    return file_read_at(placing->source, ret_bytes, length, offset) || fail_placing(placing, errno);
 }
 
 static bool write_place(void *context, uint64_t offset, const uint8_t *bytes, size_t length)
@@ -174,15 +166,16 @@ void jail_inputs_place(struct staging *staging, int *files, size_t count, struct
         } else if (which < request->input_count) {
             const struct jail_input *input = &request->inputs[which];
             staging->failed = !is_place(files[i]) ||
-                              !(input->hash != NULL ? fill_hashed(files[i], input)
-                                                    : fill(files[i], input->fd, NULL, input->size));
+                              !(input->hash != NULL
+                                    ? fill_hashed(files[i], input)
+                                    : fill(files[i], input->fd, input->offset, NULL, input->size));
             if (staging->failed) {
                 fill_failed(reply, input->name);
             }
         } else {
             staging->failed =
                 !is_place(files[i]) ||
-                !fill(files[i], request->stdin_fd, request->stdin_bytes, request->stdin_size);
+                !fill(files[i], request->stdin_fd, 0, request->stdin_bytes, request->stdin_size);
             if (staging->failed) {
                 fill_failed(reply, "stdin");
             }

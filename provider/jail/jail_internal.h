@@ -1,9 +1,11 @@
-/* provider/jail/jail_internal.h declares the parts that jail.c, jail_inputs.c, jail_command.c
- * and jail_wire.c share. No other file includes it, except image.c and isolation.c. */
+/* provider/jail/jail_internal.h declares the parts that jail.c, jail_freeze.c, jail_inputs.c,
+ * jail_command.c and jail_wire.c share. No other file includes it, except image.c and
+ * isolation.c. */
 #ifndef BOURSE_PROVIDER_JAIL_JAIL_INTERNAL_H
 #define BOURSE_PROVIDER_JAIL_JAIL_INTERNAL_H
 
 #include "provider/jail/jail.h"
+#include "provider/worker/wire.h"
 
 #include <pthread.h>
 
@@ -21,7 +23,19 @@ struct jail {
     pthread_mutex_t lock;
     bool running;                       /* guarded by the lock */
     enum result_outcome cancel_outcome; /* guarded by the lock; OUTCOME_OK: not cancelled */
+    uint64_t kept_bytes;                /* guarded by the lock: capture_bytes of the last run */
+    /* Guarded by the lock. Begin of the freeze, 0 without one; the run's freezes that are over. */
+    int64_t frozen_since_ns, frozen_ns;
 };
+
+/* jail_freeze.c lets programs stand still. */
+
+/* Counts the frozen time of a new run from now on. The lock is held. */
+void jail_freeze_restart(struct jail *jail);
+/* Ends the freeze without a word to the worker. The lock is held. */
+void jail_freeze_end(struct jail *jail);
+/* Returns how long the present run has been frozen. */
+int64_t jail_freeze_total_ns(struct jail *jail);
 
 /* jail_command.c builds bwrap's arguments, which are the policy of the jail. */
 enum { COMMAND_TEXTS = 40, COMMAND_TEXT_BYTES = 4160 };
@@ -31,7 +45,8 @@ enum command_file {
     COMMAND_PASSWD,
     COMMAND_GROUP,
     COMMAND_WORKER,
-    COMMAND_TENSOR, /* last; only in jails with bourse-tensor */
+    COMMAND_RESIDENT, /* only in jails with a resident */
+    COMMAND_PLUGIN,   /* the owner's program; only in jails with bourse-plugin */
     COMMAND_FILES
 };
 struct jail_command {
@@ -40,7 +55,7 @@ struct jail_command {
     char texts[COMMAND_TEXTS][128]; /* arguments that had to be formatted */
     size_t text_count;
     bool is_cut;              /* arguments are missing, so do not use the command */
-    int files[COMMAND_FILES]; /* descriptors 3, 4, ... of bwrap; the last is -1 if absent */
+    int files[COMMAND_FILES]; /* descriptors 3, 4, ... of bwrap; the last two are -1 if absent */
 };
 /* Builds the command. The caller sets files[COMMAND_SOCKET] before. This function makes the other
  * files, and the caller closes them. */
@@ -66,21 +81,34 @@ bool jail_wire_read_reply(const uint8_t *bytes, size_t length, const struct jail
                           int *files, size_t file_count, struct jail_reply *reply,
                           uint64_t ret_captured[2]);
 
+/* Hands the terminal's master to the request. Returns false when the request wants none, or the
+ * descriptor is something else. */
+bool jail_wire_take_terminal(const uint8_t *bytes, size_t length,
+                             const struct jail_request *request, int *files, size_t file_count);
 /* Reads one file of a checkpoint and takes the file over. Returns false when the request did not
  * ask for it. */
 bool jail_wire_read_saved(const uint8_t *bytes, size_t length, const struct jail_request *request,
                           int *files, size_t file_count, struct jail_reply *reply);
-/* Turns the files sent before the reply into the checkpoint. Returns false when two files have the
- * same name. */
-bool jail_wire_settle_saved(struct jail_reply *reply);
 void jail_wire_drop_saved(struct jail_reply *reply);
+
+/* Files of a folder that is an output, as one message carries them. */
+struct jail_entries {
+    struct jail_entry items[WIRE_ENTRIES_MAX];
+    size_t count;
+};
+/* Reads such a message; the files stay the caller's. Returns false when the request did not ask for
+ * these files. */
+bool jail_wire_read_entries(const uint8_t *bytes, size_t length, const struct jail_request *request,
+                            const int *files, size_t file_count, struct jail_entries *ret_entries);
 
 /* jail_inputs.c places the inputs of a run, and checks those that the jail reads in place. */
 
 struct staging {
     const struct jail_request *request;
     size_t next;                          /* input to be placed, if it has a place */
+    size_t places;                        /* all places of the run */
     size_t done;                          /* places filled so far */
+    uint64_t entries;                     /* files of folders copied so far */
     bool failed;                          /* the reply says why; the run is being cancelled */
     struct stamp mapped[JAIL_MAPPED_MAX]; /* stamp of each mapped input, from before its hashing */
     size_t checked;                       /* mapped inputs checked so far */

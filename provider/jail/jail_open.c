@@ -72,7 +72,7 @@ static bool make_capture(struct jail *jail)
 {
     for (size_t i = 0; i < 2; i++) {
         jail->capture[i] = memfd_create("capture", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-        if (jail->capture[i] < 0 || ftruncate(jail->capture[i], WIRE_CAPTURE_BYTES) != 0 ||
+        if (jail->capture[i] < 0 || ftruncate(jail->capture[i], WIRE_CAPTURE_FILE_BYTES) != 0 ||
             fcntl(jail->capture[i], F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
             return false;
         }
@@ -122,7 +122,9 @@ static bool start(struct launcher *launcher, struct jail *jail, const struct jai
         struct launch launch = {
             .argv = command.argv,
             .files = command.files,
-            .file_count = spec->tensor_path != NULL ? COMMAND_FILES : COMMAND_FILES - 1,
+            .file_count = command.files[COMMAND_PLUGIN] >= 0     ? COMMAND_PLUGIN + 1
+                          : command.files[COMMAND_RESIDENT] >= 0 ? COMMAND_RESIDENT + 1
+                                                                 : COMMAND_RESIDENT,
             .error_file = error_file,
             .groups = groups,
             .group_count = jail->group != NULL ? cgroup_procs(jail->group, groups) : 0,

@@ -8,14 +8,19 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+/* Device numbers of /dev/ptmx, which the kernel never changes. */
+enum { TERMINAL_MAJOR = 5, TERMINAL_MASTER = 2 };
 
 bool jail_wire_read_hello(const uint8_t *bytes, size_t length, struct wire_hello *ret_hello)
 {
@@ -74,6 +79,17 @@ static void write_environment(struct writer *out, const char *const *env)
     }
 }
 
+/* Writes an output without the slash that marks a folder. */
+static void write_output(struct writer *out, const char *name)
+{
+    static const uint8_t end = 0;
+    const size_t length = strlen(name) - wire_is_folder(name);
+    writer_u8(out, wire_is_folder(name));
+    writer_u32(out, (uint32_t)length + 1);
+    writer_bytes(out, name, length);
+    writer_bytes(out, &end, 1);
+}
+
 struct run_source {
     const struct jail_request *request;
     const struct jail_limits *limits;
@@ -113,12 +129,18 @@ static void write_body(struct writer *out, const struct run_source *source)
     }
     writer_u32(out, (uint32_t)request->output_count);
     for (size_t i = 0; i < request->output_count; i++) {
-        write_text(out, request->outputs[i]);
+        write_output(out, request->outputs[i]);
     }
     writer_u8(out, request->checkpoint != NULL);
     if (request->checkpoint != NULL) {
         write_text(out, request->checkpoint);
     }
+    const struct jail_terminal *terminal = request->terminal;
+    writer_u8(out, (uint8_t)(terminal == NULL     ? WIRE_TERMINAL_NONE
+                             : terminal->is_plain ? WIRE_TERMINAL_PLAIN
+                                                  : WIRE_TERMINAL_PERSON));
+    writer_u16(out, terminal == NULL ? 0 : terminal->columns);
+    writer_u16(out, terminal == NULL ? 0 : terminal->rows);
 }
 
 /* Writes a body that is too long for one message into a memory file, which holds nothing else. */
@@ -214,6 +236,31 @@ static bool file_acceptable(int file, uint64_t size)
            system.f_type == TMPFS_MAGIC && (uint64_t)status.st_size >= size;
 }
 
+/* Returns true for the master of a pseudo-terminal. Reading it without waiting cannot block. */
+static bool is_master(int file)
+{
+    struct stat status;
+    const int flags = fcntl(file, F_GETFL);
+    return fstat(file, &status) == 0 && S_ISCHR(status.st_mode) &&
+           status.st_rdev == makedev(TERMINAL_MAJOR, TERMINAL_MASTER) && flags >= 0 &&
+           fcntl(file, F_SETFL, flags | O_NONBLOCK) == 0;
+}
+
+bool jail_wire_take_terminal(const uint8_t *bytes, size_t length,
+                             const struct jail_request *request, int *files, size_t file_count)
+{
+    struct reader in = reader_over(bytes, length);
+    (void)reader_u8(&in);
+    (void)reader_u32(&in);
+    if (!reader_finished(&in) || request->terminal == NULL || file_count != 1 ||
+        !is_master(files[0])) {
+        packet_close_files(files, file_count);
+        return false;
+    }
+    request->terminal->take(request->terminal->context, files[0]);
+    return true;
+}
+
 bool jail_wire_read_saved(const uint8_t *bytes, size_t length, const struct jail_request *request,
                           int *files, size_t file_count, struct jail_reply *reply)
 {
@@ -247,7 +294,9 @@ static int compare_saved(const void *left, const void *right)
                   ((const struct jail_saved *)right)->name);
 }
 
-bool jail_wire_settle_saved(struct jail_reply *reply)
+/* Turns the files sent before the reply into the checkpoint. Returns false when two files have the
+ * same name. */
+static bool settle_saved(struct jail_reply *reply)
 {
     qsort(reply->saved, reply->saved_count, sizeof reply->saved[0], compare_saved);
     for (size_t i = 1; i < reply->saved_count; i++) {
@@ -270,22 +319,65 @@ void jail_wire_drop_saved(struct jail_reply *reply)
 static bool read_outputs(struct reader *in, const struct jail_request *request, int *files,
                          size_t file_count, struct jail_reply *reply)
 {
+    enum { KIND_FILE = 1, KIND_FOLDER = 2 };
     uint32_t count = reader_u32(in);
     bool ok = reply->outcome == OUTCOME_OK;
-    if (count != (ok && request != NULL ? request->output_count : 0) || count != file_count) {
+    if (count != (ok && request != NULL ? request->output_count : 0)) {
         return false;
     }
-    uint64_t total = 0;
+    uint64_t total = reply->folder_bytes;
+    size_t used = 0;
     for (uint32_t i = 0; i < count; i++) {
-        bool present = reader_u8(in) == 1;
+        const bool is_folder = wire_is_folder(request->outputs[i]);
+        const uint8_t kind = reader_u8(in);
         uint64_t size = reader_u64(in);
-        if (!present || size > request->output_bytes - total || !file_acceptable(files[i], size)) {
+        if (kind != (is_folder ? KIND_FOLDER : KIND_FILE) || total > request->output_bytes ||
+            size > request->output_bytes - total ||
+            (!is_folder && (used == file_count || !file_acceptable(files[used], size)))) {
             return false;
         }
         total += size;
-        reply->outputs[i] = (struct jail_output){.fd = files[i], .size = size};
+        reply->outputs[i] =
+            (struct jail_output){.fd = is_folder ? -1 : files[used], .size = is_folder ? 0 : size};
+        used += !is_folder;
     }
-    return true;
+    reply->output_count = count;
+    return used == file_count;
+}
+
+bool jail_wire_read_entries(const uint8_t *bytes, size_t length, const struct jail_request *request,
+                            const int *files, size_t file_count, struct jail_entries *ret_entries)
+{
+    struct reader in = reader_over(bytes, length);
+    (void)reader_u8(&in);
+    (void)reader_u32(&in);
+    const uint32_t output = reader_u32(&in);
+    const uint32_t count = reader_u32(&in);
+    if (in.failed || output >= request->output_count || count == 0 || count > WIRE_ENTRIES_MAX ||
+        count != file_count || !wire_is_folder(request->outputs[output]) ||
+        request->take_entry == NULL) {
+        return false;
+    }
+    ret_entries->count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct jail_entry *entry = &ret_entries->items[i];
+        *entry = (struct jail_entry){.output = output, .fd = files[i]};
+        entry->is_executable = reader_u8(&in) != 0;
+        entry->size = reader_u64(&in);
+        const uint32_t name_length = reader_u32(&in);
+        const uint8_t *view = reader_view(&in, name_length);
+        if (view == NULL || name_length >= sizeof entry->name ||
+            memchr(view, '\0', name_length) != NULL || !file_acceptable(files[i], entry->size)) {
+            return false;
+        }
+        memcpy(entry->name, view, name_length);
+        entry->name[name_length] = '\0';
+        if (!wire_saved_name_valid(entry->name)) {
+            return false;
+        }
+        ret_entries->count++;
+    }
+    return reader_finished(&in);
 }
 
 static bool read_fields(struct reader *in, const struct jail_request *request, int *files,
@@ -311,7 +403,7 @@ static bool read_fields(struct reader *in, const struct jail_request *request, i
     }
     if (!has_saved || !reply->was_noticed || outcome == OUTCOME_OK) {
         jail_wire_drop_saved(reply);
-    } else if (!jail_wire_settle_saved(reply)) {
+    } else if (!settle_saved(reply)) {
         return false;
     }
     reply->outcome = (enum result_outcome)outcome;
@@ -343,6 +435,5 @@ bool jail_wire_read_reply(const uint8_t *bytes, size_t length, const struct jail
         packet_close_files(files, file_count);
         return false;
     }
-    reply->output_count = file_count;
     return true;
 }

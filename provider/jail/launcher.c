@@ -438,6 +438,14 @@ void launcher_stop(struct launcher **self)
     }
 }
 
+bool launcher_give_way(const struct launcher *launcher)
+{
+    enum { NICE_MOST = 19, IO_PROCESS = 1, IO_IDLE = 3 << 13 };
+    /* The launcher's children inherit both. */
+    const bool is_nice = setpriority(PRIO_PROCESS, (id_t)launcher->pid, NICE_MOST) == 0;
+    return syscall(SYS_ioprio_set, IO_PROCESS, launcher->pid, IO_IDLE) == 0 && is_nice;
+}
+
 static void write_list(struct writer *out, const char *const *texts, size_t count)
 {
     writer_u16(out, (uint16_t)count);

@@ -36,6 +36,11 @@ int launcher_end(const struct launcher *launcher);
 /* Ends the launcher and every program that it started, and waits for the launcher. */
 void launcher_stop(struct launcher **self);
 
+/* Gives every program that is started from now on the lowest priority, for the processors and the
+ * disk. Programs of the machine's owner then hardly notice it. Returns false when the kernel does
+ * not let us. */
+bool launcher_give_way(const struct launcher *launcher);
+
 struct launch {
     /* NULL-terminated; argv[0] is an absolute path. The environment is empty. */
     const char *const *argv;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    PENDING_MAX = 2 * AGENT_ASKS_MAX + AGENT_BATCHES_IN_FLIGHT + 16,
+    PENDING_MAX = 2 * AGENT_ASKS_MAX + AGENT_BATCHES_IN_FLIGHT + 2 * AGENT_TERMINALS_MAX + 16,
     PENDING_BYTES_MAX = 32 << 20,
     FIRST_ACTIONS = 64,
 };
@@ -56,6 +56,8 @@ static bool grow_actions(struct agent_session *session)
 void session_act(struct agent_session *session, const struct agent_action *action)
 {
     if (session->action_count == session->action_capacity && !grow_actions(session)) {
+        struct agent_action lost = *action;
+        agent_session_drop_action(&lost);
         session->counts.out_of_memory = true;
         return;
     }
@@ -127,7 +129,12 @@ void agent_session_destroy(struct agent_session **self)
     while (!list_empty(&session->leases)) {
         work_lease_destroy(session, LIST_ELEMENT(session->leases.next, struct lease, link));
     }
+    struct agent_action action;
+    while (agent_session_action(session, &action)) {
+        agent_session_drop_action(&action);
+    }
     offers_drop(session);
+    output_forget(session);
     dialogue_destroy(&session->dialogue);
     free(session->actions);
     free(session);
@@ -146,6 +153,7 @@ void agent_session_connected(struct agent_session *session, int64_t now_ns, uint
     /* Offers and Statements of the former connection must not be sent again. They are made anew
      * from the state at the Welcome. The dialogue sends results again as they were. */
     offers_forget(session);
+    output_forget(session);
     session->welcomed = false;
     session->begin_due = false;
     dialogue_connected(session->dialogue, now_ns, dice);
@@ -199,6 +207,10 @@ static void request_rejected(struct agent_session *session, int64_t now_ns,
 {
     if (event->request_type == MESSAGE_RESULTS) {
         results_rejected(session, now_ns, event);
+    } else if (terminal_is_of(event->request_type)) {
+        terminal_rejected(session, event);
+    } else if (event->request_type == MESSAGE_OUTPUT_POST) {
+        output_rejected(session, now_ns, event->reject);
     } else {
         offers_rejected(session, now_ns, event);
     }
@@ -251,7 +263,12 @@ static void handle(struct agent_session *session, int64_t now_ns, struct dialogu
         request_rejected(session, now_ns, event);
         break;
     case DIALOGUE_REPLY:
-        break; /* the agent asks no questions */
+        if (event->message_type == MESSAGE_OUTPUT_WANTED) {
+            output_answered(session, event);
+        } else if (terminal_is_of(event->message_type)) {
+            terminal_answered(session, event);
+        }
+        break;
     case DIALOGUE_PUSH:
         if (session->welcomed) {
             pushed(session, now_ns, event);
@@ -351,6 +368,16 @@ void agent_session_rest(struct agent_session *session, int64_t now_ns, bool rest
     for (struct list_link *link = session->leases.next; link != &session->leases;
          link = link->next) {
         work_give_back(session, now_ns, LIST_ELEMENT(link, struct lease, link), cancel_running);
+    }
+    results_flush(session, now_ns);
+}
+
+void agent_session_hand_back(struct agent_session *session, int64_t now_ns)
+{
+    for (struct list_link *link = session->leases.next; link != &session->leases;
+         link = link->next) {
+        withheld_give_back(session, now_ns, LIST_ELEMENT(link, struct lease, link),
+                           AGENT_WITHHOLD_SAVE);
     }
     results_flush(session, now_ns);
 }

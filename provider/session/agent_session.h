@@ -28,6 +28,7 @@
 #include "protocol/identity.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
+#include "protocol/reject.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,6 +46,7 @@ enum {
     /* The files of one result are stored again at most so often after they were lost. */
     AGENT_STORE_TRIES = 3,
     AGENT_ASKS_MAX = LIMIT_DEVICES,
+    AGENT_TERMINALS_MAX = 64, /* programs with a terminal, at a time */
 };
 
 struct agent_session;
@@ -146,6 +148,15 @@ enum agent_action_type {
     AGENT_READY,
     /* `text` is worth a line in the log. */
     AGENT_NOTE,
+    AGENT_TERMINAL, /* the answer to a message of agent_session_terminal: `terminal` */
+};
+
+/* The answer to a message of a terminal. */
+struct agent_terminal_answer {
+    struct id128 id;
+    enum message_type type;
+    ProtobufCMessage *body; /* NULL: refused, for the reason `reject` */
+    enum reject_code reject;
 };
 
 struct agent_action {
@@ -155,6 +166,7 @@ struct agent_action {
         struct agent_work work;
         int64_t wait_ns;
         char text[256];
+        struct agent_terminal_answer terminal;
     };
 };
 
@@ -179,13 +191,32 @@ void agent_session_pause(struct agent_session *session, int64_t now_ns, bool pau
  * those that were cancelled by hand. */
 void agent_session_rest(struct agent_session *session, int64_t now_ns, bool resting,
                         bool cancel_running);
-/* Returns true when no ask for the devices stands or may still come to stand. The session is
- * paused, rests or drains, and the broker has answered every cancel. */
+/* Gives running work back while the session rests. Programs that save their state are first told to
+ * do so (AGENT_NOTICE), and all other work is cancelled. The caller waits for these programs, and
+ * then cancels the remaining work with agent_session_rest. */
+void agent_session_hand_back(struct agent_session *session, int64_t now_ns);
+enum agent_withhold {
+    AGENT_WITHHOLD,        /* running work ends by itself */
+    AGENT_WITHHOLD_SAVE,   /* running work is given back as by agent_session_hand_back */
+    AGENT_WITHHOLD_CANCEL, /* running work is cancelled */
+    AGENT_WITHHOLD_NOT,    /* the device is offered again */
+};
+/* Does for one device what agent_session_rest does for all devices. `index` is the device's place
+ * in agent_session_device. The session cancels the device's asks, and starts no more work of its
+ * leases; asks for other devices stay as they are. The device stays withheld when the devices are
+ * offered anew, and on every new connection. */
+void agent_session_withhold(struct agent_session *session, int64_t now_ns, size_t index,
+                            enum agent_withhold how);
+/* Returns true when no ask for the devices stands or can still be placed. This comes true while the
+ * session is paused, rests or drains, after the broker has answered every cancel. */
 bool agent_session_withdrawn(const struct agent_session *session);
 /* Returns true when the market has refused the devices on this connection because the operator
  * froze the account. The market drops every ask then. The session offers the devices again and
  * again, until the market takes them. */
 bool agent_session_frozen(const struct agent_session *session);
+/* Returns what the market said of the freeze, with the operator's reason if there is one. Without a
+ * freeze it is "". */
+const char *agent_session_frozen_text(const struct agent_session *session);
 
 /* Tells the session that a (new) connection stands. `dice` is 64 random bits for the waits. */
 void agent_session_connected(struct agent_session *session, int64_t now_ns, uint64_t dice);
@@ -203,8 +234,11 @@ bool agent_session_out_of_memory(const struct agent_session *session);
 /* Does the work that is due. Call it at agent_session_next_deadline_ns or later. */
 void agent_session_tick(struct agent_session *session, int64_t now_ns);
 int64_t agent_session_next_deadline_ns(const struct agent_session *session);
-/* Returns the next action, oldest first. Returns false when there is none. */
+/* Returns the next action, oldest first. Returns false when there is none. The caller drops the
+ * action when it is done. */
 bool agent_session_action(struct agent_session *session, struct agent_action *ret_action);
+/* Frees what the action owns. */
+void agent_session_drop_action(struct agent_action *action);
 
 /* ---------------------------------------------------------------- work */
 
@@ -240,6 +274,30 @@ enum agent_status agent_session_stored(struct agent_session *session, int64_t no
                                        const struct agent_work *work, bool is_stored,
                                        const char *detail);
 
+/* ---------------------------------------------------------------- live output */
+
+/* The agent sends the broker what subtasks print, while somebody follows their job
+ * (docs/protocol.md, section 7). One message is under way at a time, and its answer names the
+ * leases that are followed. A message without pieces asks for that answer alone. */
+
+/* Returns true when the next message may go: the session is ready, the last message was answered,
+ * and this broker passes output on. */
+bool agent_session_may_post_output(const struct agent_session *session);
+/* Sends the pieces, which are borrowed during the call. A message without an answer is overtaken:
+ * the broker answers both, and only the last answer counts. Returns BAD when they do not fit a
+ * message. */
+enum agent_status agent_session_post_output(struct agent_session *session, int64_t now_ns,
+                                            Bourse__V1__OutputPiece **pieces, size_t count);
+/* Returns the leases that the last answer named, and their number. The array is borrowed until the
+ * next call that brings messages in. */
+const uint64_t *agent_session_followed(const struct agent_session *session, size_t *ret_count);
+
+/* Sends a TerminalSend or TerminalReceive, whose answer comes as AGENT_TERMINAL. A connection that
+ * is lost changes nothing: the message goes again. Returns AGENT_UNKNOWN when it cannot go now. */
+enum agent_status agent_session_terminal(struct agent_session *session, int64_t now_ns,
+                                         enum message_type type, const ProtobufCMessage *body,
+                                         struct id128 *ret_id);
+
 /* Starts the drain: cancels the asks and answers queued work as cancelled. With `cancel_running`
  * the session asks to end running work. Without it running work finishes. But programs that save
  * their state are told to do so (AGENT_NOTICE). New dispatches are answered as cancelled. */
@@ -271,6 +329,7 @@ struct agent_ask_row {
     struct agent_ask terms;
     /* Instrument of the ask's device, borrowed until the next call that offers. */
     const char *instrument;
+    const char *label; /* of the device, borrowed likewise */
     /* The broker has accepted the ask, or an ask placed by hand stands in its place. */
     bool is_standing;
     /* An ask placed by hand stands; slots, price and term are its own. */
@@ -278,6 +337,7 @@ struct agent_ask_row {
     /* The ask was cancelled by hand. The ask is placed again after the next connection or
      * resume. */
     bool is_taken_back;
+    bool is_withheld; /* the owner withholds the device */
     /* "PRICE: price: 0.10 credits, limit 0.05: Choose ...", or "" when not refused; borrowed as
      * `instrument` is. */
     const char *refusal;
@@ -285,6 +345,25 @@ struct agent_ask_row {
 /* Reads the ask at `index`. Returns false when there are fewer asks. */
 bool agent_session_ask(const struct agent_session *session, size_t index,
                        struct agent_ask_row *ret_row);
+
+struct agent_device_row {
+    struct id128 device;
+    const char *label; /* borrowed until the next call that offers */
+    bool is_withheld;
+    bool is_standing;  /* an ask for the device stands */
+    bool is_withdrawn; /* no ask for the device stands or may still come to stand */
+    uint32_t running;  /* subtasks */
+};
+/* Reads the device at `index`. Returns false when there are fewer devices. */
+bool agent_session_device(const struct agent_session *session, size_t index,
+                          struct agent_device_row *ret_row);
+/* These functions find a device by its label, and by its id. They return false when none has it. */
+bool agent_session_find_label(const struct agent_session *session, const char *label,
+                              size_t *ret_index, struct agent_device_row *ret_row);
+bool agent_session_find_id(const struct agent_session *session, const struct id128 *id,
+                           size_t *ret_index, struct agent_device_row *ret_row);
+/* Returns true when there are devices, and the owner withholds each. */
+bool agent_session_all_withheld(const struct agent_session *session);
 
 struct agent_lease_row {
     struct agent_grant grant;

@@ -1,6 +1,6 @@
-/* provider/session/agent_session_internal.h declares what the four parts of the session share.
+/* provider/session/agent_session_internal.h declares what the five parts of the session share.
  * agent_session.c is the connection, offers.c the offers, work.c leases and lanes, results.c
- * unaccepted results. No other file includes it. */
+ * unaccepted results, output.c live output, terminal.c terminals. No other file includes it. */
 #ifndef BOURSE_PROVIDER_SESSION_AGENT_SESSION_INTERNAL_H
 #define BOURSE_PROVIDER_SESSION_AGENT_SESSION_INTERNAL_H
 
@@ -23,6 +23,7 @@ struct work {
     bool urgent;     /* goes before other queued work of its lane */
     bool prepared;   /* AGENT_PREPARE was queued */
     bool cancelling; /* AGENT_CANCEL was queued */
+    bool told;       /* the program was told to save its state, because the owner stays */
     uint32_t cancel_outcome;
     /* Files, seed and checkpoint that came with the dispatch; NULL: nothing. */
     Bourse__V1__Work *dispatch;
@@ -76,6 +77,7 @@ struct lease {
 struct offered_device {
     struct agent_device facts; /* attributes point to the copy below */
     struct attribute *attributes;
+    bool is_withheld; /* by the owner: no ask for the device is placed, and nothing is started */
 };
 
 enum ask_state {
@@ -125,8 +127,9 @@ struct agent_session {
     bool advertised; /* accepted on this connection */
     /* The devices were refused on this connection because the account is frozen. */
     bool frozen;
-    int64_t offer_again_ns; /* next offer after a refusal; INT64_MAX: no need */
-    int64_t state_again_ns; /* next Statement after a refusal, likewise */
+    char frozen_text[AGENT_REFUSAL_SIZE]; /* what the market said then */
+    int64_t offer_again_ns;               /* next offer after a refusal; INT64_MAX: no need */
+    int64_t state_again_ns;               /* next Statement after a refusal, likewise */
     uint32_t offer_refusals;
     bool paused, resting, draining, said_goodbye;
 
@@ -140,6 +143,13 @@ struct agent_session {
     uint32_t retries;
     uint32_t work_total;
     uint32_t work_in[WORK_STATES];
+
+    /* Id of the OutputPost without an answer; zero: none. */
+    struct id128 output;
+    bool output_refused;     /* this broker does not pass output on */
+    int64_t output_again_ns; /* no OutputPost before, after a refusal */
+    uint64_t *followed;      /* leases that the last answer names */
+    size_t followed_count;
 
     struct agent_action *actions; /* a ring */
     size_t action_first, action_count, action_capacity;
@@ -175,6 +185,28 @@ void offers_accepted(struct agent_session *session, int64_t now_ns, enum message
                      const struct id128 *id);
 void offers_rejected(struct agent_session *session, int64_t now_ns,
                      const struct dialogue_event *event);
+
+/* withheld.c takes single devices off the market. */
+
+/* Returns true when the owner withholds the device. A device that is not offered is not. */
+bool withheld_device(const struct agent_session *session, const struct id128 *device);
+/* Gives back what waits in the lease, and what runs as `how` says. */
+void withheld_give_back(struct agent_session *session, int64_t now_ns, struct lease *lease,
+                        enum agent_withhold how);
+
+/* output.c sends what subtasks print. */
+
+/* Forgets the message under way and its former answer, for a new connection. */
+void output_forget(struct agent_session *session);
+void output_answered(struct agent_session *session, const struct dialogue_event *event);
+void output_rejected(struct agent_session *session, int64_t now_ns, enum reject_code code);
+
+/* terminal.c carries the messages of terminals. */
+
+bool terminal_is_of(enum message_type type);
+/* These functions queue the action; the first takes the body out of the event. */
+void terminal_answered(struct agent_session *session, struct dialogue_event *event);
+void terminal_rejected(struct agent_session *session, const struct dialogue_event *event);
 
 /* work.c keeps leases, lanes and works. */
 

@@ -155,7 +155,7 @@ void offers_place_absent(struct agent_session *session, int64_t now_ns)
     }
     for (size_t i = 0; i < session->ask_count; i++) {
         struct offered_ask *ask = &session->asks[i];
-        if (ask->state != ASK_ABSENT) {
+        if (ask->state != ASK_ABSENT || withheld_device(session, &ask->terms.device)) {
             continue;
         }
         Bourse__V1__AskPlace body = BOURSE__V1__ASK_PLACE__INIT;
@@ -224,8 +224,8 @@ static bool device_to_wire(const struct offered_device *device, struct wire_devi
     return true;
 }
 
-/* Withheld devices are not advertised. No ask for them stands then, and the broker refuses one
- * placed by hand. Their leases go on. */
+/* While all devices are withheld, none is advertised. No ask for them stands then, and the broker
+ * refuses one placed by hand. Their leases go on. */
 static void advertise(struct agent_session *session, int64_t now_ns)
 {
     size_t count = is_withheld(session) ? 0 : session->device_count;
@@ -454,6 +454,9 @@ enum agent_status agent_session_offer(struct agent_session *session, int64_t now
     for (size_t i = 0; i < ask_count; i++) {
         ask_copies[i].terms = asks[i];
     }
+    for (size_t i = 0; i < device_count; i++) {
+        device_copies[i].is_withheld = withheld_device(session, &devices[i].device);
+    }
     cancel_orders(session, now_ns);
     offers_drop(session);
     session->devices = device_copies;
@@ -492,6 +495,11 @@ bool agent_session_frozen(const struct agent_session *session)
     return session->frozen;
 }
 
+const char *agent_session_frozen_text(const struct agent_session *session)
+{
+    return session->frozen ? session->frozen_text : "";
+}
+
 bool offers_ask_stands(const struct offered_ask *ask)
 {
     return ask->state == ASK_STANDING || ask->state == ASK_BY_HAND;
@@ -506,9 +514,11 @@ bool agent_session_ask(const struct agent_session *session, size_t index,
     const struct offered_ask *ask = &session->asks[index];
     *ret_row = (struct agent_ask_row){.terms = ask->terms,
                                       .instrument = "",
+                                      .label = "",
                                       .is_standing = offers_ask_stands(ask),
                                       .is_by_hand = ask->state == ASK_BY_HAND,
                                       .is_taken_back = ask->state == ASK_TAKEN_BACK,
+                                      .is_withheld = withheld_device(session, &ask->terms.device),
                                       .refusal = ask->refusal};
     if (ret_row->is_by_hand) {
         ret_row->terms.slots = ask->hand_slots;
@@ -521,6 +531,7 @@ bool agent_session_ask(const struct agent_session *session, size_t index,
     for (size_t i = 0; i < session->device_count; i++) {
         if (id128_equal(&session->devices[i].facts.device, &ask->terms.device)) {
             ret_row->instrument = session->devices[i].facts.instrument;
+            ret_row->label = session->devices[i].facts.label;
         }
     }
     return true;

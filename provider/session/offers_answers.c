@@ -139,6 +139,11 @@ void offers_noted(struct agent_session *session, int64_t now_ns, const Bourse__V
         ask->hand_is_interruptible = event->has_interruptible && event->interruptible;
         ask->hand_notice_ms = event->has_notice_ms ? event->notice_ms : 0;
         ask->hand_minimum_run_ms = event->has_minimum_run_ms ? event->minimum_run_ms : 0;
+        if (withheld_device(session, &device)) {
+            offers_cancel_order(session, now_ns, ask);
+            session_note(session, "an ask placed by hand is cancelled: its device is paused");
+            return;
+        }
         session_note(session, "an ask placed by hand stands in the place of this agent's own");
     } else if (is_known) {
         ask->state = ask->state == ASK_BY_HAND ? ASK_ABSENT : ASK_TAKEN_BACK;
@@ -192,6 +197,7 @@ void offers_rejected(struct agent_session *session, int64_t now_ns,
     if (type == MESSAGE_ADVERTISE && id128_equal(&event->id, &session->advertise)) {
         memset(&session->advertise, 0, sizeof session->advertise);
         session->frozen = event->reject == REJECT_FROZEN;
+        (void)snprintf(session->frozen_text, sizeof session->frozen_text, "%s", event->text);
         session_note(session, REJECT_SAID "devices: %s: %s", reject_name(event->reject),
                      event->text);
         offers_later(session, now_ns);

@@ -1,5 +1,5 @@
 /* provider/session/offers_internal.h declares what offers.c does at an answer of the broker, for
- * offers_answers.c. No other file includes it. */
+ * offers_answers.c and withheld.c. No other file includes it. */
 #ifndef BOURSE_PROVIDER_SESSION_OFFERS_INTERNAL_H
 #define BOURSE_PROVIDER_SESSION_OFFERS_INTERNAL_H
 

@@ -421,7 +421,7 @@ static void queue_work(struct agent_session *session, int64_t now_ns, struct lea
         results_owe_unstarted(session, now_ns, work, OUTCOME_PREEMPTED, "the lease has been taken");
     } else if (session->draining) {
         results_owe_unstarted(session, now_ns, work, OUTCOME_CANCELLED, "the provider is leaving");
-    } else if (session->resting) {
+    } else if (session->resting || withheld_device(session, &lease->grant.device)) {
         results_owe_unstarted(session, now_ns, work, OUTCOME_CANCELLED, "the provider has paused");
     } else {
         advance_lane(session, lease, work->lane);
@@ -525,7 +525,7 @@ enum agent_status agent_session_finished(struct agent_session *session, int64_t 
     if (lease->noticed && !work->cancelling && fails_early(result.outcome)) {
         result.outcome = OUTCOME_PREEMPTED;
     }
-    if (lease->leaving && !work->cancelling && fails_early(result.outcome)) {
+    if ((lease->leaving || work->told) && !work->cancelling && fails_early(result.outcome)) {
         result.outcome = OUTCOME_CANCELLED;
     }
     enum agent_status status = results_owe(session, now_ns, work, &result);

@@ -1,24 +1,83 @@
-/* provider/tensor/ask.h defines the messages between process 1 of a jail and bourse-tensor. They
- * travel over a SOCK_SEQPACKET pair that is bourse-tensor's standard input. There is one ASK at a
- * time, and one ANSWER to each. Fields go through base/cursor.h. Output of an operation goes to
- * standard output and standard error before its answer.
+/* provider/tensor/ask.h defines the messages between process 1 of a jail and the jail's resident,
+ * which is bourse-tensor, bourse-kernel or bourse-plugin. They travel over a SOCK_SEQPACKET pair
+ * that is the resident's standard input. There is one ASK at a time, and one ANSWER to each. Fields
+ * go through base/cursor.h. Output of an operation goes to standard output and standard error
+ * before its answer.
  *
  *     ASK      u64 memory that the operation may allocate, u32 count, for each argument u32 length
  *              with its NUL and the bytes, u32 count, for each input that comes as a descriptor its
  *              name likewise
- *     ANSWER   u32 operation_status, u32 verdict (enum result_verdict), u64 peak memory of the
- *              program so far, u32 length, the problem's text */
+ *     ANSWER   u32 operation_status, u32 verdict (enum result_verdict), u32 exit code, u32 process
+ *              that stays with the resident or 0, u64 peak memory of the program so far, u32
+ *              length, the problem's text */
 #ifndef BOURSE_PROVIDER_TENSOR_ASK_H
 #define BOURSE_PROVIDER_TENSOR_ASK_H
 
+#include "base/problem.h"
+#include "provider/tensor/operation.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
 enum {
-    ASK_BYTES = 32768, /* arguments are a few names */
-    ASK_ARGUMENTS = 16,
+    ASK_BYTES = 32768, /* arguments are a few names and numbers */
+    ASK_ARGUMENTS = 256,
     ANSWER_BYTES = 1024,
+    /* Words before those of a launch: the device's interface, its id, its name, and how many bytes
+     * of the device's own memory the launch may take. */
+    KERNEL_DEVICE_WORDS = 4,
 };
 
 #define TENSOR_PROGRAM "/.bourse-tensor" /* its name in a jail that has it */
 /* The agent's own argument asks for the speed of one thread: {"engine":..,"mflops":..}. */
 #define TENSOR_MEASURE "measure"
+
+#define KERNEL_PROGRAM "/.bourse-kernel" /* its name in a jail that has it */
+/* The agent's own word, after the words of a device, asks for the speed of the device:
+ * {"mflops":..,"bandwidth":..}. */
+#define KERNEL_MEASURE "measure"
+/* The agent's own word, with an interface, asks for its list of devices, as one line of JSON. */
+#define KERNEL_LIST "list"
+/* The variable of the worker that says which devices pocl makes; absent: pocl's default. */
+#define KERNEL_POCL_DEVICES "POCL_DEVICES"
+
+#define PLUGIN_HELPER "/.bourse-plugin" /* its name in a jail that has it */
+#define PLUGIN_PROGRAM "/.plugin"       /* the owner's program, in the same jail */
+/* The agent's own word asks the plug-in for all that it says of the device, as three lines: the
+ * answers to `describe`, `probe` and `figures`. No operation has such a name. */
+#define PLUGIN_LOOK "--look"
+
+/* One ASK as the resident reads it. The words and names point into the message. */
+struct ask {
+    uint64_t memory_bytes;
+    const char *words[ASK_ARGUMENTS];
+    size_t count;
+    struct operation_given given[OPERATION_GIVEN_MOST];
+    size_t given_count;
+};
+
+/* An answer says this beside the status. */
+struct ask_result {
+    enum result_verdict verdict;
+    int exit_code; /* of OPERATION_FAILED */
+    /* A child of the resident that stays for the next ASK, and the most memory that it had. 0:
+     * there is none, and every other process is killed after the answer. */
+    pid_t companion;
+    uint64_t companion_bytes;
+};
+
+/* Carries out one ASK. The files of ask->given become the function's, which closes them. Before the
+ * call the result has no verdict, no companion, and the exit code 1. For any status but
+ * OPERATION_OK the problem is a line for the job's owner. */
+typedef enum operation_status ask_carry_out(void *context, const struct ask *ask,
+                                            struct ask_result *ret_result,
+                                            struct problem *ret_problem);
+
+/* Answers one ASK after another, which come on standard input, until the other end closes it, or
+ * *is_spent is true after an answer; NULL: never. Returns the program's exit status: 0, or 1 when
+ * an ASK does not decode or cannot be answered. */
+int ask_serve(ask_carry_out *carry_out, void *context, const bool *is_spent);
 
 #endif

@@ -3,21 +3,14 @@
  *
  * The program runs beside the job's files and parses them there, never in the agent. Nothing of one
  * subtask is kept for the next; between two the program only has its libraries loaded. */
-#include "base/cursor.h"
 #include "provider/tensor/ask.h"
 #include "provider/tensor/gemm.h"
-#include "provider/tensor/operation.h"
-#include "provider/worker/packet.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { SIDE = 512, LEAST_ROUNDS = 2, MOST_ROUNDS = 40 };
 #define MEASURE_NS INT64_C(100000000)
@@ -71,99 +64,24 @@ static enum operation_status measure(struct problem *problem)
     return OPERATION_OK;
 }
 
-struct ask {
-    uint64_t memory_bytes;
-    const char *arguments[ASK_ARGUMENTS];
-    size_t count;
-    struct operation_files files;
-};
-
-static enum operation_status carry_out(const struct ask *ask, enum result_verdict *ret_verdict,
-                                       struct problem *problem)
+static enum operation_status carry_out(void *context, const struct ask *ask,
+                                       struct ask_result *ret_result, struct problem *ret_problem)
 {
     struct operation_answer answer;
-    if (ask->count == 1 && strcmp(ask->arguments[0], TENSOR_MEASURE) == 0) {
-        return measure(problem);
+    struct operation_files files = {
+        .folder = AT_FDCWD, .given = ask->given, .given_count = ask->given_count};
+    (void)context;
+    if (ask->count == 1 && strcmp(ask->words[0], TENSOR_MEASURE) == 0) {
+        return measure(ret_problem);
     }
     enum operation_status status =
-        operation_run(&ask->files, ask->arguments, ask->count, ask->memory_bytes, &answer, problem);
+        operation_run(&files, ask->words, ask->count, ask->memory_bytes, &answer, ret_problem);
     (void)fputs(answer.line, stdout);
-    *ret_verdict = answer.verdict;
+    ret_result->verdict = answer.verdict;
     return status;
-}
-
-static const char *read_text(struct reader *in)
-{
-    uint32_t size = reader_u32(in);
-    const uint8_t *text = reader_view(in, size);
-    if (text == NULL || size == 0 || text[size - 1] != '\0') {
-        in->failed = true;
-        return NULL;
-    }
-    return (const char *)text;
-}
-
-/* Returns false when the message does not decode. */
-static bool read_ask(const uint8_t *bytes, size_t length, const int *files, size_t file_count,
-                     struct ask *ret_ask)
-{
-    struct reader in = reader_over(bytes, length);
-    *ret_ask = (struct ask){.memory_bytes = reader_u64(&in), .files = {.folder = AT_FDCWD}};
-    ret_ask->count = reader_u32(&in);
-    in.failed = in.failed || ret_ask->count > ASK_ARGUMENTS;
-    for (size_t i = 0; i < ret_ask->count && !in.failed; i++) {
-        ret_ask->arguments[i] = read_text(&in);
-    }
-    ret_ask->files.given_count = reader_u32(&in);
-    in.failed = in.failed || ret_ask->files.given_count != file_count;
-    for (size_t i = 0; i < file_count && !in.failed; i++) {
-        ret_ask->files.given[i] =
-            (struct operation_given){.name = read_text(&in), .file = files[i]};
-    }
-    return reader_finished(&in);
-}
-
-static bool answer(enum operation_status status, enum result_verdict verdict,
-                   const struct problem *problem)
-{
-    uint8_t bytes[ANSWER_BYTES];
-    struct writer out = writer_over(bytes, sizeof bytes);
-    struct rusage usage = {.ru_maxrss = 0};
-    (void)getrusage(RUSAGE_SELF, &usage);
-    size_t length = strlen(problem->text);
-    writer_u32(&out, (uint32_t)status);
-    writer_u32(&out, (uint32_t)verdict);
-    writer_u64(&out, (uint64_t)usage.ru_maxrss * 1024);
-    writer_u32(&out, (uint32_t)length);
-    writer_bytes(&out, problem->text, length);
-    return !out.failed && packet_send(STDIN_FILENO, bytes, out.position, NULL, 0);
 }
 
 int main(void)
 {
-    static uint8_t bytes[ASK_BYTES];
-    (void)signal(SIGXFSZ, SIG_IGN); /* a file beyond the limit is an ordinary error */
-    (void)signal(SIGPIPE, SIG_IGN);
-    for (;;) {
-        int files[OPERATION_GIVEN_MOST];
-        size_t file_count;
-        struct ask ask;
-        struct problem problem = {""};
-        enum result_verdict verdict = VERDICT_NONE;
-        ssize_t length = packet_receive(STDIN_FILENO, bytes, sizeof bytes, files,
-                                        OPERATION_GIVEN_MOST, &file_count);
-        if (length <= 0) {
-            return 0;
-        }
-        if (!read_ask(bytes, (size_t)length, files, file_count, &ask)) {
-            return 1;
-        }
-        enum operation_status status = carry_out(&ask, &verdict, &problem);
-        if (status != OPERATION_OK) {
-            (void)fprintf(stderr, "%s\n", problem.text);
-        }
-        if (fflush(NULL) != 0 || !answer(status, verdict, &problem)) {
-            return 1;
-        }
-    }
+    return ask_serve(carry_out, NULL, NULL);
 }

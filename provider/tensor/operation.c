@@ -1,5 +1,6 @@
 #include "provider/tensor/operation.h"
 
+#include "base/text.h"
 #include "formats/npy.h"
 #include "formats/tensor_op.h"
 #include "numeric/seeded_check.h"
@@ -340,13 +341,15 @@ static enum operation_status check_product(struct operation *operation)
     memcpy(check.seed, operation->op.seed, sizeof check.seed);
     if (bytes == 0 || bytes > operation->memory_bytes) {
         problem_set(operation->problem,
-                    "the check takes %" PRIu64 " bytes of memory, and %" PRIu64
-                    " may be used; raise `limits: {memory: ...}`",
-                    bytes == 0 ? UINT64_MAX : bytes, operation->memory_bytes);
+                    "the check takes %s of memory, and %s may be used; raise `limits: {memory: "
+                    "...}`",
+                    text_size(bytes == 0 ? UINT64_MAX : bytes).text,
+                    text_size(operation->memory_bytes).text);
         return OPERATION_MEMORY;
     }
     if (!seeded_check_run(&check, &result)) {
-        problem_set(operation->problem, "no memory left for the check of %" PRIu64 " bytes", bytes);
+        problem_set(operation->problem, "no memory left for the check of %s",
+                    text_size(bytes).text);
         return OPERATION_MEMORY;
     }
     say_verdict(operation, &result);

@@ -18,6 +18,7 @@ enum operation_status {
     OPERATION_FAILED, /* the operands or the arguments are wrong */
     OPERATION_MEMORY, /* more memory needed than allowed */
     OPERATION_DISK,   /* no room for the result */
+    OPERATION_DEVICE, /* the device of the jail cannot be used, which is not the job's fault */
     OPERATION_STATUSES
 };
 
@@ -26,14 +27,17 @@ enum {
     OPERATION_GIVEN_MOST = 3, /* no operation has more inputs */
 };
 
+/* An input that comes as an open file. */
+struct operation_given {
+    const char *name;
+    int file;
+};
+
 struct operation_files {
     int folder;
     /* These inputs are not in the folder, but count as if they were. Each is closed before a byte
      * of it is read. */
-    struct operation_given {
-        const char *name;
-        int file;
-    } given[OPERATION_GIVEN_MOST];
+    const struct operation_given *given;
     size_t given_count;
 };
 

@@ -1,7 +1,9 @@
 /* This file runs the works of a lane, in the thread of the lane. */
 #include "protocol/subtask.h"
 #include "provider/executors/check.h"
+#include "provider/executors/kernel.h"
 #include "provider/executors/noop.h"
+#include "provider/executors/plugin.h"
 #include "provider/executors/program.h"
 #include "provider/executors/tensor.h"
 #include "provider/work/lanes.h"
@@ -71,6 +73,7 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
     }
     end_jail(lane);
     const struct agent_grant *grant = lease_context_grant(lane->context);
+    const Bourse__V1__Manifest *manifest = lease_context_manifest(lane->context);
     char name[48];
     cpu_set_t cpus;
     (void)snprintf(name, sizeof name, "l%llx-%u", (unsigned long long)grant->lease, lane->number);
@@ -78,12 +81,22 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
     for (size_t i = 0; i < config->config->visible_count; i++) {
         visible[i] = config->config->visible[i];
     }
+    const struct jail_kernel kernel = kernel_jail(config->kernel_path, lane->offer->kernel_device);
+    struct plugin_parts plugin;
+    const bool is_plugin = plugin_names(manifest) && lane->offer->plugin != NULL;
+    if (is_plugin) {
+        plugin_fill(config->plugin_path, &lane->offer->plugin->program, &plugin);
+    }
     struct jail_spec spec = {
         .worker_path = config->worker_path,
         .visible = visible,
-        .tensor_path =
-            tensor_names(lease_context_manifest(lane->context)) ? config->tensor_path : NULL,
+        .tensor_path = tensor_names(manifest) ? config->tensor_path : NULL,
+        .kernel = kernel_names(manifest) ? &kernel : NULL,
+        .plugin = is_plugin ? &plugin.jail : NULL,
         .image_path = lease_context_image(lane->context),
+        .directory = manifest->directory,
+        .user = manifest->has_user ? manifest->user : 0,
+        .group = manifest->has_group ? manifest->group : 0,
         .name = name,
         .limits = limits,
         .cpus = cpu_set(lane, &cpus) ? &cpus : NULL,
@@ -99,6 +112,7 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
     lane->left = outcome_left_create();
     pthread_mutex_lock(&lane->mutex);
     lane->jail = jail;
+    jail_freeze(jail, atomic_load(&lane->lanes->is_frozen));
     pthread_mutex_unlock(&lane->mutex);
     return true;
 }
@@ -193,7 +207,9 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
         bool good;
         if (i < own) {
             const Bourse__V1__ManifestInput *input = program_input(manifest, index, i);
-            bool may_lend = !outcome->dispatch.has_seed && tensor_reads_once(manifest, input->size);
+            bool may_lend = !outcome->dispatch.has_seed &&
+                            tensor_reads_once(manifest, input->size) &&
+                            !template_is_folder(input->name);
             good = take_input(lane, input, may_lend, outcome, &inputs[i]);
             outcome->lacks_factor = !good && outcome->dispatch.has_seed;
         } else if (i < first) {
@@ -237,6 +253,13 @@ static bool may_leave_outputs(void *context)
     return is_last;
 }
 
+/* Passes the terminal's master on. This thread alone changes `running`. */
+static void take_terminal(void *context, int master)
+{
+    struct lane *lane = context;
+    lane->lanes->config.terminal(lane->lanes->config.context, &lane->running, master);
+}
+
 static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct outcome *outcome)
 {
     if (atomic_load(&lane->cancel)) {
@@ -244,8 +267,12 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
         return;
     }
     bool ended = false;
+    const Bourse__V1__Manifest *manifest = lease_context_manifest(lane->context);
+    const bool has_resident =
+        tensor_names(manifest) || kernel_names(manifest) || plugin_names(manifest);
+    const uint32_t width = lease_context_grant(lane->context)->slots_per_subtask;
     struct program program = {
-        .manifest = lease_context_manifest(lane->context),
+        .manifest = manifest,
         .config = lane->lanes->config.config,
         .index = outcome->work.index,
         .seed = outcome->dispatch.has_seed ? &outcome->dispatch.seed : NULL,
@@ -254,16 +281,18 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
         .has_checkpoints = lease_context_grant(lane->context)->has_checkpoints,
         .jail = lane->jail,
         /* A program may still have its output open. */
-        .left = tensor_names(lease_context_manifest(lane->context)) ? lane->left : NULL,
+        .left = has_resident ? lane->left : NULL,
         .left_bytes = lane->limits.disk_bytes / LEFT_SHARE,
         .may_leave = may_leave_outputs,
+        .take_terminal = take_terminal,
         .context = lane,
         .store = lane->lanes->config.store,
         .limit_ms = lease_context_grant(lane->context)->limit_ms,
         .simulates = lane->offer->simulates,
-        .tensor_threads = tensor_names(lease_context_manifest(lane->context))
-                              ? lease_context_grant(lane->context)->slots_per_subtask
-                              : 0,
+        .tensor_threads = has_resident ? width : 0,
+        .kernel_device = kernel_names(manifest) ? lane->offer->kernel_device : NULL,
+        .kernel_memory_bytes = policy_kernel_memory(lane->offer, width),
+        .is_plugin = plugin_names(manifest),
     };
     program_run(&program, outcome, &ended);
     if (ended) {
@@ -329,6 +358,33 @@ static void refuse_index(struct outcome *outcome)
     outcome_fail(outcome, OUTCOME_REFUSED, "the manifest has no subtask %u", outcome->work.index);
 }
 
+/* Returns true when job and device agree about what only such a device runs. Else the outcome says
+ * what the job should need. */
+static bool agrees(bool is_job, bool is_device, const char *what, const char *executor,
+                   struct outcome *outcome)
+{
+    if (is_job && !is_device) {
+        outcome_fail(outcome, OUTCOME_REFUSED,
+                     "this device runs no %s; let the job need executor = %s", what, executor);
+    }
+    if (is_device && !is_job) {
+        outcome_fail(outcome, OUTCOME_REFUSED,
+                     "this device runs only %s; let the job need another executor", what);
+    }
+    return is_job == is_device;
+}
+
+/* Returns true when kernels go to a device for kernels, operations of plug-ins to a device with a
+ * plug-in, and nothing else to either. */
+static bool fits_device(const struct lane *lane, struct outcome *outcome)
+{
+    const Bourse__V1__Manifest *manifest = lease_context_manifest(lane->context);
+    return agrees(kernel_names(manifest), lane->offer->kernel_device != NULL, "kernels", "kernel",
+                  outcome) &&
+           agrees(plugin_names(manifest), lane->offer->plugin != NULL, "operations of its plug-in",
+                  "plugin", outcome);
+}
+
 static void run_work(struct lane *lane, struct outcome *outcome)
 {
     struct problem problem = {""};
@@ -354,6 +410,9 @@ static void run_work(struct lane *lane, struct outcome *outcome)
         lane->lanes->config.tensor_path == NULL) {
         outcome_fail(outcome, OUTCOME_REFUSED,
                      "this agent has no tensor executor; let the job need executor = tensor");
+        return;
+    }
+    if (!fits_device(lane, outcome)) {
         return;
     }
     if (lane->offer->simulates != NULL && !tensor_names(lease_context_manifest(lane->context))) {
@@ -430,6 +489,7 @@ static void run_one(struct lane *lane, struct outcome *outcome)
 {
     struct agent_work work = outcome->work;
     run_work(lane, outcome);
+    lane_keep_ends(lane, &work);
     say_given_back(lane, outcome);
     if (!lane->is_noop) {
         lane->lanes->config.left(lane->lanes->config.context, &work);

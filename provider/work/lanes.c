@@ -93,6 +93,7 @@ static void collect_lane(struct lanes *lanes, struct lane *lane)
 {
     pthread_join(lane->thread, NULL);
     assert(list_empty(&lane->waiting));
+    lane_drop_ends(lane);
     list_remove(&lane->fresh);
     give_cpus(lanes, lane);
     list_remove(&lane->link);
@@ -251,6 +252,36 @@ void lanes_notice(struct lanes *lanes, const struct agent_work *work)
         lanes->restless = true;
         press_notice(lane);
     }
+}
+
+void lanes_freeze(struct lanes *lanes, bool is_frozen)
+{
+    atomic_store(&lanes->is_frozen, is_frozen);
+    for (struct list_link *link = lanes->runs.next; link != &lanes->runs; link = link->next) {
+        struct lease_run *run = LIST_ELEMENT(link, struct lease_run, link);
+        for (struct list_link *inner = run->lanes.next; inner != &run->lanes; inner = inner->next) {
+            struct lane *lane = LIST_ELEMENT(inner, struct lane, link);
+            pthread_mutex_lock(&lane->mutex);
+            if (lane->jail != NULL) {
+                jail_freeze(lane->jail, is_frozen);
+            }
+            pthread_mutex_unlock(&lane->mutex);
+        }
+    }
+}
+
+void lanes_hang_up(struct lanes *lanes, const struct agent_work *work)
+{
+    struct lease_run *run = find_run(lanes, work->lease);
+    struct lane *lane = run == NULL ? NULL : find_lane(run, work->lane);
+    if (lane == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&lane->mutex);
+    if (is_same(&lane->running, work) && lane->jail != NULL) {
+        (void)jail_hang_up(lane->jail); /* a program that has ended needs none */
+    }
+    pthread_mutex_unlock(&lane->mutex);
 }
 
 static void stop_lane(struct lane *lane)

@@ -19,6 +19,8 @@ struct lanes_config {
     struct cgroups *cgroups; /* NULL: none */
     const char *worker_path;
     const char *tensor_path; /* NULL: this agent computes no matrices */
+    const char *kernel_path; /* NULL: this agent runs no kernels */
+    const char *plugin_path; /* the installed bourse-plugin; NULL: no plug-in is used */
     const struct config *config;
     const struct offers *offers;
     const struct machine *machine;
@@ -29,6 +31,8 @@ struct lanes_config {
      * over the outcomes of the list, whose outputs are still to be stored. */
     void (*left)(void *context, const struct agent_work *work);
     void (*done)(void *context, struct list_link *outcomes);
+    /* Takes the master of the terminal of a work's program over. A lane's thread calls it. */
+    void (*terminal)(void *context, const struct agent_work *work, int master);
     void *context;
 };
 
@@ -51,10 +55,36 @@ void lanes_prepare(struct lanes *lanes, const struct agent_work *work,
 void lanes_cancel(struct lanes *lanes, const struct agent_work *work);
 /* Tells the work's program once to end (SIGTERM), at once or when the program has begun. */
 void lanes_notice(struct lanes *lanes, const struct agent_work *work);
+/* Lets the programs of all lanes stand still, or go on. Programs that begin later stand still, too,
+ * and their frozen time is not busy time. A program that lanes_notice tells to end goes on. */
+void lanes_freeze(struct lanes *lanes, bool is_frozen);
+/* Ends the work's program as a terminal that hangs up does: SIGHUP, and SIGKILL a while later. */
+void lanes_hang_up(struct lanes *lanes, const struct agent_work *work);
 void lanes_end(struct lanes *lanes, uint64_t lease);
 /* Repeats cancels and notices that came before their run began, and collects threads that have
  * ended. Call it now and then. */
 void lanes_tick(struct lanes *lanes);
+/* A piece of what a running subtask prints. */
+struct lanes_output {
+    struct agent_work work;
+    bool is_error;   /* standard error */
+    uint64_t offset; /* of the first byte in the stream */
+    const uint8_t *bytes;
+    size_t size;
+};
+enum {
+    LANES_PIECE_BYTES = 64 << 10,
+    /* A follower that comes late, or is too slow, gets so much of the end of each stream. */
+    LANES_BEHIND_BYTES = 512 << 10,
+};
+/* Visits what the lease's running subtasks have printed since the last visit. The first visit of a
+ * subtask begins LANES_BEHIND_BYTES before the end of its streams. The visitor borrows the piece
+ * and returns false to stop: that piece comes again at the next visit. */
+typedef bool lanes_output_visitor(void *context, const struct lanes_output *output);
+void lanes_visit_output(struct lanes *lanes, uint64_t lease, lanes_output_visitor *visitor,
+                        void *context);
+/* Lets the next visit of every lease except these begin as the first one. */
+void lanes_forget_output(struct lanes *lanes, const uint64_t *leases, size_t count);
 /* Returns the number of open jails. */
 uint32_t lanes_jails(const struct lanes *lanes);
 /* Returns true while something needs lanes_tick within a tenth of a second. */

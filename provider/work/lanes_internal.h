@@ -22,6 +22,10 @@ struct lane {
 
     bool is_noop;           /* the lane's thread only: no-ops run together */
     struct list_link fresh; /* the main thread only: in lanes->fresh until lanes_go */
+    /* The main thread only: how far the output of `printing` was visited. */
+    struct agent_work printing;
+    uint64_t printed[2];
+    atomic_bool is_followed; /* somebody reads along */
 
     pthread_mutex_t mutex;
     pthread_cond_t woken;
@@ -33,6 +37,13 @@ struct lane {
     atomic_bool notice;        /* the program is to be told to end; false afterwards */
     struct jail *jail;         /* guarded: a cancel must not meet a close */
     struct jail_limits limits; /* the lane's thread only: limits of the open jail */
+    /* The end of a followed work's output, which its result does not keep. Guarded. */
+    struct agent_work ended_work;
+    struct lane_end {
+        uint8_t *bytes; /* NULL: nothing */
+        size_t size;
+        uint64_t offset;
+    } ends[2];
     struct left_outputs *left; /* outputs in the jail; NULL: none may stay */
 };
 
@@ -50,12 +61,18 @@ struct lanes {
     struct list_link runs;
     struct list_link fresh;    /* lanes with new work */
     atomic_llong full_said_ns; /* last time the log said that the disk is full; 0: never */
+    atomic_bool is_frozen;     /* programs stand still; new jails begin so */
     bool cpu_taken[DISCOVER_CPUS_MAX];
     bool restless;
+    uint8_t piece[LANES_PIECE_BYTES]; /* scratch of lanes_visit_output */
 };
 
 /* A lane's thread runs this: it does the lane's works, one after the other, until the lane is to
  * stop. `argument` is the lane. */
 void *lane_loop(void *argument);
+/* Keeps the end of the work's output for lanes_visit_output, where the result does not keep it. The
+ * lane's thread calls this after the run, while the work is still the lane's. */
+void lane_keep_ends(struct lane *lane, const struct agent_work *work);
+void lane_drop_ends(struct lane *lane);
 
 #endif

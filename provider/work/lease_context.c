@@ -1,7 +1,9 @@
 #include "provider/work/lease_context.h"
 
 #include "base/array.h"
+#include "provider/executors/kernel.h"
 #include "provider/executors/noop.h"
+#include "provider/executors/plugin.h"
 #include "provider/executors/program.h"
 #include "provider/executors/tensor.h"
 #include "runtime/condition.h"
@@ -127,7 +129,9 @@ static enum result_outcome decode(const struct store_blob *blob,
     bool good = noop_names(manifest)
                     ? noop_check(manifest, problem)
                     : program_check(manifest, problem) &&
-                          (!tensor_names(manifest) || tensor_check(manifest, problem));
+                          (!tensor_names(manifest) || tensor_check(manifest, problem)) &&
+                          (!kernel_names(manifest) || kernel_check(manifest, problem)) &&
+                          (!plugin_names(manifest) || plugin_check(manifest, problem));
     return good ? OUTCOME_OK : OUTCOME_REFUSED;
 }
 

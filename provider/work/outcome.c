@@ -325,16 +325,16 @@ bool outcome_left_move_out(struct left_outputs *left, const char *spool)
     return false;
 }
 
-static enum result_outcome unkept(const char *spool, uint64_t size, int error,
-                                  struct problem *problem)
+enum result_outcome outcome_unkept(const char *spool, uint64_t size, int error,
+                                   struct problem *ret_problem)
 {
     if (error != ENOSPC && error != EDQUOT) {
-        problem_set(problem, "an output of %llu bytes could not be kept: %s",
+        problem_set(ret_problem, "an output of %llu bytes could not be kept: %s",
                     (unsigned long long)size, strerror(error));
         return OUTCOME_JAIL_FAILED;
     }
     uint64_t free_bytes = free_space_of(spool);
-    problem_set(problem, "an output of %llu bytes does not fit: the disk of %s has %llu free",
+    problem_set(ret_problem, "an output of %llu bytes does not fit: the disk of %s has %llu free",
                 (unsigned long long)size, spool, (unsigned long long)free_bytes);
     return free_bytes < FREE_SPACE_LEAST ? OUTCOME_CANCELLED : OUTCOME_JAIL_FAILED;
 }
@@ -355,7 +355,7 @@ enum result_outcome outcome_keep(const char *spool, const char *name, int fd, ui
     if (!good) {
         int error = errno;
         kept_clear(&kept); /* frees its disk space before the check */
-        return unkept(spool, size, error, ret_problem);
+        return outcome_unkept(spool, size, error, ret_problem);
     }
     *ret_kept = kept;
     return OUTCOME_OK;

@@ -106,6 +106,10 @@ outcome_fail(struct outcome *outcome, enum result_outcome result, const char *fo
  * crowded. */
 enum result_outcome outcome_keep(const char *spool, const char *name, int fd, uint64_t size,
                                  struct kept *ret_kept, struct problem *ret_problem);
+/* Returns the outcome of an output that could not be kept because of `error` (errno), and the
+ * problem, as outcome_keep does. */
+enum result_outcome outcome_unkept(const char *spool, uint64_t size, int error,
+                                   struct problem *ret_problem);
 /* Keeps an output without a copy: `fd` is hashed, and left in its jail. The hash stays even if the
  * file is written later, and the broker takes no other bytes for it. */
 enum result_outcome outcome_leave(struct left_outputs *left, const char *name, int fd,

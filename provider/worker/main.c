@@ -3,8 +3,8 @@
  *
  *     REPLY   u32 outcome, u32 exit code, u32 signal, u32 verdict, u64 CPU ns, u64 peak memory,
  *             u32 flags, u64 bytes of stdout, u64 of stderr, u32 count of outputs, for each
- *             u8 present and u64 size, then u32 length and the text of the detail;
- *             one descriptor for each present output */
+ *             u8 kind (1 a file, 2 a folder) and u64 size, then u32 length and the text of the
+ *             detail; one descriptor for each file among the outputs */
 #include "base/cursor.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
@@ -74,9 +74,12 @@ static void reply(const struct worker *worker, uint32_t run, const struct outcom
     size_t count = outcome->outcome == OUTCOME_OK ? outcome->output_count : 0;
     writer_u32(&out, (uint32_t)count);
     for (size_t i = 0; i < count; i++) {
-        writer_u8(&out, 1);
-        writer_u64(&out, outcome->output_sizes[i]);
-        files[file_count++] = outcome->output_files[i];
+        const bool is_file = outcome->output_files[i] >= 0;
+        writer_u8(&out, is_file ? 1 : 2);
+        writer_u64(&out, is_file ? outcome->output_sizes[i] : 0);
+        if (is_file) {
+            files[file_count++] = outcome->output_files[i];
+        }
     }
     size_t length = strlen(outcome->detail);
     writer_u32(&out, (uint32_t)length);
@@ -114,7 +117,7 @@ static char **read_texts(struct reader *in, size_t most)
 static void read_inputs(struct reader *in, struct run *run)
 {
     run->input_count = reader_u32(in);
-    if (run->input_count > LIMIT_INPUTS + LIMIT_CHECKPOINT_FILES) {
+    if (run->input_count > WIRE_INPUTS_MAX) {
         in->failed = true;
         run->input_count = 0;
     }
@@ -154,6 +157,7 @@ static bool read_run(const uint8_t *body, size_t length, struct run *run)
         return false;
     }
     for (size_t i = 0; i < run->output_count && !in.failed; i++) {
+        run->is_folder[i] = reader_u8(&in) != 0;
         run->outputs[i] = read_text(&in);
         in.failed = in.failed || !wire_name_valid(run->outputs[i]);
     }
@@ -161,7 +165,10 @@ static bool read_run(const uint8_t *body, size_t length, struct run *run)
         run->checkpoint = read_text(&in);
         in.failed = in.failed || !wire_name_valid(run->checkpoint);
     }
-    return reader_finished(&in) && run->argv[0] != NULL;
+    run->terminal = reader_u8(&in);
+    run->columns = reader_u16(&in);
+    run->rows = reader_u16(&in);
+    return reader_finished(&in) && run->argv[0] != NULL && run->terminal <= WIRE_TERMINAL_PLAIN;
 }
 
 /* Takes the body of a RUN, which is behind the message or in the memory file that came with it. */
@@ -187,64 +194,71 @@ static uint8_t *take_body(struct reader *in, const int *file, size_t *ret_length
     return body;
 }
 
-static void send_places(const struct worker *worker, const struct run *run)
-{
-    int files[PACKET_FILES];
-    size_t count = 0;
-    size_t total = run->input_count + (run->wants_stdin ? 1 : 0);
-    for (size_t i = 0; i < total; i++) {
-        if (i >= run->input_count || run->inputs[i].kind != WIRE_INPUT_MAPPED) {
-            files[count++] = i < run->input_count ? run->inputs[i].file : run->stdin_file;
-        }
-        if (count == PACKET_FILES || (i + 1 == total && count > 0)) {
-            uint8_t bytes[16];
-            struct writer out = message_over(bytes, sizeof bytes, WIRE_PLACES, run->number);
-            writer_u32(&out, (uint32_t)count);
-            send_message(worker, &out, files, count);
-            count = 0;
-        }
-    }
-}
-
-/* Waits until the agent has filled the files of the inputs. Returns false when the agent cancels
- * the run or has it told to end. */
-static bool wait_for_inputs(const struct worker *worker, struct run *run, struct outcome *outcome)
+bool worker_wait(const struct worker *worker, const struct run *run, uint8_t kind, int *ret_files,
+                 size_t *ret_file_count, struct outcome *outcome)
 {
     for (;;) {
         uint8_t bytes[64];
-        int files[WIRE_MAPPED_MAX];
-        size_t file_count;
-        ssize_t length = packet_receive(worker->socket, bytes, sizeof bytes, files, WIRE_MAPPED_MAX,
-                                        &file_count);
+        ssize_t length = packet_receive(worker->socket, bytes, sizeof bytes, ret_files,
+                                        WIRE_MAPPED_MAX, ret_file_count);
         if (length <= 0) {
             _exit(0);
         }
         struct reader in = reader_over(bytes, (size_t)length);
-        uint8_t kind = reader_u8(&in);
+        uint8_t received = reader_u8(&in);
         bool is_ours = reader_u32(&in) == run->number && !in.failed;
-        if (is_ours && kind == WIRE_GO) {
-            if (!stage_map(run, files, file_count)) {
-                _exit(1);
-            }
+        if (is_ours && received == kind) {
             return true;
         }
-        packet_close_files(files, file_count);
+        packet_close_files(ret_files, *ret_file_count);
         if (!is_ours) {
             continue; /* the message is about an earlier run */
         }
-        if (kind == WIRE_CANCEL) {
-            outcome->outcome = OUTCOME_CANCELLED;
-            (void)snprintf(outcome->detail, sizeof outcome->detail,
-                           "the subtask was cancelled before it ran");
-            return false;
+        if (received == WIRE_FREEZE || received == WIRE_THAW) {
+            outcome->is_frozen = received == WIRE_FREEZE; /* the program stops at its start */
         }
-        if (kind == WIRE_NOTICE) {
+        if (received == WIRE_CANCEL || (received == WIRE_NOTICE && !outcome->has_run)) {
             outcome->outcome = OUTCOME_CANCELLED;
-            (void)snprintf(outcome->detail, sizeof outcome->detail,
-                           "the subtask was told to end before it ran");
+            (void)snprintf(outcome->detail, sizeof outcome->detail, "the subtask was %s",
+                           received == WIRE_NOTICE ? "told to end before it ran"
+                           : outcome->has_run      ? "cancelled while its outputs were read"
+                                                   : "cancelled before it ran");
             return false;
         }
     }
+}
+
+static void send_places(const struct worker *worker, const struct run *run,
+                        const struct places *places)
+{
+    uint8_t bytes[16];
+    struct writer out = message_over(bytes, sizeof bytes, WIRE_PLACES, run->number);
+    writer_u32(&out, (uint32_t)places->count);
+    send_message(worker, &out, places->files, places->count);
+}
+
+/* Brings all inputs in, batch by batch. Returns false when the outcome says why not. */
+static bool stage_inputs(struct worker *worker, struct run *run, struct outcome *outcome)
+{
+    struct places places = {.next = 0};
+    bool good;
+    bool is_last;
+    do {
+        int files[WIRE_MAPPED_MAX];
+        size_t file_count = 0;
+        good = stage_places(worker, run, &places, outcome);
+        is_last = places.next >= places.total;
+        if (good && places.count > 0) {
+            send_places(worker, run, &places);
+        }
+        good = good &&
+               worker_wait(worker, run, is_last ? WIRE_GO : WIRE_MORE, files, &file_count, outcome);
+        stage_seal(run, &places);
+        if (good && (is_last ? !stage_map(run, files, file_count) : file_count > 0)) {
+            _exit(1);
+        }
+    } while (good && !is_last);
+    return good;
 }
 
 /* Returns true when a program that was told to end has ended before its work was done, by itself or
@@ -257,17 +271,11 @@ static bool ended_early(enum result_outcome outcome)
 
 static void stage_and_run(struct worker *worker, struct run *run, struct outcome *outcome)
 {
-    if (!stage_places(worker, run, outcome)) {
-        stage_seal(run);
-        return;
-    }
-    send_places(worker, run);
-    bool go = wait_for_inputs(worker, run, outcome);
-    stage_seal(run);
-    if (!go) {
+    if (!stage_inputs(worker, run, outcome)) {
         return;
     }
     run_program(worker, run, outcome);
+    outcome->has_run = true;
     stage_unmap(run);
     if (outcome->outcome == OUTCOME_OK) {
         stage_outputs(worker, run, outcome);
@@ -405,10 +413,13 @@ static bool hide_worker(const struct worker *worker)
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
 }
 
-int main(void)
+int main(int count, char **words)
 {
     static uint8_t bytes[WIRE_MESSAGE_BYTES + 64];
-    struct worker worker = {.socket = WIRE_SOCKET, .capture = {-1, -1}, .memory_file = -1};
+    struct worker worker = {.socket = WIRE_SOCKET,
+                            .capture = {-1, -1},
+                            .memory_file = -1,
+                            .directory = count > 1 ? words[1] : NULL};
     if (!prepare(&worker)) {
         (void)fprintf(stderr, "bourse-worker: cannot set up the jail: %s\n", strerror(errno));
         return 1;

@@ -1,6 +1,6 @@
-/* The resident is bourse-tensor as the worker sees it. The resident is one process that answers a
- * job's tensor subtasks, confined like any program of the job. Only jails for tensor jobs have its
- * file. */
+/* The resident is bourse-tensor, bourse-kernel or bourse-plugin as the worker sees it. The resident
+ * is one process that answers a job's subtasks of that sort, confined like any program of the job.
+ * Only jails for such jobs have its file. bourse-plugin has a companion, the owner's plug-in. */
 #include "base/cursor.h"
 #include "provider/tensor/ask.h"
 #include "provider/tensor/operation.h"
@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,15 +41,36 @@ static unsigned threads_of(const struct run *run)
     return threads > 0 ? threads : 1;
 }
 
+/* Returns the resident's file. A jail has one of the three. */
+static char *program_of(void)
+{
+    static char tensor[] = TENSOR_PROGRAM;
+    static char kernel[] = KERNEL_PROGRAM;
+    static char plugin[] = PLUGIN_HELPER;
+    return access(kernel, X_OK) == 0 ? kernel : access(plugin, X_OK) == 0 ? plugin : tensor;
+}
+
 static pid_t start(struct worker *worker, const struct run *run, int socket, const int writes[2],
                    volatile int *ret_error)
 {
-    static char program[] = TENSOR_PROGRAM;
-    static char places[][32] = {"PATH=/usr/bin:/bin", "HOME=/work", "TMPDIR=/tmp", "LANG=C"};
+    /* The cache of pocl, an OpenCL implementation, is in the jail's own /tmp. That of NVIDIA's
+     * driver would be in the job's folder; the resident keeps its programs itself. */
+    static char places[][40] = {"PATH=/usr/bin:/bin",  "HOME=/work",
+                                "TMPDIR=/tmp",         "LANG=C",
+                                "POCL_CACHE_DIR=/tmp", "CUDA_CACHE_DISABLE=1"};
     char threads[48];
+    char pocl_threads[48];
+    char devices[512];
+    const char *wanted = getenv(KERNEL_POCL_DEVICES); /* the agent's, for this jail */
     (void)snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%u", threads_of(run));
-    char *argv[] = {program, NULL};
-    char *env[] = {places[0], places[1], places[2], places[3], threads, NULL};
+    (void)snprintf(pocl_threads, sizeof pocl_threads, "POCL_MAX_PTHREAD_COUNT=%u", threads_of(run));
+    (void)snprintf(devices, sizeof devices, KERNEL_POCL_DEVICES "=%s",
+                   wanted != NULL ? wanted : "");
+    char *argv[] = {program_of(), NULL};
+    char *env[] = {places[0], places[1],    places[2],
+                   places[3], places[4],    places[5],
+                   threads,   pocl_threads, wanted != NULL ? devices : NULL,
+                   NULL};
     struct child child = {
         .standard = {socket, writes[0], writes[1]},
         .ruleset = worker->ruleset,
@@ -91,7 +113,7 @@ bool resident_ready(struct worker *worker, const struct run *run, struct outcome
     if (resident->pid > 0 && error == 0) {
         return true;
     }
-    start_failed(outcome, TENSOR_PROGRAM, resident->pid < 0 ? fork_error : error);
+    start_failed(outcome, program_of(), resident->pid < 0 ? fork_error : error);
     resident_forget(worker); /* reap() later takes the process, if there is one */
     return false;
 }
@@ -129,16 +151,17 @@ bool resident_ask(const struct worker *worker, const struct run *run, struct out
         return failed(outcome, OUTCOME_REFUSED, "the operation's arguments are too long");
     }
     return packet_send(worker->resident.socket, bytes, out.position, files, file_count) ||
-           failed(outcome, OUTCOME_JAIL_FAILED, "the tensor program has ended");
+           failed(outcome, OUTCOME_JAIL_FAILED, "the computing program has ended");
 }
 
-bool resident_answer(const struct worker *worker, struct outcome *outcome)
+bool resident_answer(struct worker *worker, struct outcome *outcome)
 {
     static const enum result_outcome outcomes[OPERATION_STATUSES] = {
         [OPERATION_OK] = OUTCOME_OK,
         [OPERATION_FAILED] = OUTCOME_PROGRAM_FAILED,
         [OPERATION_MEMORY] = OUTCOME_MEMORY_LIMIT,
         [OPERATION_DISK] = OUTCOME_DISK_LIMIT,
+        [OPERATION_DEVICE] = OUTCOME_JAIL_FAILED,
     };
     uint8_t bytes[ANSWER_BYTES];
     int files[1];
@@ -152,15 +175,20 @@ bool resident_answer(const struct worker *worker, struct outcome *outcome)
     struct reader in = reader_over(bytes, (size_t)received);
     uint32_t status = reader_u32(&in);
     uint32_t verdict = reader_u32(&in);
+    uint32_t exit_code = reader_u32(&in);
+    uint32_t companion = reader_u32(&in);
     uint64_t peak_bytes = reader_u64(&in);
     uint32_t length = reader_u32(&in);
     const uint8_t *text = reader_view(&in, length);
-    if (!reader_finished(&in) || status >= OPERATION_STATUSES || verdict > VERDICT_UNSURE) {
-        (void)failed(outcome, OUTCOME_JAIL_FAILED, "the tensor program's answer does not decode");
+    if (!reader_finished(&in) || status >= OPERATION_STATUSES || verdict > VERDICT_UNSURE ||
+        exit_code > UINT8_MAX || companion > INT32_MAX) {
+        (void)failed(outcome, OUTCOME_JAIL_FAILED,
+                     "the computing program's answer does not decode");
         return true;
     }
+    worker->resident.companion = (pid_t)companion;
     outcome->outcome = outcomes[status];
-    outcome->exit_code = status == OPERATION_FAILED ? 1 : 0;
+    outcome->exit_code = status == OPERATION_FAILED ? (int)exit_code : 0;
     outcome->verdict = (enum result_verdict)verdict;
     outcome->peak_memory_bytes = peak_bytes;
     (void)snprintf(outcome->detail, sizeof outcome->detail, "%.*s", (int)length,
@@ -168,15 +196,19 @@ bool resident_answer(const struct worker *worker, struct outcome *outcome)
     return true;
 }
 
-uint64_t resident_cpu_ns(const struct worker *worker)
+static uint64_t cpu_ns_of(pid_t pid)
 {
     clockid_t clock;
     struct timespec used;
-    if (worker->resident.pid == 0 || clock_getcpuclockid(worker->resident.pid, &clock) != 0 ||
-        clock_gettime(clock, &used) != 0) {
+    if (pid == 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) != 0) {
         return 0;
     }
     return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
+}
+
+uint64_t resident_cpu_ns(const struct worker *worker)
+{
+    return cpu_ns_of(worker->resident.pid) + cpu_ns_of(worker->resident.companion);
 }
 
 void resident_forget(struct worker *worker)

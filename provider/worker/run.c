@@ -4,10 +4,11 @@
  * The subtask ends when its first process does; all remaining processes are killed. Process 1
  * inherits every orphan, so "no child left" means that the jail is empty.
  *
- * A tensor subtask is computed by the resident (bourse-tensor, see worker.h), and ends with the
+ * A tensor subtask is computed by the resident (see worker.h), and ends with the
  * resident's answer. The resident stays for the next subtask if no other process is in the jail.
  * Otherwise all processes are killed, and the next subtask starts a new resident. */
 #include "base/cursor.h"
+#include "base/text.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
 #include "provider/worker/worker.h"
@@ -29,6 +30,7 @@
 #define NS UINT64_C(1000000000)
 #define WATCH_FIRST_NS UINT64_C(5000000)
 #define WATCH_LAST_NS UINT64_C(40000000)
+#define HANG_UP_NS UINT64_C(3000000000) /* from SIGHUP to SIGKILL */
 /* The memory that a memory file system needs for an entry, beside the entry's data. */
 #define ENTRY_BYTES UINT64_C(1024)
 #define ADDRESS_SPARE_BYTES (UINT64_C(256) << 20)
@@ -43,8 +45,12 @@ struct watch {
     int status;
     int pipes[2];
     uint64_t started_ns, next_ns, interval_ns;
+    uint64_t kill_ns; /* the program was hung up and is killed then; 0: it was not */
+    struct freeze freeze;
     uint64_t cpu_before_ns;
     bool processes_full, disk_full;
+    uint64_t live[2];   /* bytes of each stream that the agent can follow */
+    bool live_ended[2]; /* a write failed, so nothing more of the stream can be followed */
 };
 
 static uint64_t now_ns(void)
@@ -91,22 +97,50 @@ set_outcome(struct outcome *outcome, enum result_outcome what, const char *forma
 static void set_memory_limit(struct outcome *outcome, uint64_t used_bytes, uint64_t limit_bytes)
 {
     outcome->peak_memory_bytes = used_bytes;
-    set_outcome(outcome, OUTCOME_MEMORY_LIMIT,
-                "the program used %" PRIu64 " bytes of memory; its limit is %" PRIu64, used_bytes,
-                limit_bytes);
+    set_outcome(outcome, OUTCOME_MEMORY_LIMIT, "the program used %s of memory; its limit is %s",
+                text_size(used_bytes).text, text_size(limit_bytes).text);
 }
 
-static void set_cpu_limit(struct outcome *outcome, uint64_t limit_ns)
+static void set_cpu_limit(struct outcome *outcome, uint64_t used_ns, uint64_t limit_ns)
 {
     set_outcome(outcome, OUTCOME_CPU_LIMIT,
-                "the program used more CPU time than its limit of %.3f s",
-                (double)limit_ns / (double)NS);
+                "the program used %.3f s of CPU time; its limit is %.3f s",
+                (double)used_ns / (double)NS, (double)limit_ns / (double)NS);
 }
 
-/* Moves the content of one pipe to the agent's file, up to the cap. Returns true at end of file. */
+/* Tells the agent how many bytes of the stream it may read. */
+static void mark_live(const struct watch *watch, size_t which)
+{
+    const uint64_t number = watch->run->number;
+    const uint64_t total = watch->live[which];
+    const uint64_t mark[WIRE_MARK_WORDS] = {number, total, wire_mark_check(number, total)};
+    const ssize_t written = pwrite(watch->worker->capture[which], mark, sizeof mark, WIRE_MARK_AT);
+    (void)written; /* without the mark the output is only seen later */
+}
+
+/* Writes bytes that the capture has no room for into the ring. The live output ends when a write
+ * fails, because the agent must not read bytes of another place. */
+static void write_ring(struct watch *watch, size_t which, const char *bytes, size_t size)
+{
+    while (size > 0 && !watch->live_ended[which]) {
+        const uint64_t place =
+            (watch->live[which] - watch->run->capture_bytes) % (uint64_t)WIRE_RING_BYTES;
+        const size_t room = (size_t)((uint64_t)WIRE_RING_BYTES - place);
+        const size_t part = size < room ? size : room;
+        watch->live_ended[which] =
+            pwrite(watch->worker->capture[which], bytes, part,
+                   (off_t)((uint64_t)WIRE_CAPTURE_BYTES + place)) != (ssize_t)part;
+        watch->live[which] += watch->live_ended[which] ? 0 : part;
+        bytes += part;
+        size -= part;
+    }
+}
+
+/* Moves the content of one pipe to the agent's file, up to the cap, and the rest to the ring.
+ * Returns true at end of file. */
 static bool drain(struct watch *watch, size_t which)
 {
-    static char buffer[65536];
+    static char buffer[WIRE_DRAIN_BYTES];
     struct outcome *outcome = watch->outcome;
     for (;;) {
         ssize_t length = read(watch->pipes[which], buffer, sizeof buffer);
@@ -127,7 +161,11 @@ static bool drain(struct watch *watch, size_t which)
             }
             outcome->cut[which] = outcome->cut[which] || (size_t)written < kept;
             outcome->captured[which] += (uint64_t)written;
+            watch->live[which] += watch->live_ended[which] ? 0 : (uint64_t)written;
+            watch->live_ended[which] = watch->live_ended[which] || (size_t)written < kept;
         }
+        write_ring(watch, which, buffer + kept, (size_t)length - kept);
+        mark_live(watch, which);
     }
 }
 
@@ -161,10 +199,11 @@ static bool passed_limit(struct watch *watch)
     const struct run *run = watch->run;
     struct usage usage = stage_usage(watch->worker, !run->keep);
     watch->disk_full = watch->disk_full || usage.full;
-    if (usage.used_bytes + run->mapped_bytes + usage.files * ENTRY_BYTES > run->disk_bytes) {
+    const uint64_t files_bytes = usage.used_bytes + run->mapped_bytes + usage.files * ENTRY_BYTES;
+    if (files_bytes > run->disk_bytes) {
         set_outcome(watch->outcome, OUTCOME_DISK_LIMIT,
-                    "the files of the subtask take more than the disk limit of %" PRIu64 " bytes",
-                    run->disk_bytes);
+                    "the files of the subtask take %s; the disk limit is %s",
+                    text_size(files_bytes).text, text_size(run->disk_bytes).text);
         return true;
     }
     const struct worker *worker = watch->worker;
@@ -179,8 +218,9 @@ static bool passed_limit(struct watch *watch)
         return false;
     }
     struct load load = watch_load();
-    if (run->cpu_ns != 0 && used_cpu_ns(watch, load.cpu_ns) > run->cpu_ns) {
-        set_cpu_limit(watch->outcome, run->cpu_ns);
+    const uint64_t used_ns = run->cpu_ns != 0 ? used_cpu_ns(watch, load.cpu_ns) : 0;
+    if (used_ns > run->cpu_ns) {
+        set_cpu_limit(watch->outcome, used_ns, run->cpu_ns);
         return true;
     }
     if (worker->watch_memory && load.resident_bytes > memory_bound(watch)) {
@@ -221,6 +261,15 @@ static bool is_cancelled(struct watch *watch)
     if (kind == WIRE_NOTICE) {
         tell_to_end(watch);
         watch->outcome->was_noticed = true;
+        watch->outcome->is_frozen = false; /* the program saves its state */
+    }
+    if (kind == WIRE_FREEZE || kind == WIRE_THAW) {
+        watch->outcome->is_frozen = kind == WIRE_FREEZE;
+    }
+    if (kind == WIRE_HANG_UP) {
+        (void)kill(-1, SIGHUP);
+        (void)kill(-1, SIGCONT); /* a stopped program hears of it, too */
+        watch->kill_ns = now_ns() + HANG_UP_NS;
     }
     if (kind != WIRE_CANCEL) {
         return false;
@@ -248,17 +297,29 @@ static bool is_stopped(struct watch *watch)
         {.fd = watch->pipes[0], .events = POLLIN},
         {.fd = watch->pipes[1], .events = POLLIN},
         {.fd = resident ? watch->worker->resident.socket : -1, .events = POLLIN}};
-    uint64_t end_ns = watch->started_ns + watch->run->wall_ns;
     while (!watch->ended && !watch->answered) {
         uint64_t now = now_ns();
+        const bool looks = now >= watch->next_ns && watch->kill_ns == 0;
+        if (!freeze_obey(&watch->freeze, watch->outcome->is_frozen, looks, now)) {
+            set_outcome(watch->outcome, OUTCOME_CANCELLED,
+                        "the program did not stand still while the owner used the machine");
+            return true;
+        }
+        const uint64_t frozen_ns = freeze_total_ns(&watch->freeze, now);
+        const uint64_t end_ns = watch->started_ns + watch->run->wall_ns + frozen_ns;
         if (now >= end_ns) {
             set_outcome(watch->outcome, OUTCOME_TIME_LIMIT,
-                        "the program ran longer than its limit of %.3f s",
+                        "the program ran for %.3f s; its limit is %.3f s",
+                        (double)(now - watch->started_ns - frozen_ns) / (double)NS,
                         (double)watch->run->wall_ns / (double)NS);
             return true;
         }
+        if (watch->kill_ns != 0 && now >= watch->kill_ns) {
+            (void)kill(-1, SIGKILL); /* its death ends the run */
+            watch->kill_ns = 0;
+        }
         if (now >= watch->next_ns) {
-            if (passed_limit(watch)) {
+            if (!watch->outcome->is_frozen && passed_limit(watch)) {
                 return true;
             }
             watch->interval_ns *= watch->interval_ns < WATCH_LAST_NS ? 2 : 1;
@@ -333,16 +394,16 @@ static void find_limit_reached(struct watch *watch)
     uint64_t peak = outcome->peak_memory_bytes;
     if (signal == SIGXCPU ||
         (signal == SIGKILL && watch->run->cpu_ns != 0 && outcome->cpu_ns >= watch->run->cpu_ns)) {
-        set_cpu_limit(outcome, watch->run->cpu_ns);
+        set_cpu_limit(outcome, outcome->cpu_ns, watch->run->cpu_ns);
     } else if (signal == SIGXFSZ || watch->disk_full || prints_error(watch, disk)) {
         set_outcome(outcome, OUTCOME_DISK_LIMIT,
-                    "the program failed when its files reached the disk limit of %" PRIu64 " bytes",
-                    watch->run->disk_bytes);
+                    "the program failed when its files reached the disk limit of %s",
+                    text_size(watch->run->disk_bytes).text);
     } else if (worker->watch_memory &&
                (peak > memory_bound(watch) || prints_error(watch, memory))) {
         set_outcome(outcome, OUTCOME_MEMORY_LIMIT,
-                    "the program failed when it reached the memory limit of %" PRIu64 " bytes",
-                    memory_bound(watch));
+                    "the program failed after it used up to %s of memory; its limit is %s",
+                    text_size(peak).text, text_size(memory_bound(watch)).text);
     } else if (lacks_processes(watch)) {
         set_outcome(outcome, OUTCOME_PROCESS_LIMIT,
                     "the program failed when it reached the limit of %" PRIu32 " processes",
@@ -411,7 +472,7 @@ static void watch_program(struct watch *watch)
             watch->processes_full || watch_load().processes >= watch->run->processes;
     }
     struct worker *worker = watch->worker;
-    bool stays = watch->answered && watch_alone(watch->first);
+    const bool stays = watch->answered && watch_alone(&worker->resident);
     if (!stays) {
         kill_all(watch);
     }
@@ -452,6 +513,25 @@ static void run_resident(struct watch *watch)
     }
 }
 
+/* Makes what the program has as standard streams: a terminal, or the run's input and two pipes. */
+static bool open_streams(struct watch *watch, int ret_standard[3])
+{
+    const struct worker *worker = watch->worker;
+    const struct run *run = watch->run;
+    if (run->terminal != WIRE_TERMINAL_NONE) {
+        const int slave = pseudo_terminal_open(worker, run, watch->outcome);
+        ret_standard[0] = ret_standard[1] = ret_standard[2] = slave;
+        watch->pipes[0] = watch->pipes[1] = -1; /* the agent reads what is printed */
+        return slave >= 0;
+    }
+    ret_standard[0] = run->stdin_file >= 0 ? run->stdin_file : worker->null;
+    if (!start_pipes(watch->pipes, ret_standard + 1)) {
+        set_outcome(watch->outcome, OUTCOME_JAIL_FAILED, "the worker has no descriptor left");
+        return false;
+    }
+    return true;
+}
+
 void run_program(struct worker *worker, struct run *run, struct outcome *ret_outcome)
 {
     struct watch watch = {.worker = worker,
@@ -459,19 +539,19 @@ void run_program(struct worker *worker, struct run *run, struct outcome *ret_out
                           .outcome = ret_outcome,
                           .interval_ns = WATCH_FIRST_NS,
                           .cpu_before_ns = reaped_cpu_ns()};
-    int writes[2];
+    int standard[3];
     if (run->tensor_threads > 0) {
         watch.started_ns = now_ns();
         watch.next_ns = watch.started_ns + watch.interval_ns;
         run_resident(&watch);
         return;
     }
-    if (!start_pipes(watch.pipes, writes)) {
-        set_outcome(ret_outcome, OUTCOME_JAIL_FAILED, "the worker has no descriptor left");
+    if (!open_streams(&watch, standard)) {
         return;
     }
     struct child child = {
-        .standard = {run->stdin_file >= 0 ? run->stdin_file : worker->null, writes[0], writes[1]},
+        .standard = {standard[0], standard[1], standard[2]},
+        .has_terminal = run->terminal != WIRE_TERMINAL_NONE,
         .ruleset = worker->ruleset,
         .address_bytes = worker->watch_memory ? 2 * run->memory_bytes + ADDRESS_SPARE_BYTES : 0,
         .cpu_seconds = run->cpu_ns != 0 ? run->cpu_ns / NS + 1 : 0,
@@ -480,14 +560,17 @@ void run_program(struct worker *worker, struct run *run, struct outcome *ret_out
         .argv = run->argv,
         .env = run->env,
         .path = path_of(run->env),
+        .directory = worker->directory,
     };
     volatile int error = 0;
     watch.started_ns = now_ns();
     watch.next_ns = watch.started_ns + watch.interval_ns;
     watch.first = start_child(&child, &error);
     int fork_error = errno;
-    (void)close(writes[0]);
-    (void)close(writes[1]);
+    (void)close(standard[1]);
+    if (standard[2] != standard[1]) {
+        (void)close(standard[2]);
+    }
     if (watch.first < 0) {
         start_failed(ret_outcome, run->argv[0], fork_error);
     } else if (error != 0) {
@@ -496,6 +579,7 @@ void run_program(struct worker *worker, struct run *run, struct outcome *ret_out
     } else {
         watch_program(&watch);
     }
-    (void)close(watch.pipes[0]);
-    (void)close(watch.pipes[1]);
+    for (size_t i = 0; i < 2 && watch.pipes[i] >= 0; i++) {
+        (void)close(watch.pipes[i]);
+    }
 }

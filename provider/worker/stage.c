@@ -84,42 +84,68 @@ static bool is_named_twice(const struct run *run, size_t which)
     return found;
 }
 
-/* The inputs may be more than one message carries; stdin goes last. */
-bool stage_places(struct worker *worker, struct run *run, struct outcome *ret_outcome)
+static bool make_place(int work, struct run *run, struct places *places,
+                       struct outcome *ret_outcome)
+{
+    struct input *input = &run->inputs[places->next];
+    if (input->kind == WIRE_INPUT_MAPPED) {
+        if (is_named_twice(run, places->next) || !make_folders(work, input->name)) {
+            return refuse(ret_outcome, input->name);
+        }
+    } else {
+        input->file = open_place(work, input->name);
+        if (input->file < 0) {
+            return refuse(ret_outcome, input->name);
+        }
+        places->files[places->count++] = input->file;
+    }
+    places->next++;
+    return true;
+}
+
+/* Makes what must be there beside the inputs, when all inputs have places. */
+static bool make_rest(struct worker *worker, struct run *run, struct places *places,
+                      struct outcome *ret_outcome)
 {
     int work = worker->folders[FOLDER_WORK];
-    for (size_t i = 0; i < run->input_count; i++) {
-        if (run->inputs[i].kind == WIRE_INPUT_MAPPED) {
-            if (is_named_twice(run, i) || !make_folders(work, run->inputs[i].name)) {
-                return refuse(ret_outcome, run->inputs[i].name);
-            }
-            continue;
-        }
-        run->inputs[i].file = open_place(work, run->inputs[i].name);
-        if (run->inputs[i].file < 0) {
-            return refuse(ret_outcome, run->inputs[i].name);
-        }
-    }
     if (run->checkpoint != NULL && !make_folder(work, run->checkpoint)) {
         return refuse(ret_outcome, run->checkpoint);
     }
-    for (size_t i = 0; i < run->output_count; i++) {
-        (void)make_folders(work, run->outputs[i]); /* on failure the output will be missing */
+    for (size_t i = 0; i < run->output_count; i++) { /* on failure the output will be missing */
+        (void)(run->is_folder[i] ? make_folder : make_folders)(work, run->outputs[i]);
     }
     if (run->wants_stdin) {
         run->stdin_file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
         if (run->stdin_file < 0) {
             return refuse(ret_outcome, "stdin");
         }
+        places->files[places->count++] = run->stdin_file;
+        places->next++;
     }
     return true;
 }
 
-void stage_seal(struct run *run)
+bool stage_places(struct worker *worker, struct run *run, struct places *places,
+                  struct outcome *ret_outcome)
+{
+    const int work = worker->folders[FOLDER_WORK];
+    places->from = places->next;
+    places->count = 0;
+    places->total = run->input_count + (run->wants_stdin ? 1 : 0);
+    /* One place of a message stays free for stdin, which goes last. */
+    while (places->next < run->input_count && places->count < PACKET_FILES - 1) {
+        if (!make_place(work, run, places, ret_outcome)) {
+            return false;
+        }
+    }
+    return places->next < run->input_count || make_rest(worker, run, places, ret_outcome);
+}
+
+void stage_seal(struct run *run, const struct places *places)
 {
     static const mode_t modes[WIRE_INPUT_KINDS] = {
         [WIRE_INPUT_DATA] = 0444, [WIRE_INPUT_PROGRAM] = 0555, [WIRE_INPUT_STATE] = 0644};
-    for (size_t i = 0; i < run->input_count; i++) {
+    for (size_t i = places->from; i < run->input_count && i < places->next; i++) {
         if (run->inputs[i].file >= 0 && run->inputs[i].kind != WIRE_INPUT_MAPPED) {
             (void)fchmod(run->inputs[i].file, modes[run->inputs[i].kind]);
             (void)close(run->inputs[i].file);
@@ -168,6 +194,38 @@ int stage_open(int work, const char *name)
     return (int)syscall(SYS_openat2, work, name, &how, sizeof how);
 }
 
+DIR *stage_list(int root, const char *folder)
+{
+    const int file = stage_open(root, folder);
+    DIR *stream = file < 0 ? NULL : fdopendir(file);
+    if (stream == NULL && file >= 0) {
+        const int error = errno;
+        (void)close(file);
+        errno = error;
+    }
+    return stream;
+}
+
+bool stage_next(DIR *stream, const char *folder, size_t room, char ret_name[LIMIT_PATH_BYTES],
+                const char **ret_last)
+{
+    const bool is_root = strcmp(folder, ".") == 0;
+    struct dirent *entry;
+    do {
+        entry = readdir(stream);
+        if (entry == NULL) {
+            return false;
+        }
+    } while (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0);
+    const int length = snprintf(ret_name, LIMIT_PATH_BYTES, "%s%s%s", is_root ? "" : folder,
+                                is_root ? "" : "/", entry->d_name);
+    if (length <= 0 || (size_t)length + room >= LIMIT_PATH_BYTES) {
+        ret_name[0] = '\0';
+    }
+    *ret_last = entry->d_name;
+    return true;
+}
+
 const char *stage_why_missing(int error)
 {
     switch (error) {
@@ -185,6 +243,13 @@ const char *stage_why_missing(int error)
     }
 }
 
+bool stage_output_failed(struct outcome *outcome, const char *name, const char *why)
+{
+    outcome->outcome = OUTCOME_OUTPUT_MISSING;
+    (void)snprintf(outcome->detail, sizeof outcome->detail, "output %.128s %s", name, why);
+    return false;
+}
+
 static bool collect(struct outcome *outcome, size_t i, int work, const char *name)
 {
     struct stat status;
@@ -199,9 +264,7 @@ static bool collect(struct outcome *outcome, size_t i, int work, const char *nam
         if (file >= 0) {
             (void)close(file);
         }
-        outcome->outcome = OUTCOME_OUTPUT_MISSING;
-        (void)snprintf(outcome->detail, sizeof outcome->detail, "output %.128s %s", name, why);
-        return false;
+        return stage_output_failed(outcome, name, why);
     }
     outcome->output_files[i] = file;
     outcome->output_sizes[i] = (uint64_t)status.st_size;
@@ -216,17 +279,25 @@ void stage_outputs(struct worker *worker, const struct run *run, struct outcome 
         outcome->output_files[i] = -1;
     }
     for (size_t i = 0; i < run->output_count; i++) {
+        if (run->is_folder[i]) {
+            continue;
+        }
         if (!collect(outcome, i, worker->folders[FOLDER_WORK], run->outputs[i])) {
             return;
         }
         total += outcome->output_sizes[i];
-        if (total > run->output_bytes) {
-            outcome->outcome = OUTCOME_OUTPUT_LIMIT;
-            (void)snprintf(outcome->detail, sizeof outcome->detail,
-                           "the outputs are larger than the limit of %llu bytes",
-                           (unsigned long long)run->output_bytes);
+    }
+    /* Files are small to look at, so they are looked at before a folder is sent. */
+    for (size_t i = 0; i < run->output_count && total <= run->output_bytes; i++) {
+        if (run->is_folder[i] && !output_folder_send(worker, run, i, &total, outcome)) {
             return;
         }
+    }
+    if (total > run->output_bytes) {
+        outcome->outcome = OUTCOME_OUTPUT_LIMIT;
+        (void)snprintf(outcome->detail, sizeof outcome->detail,
+                       "the outputs take %llu bytes; their limit is %llu",
+                       (unsigned long long)total, (unsigned long long)run->output_bytes);
     }
 }
 

@@ -28,10 +28,18 @@ static void set_outcome(struct outcome *outcome, enum result_outcome what, const
 
 void start_failed(struct outcome *outcome, const char *name, int error)
 {
+    if ((error & CHILD_DIRECTORY) != 0) {
+        outcome->outcome = OUTCOME_PROGRAM_MISSING;
+        (void)snprintf(outcome->detail, sizeof outcome->detail,
+                       "%.128s cannot start in its folder: %s", name,
+                       strerror(error & ~CHILD_DIRECTORY));
+        return;
+    }
     switch (error) {
     case ENOENT:
     case ENOTDIR:
     case ELOOP:
+    case ENAMETOOLONG:
         outcome->outcome = OUTCOME_PROGRAM_MISSING;
         (void)snprintf(outcome->detail, sizeof outcome->detail,
                        "%.128s: no such program in the jail, or its interpreter is missing", name);
@@ -42,6 +50,11 @@ void start_failed(struct outcome *outcome, const char *name, int error)
         outcome->outcome = OUTCOME_PROGRAM_MISSING;
         (void)snprintf(outcome->detail, sizeof outcome->detail,
                        "%.128s: the file is no program that this machine can execute", name);
+        return;
+    case ELIBBAD:
+        outcome->outcome = OUTCOME_PROGRAM_MISSING;
+        (void)snprintf(outcome->detail, sizeof outcome->detail,
+                       "%.128s: its loader is no program that this machine can execute", name);
         return;
     case E2BIG:
         set_outcome(

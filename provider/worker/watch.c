@@ -114,18 +114,47 @@ uint64_t watch_group_memory(const struct worker *worker, bool work_too)
            (shared > files ? shared - files : 0);
 }
 
-bool watch_alone(pid_t pid)
+bool watch_alone(const struct resident *resident)
 {
     DIR *proc = opendir("/proc");
     bool alone = proc != NULL;
     for (struct dirent *entry = NULL; alone && (entry = readdir(proc)) != NULL;) {
         if (isdigit((unsigned char)entry->d_name[0])) {
             long found = strtol(entry->d_name, NULL, 10);
-            alone = found == 1 || found == (long)pid;
+            alone =
+                found == 1 || found == (long)resident->pid || found == (long)resident->companion;
         }
     }
     if (proc != NULL) {
         (void)closedir(proc);
     }
     return alone;
+}
+
+/* A process that waits in the kernel (D) is as good as stopped: it stops before its next
+ * instruction. */
+bool watch_stopped(void)
+{
+    DIR *proc = opendir("/proc");
+    bool stopped = proc != NULL;
+    for (struct dirent *entry = NULL; stopped && (entry = readdir(proc)) != NULL;) {
+        char path[64];
+        char text[1024];
+        if (!isdigit((unsigned char)entry->d_name[0]) || strcmp(entry->d_name, "1") == 0) {
+            continue;
+        }
+        (void)snprintf(path, sizeof path, "/proc/%.20s/stat", entry->d_name);
+        const int file = open(path, O_RDONLY | O_CLOEXEC);
+        const ssize_t length = file >= 0 ? read(file, text, sizeof text - 1) : 0;
+        text[length > 0 ? length : 0] = '\0';
+        const char *end = strrchr(text, ')');
+        stopped = end == NULL || end[1] == '\0' || strchr("TtDZX", end[2]) != NULL;
+        if (file >= 0) {
+            (void)close(file);
+        }
+    }
+    if (proc != NULL) {
+        (void)closedir(proc);
+    }
+    return stopped;
 }

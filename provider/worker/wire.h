@@ -9,11 +9,18 @@
  *       |  <------------------------ HELLO |  how the worker is confined
  *       |  SETUP (2 or 3 descriptors) ---> |  files of stdout and stderr, memory counter
  *       |  RUN --------------------------> |
- *       |  <----- PLACES (descriptors) ... |  new files for the inputs, then for stdin, if any
- *       |  GO (descriptors) -------------> |  the files are filled; mapped inputs
+ *       |  <--------- PLACES (descriptors) |  new files for the next inputs, then for stdin, if any
+ *       |  MORE -------------------------> |  the files are filled; others are wanted
+ *       |  GO (descriptors) -------------> |  all files are filled; mapped inputs
+ *       |  <------ TERMINAL (descriptor)  |  the agent's end of the program's terminal, if any
  *       |  CANCEL -----------------------> |  at any time of the run
+ *       |  HANG UP ----------------------> |  at any time of the run: SIGHUP, SIGKILL a while later
  *       |  NOTICE -----------------------> |  at any time of the run: SIGTERM to the program
+ *       |  FREEZE, THAW -----------------> |  at any time of the run: the program stands still, and
+ *       |                                  |  goes on; NOTICE ends a freeze
  *       |  <-- SAVED (descriptor) ... ---- |  files of the checkpoint, opened for reading
+ *       |  <------- ENTRIES (descriptors)  |  files of folders that are outputs, opened for reading
+ *       |  MORE -------------------------> |  the files are copied; send others, or the reply
  *       |  <-- REPLY (descriptors) ------- |  outputs, opened for reading
  *       |  NOOP, CLEAN ------------------> |
  *       |  <------------------------ REPLY |
@@ -28,21 +35,36 @@
 #define BOURSE_PROVIDER_WORKER_WIRE_H
 
 #include "base/text.h"
+#include "protocol/limits.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 enum {
-    WIRE_VERSION = 7,
-    WIRE_SOCKET = 3,               /* the worker's descriptor at its start */
-    WIRE_MESSAGE_BYTES = 32768,    /* a longer RUN travels in a memory file */
-    WIRE_BODY_BYTES = 64 << 20,    /* size limit of such a memory file */
-    WIRE_CAPTURE_BYTES = 64 << 20, /* size of the files that keep stdout and stderr */
+    WIRE_VERSION = 11,
+    WIRE_SOCKET = 3,            /* the worker's descriptor at its start */
+    WIRE_MESSAGE_BYTES = 32768, /* a longer RUN travels in a memory file */
+    WIRE_BODY_BYTES = 64 << 20, /* size limit of such a memory file */
+    /* The files of stdout and stderr have three parts. The first part keeps the beginning of the
+     * stream, up to the run's cap. The second part is a ring with the newest bytes after that, for
+     * live output. The last page has the mark. */
+    WIRE_CAPTURE_BYTES = 64 << 20,
+    WIRE_RING_BYTES = 256 << 10,
+    WIRE_MARK_AT = WIRE_CAPTURE_BYTES + WIRE_RING_BYTES,
+    WIRE_CAPTURE_FILE_BYTES = WIRE_MARK_AT + 4096,
+    WIRE_DRAIN_BYTES = 64 << 10, /* most bytes that are written between two marks */
     WIRE_NOOPS_MAX = 1024,
     WIRE_MAPPED_MAX = 3, /* mapped inputs of a run */
+    /* Files in one ENTRIES. Descriptors on their way count against the user's limit of open files,
+     * and all lanes of an agent share that limit. */
+    WIRE_ENTRIES_MAX = 32,
     WIRE_NOOPS_BYTES = 16 + 4 * WIRE_NOOPS_MAX
 };
+
+/* Inputs of a run: the subtask's, with the files of folders among them, and a checkpoint's. */
+enum { WIRE_INPUTS_MAX = LIMIT_INPUTS + LIMIT_FOLDER_FILES + LIMIT_CHECKPOINT_FILES };
 
 enum wire_kind {
     /* HELLO: u32 version, u32 facts, u32 Landlock ABI, u64 x WIRE_NAMESPACES inode numbers. */
@@ -65,7 +87,31 @@ enum wire_kind {
     /* SAVED: u64 size, u32 length of the name, the name; a descriptor. The files count when REPLY
      * says so. */
     WIRE_SAVED,
+    WIRE_MORE,
+    /* ENTRIES: u32 output, u32 count, for each file u8 executable, u64 size, u32 length of the
+     * name, the name; as many descriptors. The outputs come in their order, and the files of one in
+     * ascending order of their names' bytes. */
+    WIRE_ENTRIES,
+    WIRE_TERMINAL, /* a descriptor: the master of the pseudo-terminal that the program gets */
+    WIRE_HANG_UP,
+    WIRE_FREEZE,
+    WIRE_THAW,
 };
+
+/* RUN says one of these about a terminal. */
+enum wire_terminal {
+    WIRE_TERMINAL_NONE,
+    WIRE_TERMINAL_PERSON, /* a person types: echo, and lines that end as a screen needs them */
+    WIRE_TERMINAL_PLAIN,  /* bytes come from a file or a pipe: no echo, and output as it is */
+};
+
+/* The mark says how many bytes of a stream the files hold or held. The words are the run's number,
+ * the bytes, and a check over both. The check fails while the worker writes the mark. */
+enum { WIRE_MARK_WORDS = 3, WIRE_MARK_SIZE = WIRE_MARK_WORDS * 8 };
+static inline uint64_t wire_mark_check(uint64_t number, uint64_t total)
+{
+    return ~(number * UINT64_C(0x9e3779b97f4a7c15) ^ total);
+}
 
 /* Each input in a RUN has one of these kinds. */
 enum wire_input_kind {
@@ -83,7 +129,7 @@ enum wire_fact {
     WIRE_FACT_NO_NEW_PRIVS = 2,
     WIRE_FACT_SECCOMP = 4, /* a filter is on */
     WIRE_FACT_NO_CAPABILITIES = 8,
-    WIRE_FACT_USER = 16, /* user and group are 1000 */
+    WIRE_FACT_USER = 16, /* the user is not root */
     WIRE_FACTS = 31,
 };
 
@@ -123,6 +169,26 @@ static inline bool wire_name_valid(const char *name)
         part += length + 1;
     }
 }
+
+/* An output whose name ends with a slash is a folder. Each function takes such names, too. */
+static inline bool wire_is_folder(const char *name)
+{
+    const size_t length = strlen(name);
+    return length > 1 && name[length - 1] == '/';
+}
+
+/* Returns a bound on the bytes that a file of a folder takes in the archive. The output limit
+ * counts a folder so. The parts are the content, a header, and the header of a long name. */
+static inline uint64_t wire_entry_bytes(size_t name_length, uint64_t size)
+{
+    enum { BLOCK = 512, LONG_NAME = 100, RECORD = 64 };
+    const uint64_t rounded = size > UINT64_MAX - 4096 ? size : (size + BLOCK - 1) / BLOCK * BLOCK;
+    const uint64_t records = name_length > LONG_NAME || size >= UINT64_C(1) << 33
+                                 ? BLOCK + (name_length + RECORD + BLOCK - 1) / BLOCK * BLOCK
+                                 : 0;
+    return rounded > UINT64_MAX - BLOCK - records ? UINT64_MAX : rounded + BLOCK + records;
+}
+enum { WIRE_ARCHIVE_END_BYTES = 1024 };
 
 /* Returns true for a valid name that is also plain text. The program chose the name, and people
  * read it in a signed result. */

@@ -100,27 +100,16 @@ static bool take_entry(struct walk *walk, const char *name)
 
 static bool take_folder(struct walk *walk, const char *folder)
 {
-    const int file = stage_open(walk->root, folder);
-    DIR *stream = file < 0 ? NULL : fdopendir(file);
+    DIR *stream = stage_list(walk->root, folder);
     if (stream == NULL) {
-        const int error = errno;
-        if (file >= 0) {
-            (void)close(file);
-        }
-        return refuse(walk, folder, stage_why_missing(error));
+        return refuse(walk, folder, stage_why_missing(errno));
     }
-    const char *prefix = strcmp(folder, ".") == 0 ? "" : folder;
+    char name[LIMIT_PATH_BYTES];
+    const char *last;
     bool good = true;
-    for (struct dirent *entry = readdir(stream); entry != NULL && good; entry = readdir(stream)) {
-        char name[LIMIT_PATH_BYTES];
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
-            continue;
-        }
-        const int length = snprintf(name, sizeof name, "%s%s%s", prefix,
-                                    prefix[0] == '\0' ? "" : "/", entry->d_name);
-        good = length > 0 && (size_t)length + strlen(walk->run->checkpoint) + 2 < sizeof name
-                   ? take_entry(walk, name)
-                   : refuse(walk, folder, "holds a name that is too long");
+    while (good && stage_next(stream, folder, strlen(walk->run->checkpoint) + 2, name, &last)) {
+        good = name[0] != '\0' ? take_entry(walk, name)
+                               : refuse(walk, folder, "holds a name that is too long");
     }
     (void)closedir(stream);
     return good;

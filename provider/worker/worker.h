@@ -9,7 +9,9 @@
 
 #include "protocol/limits.h"
 #include "protocol/message.h"
+#include "provider/worker/packet.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,10 +19,11 @@
 
 enum { FOLDERS = 3, FOLDER_WORK = 0 }; /* /work, /tmp, /dev/shm */
 
-/* The resident program computes a job's tensor subtasks. The program is started for the first
- * subtask and stays for the next ones. */
+/* The resident program computes a job's tensor, kernel or plug-in subtasks. The program is started
+ * for the first subtask and stays for the next ones. */
 struct resident {
-    pid_t pid; /* 0: none */
+    pid_t pid;       /* 0: none */
+    pid_t companion; /* the resident's child that stays with it; 0: none */
     int socket;
     int pipes[2]; /* the program's standard output and error, read without waiting */
 };
@@ -29,9 +32,10 @@ struct worker {
     int socket;
     int children; /* signalfd of SIGCHLD */
     int folders[FOLDERS];
-    int null;       /* /dev/null */
-    int ruleset;    /* Landlock; -1 without */
-    int capture[2]; /* the agent's files for stdout and stderr */
+    int null;              /* /dev/null */
+    const char *directory; /* where programs start; NULL: /work */
+    int ruleset;           /* Landlock; -1 without */
+    int capture[2];        /* the agent's files for stdout and stderr */
     /* There is no memory cgroup: RLIMIT_AS and a watch of /proc bound memory. */
     bool watch_memory;
     /* The worker watches this memory.stat of the jail's control group, if there is one. */
@@ -63,7 +67,10 @@ struct run {
     size_t mapped_count;
     uint64_t mapped_bytes; /* bytes that count as if they had been placed */
     const char *outputs[LIMIT_OUTPUTS];
+    bool is_folder[LIMIT_OUTPUTS]; /* the output is a folder with all files below it */
     size_t output_count;
+    uint8_t terminal; /* enum wire_terminal */
+    uint16_t columns, rows;
     /* The program saves its state in this folder when it is told to end; NULL: it has none. */
     const char *checkpoint;
 };
@@ -75,10 +82,12 @@ struct outcome {
     uint64_t cpu_ns, peak_memory_bytes;
     uint64_t captured[2];
     bool cut[2];
-    int output_files[LIMIT_OUTPUTS]; /* -1: not there */
+    int output_files[LIMIT_OUTPUTS]; /* -1: not there, or a folder, whose files have been sent */
     uint64_t output_sizes[LIMIT_OUTPUTS];
     size_t output_count;
+    bool has_run;
     bool was_noticed;    /* the program was told to end */
+    bool is_frozen;      /* the agent wants the program to stand still */
     bool has_checkpoint; /* the program left a checkpoint, whose files have been sent */
     char detail[256];
 };
@@ -95,22 +104,49 @@ struct child {
     uint64_t address_bytes, cpu_seconds, file_bytes, processes; /* 0: no limit */
     char *const *argv;
     char *const *env;
-    const char *path; /* list of folders to search */
+    const char *path;      /* list of folders to search */
+    const char *directory; /* where the program starts; NULL: the worker's folder */
+    /* The standard streams are a terminal that controls the new session. */
+    bool has_terminal;
 };
+/* The errno of a folder in which the program cannot start has this bit. */
+enum { CHILD_DIRECTORY = 1 << 16 };
 /* Confines the new process, in which it is called, and executes the program. Returns only on
  * failure, with errno. */
 int confine_execute(const struct child *child);
 
 /* stage.c brings files in and out. */
-bool stage_places(struct worker *worker, struct run *run, struct outcome *ret_outcome);
-void stage_seal(struct run *run); /* makes inputs read-only and closes them */
+
+/* A batch of places is made, sent to the agent, filled by the agent and sealed. So a run of many
+ * files has few open at a time. */
+struct places {
+    size_t from, next; /* the inputs of the batch are from `from` on, and before `next` */
+    size_t total;      /* all inputs, and stdin if it has a place */
+    int files[PACKET_FILES];
+    size_t count;
+};
+/* Makes the places of the next batch. The batch is empty when no input has a place. */
+bool stage_places(struct worker *worker, struct run *run, struct places *places,
+                  struct outcome *ret_outcome);
+/* Makes the inputs of the batch read-only and closes them. */
+void stage_seal(struct run *run, const struct places *places);
 bool stage_map(struct run *run, const int *files, size_t file_count); /* takes the files over */
 void stage_unmap(struct run *run);
 void stage_outputs(struct worker *worker, const struct run *run, struct outcome *outcome);
+/* Fails the run because of the output, and returns false. */
+bool stage_output_failed(struct outcome *outcome, const char *name, const char *why);
 /* Opens a file or folder below `folder` for reading. The job may have made anything of it. Returns
  * -1 with errno on failure. stage_why_missing turns the errno into text. */
 int stage_open(int folder, const char *name);
 const char *stage_why_missing(int error);
+/* Opens a folder below `root` to list it. Returns NULL with errno on failure; the caller closes the
+ * stream. */
+DIR *stage_list(int root, const char *folder);
+/* Sets the name below `root` of the next entry, but "." and "..", and its last part, which lives
+ * until the next call. The name is "" when it has no `room` bytes left in LIMIT_PATH_BYTES. Returns
+ * false behind the last entry. */
+bool stage_next(DIR *stream, const char *folder, size_t room, char ret_name[LIMIT_PATH_BYTES],
+                const char **ret_last);
 bool stage_empty(struct worker *worker); /* false: something cannot be removed */
 struct usage {
     uint64_t used_bytes, files;
@@ -123,6 +159,17 @@ struct usage stage_usage(const struct worker *worker, bool work_too);
 void work_checkpoint_send(const struct worker *worker, const struct run *run,
                           struct outcome *outcome);
 
+/* output_folder.c sends the files of a folder that is an output, and adds what the folder takes to
+ * *total. Returns false when the output is refused, or the run cancelled; the outcome says why. */
+bool output_folder_send(const struct worker *worker, const struct run *run, size_t output,
+                        uint64_t *total, struct outcome *outcome);
+
+/* main.c waits for a message of this kind about the run. Returns the message's files, at most
+ * WIRE_MAPPED_MAX. Returns false when the agent cancels the run, or has it told to end before it
+ * ran; the outcome says so. */
+bool worker_wait(const struct worker *worker, const struct run *run, uint8_t kind, int *ret_files,
+                 size_t *ret_file_count, struct outcome *outcome);
+
 /* watch.c measures what the processes of the jail use, from /proc or as their control group counts
  * it. */
 struct load {
@@ -133,7 +180,27 @@ struct load watch_load(void);
 /* Returns memory of the jail's control group outside the files of its folders. This is anonymous
  * memory, and shared memory without a file there. */
 uint64_t watch_group_memory(const struct worker *worker, bool work_too);
-bool watch_alone(pid_t pid); /* true when only `pid` and the worker are alive */
+/* Returns true when only the resident, its companion and the worker are alive. */
+bool watch_alone(const struct resident *resident);
+bool watch_stopped(void); /* true when no process but the worker runs or may run */
+
+/* pseudo_terminal.c makes terminals. The call sends the master to the agent and returns the slave.
+ * It returns -1 after filling the outcome. */
+int pseudo_terminal_open(const struct worker *worker, const struct run *run,
+                         struct outcome *outcome);
+
+/* freeze.c lets all processes of the jail stand still while the owner uses the machine. Its times
+ * are of CLOCK_MONOTONIC. */
+struct freeze {
+    uint64_t since_ns; /* 0: the processes may run */
+    uint64_t total_ns; /* of the freezes that are over */
+    uint64_t stood_ns; /* the last time at which every process stood still */
+};
+/* Freezes or thaws the processes as wanted. With `looks` the frozen processes are looked at, and
+ * those that run are stopped again. Returns false when some do not stop. */
+bool freeze_obey(struct freeze *freeze, bool is_wanted, bool looks, uint64_t now_ns);
+/* Returns how long the processes have been frozen, all freezes together. */
+uint64_t freeze_total_ns(const struct freeze *freeze, uint64_t now_ns);
 
 /* start.c starts new processes. */
 
@@ -142,11 +209,11 @@ pid_t start_child(const struct child *child, volatile int *ret_error);
 void start_failed(struct outcome *outcome, const char *name, int error);
 bool start_pipes(int ret_reads[2], int ret_writes[2]); /* the reading ends do not wait */
 
-/* resident.c talks to bourse-tensor (provider/tensor/ask.h). */
+/* resident.c talks to the resident (provider/tensor/ask.h). */
 bool resident_ready(struct worker *worker, const struct run *run, struct outcome *outcome);
 bool resident_ask(const struct worker *worker, const struct run *run, struct outcome *outcome);
 /* Returns false when the resident is ending. */
-bool resident_answer(const struct worker *worker, struct outcome *outcome);
+bool resident_answer(struct worker *worker, struct outcome *outcome);
 uint64_t resident_cpu_ns(const struct worker *worker);
 void resident_forget(struct worker *worker); /* the resident is dead */
 

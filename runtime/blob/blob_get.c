@@ -208,14 +208,7 @@ static bool read_file(void *context, uint64_t offset, uint8_t *ret_bytes, size_t
     if (flight_interrupted(copying->get->client, &problem)) {
         return copy_failed(copying, &problem);
     }
-    for (size_t done = 0; done < length;) {
-        ssize_t got = pread(copying->fd, ret_bytes + done, length - done, (off_t)(offset + done));
-        if (got == 0 || (got < 0 && errno != EINTR)) {
-            return false;
-        }
-        done += got > 0 ? (size_t)got : 0;
-    }
-    return true;
+    return file_read_at(copying->fd, ret_bytes, length, offset);
 }
 
 static bool write_sink(void *context, uint64_t offset, const uint8_t *bytes, size_t length)

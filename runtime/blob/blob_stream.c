@@ -45,7 +45,7 @@ struct streams {
 
 /* ---- questions ---- */
 
-/* The offset of a flight; no other values occur. */
+/* A flight's offset tells which question it carries. */
 enum asked { ASKED_FOR_STREAM, ASKED_WHETHER_STORED };
 
 /* Asks for a stream, or with a ticket whether the streamed blob is stored. Returns false when the
@@ -70,8 +70,8 @@ static bool ask(struct put *put, size_t index, const struct id128 *ticket)
     return flight_send(put->client, &put->flights, &flight, MESSAGE_BLOB_PUT, &body.base);
 }
 
-/* Takes the next answer, and writes *ret_ticket (may be NULL) when it is a ticket. Any answer but a
- * yes counts as a no: the pieces get the reason. */
+/* Takes the next answer, and writes *ret_ticket (may be NULL) when it is a ticket. Every other
+ * answer counts as a refusal. The pieces that follow report the reason. */
 static enum flight_status take_answer(struct put *put, bool *ret_is_ticket,
                                       struct id128 *ret_ticket, struct problem *ret_problem)
 {

@@ -23,7 +23,8 @@ static void check_task(const struct job_file *job, const struct job_task *task)
     const struct template_values values = {.value = task->name, .index = 3};
     const struct job_strings *run = job_task_run(job, task);
     assert(run->count > 0 || job->is_noop);
-    assert(task->limit_ms > 0 && task->term_ms >= task->limit_ms && task->slots > 0);
+    assert(task->limit_ms > 0 && task->term_ms > 0 && task->slots > 0);
+    assert(task->limit_ms == JOB_LIMIT_MS_NONE || task->term_ms >= task->limit_ms);
     for (size_t i = 0; i < run->count; i++) {
         check_template(run->items[i], &values);
     }
@@ -44,9 +45,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     assert(job_file_check(job, &problem));
-    assert(job->name != NULL);
-    assert(job->run.count > 0 || job->is_noop || job->task_count > 0);
-    assert(job->limit_ms > 0 && job->term_ms >= job->limit_ms);
+    assert(job->name != NULL || (job->image != NULL && job->run.count == 0));
+    assert(job->run.count > 0 || job->is_noop || job->image != NULL || job->task_count > 0);
+    assert(job->limit_ms > 0 && job->term_ms > 0);
+    assert(job->limit_ms == JOB_LIMIT_MS_NONE || job->term_ms >= job->limit_ms);
     const struct template_values values = {
         .in = job->source == TEMPLATE_EACH ? "in" : NULL, .value = "value", .index = 3};
     for (size_t i = 0; i < job->run.count; i++) {

@@ -1,5 +1,6 @@
-/* paused, what an agent keeps of its owner's pause: a moment, or a line that says what is wrong. */
-#include "provider/owner.h"
+/* paused, what an agent keeps of its owner's pauses: moments and devices, or a line that says what
+ * is wrong. */
+#include "provider/pauses.h"
 
 #include "tests/fuzz/as_file.h"
 
@@ -8,11 +9,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct problem problem = {.text = ""};
-    int64_t until_ms = -1;
-    if (owner_read_pause(as_file("paused", data, size), &until_ms, &problem)) {
-        assert(until_ms >= 0);
+    static struct pauses pauses;
+    pauses = (struct pauses){.until_ms = -1};
+    if (pauses_read(as_file("paused", data, size), &pauses, &problem)) {
+        assert(pauses.until_ms >= 0 && pauses.count <= PAUSES_DEVICES_MAX);
+        assert(pauses.is_whole || pauses.count > 0 || pauses.until_ms == 0);
+        for (size_t i = 0; i < pauses.count; i++) {
+            assert(pauses.devices[i].until_ms >= 0 && pauses.devices[i].label[0] != '\0');
+        }
     } else {
-        assert(problem.text[0] != '\0' && until_ms == -1);
+        assert(problem.text[0] != '\0' && pauses.until_ms == -1);
     }
     return 0;
 }

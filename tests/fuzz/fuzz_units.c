@@ -1,4 +1,5 @@
-/* Units, ranges and templates: what is taken reads back from its own text as the same number. */
+/* This target reads units, ranges and templates. An accepted text is written again, and reads back
+ * as the same number. */
 #include "formats/range.h"
 #include "formats/template.h"
 #include "formats/units.h"

@@ -6,7 +6,7 @@
  *                                             [to bob] [hours 22:00-07:00] [ioc|post-only]
  *                                             [notice SECONDS [run SECONDS]]
  *     bob bids JOB KIND|any SLOTS [and KIND|any SLOTS]... at PRICE [wide SLOTS] [term SECONDS]
- *                  [budget CREDITS] [ioc|fok|post-only|all-or-none]
+ *                  [budget CREDITS] [ioc|fok|post-only|all-or-none|clearing]
  *     bob bids JOB KIND|any SLOTS worth AMOUNT per RATE UNIT [wide SLOTS] [term SECONDS] [...]
  *     ann cancels DEVICE|JOB
  *     ann changes DEVICE|JOB [to SLOTS] [at PRICE]
@@ -21,7 +21,9 @@
  *     > refused: WHY                          a reject code
  *
  * Prices are in credits; `at` a price of a bid is its cap, `at market` none, and what it is `worth`
- * its value. The band ends at 100.00. */
+ * its value. A bid is a limit order if it has a cap or a value, and else, or if it is `clearing`, a
+ * market order. The band ends at 100.00. */
+#include "base/limit.h"
 #include "consumer/client/names.h"
 #include "formats/hours_text.h"
 #include "formats/requirement.h"
@@ -174,8 +176,9 @@ static enum exchange_order_type type_of(const char *line)
         [EXCHANGE_FOK] = " fok",
         [EXCHANGE_POST_ONLY] = " post-only",
         [EXCHANGE_ALL_OR_NONE] = " all-or-none",
+        [EXCHANGE_MARKET] = " clearing",
     };
-    for (unsigned type = EXCHANGE_IOC; type <= EXCHANGE_ALL_OR_NONE; type++) {
+    for (unsigned type = EXCHANGE_IOC; type <= EXCHANGE_MARKET; type++) {
         if (strstr(line, words[type]) != NULL) {
             return (enum exchange_order_type)type;
         }
@@ -389,6 +392,9 @@ static void bid(uint32_t account, const char *line)
     set_limit(line, &made.submit);
     made.submit.term_ns = option(line, " term ", 60) * NS_PER_S;
     made.submit.type = type_of(line);
+    if (made.submit.type == EXCHANGE_LIMIT && !limit_is_set(made.submit.cap_micro)) {
+        made.submit.type = EXCHANGE_MARKET;
+    }
     for (uint32_t i = 1; i < kinds; i++) {
         parts[i - 1] = (struct exchange_part){
             .subtasks = subtasks[i],
@@ -540,9 +546,9 @@ static void run_script(const char *name)
 }
 
 static const char *const scripts[] = {
-    "bands",          "price-time", "partial", "width",     "term",      "self-match",
-    "expiry",         "kinds",      "ioc",     "fok",       "post-only", "all-or-none",
-    "all-of-several", "market",     "value",   "donations", "spot",      "other-terms"};
+    "bands", "price-time", "partial", "width",       "term",        "self-match",     "expiry",
+    "kinds", "ioc",        "fok",     "post-only",   "all-or-none", "all-of-several", "market",
+    "value", "donations",  "spot",    "other-terms", "clearing"};
 enum { SCRIPTS = sizeof scripts / sizeof scripts[0] };
 
 START_TEST(a_script_comes_out_as_it_says)

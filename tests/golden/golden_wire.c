@@ -12,6 +12,7 @@
 #include "runtime/files.h"
 #include "runtime/invitation.h"
 #include "runtime/market.h"
+#include "tests/golden/output_vectors.h"
 #include "tests/golden/wire_vector.h"
 #include "tests/support/results_path.h"
 
@@ -495,6 +496,17 @@ static void put_market(struct text *text, struct cast *cast)
     put_vector(text, cast, MESSAGE_PRICES_REPLY, NULL, &prices.base);
 }
 
+struct output_place {
+    struct text *text;
+    struct cast *cast;
+};
+
+static void put_output(void *context, enum message_type type, const ProtobufCMessage *body)
+{
+    const struct output_place *place = context;
+    put_vector(place->text, place->cast, type, NULL, body);
+}
+
 static void put_history(struct text *text, struct cast *cast)
 {
     struct hash32 name = sha256_of("work", strlen("work"));
@@ -646,20 +658,7 @@ static void make_vectors(struct text *text, struct cast *cast)
     put_blobs(text, cast);
     put_manifest(text, cast);
     put_invitation(text, cast);
-}
-
-/* The first line that differs, for people. */
-static void show_difference(const char *expected, const char *made)
-{
-    size_t line = 1;
-    size_t at = 0;
-    for (; expected[at] != '\0' && expected[at] == made[at]; at++) {
-        line += expected[at] == '\n';
-    }
-    (void)fprintf(stderr,
-                  "%s:%zu differs from what the code makes; if the protocol was meant to change, "
-                  "write it anew with --print\n",
-                  GOLDEN_FILE, line);
+    output_vectors(put_output, &(struct output_place){text, cast});
 }
 
 int main(int argc, char **argv)
@@ -685,7 +684,7 @@ int main(int argc, char **argv)
     }
     bool is_same = length == text.length && memcmp(file, text.bytes, length) == 0;
     if (!is_same) {
-        show_difference((const char *)file, text.bytes);
+        wire_show_difference(GOLDEN_FILE, (const char *)file, text.bytes);
     }
     free(file);
     (void)printf("%s: %s\n", GOLDEN_FILE, is_same && cast.failures == 0 ? "ok" : "FAILED");

@@ -260,4 +260,18 @@ static inline void put_vector(struct text *text, struct cast *cast, enum message
     free(bytes);
 }
 
+/* Shows people the first line that differs. */
+static inline void wire_show_difference(const char *name, const char *expected, const char *made)
+{
+    size_t line = 1;
+    size_t at = 0;
+    for (; expected[at] != '\0' && expected[at] == made[at]; at++) {
+        line += expected[at] == '\n';
+    }
+    (void)fprintf(stderr,
+                  "%s:%zu differs from what the code makes; if the protocol was meant to change, "
+                  "write it anew with --print\n",
+                  name, line);
+}
+
 #endif

@@ -14,7 +14,7 @@ cleanup() {
 trap cleanup EXIT
 market=$work/market
 export HOME=$work XDG_CONFIG_HOME=$work/config BOURSE_KEY=$work/operator.key
-export ASAN_OPTIONS=detect_leaks=0 # who is killed has no time to look
+export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS} # who is killed has no time to look
 unset BOURSE_MARKET
 
 fail() {

@@ -134,14 +134,20 @@ must_end "$job" 60
 
 # ---------------------------------------------------------------- stopped for ten seconds, then continued
 
-job=$(submit silent 2 5)
+job=$(submit silent 2 15) # long enough for a look at the leases, each ten seconds
 until_true 60 running "$job" 2 || fail "the job does not run: $(cat ps.json)"
 silent=$second
 [ -n "$(workers_of "$second")" ] || silent=$first
 kill -STOP "$silent"
 stopped_ms=$(now_ms)
+"$bourse" wait "$job" >wait.out 2>wait.err &
+waiter=$!
 sleep 10 # the silence is the input of this test
+until_true 60 grep -qE '^provider .* is silent.*its subtasks wait for other slots' wait.err ||
+    fail "who waits for the job does not hear of the silence: $(cat wait.out wait.err)"
 kill -CONT "$silent"
+ended "$waiter" 60 || fail "the wait does not end: $(cat wait.err)"
+[ "$(grep -c 'is silent' wait.err)" -eq 1 ] || fail "the silence is not said once: $(cat wait.err)"
 must_end "$job" 60
 [ "$(accepted "$job" | wc -l)" -eq 2 ] || fail "accepted: $(accepted "$job")"
 for index in 0 1; do

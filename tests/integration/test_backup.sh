@@ -1,5 +1,6 @@
 #!/bin/bash
 # Backup of a busy market and the way back: whole, of one moment, checked; never over something, never from the past unseen.
+leaks=yes
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 store_begin backup "$1" bourse-audit

@@ -288,7 +288,8 @@ int main(void)
     TCase *transfers = tcase_create("transfers");
     tcase_set_timeout(commands, 1800);
     tcase_set_timeout(transfers, 1800);
-    if (sodium_init() < 0 || setenv("ASAN_OPTIONS", "quarantine_size_mb=8", 1) != 0) {
+    if (sodium_init() < 0 ||
+        setenv("ASAN_OPTIONS", "quarantine_size_mb=8:handle_sigill=1", 1) != 0) {
         return EXIT_FAILURE;
     }
     const int markets = honest_is_long() ? FLOODS : 1;

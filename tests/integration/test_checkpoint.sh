@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Programs that save their state when a higher bid takes their lease, with real processes: what was saved goes on elsewhere and
 # is paid, what was not begins anew and was free, and the audit agrees.
+leaks=yes
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 fire_begin checkpoint "$1" bourse-audit

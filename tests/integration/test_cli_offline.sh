@@ -17,7 +17,7 @@ fail() { echo "FAILED: $*" >&2; exit 1; }
 
 # Usage.
 expect 2 'usage: bourse COMMAND' "$bourse"
-expect 0 'commands:' "$bourse" help
+expect 0 '^jobs:' "$bourse" help
 expect 0 'usage: bourse submit' "$bourse" submit --help
 expect 0 '^bourse [0-9]' "$bourse" --version
 expect 2 'did you mean `bourse submit`' "$bourse" sumbit
@@ -38,11 +38,14 @@ expect 2 'has no unit' "$bourse" run -y --limit 10 -- true
 expect 2 'argument 2 of the command has the control character 0x1b as byte 3; .*printf .\\033' \
     "$bourse" run -y -- echo fine $'ab\e[1m'
 expect 2 'argument 1 has byte 2, 0xff, which is not UTF-8' "$bourse" run -y -- echo $'a\xff'
+expect 2 '^bourse: --out: "../x"' "$bourse" run -y --out ../x -- true # the option that was written, not a key of job files
+expect 2 '^bourse: --limit: ' "$bourse" run -y --limit 1000d -- true
+expect 2 '^bourse: --image: nothere.tar: No such file' "$bourse" run -y --image nothere.tar -- true
 expect 2 'one of --each' "$bourse" run -y --array 1-2 --lines x -- true
-expect 2 'INDEX or name, or --all' "$bourse" receipt last
 expect 2 'one word too many for balance$' "$bourse" balance now
 expect 2 'goes to a file and not' "$bourse" run matmul A.npy B.npy -o -
 expect 2 'admin has no' "$bourse" admin mnit
+expect 2 "'-12.5' is below zero; admin takes no such number" "$bourse" admin mint ann -12.5
 
 # Every command has help, and says so on stdout.
 names=$("$bourse" help --json | grep -oE '"name":"[a-z]+","arguments"' | cut -d'"' -f4)
@@ -52,7 +55,7 @@ for name in $names; do
     [ ! -s err ] || fail "$name --help wrote to stderr"
 done
 
-# No line of help is too long for a terminal, of all three programs.
+# No line of help is too long for a terminal, of all four programs.
 bin=$(dirname "$bourse")
 narrow() { # PROGRAM WORD...
     expect 0 '' "$@"
@@ -62,22 +65,39 @@ narrow "$bourse" help
 for name in $names; do
     narrow "$bourse" "$name" --help
 done
-[ ! -x "$bin/bourse-broker" ] || narrow "$bin/bourse-broker" --help
+# The help of a command is its own, and ends with two examples.
+page() { # PROGRAM COMMAND
+    narrow "$1" "$2" --help
+    head -1 out | grep -qE "^${1##*/} \[?$2\]?( |\$)" || fail "${1##*/} $2 --help has another page: $(head -1 out)"
+    [ "$(tail -3 out | sed -n 1p)" = examples: ] || fail "${1##*/} $2 --help has no two examples"
+}
+if [ -x "$bin/bourse-broker" ]; then
+    narrow "$bin/bourse-broker" --help
+    for name in run audit acts replay backup restore new completion version; do
+        page "$bin/bourse-broker" "$name"
+    done
+    expect 2 "no completion for 'tcsh'; there is one for bash, zsh and fish\$" "$bin/bourse-broker" completion tcsh
+fi
+if [ -x "$bin/bourse-audit" ]; then
+    narrow "$bin/bourse-audit" help
+    expect 0 '^bourse-audit [0-9]' "$bin/bourse-audit" version
+    expect 3 '^bourse-audit: .*nowhere' "$bin/bourse-audit" nowhere
+fi
 if [ -x "$bin/bourse-provider" ]; then
     narrow "$bin/bourse-provider" help
     for name in $("$bin/bourse-provider" help | grep -oE '^  bourse-provider [a-z]+' | cut -d' ' -f4 | sort -u); do
-        narrow "$bin/bourse-provider" "$name" --help
+        page "$bin/bourse-provider" "$name"
     done
 fi
 
 # No broker, and errors as JSON: one value on stdout, nothing on stderr.
 expect 6 'market.yaml.*bourse join' "$bourse" ps
-# A market that the command names and is none is a mistake; one that the environment names is not there, as without it, and as one
-# whose broker took its file away.
+# A market that somebody names and whose folder is not there is a mistake, wherever it is named; one whose broker took its file away
+# cannot be reached.
 for command in 'ps' 'key --log' 'balance'; do
     # shellcheck disable=SC2086
-    expect 2 'nowhere/market.yaml .flag --market.: No such file or directory; name the folder' "$bourse" $command -m "$PWD/nowhere"
-    expect 6 'nowhere/m.yaml .environment BOURSE_MARKET' env BOURSE_MARKET="$PWD/nowhere/m.yaml" "$bourse" $command
+    expect 2 'nowhere/market.yaml .option --market.: No such file or directory; name the folder' "$bourse" $command -m "$PWD/nowhere"
+    expect 2 'nowhere/m.yaml .environment BOURSE_MARKET' env BOURSE_MARKET="$PWD/nowhere/m.yaml" "$bourse" $command
     expect 6 'market.yaml' "$bourse" $command -m "$PWD"
 done
 printf 'control: 3\n' >other.yaml
@@ -190,7 +210,7 @@ expect 2 'does not go with --catalogue' "$bourse" devices --catalogue --needs 'k
 printf 'run: [xz]\nbugdet: 2\n' >job.yaml
 expect 2 'job.yaml:2:.*budget' "$bourse" plan job.yaml
 printf 'each: "*.none"\nrun: [xz, "{in}"]\n' >job.yaml
-expect 2 "'\*.none'" "$bourse" quote job.yaml
+expect 2 "'\*.none'" "$bourse" quote --verbose job.yaml
 expect 2 'none.yaml' "$bourse" submit none.yaml
 printf 'run: [xz]\nverify: adaptive\n' >job.yaml
 expect 2 'verify' "$bourse" submit job.yaml
@@ -203,7 +223,7 @@ expect 0 'color +never +.*/config/bourse/config.yaml' "$bourse" config show --or
 echo 'color: always' >.bourse.yaml
 expect 0 'color +always +./.bourse.yaml' "$bourse" config show --origin
 expect 0 'color +never +environment BOURSE_COLOR' env BOURSE_COLOR=never "$bourse" config show --origin
-expect 0 'flag --color' "$bourse" config show --origin --color never
+expect 0 'option --color' "$bourse" config show --origin --color never
 echo 'colour: never' >.bourse.yaml
 expect 2 '.bourse.yaml:1:.*color' "$bourse" config show
 echo 'color: never' >.bourse.yaml

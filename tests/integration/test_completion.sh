@@ -107,17 +107,10 @@ for program in bourse-provider bourse-broker; do
     ln -s "$bin/$program" "bin/$program"
 done
 commands_of() { # PROGRAM
-    case $1 in
-    bourse-provider) "$bin/$1" help | sed -nE 's/^  bourse-provider \[?([a-z]+)\]? .*/\1/p' ;;
-    bourse-broker) "$bin/$1" help | sed -nE 's/^(usage:|      ) bourse-broker \[?([a-z]+)\]? .*/\2/p' ;;
-    esac
+    "$bin/$1" help | sed -nE "s/^  $1 \\[?([a-z]+)\\]? .*/\\1/p" | sort -u
 }
 named() { # PROGRAM COMMAND: the options that help names
-    case $1 in
-    bourse-provider) "$bin/$1" "$2" --help ;;
-    bourse-broker) "$bin/$1" help | awk -v of="$2" '
-        /bourse-broker/ {f = index($0, "broker " of " ") || index($0, "broker [" of "] ")} /^$/ {f = 0} f' ;;
-    esac | grep -oE -- '--[a-z-]+' | grep -vE "$everywhere" | sort -u
+    "$bin/$1" "$2" --help | grep -oE -- '--[a-z-]+' | grep -vE "$everywhere" | sort -u
 }
 everywhere='^--(help|log|log-json|json-logs)$'
 offer_other() { # PROGRAM WORD...
@@ -142,6 +135,10 @@ for program in bourse-provider bourse-broker; do
     has "$(offer_other $program run --dir fold)" folder
     lacks "$(offer_other $program run --dir my)" 'my job.yaml'
     [ -z "$(offer_other $program run x)" ] || fail "bash: a word for $program run"
+done
+for program in bourse-provider bourse-broker; do
+    has "$(offer_other $program run --)" --log-json
+    lacks "$(offer_other $program run --)" --json-logs
 done
 has "$(offer_other bourse-provider probe --config = my)" 'my job.yaml'
 [ -z "$(offer_other bourse-provider pause --for '')" ] || fail "bash: a duration"

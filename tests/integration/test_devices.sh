@@ -42,4 +42,53 @@ timeout 120 "$bourse" run -y --array 1-2 --needs 'label in (quiet, attic)' -- sh
     fail "two devices together: $(cat out err)"
 "$bourse" ps last --json >job.json
 grep -q '"accepted":2' job.json || fail "not both: $(cat job.json)"
+
+# ---------------------------------------------------------------- one device is paused
+
+own() { # STATUS PATTERN ARGUMENT...
+    expect "$1" "$2" "$bin/bourse-provider" "${@:3}" --dir "$agent_folder"
+}
+withdrawn() { ! asked "$1" "$2"; }
+own 4 'no device "loft"; its devices are attic, quiet' pause --device loft
+own 0 'paused until .bourse-provider resume --device quiet' pause --device quiet
+until_true 60 withdrawn quiet 200000 || fail "a paused device is on offer: $("$bourse" devices)"
+run_on attic
+own 0 'quiet: 1 slot of .*, paused$' status
+own 0 'paused +the device quiet, until .bourse-provider resume --device quiet' status
+kill "${started[-1]}"
+ended "${started[-1]}" 60 || fail "the agent does not end"
+"$bin/bourse-provider" run --dir "$agent_folder" >>agent-attic.log 2>&1 &
+started+=($!)
+until_true 60 asked attic 300000 || fail "the first device is not on offer: $("$bourse" devices)"
+withdrawn quiet 200000 || fail "the pause did not survive a restart: $("$bourse" devices)"
+own 0 'agent +the agent runs' why
+own 0 'the device quiet is paused' why
+own 0 'paused' pause --device attic
+own 0 'state +every device is paused' status
+own 2 'one device; call the command once for each' pause --device attic --device quiet
+own 0 'offering again' resume --device attic
+own 0 'offering again' resume --device quiet
+own 0 'offering again' resume --device quiet
+run_on quiet
+[ ! -e "$agent_folder/paused" ] || fail "the pause is over and still kept"
+own 0 'paused until 20[-0-9]+ [0-9]+:[0-9]+:[0-9]+' pause --device quiet --for 300ms --now
+until_true 60 asked quiet 200000 || fail "a pause does not end: $("$bourse" devices)"
+own 0 'paused' pause --device attic
+own 0 'paused' pause
+own 0 'the device is resumed; the agent is still paused' resume --device attic
+own 0 'paused' pause --device attic
+own 0 'offering again' resume
+run_on attic
+
+# A pause that cannot be kept holds, and says that a restart ends it.
+mkdir -p "$agent_folder/paused/in-the-way"
+own 1 'not over a restart of the agent' pause --device quiet
+rm -r "$agent_folder/paused"
+own 0 'offering again' resume
+
+# A market whose agent is paused starts, and says so.
+"$bin/bourse-provider" pause --market "$market" >/dev/null || fail "the market's own agent does not pause"
+"$bourse" down --dir "$market" >/dev/null 2>&1 || fail "the market does not stop"
+expect 0 'the agent is paused by its owner' "$bourse" up --dir "$market" --detach
+"$bourse" down --dir "$market" >/dev/null 2>&1 || fail "the market does not stop"
 echo "several devices of one agent: ok"

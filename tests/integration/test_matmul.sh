@@ -2,6 +2,7 @@
 # The product of two matrices as one job over two agents. The product is put together exactly, refused before anything is
 # sent when it cannot be made, gone on with after an interruption, and never given a name when it is wrong. How tiles go to
 # agents by their speed is in test_matmul_speeds.sh.
+leaks=yes
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 # shellcheck source=tests/support/products.sh
@@ -47,7 +48,7 @@ expect 2 '-o diary: the file is there and is no .npy file; give another name' "$
 ln -s elsewhere.npy link.npy
 expect 2 'link.npy: is not a regular file, and will not be replaced' "$bourse" run -y matmul A.npy B.npy -o link.npy
 expect 5 'within the cap' "${product[@]}" --cap 0.000001
-expect 4 'a lease takes' "${product[@]}" --budget 0.000001
+expect 4 'one lease takes' "${product[@]}" --budget 0.000001
 expect 5 'nothing|no device|anyway' "$bourse" run -y --file A.npy --file B.npy -- matmul A.npy B.npy -o C.npy # the program of that name
 jobs_are 0
 [ ! -e C.npy ] || fail "a refused product left a file"
@@ -94,7 +95,8 @@ done
 
 # ---------------------------------------------------------------- one of little memory on offer
 
-# Its tiles would be small ones: they are not made so for all, and a tile that it cannot hold goes to the others.
+# Its tiles would be small ones: they are not made so for one device, and a tile that it cannot hold
+# goes to the others.
 agent_join "$work/small" --name small <<<$'slots: 1\nmemory: 64MiB\ndisk: 40MiB'
 sed -i 's/^price:.*/price: 0.01/' "$work/small/provider.yaml"
 "$bin/bourse-provider" run --dir "$work/small" >>"$work/agent-small.log" 2>&1 &
@@ -106,8 +108,11 @@ zeros tall.npy 11000 300
 for options in '' '--at-most 1' '--tiles 1x1'; do
     # shellcheck disable=SC2086 # words
     expect 0 '' "$bourse" run -y matmul flat.npy tall.npy -o zero.npy $options --json
-    [ "$(field tiles out)" -le 2 ] || fail "$options: one device of little memory makes tiles small for all: $(cat out)"
-    ! grep -q '"device":"small"' out || fail "$options: it got a tile: $(cat out)"
+    # Left alone, a device of little memory takes tiles where the measured speeds make that faster.
+    if [ -n "$options" ]; then
+        [ "$(field tiles out)" -le 2 ] || fail "$options: one device of little memory makes tiles small for all: $(cat out)"
+        ! grep -q '"device":"small"' out || fail "$options: it got a tile: $(cat out)"
+    fi
     [ "$(field predicted_ms out)" -le "$(field single_ms out)" ] || fail "$options: planned worse than a single device: $(cat out)"
 done
 expect 2 'quarter of a slot.s memory' "$bourse" run -y matmul flat.npy tall.npy -o zero.npy --tiles 1x1 --cap 0.01

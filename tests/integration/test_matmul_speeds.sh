@@ -33,7 +33,7 @@ share() { # PROVIDER FIELD: of out
 # because the tile that stands still is started once more on the agent that has done its own.
 # How many tiles there are follows from the measured times, so the test does not count on a number.
 freeze() {
-    local family=
+    local family='' stand
     # shellcheck disable=SC2086 # a list
     trap 'kill -CONT $family 2>/dev/null; exit 0' TERM
     while :; do
@@ -76,17 +76,18 @@ wait "$freezer" || true
 
 zeros A.npy 4096 8192
 zeros B.npy 8192 4096
-# The jails of the second agent stand still three quarters of the time.
+# The jails of the second agent stand still three quarters of the time, and nine tenths once the file much_slower is there.
 throttle() {
-    local family=
+    local family='' stand
     # shellcheck disable=SC2086 # a list
     trap 'kill -CONT $family 2>/dev/null; exit 0' TERM # nobody is left standing still
     while [ ! -e enough ]; do
         family=$(descendants "$second" | cut -d' ' -f1 | tr '\n' ' ')
+        [ -e much_slower ] && stand=0.18 || stand=0.06
         for _ in 1 2 3 4 5; do
             # shellcheck disable=SC2086 # a list
             kill -STOP $family 2>/dev/null || true
-            sleep 0.06
+            sleep "$stand"
             # shellcheck disable=SC2086
             kill -CONT $family 2>/dev/null || true
             sleep 0.02
@@ -119,8 +120,9 @@ done
 
 # ---------------------------------------------------------------- tiles take longer than planned
 
-# Planned for the slow agent alone, which looks four times as fast as it is; the fast one comes once the job runs. It was planned for one
-# slot at a time: that the other helps is because it is planned anew.
+# Planned for the slow agent alone, which is slower than its past tiles say; the fast one comes once the job runs. It was planned for
+# one slot at a time: that the other helps is because it is planned anew.
+touch much_slower
 "$bin/bourse-provider" pause --dir "$market/provider" >/dev/null || fail "the first agent does not pause"
 "${product[@]}" --no-check --tiles 10x10 --json >out 2>err &
 late=$!

@@ -104,17 +104,17 @@ bad_jobs() {
     limit=30 ends 'memory limit' hogs '[sh, -c, "chmod 700 probe; exec ./probe memory-together"]' "$probing"
     limit=30 ends 'memory limit' at-once '[sh, -c, "chmod 700 probe; exec ./probe memory-at-once"]' "$probing"
     ends 'time limit' loop '[sh, -c, "while :; do :; done"]'
-    ends 'time limit' sleeper '[sleep, "1000"]'
+    ends 'time limit: the program ran for 1\.[0-9]+ s; its limit is 1\.000 s' sleeper '[sleep, "1000"]'
     ends 'time limit' deaf '[sh, -c, "chmod 700 probe; exec ./probe ignore"]' "$probing"
     ends 'time limit' deaf-shell '[sh, -c, "trap : TERM INT HUP; while :; do sleep 1; done"]'
     # On a machine that is busy otherwise, a second of wall time may hold less processor time than that.
-    limit=30 cpu=300ms ends 'cpu limit' spin '[sh, -c, "chmod 700 probe; exec ./probe spin"]' "$probing"
+    limit=30 cpu=300ms ends 'cpu limit: the program used 0\.[3-9][0-9]+ s of CPU time; its limit is 0\.300 s' spin '[sh, -c, "chmod 700 probe; exec ./probe spin"]' "$probing"
     limit=30 ends 'disk limit' disk '[dd, if=/dev/zero, of=big, bs=1M]'
     limit=30 ends 'disk limit' disk-tmp '[dd, if=/dev/zero, of=/tmp/big, bs=1M]'
     limit=30 ends 'disk limit' disk-shm '[dd, if=/dev/zero, of=/dev/shm/big, bs=1M]'
     limit=30 ends 'disk limit' many-files '[sh, -c, "chmod 700 probe; exec ./probe many-files"]' "$probing"
     ends 'time limit' flood '[sh, -c, "yes & yes >&2 & yes"]'
-    limit=30 ends 'output limit' outputs '[dd, if=/dev/zero, of=out, bs=1M, count=4]' 'outputs: [out]'
+    limit=30 ends 'output limit: the outputs take 4194304 bytes; their limit is 1000000' outputs '[dd, if=/dev/zero, of=out, bs=1M, count=4]' 'outputs: [out]'
     limit=30 ends 'output missing' link '[ln, -s, /etc/passwd, out]' 'outputs: [out]'
     limit=30 ends 'output missing' folder-link '[ln, -s, /etc, d]' 'outputs: [d/passwd]'
 
@@ -154,7 +154,7 @@ fi
 
 # ---------------------------------------------------------------- money
 
-expect 4 'budget: 60\.00 credits, limit 49\.[0-9]+' "$bourse" run -y --budget 60 -- true
+expect 4 'budget: 60\.00 credits are needed, and 49\.[0-9]+ are available' "$bourse" run -y --budget 60 -- true
 expect 8 'asks more' "$bourse" run -y --cap 0.05 --wait-at-most 300ms -- true
 expect 0 '.' "$bourse" cancel last
 expect 0 '"charged_micro":0' "$bourse" ps last --json
@@ -190,12 +190,12 @@ for at in $(seq 0 $((size / 24)) $((size - 1))) $((size - 1)); do
     cp "$receipt" changed
     byte=$(dd if=changed bs=1 skip="$at" count=1 status=none | od -An -tu1 | tr -d ' ')
     printf "\\$(printf %o $((${byte:-0} ^ 1)))" | dd of=changed bs=1 seek="$at" conv=notrunc status=none
-    expect 7 'FAILED' "$bourse" verify changed --key "$log_key"
+    expect 7 '^failed ' "$bourse" verify changed --key "$log_key"
 done
 head -c $((size - 1)) "$receipt" >changed
-expect 7 'FAILED' "$bourse" verify changed --key "$log_key"
+expect 7 '^failed ' "$bourse" verify changed --key "$log_key"
 (cat "$receipt"; echo) >changed
-expect 7 'FAILED' "$bourse" verify changed --key "$log_key"
+expect 7 '^failed ' "$bourse" verify changed --key "$log_key"
 
 # ---------------------------------------------------------------- others on this machine
 

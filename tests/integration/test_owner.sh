@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The owner's commands of a running agent: status, pause, resume, drain. A pause has withdrawn the asks when it returns and
 # outlives the agent; what runs is finished or given to others, and no work is lost, paid twice or called failed.
+leaks=yes
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 fire_begin owner "$1" bourse-audit
@@ -39,10 +40,10 @@ must_end() { until_true 60 job_is "$1" '"state":"done"' || fail "job $1 is not d
 
 # ---------------------------------------------------------------- nobody there, and wrong words
 # A folder that is no agent's: what to do is said, and nothing is made there.
-expect 1 "$work/none: no such folder; .bourse-provider join INVITE --dir $work/none. makes it" "$provider" run --dir "$work/none"
+expect 1 "$work/none: no such folder; .bourse-provider join INVITATION --dir $work/none. makes it" "$provider" run --dir "$work/none"
 [ ! -e "$work/none" ] || fail "run made a folder: $(ls -la "$work/none")"
 mkdir -m 700 "$work/none"
-expect 1 "no key in $work/none; .bourse-provider join INVITE --dir $work/none. makes one" "$provider" run --dir "$work/none"
+expect 1 "no key in $work/none; .bourse-provider join INVITATION --dir $work/none. makes one" "$provider" run --dir "$work/none"
 [ -z "$(ls -A "$work/none")" ] || fail "run left files where no agent is: $(ls -la "$work/none")"
 
 mkdir -m 700 nobody
@@ -55,10 +56,11 @@ expect 2 '"exit":2' "$provider" earnings --json --dir nobody
 expect 0 '^bourse-provider [0-9]' "$provider" --version
 expect 2 'dir nowhere: No such file' "$provider" run --check-config --dir nowhere
 expect 2 'choose one' "$provider" pause --now --after-running --dir nobody
+expect 2 'choose one' "$provider" pause --now --after-checkpoint --dir nobody
 expect 2 '"2" has no unit' "$provider" pause --for 2 --dir nobody
 expect 2 'from 1ms to 366d' "$provider" pause --for 400d --dir nobody
 expect 2 'run has no --for' "$provider" run --for 2h --dir nobody
-expect 2 'did you mean "pause"' "$provider" puase
+expect 2 'did you mean .bourse-provider pause.' "$provider" puase
 expect 2 'one word too many' "$provider" resume now --dir nobody
 for command in status pause resume drain; do
     expect 0 "^bourse-provider $command" "$provider" "$command" --help
@@ -73,7 +75,7 @@ region: eu-west
 programs: [sh]
 END
 if "$provider" probe --dir looking >out 2>err; then
-    for line in 'label +attic +the config.s' 'region +eu-west +the config.s' 'gflops +[0-9]+ Gflop/s +measured here' \
+    for line in 'label +attic +the config.s' 'region +eu-west +the config.s' 'gflops +[0-9]+ GFLOPS +measured here' \
         'bandwidth +[0-9.]+ [KMGT]iB/s +measured here' 'instrument +cpu\.[^ ]+ +read from the machine' \
         'isolation +[1-9] +found out by a trial jail' 'executor +command +what this agent runs' \
         'simulated +false +' 'found +[0-9]+ cores?, [0-9]+ threads?, [0-9]+ packages?, '; do
@@ -89,9 +91,11 @@ fi
 
 # What is no config, or none for this machine, is said before anything starts.
 echo 'slots: 4096' >looking/provider.yaml
-expect 2 'slots: 4096, but this process may use [0-9]+ core' "$provider" run --check-config --dir looking
+expect 2 'looking/provider.yaml:1: slots: 4096, but this process may use [0-9]+ core' "$provider" run --check-config --dir looking
 expect 2 'slots: 4096, but this process may use [0-9]+ core' "$provider" run --dir looking
 expect 4 'slots: 4096, but this process may use [0-9]+ core' "$provider" probe --dir looking
+echo 'slots: 1' >looking/provider.yaml
+expect 0 'the config is fine; no market in .*/looking/market.yaml' "$provider" run --check-config --dir looking
 mkdir -m 755 open
 for spool in /etc /etc/hostname "$work/open" /etc/bourse/spool /dev/null/spool; do
     echo "spool: $spool" >looking/provider.yaml
@@ -189,6 +193,24 @@ until_true 60 has_ended_work || fail "pause --now does not end what runs: $(cat 
 own 0 '' resume
 must_end "$job"
 
+# --after-checkpoint: what can be saved is saved, and goes on from there.
+cat >save.sh <<'END'
+[ ! -e state/n ] || { echo "went on" >result; exit 0; }
+trap 'echo here >state/n; exit 85' TERM
+while :; do sleep 0.1; done
+END
+printf 'name: saves\nlimit: 2m\nbudget: 1\ncheckpoint: state\nfiles: [save.sh]\nrun: [sh, save.sh]\noutputs: [result]\n' >saves.yaml
+job=$("$bourse" submit saves.yaml -y --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
+gate "$job"
+until_true 60 runs_below "$agent" sleep || fail "the trap is never set"
+own 0 'paused' pause --after-checkpoint
+until_true 60 has_ended_work || fail "pause --after-checkpoint does not end what runs: $(cat status.json)"
+until_true 60 job_is "$job" '"saved":1' || fail "nothing was saved: $(cat ps.json)"
+own 0 '' resume
+must_end "$job"
+"$bourse" fetch "$job" -o saved >fetch.log 2>&1 || fail "fetch: $(cat fetch.log)"
+grep -q 'went on' "$(find saved -name result)" || fail "the state was lost"
+
 # ---------------------------------------------------------------- drain loses no work
 
 job=$(submit drained 3 'sleep 2')
@@ -205,6 +227,9 @@ must_end "$job"
 [ "$(results "$job" 'status = 0')" -eq 3 ] || fail "$(results "$job" 'status = 0') results"
 failed=$(sqlite3 -readonly "$market/ledger.db" "SELECT COUNT(*) FROM settlements WHERE failed > 0 OR cancelled > 0")
 [ "$failed" -eq 0 ] || fail "subtasks are called failed because an owner paused"
+
+# The watched status comes again, and ends with the agent.
+[ "$("$provider" status --watch --json --dir "$folder" | head -n 3 | grep -c '"state":"')" -eq 3 ] || fail "status is not watched"
 
 # ---------------------------------------------------------------- the broker away
 

@@ -3,6 +3,7 @@
 # picture is well-formed, what failed is named.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
+leaks=yes
 # shellcheck source=tests/support/market.sh
 . "$here/../support/market.sh"
 fire_begin report "$1"
@@ -104,7 +105,7 @@ got=0
 [ "$got" -eq 2 ] || fail "a picture nowhere ended with $got"
 has "$(cat err)" '/nowhere/picture.svg'
 got=0
-"$bourse" report ffff >out 2>err || got=$?
+"$bourse" report ffffffffffff >out 2>err || got=$?
 [ "$got" -eq 3 ] || fail "no such job ended with $got"
 
 # Before there is a result, it says what was planned.

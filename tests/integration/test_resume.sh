@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A job of which a part failed, and the job that does the rest: the same numbers, the same names of outputs, one folder.
 set -euo pipefail
+leaks=yes
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$0")/../support/market.sh"
 fire_begin resume "$1"

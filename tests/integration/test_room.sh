@@ -20,7 +20,7 @@ array: 1-8
 budget: 1
 run: [sh, -c, 'wc -c <big.bin']
 END
-"$bourse" quote big.yaml >quote.txt || fail "quote: $(cat quote.txt)"
+"$bourse" quote --verbose big.yaml >quote.txt || fail "quote: $(cat quote.txt)"
 has "$(cat quote.txt)" '0.40 x 1 slot'
 ! grep -q '0.01 x' quote.txt || fail "a device without room: $(cat quote.txt)"
 timeout 120 "$bourse" submit big.yaml -y --wait >out 2>err || fail "large files: $(cat err)"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Leases that may be taken, with real processes: a higher bid gets the slot, the program that had it is told by SIGTERM and, if
 # it does not heed that, ended with the notice; its job goes on, and the audit finds every price right.
+leaks=yes
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 fire_begin spot "$1" bourse-audit

@@ -150,7 +150,7 @@ stop || fail "a clean stop after a kill"
 copy "$wal"
 flip "$dir/HEAD" 1000
 "$bin/bourse-audit" --json "$dir" >audit.json 2>audit.err || fail "a damaged copy is a finding: $(cat audit.json)"
-has "$(cat audit.err)" "audit: warning: HEAD: 1 of its copies of a mark is damaged"
+has "$(cat audit.err)" "bourse-audit: warning: HEAD: 1 of its copies of a mark is damaged"
 [ "$(field head_damaged audit.json)" = 1 ] || fail "the audit does not count the damaged copy: $(cat audit.json)"
 out=$("$bin/bourse-broker" replay --verify "$dir" 2>&1) || fail "a replay beside a damaged copy: $out"
 has "$out" "HEAD: 1 of its copies of a mark is damaged"
@@ -360,7 +360,7 @@ has "$(cat "$work/audit.out")" "$(basename "$newest") is damaged, and of entry "
 # Of one whose head is damaged, too, only the name is left: start and audit warn, and name it.
 truncate -s 50 "$newest_old"
 "$bin/bourse-audit" --json "$dir" >audit.json 2>audit.err || fail "a name alone is a finding: $(cat audit.json)"
-has "$(cat audit.err)" "audit: warning: $(basename "$newest") is damaged. Its name says command "
+has "$(cat audit.err)" "bourse-audit: warning: $(basename "$newest") is damaged. Its name says command "
 [ "$(field snapshots_doubtful audit.json)" = 1 ] || fail "the audit does not count the snapshot: $(cat audit.json)"
 start
 has "$(cat "$work/broker.log")" "$newest_old is damaged, and its name is of command "

@@ -83,6 +83,10 @@ until_true 60 works "$job" 2 || fail "the job does not run: $(cat ps.json)"
 note_time # accepted; how long the command took to begin is not the market's doing
 none_after "$since" "$within_ms" "work of a frozen account" at_work "$job"
 none_after "$since" "$within_ms" "asks of a frozen account" on_offer
+has "$("$bourse" ps "$job")" 'is frozen by the operator: "test". Its leases have ended'
+has "$("$bourse" ps "$job" --json)" '"frozen":true,"frozen_why":"test"'
+has "$("$bourse" explain "$job")" 'frozen by the operator ("test")'
+has "$("$bourse" providers)" ', frozen by the operator'
 "$bourse" cancel "$job" >cancel.log 2>&1 || fail "cancel: $(cat cancel.log)"
 "$bourse" admin freeze "$provider" --undo >freeze.log 2>&1 || fail "freeze --undo: $(cat freeze.log)"
 until_true 60 offered 2 || fail "the agent that was frozen did not come back with its asks"

@@ -105,7 +105,7 @@ grep -q "no matrices are computed here" agent-bare.log || fail "it does not say 
 status=0
 "$bourse" submit product.yaml -y --quiet >submit.out 2>submit.log || status=$?
 [ "$status" -eq 5 ] || fail "a submit that no device fits ends with $status: $(cat submit.out submit.log)"
-has "$(cat submit.log)" 'fail on executor = "tensor"'
+has "$(cat submit.log)" 'fails on executor = "tensor"'
 # What reaches it all the same it refuses, and does not try to run.
 id=$("$bin/market-client" anywhere "$market/market.yaml" "$market/owner.key" product.yaml 2>client.log) || fail "client: $(cat client.log)"
 await refused

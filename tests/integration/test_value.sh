@@ -33,7 +33,7 @@ job() { # LIMIT: a job file with that line
 
 # The quote names each kind of device, what it asks and what the value is worth there.
 job 'value: 0.003 per bf16 TFLOP-hour'
-"$bourse" quote job.yaml >quote.txt || fail "quote: $(cat quote.txt)"
+"$bourse" quote --verbose job.yaml >quote.txt || fail "quote: $(cat quote.txt)"
 has "$(cat quote.txt)" '2.00 x 1 slot of 1 provider, sim.gpu.nvidia.h100-sxm5: worth 2.9'
 has "$(cat quote.txt)" '1.00 x 1 slot of 1 provider, sim.gpu.nvidia.a100-sxm4-80: worth 0.9'
 has "$(cat quote.txt)" ', too dear'

@@ -588,12 +588,12 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("wire attack");
-    TCase *noise = tcase_create("noise");
-    TCase *tests = tcase_create("pace");
+    TCase *noise = tcase_create("noise"), *tests = tcase_create("pace");
     tcase_set_timeout(noise, 240);
     tcase_set_timeout(tests, 240);
     /* Freed memory that the broker's sanitizer keeps back is no growth of the broker. */
-    if (sodium_init() < 0 || setenv("ASAN_OPTIONS", "quarantine_size_mb=8", 1) != 0) {
+    const int set = setenv("ASAN_OPTIONS", "quarantine_size_mb=8:handle_sigill=1", 1);
+    if (sodium_init() < 0 || set != 0) {
         return EXIT_FAILURE;
     }
     tcase_add_test(noise, bytes_that_are_no_curve_end_their_connection_only);

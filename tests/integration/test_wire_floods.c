@@ -231,6 +231,19 @@ static void add_reads_of_ones_own(struct floods *floods, const struct id128 *job
     flood_add(floods, "donations", MESSAGE_DONATIONS_REQUEST, &donations.base);
     Bourse__V1__WhyRequest why = BOURSE__V1__WHY_REQUEST__INIT;
     flood_add(floods, "why", MESSAGE_WHY_REQUEST, &why.base);
+    Bourse__V1__OutputPost output = BOURSE__V1__OUTPUT_POST__INIT;
+    flood_add(floods, "output post", MESSAGE_OUTPUT_POST, &output.base);
+    Bourse__V1__OutputRequest follow = BOURSE__V1__OUTPUT_REQUEST__INIT;
+    follow.job = id;
+    flood_add(floods, "output", MESSAGE_OUTPUT_REQUEST, &follow.base);
+    Bourse__V1__TerminalSend typed = BOURSE__V1__TERMINAL_SEND__INIT;
+    typed.has_job = true;
+    typed.job = id;
+    flood_add(floods, "terminal send", MESSAGE_TERMINAL_SEND, &typed.base);
+    Bourse__V1__TerminalReceive printed = BOURSE__V1__TERMINAL_RECEIVE__INIT;
+    printed.has_job = true;
+    printed.job = id;
+    flood_add(floods, "terminal receive", MESSAGE_TERMINAL_RECEIVE, &printed.base);
     Bourse__V1__JobsRequest jobs = BOURSE__V1__JOBS_REQUEST__INIT;
     flood_add(floods, "jobs", MESSAGE_JOBS_REQUEST, &jobs.base);
     jobs.has_watch = jobs.watch = jobs.has_job = jobs.has_subtasks = jobs.subtasks = true;
@@ -246,10 +259,20 @@ static void add_reads_of_ones_own(struct floods *floods, const struct id128 *job
     Bourse__V1__DisputesRequest disputes = BOURSE__V1__DISPUTES_REQUEST__INIT;
     disputes.job = id;
     flood_add(floods, "disputes", MESSAGE_DISPUTES_REQUEST, &disputes.base);
+    Bourse__V1__StorageRequest storage = BOURSE__V1__STORAGE_REQUEST__INIT;
+    flood_add(floods, "storage", MESSAGE_STORAGE_REQUEST, &storage.base);
+    ProtobufCBinaryData open_job = id;
+    Bourse__V1__ForgetRequest forget = BOURSE__V1__FORGET_REQUEST__INIT;
+    forget.n_jobs = 1;
+    forget.jobs = &open_job;
+    flood_add(floods, "forget", MESSAGE_FORGET_REQUEST, &forget.base);
     Bourse__V1__ReceiptRequest receipt = BOURSE__V1__RECEIPT_REQUEST__INIT;
     receipt.job = id;
     flood_add(floods, "receipt", MESSAGE_RECEIPT_REQUEST, &receipt.base)->refused =
         REJECT_NOT_FOUND;
+    Bourse__V1__ReceiptsRequest receipts = BOURSE__V1__RECEIPTS_REQUEST__INIT;
+    receipts.job = id;
+    flood_add(floods, "receipts", MESSAGE_RECEIPTS_REQUEST, &receipts.base);
     Bourse__V1__QuoteRequest quote = BOURSE__V1__QUOTE_REQUEST__INIT;
     quote.needs = needs_of(0);
     quote.subtasks = quote.slots = 1;
@@ -397,7 +420,8 @@ int main(void)
     Suite *suite = suite_create("wire floods");
     TCase *tests = tcase_create("floods");
     tcase_set_timeout(tests, 1800);
-    if (sodium_init() < 0 || setenv("ASAN_OPTIONS", "quarantine_size_mb=8", 1) != 0) {
+    if (sodium_init() < 0 ||
+        setenv("ASAN_OPTIONS", "quarantine_size_mb=8:handle_sigill=1", 1) != 0) {
         return EXIT_FAILURE;
     }
     tcase_add_test(tests, no_type_of_message_slows_the_others);

@@ -34,6 +34,8 @@ struct fixture {
     char folder[64];
     char worker[96];
     char tensor[96]; /* bourse-tensor; only jails that ask for it have it */
+    char kernel[96]; /* likewise bourse-kernel */
+    char plugin[96]; /* likewise bourse-plugin */
     char secret[96]; /* a file of the same user, outside */
     char mark[16];   /* the probe's name in this test: its processes are known by it */
     int probe;
@@ -70,9 +72,15 @@ static inline bool fixture_prepare(struct fixture *fixture, enum way way, struct
         (void)cgroups_open(NULL, fixture->mark, uid, gid, &fixture->cgroups, problem);
     }
     (void)snprintf(fixture->tensor, sizeof fixture->tensor, "%s/tensor", fixture->folder);
+    (void)snprintf(fixture->kernel, sizeof fixture->kernel, "%s/kernel", fixture->folder);
+    (void)snprintf(fixture->plugin, sizeof fixture->plugin, "%s/plugin", fixture->folder);
     if (!jail_install_worker(BOURSE_BIN_DIR "/bourse-worker", fixture->worker,
                              root ? uid : (uid_t)-1, problem) ||
         !jail_install_worker(BOURSE_BIN_DIR "/bourse-tensor", fixture->tensor,
+                             root ? uid : (uid_t)-1, problem) ||
+        !jail_install_worker(BOURSE_BIN_DIR "/bourse-kernel", fixture->kernel,
+                             root ? uid : (uid_t)-1, problem) ||
+        !jail_install_worker(BOURSE_BIN_DIR "/bourse-plugin", fixture->plugin,
                              root ? uid : (uid_t)-1, problem) ||
         (root && !privilege_drop(uid, gid, problem))) {
         return false;
@@ -138,6 +146,8 @@ static inline void fixture_close(struct fixture *fixture)
     cgroups_close(&fixture->cgroups);
     (void)unlink(fixture->worker);
     (void)unlink(fixture->tensor);
+    (void)unlink(fixture->kernel);
+    (void)unlink(fixture->plugin);
     (void)unlink(fixture->secret);
     (void)rmdir(fixture->folder);
     (void)close(fixture->probe);
@@ -214,6 +224,8 @@ static inline int fixture_skip(void)
         isolation_probe(fixture.launcher, fixture.worker, NULL, &isolation);
         (void)unlink(fixture.worker);
         (void)unlink(fixture.tensor);
+        (void)unlink(fixture.kernel);
+        (void)unlink(fixture.plugin);
         (void)unlink(fixture.secret);
         (void)rmdir(fixture.folder);
         if (isolation.level == 0) {

@@ -1,4 +1,4 @@
-/* Root images: unpacked from tar in a jail, used as a root, removed again. */
+/* These tests unpack root images from tars in a jail, use them as a root, and remove them. */
 #include "fixture.h"
 
 #include "provider/jail/image.h"

@@ -148,8 +148,11 @@ START_TEST(each_failure_has_its_cause)
     static const char *const missing[] = {"no-such-program", NULL};
     static const char *const folder[] = {"/usr", NULL};
     static const char *const empty[] = {NULL};
-    const char *const *programs[] = {missing, folder, empty};
-    for (size_t i = 0; i < 3; i++) {
+    static char path[4200]; /* longer than the kernel takes */
+    memset(path, '/', sizeof path - 1);
+    static const char *const lengthy[] = {path, NULL};
+    const char *const *programs[] = {missing, folder, empty, lengthy};
+    for (size_t i = 0; i < 4; i++) {
         none.argv = programs[i];
         jail_run(fixture.jail, &none, &reply);
         fixture_ends(reply, OUTCOME_PROGRAM_MISSING);

@@ -1,5 +1,5 @@
-/* Checkpoints: what a program that was told to end has left in its folder comes out, and goes in
- * again; nothing of a folder that holds anything else. */
+/* These tests take the checkpoint of a program that was told to end out of its folder, and put it
+ * back for the next attempt. A folder that holds anything but plain files gives nothing. */
 #include "fixture.h"
 
 #include <pthread.h>

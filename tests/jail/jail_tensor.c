@@ -121,12 +121,12 @@ START_TEST(limits_hold_for_each_subtask)
     struct fixture fixture = open_with_tensor(_i);
     struct job late = long_check(&fixture);
     late.bounds.wall_ns = SECOND / 20;
-    ends_as(&late, OUTCOME_TIME_LIMIT, "longer than its limit");
+    ends_as(&late, OUTCOME_TIME_LIMIT, " s; its limit is ");
     multiply_small(&fixture, 1);
 
     struct job busy = long_check(&fixture);
     busy.bounds.cpu_ns = SECOND / 10;
-    ends_as(&busy, OUTCOME_CPU_LIMIT, "CPU time");
+    ends_as(&busy, OUTCOME_CPU_LIMIT, " s of CPU time; its limit is ");
     multiply_small(&fixture, 1);
 
     /* The processor time of one subtask is not the next one's, though the process is. */
@@ -156,7 +156,7 @@ START_TEST(limits_hold_for_each_subtask)
     struct job wide = {.jail = fixture.jail,
                        .inputs = {matrix(1, 1, 1), matrix(1, 1700000, 1), matrix(1, 1700000, 1)},
                        .arguments = check};
-    ends_as(&wide, OUTCOME_MEMORY_LIMIT, "bytes of memory, and 100663296 may be used");
+    ends_as(&wide, OUTCOME_MEMORY_LIMIT, " of memory, and 96.0 MiB may be used");
     multiply_small(&fixture, 1);
     fixture_close(&fixture);
 }

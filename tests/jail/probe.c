@@ -1,4 +1,4 @@
-/* tests/jail/probe.c - the job from hell: one static program, one way out of the jail per mode.
+/* This static program tries one way out of the jail for each mode.
  *
  *     probe MODE [ARGUMENTS]
  *

@@ -1,24 +1,24 @@
-/* lying-provider: bourse-provider whose results say what is not so, for tests of who pays for them.
- * All that it signs is well formed.
+/* This program is an agent that signs false results. Tests use it to see who pays. The signed
+ * messages are well formed.
  *
- * BOURSE_TEST_LIE says which lie it tells of what went well:
+ * BOURSE_TEST_LIE names the lie about a subtask that succeeded:
  *
- *     left-out     a declared output is not in the result
- *     renamed      it is there under another name
- *     never-sent   under a hash that nobody stored
- *     of-another   under the hash BOURSE_TEST_HASH of what another account has stored
- *     huge         with a size of 2^50 bytes
- *     no-log       the standard output has a hash that nobody stored
- *     checkpoint   so has a file of the checkpoint, of what was told to end
- *     no-input     an input is missing, which the broker has
- *     no-image     so is the image
- *     held-back    none: the true result waits until the file BOURSE_TEST_HOLD is gone
- *     stalling     as never-sent; and it says that it can store again, which never mends a lie
+ *     left-out     The result lacks a declared output.
+ *     renamed      The result has the output under another name.
+ *     never-sent   The output has a hash that nobody stored.
+ *     of-another   The output has the hash BOURSE_TEST_HASH, which another account stored.
+ *     huge         The output has a size of 2^50 bytes.
+ *     no-log       The standard output has a hash that nobody stored.
+ *     checkpoint   A file of the checkpoint has a hash that nobody stored.
+ *     no-input     The result says that an input is missing, which the broker has.
+ *     no-image     The result says that the image is missing, which the broker has.
+ *     held-back    There is no lie: the result waits until the file BOURSE_TEST_HOLD is gone.
+ *     stalling     As never-sent, and the agent says that it can store the output again.
  *
- * But for the last two it does not say that it can store again.
+ * In all lies but the last two, the agent does not say that it can store outputs again.
  *
- * Linked with --wrap=agent_session_finished, it stands between the program that has stored the
- * outputs and the session that signs the result. */
+ * The program is linked with --wrap=agent_session_finished. So its code stands between the agent,
+ * which has stored the outputs, and the session, which signs the result. */
 #include "base/text.h"
 #include "provider/session/agent_session.h"
 

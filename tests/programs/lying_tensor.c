@@ -39,7 +39,9 @@ enum operation_status __wrap_operation_run(const struct operation_files *files,
                                            struct operation_answer *ret_answer,
                                            struct problem *ret_problem);
 
-static struct operation_files kept; /* those that were given are closed when it has read them */
+/* The operation closes the files that it was given; these are copies. */
+static struct operation_given kept[OPERATION_GIVEN_MOST];
+static size_t kept_count;
 
 struct matrix {
     uint8_t *file;
@@ -66,9 +68,9 @@ static void read_lie(char ret_lie[LIE_BYTES])
 
 static int open_input(const char *name)
 {
-    for (size_t i = 0; i < kept.given_count; i++) {
-        if (strcmp(kept.given[i].name, name) == 0) {
-            return dup(kept.given[i].file);
+    for (size_t i = 0; i < kept_count; i++) {
+        if (strcmp(kept[i].name, name) == 0) {
+            return dup(kept[i].file);
         }
     }
     return open(name, O_RDONLY | O_CLOEXEC);
@@ -179,9 +181,10 @@ enum operation_status __wrap_operation_run(const struct operation_files *files,
 {
     char lie[LIE_BYTES];
     struct tensor_op op;
-    kept = *files;
-    for (size_t i = 0; i < kept.given_count; i++) {
-        kept.given[i].file = dup(files->given[i].file);
+    kept_count = files->given_count;
+    for (size_t i = 0; i < kept_count; i++) {
+        kept[i] = (struct operation_given){.name = files->given[i].name,
+                                           .file = dup(files->given[i].file)};
     }
     enum operation_status status =
         __real_operation_run(files, arguments, count, memory_bytes, ret_answer, ret_problem);
@@ -198,8 +201,8 @@ enum operation_status __wrap_operation_run(const struct operation_files *files,
             ret_answer->verdict = VERDICT_REJECT;
         }
     }
-    for (size_t i = 0; i < kept.given_count; i++) {
-        (void)close(kept.given[i].file);
+    for (size_t i = 0; i < kept_count; i++) {
+        (void)close(kept[i].file);
     }
     return status;
 }

@@ -1,6 +1,7 @@
 /* market_judge holds the market against what market_client.c took down: what was acknowledged is
  * there once and as it was shown, and what was not is wholly there or wholly absent. */
 #include "base/array.h"
+#include "consumer/client/client.h"
 #include "protocol/reject.h"
 #include "tests/programs/market_client.h"
 
@@ -74,7 +75,10 @@ static void judge_results(struct judge *judge, size_t index, const struct bourse
     for (size_t i = 0; i < judge->record.shown_count; i++) {
         shown += judge->record.shown[i].job == index;
     }
-    if (!bourse_outcomes(judge->bourse, job->id, 0, judge_outcome, judge, &error)) {
+    /* An attempt that was paid and had to be made again, as one whose term ended, is among the
+     * others. */
+    if (!bourse_outcomes(judge->bourse, job->id, 0, judge_outcome, judge, &error) ||
+        !client_other_outcomes(judge->bourse, job->id, judge_outcome, judge, &error)) {
         wrong("%s: %s: %s", job->id, error.name, error.text);
     }
     if (judge->outcomes_seen != shown) {

@@ -52,7 +52,11 @@ static void any_order(struct random *random, struct wish *ret_wish)
     ret_wish->cap_micro *= ret_wish->cap_micro < 0 ? 1 : 1 + (int64_t)random_below(random, 2);
     ret_wish->type = random_below(random, 2) == 0
                          ? EXCHANGE_LIMIT
-                         : (enum exchange_order_type)random_below(random, EXCHANGE_ALL_OR_NONE + 1);
+                         : (enum exchange_order_type)random_below(random, EXCHANGE_MARKET + 1);
+    const bool is_maker = ret_wish->type == EXCHANGE_LIMIT || ret_wish->type == EXCHANGE_POST_ONLY;
+    if (is_maker && ret_wish->cap_micro < 0) {
+        ret_wish->type = EXCHANGE_MARKET; /* a maker names its price */
+    }
     ret_wish->is_firm_only = random_below(random, 6) == 0;
     if (ret_wish->type == EXCHANGE_ALL_OR_NONE && ret_wish->rate != RATE_NONE) {
         ret_wish->rate = RATE_NONE; /* it is not by value */
@@ -87,6 +91,7 @@ static void check_changed(const struct wish *wish,
                   text, smallest_change->slots, wish->slots);
     ck_assert_int_eq(is_whole(&changed) ? filled.dearest_micro : filled.first_micro,
                      smallest_change->price_micro);
+    ck_assert_uint_ge(filled.slots, smallest_change->fills_slots); /* it may take leases, too */
     suggested++;
     alone += smallest_change->takes;
     bring_back();
@@ -155,8 +160,8 @@ START_TEST(what_is_foretold_comes_true)
     struct random random = random_seeded(1000 + (uint64_t)_i);
     suggested = alone = 0;
     started = taken = refused_own = refused_trade = whole_started = left_waiting = changed_type = 0;
-    /* Some seeds need more books until something is taken. */
-    for (int i = 0; i < 2 * BOOKS || (taken == 0 && i < 6 * BOOKS); i++) {
+    /* Some seeds need more books until something is taken, and something refused. */
+    for (int i = 0; i < 2 * BOOKS || ((taken == 0 || refused_trade == 0) && i < 8 * BOOKS); i++) {
         open_market();
         known.has_spot = true;
         any_offers(&random, PROVIDER, 1 + (uint32_t)random_below(&random, 10));

@@ -3,9 +3,8 @@
  * good for a while, for some accounts, at some minutes, for so much a day, or with leases that may
  * be taken; reduced and replaced ones, and cancels, from a printed seed. After every command the
  * fills and what stands are the same, with its limits and slots, and nothing that rests could
- * trade, but for what waits to be filled all at once. Where asks give slots away, or bids are by
- * value, whose turn it is depends on every fill before: there each fill is looked at in its
- * turn. */
+ * trade. Whose turn it is, and at which price, depends on every fill before, so the slow matcher
+ * looks at each fill in its turn. */
 #include "base/checked.h"
 #include "base/random.h"
 #include "exchange/exchange.h"
@@ -49,11 +48,12 @@ static int64_t time_from_now(struct pair *pair)
 static enum exchange_order_type draw_job_type(struct pair *pair)
 {
     static const enum exchange_order_type types[] = {
-        EXCHANGE_LIMIT, EXCHANGE_LIMIT,     EXCHANGE_LIMIT,       EXCHANGE_IOC,
-        EXCHANGE_FOK,   EXCHANGE_POST_ONLY, EXCHANGE_ALL_OR_NONE, EXCHANGE_ALL_OR_NONE};
+        EXCHANGE_MARKET,      EXCHANGE_MARKET,     EXCHANGE_MARKET, EXCHANGE_LIMIT,
+        EXCHANGE_LIMIT,       EXCHANGE_IOC,        EXCHANGE_FOK,    EXCHANGE_POST_ONLY,
+        EXCHANGE_ALL_OR_NONE, EXCHANGE_ALL_OR_NONE};
     const enum exchange_order_type type = types[draw(pair, sizeof types / sizeof types[0])];
     const bool is_whole = type == EXCHANGE_FOK || type == EXCHANGE_ALL_OR_NONE;
-    return goes_by_turns(pair) && is_whole ? EXCHANGE_LIMIT : type;
+    return is_whole && !has_wholes(pair) ? EXCHANGE_MARKET : type;
 }
 
 static struct slow_part draw_part(struct pair *pair, bool is_valued)
@@ -140,18 +140,16 @@ static void submit(struct pair *pair)
     job->id = made.id;
     job->owner = made.account;
     pair->job_good_till_ns[pair->slow.job_count] = good_till_ns;
-    const bool is_whole = job->type == EXCHANGE_ALL_OR_NONE || job->type == EXCHANGE_FOK;
     apply_job(pair, job, &made, good_till_ns);
-    if (goes_by_turns(pair)) {
-        const uint32_t code = slow_admit(&pair->slow, job);
-        ck_assert_uint_eq(code_of(pair), code);
-        take_fills(pair, "a job");
-        slow_stand_down(&pair->slow, job);
-        return;
+    const uint32_t code = slow_admit(&pair->slow, job);
+    ck_assert_uint_eq(code_of(pair), code);
+    take_fills(pair, "a job");
+    if (code == 0 && job->type == EXCHANGE_FOK && pair->slow.fill_count == 0) {
+        slow_must(!slow_buy_whole(&pair->slow, job),
+                  "a job that could be filled whole is cancelled");
+        job->is_open = false;
     }
-    ck_assert_uint_eq(code_of(pair), slow_submit(&pair->slow, job));
-    check_fills(pair, "a job");
-    pair->whole += is_whole && pair->slow.fill_count > 0;
+    slow_stand_down(&pair->slow, job);
 }
 
 /* Each condition by itself, and most asks without any. */
@@ -240,26 +238,10 @@ static void place(struct pair *pair)
     if (code_of(pair) == 0) {
         pair->good_till_ns[device] = good_till_ns;
     }
-    if (goes_by_turns(pair)) {
-        const uint32_t code = slow_put(&pair->slow, device, &given);
-        ck_assert_uint_eq(code_of(pair), code);
-        take_fills(pair, "an ask");
-        pair->slow.asks[device].stands &= code != 0 || given.type != EXCHANGE_IOC;
-        return;
-    }
-    ck_assert_uint_eq(code_of(pair), slow_place(&pair->slow, device, &given));
-    check_fills(pair, "an ask");
-}
-
-/* Compares the fills of the last command when the slow market has settled. */
-static void settle(struct pair *pair, const char *what)
-{
-    if (goes_by_turns(pair)) {
-        take_fills(pair, what);
-        return;
-    }
-    slow_settle(&pair->slow);
-    check_fills(pair, what);
+    const uint32_t code = slow_put(&pair->slow, device, &given);
+    ck_assert_uint_eq(code_of(pair), code);
+    take_fills(pair, "an ask");
+    pair->slow.asks[device].stands &= code != 0 || given.type != EXCHANGE_IOC;
 }
 
 static bool look_at_hours(struct pair *pair)
@@ -296,11 +278,11 @@ static void expire(struct pair *pair)
     }
     const uint64_t filled = pair->filled;
     if (look_at_hours(pair)) {
-        settle(pair, "hours that begin");
+        take_fills(pair, "hours that begin");
         pair->opened++;
         pair->filled_opening += pair->filled - filled;
     } else {
-        check_fills(pair, "time that passes");
+        expect_no_fill(pair, "time that passes");
     }
 }
 
@@ -329,17 +311,17 @@ static void replace(struct pair *pair)
         ck_assert_uint_eq(code_of(pair), 0);
         pair->slow.asks[device].slots = given.slots;
         pair->reduced += given.slots < before.slots;
-        check_fills(pair, "an ask of fewer slots");
+        expect_no_fill(pair, "an ask of fewer slots");
         return;
     }
     pair->slow.asks[device].stands = false; /* it is not in its own way */
-    const uint32_t code = slow_place(&pair->slow, device, &given);
+    const uint32_t code = slow_put(&pair->slow, device, &given);
     if (code != 0) {
         pair->slow.asks[device] = before;
     }
     ck_assert_uint_eq(code_of(pair), code);
     pair->replaced += code == 0;
-    check_fills(pair, "an ask on other terms");
+    take_fills(pair, "an ask on other terms");
 }
 
 static struct slow_terms draw_terms(struct pair *pair, const struct slow_job *job)
@@ -384,9 +366,9 @@ static void rebid(struct pair *pair)
     ck_assert_uint_eq(code_of(pair), code);
     pair->rebid += code == 0;
     if (code == 0) {
-        settle(pair, "a bid on other terms");
+        take_fills(pair, "a bid on other terms");
     } else {
-        check_fills(pair, "a bid on other terms, refused");
+        expect_no_fill(pair, "a bid on other terms, refused");
     }
 }
 
@@ -401,7 +383,7 @@ static void withdraw(struct pair *pair)
     apply(pair, &made);
     ck_assert_uint_eq(code_of(pair), 0);
     ask->stands = false;
-    check_fills(pair, "a withdrawn ask");
+    expect_no_fill(pair, "a withdrawn ask");
 }
 
 /* Nobody answers for what its leases run: they end when it has waited for that, all at once. */
@@ -421,13 +403,13 @@ static void cancel(struct pair *pair)
     made.cancel_job.job = job->id;
     apply(pair, &made);
     ck_assert_uint_eq(code_of(pair), 0);
-    check_fills(pair, "a cancelled job");
+    expect_no_fill(pair, "a cancelled job");
     pair->now_ns += 30 * NS_PER_S;
     struct exchange_command tick = command_of(pair, EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
     apply(pair, &tick);
     slow_end(slow, job);
     (void)look_at_hours(pair);
-    settle(pair, "the end of a job");
+    take_fills(pair, "the end of a job");
 }
 
 /* Narrow ones and wide ones in turns: what rests outside of one stays. */
@@ -446,7 +428,7 @@ static void set_bands(struct pair *pair)
     apply(pair, &made);
     ck_assert_uint_eq(code_of(pair), 0);
     slow_set_bands(&pair->slow, least, most, notional);
-    settle(pair, "other bands");
+    take_fills(pair, "other bands");
 }
 
 static void run_script(struct pair *pair)
@@ -460,7 +442,7 @@ static void run_script(struct pair *pair)
             submit(pair);
         } else if (dice < 12) {
             place(pair);
-        } else if (dice < 14 && !goes_by_turns(pair)) {
+        } else if (dice < 14 && has_wholes(pair)) {
             replace(pair);
         } else if (dice < 14) {
             place(pair);

@@ -164,9 +164,10 @@ static void put_terms(struct random *dice, Bourse__V1__SubmitJob *body)
     const bool is_plain = body->graph == NULL && body->n_parts < 2;
     body->has_order_type = random_below(dice, 3) == 0;
     body->order_type = is_plain || random_below(dice, 8) == 0
-                           ? (uint32_t)random_below(dice, EXCHANGE_ALL_OR_NONE + 1)
+                           ? (uint32_t)random_below(dice, EXCHANGE_MARKET + 1)
                            : EXCHANGE_POST_ONLY;
-    if (body->has_order_type && body->order_type >= EXCHANGE_FOK && random_below(dice, 4) != 0) {
+    if (body->has_order_type && body->order_type >= EXCHANGE_FOK &&
+        body->order_type != EXCHANGE_MARKET && random_below(dice, 4) != 0) {
         body->at_most = body->slots * (1 + (uint32_t)random_below(dice, 3)); /* there may be that */
     }
     body->has_interruptions = random_below(dice, 4) == 0;

@@ -156,7 +156,7 @@ static const char *command_name(const struct entry_command *entry)
     static const char *const own[] = {
         [ENTRY_GENESIS] = "genesis",   [ENTRY_TICK] = "tick",       [ENTRY_SUSPECT] = "suspect",
         [ENTRY_RETURNED] = "returned", [ENTRY_GOODBYE] = "goodbye", [ENTRY_LIMITS] = "limits",
-        [ENTRY_EPOCH] = "epoch"};
+        [ENTRY_EPOCH] = "epoch",       [ENTRY_OUTAGE] = "outage"};
     struct envelope envelope;
     bool is_message =
         member_entry(entry) && envelope_read(entry->payload, entry->payload_length,

@@ -1,7 +1,8 @@
-/* Fills and the leases they are (P13, P14): between orders that match, at the maker's price, by
+/* Fills and the leases they are (P13, P14): between orders that match, at a price that is due, by
  * price and time seen from both sides, no slot let twice, nothing left unmatched. */
 #include "tests/sim/oracle_models.h"
 
+#include "base/limit.h"
 #include "exchange/state/records.h"
 #include "exchange/state/table.h"
 #include "matching/book.h"
@@ -65,13 +66,69 @@ bool oracle_may_pass_over(const struct seen_bid *bid, uint32_t provider)
     return may_avoid(bid->job, provider) || oracle_may_not_check(bid, provider);
 }
 
-/* The maker's price; a donation is one whoever came first. */
-int64_t oracle_price_between(const struct seen_bid *bid, const struct seen_ask *ask)
+static bool has_named_limit(const struct seen_bid *bid)
 {
-    return ask->price == 0 ? 0
-           : ask->sequence < bid->sequence
-               ? ask->price
-               : oracle_limit_in(bid, &oracle.devices.items[ask->device]);
+    return limit_is_set(bid->cap) && bid->limit >= bid->cap;
+}
+
+static bool pays_clearing_price(const struct seen_bid *bid)
+{
+    const enum exchange_order_type type = oracle.jobs.items[bid->job].type;
+    return !has_named_limit(bid) || (type != EXCHANGE_LIMIT && type != EXCHANGE_POST_ONLY);
+}
+
+/* Returns true when the other's limit may be the clearing price of a fill of the bid: somebody else
+ * named the limit, and it is above the ask's price. */
+static bool may_set_price(const struct seen_bid *other, const struct seen_bid *bid,
+                          const struct seen_ask *ask)
+{
+    const struct seen_device *device = &oracle.devices.items[ask->device];
+    const uint32_t owner = oracle.jobs.items[other->job].owner;
+    return has_named_limit(other) && !other->is_cancelled &&
+           owner != oracle.jobs.items[bid->job].owner && owner != device->provider &&
+           oracle_limit_in(other, device) > ask->price;
+}
+
+static int64_t lesser(int64_t one, int64_t other)
+{
+    return one < other ? one : other;
+}
+
+int64_t oracle_price_most(const struct seen_bid *bid, const struct seen_ask *ask)
+{
+    const struct seen_device *device = &oracle.devices.items[ask->device];
+    const int64_t limit = oracle_limit_in(bid, device);
+    int64_t most = ask->price;
+    if (ask->price == 0) {
+        return 0;
+    }
+    if (!pays_clearing_price(bid)) {
+        return ask->sequence < bid->sequence ? ask->price : limit;
+    }
+    for (uint32_t i = 0; i < oracle.bids.count; i++) {
+        const struct seen_bid *other = &oracle.bids.items[i];
+        if (may_set_price(other, bid, ask) && oracle_limit_in(other, device) > most) {
+            most = oracle_limit_in(other, device);
+        }
+    }
+    return lesser(most, limit);
+}
+
+/* The oracle does not know which bids the ask would have left unfilled in the midst of the command:
+ * tests/property/prop_orders.c does. */
+static bool is_due_price(const struct seen_bid *bid, const struct seen_ask *ask, int64_t price)
+{
+    const struct seen_device *device = &oracle.devices.items[ask->device];
+    if (ask->price == 0 || !pays_clearing_price(bid)) {
+        return price == oracle_price_most(bid, ask);
+    }
+    bool is_due = price == ask->price;
+    for (uint32_t i = 0; !is_due && i < oracle.bids.count; i++) {
+        const struct seen_bid *other = &oracle.bids.items[i];
+        is_due = may_set_price(other, bid, ask) &&
+                 price == lesser(oracle_limit_in(other, device), oracle_limit_in(bid, device));
+    }
+    return is_due;
 }
 
 /* The better ask has the better price (by value: for a unit of work), then the earlier time. */
@@ -97,7 +154,7 @@ static bool is_better_bid(const struct seen_device *device, const struct seen_bi
 }
 
 /* Price first, then time: no ask that would have filled was passed over for a worse one. */
-static void check_priority(const struct seen_bid *bid, const struct seen_ask *chosen)
+static void check_priority(const struct seen_bid *bid, const struct seen_ask *chosen, int64_t price)
 {
     const struct seen_job *job = &oracle.jobs.items[bid->job];
     for (uint32_t i = 0; i < oracle.devices.count; i++) {
@@ -106,7 +163,7 @@ static void check_priority(const struct seen_bid *bid, const struct seen_ask *ch
         }
         const struct seen_ask *other = &oracle.asks.items[oracle.devices.items[i].ask - 1];
         /* A job that could pay for the chosen ask could pay for another at no higher price. */
-        bool is_payable = oracle_price_between(bid, other) <= oracle_price_between(bid, chosen);
+        bool is_payable = oracle_price_most(bid, other) <= price;
         if (other != chosen && is_payable && oracle_could_fill(bid, other) &&
             is_better_ask(bid, other, chosen) &&
             !oracle_may_pass_over(bid, oracle.devices.items[i].provider)) {
@@ -235,7 +292,7 @@ static void check_bids(const struct seen_lease *lease, const struct seen_ask *as
             !oracle_match(other, ask) || !is_better_bid(device, other, chosen)) {
             continue;
         }
-        const int64_t price = lease->former != 0 ? lease->price : oracle_price_between(other, ask);
+        const int64_t price = lease->former != 0 ? lease->price : oracle_price_most(other, ask);
         /* Nobody takes a lease from himself, and no post-only bid takes one at all. */
         const bool may_not_take =
             lease->former != 0 &&
@@ -279,7 +336,7 @@ void oracle_check_at_rest(void)
             const struct seen_ask *ask =
                 device->ask == 0 ? NULL : &oracle.asks.items[device->ask - 1];
             if (ask != NULL && oracle_could_fill(bid, ask) &&
-                wants_now(bid, oracle_price_between(bid, ask)) &&
+                wants_now(bid, oracle_price_most(bid, ask)) &&
                 !oracle_may_pass_over(bid, device->provider)) {
                 sim_fail("command %" PRIu64 ": job %02x%02x, limit %" PRId64
                          ", waits beside the free ask of account %u at %" PRId64,
@@ -294,20 +351,21 @@ static void check_plain_fill(const struct seen_bid *bid, const struct seen_ask *
                              const struct ledger_record *record)
 {
     const struct seen_device *device = &oracle.devices.items[ask->device];
-    const int64_t price = oracle_price_between(bid, ask);
+    const int64_t price = record->price_micro;
     if (!oracle_could_fill(bid, ask)) {
         sim_fail("command %" PRIu64 ": a fill between orders that do not match", oracle.command);
     }
-    if (record->price_micro != price) {
-        sim_fail("command %" PRIu64 ": a fill at %" PRId64 ", the maker's price is %" PRId64,
-                 oracle.command, record->price_micro, price);
+    if (!is_due_price(bid, ask, price)) {
+        sim_fail("command %" PRIu64 ": a fill at %" PRId64 " is not due; at most %" PRId64 " is",
+                 oracle.command, price, oracle_price_most(bid, ask));
     }
     if (device->leased + record->slots > device->slots) {
         sim_fail("command %" PRIu64 ": %u slots are let, %u more, of %u", oracle.command,
                  device->leased, record->slots, device->slots);
     }
     if (oracle.jobs.items[bid->job].whole_at != oracle.command) {
-        check_priority(bid, ask); /* filled whole, it leaves alone what a better bid is to have */
+        check_priority(bid, ask,
+                       price); /* filled whole, it leaves alone what a better bid is to have */
     }
     oracle.counts.by_value += bid->rate != RATE_NONE;
     oracle.counts.gifts += price == 0;

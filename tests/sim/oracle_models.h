@@ -66,6 +66,7 @@ struct seen_bid { /* of one part of a job */
     uint32_t lanes_seen, lanes_before;        /* likewise */
     int64_t limit, term_ns;
     enum rate rate; /* of its limit, where that is a value */
+    int64_t cap;    /* LIMIT_NONE: the limit follows from the budget */
     uint64_t sequence;
     struct requirement needs;
     bool is_cancelled;
@@ -258,7 +259,8 @@ struct seen_lease *oracle_lease_of(uint64_t id); /* NULL: there is none */
 bool oracle_match(const struct seen_bid *bid, const struct seen_ask *ask);
 bool oracle_could_fill(const struct seen_bid *bid, const struct seen_ask *ask);
 bool oracle_may_pass_over(const struct seen_bid *bid, uint32_t provider);
-int64_t oracle_price_between(const struct seen_bid *bid, const struct seen_ask *ask);
+/* Returns the highest price at which the two may trade now. */
+int64_t oracle_price_most(const struct seen_bid *bid, const struct seen_ask *ask);
 /* `next`: the effect after it, or NULL. */
 void oracle_on_fill(const struct ledger_record *record, const struct exchange_effect *next);
 void oracle_end_lease(struct seen_lease *lease);

@@ -113,6 +113,7 @@ static void take_part(struct seen_bid *bid, const struct exchange_part *part)
     bid->term_ns = part->term_ns;
     bid->needs = *part->needs;
     bid->rate = (enum rate)part->rate;
+    bid->cap = part->cap_micro;
     bid->end = bid->first + part->subtasks;
 }
 
@@ -156,6 +157,7 @@ static void replace_bid(const struct exchange_command *command, const struct led
     bid->sequence = is_new ? ++oracle.sequence : bid->sequence;
     bid->at_most = at_most;
     bid->limit = record->price_micro;
+    bid->cap = is_meant && replace->has_price ? replace->price_micro : bid->cap;
     if (is_new) {
         check_bid(bid);
     }
@@ -183,6 +185,7 @@ void oracle_on_bid(const struct exchange_command *command, const struct ledger_r
                                       .slots = submit->slots,
                                       .at_most = submit->at_most,
                                       .rate = submit->rate,
+                                      .cap_micro = submit->cap_micro,
                                       .term_ns = submit->term_ns};
         for (size_t i = 0; i < submit->part_count; i++) {
             first.subtasks -= submit->parts[i].subtasks;

@@ -49,7 +49,7 @@ static void check_nothing_free(const struct seen_bid *bid, int64_t price)
     for (uint32_t i = 0; i < oracle.devices.count; i++) {
         const struct seen_device *device = &oracle.devices.items[i];
         const struct seen_ask *ask = device->ask == 0 ? NULL : &oracle.asks.items[device->ask - 1];
-        if (ask != NULL && oracle_could_fill(bid, ask) && oracle_price_between(bid, ask) <= price &&
+        if (ask != NULL && oracle_could_fill(bid, ask) && oracle_price_most(bid, ask) <= price &&
             !oracle_may_pass_over(bid, device->provider)) {
             sim_fail("command %" PRIu64 ": a lease is taken beside the free ask of account %u",
                      oracle.command, device->provider);

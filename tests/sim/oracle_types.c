@@ -101,7 +101,8 @@ void oracle_check_types(void)
 {
     for (uint32_t i = 0; i < oracle.jobs.count; i++) {
         const struct seen_job *job = &oracle.jobs.items[i];
-        if (job->type != EXCHANGE_LIMIT && (is_new(job) || !job->is_settled)) {
+        if (job->type != EXCHANGE_LIMIT && job->type != EXCHANGE_MARKET &&
+            (is_new(job) || !job->is_settled)) {
             check_job(job);
         }
     }

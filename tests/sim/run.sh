@@ -7,7 +7,7 @@ long=${BOURSE_LONG:-no}
 jobs=$(nproc)
 case $1 in
 seeds) "$bin/sim" --seeds "1-$([ "$long" = yes ] && echo 10000 || echo 500)" --jobs "$jobs" --quiet ;;
-sanitized) "$bin/sim-sanitized" --seeds "1-$([ "$long" = yes ] && echo 500 || echo 24)" --jobs "$jobs" --quiet ;;
+sanitized) "$bin/sim-sanitized" --seeds "1-$([ "$long" = yes ] && echo 500 || echo 12)" --jobs "$jobs" --quiet ;;
 replay)
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT

@@ -148,8 +148,12 @@ bool honest_is_within(struct honest_ratios found, struct honest_ratios bounds)
 bool honest_holds(honest_measure *measure, void *context, struct honest_ratios *ret_last)
 {
     enum { MOST = HONEST_MEASURES / 2 + 1 };
-    int within = 0;
-    int beyond = 0;
+    *ret_last = measure(context);
+    int within = honest_is_within(*ret_last, honest_bounds());
+    int beyond = !within;
+    if (within == 1 && !honest_is_long()) {
+        return true;
+    }
     while (within < MOST && beyond < MOST) {
         *ret_last = measure(context);
         within += honest_is_within(*ret_last, honest_bounds());

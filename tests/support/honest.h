@@ -51,7 +51,8 @@ bool honest_is_long(void);
 enum { HONEST_MEASURES = 3 };
 typedef struct honest_ratios honest_measure(void *context);
 /* Measures until most of HONEST_MEASURES are within the bounds (true), or most are not (false). A
- * machine that does other things spoils one of them; an attack spoils most. */
+ * machine that does other things spoils one of them; an attack spoils most. The short form, whose
+ * bounds are wide, measures once: it asks for most of them only when the first is beyond. */
 bool honest_holds(honest_measure *measure, void *context, struct honest_ratios *ret_last);
 
 struct attack_context {

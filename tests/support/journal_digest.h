@@ -20,10 +20,10 @@ enum { DIGEST_TEXT_SIZE = 4096, DIGEST_TYPES = 128 };
 
 struct journal_digest {
     uint64_t entries, commands;
-    uint64_t messages[DIGEST_TYPES];    /* by type of message */
-    uint64_t others[ENTRY_RESULTS + 1]; /* by kind of command: genesis, tick ... */
-    struct hash32 journal;              /* chain hash of the last entry */
-    struct hash32 effects;              /* of all effects, in their order */
+    uint64_t messages[DIGEST_TYPES];   /* by type of message */
+    uint64_t others[ENTRY_OUTAGE + 1]; /* by kind of command: genesis, tick ... */
+    struct hash32 journal;             /* chain hash of the last entry */
+    struct hash32 effects;             /* of all effects, in their order */
     struct hash32 state;
     uint64_t tree_size;
     struct hash32 tree; /* root */

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEDS = 8, BOOKS = 10, JOBS = 12, RIVAL = 7, TERMS = 4, DEVICES_MOST = 30, CLAUSES = 4 };
+enum { SEEDS = 100, BOOKS = 10, JOBS = 12, RIVAL = 7, TERMS = 4, DEVICES_MOST = 30, CLAUSES = 4 };
 #define GIB (INT64_C(1) << 30)
 #define TERA INT64_C(1000000000000)
 

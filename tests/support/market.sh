@@ -8,10 +8,18 @@ long=${BOURSE_LONG:-no}
 broker='' agent='' # process ids
 started=()         # of everything else
 
+# A search for leaks is half of what a short command takes. So the programs have one at their end only
+# in tests that set `leaks=yes` before: those that use most commands, brokers and agents.
+if [ "${leaks:-no}" != yes ]; then
+    export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
+fi
+
+support=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+
 # shellcheck source=tests/support/expect.sh
-. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+. "$support/expect.sh"
 # shellcheck source=tests/support/parts.sh
-. "$(dirname "${BASH_SOURCE[0]}")/parts.sh"
+. "$support/parts.sh"
 
 skip() { echo "skipped: $*"; exit 77; }
 
@@ -93,18 +101,19 @@ flip() {
 # name.
 field() { grep -oE "\"$1\":[^,}]*" "$2" | head -n 1 | cut -d: -f2 | tr -d '"'; }
 number() { sed -E "s/.*\"$1\":(-?[0-9]+).*/\1/" "$2"; }
-now_ms() { echo $(($(date +%s%N) / 1000000)); }
+now_ms() { local us=${EPOCHREALTIME/[.,]/}; echo "${us%???}"; }
 
 # until_true SECONDS COMMAND... looks ten times a second, at most for so long. The last look begins
 # after that time. So a machine that stood still meanwhile makes looks rare, and does not make true
 # ones false.
 until_true() {
-    local deadline=$(($(now_ms) + $1 * 1000)) is_last=no
+    local deadline=$((${EPOCHREALTIME/[.,]/} + $1 * 1000000)) is_last=no
+    local -x ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" # what is asked many times is searched for none
     shift
     until "$@"; do
         [ "$is_last" = no ] || return 1
         sleep 0.1 # between two looks
-        [ "$(now_ms)" -lt "$deadline" ] || is_last=yes
+        [ "${EPOCHREALTIME/[.,]/}" -lt "$deadline" ] || is_last=yes
     done
 }
 # What is promised within seconds is promised of programs that run. `stalled_ms` says for how long,
@@ -163,13 +172,7 @@ market_config() { # LINES...
 
 # Succeeds when a program of that name runs below a process, as below an agent what its jails run.
 # The function looks at what `ps` and the agent only report.
-runs_below() { # PID NAME
-    local pid
-    while read -r pid _; do
-        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != "$2" ] || return 0
-    done < <(descendants "$1")
-    return 1
-}
+runs_below() { [ -n "$(perl "$support/descendants.pl" "$1" "$2")" ]; } # PID NAME
 
 # Starts the broker on $market, in the background. Words given come before it (a tracer), and its
 # own options are in $broker_options. Its log is appended to.
@@ -270,16 +273,7 @@ offered() { # SLOTS: succeeds when at least so many are on offer
 
 # Prints all that descends from a process, without the process: "pid start" each, so that a reused
 # pid is not taken for it.
-descendants() {
-    ps -eo pid=,ppid= | awk -v top="$1" '
-        { parent[$1] = $2 }
-        END { for (pid in parent) { up = pid; while (up in parent && up != top && up > 1) up = parent[up]
-              if (up == top && pid != top) print pid } }' |
-        while read -r pid; do
-            start=$(awk '{ sub(/.*\) /, ""); print $20 }' "/proc/$pid/stat" 2>/dev/null) || continue
-            echo "$pid $start"
-        done
-}
+descendants() { perl "$support/descendants.pl" "$1"; }
 # Prints those of a list on stdin that are still alive.
 survivors() {
     local state start_now

@@ -348,7 +348,7 @@ static void make_submit(struct model *model)
         .needs = &model->needs,
         .slots = width,
         .at_most = draw(model, 2) == 0 ? 0 : width * (1 + draw(model, 4)),
-        .limit_ns = or_extreme(model, limit_ns),
+        .limit_ns = limit_ns * (draw(model, 8) == 0 ? 5 : 1),
         .term_ns = or_extreme(model, limit_ns + (int64_t)draw(model, 40) * NS_PER_S),
         .expect_ns = or_extreme(model, NS_PER_S),
         .retries = draw(model, 3),
@@ -376,9 +376,8 @@ static void make_submit(struct model *model)
         model->command.submit.good_till_ns =
             or_extreme(model, model->now_ns + (int64_t)draw(model, 60) * NS_PER_S);
     }
-    if (draw(model, 4) == 0) {
-        model->command.submit.type = (enum exchange_order_type)(1 + draw(model, 4));
-    }
+    model->command.submit.type =
+        draw(model, 4) > 0 ? EXCHANGE_MARKET : (enum exchange_order_type)draw(model, 6);
     if (model->command.submit.type == EXCHANGE_ALL_OR_NONE) { /* may wait for ever */
         model->command.submit.good_till_ns = model->now_ns + 60 * NS_PER_S;
     }
@@ -714,11 +713,12 @@ void model_next(struct model *model)
     } else if (dice < 97) {
         make_replace(model);
     } else {
-        model->command = blank(model, EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+        const bool is_outage = draw(model, 4) == 0;
+        model->command =
+            blank(model, is_outage ? EXCHANGE_OUTAGE : EXCHANGE_TICK, EXCHANGE_NO_ACCOUNT);
+        model->command.outage_ns = (1 + (int64_t)draw(model, 40)) * NS_PER_S;
     }
 }
-
-/* ---------------------------------------------------------------- effects */
 
 static const struct model_work *lease_known(const struct model *model, uint64_t lease)
 {

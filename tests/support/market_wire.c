@@ -389,7 +389,7 @@ static struct body of_submit(const struct exchange_command *command)
     body.has_checkpoint = body.checkpoint = submit->has_checkpoints;
     body.has_good_till_ms = submit->good_till_ns != 0;
     body.good_till_ms = submit->good_till_ns / NS_PER_MS;
-    body.has_order_type = submit->type != EXCHANGE_LIMIT;
+    body.has_order_type = submit->type != EXCHANGE_MARKET;
     body.order_type = submit->type;
     Bourse__V1__Part parts[LIMIT_PARTS];
     Bourse__V1__Part *pointers[LIMIT_PARTS];
@@ -487,15 +487,21 @@ static uint8_t *of_genesis(struct market_wire *wire, const struct exchange_genes
     return bytes;
 }
 
-static uint8_t *of_presence(const struct exchange_command *command, enum entry_command_kind kind,
-                            struct entry_command *ret_command)
+static uint8_t *of_broker(const struct exchange_command *command, enum entry_command_kind kind,
+                          struct entry_command *ret_command)
 {
-    uint8_t *bytes = malloc(TRANSLATE_PRESENCE_BYTES);
+    uint8_t *bytes = malloc(TRANSLATE_EPOCH_BYTES); /* the longest */
     if (bytes == NULL) {
         give_up("out of memory");
     }
     ret_command->kind = kind;
-    if (kind != ENTRY_TICK) {
+    if (kind == ENTRY_EPOCH) {
+        translate_epoch(&command->epoch, bytes);
+        ret_command->payload_length = TRANSLATE_EPOCH_BYTES;
+    } else if (kind == ENTRY_OUTAGE) {
+        translate_outage(command->outage_ns, bytes);
+        ret_command->payload_length = TRANSLATE_OUTAGE_BYTES;
+    } else if (kind != ENTRY_TICK) {
         translate_presence(command->provider, bytes);
         ret_command->payload_length = TRANSLATE_PRESENCE_BYTES;
     }
@@ -529,18 +535,6 @@ static struct body of_judge(const struct exchange_command *command)
     body.seed = data(judge.seed.bytes, sizeof judge.seed.bytes);
     body.verdict = judge.verdict;
     return encode(MESSAGE_JUDGE_RESULT, &body.base);
-}
-
-static uint8_t *of_epoch(const struct exchange_command *command, struct entry_command *ret_command)
-{
-    uint8_t *bytes = malloc(TRANSLATE_EPOCH_BYTES);
-    if (bytes == NULL) {
-        give_up("out of memory");
-    }
-    translate_epoch(&command->epoch, bytes);
-    ret_command->kind = ENTRY_EPOCH;
-    ret_command->payload_length = TRANSLATE_EPOCH_BYTES;
-    return bytes;
 }
 
 static struct body body_of(struct market_wire *wire, const struct exchange_command *command)
@@ -585,6 +579,7 @@ static struct body body_of(struct market_wire *wire, const struct exchange_comma
     case EXCHANGE_GOODBYE:
     case EXCHANGE_LIMITS:
     case EXCHANGE_EPOCH:
+    case EXCHANGE_OUTAGE:
         break;
     }
     give_up("a command that nobody sends");
@@ -598,15 +593,17 @@ uint8_t *market_wire_payload(struct market_wire *wire, const struct exchange_com
     case EXCHANGE_GENESIS:
         return of_genesis(wire, &command->genesis, ret_command);
     case EXCHANGE_TICK:
-        return of_presence(command, ENTRY_TICK, ret_command);
+        return of_broker(command, ENTRY_TICK, ret_command);
     case EXCHANGE_SUSPECT:
-        return of_presence(command, ENTRY_SUSPECT, ret_command);
+        return of_broker(command, ENTRY_SUSPECT, ret_command);
     case EXCHANGE_RETURNED:
-        return of_presence(command, ENTRY_RETURNED, ret_command);
+        return of_broker(command, ENTRY_RETURNED, ret_command);
     case EXCHANGE_GOODBYE:
-        return of_presence(command, ENTRY_GOODBYE, ret_command);
+        return of_broker(command, ENTRY_GOODBYE, ret_command);
     case EXCHANGE_EPOCH:
-        return of_epoch(command, ret_command);
+        return of_broker(command, ENTRY_EPOCH, ret_command);
+    case EXCHANGE_OUTAGE:
+        return of_broker(command, ENTRY_OUTAGE, ret_command);
     case EXCHANGE_LIMITS:
         give_up("limits are written by the broker alone");
     case EXCHANGE_JOIN:

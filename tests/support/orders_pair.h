@@ -43,9 +43,11 @@ struct pair {
     uint64_t seed;
 };
 
-static inline bool goes_by_turns(const struct pair *pair)
+/* No job is filled whole where asks give slots away or bids are by value: the slow market would
+ * have to know whose turn it is. */
+static inline bool has_wholes(const struct pair *pair)
 {
-    return pair->has_gifts || pair->has_values;
+    return !pair->has_gifts && !pair->has_values;
 }
 
 static inline uint32_t draw(struct pair *pair, uint32_t below)
@@ -172,70 +174,32 @@ static inline uint32_t code_of(const struct pair *pair)
     return 0;
 }
 
-/* Slots of one job, device and price are one fill here: how they were cut is not the market's
- * matter. */
-static inline void add_fill(struct slow_fill *fills, uint32_t *count, const struct slow_fill *fill)
+static inline const char *take_fill(struct slow_market *slow, struct slow_job *job,
+                                    const struct ledger_record *record)
 {
-    for (uint32_t i = 0; i < *count; i++) {
-        if (fills[i].job == fill->job && fills[i].device == fill->device &&
-            fills[i].price == fill->price) {
-            fills[i].slots += fill->slots;
-            return;
-        }
-    }
-    fills[(*count)++] = *fill;
+    struct slow_part *part = &job->parts[id128_equal(&record->bid, &job->id) ? 0 : 1];
+    struct slow_ask *ask = &slow->asks[record->device.bytes[0] - 1];
+    return slow_take(slow, job, part, ask, record->slots, record->price_micro);
 }
 
-static inline bool has_fill(const struct slow_fill *fills, uint32_t count,
-                            const struct slow_fill *wanted)
+/* A fill of a job that fills all at once is the next of those that the slow market has made. */
+static inline const char *meet_fill(const struct slow_market *slow, uint32_t number,
+                                    const struct slow_job *job, const struct ledger_record *record)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if (fills[i].job == wanted->job && fills[i].device == wanted->device &&
-            fills[i].price == wanted->price) {
-            return fills[i].slots == wanted->slots;
-        }
+    const struct slow_fill *fill = &slow->fills[number];
+    if (fill->job != (uint32_t)(job - slow->jobs) || fill->device != record->device.bytes[0] - 1u) {
+        return "another fill is next of those that fill the job";
     }
-    return false;
+    return fill->slots != record->slots         ? "of other slots than fill the job"
+           : fill->price != record->price_micro ? "at another price than fills the job"
+                                                : NULL;
 }
 
-static inline void check_fills(struct pair *pair, const char *what)
-{
-    struct slow_fill found[SLOW_FILLS];
-    struct slow_fill wanted[SLOW_FILLS];
-    uint32_t found_count = 0;
-    uint32_t wanted_count = 0;
-    for (size_t i = 0; i < pair->effects.count; i++) {
-        const struct exchange_grant *grant = &pair->effects.items[i].grant;
-        if (pair->effects.items[i].type != EFFECT_LEASE_GRANT) {
-            continue;
-        }
-        uint32_t job = 0;
-        while (!id128_equal(&pair->slow.jobs[job].id, &grant->job)) {
-            job++;
-            ck_assert_uint_lt(job, pair->slow.job_count);
-        }
-        const struct slow_fill fill = {job, grant->device.bytes[0] - 1u, grant->slots,
-                                       grant->price_micro};
-        add_fill(found, &found_count, &fill);
-    }
-    for (uint32_t i = 0; i < pair->slow.fill_count; i++) {
-        add_fill(wanted, &wanted_count, &pair->slow.fills[i]);
-    }
-    for (uint32_t i = 0; i < wanted_count; i++) {
-        ck_assert_msg(has_fill(found, found_count, &wanted[i]),
-                      "seed %llu, %s: job %u should get %u slots of device %u at %lld",
-                      (unsigned long long)pair->seed, what, wanted[i].job, wanted[i].slots,
-                      wanted[i].device, (long long)wanted[i].price);
-    }
-    ck_assert_msg(found_count == wanted_count, "seed %llu, %s: %u fills, not %u",
-                  (unsigned long long)pair->seed, what, found_count, wanted_count);
-    pair->filled += found_count;
-}
-
-/* Each fill of the last command, in its turn. */
+/* Looks at each fill of the last command, in its turn. */
 static inline void take_fills(struct pair *pair, const char *what)
 {
     struct slow_market *slow = &pair->slow;
+    uint32_t met = 0;
     for (size_t i = 0; i < pair->effects.count; i++) {
         const struct ledger_record *record = &pair->effects.items[i].ledger;
         if (pair->effects.items[i].type != EFFECT_LEDGER || record->kind != LEDGER_FILL) {
@@ -246,15 +210,30 @@ static inline void take_fills(struct pair *pair, const char *what)
             job++;
             slow_must(job < slow->jobs + slow->job_count, "a fill of a job that there is not");
         }
-        struct slow_part *part = &job->parts[id128_equal(&record->bid, &job->id) ? 0 : 1];
-        const char *wrong = slow_take(slow, job, part, &slow->asks[record->device.bytes[0] - 1],
-                                      record->slots, record->price_micro);
+        if (met == slow->fill_count &&
+            (job->type == EXCHANGE_ALL_OR_NONE || job->type == EXCHANGE_FOK)) {
+            slow_must(slow_buy_whole(slow, job), "a job is filled that cannot be filled whole");
+            pair->whole++;
+        }
+        const char *wrong = met < slow->fill_count ? meet_fill(slow, met, job, record)
+                                                   : take_fill(slow, job, record);
         ck_assert_msg(wrong == NULL, "seed %llu, %s: a fill of job %u from device %u: %s",
                       (unsigned long long)pair->seed, what, (unsigned)(job - slow->jobs),
                       record->device.bytes[0] - 1u, wrong);
+        met++;
         pair->given += record->price_micro == 0;
-        pair->valued += part->is_valued;
+        pair->valued += job->parts[0].is_valued;
         pair->filled++;
+    }
+    slow_must(met == slow->fill_count, "a job is filled in part that is to be filled whole");
+}
+
+static inline void expect_no_fill(const struct pair *pair, const char *what)
+{
+    for (size_t i = 0; i < pair->effects.count; i++) {
+        ck_assert_msg(pair->effects.items[i].type != EFFECT_LEDGER ||
+                          pair->effects.items[i].ledger.kind != LEDGER_FILL,
+                      "seed %llu, %s: an order is filled", (unsigned long long)pair->seed, what);
     }
 }
 
@@ -271,6 +250,9 @@ static inline void check_rest(struct pair *pair)
                           slow_best_ask(slow, job, part) == NULL,
                       "what rests could trade");
         }
+        slow_must(!job->is_open || !job->parts[0].stands || job->type != EXCHANGE_ALL_OR_NONE ||
+                      !slow_buy_whole(slow, job),
+                  "what waits for all of it could have all");
     }
 }
 

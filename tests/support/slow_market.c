@@ -1,6 +1,7 @@
 #include "tests/support/slow_market.h"
 
 #include "protocol/reject.h"
+#include "tests/support/slow_prices.h"
 
 #include <check.h>
 #include <string.h>
@@ -10,19 +11,6 @@ void slow_must(bool holds, const char *what)
     if (!holds) {
         ck_abort_msg("%s", what);
     }
-}
-
-/* Returns what the part gives for a slot of that device, in parts of RATE_UNIT. */
-static int128 worth(const struct slow_part *part, const struct slow_ask *ask)
-{
-    return (int128)part->limit * (part->is_valued ? ask->operations : RATE_UNIT);
-}
-
-static int64_t price_between(const struct slow_part *part, const struct slow_ask *ask)
-{
-    const int64_t whole = (int64_t)(worth(part, ask) / RATE_UNIT);
-    const int64_t limit = part->is_valued && whole > part->most ? part->most : whole;
-    return ask->price == 0 || ask->sequence < part->sequence ? ask->price : limit;
 }
 
 uint32_t slow_free(const struct slow_ask *ask)
@@ -41,49 +29,6 @@ void slow_look_at_hours(struct slow_ask *ask, int64_t now_ns)
     const int64_t minute = now_ns / (60 * NS_PER_S) % (24 * 60);
     ask->is_open = ask->from_min == ask->till_min ||
                    (minute >= ask->from_min && minute < (int64_t)ask->till_min);
-}
-
-static uint32_t in_widths(uint32_t slots, const struct slow_part *part)
-{
-    return slots - slots % part->width;
-}
-
-/* Returns the slots that the two could trade, whoever they are and whatever the budget. */
-static uint32_t tradable(const struct slow_part *part, const struct slow_ask *ask, uint32_t slots)
-{
-    const bool meets = ask->stands && worth(part, ask) >= (int128)ask->price * RATE_UNIT &&
-                       (!part->is_valued || (ask->operations > 0 && ask->price <= part->most)) &&
-                       (ask->max_term == 0 || ask->max_term >= part->term) &&
-                       (part->kind == SLOW_KINDS || part->kind == ask->kind);
-    const uint32_t most = slots < part->wanted ? slots : part->wanted;
-    return meets ? in_widths(most, part) : 0;
-}
-
-/* Returns true when the ask's conditions admit the job, and the ask's owner is another account. */
-static bool is_for(const struct slow_ask *ask, const struct slow_job *job)
-{
-    return (ask->to == 0 || (ask->to >> job->owner & 1) != 0) &&
-           !(ask->is_interruptible && job->is_firm_only);
-}
-
-static bool may_trade(const struct slow_job *job, const struct slow_ask *ask)
-{
-    return ask->owner != job->owner && is_for(ask, job);
-}
-
-/* Returns the price of a term of so many slots, rounded up. */
-static int64_t cost(const struct slow_part *part, int64_t price, uint32_t slots)
-{
-    return (price * slots * part->term + 1) / 2;
-}
-
-static uint32_t payable(const struct slow_job *job, const struct slow_part *part,
-                        const struct slow_ask *ask, uint32_t slots)
-{
-    const int64_t one = cost(part, price_between(part, ask), part->width);
-    const int64_t lanes = slots / part->width;
-    const int64_t most = one == 0 ? lanes : job->free_micro / one;
-    return (uint32_t)(most < lanes ? most : lanes) * part->width;
 }
 
 /* Returns the limit at market price: the budget over an hour of all that the job is expected to
@@ -194,15 +139,6 @@ static bool is_before(const struct slow_part *a, const struct slow_part *b)
     return a->limit > b->limit || (a->limit == b->limit && a->sequence < b->sequence);
 }
 
-/* Returns the same for one device. */
-static bool is_before_on(const struct slow_ask *ask, const struct slow_part *a,
-                         const struct slow_part *b)
-{
-    const int128 of_a = worth(a, ask);
-    const int128 of_b = worth(b, ask);
-    return of_a > of_b || (of_a == of_b && a->sequence < b->sequence);
-}
-
 /* Returns true when a better bid, which need not be filled whole, takes the ask. */
 static bool is_spoken_for(const struct slow_market *slow, const struct slow_job *whole,
                           const struct slow_part *part, const struct slow_ask *ask)
@@ -212,9 +148,9 @@ static bool is_spoken_for(const struct slow_market *slow, const struct slow_job 
         const bool is_single = job != whole && job->is_open && job->type != EXCHANGE_ALL_OR_NONE;
         for (uint32_t k = 0; is_single && k < job->part_count; k++) {
             const struct slow_part *other = &job->parts[k];
-            const uint32_t slots = tradable(other, ask, slow_free(ask));
-            if (other->stands && is_before(other, part) && may_trade(job, ask) && slots > 0 &&
-                payable(job, other, ask, slots) > 0) {
+            const uint32_t slots = slow_tradable(other, ask, slow_free(ask));
+            if (other->stands && is_before(other, part) && slow_may_trade(job, ask) && slots > 0 &&
+                slow_payable(slow, job, other, ask, slots) > 0) {
                 return true;
             }
         }
@@ -228,9 +164,9 @@ struct slow_ask *slow_best_ask(struct slow_market *slow, const struct slow_job *
     struct slow_ask *best = NULL;
     for (uint32_t i = 0; i < SLOW_DEVICES; i++) {
         struct slow_ask *ask = &slow->asks[i];
-        const uint32_t slots = tradable(part, ask, slow_free(ask));
-        if (may_trade(job, ask) && slots > 0 && payable(job, part, ask, slots) > 0 &&
-            is_better_ask(part, ask, best) &&
+        const uint32_t slots = slow_tradable(part, ask, slow_free(ask));
+        if (slow_may_trade(job, ask) && slots > 0 &&
+            slow_payable(slow, job, part, ask, slots) > 0 && is_better_ask(part, ask, best) &&
             !(job->type == EXCHANGE_ALL_OR_NONE && is_spoken_for(slow, job, part, ask))) {
             best = ask;
         }
@@ -241,11 +177,11 @@ struct slow_ask *slow_best_ask(struct slow_market *slow, const struct slow_job *
 static void trade(struct slow_market *slow, struct slow_job *job, struct slow_part *part,
                   struct slow_ask *ask, uint32_t slots)
 {
-    const int64_t price = price_between(part, ask);
+    const int64_t price = slow_price_between(slow, job, part, ask);
     slow_must(slow->fill_count < SLOW_FILLS, "too many fills");
     slow->fills[slow->fill_count++] = (struct slow_fill){
         (uint32_t)(job - slow->jobs), (uint32_t)(ask - slow->asks), slots, price};
-    job->free_micro -= cost(part, price, slots);
+    job->free_micro -= slow_cost(part, price, slots);
     ask->leased += slots;
     ask->promised += slots * part->term;
     job->held[ask - slow->asks] += slots;
@@ -253,15 +189,6 @@ static void trade(struct slow_market *slow, struct slow_job *job, struct slow_pa
     job->given[ask - slow->asks] += price == 0 ? slots * part->term : 0;
     part->wanted -= slots;
     part->held += slots;
-}
-
-/* Fills all that the part can have now, one ask after the other. */
-static void buy(struct slow_market *slow, struct slow_job *job, struct slow_part *part)
-{
-    struct slow_ask *ask;
-    while (part->wanted > 0 && (ask = slow_best_ask(slow, job, part)) != NULL) {
-        trade(slow, job, part, ask, payable(job, part, ask, tradable(part, ask, slow_free(ask))));
-    }
 }
 
 /* Returns the slots that the part could have alone. What it lacks decides which chooses first. */
@@ -276,10 +203,10 @@ static uint32_t supply_of(struct slow_market *slow, const struct slow_job *job,
         struct slow_ask *best = NULL;
         for (uint32_t i = 0; i < SLOW_DEVICES; i++) {
             struct slow_ask *ask = &slow->asks[i];
-            if (!is_counted[i] && may_trade(job, ask) &&
-                tradable(&greedy, ask, slow_free(ask)) > 0 &&
-                payable(job, part, ask, part->width) > 0 && is_better_ask(part, ask, best) &&
-                !is_spoken_for(slow, job, part, ask)) {
+            if (!is_counted[i] && slow_may_trade(job, ask) &&
+                slow_tradable(&greedy, ask, slow_free(ask)) > 0 &&
+                slow_payable(slow, job, part, ask, part->width) > 0 &&
+                is_better_ask(part, ask, best) && !is_spoken_for(slow, job, part, ask)) {
                 best = ask;
             }
         }
@@ -287,7 +214,7 @@ static uint32_t supply_of(struct slow_market *slow, const struct slow_job *job,
             break;
         }
         is_counted[best - slow->asks] = true;
-        supply += tradable(&greedy, best, slow_free(best));
+        supply += slow_tradable(&greedy, best, slow_free(best));
     }
     return supply;
 }
@@ -305,7 +232,7 @@ static void count_promises(struct slow_market *slow)
 
 /* Fills all of the job, on a copy first. Returns false when nothing was filled. The plan is on the
  * slots that are free before, each as good as one for the longest term. */
-static bool buy_whole(struct slow_market *slow, struct slow_job *job)
+bool slow_buy_whole(struct slow_market *slow, struct slow_job *job)
 {
     struct slow_ask asks[SLOW_DEVICES]; /* as they were */
     const struct slow_job before = *job;
@@ -328,8 +255,9 @@ static bool buy_whole(struct slow_market *slow, struct slow_job *job)
         struct slow_part *part = &job->parts[i == 0 ? first : 1 - first];
         while (part->wanted > 0) {
             struct slow_ask *ask = slow_best_ask(slow, job, part);
-            const uint32_t slots = ask == NULL ? 0 : tradable(part, ask, slow_free(ask));
-            if (slots == 0 || cost(part, price_between(part, ask), slots) > job->free_micro) {
+            const uint32_t slots = ask == NULL ? 0 : slow_tradable(part, ask, slow_free(ask));
+            if (slots == 0 || slow_cost(part, slow_price_between(slow, job, part, ask), slots) >
+                                  job->free_micro) {
                 memcpy(slow->asks, asks, sizeof asks);
                 *job = before;
                 slow->fill_count = fill_count;
@@ -341,7 +269,7 @@ static bool buy_whole(struct slow_market *slow, struct slow_job *job)
     }
     count_promises(slow);
     if (job->type == EXCHANGE_ALL_OR_NONE) {
-        job->type = EXCHANGE_LIMIT;
+        job->type = EXCHANGE_MARKET;
     }
     return true;
 }
@@ -350,37 +278,6 @@ struct place { /* the place of a bid */
     struct slow_job *job;
     struct slow_part *part;
 };
-
-/* Returns the best bid behind `last` (NULL: of all bids). */
-static struct place next_bid(struct slow_market *slow, const struct slow_part *last)
-{
-    struct place best = {NULL, NULL};
-    for (uint32_t i = 0; i < slow->job_count; i++) {
-        struct slow_job *job = &slow->jobs[i];
-        for (uint32_t k = 0; k < job->part_count; k++) {
-            struct slow_part *part = &job->parts[k];
-            const bool is_behind = last == NULL || is_before(last, part);
-            if (job->is_open && part->stands && is_behind &&
-                (best.part == NULL || is_before(part, best.part))) {
-                best = (struct place){job, part};
-            }
-        }
-    }
-    return best;
-}
-
-/* Lets bids, the best first, take what they can have. A bid that waits to be filled whole is passed
- * over while it cannot be. */
-void slow_settle(struct slow_market *slow)
-{
-    for (struct place at = next_bid(slow, NULL); at.part != NULL; at = next_bid(slow, at.part)) {
-        if (at.job->type == EXCHANGE_ALL_OR_NONE) {
-            (void)buy_whole(slow, at.job);
-        } else {
-            buy(slow, at.job, at.part);
-        }
-    }
-}
 
 /* Returns the ask that the bid would meet first; NULL: none. */
 static const struct slow_ask *crosses(struct slow_market *slow, const struct slow_job *job,
@@ -391,7 +288,7 @@ static const struct slow_ask *crosses(struct slow_market *slow, const struct slo
     narrow.wanted = part->width;
     for (uint32_t i = 0; i < SLOW_DEVICES; i++) {
         const struct slow_ask *ask = &slow->asks[i];
-        if (is_for(ask, job) && tradable(&narrow, ask, slow_free(ask)) > 0 &&
+        if (slow_is_for(ask, job) && slow_tradable(&narrow, ask, slow_free(ask)) > 0 &&
             is_better_ask(part, ask, best)) {
             best = ask;
         }
@@ -410,11 +307,18 @@ static uint32_t met_against(struct slow_market *slow, const struct slow_job *job
     if (met == NULL || is_own || job->type != EXCHANGE_POST_ONLY) {
         return is_own ? REJECT_SELF_MATCH : 0;
     }
-    return cost(part, met->price, part->width) > free_micro ? REJECT_BUDGET : REJECT_WOULD_TRADE;
+    return slow_cost(part, met->price, part->width) > free_micro ? REJECT_BUDGET
+                                                                 : REJECT_WOULD_TRADE;
 }
 
 uint32_t slow_admit(struct slow_market *slow, struct slow_job *job)
 {
+    const bool is_maker = job->type == EXCHANGE_LIMIT || job->type == EXCHANGE_POST_ONLY;
+    for (uint32_t i = 0; is_maker && i < job->part_count; i++) {
+        if (job->parts[i].cap < 0) {
+            return REJECT_PRICE;
+        }
+    }
     for (uint32_t i = 0; i < job->part_count; i++) {
         if (has_cap_outside(slow, &job->parts[i])) {
             return REJECT_PRICE;
@@ -443,21 +347,6 @@ void slow_stand_down(struct slow_market *slow, struct slow_job *job)
     for (uint32_t i = 0; i < job->part_count; i++) {
         job->parts[i].stands = job->type != EXCHANGE_IOC && job->type != EXCHANGE_FOK;
     }
-}
-
-uint32_t slow_submit(struct slow_market *slow, struct slow_job *job)
-{
-    const uint32_t code = slow_admit(slow, job);
-    if (code != 0) {
-        return code;
-    }
-    if (job->type == EXCHANGE_FOK) {
-        job->is_open = buy_whole(slow, job);
-    } else {
-        slow_settle(slow);
-    }
-    slow_stand_down(slow, job);
-    return 0;
 }
 
 static struct slow_part on_terms(const struct slow_market *slow, const struct slow_job *job,
@@ -553,7 +442,7 @@ static bool goes_first(const struct slow_market *slow, const struct slow_ask *as
     const uint32_t rank = rank_of(slow, one.job->owner);
     const uint32_t than = rank_of(slow, other.job->owner);
     if (ask->price > 0) {
-        return is_before_on(ask, one.part, other.part);
+        return slow_is_before_on(ask, one.part, other.part);
     }
     return rank < than || (rank == than && one.part->sequence < other.part->sequence);
 }
@@ -570,8 +459,8 @@ uint32_t slow_put(struct slow_market *slow, uint32_t device, const struct slow_a
         struct slow_job *job = &slow->jobs[i];
         for (uint32_t k = 0; job->is_open && k < job->part_count; k++) {
             const struct place at = {job, &job->parts[k]};
-            if (!at.part->stands || !is_for(given, job) ||
-                tradable(at.part, given, slow_free(given)) == 0) {
+            if (!at.part->stands || !slow_is_for(given, job) ||
+                slow_tradable(at.part, given, slow_free(given)) == 0) {
                 continue;
             }
             meets_single = meets_single || job->type != EXCHANGE_ALL_OR_NONE;
@@ -589,16 +478,6 @@ uint32_t slow_put(struct slow_market *slow, uint32_t device, const struct slow_a
     return 0;
 }
 
-uint32_t slow_place(struct slow_market *slow, uint32_t device, const struct slow_ask *given)
-{
-    const uint32_t code = slow_put(slow, device, given);
-    if (code == 0) {
-        slow_settle(slow);
-        slow->asks[device].stands = given->type != EXCHANGE_IOC;
-    }
-    return code;
-}
-
 void slow_end(struct slow_market *slow, struct slow_job *job)
 {
     job->is_open = false;
@@ -614,12 +493,14 @@ static bool is_passed_over(struct slow_market *slow, const struct slow_ask *ask,
 {
     for (uint32_t i = 0; i < slow->job_count; i++) {
         struct slow_job *job = &slow->jobs[i];
-        for (uint32_t k = 0; job->is_open && k < job->part_count; k++) {
+        const bool is_single = job->is_open && job->type != EXCHANGE_ALL_OR_NONE;
+        for (uint32_t k = 0; is_single && k < job->part_count; k++) {
             const struct place at = {job, &job->parts[k]};
-            const uint32_t slots = tradable(at.part, ask, slow_free(ask));
+            const uint32_t slots = slow_tradable(at.part, ask, slow_free(ask));
             const bool is_other = ask->price > 0 ? at.part != chosen.part : job != chosen.job;
-            if (at.part->stands && is_other && may_trade(job, ask) && slots > 0 &&
-                payable(job, at.part, ask, slots) > 0 && goes_first(slow, ask, at, chosen)) {
+            if (at.part->stands && is_other && slow_may_trade(job, ask) && slots > 0 &&
+                slow_payable(slow, job, at.part, ask, slots) > 0 &&
+                goes_first(slow, ask, at, chosen)) {
                 return true;
             }
         }
@@ -634,11 +515,11 @@ const char *slow_take(struct slow_market *slow, struct slow_job *job, struct slo
     if (!job->is_open || !part->stands) {
         return "the bid does not stand";
     }
-    if (slots != payable(job, part, ask, tradable(part, ask, slow_free(ask)))) {
+    if (slots != slow_payable(slow, job, part, ask, slow_tradable(part, ask, slow_free(ask)))) {
         return "of other slots than the two could trade";
     }
-    if (price != price_between(part, ask)) {
-        return "at another price than the maker's, or 0";
+    if (price != slow_price_between(slow, job, part, ask)) {
+        return "at another price than the rules give";
     }
     if (slow_best_ask(slow, job, part) != ask) {
         return "from another ask than the best";

@@ -104,24 +104,19 @@ void slow_set_limits(const struct slow_market *slow, struct slow_job *job);
 /* Opens or closes the ask for this time. */
 void slow_look_at_hours(struct slow_ask *ask, int64_t now_ns);
 
-/* Takes a job that arrives, or an ask for that device. The fills are those of the last command.
- * Returns 0, or the code that refuses it. */
-uint32_t slow_submit(struct slow_market *slow, struct slow_job *job);
-uint32_t slow_place(struct slow_market *slow, uint32_t device, const struct slow_ask *given);
 /* Gives a bid other terms. Fewer slots at the same limit keep its place. When the terms are
  * refused, all stays as it was. Nothing is filled yet. */
 uint32_t slow_rebid(struct slow_market *slow, struct slow_job *job, const struct slow_terms *terms);
 /* Ends a job's subtasks that have not started. */
 void slow_expire(struct slow_market *slow, struct slow_job *job);
-/* Do the same up to the fills, which somebody else makes. The test tells each fill to slow_take,
- * and then calls slow_stand_down. */
+/* Take a job that arrives, or an ask for that device. Return 0, or the code that refuses it. The
+ * test tells each fill to slow_take, and then calls slow_stand_down. */
 uint32_t slow_admit(struct slow_market *slow, struct slow_job *job);
 uint32_t slow_put(struct slow_market *slow, uint32_t device, const struct slow_ask *given);
 /* Ends the job: its slots are free again, and nothing is filled from them yet. */
 void slow_end(struct slow_market *slow, struct slow_job *job);
-/* Lets bids, the best first, take what they can have. Not for a market where anything is given
- * away: whose turn it is then depends on every fill. */
-void slow_settle(struct slow_market *slow);
+/* Fills all of the job. Returns false when that cannot be; then nothing is filled. */
+bool slow_buy_whole(struct slow_market *slow, struct slow_job *job);
 
 /* Takes one fill that was made now, of a bid and an ask that are best for each other. A fill at a
  * price goes by price (of bids, what they give for that device; of asks for a bid by value, the

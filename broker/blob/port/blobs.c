@@ -42,11 +42,11 @@ static bool decode(struct blobs *blobs, struct asked *asked)
         return false;
     }
     if ((asked->account->roles & roles) == 0) {
-        blobs_refuse(blobs, asked, REJECT_ROLE, "type", 0, 0);
+        blobs_refuse(blobs, asked, REJECT_ROLE, "type", asked->account->roles, roles);
         return false;
     }
     if (asked->account->frozen && type == MESSAGE_BLOB_PUT) {
-        blobs_refuse(blobs, asked, REJECT_FROZEN, "account", 0, 0);
+        blobs_refuse_frozen(blobs, asked);
         return false;
     }
     struct codec_error error = {0};
@@ -303,6 +303,7 @@ static void *run(void *argument)
         blobs_learn(blobs);
         receive_all(blobs);
         answer_batch(blobs);
+        blobs_do_order(blobs);
         resume_senders(blobs, clock_monotonic_ns());
         blobs_end_streams(blobs);
         blobs_end_checks(blobs);

@@ -62,6 +62,14 @@ void blobs_refuse(struct blobs *blobs, const struct asked *asked, enum reject_co
     blobs_reply(blobs, asked, outgoing_reject(0, &asked->envelope.id, code, field, value, limit));
 }
 
+void blobs_refuse_frozen(struct blobs *blobs, const struct asked *asked)
+{
+    blobs_note_refused(blobs, asked, REJECT_FROZEN);
+    blobs_reply(blobs, asked,
+                outgoing_reject_reason(0, &asked->envelope.id, REJECT_FROZEN, "account",
+                                       asked->account->frozen_why));
+}
+
 void blobs_end_batch(struct blobs *blobs)
 {
     if (!blobs->in_batch) {

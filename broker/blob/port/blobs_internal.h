@@ -43,7 +43,8 @@ struct blobs {
     struct blobs_config config;
     pthread_t thread;
     bool in_batch;
-    bool is_swept; /* no file without a row is looked for any more */
+    struct forget_order *order; /* of the keeper, who waits for it; NULL: none */
+    bool is_swept;              /* no file without a row is looked for any more */
     struct answer answers[BATCH_MESSAGES];
     size_t answer_count;
     uint8_t *buffer;                  /* LIMIT_BLOB_MESSAGE_BYTES: what is sent */
@@ -106,6 +107,8 @@ void blobs_note_refused(struct blobs *blobs, const struct asked *asked, enum rej
 /* Refuses the message now, and counts that. */
 void blobs_refuse(struct blobs *blobs, const struct asked *asked, enum reject_code code,
                   const char *field, int64_t value, int64_t limit);
+/* Refuses the message of a frozen account with the operator's reason, and counts that. */
+void blobs_refuse_frozen(struct blobs *blobs, const struct asked *asked);
 /* Opens a transaction of the store, unless one is open. */
 void blobs_begin_batch(struct blobs *blobs);
 /* Commits the transaction, and then sends the answers that waited for it. */
@@ -164,6 +167,8 @@ void blobs_learn(struct blobs *blobs);
 /* Blobs that results have named since the last call become their owners'. Returns false when the
  * disk is full; the caller tries again later. */
 bool blobs_write_names(struct blobs *blobs);
+/* Does the order that the keeper waits for, if there is one. */
+void blobs_do_order(struct blobs *blobs);
 /* Drops blobs of one ended lease that no result has named. */
 void blobs_drop_unnamed(struct blobs *blobs, int64_t now_ns);
 /* Looks through one folder for files without a row. */

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "broker/blob/port/forget_order.h"
 #include "broker/core/outgoing.h"
 #include "broker/fatal.h"
 #include "runtime/clock.h"
@@ -34,6 +35,9 @@ static void learn(struct blobs *blobs, const struct outgoing *note)
         return;
     case OUTGOING_NAMED:
         return; /* kept by blobs_learn */
+    case OUTGOING_FORGET:
+        blobs->order = note->order; /* the keeper gives one at a time */
+        return;
     case OUTGOING_UNSERVE:
         blob_access_end(blobs->config.access, note->lease, clock_monotonic_ns());
         return;
@@ -93,6 +97,22 @@ bool blobs_write_names(struct blobs *blobs)
     blobs->name_count = 0;
     blobs->named_hashes = 0;
     return true;
+}
+
+void blobs_do_order(struct blobs *blobs)
+{
+    struct forget_order *order = blobs->order;
+    struct blob_store *store = blobs->config.store;
+    if (order == NULL) {
+        return;
+    }
+    (void)blobs_write_names(blobs); /* on a full disk a later call does it */
+    blobs_end_batch(blobs);
+    if (forget_order_do(order, store) == BLOB_FAILED) {
+        fatal("blobs.db cannot be written: %s", blob_store_error(store));
+    }
+    blobs->order = NULL;
+    watermark_raise(&order->done, 1);
 }
 
 void blobs_drop_unnamed(struct blobs *blobs, int64_t now_ns)

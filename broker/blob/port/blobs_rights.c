@@ -68,7 +68,7 @@ static enum blob_status read_manifest(struct blobs *blobs, struct blob_access_jo
     size_t count = 0;
     uint8_t *bytes = NULL;
     Bourse__V1__Manifest *manifest = NULL;
-    enum blob_status status = blob_store_owns(blobs->config.store, job->owner, &job->manifest);
+    enum blob_status status = blob_store_lends(blobs->config.store, job->owner, &job->manifest);
     if (status == BLOB_OK) {
         status = read_whole(blobs, &job->manifest, &bytes, &length);
     }
@@ -112,7 +112,11 @@ enum blob_status blobs_may_read(struct blobs *blobs, const struct asked *asked, 
         status = BLOB_NOT_FOUND;
     }
     /* A manifest may name any blob, so the author must own this one. */
-    return status == BLOB_OK ? blob_store_may_read(blobs->config.store, owner, hash) : status;
+    if (status != BLOB_OK) {
+        return status;
+    }
+    return served != NULL ? blob_store_lends(blobs->config.store, owner, hash)
+                          : blob_store_may_read(blobs->config.store, owner, hash);
 }
 
 const struct blob_lease *blobs_lease_of(struct blobs *blobs, const struct asked *asked,

@@ -6,7 +6,6 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -63,8 +62,10 @@ static int explain_ask(struct invocation *invocation, const struct bourse_order 
             BOURSE_OK);
     }
     (void)printf("%s\n", cell_plain(why.text));
-    (void)printf("  %u waiting bid%s, %u fit, %u of those in its term, %u of those at its price\n",
-                 why.bids, text_plural(why.bids), why.fitting, why.lasting, why.paying);
+    (void)printf(
+        "  %u waiting bid%s, %u fit%s, %u of those in its term, %u of those at its price\n",
+        why.bids, text_plural(why.bids), why.fitting, text_verb_ending(why.fitting), why.lasting,
+        why.paying);
     if (why.ahead >= 0) {
         (void)printf("  %lld ask%s before this ask\n", (long long)why.ahead,
                      why.ahead == 1 ? " comes" : "s come");
@@ -111,16 +112,12 @@ static int complain_of_job(struct invocation *invocation, const char *job,
 
 /* Explains from the results how a subtask of an ended job ended. The market itself no longer tells
  * anything about such a subtask. */
-static int explain_subtask_end(struct invocation *invocation, const char *id, uint32_t index)
+static int explain_subtask_end(struct invocation *invocation, const char *id,
+                               const struct bourse_tasks *tasks, uint32_t index)
 {
     static struct subtask_end end; /* too large for the stack */
     struct bourse_error error;
-    int status = 0;
-    uint32_t same = 0;
-    if (!tasks_resolve(invocation, id, NULL, cell_count(index), &same, &status)) {
-        return status;
-    }
-    if (!failures_find_end(invocation, id, index, &end, &error)) {
+    if (!failures_find_end(invocation, id, tasks, index, &end, &error)) {
         return complain_with(invocation, &error);
     }
     char text[sizeof end.text];
@@ -128,38 +125,54 @@ static int explain_subtask_end(struct invocation *invocation, const char *id, ui
     bourse_printable(end.text, text, sizeof text);
     bourse_printable(end.why, why, sizeof why);
     if (invocation->json) {
-        return json_print(json_pack("{s:s, s:s, s:{s:I, s:s, s:I, s:s}}", "job", id, "text", text,
-                                    "subtask", "index", (json_int_t)index, "state", end.state,
-                                    "tries", (json_int_t)end.tries, "why", why),
+        return json_print(json_pack("{s:s, s:s, s:{s:I, s:s, s:I, s:s, s:s}}", "job", id, "text",
+                                    text, "subtask", "index", (json_int_t)index, "state", end.state,
+                                    "tries", (json_int_t)end.tries, "why", why, "subtask",
+                                    cell_word(tasks, index)),
                           BOURSE_OK);
     }
     (void)printf("%s\n", text);
     return BOURSE_OK;
 }
 
-static int explain_index(struct invocation *invocation, const char *job, uint32_t index)
+/* The broker knows a subtask by its index alone. The text gets the name that the user knows. */
+static void name_subtask(const struct bourse_tasks *tasks, uint32_t index,
+                         struct bourse_explanation *explanation)
 {
-    char id[BOURSE_ID_SIZE];
+    char before[32];
+    char text[sizeof explanation->text];
+    (void)snprintf(before, sizeof before, "subtask %u ", index);
+    if (strncmp(explanation->text, before, strlen(before)) == 0) {
+        (void)snprintf(text, sizeof text, "%.*s %s", BOURSE_TEXT_SIZE / 2,
+                       cell_subtask(tasks, index), explanation->text + strlen(before));
+        memcpy(explanation->text, text, sizeof text);
+    }
+}
+
+static int explain_index(struct invocation *invocation, const char *id,
+                         const struct bourse_tasks *tasks, uint32_t index)
+{
     struct bourse_explanation explanation;
     struct bourse_error error;
-    if (!bourse_find_job(invocation->bourse, job, id, &error) ||
-        !bourse_explain_subtask(invocation->bourse, id, index, &explanation, &error)) {
-        return complain_of_job(invocation, job, &error);
+    if (!bourse_explain_subtask(invocation->bourse, id, index, &explanation, &error)) {
+        return complain_with(invocation, &error);
     }
     const bool is_open = explanation.subtask_state[0] != '\0';
     if (!is_open) {
-        return explain_subtask_end(invocation, id, index);
+        return explain_subtask_end(invocation, id, tasks, index);
     }
+    name_subtask(tasks, index, &explanation);
     if (invocation->json) {
         json_t *value = json_explanation(&explanation);
         (void)json_object_set_new(value, "job", json_string(id));
         (void)json_object_set_new(
             value, "subtask",
-            json_pack("{s:I, s:s, s:I, s:I, s:I, s:s, s:s, s:I}", "index", (json_int_t)index,
+            json_pack("{s:I, s:s, s:I, s:I, s:I, s:s, s:s, s:I, s:s}", "index", (json_int_t)index,
                       "state", explanation.subtask_state, "part", (json_int_t)explanation.part,
                       "tries", (json_int_t)explanation.tries, "waits_on",
                       (json_int_t)explanation.waits_on, "provider", explanation.provider, "device",
-                      explanation.device, "behind", (json_int_t)explanation.behind));
+                      explanation.device, "behind", (json_int_t)explanation.behind, "subtask",
+                      cell_word(tasks, index)));
         return json_print(value, BOURSE_OK);
     }
     if (strcmp(explanation.subtask_state, "waiting") == 0 && explanation.waits_on == 0) {
@@ -168,6 +181,13 @@ static int explain_index(struct invocation *invocation, const char *job, uint32_
         (void)printf("%s\n", cell_plain(explanation.text));
     }
     return BOURSE_OK;
+}
+
+bool explain_is_unanswered(const struct bourse_error *error)
+{
+    return error->reject == 0 &&
+           (error->status == BOURSE_UNREACHABLE || error->status == BOURSE_TIMED_OUT ||
+            error->status == BOURSE_INTERRUPTED);
 }
 
 bool explain_subtask(struct invocation *invocation, const char *word, int *ret_status)
@@ -184,16 +204,18 @@ bool explain_subtask(struct invocation *invocation, const char *word, int *ret_s
     }
     memcpy(job, word, length);
     job[length] = '\0';
-    if (subtask[strspn(subtask, "0123456789")] == '\0' && strlen(subtask) <= 9) {
-        *ret_status = explain_index(invocation, job, (uint32_t)strtoul(subtask, NULL, 10));
-        return true;
-    }
     if (!bourse_find_job(invocation->bourse, job, id, &error)) {
-        return false; /* the word is the path of an absent file */
+        if (explain_is_unanswered(&error)) {
+            *ret_status = complain_with(invocation, &error);
+            return true;
+        }
+        const bool is_number = subtask[strspn(subtask, "0123456789")] == '\0';
+        *ret_status = is_number ? complain_of_job(invocation, job, &error) : 0;
+        return is_number; /* any other word is the path of an absent file */
     }
     CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = tasks_load(invocation, id);
     if (tasks_resolve(invocation, id, tasks, subtask, &index, ret_status)) {
-        *ret_status = explain_index(invocation, id, index);
+        *ret_status = explain_index(invocation, id, tasks, index);
     }
     return true;
 }
@@ -202,8 +224,15 @@ bool explain_order(struct invocation *invocation, const char *prefix, int *ret_s
 {
     struct search search = {.prefix = prefix};
     struct bourse_error error;
-    if (prefix[0] == '\0' || !bourse_orders(invocation->bourse, match, &search, &error) ||
-        search.matches != 1 || strcmp(search.found.id, search.found.job) == 0) {
+    if (prefix[0] == '\0') {
+        return false;
+    }
+    if (!bourse_orders(invocation->bourse, match, &search, &error)) {
+        const bool is_over = explain_is_unanswered(&error);
+        *ret_status = is_over ? complain_with(invocation, &error) : 0;
+        return is_over;
+    }
+    if (search.matches != 1 || strcmp(search.found.id, search.found.job) == 0) {
         return false;
     }
     *ret_status = search.found.is_bid ? explain_bid(invocation, &search.found)

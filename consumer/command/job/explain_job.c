@@ -18,6 +18,13 @@ static const char *best_text(const struct bourse_predicate *predicate)
     return text;
 }
 
+/* Returns true when the changed order gets only some of the slots that it wants. */
+static bool is_partial(const struct bourse_explanation *explanation)
+{
+    return explanation->changed_slots > 0 &&
+           explanation->changed_slots < explanation->changed_wanted;
+}
+
 static void print_changes(FILE *to, const struct bourse_explanation *explanation)
 {
     for (uint32_t i = 0; i < explanation->change_count; i++) {
@@ -25,8 +32,13 @@ static void print_changes(FILE *to, const struct bourse_explanation *explanation
                       cell_plain(explanation->changes[i].text));
     }
     if (explanation->change_count > 0) {
-        (void)fprintf(to, "                at %s credits per slot-hour\n",
+        (void)fprintf(to, "                at %s credits per slot-hour",
                       cell_money(explanation->changed_price_micro));
+        if (is_partial(explanation)) {
+            (void)fprintf(to, ", %u of the %u slots that it wants", explanation->changed_slots,
+                          explanation->changed_wanted);
+        }
+        (void)fputc('\n', to);
     }
     if (explanation->changed_needs[0] != '\0') {
         (void)fprintf(to, "  needs         %s\n", explanation->changed_needs);
@@ -38,17 +50,19 @@ void jobs_print_explanation(FILE *to, const struct bourse_explanation *explanati
     char text[BOURSE_TEXT_SIZE];
     bourse_printable(explanation->text, text, sizeof text);
     (void)fprintf(to, "%s\n", text);
-    (void)fprintf(
-        to,
-        "  %u device%s on the market, %u fit, %u of those on offer, %u within the limit, %u free\n",
-        explanation->devices, text_plural(explanation->devices), explanation->fitting,
-        explanation->asking, explanation->affordable, explanation->free);
+    (void)fprintf(to,
+                  "  %u device%s on the market, %u fit%s, %u of those on offer, %u within the "
+                  "limit, %u free\n",
+                  explanation->devices, text_plural(explanation->devices), explanation->fitting,
+                  text_verb_ending(explanation->fitting), explanation->asking,
+                  explanation->affordable, explanation->free);
     for (uint32_t i = 0; i < explanation->predicate_count; i++) {
         const struct bourse_predicate *predicate = &explanation->predicates[i];
         if (predicate->failing == 0) {
             continue;
         }
-        (void)fprintf(to, "  %u fail on %s", predicate->failing, cell_plain(predicate->text));
+        (void)fprintf(to, "  %u fail%s on %s", predicate->failing,
+                      text_verb_ending(predicate->failing), cell_plain(predicate->text));
         if (predicate->has_best) {
             (void)fprintf(to, " (best on the market: %s)", best_text(predicate));
         }
@@ -122,7 +136,8 @@ static int explain_end(struct invocation *invocation, const char *id)
     const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
     const bool is_done = row->state == BOURSE_DONE;
     char text[BOURSE_TEXT_SIZE];
-    const bool has_reason = row->state == BOURSE_FAILED && row->reason_text[0] != '\0';
+    const bool has_reason =
+        !is_done && row->reason_text[0] != '\0' && strcmp(row->reason_text, row->state_text) != 0;
     (void)snprintf(text, sizeof text, "the job has ended: %s%s%s; %u of %u subtask%s accepted",
                    row->state_text, has_reason ? ", " : "", has_reason ? row->reason_text : "",
                    row->accepted, row->subtasks, text_plural(row->subtasks));
@@ -141,50 +156,61 @@ static int explain_end(struct invocation *invocation, const char *id)
                      "anew\n",
                      id);
     } else if (!is_done) {
-        (void)printf("  `bourse ps %.8s` says of each subtask why it is not; `bourse resume %.8s` "
-                     "runs what is left\n",
-                     id, id);
+        (void)printf(
+            "  `bourse ps %.8s` shows why subtasks were not accepted; `bourse resume %.8s` "
+            "runs what is left\n",
+            id, id);
     }
     return BOURSE_OK;
 }
 
-/* Prints the command that fills the job, when only its bid must change. */
-static void print_replace(struct invocation *invocation, FILE *to, const char *id,
-                          const struct bourse_explanation *explanation)
+/* Writes what the command does: it fills all slots that the job wants, or some of them. */
+static void replaced_text(const struct bourse_explanation *explanation, char *ret_text,
+                          size_t capacity)
+{
+    if (is_partial(explanation)) {
+        (void)snprintf(ret_text, capacity, "fills %u of the %u slots that it wants",
+                       explanation->changed_slots, explanation->changed_wanted);
+    } else {
+        (void)snprintf(ret_text, capacity, "fills it");
+    }
+}
+
+bool jobs_print_replace(struct invocation *invocation, FILE *to, const char *id,
+                        const struct bourse_explanation *explanation)
 {
     struct bourse_balance balance = {.available_micro = 0};
     struct bourse_error error; /* the command is printed without a balance too */
     int64_t more_micro = 0;
     char options[2 * CELL_SIZE] = "";
+    char does[CELL_SIZE];
     size_t used = 0;
     const bool is_by_value = explanation->rate != NULL && explanation->rate[0] != '\0';
-    if (explanation->has_fills_at && explanation->starts_at_micro < 0 &&
-        explanation->change_count == 0 && !is_by_value) {
-        used = (size_t)snprintf(options, sizeof options, " --cap %s",
-                                cell_money(explanation->fills_at_micro));
-    }
     for (uint32_t i = 0; i < explanation->change_count; i++) {
         const struct bourse_change *change = &explanation->changes[i];
         const bool is_money =
             strcmp(change->field, "budget") == 0 || strcmp(change->field, "cap") == 0;
         if (!is_money || !change->has_figures || is_by_value || used >= CELL_SIZE) {
-            return;
+            return false;
         }
         used += (size_t)snprintf(options + used, sizeof options - used, " --%s %s", change->field,
                                  cell_money(change->to));
         more_micro = strcmp(change->field, "budget") == 0 ? change->to - change->from : more_micro;
     }
+    if (used == 0) {
+        return false;
+    }
+    replaced_text(explanation, does, sizeof does);
     const bool is_short = more_micro > 0 && bourse_balance(invocation->bourse, &balance, &error) &&
                           balance.available_micro < more_micro;
-    if (used > 0 && is_short) {
-        (void)fprintf(to,
-                      "  `bourse order replace %.8s%s` does that, once the account has %s credits "
-                      "more: it has %s\n",
-                      id, options, cell_money(more_micro - balance.available_micro),
+    (void)fprintf(to, "  `bourse order replace %.8s%s` %s", id, options, does);
+    if (is_short) {
+        (void)fprintf(to, ", once the account has %s credits more: it has %s",
+                      cell_money(more_micro - balance.available_micro),
                       cell_money(balance.available_micro));
-    } else if (used > 0) {
-        (void)fprintf(to, "  `bourse order replace %.8s%s` does that\n", id, options);
     }
+    (void)fputc('\n', to);
+    return true;
 }
 
 int command_explain(struct invocation *invocation)
@@ -205,6 +231,9 @@ int command_explain(struct invocation *invocation)
     struct bourse_explanation explanation;
     struct bourse_error error;
     const bool is_job = bourse_find_job(invocation->bourse, word, id, &error);
+    if (!is_job && explain_is_unanswered(&error)) {
+        return complain_with(invocation, &error); /* another call would wait as long again */
+    }
     const bool is_sure = is_job && strlen(word) < BOURSE_ID_SIZE - 1; /* a full id: unchecked */
     if (!is_sure && explain_order(invocation, word, &status)) {
         return status;
@@ -215,7 +244,7 @@ int command_explain(struct invocation *invocation)
     bool is_open = strcmp(explanation.state, "open") == 0;
     CLEANUP(bourse_tasks_destroy)
     struct bourse_tasks *tasks = is_open ? tasks_load(invocation, id) : NULL;
-    if (is_open && (explanation.parts > 1 || tasks != NULL)) {
+    if (is_open && (explanation.parts > 1 || (tasks != NULL && tasks_are_named(tasks)))) {
         return tasks_explain_parts(invocation, id, tasks, &explanation);
     }
     if (!is_open) {
@@ -227,6 +256,6 @@ int command_explain(struct invocation *invocation)
         return json_print(value, BOURSE_OK);
     }
     jobs_print_explanation(stdout, &explanation);
-    print_replace(invocation, stdout, id, &explanation);
+    (void)jobs_print_replace(invocation, stdout, id, &explanation);
     return BOURSE_OK;
 }

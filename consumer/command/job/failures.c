@@ -14,12 +14,15 @@ struct failure {
     uint32_t index, tries;
     int64_t busy_ns;
     bool is_of_image;
+    bool is_cancelled; /* the job was cancelled, which ended the attempt */
     char why[BOURSE_WHY_SIZE];
 };
 
 struct failures {
     struct failure items[FAILURES_SHOWN];
     uint32_t count;
+    uint32_t failed;      /* those that were not cancelled */
+    bool shows_cancelled; /* the job was cancelled */
 };
 
 enum { UNPAID = 2 }; /* status of a result that is not paid, by its provider's fault */
@@ -58,10 +61,13 @@ static bool is_of_image(const struct bourse_outcome *outcome)
 static bool take_failure(void *context, const struct bourse_outcome *outcome)
 {
     struct failures *failures = context;
-    if (outcome->status == 0) {
+    const bool is_cancelled = outcome->outcome == OUTCOME_CANCELLED;
+    if (outcome->status == 0 || (is_cancelled && !failures->shows_cancelled)) {
         return true;
     }
     struct failure *item = &failures->items[failures->count++];
+    failures->failed += !is_cancelled;
+    item->is_cancelled = is_cancelled;
     item->index = outcome->index;
     item->tries = outcome->attempt;
     item->busy_ns = outcome->busy_ns;
@@ -78,6 +84,8 @@ static bool look(struct invocation *invocation, const struct bourse_job_row *row
     struct bourse_error error; /* an unknown reason is not shown */
     const bool is_over = row->state != BOURSE_OPEN && row->state != BOURSE_DONE;
     ret_failures->count = 0;
+    ret_failures->failed = 0;
+    ret_failures->shows_cancelled = row->state == BOURSE_WAS_CANCELLED;
     return is_over &&
            bourse_outcomes(invocation->bourse, row->id, 0, take_failure, ret_failures, &error) &&
            ret_failures->count > 0;
@@ -95,12 +103,18 @@ bool failures_are_of_image(struct invocation *invocation, const struct bourse_jo
     return is_found;
 }
 
-static uint32_t left_out(const struct bourse_job_row *row, const struct failures *failures)
+static const char *state_of(const struct failure *item)
 {
-    return row->failed > failures->count ? row->failed - failures->count : 0;
+    return item->is_cancelled ? "cancelled" : "failed";
 }
 
-void failures_print(struct invocation *invocation, const struct bourse_job_row *row)
+static uint32_t left_out(const struct bourse_job_row *row, const struct failures *failures)
+{
+    return row->failed > failures->failed ? row->failed - failures->failed : 0;
+}
+
+void failures_print(struct invocation *invocation, const struct bourse_job_row *row,
+                    const struct bourse_tasks *tasks)
 {
     static const char *const titles[] = {"SUBTASK", "STATE", "TRIES", "TIME", "WHY"};
     static struct failures failures; /* too large for the stack */
@@ -110,8 +124,9 @@ void failures_print(struct invocation *invocation, const struct bourse_job_row *
     CLEANUP(grid_fini) struct grid table = grid_of(5, titles, "rlrrl");
     for (uint32_t i = 0; i < failures.count; i++) {
         const struct failure *item = &failures.items[i];
-        const char *cells[] = {cell_count(item->index), "failed", cell_count(item->tries),
-                               cell_duration(item->busy_ns / 1000000), item->why};
+        const char *cells[] = {cell_number(tasks, item->index), state_of(item),
+                               cell_count(item->tries), cell_duration(item->busy_ns / 1000000),
+                               item->why};
         grid_add(&table, cells);
     }
     (void)putchar('\n');
@@ -123,7 +138,7 @@ void failures_print(struct invocation *invocation, const struct bourse_job_row *
 }
 
 json_t *failures_json(struct invocation *invocation, const struct bourse_job_row *row,
-                      uint32_t *ret_more)
+                      const struct bourse_tasks *tasks, uint32_t *ret_more)
 {
     static struct failures failures; /* too large for the stack */
     json_t *list = json_array();
@@ -131,9 +146,10 @@ json_t *failures_json(struct invocation *invocation, const struct bourse_job_row
     for (uint32_t i = 0; i < failures.count; i++) {
         const struct failure *item = &failures.items[i];
         (void)json_array_append_new(
-            list, json_pack("{s:I, s:s, s:I, s:I, s:s}", "index", (json_int_t)item->index, "state",
-                            "failed", "tries", (json_int_t)item->tries, "busy_ns",
-                            (json_int_t)item->busy_ns, "why", cell_plain(item->why)));
+            list, json_pack("{s:I, s:s, s:I, s:I, s:s, s:s}", "index", (json_int_t)item->index,
+                            "state", state_of(item), "tries", (json_int_t)item->tries, "busy_ns",
+                            (json_int_t)item->busy_ns, "why", cell_plain(item->why), "subtask",
+                            cell_word(tasks, item->index)));
     }
     *ret_more = left_out(row, &failures);
     return list;
@@ -157,7 +173,8 @@ static bool find(void *context, const struct bourse_outcome *outcome)
     return false; /* rows come by index, so the first row is the one, or there is none */
 }
 
-bool failures_find_end(struct invocation *invocation, const char *id, uint32_t index,
+bool failures_find_end(struct invocation *invocation, const char *id,
+                       const struct bourse_tasks *tasks, uint32_t index,
                        struct subtask_end *ret_end, struct bourse_error *ret_error)
 {
     static struct search search; /* too large for the stack */
@@ -169,20 +186,26 @@ bool failures_find_end(struct invocation *invocation, const char *id, uint32_t i
     *ret_end = (struct subtask_end){.state = "cancelled"};
     if (!search.is_found) {
         (void)snprintf(ret_end->text, sizeof ret_end->text,
-                       "the job has ended before subtask %u had a result", index);
+                       "the job has ended before %s had a result", cell_subtask(tasks, index));
         return true;
     }
     ret_end->tries = search.found.attempt;
     if (search.found.status == 0) {
         ret_end->state = "accepted";
+        (void)snprintf(ret_end->text, sizeof ret_end->text, "the job has ended: %s was accepted",
+                       cell_subtask(tasks, index));
+        return true;
+    }
+    failures_why(&search.found, ret_end->why);
+    if (search.found.outcome == OUTCOME_CANCELLED) {
         (void)snprintf(ret_end->text, sizeof ret_end->text,
-                       "the job has ended: subtask %u was accepted", index);
+                       "the job has ended: %s was cancelled, at try %u: %s",
+                       cell_subtask(tasks, index), ret_end->tries, search.found.detail);
         return true;
     }
     ret_end->state = "failed";
-    failures_why(&search.found, ret_end->why);
     (void)snprintf(ret_end->text, sizeof ret_end->text,
-                   "the job has ended: subtask %u failed, at try %u: %.*s", index, ret_end->tries,
-                   BOURSE_WHY_SIZE, ret_end->why);
+                   "the job has ended: %s failed, at try %u: %.*s", cell_subtask(tasks, index),
+                   ret_end->tries, BOURSE_WHY_SIZE, ret_end->why);
     return true;
 }

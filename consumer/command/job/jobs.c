@@ -1,16 +1,30 @@
-/* This file runs ps, fetch, judge and cancel, commands on submitted jobs. */
+/* This file runs ps and judge, commands on submitted jobs. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/show.h"
+#include "consumer/command/state.h"
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "consumer/job/replan.h"
+#include "protocol/limits.h"
+#include "runtime/clock.h"
 
-#include <inttypes.h>
+#include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* ---------------------------------------------------------------- ps */
+
+enum { PS_STATES = 8 }; /* words of --state that one command takes */
+
+static const char *state_of(const struct bourse_job_row *row)
+{
+    return row->state != BOURSE_OPEN ? row->state_text
+           : row->running > 0        ? "running"
+           : row->checking > 0       ? "checking"
+                                     : "waiting";
+}
 
 static void add_job(struct grid *table, const struct bourse_job_row *row)
 {
@@ -19,10 +33,7 @@ static void add_job(struct grid *table, const struct bourse_job_row *row)
     bool busy = row->state == BOURSE_OPEN && row->running > 0;
     const char *cells[] = {cell_short_id(row->id),
                            row->name,
-                           busy                        ? "running"
-                           : row->state != BOURSE_OPEN ? row->state_text
-                           : row->checking > 0         ? "checking"
-                                                       : "waiting",
+                           state_of(row),
                            done,
                            cell_count(row->failed),
                            cell_count(row->running - row->queued),
@@ -36,15 +47,124 @@ static void add_job(struct grid *table, const struct bourse_job_row *row)
     grid_add(table, cells);
 }
 
-static void print_jobs(const struct bourse_jobs *jobs, bool color)
+/* The list's rows that pass the filters of the command line, newest first. */
+struct ps_filter {
+    const char *states[PS_STATES]; /* words of --state */
+    size_t state_count;            /* 0: every state */
+    const char *name;              /* pattern; NULL: every name */
+    int64_t since_ms;              /* submitted at this time or later */
+    int64_t most;                  /* rows to show */
+};
+
+static bool is_shown(const struct ps_filter *filter, const struct bourse_job_row *row)
+{
+    bool has_state = filter->state_count == 0;
+    for (size_t i = 0; i < filter->state_count; i++) {
+        const char *word = filter->states[i];
+        has_state = has_state || strcmp(word, state_of(row)) == 0 ||
+                    (strcmp(word, "open") == 0 && row->state == BOURSE_OPEN);
+    }
+    return has_state && row->submitted_ms >= filter->since_ms &&
+           (filter->name == NULL || fnmatch(filter->name, row->name, 0) == 0);
+}
+
+struct shown_jobs {
+    const struct bourse_job_row **items; /* owned; the list owns the rows */
+    size_t count;
+};
+
+static void shown_jobs_fini(struct shown_jobs *shown)
+{
+    free(shown->items);
+}
+
+static bool show_which(const struct bourse_jobs *jobs, const struct ps_filter *filter,
+                       struct shown_jobs *ret_shown)
+{
+    const size_t count = bourse_jobs_count(jobs);
+    ret_shown->items = calloc(count + 1, sizeof(const struct bourse_job_row *));
+    ret_shown->count = 0;
+    for (size_t i = 0; ret_shown->items != NULL && i < count; i++) {
+        const struct bourse_job_row *row = bourse_jobs_row(jobs, i);
+        if ((int64_t)ret_shown->count < filter->most && is_shown(filter, row)) {
+            ret_shown->items[ret_shown->count++] = row;
+        }
+    }
+    return ret_shown->items != NULL;
+}
+
+static void print_jobs(const struct shown_jobs *jobs, bool color)
 {
     static const char *const titles[] = {"JOB",     "NAME", "STATE",  "DONE",      "FAILED",
                                          "RUNNING", "COST", "BUDGET", "SUBMITTED", "WHY"};
     CLEANUP(grid_fini) struct grid table = grid_of(10, titles, "lllrrrrrll");
-    for (size_t i = 0; i < bourse_jobs_count(jobs); i++) {
-        add_job(&table, bourse_jobs_row(jobs, i));
+    for (size_t i = 0; i < jobs->count; i++) {
+        add_job(&table, jobs->items[i]);
     }
     grid_print(&table, stdout, color);
+}
+
+/* An absent provider is one that is silent, or that the operator froze while the job had a lease of
+ * it. Its subtasks wait for other slots. */
+static bool is_absent(const struct bourse_lease *lease)
+{
+    return lease->silent_ms >= 0 || lease->frozen;
+}
+
+/* Returns true when an earlier row names the same provider as absent. */
+static bool was_named(const struct bourse_job_row *row, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (is_absent(&row->leases[i]) &&
+            strcmp(row->leases[i].provider, row->leases[index].provider) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void print_frozen(FILE *to, const struct bourse_lease *lease)
+{
+    (void)fprintf(to, "provider %s is frozen by the operator", cell_plain(lease->provider));
+    if (lease->frozen_why[0] != '\0') {
+        (void)fprintf(to, ": \"%s\"", cell_plain(lease->frozen_why));
+    }
+    (void)fputs(". Its leases have ended, and its subtasks wait for other slots\n", to);
+}
+
+static void print_absent(FILE *to, const struct bourse_job_row *row)
+{
+    for (size_t i = 0; i < row->lease_count && row->state == BOURSE_OPEN; i++) {
+        const struct bourse_lease *lease = &row->leases[i];
+        if (!is_absent(lease) || was_named(row, i)) {
+            continue;
+        }
+        if (lease->frozen) {
+            print_frozen(to, lease);
+            continue;
+        }
+        (void)fprintf(to,
+                      "provider %s is silent%s%s: its subtasks wait for other slots, and its "
+                      "results count if it comes back first\n",
+                      cell_plain(lease->provider), lease->silent_ms > 0 ? ", for " : "",
+                      lease->silent_ms > 0 ? cell_duration(lease->silent_ms) : "");
+    }
+}
+
+void jobs_say_absent(struct progress *progress, const struct bourse_job_row *row, uint32_t *absent)
+{
+    uint32_t count = 0;
+    if (row->leases == NULL) {
+        return; /* a row of a watch tells nothing of leases */
+    }
+    for (size_t i = 0; i < row->lease_count; i++) {
+        count += is_absent(&row->leases[i]) && !was_named(row, i);
+    }
+    if (count > *absent) {
+        progress_end(progress);
+        print_absent(stderr, row);
+    }
+    *absent = count;
 }
 
 void jobs_print_leases(FILE *to, const struct bourse_job_row *row, bool also_ended, bool color)
@@ -61,7 +181,10 @@ void jobs_print_leases(FILE *to, const struct bourse_job_row *row, bool also_end
         char state[CELL_SIZE];
         (void)snprintf(device, sizeof device, "%s%s", lease->simulated ? "SIM " : "",
                        lease->device);
-        (void)snprintf(state, sizeof state, "%s%s", lease->state, lease->taken ? ", taken" : "");
+        (void)snprintf(state, sizeof state, "%s%s", lease->state,
+                       lease->frozen  ? ", frozen by the operator"
+                       : lease->taken ? ", taken"
+                                      : "");
         const char *cells[] = {cell_count(lease->lease),
                                lease->provider,
                                device,
@@ -76,6 +199,7 @@ void jobs_print_leases(FILE *to, const struct bourse_job_row *row, bool also_end
         (void)fputc('\n', to);
         grid_print(&table, to, color);
     }
+    print_absent(to, row);
 }
 
 static void add_tasks(struct invocation *invocation, const struct bourse_job_row *row,
@@ -87,7 +211,7 @@ static void add_tasks(struct invocation *invocation, const struct bourse_job_row
         (void)json_object_set_new(value, "tasks", tasks_json(invocation, row, tasks));
     } else {
         uint32_t more = 0;
-        (void)json_object_set_new(value, "failures", failures_json(invocation, row, &more));
+        (void)json_object_set_new(value, "failures", failures_json(invocation, row, tasks, &more));
         (void)json_object_set_new(value, "failures_left_out", json_integer((json_int_t)more));
     }
     if (tasks != NULL && bourse_tasks_continues(tasks, id)) {
@@ -102,16 +226,16 @@ static int64_t drift_of(struct invocation *invocation, const struct bourse_job_r
     return replan_drifts(invocation->bourse, row, &percent) ? percent : 0;
 }
 
-static int show_jobs(struct invocation *invocation, const struct bourse_jobs *jobs, bool one)
+static int show_jobs(struct invocation *invocation, const struct shown_jobs *jobs, bool one)
 {
-    size_t count = bourse_jobs_count(jobs);
+    size_t count = jobs->count;
     if (invocation->json) {
         json_t *list = json_array();
         for (size_t i = 0; i < count; i++) {
-            (void)json_array_append_new(list, json_job(bourse_jobs_row(jobs, i)));
+            (void)json_array_append_new(list, json_job(jobs->items[i]));
         }
         if (one) {
-            const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
+            const struct bourse_job_row *row = jobs->items[0];
             add_tasks(invocation, row, json_array_get(list, 0));
             json_set_drifts(json_array_get(list, 0), drift_of(invocation, row) != 0);
         }
@@ -119,19 +243,19 @@ static int show_jobs(struct invocation *invocation, const struct bourse_jobs *jo
     }
     if (invocation->quiet) {
         for (size_t i = 0; i < count; i++) {
-            (void)puts(bourse_jobs_row(jobs, i)->id);
+            (void)puts(jobs->items[i]->id);
         }
         return BOURSE_OK;
     }
     print_jobs(jobs, invocation->color);
     if (one) {
-        const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
+        const struct bourse_job_row *row = jobs->items[0];
         CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = tasks_load(invocation, row->id);
         if (tasks != NULL) {
             tasks_print(invocation, row, tasks);
         }
         if (tasks == NULL || !tasks_are_named(tasks)) {
-            failures_print(invocation, row);
+            failures_print(invocation, row, tasks);
         }
         jobs_print_leases(stdout, row, true, invocation->color);
         char left[CELL_SIZE];
@@ -144,119 +268,96 @@ static int show_jobs(struct invocation *invocation, const struct bourse_jobs *jo
                          row->saved, row->saved == 1 ? " has" : "s have");
         }
     }
+    state_say_behind(invocation);
     return BOURSE_OK;
+}
+
+static bool is_state(const char *word)
+{
+    static const char *const words[] = {"open", "waiting", "running",  "checking",
+                                        "done", "failed",  "cancelled"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(words[i], word) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_states(struct invocation *invocation, struct ps_filter *filter)
+{
+    for (size_t i = 0; i < invocation->given_count; i++) {
+        const char *word = invocation->given[i].value;
+        if (strcmp(invocation->given[i].name, "state") != 0) {
+            continue;
+        }
+        if (!is_state(word)) {
+            (void)complain(invocation, BOURSE_USAGE,
+                           "--state: '%.64s' is none of open, waiting, running, checking, done, "
+                           "failed and cancelled",
+                           word);
+            return false;
+        }
+        if (filter->state_count == PS_STATES) {
+            (void)complain(invocation, BOURSE_USAGE, "--state: at most %d", PS_STATES);
+            return false;
+        }
+        filter->states[filter->state_count++] = word;
+    }
+    return true;
+}
+
+static bool read_filter(struct invocation *invocation, struct ps_filter *ret_filter)
+{
+    *ret_filter = (struct ps_filter){
+        .name = option_text(invocation, "name", NULL), .since_ms = INT64_MIN, .most = LIMIT_ROWS};
+    int64_t ago_ms = 0;
+    if (!read_states(invocation, ret_filter) || !option_duration_ms(invocation, "since", &ago_ms) ||
+        !option_count(invocation, "limit", 1, LIMIT_ROWS, &ret_filter->most)) {
+        return false;
+    }
+    if (option_given(invocation, "since") &&
+        !checked_sub(clock_wall_ns() / NS_PER_MS, ago_ms, &ret_filter->since_ms)) {
+        ret_filter->since_ms = INT64_MIN;
+    }
+    return true;
+}
+
+static bool has_filter(const struct invocation *invocation)
+{
+    return option_given(invocation, "state") || option_given(invocation, "name") ||
+           option_given(invocation, "since") || option_given(invocation, "limit");
 }
 
 int command_ps(struct invocation *invocation)
 {
     int status = 0;
     char id[BOURSE_ID_SIZE];
+    struct ps_filter filter;
     bool one = invocation->word_count > 0;
+    if (one && has_filter(invocation)) {
+        return complain(invocation, BOURSE_USAGE,
+                        "--state, --name, --since and --limit choose from the list of jobs; leave "
+                        "out '%.64s' or the options",
+                        invocation->words[0]);
+    }
+    if (!read_filter(invocation, &filter)) {
+        return BOURSE_USAGE;
+    }
     if (!command_connect(invocation, &status) ||
         (one && !command_resolve_job(invocation, invocation->words[0], id, &status))) {
         return status;
     }
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    CLEANUP(shown_jobs_fini) struct shown_jobs shown = {.count = 0};
     struct bourse_error error;
     if (!bourse_jobs(invocation->bourse, one ? id : NULL, &jobs, &error)) {
         return complain_with(invocation, &error);
     }
-    return show_jobs(invocation, jobs, one);
-}
-
-/* ---------------------------------------------------------------- fetch */
-
-static void on_fetched(void *context, const struct bourse_fetched *fetched)
-{
-    progress_text(context, false, "fetched %llu file%s, %s", (unsigned long long)fetched->files,
-                  text_plural(fetched->files), cell_bytes(fetched->bytes));
-}
-
-bool jobs_fetch_into(struct invocation *invocation, const char *id, const char *folder,
-                     struct bourse_fetched *ret_fetched, struct bourse_error *ret_error)
-{
-    struct progress progress = progress_start(invocation);
-    mode_t before = umask((mode_t)invocation->umask); /* outputs are the user's own files */
-    bool ok =
-        bourse_fetch(invocation->bourse, id, folder, on_fetched, &progress, ret_fetched, ret_error);
-    (void)umask(before);
-    progress_end(&progress);
-    return ok;
-}
-
-/* Adds up the subtasks that left no declared outputs, because they are not accepted, and fills in
- * the job's row. A job that is done lacks none, whatever became of its checks. */
-static bool count_missing(struct invocation *invocation, const char *id,
-                          const struct bourse_fetched *fetched, struct bourse_job_row *ret_row,
-                          uint32_t *ret_missing, struct bourse_error *ret_error)
-{
-    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
-    if (!bourse_jobs(invocation->bourse, id, &jobs, ret_error)) {
-        return false;
+    if (!show_which(jobs, &filter, &shown)) {
+        return complain(invocation, BOURSE_LOCAL, "out of memory");
     }
-    if (bourse_jobs_count(jobs) > 0) {
-        *ret_row = *bourse_jobs_row(jobs, 0);
-        ret_row->leases = NULL;
-        const bool lacks = fetched->declares_outputs && ret_row->state != BOURSE_DONE;
-        *ret_missing = lacks ? ret_row->subtasks - ret_row->accepted : 0;
-    }
-    return true;
-}
-
-int command_fetch(struct invocation *invocation)
-{
-    int status = 0;
-    uint32_t missing = 0;
-    struct bourse_job_row row;
-    char id[BOURSE_ID_SIZE];
-    if (!command_connect(invocation, &status) ||
-        !command_resolve_job(invocation, invocation->words[0], id, &status)) {
-        return status;
-    }
-    char named[64];
-    (void)snprintf(named, sizeof named, "bourse-%.8s", id);
-    const char *folder = option_text(invocation, "output", named);
-    struct bourse_fetched fetched;
-    struct bourse_error error;
-    if (!jobs_fetch_into(invocation, id, folder, &fetched, &error) ||
-        !count_missing(invocation, id, &fetched, &row, &missing, &error)) {
-        return complain_with(invocation, &error);
-    }
-    status = missing == 0 ? BOURSE_OK : BOURSE_JOB_FAILED;
-    if (invocation->json) {
-        return json_print(
-            json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "job", id, "folder", folder,
-                      "subtasks", (json_int_t)fetched.subtasks, "simulated",
-                      (json_int_t)fetched.simulated, "files", (json_int_t)fetched.files, "written",
-                      (json_int_t)fetched.written, "present", (json_int_t)fetched.present, "bytes",
-                      (json_int_t)fetched.bytes, "missing", (json_int_t)missing),
-            status);
-    }
-    if (!invocation->quiet && fetched.files == 0) {
-        (void)fprintf(stderr,
-                      "no files: the %llu accepted subtask%s of job %.8s left none; `bourse logs "
-                      "%.8s` prints what they wrote\n",
-                      (unsigned long long)fetched.subtasks, text_plural(fetched.subtasks), id, id);
-    } else if (!invocation->quiet) {
-        (void)fprintf(
-            stderr, "%llu file%s of %llu subtask%s in %s (%llu fetched, %llu there already)\n",
-            (unsigned long long)fetched.files, text_plural(fetched.files),
-            (unsigned long long)fetched.subtasks, text_plural(fetched.subtasks), cell_plain(folder),
-            (unsigned long long)fetched.written, (unsigned long long)fetched.present);
-    }
-    if (!invocation->quiet && fetched.simulated > 0) {
-        (void)fprintf(stderr, "SIMULATED: %llu of %llu results are of simulated devices\n",
-                      (unsigned long long)fetched.simulated, (unsigned long long)fetched.subtasks);
-    }
-    if (missing > 0) {
-        (void)fprintf(stderr,
-                      "%" PRIu32 " of %" PRIu32 " subtasks of job %.8s left no outputs: %" PRIu32
-                      " failed, %" PRIu32 " cancelled, %" PRIu32
-                      " not done yet; `bourse ps %.8s` shows them\n",
-                      missing, row.subtasks, id, row.failed, row.cancelled,
-                      missing - row.failed - row.cancelled, id);
-    }
-    return status;
+    return show_jobs(invocation, &shown, one);
 }
 
 /* ---------------------------------------------------------------- judge */
@@ -285,45 +386,5 @@ int command_judge(struct invocation *invocation)
         (void)printf("%u accepted, %u rejected, %u unsure; %u left to another referee\n",
                      judged.accepted, judged.rejected, judged.unsure, judged.left);
     }
-    return BOURSE_OK;
-}
-
-/* ---------------------------------------------------------------- cancel */
-
-/* A job that cannot be cancelled has ended, and its owner wants to know how. */
-static void say_how_ended(struct invocation *invocation, const char *id, struct bourse_error *error)
-{
-    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
-    if (!bourse_jobs(invocation->bourse, id, &jobs, NULL)) {
-        return;
-    }
-    const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
-    if (row->state != BOURSE_OPEN) {
-        (void)snprintf(error->text, sizeof error->text,
-                       "job %.8s has ended: it is %s since %s, %u of %u subtask%s accepted", id,
-                       row->state_text, cell_time(row->ended_ms), row->accepted, row->subtasks,
-                       text_plural(row->subtasks));
-    }
-}
-
-int command_cancel(struct invocation *invocation)
-{
-    int status = 0;
-    char id[BOURSE_ID_SIZE];
-    if (!command_connect(invocation, &status) ||
-        !command_resolve_job(invocation, invocation->words[0], id, &status)) {
-        return status;
-    }
-    struct bourse_error error;
-    if (!bourse_cancel(invocation->bourse, id, &error)) {
-        if (strcmp(error.name, "STATE") == 0) {
-            say_how_ended(invocation, id, &error);
-        }
-        return complain_with(invocation, &error);
-    }
-    if (invocation->json) {
-        return json_print(json_pack("{s:s, s:b}", "job", id, "cancelled", 1), BOURSE_OK);
-    }
-    (void)puts(invocation->quiet ? id : cell_short_id(id));
     return BOURSE_OK;
 }

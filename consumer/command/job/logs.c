@@ -2,6 +2,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "consumer/command/job/jobs.h"
+#include "consumer/command/job/live.h"
 #include "consumer/command/job/stream.h"
 #include "consumer/command/show.h"
 
@@ -15,7 +16,8 @@ struct cause {
 };
 
 struct log_item {
-    uint32_t index;
+    uint32_t index, attempt;
+    bool is_error; /* the stream is standard error */
     bool is_accepted;
     struct { /* stream to print; size 0: none */
         uint64_t size;
@@ -31,6 +33,7 @@ struct log_list {
     uint32_t subtasks;
     bool standard_error; /* in place of the output */
     bool any;            /* something was printed */
+    struct live *live;   /* NULL: nothing is printed live */
 };
 
 /* `cause` becomes the reason of the attempt's failure, or NULL. The last attempt decides. */
@@ -58,6 +61,7 @@ static void take_stream(const struct bourse_outcome *outcome, bool standard_erro
         standard_error ? &outcome->standard_error : &outcome->standard_output;
     if (!item->is_accepted) {
         item->is_accepted = outcome->status == 0;
+        item->attempt = outcome->attempt;
         item->stream.size = has ? output->size : 0;
         memcpy(item->stream.hash, output->hash, sizeof item->stream.hash);
     }
@@ -71,7 +75,8 @@ static bool collect(void *context, const struct bourse_outcome *outcome)
         return take_cause(outcome, &list->items[list->count - 1].cause);
     }
     if (outcome->index >= list->subtasks ||
-        (list->seen[outcome->index / 8] >> outcome->index % 8 & 1) != 0) {
+        ((list->seen[outcome->index / 8] >> outcome->index % 8 & 1) != 0 &&
+         !live_is_later(list->live, outcome->index, outcome->attempt))) {
         return true;
     }
     struct log_item *items =
@@ -100,6 +105,7 @@ struct log_request {
     const char *id;
     const struct bourse_tasks *tasks; /* NULL: subtasks have only numbers */
     bool standard_error;
+    bool follows;
     bool headed; /* several subtasks: print a header for each */
 };
 
@@ -113,10 +119,31 @@ static bool print_cause(const struct log_request *request, const struct log_item
     return true; /* there is nothing that could fail */
 }
 
-/* Prints one of several outputs, found by its hash from the list of results. */
-static bool print_item(const struct log_request *request, const struct log_item *item,
-                       struct bourse_error *error)
+/* Prints the rest of an output that was printed live. */
+static bool finish_item(const struct log_request *request, struct live *live,
+                        const struct log_item *item, bool *ret_is_printed,
+                        struct bourse_error *error)
 {
+    struct bourse_output output = {.size = item->stream.size};
+    memcpy(output.hash, item->stream.hash, sizeof output.hash);
+    const bool ok = live_finish(live, item->index, item->attempt, request->standard_error, &output,
+                                ret_is_printed, error);
+    live_is_over(live, item->index, item->attempt);
+    return ok;
+}
+
+/* Prints one of several outputs, found by its hash from the list of results, or the rest of an
+ * output that was printed live. */
+static bool print_item(const struct log_request *request, struct live *live,
+                       const struct log_item *item, struct bourse_error *error)
+{
+    bool is_printed = false;
+    if (!finish_item(request, live, item, &is_printed, error)) {
+        return false;
+    }
+    if (is_printed) {
+        return print_cause(request, item);
+    }
     const struct stream_item stream = {.job = request->id,
                                        .subtask = cell_subtask(request->tasks, item->index),
                                        .is_standard_error = request->standard_error,
@@ -154,7 +181,7 @@ static bool print_new(const struct log_request *request, struct log_list *list,
     bool ok = bourse_outcomes(request->invocation->bourse, request->id, 0, collect, list, error);
     list->any = list->any || list->count > 0;
     for (size_t i = 0; ok && i < list->count; i++) {
-        ok = print_item(request, &list->items[i], error);
+        ok = print_item(request, list->live, &list->items[i], error);
     }
     forget_causes(list);
     return ok;
@@ -176,6 +203,23 @@ static bool until_more(void *context, const struct bourse_job_row *row)
     return false;
 }
 
+/* Begins to print the output of the job, or of the subtask `one` (NULL: all), while it comes. */
+static struct live *follow_live(const struct log_request *request, const struct bourse_job_row *row,
+                                const uint32_t *one, struct bourse_error *error)
+{
+    const struct live_options options = {.invocation = request->invocation,
+                                         .id = request->id,
+                                         .tasks = request->tasks,
+                                         .subtasks = row->subtasks,
+                                         .shows_output = !request->standard_error,
+                                         .shows_error = request->standard_error,
+                                         .is_past = row->state != BOURSE_OPEN || !request->follows,
+                                         .is_one = one != NULL,
+                                         .index = one != NULL ? *one : 0,
+                                         .has_prefix = request->headed};
+    return live_begin(&options, error);
+}
+
 static bool print_all(const struct log_request *request, bool follow, struct bourse_error *error)
 {
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
@@ -190,6 +234,10 @@ static bool print_all(const struct log_request *request, bool follow, struct bou
     struct log_request all = *request;
     all.headed = list.subtasks > 1;
     bool ok = list.seen != NULL && print_new(&all, &list, error);
+    if (ok && follow && row.state == BOURSE_OPEN) {
+        list.live = follow_live(&all, &row, NULL, error);
+        ok = list.live != NULL;
+    }
     while (ok && follow && row.state == BOURSE_OPEN) {
         ok = bourse_wait(request->invocation->bourse, request->id, 0, until_more, &change, &row,
                          error) &&
@@ -199,38 +247,71 @@ static bool print_all(const struct log_request *request, bool follow, struct bou
         (void)fprintf(stderr, "no subtask of job %.8s has a result%s; `bourse ps %.8s` says why\n",
                       row.id, row.state == BOURSE_OPEN ? " yet" : "", row.id);
     }
+    live_end(&list.live);
     free(list.seen);
     free(list.items);
     return ok;
 }
 
+/* The struct holds what the wait for one subtask has seen. */
+struct followed {
+    struct log_item item;
+    bool has_ended;
+};
+
+static bool take_followed(void *context, const struct bourse_outcome *outcome)
+{
+    struct followed *followed = context;
+    if (outcome->index != followed->item.index) {
+        return false;
+    }
+    followed->has_ended = true;
+    take_stream(outcome, followed->item.is_error, &followed->item);
+    return take_cause(outcome, &followed->item.cause);
+}
+
+/* Prints one subtask live, then the rest out of its result. */
 static bool print_followed(const struct log_request *request, uint32_t index,
                            struct bourse_error *error)
 {
+    struct bourse *bourse = request->invocation->bourse;
     struct bourse_job_row row = {.state = BOURSE_OPEN};
     struct change change = {.results = UINT32_MAX};
-    for (;;) {
-        if (print_one(request, index, error)) {
-            return true;
-        }
-        if (error->status != BOURSE_NOT_FOUND || row.state != BOURSE_OPEN ||
-            !bourse_wait(request->invocation->bourse, request->id, 0, until_more, &change, &row,
-                         error)) {
-            return false;
-        }
+    struct followed followed = {.item = {.index = index, .is_error = request->standard_error}};
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    if (print_one(request, index, error)) {
+        return true;
     }
+    if (error->status != BOURSE_NOT_FOUND || !bourse_jobs(bourse, request->id, &jobs, error)) {
+        return false;
+    }
+    CLEANUP(live_end)
+    struct live *live = follow_live(request, bourse_jobs_row(jobs, 0), &index, error);
+    bool ok = live != NULL;
+    while (ok && !followed.has_ended) {
+        ok = bourse_outcomes(bourse, request->id, index, take_followed, &followed, error);
+        if (ok && !followed.has_ended && row.state != BOURSE_OPEN) {
+            return print_one(request, index, error); /* it says that there is no result */
+        }
+        ok = ok && (followed.has_ended ||
+                    bourse_wait(bourse, request->id, 0, until_more, &change, &row, error));
+    }
+    ok = ok && print_item(request, live, &followed.item, error);
+    free(followed.item.cause);
+    return ok;
 }
 
-static json_t *read_log(struct invocation *invocation, const char *id, uint32_t index,
-                        bool standard_error, int *ret_status)
+static json_t *read_log(const struct log_request *request, uint32_t index, int *ret_status)
 {
+    struct invocation *invocation = request->invocation;
     FILE *file = tmpfile();
     json_t *text = NULL;
     struct bourse_error error;
     if (file == NULL) {
         *ret_status = complain(invocation, BOURSE_LOCAL,
                                "no temporary file can be made for the log: %s", strerror(errno));
-    } else if (!bourse_log(invocation->bourse, id, index, standard_error, fileno(file), &error)) {
+    } else if (!bourse_log(invocation->bourse, request->id, index, request->standard_error,
+                           fileno(file), &error)) {
         *ret_status = complain_with(invocation, &error);
     } else {
         long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
@@ -248,9 +329,8 @@ static json_t *read_log(struct invocation *invocation, const char *id, uint32_t 
         free(bytes);
         if (text == NULL) {
             *ret_status = complain(invocation, BOURSE_LOCAL,
-                                   "the log of subtask %u cannot be read back, or does not fit in "
-                                   "memory",
-                                   index);
+                                   "the log of %s cannot be read back, or does not fit in memory",
+                                   cell_subtask(request->tasks, index));
         }
     }
     if (file != NULL) {
@@ -259,25 +339,33 @@ static json_t *read_log(struct invocation *invocation, const char *id, uint32_t 
     return text;
 }
 
+struct outcome_list {
+    json_t *items;
+    const struct bourse_tasks *tasks;
+};
+
 static bool add_outcome(void *context, const struct bourse_outcome *outcome)
 {
-    return json_array_append_new(context, json_outcome(outcome)) == 0;
+    const struct outcome_list *list = context;
+    return json_array_append_new(list->items, json_outcome(outcome, list->tasks)) == 0;
 }
 
 /* --json gives every outcome, and with an INDEX the text. */
-static int logs_json(struct invocation *invocation, const char *id, bool one, uint32_t index,
-                     bool standard_error)
+static int logs_json(const struct log_request *request, bool one, uint32_t index)
 {
+    struct invocation *invocation = request->invocation;
+    const char *id = request->id;
+    const bool standard_error = request->standard_error;
     struct bourse_error error;
-    json_t *list = json_array();
-    if (!bourse_outcomes(invocation->bourse, id, 0, add_outcome, list, &error)) {
-        json_decref(list);
+    struct outcome_list list = {.items = json_array(), .tasks = request->tasks};
+    if (!bourse_outcomes(invocation->bourse, id, 0, add_outcome, &list, &error)) {
+        json_decref(list.items);
         return complain_with(invocation, &error);
     }
-    json_t *value = json_pack("{s:s, s:o}", "job", id, "outcomes", list);
+    json_t *value = json_pack("{s:s, s:o}", "job", id, "outcomes", list.items);
     if (one) {
         int status;
-        json_t *text = read_log(invocation, id, index, standard_error, &status);
+        json_t *text = read_log(request, index, &status);
         if (text == NULL) {
             json_decref(value);
             return status;
@@ -285,6 +373,41 @@ static int logs_json(struct invocation *invocation, const char *id, bool one, ui
         (void)json_object_set_new(value, standard_error ? "stderr" : "stdout", text);
     }
     return json_print(value, BOURSE_OK);
+}
+
+/* Prints one JSON value for each line: those of the results that are there and, when the command
+ * follows, those that come until the job or the subtask has ended. */
+static bool print_lines_json(const struct log_request *request, const uint32_t *one,
+                             struct bourse_error *error)
+{
+    struct bourse *bourse = request->invocation->bourse;
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    if (!bourse_jobs(bourse, request->id, &jobs, error)) {
+        return false;
+    }
+    struct bourse_job_row row = *bourse_jobs_row(jobs, 0);
+    struct change change = {.results = UINT32_MAX};
+    struct log_list list = {.subtasks = row.subtasks, .standard_error = request->standard_error};
+    list.seen = calloc(list.subtasks / 8 + 1, 1);
+    list.live = follow_live(request, &row, one, error);
+    bool ok = list.seen != NULL && list.live != NULL;
+    bool has_ended = row.state != BOURSE_OPEN || !request->follows;
+    bool is_first = has_ended;
+    while (ok && (!has_ended || is_first)) {
+        ok = (is_first || bourse_wait(bourse, request->id, 0, until_more, &change, &row, error)) &&
+             bourse_outcomes(bourse, request->id, 0, collect, &list, error);
+        is_first = false;
+        has_ended = row.state != BOURSE_OPEN || !request->follows;
+        for (size_t i = 0; ok && i < list.count; i++) {
+            has_ended = has_ended || (one != NULL && list.items[i].index == *one);
+            ok = finish_item(request, list.live, &list.items[i], &(bool){false}, error);
+        }
+        forget_causes(&list);
+    }
+    live_end(&list.live);
+    free(list.seen);
+    free(list.items);
+    return ok;
 }
 
 int command_logs(struct invocation *invocation)
@@ -306,13 +429,19 @@ int command_logs(struct invocation *invocation)
     struct log_request request = {.invocation = invocation,
                                   .id = id,
                                   .tasks = tasks,
-                                  .standard_error = option_given(invocation, "stderr")};
-    if (invocation->json) {
-        return logs_json(invocation, id, one, index, request.standard_error);
-    }
+                                  .standard_error = option_given(invocation, "stderr"),
+                                  .follows = follow};
     struct bourse_error error;
+    if (invocation->json) {
+        /* The text of one subtask is in the last value. */
+        const bool has_lines = follow || (!one && !invocation->quiet);
+        return !has_lines || print_lines_json(&request, one ? &index : NULL, &error) ||
+                       error.status == BOURSE_NOT_FOUND /* they are forgotten */
+                   ? logs_json(&request, one, index)
+                   : complain_with(invocation, &error);
+    }
     bool ok = !one      ? print_all(&request, follow, &error)
               : !follow ? print_one(&request, index, &error)
                         : print_followed(&request, index, &error);
-    return ok ? BOURSE_OK : complain_with(invocation, &error);
+    return ok || command_reader_is_gone() ? BOURSE_OK : complain_with(invocation, &error);
 }

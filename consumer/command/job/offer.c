@@ -16,6 +16,11 @@
 
 /* ---------------------------------------------------------------- the plan and the quote */
 
+static bool has_limit(const struct bourse_job_summary *job)
+{
+    return job->limit_ms != JOB_LIMIT_MS_NONE;
+}
+
 static void show_plan(FILE *to, const struct bourse_job_summary *job)
 {
     (void)fprintf(to, "Plan for %s\n", cell_plain(job->name));
@@ -49,10 +54,10 @@ static void show_plan(FILE *to, const struct bourse_job_summary *job)
         (void)fprintf(to, " (%llu matches left out: folders and links)",
                       (unsigned long long)job->skipped);
     }
-    (void)fprintf(to, "\n  one subtask   about %s%s, at most %s\n",
-                  cell_duration_ns(job->expect_ns),
+    (void)fprintf(to, "\n  one subtask   about %s%s, %s%s\n", cell_duration_ns(job->expect_ns),
                   job->expect_is_guess ? " (a guess; `expect:` says better)" : "",
-                  cell_duration(job->limit_ms));
+                  has_limit(job) ? "at most " : "without a limit",
+                  has_limit(job) ? cell_duration(job->limit_ms) : "");
     if (job->measured_subtasks > 0) {
         (void)fprintf(to, "  measured      %llu time%s", (unsigned long long)job->measured_samples,
                       text_plural(job->measured_samples > 1 ? 2 : 1));
@@ -61,7 +66,7 @@ static void show_plan(FILE *to, const struct bourse_job_summary *job)
                           (unsigned long long)job->measured_subtasks);
         }
         if (job->p90_ns < 0) {
-            (void)fputs(", too seldom for a 90th percentile\n", to);
+            (void)fputs(", too seldom for a p90\n", to);
         } else {
             (void)fprintf(to, "; 90 %% of each size took at most %s\n",
                           cell_duration_ns(job->p90_ns));
@@ -157,20 +162,9 @@ static const char *budget_reason(const struct bourse_quote *quote)
 {
     return quote->is_all_there_is                        ? " (all that the account has)"
            : quote->most_micro == quote->suggested_micro ? " (the most that one order may be worth)"
-           : is_donated(quote) && quote->limit_micro > 0
+           : is_donated(quote)
                ? " (for other devices, if the donated ones go)"
-               : " (1.5 times the expected cost, a lease of each slot, and one more lease)";
-}
-
-static const char *limit_reason(const struct bourse_quote *quote)
-{
-    if (is_donated(quote)) {
-        return " (1.5 times the price of other devices, if the donated ones go)";
-    }
-    return quote->limit_micro == quote->band_most_micro ||
-                   quote->limit_micro == quote->band_least_micro
-               ? " (the market's price band)"
-               : " (1.5 times the price on offer)";
+               : " (1.5 times the expected cost, and leases for more slots, should they come)";
 }
 
 /* The market fills by price, and at one price by time. One faster device may therefore lose. */
@@ -201,7 +195,7 @@ static uint32_t slots_listed(const struct bourse_job_summary *job, const struct 
 static void show_no_gift(FILE *to, const struct bourse_quote *quote)
 {
     const bool fits = quote->explanation.fitting > 0;
-    (void)fprintf(to, "  on offer now  nothing that %s%s\n", fits ? "is given away" : "fits",
+    (void)fprintf(to, "  on offer now  nothing that %s%s\n", fits ? "is donated" : "fits",
                   quote->level_count > 0 ? " for all parts; for the others:" : "");
 }
 
@@ -211,9 +205,8 @@ static void show_budget_of_nothing(FILE *to, const struct offer *offer)
     if (offer->quote.without_gift > 0) {
         offer_name_part(offer->job, offer->quote.without_gift, part);
     }
-    (void)fprintf(to, "  budget        none held: the job takes only what is given away%s%s%s\n",
-                  part[0] != '\0' ? ", and nothing that fits " : "", part,
-                  part[0] != '\0' ? " is" : "");
+    (void)fprintf(to, "  budget        none held: the job takes only donated slots%s%s%s\n",
+                  part[0] != '\0' ? ", and none fits " : "", part, part[0] != '\0' ? " now" : "");
 }
 
 /* Shows what is on offer to the job now, level by level. */
@@ -300,17 +293,15 @@ static void show_limit(FILE *to, const struct bourse_job_summary *job,
                       cell_limit(job->value_micro, job->value_rate));
     }
     if (limit_is_set(quote->limit_micro)) {
-        (void)fprintf(to, "  price         at most %s credits per slot-hour%s\n",
-                      cell_money(quote->limit_micro),
-                      limit_is_set(job->cap_micro) ? "" : limit_reason(quote));
+        (void)fprintf(to, "  price         at most %s credits per slot-hour\n",
+                      cell_money(quote->limit_micro));
     } else if (quote->rests_at_micro >= 0) {
-        (void)fprintf(
-            to, "  price         at most %s credits per slot-hour (%s; `cap` sets another)\n",
-            cell_money(quote->rests_at_micro),
-            quote->rests_at_micro == quote->band_most_micro
-                ? "the market's price band, because no price is on offer"
-            : is_donated(quote) ? "what the budget allows, because all slots on offer are donated"
-                                : "what the budget allows, because no price is on offer");
+        (void)fprintf(to,
+                      "  price         the least that gets the slots, at most %s credits per "
+                      "slot-hour (%s; `cap` sets another)\n",
+                      cell_money(quote->rests_at_micro),
+                      quote->rests_at_micro == quote->band_most_micro ? "the market's price band"
+                                                                      : "what the budget allows");
     }
 }
 
@@ -337,6 +328,96 @@ static void show_quote(FILE *to, const struct offer *offer)
     if (quote->checks_problem[0] != '\0') {
         (void)fprintf(to, "  checks        none can be made: %s\n", quote->checks_problem);
     }
+}
+
+/* A job is small when neither its parts nor the kind of its bid give a reason for a longer text. */
+static bool is_small(const struct bourse_job_summary *job, const struct bourse_quote *quote)
+{
+    return job->parts == 1 && job->checks == 0 && job->way_ms == 0 && job->continues[0] == '\0' &&
+           job->value_micro < 0 && quote->without_gift == 0 && !quote->is_of_gifts &&
+           quote->checks_problem[0] == '\0';
+}
+
+static void show_job_line(FILE *to, const struct bourse_job_summary *job)
+{
+    (void)fprintf(to, "%s: %llu subtask%s of %s, about %s%s%s%s%s", cell_plain(job->name),
+                  (unsigned long long)job->subtasks, job->subtasks == 1 ? "" : "s",
+                  cell_plain(job->program), cell_duration_ns(job->expect_ns),
+                  job->subtasks == 1 ? "" : " each", job->expect_is_guess ? " (a guess)" : "",
+                  has_limit(job) ? ", at most " : "",
+                  has_limit(job) ? cell_duration(job->limit_ms) : "");
+    if (job->inputs > 0) {
+        (void)fprintf(to, "; %llu file%s of %s", (unsigned long long)job->inputs,
+                      job->inputs == 1 ? "" : "s", cell_bytes(job->input_bytes));
+    }
+    if (job->skipped > 0) {
+        (void)fprintf(to, "; %llu match%s left out: folders and links",
+                      (unsigned long long)job->skipped, job->skipped == 1 ? "" : "es");
+    }
+    (void)fputc('\n', to);
+}
+
+static bool starts_now(const struct bourse_quote *quote)
+{
+    return quote->slots_now > 0 &&
+           !(quote->has_explanation && quote->explanation.starts_at_micro < 0);
+}
+
+/* Shows in one line what is on offer, or why the job does not start now. */
+static void show_offer_line(FILE *to, const struct offer *offer)
+{
+    const struct bourse_quote *quote = &offer->quote;
+    if (!starts_now(quote)) {
+        const bool is_taken = quote->has_explanation && quote->explanation.starts_at_micro >= 0;
+        (void)fprintf(to, "  offer  none %s: %s (--verbose says more)\n", is_taken ? "free" : "now",
+                      quote->has_explanation ? cell_plain(quote->explanation.text)
+                                             : "nothing that fits");
+        return;
+    }
+    const uint32_t slots = slots_listed(&offer->summary, quote);
+    (void)fprintf(to, "  offer  %u slot%s at %s", slots, text_plural(slots),
+                  cell_money(quote->price_low_micro));
+    if (quote->price_high_micro > quote->price_low_micro) {
+        (void)fprintf(to, " to %s", cell_money(quote->price_high_micro));
+    }
+    (void)fputs(" credits per slot-hour", to);
+    if (limit_is_set(quote->limit_micro)) {
+        (void)fprintf(to, ", within the cap of %s", cell_money(quote->limit_micro));
+    }
+    (void)fputs(" (--verbose says more)\n", to);
+}
+
+bool offer_show_short(FILE *to, const struct offer *offer, bool with_job)
+{
+    const struct bourse_quote *quote = &offer->quote;
+    if (!is_small(&offer->summary, quote)) {
+        return false;
+    }
+    if (with_job) {
+        show_job_line(to, &offer->summary);
+    }
+    if (quote->suggested_micro > 0) {
+        (void)fprintf(to, "  cost   about %s credits in %s, never more than %s\n",
+                      cell_money(quote->expected_micro), cell_duration_ns(quote->makespan_ns),
+                      cell_money(offer->budget_micro));
+    }
+    if (offer->budget_micro > 0) {
+        (void)fprintf(to,
+                      "  held   %s credits until the job ends%s; at least %s to start one "
+                      "subtask\n",
+                      cell_money(offer->budget_micro),
+                      quote->is_all_there_is ? ", all that the account has" : "",
+                      cell_money(quote->minimum_micro));
+    }
+    show_offer_line(to, offer);
+    if (quote->slots_taken > 0) {
+        (void)fprintf(to,
+                      "  taken  %u slot%s of leases from their holders, %s to %s credits per "
+                      "slot-hour\n",
+                      quote->slots_taken, text_plural(quote->slots_taken),
+                      cell_money(quote->taken_low_micro), cell_money(quote->taken_high_micro));
+    }
+    return true;
 }
 
 void offer_show_job(FILE *to, const struct offer *offer)
@@ -458,7 +539,7 @@ int command_quote(struct invocation *invocation)
             status = json_print(offer_json(offer), status);
         } else if (invocation->quiet) {
             (void)printf("%s\n", cell_money(offer->quote.expected_micro));
-        } else {
+        } else if (option_given(invocation, "verbose") || !offer_show_short(stdout, offer, false)) {
             offer_show_quote(stdout, offer);
         }
     }

@@ -19,6 +19,9 @@ struct offer {
 /* Each of these functions returns false and the exit status after a message. */
 bool offer_make(struct invocation *invocation, struct offer *offer, int *ret_status);
 void offer_show(FILE *to, const struct offer *offer);
+/* Shows a small job, or its quote alone, in at most five lines. Returns false, and shows nothing,
+ * when the job is not small. */
+bool offer_show_short(FILE *to, const struct offer *offer, bool with_job);
 void offer_show_job(FILE *to, const struct offer *offer);   /* the job alone */
 void offer_show_quote(FILE *to, const struct offer *offer); /* the quote alone */
 json_t *offer_json(const struct offer *offer);

@@ -2,8 +2,10 @@
 #include "consumer/command/job/offer.h"
 #include "consumer/command/show.h"
 #include "consumer/job/submit.h"
+#include "protocol/reject.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The job holds no credits, and no slot is donated. */
 static void complain_of_no_gift(struct invocation *invocation, const struct offer *offer,
@@ -13,12 +15,35 @@ static void complain_of_no_gift(struct invocation *invocation, const struct offe
     char part[PART_TEXT_SIZE] = "";
     offer_name_part(offer->job, quote->without_gift, part);
     *ret_status =
-        complain(invocation, BOURSE_USAGE,
-                 "a budget of 0 holds nothing, and nothing that fits%s%s is given away now%s%s%s%s",
+        complain(invocation, BOURSE_REFUSED,
+                 "a budget of 0 holds nothing, and nothing that fits%s%s is donated now%s%s%s%s",
                  part[0] != '\0' ? " " : "", part, quote->minimum_micro > 0 ? ": it takes " : "",
                  quote->minimum_micro > 0 ? cell_money(quote->minimum_micro) : "",
                  quote->minimum_micro > 0 ? " credits to start" : "",
-                 can_wait ? "; with --anyway the job waits for a donation" : "");
+                 can_wait ? "; with --anyway the job waits for a donated slot" : "");
+}
+
+/* Returns true when no device on the market can ever run the job. */
+static bool has_no_device(const struct bourse_quote *quote)
+{
+    return quote->slots_now == 0 && quote->slots_taken == 0 && quote->has_explanation &&
+           quote->explanation.fitting == 0;
+}
+
+/* Says what helps a program that is named by a path of the provider's machine, where no device has
+ * it; "" for any other. */
+static void path_hint(const struct bourse_job *job, char *ret_text, size_t size)
+{
+    const struct job_file *file = job->file;
+    const char *word = file->run.count > 0 && file->image == NULL ? file->run.items[0] : "";
+    const char *slash = strrchr(word, '/');
+    ret_text[0] = '\0';
+    if (word[0] == '/' && slash[1] != '\0') {
+        (void)snprintf(ret_text, size,
+                       "; providers offer programs by name: write %.64s, or copy the program here "
+                       "and send it as ./%.64s",
+                       cell_plain(slash + 1), cell_plain(slash + 1));
+    }
 }
 
 /* A job that cannot start now would wait without a word. Returns false after a message. */
@@ -27,18 +52,21 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
     const struct bourse_quote *quote = &offer->quote;
     bool waits = option_given(invocation, "anyway");
     bool can_wait = command_takes(invocation->command, "anyway");
-    bool fits = quote->slots_now > 0 || quote->slots_taken > 0 || !quote->has_explanation ||
-                quote->explanation.fitting > 0;
     const bool is_said = offer->summary.budget_micro == 0 || option_given(invocation, "budget");
     const bool is_unpaid =
         offer->budget_micro == 0 && !offer_is_given_away(quote) && !(is_said && waits);
     if (quote->checks_problem[0] != '\0' && !waits) {
         *ret_status = complain(invocation, BOURSE_NO_MATCH, "%s%s", quote->checks_problem,
                                can_wait ? "; with --anyway the job waits for that" : "");
-    } else if (!fits && !waits) {
-        *ret_status =
-            complain(invocation, BOURSE_NO_MATCH, "%s%s", quote->explanation.text,
-                     can_wait ? "; with --anyway the job waits for a device that fits" : "");
+    } else if (has_no_device(quote) && !waits) {
+        const bool has_budget = is_said || offer->budget_micro > 0;
+        char hint[256];
+        path_hint(offer->job, hint, sizeof hint);
+        *ret_status = complain(invocation, BOURSE_NO_MATCH, "%s%s%s", quote->explanation.text, hint,
+                               !can_wait    ? ""
+                               : has_budget ? "; with --anyway the job waits for a device that fits"
+                                            : "; with --anyway and --budget CREDITS the job waits "
+                                              "for a device that fits");
     } else if (is_unpaid && quote->without_gift > 0) {
         complain_of_no_gift(invocation, offer, can_wait, ret_status);
     } else if (is_unpaid && quote->suggested_micro == 0 && offer_is_too_dear(quote)) {
@@ -53,7 +81,8 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
                      "with --budget how many credits to hold");
     } else if (offer->budget_micro < quote->minimum_micro && !waits) {
         *ret_status = complain(invocation, BOURSE_REFUSED,
-                               "budget: %s credits, a lease takes %s: hold that or more%s",
+                               "the budget of %s credits is below %s, which one lease takes: give "
+                               "that or more with --budget%s",
                                cell_money(offer->budget_micro), cell_money(quote->minimum_micro),
                                can_wait ? "; with --anyway the job waits for a lower price" : "");
     } else {
@@ -62,9 +91,31 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
     return false;
 }
 
+/* The market takes no job of a frozen account, whatever its price. */
+static bool is_frozen(struct invocation *invocation, const struct bourse_quote *quote,
+                      int *ret_status)
+{
+    struct bourse_error error = {.status = BOURSE_REFUSED, .reject = REJECT_FROZEN};
+    const char *name = reject_name(REJECT_FROZEN);
+    if (!quote->has_explanation || strcmp(quote->explanation.refusal, name) != 0) {
+        return false;
+    }
+    (void)snprintf(error.name, sizeof error.name, "%s", name);
+    (void)snprintf(error.text, sizeof error.text, "%s", quote->explanation.text);
+    *ret_status = complain_with(invocation, &error);
+    return true;
+}
+
 bool offer_agree(struct invocation *invocation, const struct offer *offer, int *ret_status)
 {
-    if (!invocation->quiet && !invocation->json) {
+    if (is_frozen(invocation, &offer->quote, ret_status)) {
+        return false;
+    }
+    /* The refusal below says all that the offer could say. */
+    const bool is_refused = has_no_device(&offer->quote) && !option_given(invocation, "anyway") &&
+                            !option_given(invocation, "verbose");
+    if (!invocation->quiet && !invocation->json && !is_refused &&
+        (option_given(invocation, "verbose") || !offer_show_short(stderr, offer, true))) {
         offer_show(stderr, offer);
     }
     if (!can_start(invocation, offer, ret_status)) {
@@ -111,14 +162,24 @@ bool offer_place(struct invocation *invocation, struct offer *offer, char ret_id
 }
 
 /* A job whose cap is below every ask may wait for ever. The user learns this, and how to end it. */
-static void say_what_it_waits_for(const struct invocation *invocation, const struct offer *offer,
+static void say_what_it_waits_for(struct invocation *invocation, const struct offer *offer,
                                   const char *id)
 {
     const struct bourse_explanation *why = &offer->quote.explanation;
     const enum job_order order = offer->job->file->order;
-    bool rests = order == JOB_ORDER_LIMIT || order == JOB_ORDER_ALL_OR_NONE;
+    const bool rests =
+        order == JOB_ORDER_MARKET || order == JOB_ORDER_LIMIT || order == JOB_ORDER_ALL_OR_NONE;
+    static struct bourse_explanation now; /* too large for the stack */
+    struct bourse_error error;
     if (invocation->json || !rests || !limit_is_set(offer->summary.cap_micro) ||
         offer->budget_micro == 0 || !offer_is_too_dear(&offer->quote)) {
+        return;
+    }
+    if (!invocation->quiet) { /* the offer has said the prices */
+        (void)fprintf(stderr,
+                      "bourse: the job waits for a lower price; `bourse order replace %.8s --cap "
+                      "CREDITS` raises the cap, `bourse cancel %.8s` ends it\n",
+                      id, id);
         return;
     }
     (void)fprintf(stderr, "bourse: no ask is at or below the cap of %s credits per slot-hour",
@@ -127,10 +188,13 @@ static void say_what_it_waits_for(const struct invocation *invocation, const str
         (void)fprintf(stderr, ", the lowest ask that would do is at %s",
                       cell_money(why->fills_at_micro));
     }
-    (void)fprintf(stderr,
-                  "; the job waits for one.\n        `bourse order replace %.8s --cap CREDITS` "
-                  "raises the cap, `bourse cancel %.8s` ends it.\n",
-                  id, id);
+    (void)fputs("; the job waits for one.\n", stderr);
+    /* The placed order has a budget, which a higher cap may exceed. */
+    if (offer->summary.parts != 1 || !bourse_explain(invocation->bourse, id, &now, &error) ||
+        !jobs_print_replace(invocation, stderr, id, &now)) {
+        (void)fprintf(stderr, "  `bourse explain %.8s` says what would fill it\n", id);
+    }
+    (void)fprintf(stderr, "  `bourse cancel %.8s` ends it\n", id);
 }
 
 bool offer_and_place(struct invocation *invocation, struct bourse_job *job,

@@ -208,7 +208,7 @@ static void add_subtask(const struct rows *rows, struct grid *table, uint32_t in
     const char *name = rows->tasks == NULL ? NULL : bourse_task_name(rows->tasks, index);
     char what[CELL];
     char device[CELL] = "-";
-    write_short(name != NULL ? name : cell_count(index), SUBTASK_COLUMNS, what);
+    write_short(name != NULL ? name : cell_number(rows->tasks, index), SUBTASK_COLUMNS, what);
     struct line line = {.what = what,
                         .device = device,
                         .planned_start_ns = planned_start_ns(report, index),

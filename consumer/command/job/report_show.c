@@ -4,6 +4,7 @@
 #include "consumer/command/job/report_rows.h"
 #include "consumer/command/plan/picture.h"
 #include "consumer/command/show.h"
+#include "consumer/command/state.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -438,5 +439,6 @@ int command_report(struct invocation *invocation)
         return json_print(value, BOURSE_OK);
     }
     print_report(invocation, report, tasks, &before, width);
+    state_say_behind(invocation);
     return BOURSE_OK;
 }

@@ -86,6 +86,33 @@ static bool show(int from, FILE *to, struct bourse_error *ret_error)
            fail(ret_error, "the output cannot be written");
 }
 
+bool stream_piece(const struct invocation *invocation, struct text_visible *state,
+                  const void *bytes, size_t size, bool to_standard_error)
+{
+    const int fd = to_standard_error ? STDERR_FILENO : STDOUT_FILENO;
+    FILE *const to = to_standard_error ? stderr : stdout;
+    char text[SHOW_BYTES * TEXT_VISIBLE_PER_BYTE + TEXT_VISIBLE_END_SIZE];
+    const char *from = bytes;
+    bool ok = fflush(to) == 0;
+    if (size > 0 && (to_standard_error || isatty(fd) == 1)) {
+        is_line_open = from[size - 1] != '\n';
+    }
+    for (size_t done = 0; ok && done < size;) {
+        size_t part = size - done;
+        if (is_shown(invocation, fd)) {
+            part = part < SHOW_BYTES ? part : SHOW_BYTES;
+            const size_t length = text_visible(state, from + done, part, text);
+            ok = fwrite(text, 1, length, to) == length;
+        } else {
+            const ssize_t wrote = write(fd, from + done, part);
+            ok = wrote >= 0 || errno == EINTR;
+            part = wrote < 0 ? 0 : (size_t)wrote;
+        }
+        done += part;
+    }
+    return fflush(to) == 0 && ok;
+}
+
 static bool print(struct invocation *invocation, const struct bourse_output *output,
                   const char *what, bool to_standard_error, struct bourse_error *ret_error)
 {
@@ -123,7 +150,8 @@ bool stream_item(struct invocation *invocation, const struct stream_item *item,
     (void)snprintf(output.hash, sizeof output.hash, "%s", item->hash);
     (void)snprintf(what, sizeof what, "the standard %s of %s of job %s",
                    item->is_standard_error ? "error" : "output", item->subtask, item->job);
-    return print(invocation, &output, what, false, ret_error);
+    return print(invocation, &output, what, false, ret_error) ||
+           bourse_say_forgotten(invocation->bourse, item->job, ret_error);
 }
 
 bool stream_log(struct invocation *invocation, const char *id, uint32_t index, bool standard_error,

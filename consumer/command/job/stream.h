@@ -13,6 +13,11 @@ bool stream_output(struct invocation *invocation, const struct bourse_output *ou
 /* Writes an end of line to stderr when the last output or item that went to stderr, or to a
  * terminal, lacks one. Otherwise the command's next line would continue that output. */
 void stream_end_line(void);
+/* Prints bytes of a stream that comes in pieces; `state` begins as zeros. Returns false when the
+ * bytes cannot be written. */
+struct text_visible;
+bool stream_piece(const struct invocation *invocation, struct text_visible *state,
+                  const void *bytes, size_t size, bool to_standard_error);
 /* Prints one of a job's streams to stdout. `subtask` names its subtask in errors. */
 struct stream_item {
     const char *job, *subtask;

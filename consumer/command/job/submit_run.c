@@ -1,5 +1,7 @@
 /* This file runs submit, resume and run, which show the price before a job goes to the market. */
 #include "consumer/command/job/offer.h"
+#include "consumer/command/job/piped.h"
+#include "consumer/command/job/run_end.h"
 #include "consumer/command/job/stream.h"
 #include "consumer/command/job/watch.h"
 #include "consumer/command/show.h"
@@ -16,22 +18,26 @@
 
 /* ---------------------------------------------------------------- submit, resume */
 
-void job_say_ended(const struct bourse_job_row *row)
+void job_ended_line(const struct bourse_job_row *row, char ret_text[JOB_ENDED_SIZE])
 {
-    stream_end_line();
-    (void)fprintf(stderr, "job %.8s %s: %u of %u accepted, %u failed, %s credits%s%s\n", row->id,
-                  row->state_text, row->accepted, row->subtasks, row->failed,
-                  cell_money(row->charged_micro),
-                  row->state == BOURSE_DONE || row->reason_text[0] == '\0' ? "" : "; ",
-                  row->state == BOURSE_DONE ? "" : row->reason_text);
+    char cancelled[32] = "";
+    if (row->cancelled > 0) {
+        (void)snprintf(cancelled, sizeof cancelled, ", %u cancelled", row->cancelled);
+    }
+    (void)snprintf(ret_text, JOB_ENDED_SIZE,
+                   "job %.8s %s: %u of %u accepted, %u failed%s, %s credits%s%s", row->id,
+                   row->state_text, row->accepted, row->subtasks, row->failed, cancelled,
+                   cell_money(row->charged_micro),
+                   row->state == BOURSE_DONE || row->reason_text[0] == '\0' ? "" : "; ",
+                   row->state == BOURSE_DONE ? "" : row->reason_text);
 }
 
-static void say_outcome(const struct bourse_tasks *tasks, const struct bourse_outcome *outcome)
+void job_say_ended(const struct bourse_job_row *row)
 {
+    char line[JOB_ENDED_SIZE];
     stream_end_line();
-    (void)fprintf(stderr, "%s: %s%s%s\n", cell_subtask(tasks, outcome->index),
-                  outcome->outcome_text, outcome->detail[0] != '\0' ? ": " : "",
-                  cell_plain(outcome->detail));
+    job_ended_line(row, line);
+    (void)fprintf(stderr, "%s\n", line);
 }
 
 static bool say_first_failure(void *context, const struct bourse_outcome *outcome)
@@ -39,7 +45,7 @@ static bool say_first_failure(void *context, const struct bourse_outcome *outcom
     if (outcome->outcome == 0) {
         return true;
     }
-    say_outcome(context, outcome);
+    run_end_say_outcome(context, outcome);
     return false;
 }
 
@@ -52,10 +58,22 @@ void job_say_why(struct invocation *invocation, const struct bourse_job_row *row
     }
 }
 
+/* `name` is how the job was told to follow others: the option, or the key of a job file. */
+static bool may_follow(struct invocation *invocation, const char *name)
+{
+    return option_given(invocation, "yes") ||
+           complain(invocation, BOURSE_USAGE,
+                    "%s needs -y: the job is submitted later, when nobody may be here to ask",
+                    name) == BOURSE_OK;
+}
+
 /* Wrong amounts and times are reported before anything is hashed, asked or sent. */
 static bool check_options(struct invocation *invocation)
 {
     int64_t ignored = 0;
+    if (option_given(invocation, "after") && !may_follow(invocation, "--after")) {
+        return false;
+    }
     return option_money(invocation, "budget", &ignored) &&
            option_duration_ms(invocation, "wait-at-most", &ignored);
 }
@@ -76,6 +94,30 @@ static bool has_ended_at_once(struct invocation *invocation, const struct bourse
     return ret_row->state != BOURSE_OPEN;
 }
 
+/* Says what is sent of a program of this machine. */
+static void say_program(struct invocation *invocation, const struct bourse_job *job)
+{
+    const struct job_program *program = &job->program;
+    if (!program->is_own || invocation->quiet || invocation->json) {
+        return;
+    }
+    (void)fprintf(stderr, "program     %s, ", cell_plain(job->file->name));
+    (void)fprintf(stderr, "%s, ", cell_bytes(program->bytes));
+    if (program->interpreter[0] != '\0') {
+        (void)fprintf(stderr, "a script that the host's %s runs\n",
+                      cell_plain(program->interpreter));
+    } else if (program->has_host_libraries) {
+        (void)fputs("with the libraries of the host\n", stderr);
+    } else if (program->arch == NULL) {
+        (void)fputs("in the job's image\n", stderr);
+    } else if (program->libraries == 0) {
+        (void)fputs("needs no libraries\n", stderr);
+    } else {
+        (void)fprintf(stderr, "with its loader and libraries: %zu files, %s, sent as one archive\n",
+                      program->libraries, cell_bytes(program->library_bytes));
+    }
+}
+
 /* Places the job. On request, waits for its end and fetches its outputs. */
 static int submit_and_wait(struct invocation *invocation, struct bourse_job *job)
 {
@@ -84,6 +126,7 @@ static int submit_and_wait(struct invocation *invocation, struct bourse_job *job
     struct bourse_error error;
     const char *folder = option_text(invocation, "output", NULL);
     bool wait = option_given(invocation, "wait") || folder != NULL;
+    say_program(invocation, job);
     if (!offer_and_place(invocation, job, id, &status)) {
         return status;
     }
@@ -112,7 +155,7 @@ static int submit_and_wait(struct invocation *invocation, struct bourse_job *job
         return status;
     }
     struct bourse_fetched fetched = {.files = 0};
-    if (folder != NULL && !jobs_fetch_into(invocation, id, folder, &fetched, &error)) {
+    if (folder != NULL && !fetching_all(invocation, id, folder, &fetched, &error)) {
         return complain_with(invocation, &error);
     }
     if (invocation->json) {
@@ -130,40 +173,112 @@ static int submit_and_wait(struct invocation *invocation, struct bourse_job *job
     return job_exit_status(&row);
 }
 
-/* The options' order type replaces the file's. */
-static bool set_order(struct invocation *invocation, struct job_file *file)
+static bool option_value(struct invocation *invocation, struct value *value)
 {
-    const char *word = option_text(invocation, "order", job_order_names[file->order]);
+    struct problem problem;
+    const char *text = option_text(invocation, "value", NULL);
+    if (text != NULL && !value_parse(text, value, &problem)) {
+        (void)complain(invocation, BOURSE_USAGE, "--value: %s", problem.text);
+        return false;
+    }
+    return true;
+}
+
+static bool option_order(struct invocation *invocation, enum job_order *ret_order)
+{
+    const char *word = option_text(invocation, "order", job_order_names[*ret_order]);
     for (unsigned order = 0; order < JOB_ORDERS; order++) {
         if (strcmp(word, job_order_names[order]) == 0) {
-            file->order = (enum job_order)order;
+            *ret_order = (enum job_order)order;
             return true;
         }
     }
     (void)complain(invocation, BOURSE_USAGE,
-                   "--order: '%s' is none of limit, ioc, fok, post-only and all-or-none", word);
+                   "--order: '%s' is none of market, limit, ioc, fok, post-only and all-or-none",
+                   word);
     return false;
 }
 
-int command_submit(struct invocation *invocation)
+/* Options of submit replace what the job file says. */
+struct replaced {
+    bool has_order;
+    enum job_order order;
+    int64_t cap_micro;  /* LIMIT_NONE: not given */
+    struct value value; /* RATE_NONE: not given */
+    /* The jobs of the file's `after:`. The command waits for them, so they are taken out of it. */
+    struct job_strings after;
+};
+
+static bool read_replaced(struct invocation *invocation, struct replaced *ret_replaced)
+{
+    *ret_replaced = (struct replaced){.has_order = option_given(invocation, "order"),
+                                      .cap_micro = LIMIT_NONE,
+                                      .value = {.rate = RATE_NONE}};
+    if (!option_order(invocation, &ret_replaced->order) ||
+        !option_value(invocation, &ret_replaced->value) ||
+        !option_money(invocation, "cap", &ret_replaced->cap_micro)) {
+        return false;
+    }
+    if (option_given(invocation, "cap") && option_given(invocation, "value")) {
+        (void)complain(invocation, BOURSE_USAGE, "give --cap or --value, not both");
+        return false;
+    }
+    return true;
+}
+
+/* A cap replaces a value, and a value replaces a cap, because a job has only one of them. */
+static bool replace(void *context, struct job_file *file, struct problem *ret_problem)
+{
+    struct replaced *replaced = context;
+    const bool has_cap = limit_is_set(replaced->cap_micro);
+    const bool has_value = replaced->value.rate != RATE_NONE;
+    job_strings_fini(&replaced->after);
+    replaced->after = file->after;
+    file->after = (struct job_strings){.items = NULL};
+    file->order = replaced->has_order ? replaced->order : file->order;
+    if (has_cap || has_value) {
+        file->cap_micro = replaced->cap_micro;
+        file->value = replaced->value;
+    }
+    return job_file_check(file, ret_problem);
+}
+
+/* Submits a job file. Jobs that the file follows are waited for first. */
+static int submit_file(struct invocation *invocation, struct replaced *replaced)
 {
     int status = 0;
     CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
     struct bourse_error error;
-    if (!check_options(invocation)) {
-        return BOURSE_USAGE;
-    }
-    if (!bourse_job_load(invocation->words[0], &job, &error)) {
+    if (!job_build_load(invocation->words[0], replace, replaced, &job, &error)) {
         return complain_with(invocation, &error);
     }
-    struct problem problem = {.text = ""};
-    if (!set_order(invocation, job->file)) {
+    if (replaced->after.count > 0 && !may_follow(invocation, "after:")) {
         return BOURSE_USAGE;
     }
-    if (!job_file_check(job->file, &problem)) {
-        return complain(invocation, BOURSE_USAGE, "%s", problem.text);
+    if (!command_connect(invocation, &status)) {
+        return status;
     }
-    return command_connect(invocation, &status) ? submit_and_wait(invocation, job) : status;
+    if (option_given(invocation, "after") || replaced->after.count > 0) {
+        if (!wait_for_success(invocation, &replaced->after, &status)) {
+            return status;
+        }
+        bourse_job_destroy(&job); /* files may have changed since */
+        if (!job_build_load(invocation->words[0], replace, replaced, &job, &error)) {
+            return complain_with(invocation, &error);
+        }
+    }
+    return submit_and_wait(invocation, job);
+}
+
+int command_submit(struct invocation *invocation)
+{
+    struct replaced replaced;
+    if (!check_options(invocation) || !read_replaced(invocation, &replaced)) {
+        return BOURSE_USAGE;
+    }
+    const int status = submit_file(invocation, &replaced);
+    job_strings_fini(&replaced.after);
+    return status;
 }
 
 struct absence {
@@ -265,8 +380,11 @@ static bool add_variables(struct invocation *invocation, struct job_file *file)
         free(name);
         if (!ok) {
             (void)complain(invocation, BOURSE_USAGE,
-                           "--env %s: write NAME=VALUE; a job has at most %d variables", value,
-                           FORMAT_VARIABLES);
+                           equals == NULL || equals == value
+                               ? "--env %s: write NAME=VALUE"
+                               : "--env %.64s: the variable cannot be added; a job has at most %d "
+                                 "variables",
+                           value, FORMAT_VARIABLES);
             return false;
         }
     }
@@ -301,17 +419,6 @@ static bool set_source(struct invocation *invocation, struct job_file *file)
     return true;
 }
 
-static bool option_value(struct invocation *invocation, struct value *value)
-{
-    struct problem problem;
-    const char *text = option_text(invocation, "value", NULL);
-    if (text != NULL && !value_parse(text, value, &problem)) {
-        (void)complain(invocation, BOURSE_USAGE, "--value: %s", problem.text);
-        return false;
-    }
-    return true;
-}
-
 static bool set_numbers(struct invocation *invocation, struct job_file *file)
 {
     int64_t slots = file->slots;
@@ -327,10 +434,11 @@ static bool set_numbers(struct invocation *invocation, struct job_file *file)
         option_duration_ms(invocation, "expect", &file->expect_ms) &&
         option_duration_ms(invocation, "good-till", &file->good_till_ms) &&
         option_money(invocation, "cap", &file->cap_micro) &&
-        option_value(invocation, &file->value) && set_order(invocation, file);
+        option_value(invocation, &file->value) && option_order(invocation, &file->order);
     file->slots = (uint32_t)slots;
     file->at_most = (uint32_t)at_most;
     file->retries = (uint32_t)retries;
+    file->host_libraries = option_given(invocation, "host-libraries");
     file->term_ms = 0; /* job_file_check sets the term */
     return ok;
 }
@@ -340,18 +448,62 @@ static bool set_text(char **field, const char *text)
     return text == NULL || job_file_set(field, text);
 }
 
-/* Makes the job that the arguments describe. Returns NULL after a message. */
-static struct job_file *job_from_arguments(struct invocation *invocation)
+static bool set_entrypoint(struct invocation *invocation, struct job_file *file)
+{
+    const char *program = option_text(invocation, "entrypoint", NULL);
+    file->has_entrypoint = program != NULL;
+    return program == NULL || program[0] == '\0' ||
+           job_strings_add(&file->entrypoint, FORMAT_ARGUMENTS, program);
+}
+
+/* The refusal of a job begins with a key of job files, as in "outputs: ...". The user of `run`
+ * wrote an option instead, so the text begins with the option: "--out: ...". Other texts stay. */
+static void name_option(const struct invocation *invocation, const char *text, char *ret_text,
+                        size_t capacity)
+{
+    static const struct {
+        const char *key, *option;
+    } others[] = {{"outputs", "out"}, {"files", "file"}};
+    enum { KEY_SIZE = 32 };
+    char option[KEY_SIZE];
+    const size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz_");
+    (void)snprintf(ret_text, capacity, "%s", text);
+    if (length >= KEY_SIZE || strncmp(text + length, ": ", 2) != 0) {
+        return;
+    }
+    for (size_t i = 0; i < length; i++) {
+        option[i] = text[i] == '_' ? '-' : text[i];
+    }
+    option[length] = '\0';
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (strcmp(option, others[i].key) == 0) {
+            (void)snprintf(option, sizeof option, "%s", others[i].option);
+        }
+    }
+    if (option_given(invocation, option)) {
+        (void)snprintf(ret_text, capacity, "--%s%s", option, text + length);
+    }
+}
+
+struct job_file *job_from_arguments(struct invocation *invocation)
 {
     CLEANUP(job_file_destroy) struct job_file *file = job_file_create();
     struct problem problem = {.text = ""};
     const char *needs = option_text(invocation, "needs", NULL);
     bool ok = file != NULL;
+    if (invocation->word_count == 0 && !option_given(invocation, "image")) {
+        (void)complain(invocation, BOURSE_USAGE,
+                       "run needs [OPTIONS] -- PROGRAM [ARGUMENT ...]; see `bourse help run`");
+        return NULL;
+    }
     for (int i = 0; ok && i < invocation->word_count; i++) {
         ok = job_strings_add(&file->run, FORMAT_ARGUMENTS, invocation->words[i]);
     }
     if (!ok || !set_text(&file->name, option_text(invocation, "name", NULL)) ||
         !set_text(&file->image, option_text(invocation, "image", NULL)) ||
+        !set_text(&file->directory, option_text(invocation, "directory", NULL)) ||
+        !set_entrypoint(invocation, file) ||
+        !set_text(&file->workdir, option_text(invocation, "workdir", NULL)) ||
         !set_text(&file->standard_input, option_text(invocation, "stdin", NULL)) ||
         !set_text(&file->checkpoint, option_text(invocation, "checkpoint", NULL))) {
         (void)complain(invocation, BOURSE_USAGE,
@@ -370,81 +522,14 @@ static struct job_file *job_from_arguments(struct invocation *invocation)
         return NULL;
     }
     if (!job_file_check(file, &problem)) {
-        (void)complain(invocation, BOURSE_USAGE, "%s", problem.text);
+        char text[sizeof problem.text + 8];
+        name_option(invocation, problem.text, text, sizeof text);
+        (void)complain(invocation, BOURSE_USAGE, "%s", text);
         return NULL;
     }
     struct job_file *made = file;
     file = NULL;
     return made;
-}
-
-struct run_report {
-    struct invocation *invocation;
-    json_t *list;  /* with --json */
-    int exit_code; /* the first exit code that is not 0 */
-    bool failed;   /* the job failed */
-    bool ok;
-    struct bourse_error error;
-};
-
-/* Prints the output of one subtask. After several tries only the last decisive attempt counts. */
-static bool report(void *context, const struct bourse_outcome *outcome)
-{
-    struct run_report *run = context;
-    bool last_word = outcome->status == 0 || outcome->status == 1;
-    if (run->exit_code == 0 && last_word) {
-        run->exit_code = outcome->signal != 0 ? 128 + outcome->signal : outcome->exit_code;
-    }
-    if (run->list != NULL) {
-        run->ok = json_array_append_new(run->list, json_outcome(outcome)) == 0;
-        return run->ok;
-    }
-    /* The last attempt says why, where none could run. */
-    if (outcome->outcome != 0 && !run->invocation->quiet && (last_word || run->failed)) {
-        say_outcome(NULL, outcome);
-    }
-    if (!last_word) {
-        return true;
-    }
-    run->ok = (!outcome->has_standard_output ||
-               stream_output(run->invocation, &outcome->standard_output, false, &run->error)) &&
-              (!outcome->has_standard_error ||
-               stream_output(run->invocation, &outcome->standard_error, true, &run->error));
-    return run->ok;
-}
-
-static int finish_run(struct invocation *invocation, const struct bourse_job_row *row,
-                      const struct replanning *replanning, bool has_outputs)
-{
-    struct run_report run = {.invocation = invocation,
-                             .list = invocation->json ? json_array() : NULL,
-                             .failed = row->state == BOURSE_FAILED,
-                             .ok = true};
-    struct bourse_fetched fetched = {.files = 0};
-    bool ok = bourse_outcomes(invocation->bourse, row->id, 0, report, &run, &run.error) && run.ok;
-    ok = ok && (!has_outputs ||
-                jobs_fetch_into(invocation, row->id, option_text(invocation, "output", "."),
-                                &fetched, &run.error));
-    if (!ok) {
-        json_decref(run.list);
-        return complain_with(invocation, &run.error);
-    }
-    int status = job_exit_status(row);
-    if (option_given(invocation, "exit-code") && row->state != BOURSE_WAS_CANCELLED &&
-        run.exit_code != 0) {
-        status = run.exit_code;
-    }
-    if (invocation->json) {
-        json_t *value = json_job(row);
-        (void)json_object_set_new(value, "replans", replanning_json(replanning));
-        (void)json_object_set_new(value, "outcomes", run.list);
-        (void)json_object_set_new(value, "fetched", json_integer((json_int_t)fetched.files));
-        return json_print(value, status);
-    }
-    if (!invocation->quiet) {
-        job_say_ended(row);
-    }
-    return status;
 }
 
 int command_run(struct invocation *invocation)
@@ -456,21 +541,25 @@ int command_run(struct invocation *invocation)
     if (file == NULL) {
         return BOURSE_USAGE;
     }
+    int piped_fd = -1;
     bool has_outputs = file->outputs.count > 0;
     CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
-    if (!job_build(file, ".", NULL, &job, &error)) {
-        return complain_with(invocation, &error);
-    }
-    if (!command_connect(invocation, &status) || !offer_and_place(invocation, job, id, &status)) {
+    status = piped_read(invocation, file, &piped_fd);
+    if (status != BOURSE_OK) {
+        job_file_destroy(&file);
         return status;
     }
-    struct bourse_job_row row;
-    struct replanning replanning;
-    submit_keep(invocation->bourse, job);
-    const bool has_ended = watch_job(invocation, id, &row, &replanning, &status);
-    submit_keep(invocation->bourse, NULL);
-    if (!has_ended) {
+    if (!job_build_piped(file, ".", piped_fd, &job, &error)) {
+        struct bourse_error named = error;
+        name_option(invocation, error.text, named.text, sizeof named.text);
+        return complain_with(invocation, &named);
+    }
+    say_program(invocation, job);
+    if (!command_connect(invocation, &status) ||
+        (option_given(invocation, "after") &&
+         !wait_for_success(invocation, &(struct job_strings){.items = NULL}, &status)) ||
+        !offer_and_place(invocation, job, id, &status)) {
         return status;
     }
-    return finish_run(invocation, &row, &replanning, has_outputs);
+    return run_end_wait(invocation, job, id, has_outputs);
 }

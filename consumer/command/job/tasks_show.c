@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "formats/limits.h"
 #include "formats/units.h"
+#include "protocol/message.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +18,12 @@ bool tasks_are_named(const struct bourse_tasks *tasks)
 struct bourse_tasks *tasks_load(struct invocation *invocation, const char *id)
 {
     struct bourse_error error; /* names are optional, so a failure is ignored */
-    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
     struct bourse_tasks *tasks = NULL;
-    if (!bourse_jobs(invocation->bourse, id, &jobs, &error) ||
-        bourse_jobs_row(jobs, 0)->subtasks > FORMAT_TASKS ||
-        !bourse_tasks(invocation->bourse, id, &tasks, &error)) {
+    if (!bourse_tasks(invocation->bourse, id, &tasks, &error)) {
         return NULL;
     }
-    if (!tasks_are_named(tasks) && !bourse_tasks_continues(tasks, (char[BOURSE_ID_SIZE]){""})) {
+    if (!tasks_are_named(tasks) && !bourse_tasks_are_numbered(tasks) &&
+        !bourse_tasks_continues(tasks, (char[BOURSE_ID_SIZE]){""})) {
         bourse_tasks_destroy(&tasks);
     }
     return tasks;
@@ -87,11 +86,12 @@ bool tasks_resolve(struct invocation *invocation, const char *id, const struct b
         return false;
     }
     const uint32_t last = bourse_jobs_row(jobs, 0)->subtasks - 1;
-    if (!is_number || index > last) {
-        *ret_status = complain(invocation, is_number ? BOURSE_NOT_FOUND : BOURSE_USAGE,
-                               "'%.64s' is no subtask of job %.8s; %s 0%s%s", text, id,
-                               last == 0 ? "its only one is" : "their indices are",
-                               last == 0 ? "" : " to ", last == 0 ? "" : cell_count(last));
+    const bool is_numbered = tasks != NULL && bourse_tasks_are_numbered(tasks);
+    if (!is_number || is_numbered || index > last) {
+        *ret_status = complain(
+            invocation, BOURSE_NOT_FOUND, "'%.64s' is no subtask of job %.8s; its %s %s%s%s", text,
+            id, last == 0 ? "only subtask is" : "subtasks are", cell_number(tasks, 0),
+            last == 0 ? "" : " to ", last == 0 ? "" : cell_number(tasks, last));
         return false;
     }
     *ret_index = (uint32_t)index;
@@ -133,8 +133,9 @@ static bool see(void *context, const struct bourse_outcome *outcome)
     item->tries = outcome->attempt;
     item->busy_ns = outcome->busy_ns;
     item->verdict = outcome->verdict_text;
-    item->state =
-        outcome->status == STATUS_ACCEPTED ? BOURSE_SUBTASK_ACCEPTED : BOURSE_SUBTASK_FAILED;
+    item->state = outcome->status == STATUS_ACCEPTED      ? BOURSE_SUBTASK_ACCEPTED
+                  : outcome->outcome == OUTCOME_CANCELLED ? BOURSE_SUBTASK_CANCELLED
+                                                          : BOURSE_SUBTASK_FAILED;
     failures_why(outcome, item->why);
     return true;
 }
@@ -277,7 +278,7 @@ static const char *why_of(const struct bourse_tasks *tasks, const struct seen_ta
     if (name != NULL) {
         (void)snprintf(ret_text, CELL_SIZE, "after %.140s", name);
     } else {
-        (void)snprintf(ret_text, CELL_SIZE, "after subtask %u", before);
+        (void)snprintf(ret_text, CELL_SIZE, "after %s", cell_subtask(tasks, before));
     }
     return ret_text;
 }
@@ -341,7 +342,8 @@ json_t *tasks_json(struct invocation *invocation, const struct bourse_job_row *r
 enum { NAMES_SHOWN = 8, WAITS_SHOWN = 8 };
 
 struct telling {
-    const struct bourse_tasks *tasks; /* NULL: no names */
+    const struct bourse_tasks *tasks;   /* NULL: no names */
+    const struct bourse_tasks *numbers; /* NULL: subtasks have only indices */
     struct seen_tasks seen;
 };
 
@@ -361,7 +363,7 @@ static bool may_run(const struct telling *telling, uint32_t index)
 static const char *name_of(const struct telling *telling, uint32_t index)
 {
     const char *name = telling->tasks != NULL ? bourse_task_name(telling->tasks, index) : NULL;
-    return name != NULL ? cell_plain(name) : cell_count(index);
+    return name != NULL ? cell_plain(name) : cell_number(telling->numbers, index);
 }
 
 static uint32_t waits_on(const struct telling *telling, uint32_t index)
@@ -416,10 +418,13 @@ static void print_part(const struct telling *telling, const struct bourse_explan
     if (is_named) {
         startable = print_startable(telling, part);
     } else if (part->waiting > 0 || part->running > 0) {
-        startable = printf("subtasks %u to %u", part->first, part->first + part->subtasks - 1) > 0;
+        startable = printf("subtasks %s to %s", cell_number(telling->numbers, part->first),
+                           cell_number(telling->numbers, part->first + part->subtasks - 1)) > 0;
     }
     if (startable > 0) {
-        (void)printf(": %u wait for a device, %u run", part->waiting, part->running - part->queued);
+        const uint32_t running = part->running - part->queued;
+        (void)printf(": %u wait%s for a device, %u run%s", part->waiting,
+                     part->waiting == 1 ? "s" : "", running, running == 1 ? "s" : "");
         (void)(part->queued > 0 ? printf(", %u queued there\n", part->queued) : putchar('\n'));
     }
     if (part->waiting > 0) {
@@ -475,8 +480,9 @@ int tasks_explain_parts(struct invocation *invocation, const char *id,
         return complain_with(invocation, &error);
     }
     const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
-    struct telling telling = {.tasks = tasks};
-    if (tasks != NULL) {
+    const bool is_graph = tasks != NULL && tasks_are_named(tasks);
+    struct telling telling = {.tasks = is_graph ? tasks : NULL, .numbers = tasks};
+    if (is_graph) {
         telling.seen = look(invocation, row, tasks);
     }
     json_t *parts = invocation->json ? json_array() : NULL;
@@ -488,7 +494,7 @@ int tasks_explain_parts(struct invocation *invocation, const char *id,
         json_t *value = json_explanation(tightest);
         (void)json_object_set_new(value, "job", json_string(id));
         (void)json_object_set_new(value, "parts", parts);
-        if (tasks != NULL) {
+        if (is_graph) {
             (void)json_object_set_new(value, "tasks", tasks_json(invocation, row, tasks));
         }
         status = json_print(value, BOURSE_OK);

@@ -1,6 +1,7 @@
 #include "consumer/command/job/watch.h"
 
 #include "base/checked.h"
+#include "consumer/command/job/jobs.h"
 #include "consumer/command/show.h"
 #include "runtime/clock.h"
 
@@ -32,6 +33,9 @@ struct watching {
     struct progress progress;
     struct replanning *replanning;
     bool is_quiet, was_warned;
+    uint32_t absent; /* providers of the job that are silent or frozen */
+    bool is_unreachable;
+    const char *endpoint;
 };
 
 /* The warning comes once, when the agreed budget no longer suffices. */
@@ -51,18 +55,37 @@ static void warn_of_budget(struct watching *watching, const struct bourse_job_ro
         row->id, cell_money(micro), cell_money(row->budget_micro), row->id);
 }
 
+/* A reader who sees no progress hears of the loss, too, once for each. */
+static void say_unreachable(struct watching *watching)
+{
+    if (watching->progress.on) {
+        progress_text(&watching->progress, true,
+                      "the broker at %s cannot be reached; the job goes on, waiting for it",
+                      watching->endpoint);
+    } else if (!watching->is_quiet && !watching->is_unreachable) {
+        (void)fprintf(stderr,
+                      "bourse: the broker at %s cannot be reached; the job goes on, and this "
+                      "command waits for the broker\n",
+                      watching->endpoint);
+    }
+    watching->is_unreachable = true;
+}
+
 static bool on_row(void *context, const struct bourse_job_row *row)
 {
     struct watching *watching = context;
     if (row == NULL) {
-        progress_text(&watching->progress, true,
-                      "the broker cannot be reached; the job goes on, waiting for it");
+        say_unreachable(watching);
     } else {
+        watching->is_unreachable = false;
         progress_job(&watching->progress, row, watching->replanning->percent);
         if (!watching->is_quiet && replanning_is_due(watching->replanning, row)) {
             return false; /* the wait must end before another call to the broker */
         }
         warn_of_budget(watching, row);
+        if (!watching->is_quiet) {
+            jobs_say_absent(&watching->progress, row, &watching->absent);
+        }
     }
     return true;
 }
@@ -90,6 +113,16 @@ static int64_t rest_ms(int64_t most_ms, int64_t began_ns)
 bool watch_job(struct invocation *invocation, const char *id, struct bourse_job_row *ret_row,
                struct replanning *ret_replanning, int *ret_status)
 {
+    struct live *live = NULL;
+    const struct live_options options = {.id = id};
+    return watch_job_live(invocation, &options, ret_row, ret_replanning, &live, ret_status);
+}
+
+bool watch_job_live(struct invocation *invocation, const struct live_options *options,
+                    struct bourse_job_row *ret_row, struct replanning *ret_replanning,
+                    struct live **ret_live, int *ret_status)
+{
+    const char *id = options->id;
     int64_t most_ms = 0;
     const int64_t began_ns = clock_monotonic_ns();
     *ret_replanning = (struct replanning){.count = 0};
@@ -97,10 +130,16 @@ bool watch_job(struct invocation *invocation, const char *id, struct bourse_job_
         *ret_status = BOURSE_USAGE;
         return false;
     }
-    struct watching watching = {.progress = progress_start(invocation),
+    struct watching watching = {.endpoint = bourse_endpoint(invocation->bourse),
+                                .progress = progress_start(invocation),
                                 .replanning = ret_replanning,
                                 .is_quiet = invocation->quiet};
     struct bourse_error error;
+    if (options->subtasks > 0) {
+        struct live_options mine = *options;
+        mine.progress = &watching.progress;
+        *ret_live = live_begin(&mine, &error); /* without it, all is printed at the end */
+    }
     bool ended = bourse_wait(invocation->bourse, id, most_ms, on_row, &watching, ret_row, &error);
     while (ended && ret_row->state == BOURSE_OPEN) {
         plan_anew(invocation, &watching, ret_row);
@@ -108,9 +147,11 @@ bool watch_job(struct invocation *invocation, const char *id, struct bourse_job_
                             ret_row, &error);
     }
     progress_end(&watching.progress);
+    live_set_progress(*ret_live, NULL);
     if (ended) {
         return true;
     }
+    live_end(ret_live);
     *ret_status = complain_with(invocation, &error);
     if (error.status == BOURSE_INTERRUPTED || error.status == BOURSE_TIMED_OUT) {
         watch_say_how_to_return(id);

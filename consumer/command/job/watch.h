@@ -3,7 +3,9 @@
 #define BOURSE_CONSUMER_COMMAND_JOB_WATCH_H
 
 #include "consumer/command/command.h"
+#include "consumer/command/job/live.h"
 #include "consumer/command/job/replanning.h"
+#include "formats/job.h"
 
 /* Returns the exit status for the end of a job: 0, 1, 9, or 5. 5 means that the job got no device
  * or that its time was over. */
@@ -14,6 +16,17 @@ int job_exit_status(const struct bourse_job_row *row);
  * user was told how to return to the job. */
 bool watch_job(struct invocation *invocation, const char *id, struct bourse_job_row *ret_row,
                struct replanning *ret_replanning, int *ret_status);
+/* Waits likewise, and prints what the subtasks print meanwhile. `options` are those of the caller;
+ * the progress line is this function's. *ret_live, which is NULL when nothing can be printed live,
+ * is the caller's to end, after the rest of each stream was printed. */
+bool watch_job_live(struct invocation *invocation, const struct live_options *options,
+                    struct bourse_job_row *ret_row, struct replanning *ret_replanning,
+                    struct live **ret_live, int *ret_status);
+
+/* Waits until every job of --after, and every one of `more`, has succeeded. Returns false and the
+ * exit status after a message when one failed or was cancelled. */
+bool wait_for_success(struct invocation *invocation, const struct job_strings *more,
+                      int *ret_status);
 
 /* Tells the user that the job goes on without this command. */
 void watch_say_how_to_return(const char *id);

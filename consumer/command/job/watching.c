@@ -1,12 +1,14 @@
 /* This file runs watch, a live view of the user's jobs or of one job. The view asks the market once
  * a second and ends with the watched jobs. */
 #include "consumer/command/job/jobs.h"
+#include "consumer/command/job/live.h"
 #include "consumer/command/job/replanning.h"
 #include "consumer/command/job/watch.h"
 #include "consumer/command/show.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "runtime/clock.h"
 
 #include <inttypes.h>
@@ -14,7 +16,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WATCHED_MAX = 64, ROUND_MS = 1000 };
+enum {
+    WATCHED_MAX = 64,
+    ROUND_MS = 1000,
+    TAIL_LINES = 8, /* newest lines of output below the table */
+    TAIL_LINE_SIZE = 256,
+};
+#define REDRAW_NS (200 * NS_PER_MS) /* between two drawings for new output */
 static const int64_t LINE_NS = 5 * NS_PER_S;
 
 struct watched {
@@ -34,6 +42,11 @@ struct view {
     struct screen screen;
     struct watched *watched; /* room for WATCHED_MAX */
     size_t count;
+    struct bourse_tasks *tasks; /* of the one job; NULL: subtasks have only numbers */
+    struct live *live;          /* output of the one job; NULL: none is shown */
+    char tail[TAIL_LINES][TAIL_LINE_SIZE];
+    uint64_t tail_count; /* lines that came */
+    int64_t drawn_ns;
 };
 
 /* ---------------------------------------------------------------- what is watched */
@@ -147,6 +160,10 @@ static void print_view(const struct view *view, FILE *to)
             print_note(view->watched[i].note, to);
         }
     }
+    const uint64_t first = view->tail_count > TAIL_LINES ? view->tail_count - TAIL_LINES : 0;
+    for (uint64_t i = first; i < view->tail_count; i++) {
+        (void)fprintf(to, "%s\n", view->tail[i % TAIL_LINES]);
+    }
     if (view->lost) {
         (void)fputs("the broker cannot be reached; jobs go on, waiting for it\n", to);
     }
@@ -211,6 +228,44 @@ static void show(struct view *view)
     }
 }
 
+/* ---------------------------------------------------------------- output */
+
+/* Takes a line of a subtask for the screen. */
+static void take_line(void *context, const char *subtask, const char *line, size_t size)
+{
+    struct view *view = context;
+    char *to = view->tail[view->tail_count++ % TAIL_LINES];
+    const int length = snprintf(to, TAIL_LINE_SIZE, "%.100s | ", subtask);
+    text_printable(line, size, to + length, TAIL_LINE_SIZE - (size_t)length);
+    const int64_t now_ns = clock_monotonic_ns();
+    if (now_ns - view->drawn_ns >= REDRAW_NS) {
+        view->drawn_ns = now_ns;
+        redraw(view);
+    }
+}
+
+/* Begins to show the output of the one job. Without it the view shows the rest. */
+static void begin_output(struct view *view)
+{
+    const bool is_open = view->count == 1 && view->watched[0].row.state == BOURSE_OPEN;
+    if (view->live != NULL || view->id == NULL || view->invocation->json ||
+        view->invocation->quiet || !is_open) {
+        return;
+    }
+    struct bourse_error ignored;
+    view->tasks = tasks_load(view->invocation, view->id);
+    const struct live_options options = {.invocation = view->invocation,
+                                         .id = view->id,
+                                         .tasks = view->tasks,
+                                         .subtasks = view->watched[0].row.subtasks,
+                                         .shows_output = true,
+                                         .shows_error = true,
+                                         .has_prefix = true,
+                                         .take_line = view->terminal ? take_line : NULL,
+                                         .context = view};
+    view->live = live_begin(&options, &ignored);
+}
+
 /* ---------------------------------------------------------------- the command */
 
 /* Shows at once, between two looks, that the broker was lost or came back. */
@@ -253,6 +308,9 @@ static bool look(struct view *view, struct bourse_error *error)
         return false;
     }
     take_rows(view, jobs);
+    if (!live_catch_up(view->live, error)) {
+        return false;
+    }
     plan_anew(view);
     show(view);
     for (size_t i = 0; i < view->count; i++) { /* the list owns the leases */
@@ -275,6 +333,7 @@ static bool watch_all(struct view *view, struct bourse_error *error)
         if (open == NULL) {
             return true;
         }
+        begin_output(view);
         if (!bourse_wait(view->invocation->bourse, open->row.id, ROUND_MS, on_row, view, &last,
                          error) &&
             !is_passing(view, error)) {
@@ -322,6 +381,8 @@ int command_watch(struct invocation *invocation)
     }
     struct bourse_error error;
     bool ended = watch_all(&view, &error);
+    live_end(&view.live);
+    bourse_tasks_destroy(&view.tasks);
     status = ended ? finish(&view) : complain_with(invocation, &error);
     if (!ended && one && error.status == BOURSE_INTERRUPTED) {
         watch_say_how_to_return(id);

@@ -1,5 +1,6 @@
 #include "consumer/command/local/child.h"
 
+#include "runtime/capability.h"
 #include "runtime/files.h"
 #include "runtime/process.h"
 
@@ -13,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -193,6 +196,58 @@ void child_close(struct child *child)
         (void)close(child->fd); /* a pidfd has nothing to lose */
     }
     *child = (struct child){.fd = -1};
+}
+
+void child_standing(const struct child *child, char *ret_text, size_t size)
+{
+    if (!capability_standing(child->pid, ret_text, size)) {
+        (void)snprintf(ret_text, size, "unknown: the process has ended");
+    }
+}
+
+void child_log_tail(const char *path, char ret_text[CHILD_LOG_TAIL])
+{
+    struct problem problem;
+    uint8_t *text = NULL;
+    size_t length = 0;
+    ret_text[0] = '\0';
+    if (!file_read(path, 64 << 20, &text, &length, &problem)) {
+        return;
+    }
+    while (length > 0 && text[length - 1] == '\n') {
+        length--;
+    }
+    size_t from = length;
+    while (from > 0 && text[from - 1] != '\n' && length - from < CHILD_LOG_TAIL - 1) {
+        from--;
+    }
+    (void)snprintf(ret_text, CHILD_LOG_TAIL, "%.*s", (int)(length - from),
+                   (const char *)text + from);
+    free(text);
+}
+
+/* The kernel says which process listens. The address names the folder's descriptor, because a
+ * folder's name may be longer than a socket's address. */
+bool child_listens(const struct child *child, const char *folder, const char *socket_name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct ucred peer = {.pid = 0};
+    socklen_t size = sizeof peer;
+    const int folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%.64s", folder_fd,
+                   socket_name);
+    const bool is_heard = folder_fd >= 0 && fd >= 0 &&
+                          connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
+                          getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+                          peer.pid == child->pid;
+    if (fd >= 0) {
+        (void)close(fd); /* nothing was sent */
+    }
+    if (folder_fd >= 0) {
+        (void)close(folder_fd); /* read only */
+    }
+    return is_heard;
 }
 
 /* ---------------------------------------------------------------- the list */

@@ -32,6 +32,13 @@ bool child_stop(struct child *child, int timeout_ms);
  * when the timeout made this function kill it. */
 int child_result(struct child *child, int timeout_ms);
 void child_close(struct child *child);
+/* Writes as whom the process runs, which may be another user than the one who started it. */
+void child_standing(const struct child *child, char *ret_text, size_t size);
+enum { CHILD_LOG_TAIL = 2048 };
+/* Writes the last line of a log; "" when the log cannot be read. */
+void child_log_tail(const char *path, char ret_text[CHILD_LOG_TAIL]);
+/* Returns true when this process, and no earlier one, listens at a unix socket in the folder. */
+bool child_listens(const struct child *child, const char *folder, const char *socket_name);
 struct child child_self(void);
 
 /* The processes are listed in the order of their end: up (in the foreground), provider, broker. */

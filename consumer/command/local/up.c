@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "formats/units.h"
 #include "protocol/reject.h"
-#include "runtime/capability.h"
 #include "runtime/clock.h"
 #include "runtime/files.h"
 #include "runtime/market.h"
@@ -24,14 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    POLL_MS = 50,
-    STOP_MS = 20000,
-    LOG_TAIL = 2048,
-    PATH_SIZE = PATH_MAX,
-    CALL_MS = 2000,
-    STANDING_SIZE = 160
-};
+enum { POLL_MS = 50, STOP_MS = 20000, PATH_SIZE = PATH_MAX, CALL_MS = 2000, STANDING_SIZE = 160 };
 
 struct embedded {
     struct invocation *invocation;
@@ -61,27 +53,6 @@ static bool asked_to_end(const struct embedded *embedded)
     return read(embedded->signals, &info, sizeof info) == (ssize_t)sizeof info;
 }
 
-/* Returns the last line of a log, for a program that gave up. */
-static void log_tail(const char *path, char ret_text[LOG_TAIL])
-{
-    struct problem problem;
-    uint8_t *text = NULL;
-    size_t length = 0;
-    ret_text[0] = '\0';
-    if (!file_read(path, 64 << 20, &text, &length, &problem)) {
-        return;
-    }
-    while (length > 0 && text[length - 1] == '\n') {
-        length--;
-    }
-    size_t from = length;
-    while (from > 0 && text[from - 1] != '\n' && length - from < LOG_TAIL - 1) {
-        from--;
-    }
-    (void)snprintf(ret_text, LOG_TAIL, "%.*s", (int)(length - from), (const char *)text + from);
-    free(text);
-}
-
 /* Waits a little for a signal or for the end of a process. Returns true when none came. */
 static bool pause_ok(struct embedded *embedded, const char *what, int *ret_status)
 {
@@ -92,9 +63,9 @@ static bool pause_ok(struct embedded *embedded, const char *what, int *ret_statu
     for (int i = 1; i < 3; i++) {
         if (waits[i].fd >= 0 && waits[i].revents != 0) {
             char log[PATH_SIZE];
-            char tail[LOG_TAIL];
+            char tail[CHILD_LOG_TAIL];
             path_in(embedded, i == 1 ? "broker.log" : "provider.log", log);
-            log_tail(log, tail);
+            child_log_tail(log, tail);
             *ret_status = complain(embedded->invocation, BOURSE_LOCAL,
                                    "the %s ended while starting: %s (all of it: %s)",
                                    i == 1 ? "broker" : "provider agent", tail, log);
@@ -107,9 +78,9 @@ static bool pause_ok(struct embedded *embedded, const char *what, int *ret_statu
     }
     if (clock_monotonic_ns() > embedded->deadline_ns) {
         char log[PATH_SIZE];
-        char tail[LOG_TAIL];
+        char tail[CHILD_LOG_TAIL];
         path_in(embedded, embedded->provider.fd >= 0 ? "provider.log" : "broker.log", log);
-        log_tail(log, tail);
+        child_log_tail(log, tail);
         *ret_status = complain(embedded->invocation, BOURSE_TIMED_OUT,
                                "%s; %s ends with: %s; give --wait more time if that is well", what,
                                log, tail);
@@ -150,10 +121,15 @@ static bool add_offer(void *context, const struct bourse_device *device)
     return true;
 }
 
+/* A killed agent's offer stands until that agent is missed, so the new one must listen, too. It
+ * listens once it has given up the rights of root. */
 static bool look_at_offer(struct embedded *embedded, struct bourse_error *error)
 {
     embedded->slots = 0;
-    return bourse_devices(embedded->invocation->bourse, add_offer, embedded, error);
+    return bourse_devices(embedded->invocation->bourse, add_offer, embedded, error) &&
+           embedded->slots > 0 &&
+           child_listens(&embedded->provider, embedded->household.folder,
+                         MARKET_PROVIDER "/" MARKET_CONTROL_SOCKET);
 }
 
 static off_t agent_log_size(const struct embedded *embedded)
@@ -166,23 +142,32 @@ static off_t agent_log_size(const struct embedded *embedded)
 
 /* The market may be the reason that the agent offers nothing, most of all by its price band. Only
  * the market's owner can change this, so the user is told while both processes run and --wait
- * lasts. The agent tries again, and its log ends with the last refusal. */
-static void tell_refusal(struct embedded *embedded)
+ * lasts. The agent tries again, and its log ends with the last refusal. Returns true when the owner
+ * paused the agent before, or each of its devices: then nobody waits. */
+static bool tell_why_not(struct embedded *embedded)
 {
     char path[PATH_SIZE];
-    char tail[LOG_TAIL];
+    char tail[CHILD_LOG_TAIL];
     const off_t size = agent_log_size(embedded);
     if (embedded->is_refusal_told || size == embedded->log_size) {
-        return;
+        return false;
     }
     embedded->log_size = size;
     path_in(embedded, "provider.log", path);
-    log_tail(path, tail);
+    child_log_tail(path, tail);
+    if (strstr(tail, PAUSED_SAID) != NULL) {
+        (void)fprintf(stderr,
+                      "bourse: the agent is paused by its owner, so nothing is on offer; "
+                      "`bourse-provider resume --market %s` ends that\n",
+                      embedded->household.folder);
+        return true;
+    }
     const char *refusal = strstr(tail, REJECT_SAID);
     if (refusal != NULL) {
         embedded->is_refusal_told = true;
         (void)fprintf(stderr, "bourse: no device is on offer yet: %s\n", refusal);
     }
+    return false;
 }
 
 static bool wait_offer(struct embedded *embedded, int *ret_status)
@@ -198,13 +183,15 @@ static bool wait_offer(struct embedded *embedded, int *ret_status)
         *ret_status = complain_with(embedded->invocation, &error);
         return false;
     }
-    while (!look_at_offer(embedded, &error) || embedded->slots == 0) {
+    while (!look_at_offer(embedded, &error)) {
         if (error.status == BOURSE_REFUSED) {
             *ret_status = complain_with(embedded->invocation, &error);
             return false;
         }
         error.status = BOURSE_OK;
-        tell_refusal(embedded);
+        if (tell_why_not(embedded)) {
+            return true;
+        }
         if (!pause_ok(embedded, "no device is on offer yet", ret_status)) {
             return false;
         }
@@ -268,22 +255,10 @@ static void say_where(const struct embedded *embedded, const char *market)
     if (strcmp(market, used->value) == 0) {
         return;
     }
-    if (strcmp(used->origin, "default") != 0) {
-        (void)fprintf(stderr,
-                      "Other commands use %s (%s). This setting does not say which market `up` "
-                      "starts; --dir does.\n",
-                      used->value, used->origin);
-    }
-    (void)fprintf(stderr, "Other commands use this market after: export BOURSE_MARKET='%s'\n",
-                  embedded->household.folder);
-}
-
-/* A process of the market may run as another user when root started it. */
-static void look_at_standing(const struct child *child, char ret_text[STANDING_SIZE])
-{
-    if (!capability_standing(child->pid, ret_text, STANDING_SIZE)) {
-        (void)snprintf(ret_text, STANDING_SIZE, "unknown: the process has ended");
-    }
+    const bool is_set = strcmp(used->origin, "default") != 0;
+    (void)fprintf(stderr, "Other commands use %s; they use this market after: %s'%s'\n",
+                  is_set ? used->value : "another market",
+                  "export BOURSE_MARKET=", embedded->household.folder);
 }
 
 static void say_ready(const struct embedded *embedded)
@@ -292,8 +267,8 @@ static void say_ready(const struct embedded *embedded)
     char market[PATH_SIZE];
     char broker[STANDING_SIZE];
     char provider[STANDING_SIZE];
-    look_at_standing(&embedded->broker, broker);
-    look_at_standing(&embedded->provider, provider);
+    child_standing(&embedded->broker, broker, sizeof broker);
+    child_standing(&embedded->provider, provider, sizeof provider);
     path_in(embedded, MARKET_FILE, market);
     if (invocation->json) {
         (void)json_print(json_pack("{s:s, s:s, s:i, s:s, s:i, s:s, s:i, s:I, s:b}", "folder",
@@ -417,7 +392,7 @@ static bool agent_agrees(struct embedded *embedded, int *ret_status)
 {
     char agent[PATH_SIZE];
     char log[PATH_SIZE];
-    char tail[LOG_TAIL];
+    char tail[CHILD_LOG_TAIL];
     char *arguments[] = {(char *)(uintptr_t) "bourse-provider",
                          (char *)(uintptr_t) "run",
                          (char *)(uintptr_t) "--check-config",
@@ -433,7 +408,7 @@ static bool agent_agrees(struct embedded *embedded, int *ret_status)
         return false;
     }
     int result = child_result(&child, STOP_MS);
-    log_tail(log, tail);
+    child_log_tail(log, tail);
     (void)unlink(log);
     if (result != 0) {
         *ret_status = complain(embedded->invocation, BOURSE_USAGE, "nothing is started: %s",
@@ -593,8 +568,12 @@ int command_down(struct invocation *invocation)
                         "a process of the market in %s has not ended; --wait TIME waits longer",
                         household.folder);
     }
-    return invocation->json
-               ? json_print(json_pack("{s:s, s:b}", "folder", household.folder, "stopped", 1),
-                            BOURSE_OK)
-               : BOURSE_OK;
+    if (invocation->json) {
+        return json_print(json_pack("{s:s, s:b}", "folder", household.folder, "stopped", 1),
+                          BOURSE_OK);
+    }
+    if (!invocation->quiet) {
+        (void)fprintf(stderr, "the market in %s is stopped\n", household.folder);
+    }
+    return BOURSE_OK;
 }

@@ -46,7 +46,7 @@ static const char *source_text(const struct bourse_attribute *figure)
     return strcmp(figure->source, "declared") == 0 ? "declared by its owner" : figure->source;
 }
 
-/* Writes the known speed and its source: "12 GFLOPS, 9.3 GiB/s declared by its owner". */
+/* Writes the known speed and its source: "12 GFLOPS fp64, 9.3 GiB/s declared by its owner". */
 static void figures_text(const struct bourse_device *device, char *ret_text, size_t capacity)
 {
     const struct bourse_attribute *gflops = number_named(device, "gflops");
@@ -57,7 +57,7 @@ static void figures_text(const struct bourse_device *device, char *ret_text, siz
         char flops[UNITS_TEXT_SIZE];
         rate_text(gflops->number, GIGA, flops);
         const bool is_same = bandwidth != NULL && strcmp(gflops->source, bandwidth->source) == 0;
-        used = (size_t)snprintf(ret_text, capacity, "%s%s%s", flops, is_same ? "" : " ",
+        used = (size_t)snprintf(ret_text, capacity, "%s fp64%s%s", flops, is_same ? "" : " ",
                                 is_same ? "" : source_text(gflops));
     }
     if (bandwidth != NULL && used < capacity) {

@@ -2,6 +2,7 @@
 #include "consumer/command/market/follow.h"
 #include "consumer/command/market/instruments.h"
 #include "consumer/command/show.h"
+#include "consumer/command/state.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -19,19 +20,22 @@ static bool add_provider(void *context, const struct bourse_provider *provider)
     if (listing->list != NULL) {
         return json_array_append_new(
                    listing->list,
-                   json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "account",
+                   json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:o}", "account",
                              provider->account, "name", provider->name, "state", provider->state,
                              "devices", (json_int_t)provider->devices, "slots",
                              (json_int_t)provider->slots, "leased", (json_int_t)provider->leased,
-                             "free", (json_int_t)provider->free, "standing",
-                             json_standing(&provider->standing))) == 0;
+                             "free", (json_int_t)provider->free, "frozen", (int)provider->frozen,
+                             "standing", json_standing(&provider->standing))) == 0;
     }
     if (listing->quiet) {
         (void)puts(provider->account);
         return true;
     }
+    char state[CELL_SIZE];
+    (void)snprintf(state, sizeof state, "%s%s", provider->state,
+                   provider->frozen ? ", frozen by the operator" : "");
     const char *cells[] = {provider->name,
-                           provider->state,
+                           state,
                            cell_count(provider->devices),
                            cell_count(provider->slots),
                            cell_count(provider->leased),
@@ -221,6 +225,7 @@ int command_book(struct invocation *invocation)
         return book_as_json(book);
     }
     print_book(book, invocation->color);
+    state_say_of_market(invocation);
     return BOURSE_OK;
 }
 

@@ -115,7 +115,7 @@ static void show(struct rows *rows, bool color)
 int command_history(struct invocation *invocation)
 {
     static const char *const titles[] = {"WORK",     "INPUTS", "DEVICES", "MEASURED",
-                                         "OUTLIERS", "MEDIAN", "9 OF 10"};
+                                         "OUTLIERS", "MEDIAN", "P90"};
     static const char *const pace_titles[] = {"DEVICE", "TIMES AS LONG"};
     int status = 0;
     if (!command_connect(invocation, &status)) {

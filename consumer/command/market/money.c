@@ -1,6 +1,7 @@
 /* This file runs balance, ledger, receipt and verify, which show payments and prove them. */
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/show.h"
+#include "consumer/command/state.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -61,22 +62,33 @@ static void print_donated(const struct bourse_donated *donated)
     char hours[UNITS_TEXT_SIZE];
     if (donated->given_ns > 0) {
         units_slot_hours(donated->given_ns, hours);
-        (void)printf("given      %s slot-hours for nothing, all in all\n", hours);
+        (void)printf("donated    %s slot-hours to others, all in all\n", hours);
     }
     if (donated->used_ns == 0 && donated->promised_ns == 0 && donated->place == 0) {
         return;
     }
     units_slot_hours(donated->used_ns, hours);
-    (void)printf("donated    %s slot-hours lately; half of it counts a week later", hours);
+    (void)printf("received   %s donated slot-hours lately; half of it counts a week later", hours);
     if (donated->promised_ns > 0) {
         units_slot_hours(donated->promised_ns, hours);
-        (void)printf("; leases for nothing may use %s more", hours);
+        (void)printf("; donated leases may use %s more", hours);
     }
     if (donated->place > 0) {
-        (void)printf("; place %u of %u in the queue for what is given away", donated->place,
+        (void)printf("; place %u of %u in the queue for donated slots", donated->place,
                      donated->waiting);
     }
     (void)puts("");
+}
+
+/* Says how much of its quota the account stores. A provider stores nothing of its own, and an older
+ * broker does not tell. */
+static void print_stored(struct invocation *invocation)
+{
+    struct bourse_storage storage;
+    if (bourse_storage(invocation->bourse, NULL, NULL, &storage, NULL)) {
+        (void)printf("stored     %s of %s\n", cell_bytes(storage.used_bytes),
+                     cell_bytes(storage.quota_bytes));
+    }
 }
 
 static int show_account(struct invocation *invocation, bool with_balance, bool with_entries)
@@ -130,11 +142,13 @@ static int show_account(struct invocation *invocation, bool with_balance, bool w
             (void)printf("held       %s credits\naccount    %s %s\n",
                          cell_money(balance.held_micro), balance.account, cell_plain(balance.name));
             print_donated(&donated);
+            print_stored(invocation);
         }
     }
     if (with_entries && !invocation->quiet) {
         (void)fputs(with_balance ? "\n" : "", stdout);
         grid_print(&statement.table, stdout, invocation->color);
+        state_say_behind(invocation);
     }
     grid_fini(&statement.table);
     return BOURSE_OK;
@@ -194,72 +208,132 @@ static bool look_at_one(void *context, const struct bourse_outcome *outcome)
 struct receipts {
     struct invocation *invocation;
     const char *id;
-    const char *folder; /* NULL: to stdout */
-    json_t *list;       /* with --json */
+    const char *folder; /* NULL: to stdout, or into `texts` */
+    const struct index_list *wanted;
+    char **texts; /* with --json and without a folder: by place in `wanted` */
+    struct bourse_error error;
+    bool has_failed;
 };
 
-static bool deliver(const struct receipts *receipts, uint32_t index, struct bourse_error *error)
+static bool path_of(const struct receipts *receipts, uint32_t index, char ret_path[PATH_SIZE])
 {
-    char *text = NULL;
-    size_t length = 0;
-    if (!bourse_receipt(receipts->invocation->bourse, receipts->id, index, &text, &length, error)) {
-        return false;
-    }
-    bool ok = true;
-    char path[PATH_SIZE] = "";
-    if (receipts->folder != NULL) {
-        struct problem problem = {.text = ""};
-        int written = snprintf(path, sizeof path, "%s/%.8s-%u.receipt", receipts->folder,
-                               receipts->id, index);
-        ok = written > 0 && (size_t)written < sizeof path &&
-             file_write(path, text, length, 0644, &problem);
-        if (!ok) {
-            *error = (struct bourse_error){.status = BOURSE_LOCAL, .name = "LOCAL"};
-            (void)snprintf(error->text, sizeof error->text, "%s", problem.text);
-        }
-    }
-    if (ok && receipts->list != NULL) {
-        json_t *item =
-            json_pack("{s:i, s:s}", "index", (int)index, path[0] != '\0' ? "file" : "receipt",
-                      path[0] != '\0' ? path : text);
-        ok = json_array_append_new(receipts->list, item) == 0;
-    } else if (ok && receipts->folder == NULL) {
-        (void)fwrite(text, 1, length, stdout);
-    } else if (ok && receipts->invocation->quiet) {
-        (void)puts(path);
-    }
-    bourse_free(text);
-    return ok;
+    int written =
+        snprintf(ret_path, PATH_SIZE, "%s/%.8s-%u.receipt", receipts->folder, receipts->id, index);
+    return written > 0 && written < PATH_SIZE;
 }
 
-static int deliver_all(const struct receipts *receipts, const struct index_list *list)
+static bool fail(struct receipts *receipts, const char *text)
 {
-    struct bourse_error error;
-    for (size_t i = 0; i < list->count; i++) {
-        if (!deliver(receipts, list->items[i], &error)) {
-            json_decref(receipts->list);
-            return complain_with(receipts->invocation, &error);
+    receipts->has_failed = true;
+    receipts->error = (struct bourse_error){.status = BOURSE_LOCAL, .name = "LOCAL"};
+    (void)snprintf(receipts->error.text, sizeof receipts->error.text, "%s", text);
+    return false;
+}
+
+static int by_index(const void *wanted, const void *item)
+{
+    const uint32_t a = *(const uint32_t *)wanted;
+    const uint32_t b = *(const uint32_t *)item;
+    return (a > b) - (a < b);
+}
+
+/* Takes one receipt. Those of a whole job come in the order of the log. */
+static bool take(void *context, uint32_t index, const char *text, size_t length)
+{
+    struct receipts *receipts = context;
+    char path[PATH_SIZE];
+    struct problem problem = {.text = ""};
+    if (receipts->folder != NULL) {
+        if (!path_of(receipts, index, path)) {
+            return fail(receipts, "the path of the folder is too long; name a shorter one with -o");
         }
+        return file_write_of_many(path, text, length, 0644, &problem) ||
+               fail(receipts, problem.text);
     }
-    if (receipts->list != NULL) {
+    if (receipts->texts == NULL) {
+        (void)fwrite(text, 1, length, stdout);
+        return true;
+    }
+    const struct index_list *wanted = receipts->wanted;
+    const uint32_t *place =
+        bsearch(&index, wanted->items, wanted->count, sizeof *wanted->items, by_index);
+    char *copy = place != NULL ? strndup(text, length) : NULL;
+    if (copy == NULL) {
+        return fail(receipts, "out of memory");
+    }
+    receipts->texts[place - wanted->items] = copy;
+    return true;
+}
+
+static json_t *list_of(const struct receipts *receipts)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < receipts->wanted->count; i++) {
+        const uint32_t index = receipts->wanted->items[i];
+        char path[PATH_SIZE];
+        bool is_file = receipts->folder != NULL && path_of(receipts, index, path);
+        (void)json_array_append_new(list, json_pack("{s:i, s:s}", "index", (int)index,
+                                                    is_file ? "file" : "receipt",
+                                                    is_file ? path : receipts->texts[i]));
+    }
+    return list;
+}
+
+static int show_delivered(const struct receipts *receipts)
+{
+    const struct index_list *list = receipts->wanted;
+    if (receipts->invocation->json) {
         return json_print(json_pack("{s:s, s:o, s:I, s:I}", "job", receipts->id, "receipts",
-                                    receipts->list, "simulated", (json_int_t)list->simulated,
+                                    list_of(receipts), "simulated", (json_int_t)list->simulated,
                                     "not_accepted", (json_int_t)list->not_accepted),
                           BOURSE_OK);
     }
-    if (receipts->folder != NULL && !receipts->invocation->quiet) {
+    if (receipts->invocation->quiet) {
+        for (size_t i = 0; i < list->count && receipts->folder != NULL; i++) {
+            char path[PATH_SIZE];
+            (void)(path_of(receipts, list->items[i], path) && puts(path));
+        }
+        return BOURSE_OK;
+    }
+    if (receipts->folder != NULL) {
         (void)fprintf(stderr, "%zu receipt%s in %s\n", list->count, text_plural(list->count),
                       cell_plain(receipts->folder));
     }
-    if (list->not_accepted > 0 && !receipts->invocation->quiet) {
+    if (list->not_accepted > 0) {
         (void)fprintf(stderr, "%zu of %zu results are not accepted; `bourse verify` says which\n",
                       list->not_accepted, list->count);
     }
-    if (list->simulated > 0 && !receipts->invocation->quiet) {
+    if (list->simulated > 0) {
         (void)fprintf(stderr, "SIMULATED: %llu of %zu results are of simulated devices\n",
                       (unsigned long long)list->simulated, list->count);
     }
     return BOURSE_OK;
+}
+
+static int deliver_all(struct receipts *receipts)
+{
+    const struct index_list *wanted = receipts->wanted;
+    struct problem problem = {.text = ""};
+    if (receipts->invocation->json && receipts->folder == NULL) {
+        receipts->texts = calloc(wanted->count + 1, sizeof *receipts->texts);
+        if (receipts->texts == NULL) {
+            return complain(receipts->invocation, BOURSE_LOCAL, "out of memory");
+        }
+    }
+    bool ok = bourse_receipts(receipts->invocation->bourse, receipts->id, wanted->items,
+                              wanted->count, take, receipts, &receipts->error);
+    if (ok && !receipts->has_failed && receipts->folder != NULL &&
+        !file_sync_many(receipts->folder, &problem)) {
+        (void)fail(receipts, problem.text);
+    }
+    const int status = ok && !receipts->has_failed
+                           ? show_delivered(receipts)
+                           : complain_with(receipts->invocation, &receipts->error);
+    for (size_t i = 0; i < wanted->count && receipts->texts != NULL; i++) {
+        free(receipts->texts[i]);
+    }
+    free(receipts->texts);
+    return status;
 }
 
 int command_receipt(struct invocation *invocation)
@@ -270,15 +344,15 @@ int command_receipt(struct invocation *invocation)
     bool all = option_given(invocation, "all");
     const char *folder = option_text(invocation, "output", NULL);
     const char *const subtask = tasks_take_word(invocation);
-    if (all == (subtask != NULL)) {
-        return complain(invocation, BOURSE_USAGE, "give one subtask's INDEX or name, or --all");
-    }
     if (all && folder == NULL && !invocation->json) {
         return complain(invocation, BOURSE_USAGE, "--all needs -o DIR");
     }
     if (!command_connect(invocation, &status) ||
         !command_resolve_job(invocation, invocation->words[0], id, &status)) {
-        return status;
+        return status; /* whether there is such a job comes before what of it is asked for */
+    }
+    if (all == (subtask != NULL)) {
+        return complain(invocation, BOURSE_USAGE, "give one subtask's INDEX or name, or --all");
     }
     if (!all) {
         CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = tasks_load(invocation, id);
@@ -303,11 +377,9 @@ int command_receipt(struct invocation *invocation)
     if (!all && !bourse_outcomes(invocation->bourse, id, one, look_at_one, &list, &error)) {
         return complain_with(invocation, &error);
     }
-    struct receipts receipts = {.invocation = invocation,
-                                .id = id,
-                                .folder = folder,
-                                .list = invocation->json ? json_array() : NULL};
-    status = deliver_all(&receipts, &list);
+    struct receipts receipts = {
+        .invocation = invocation, .id = id, .folder = folder, .wanted = &list};
+    status = deliver_all(&receipts);
     if (all) {
         free(list.items);
     }
@@ -385,7 +457,7 @@ static void note(struct verification *verification, const char *path,
     }
     const char *cells[] = {ok           ? "ok"
                            : is_missing ? "missing"
-                                        : "FAILED",
+                                        : "failed",
                            path,
                            ok ? cell_short_id(verified->job) : "",
                            ok ? cell_count(verified->index) : "",
@@ -475,8 +547,8 @@ static bool choose_verifier(struct invocation *invocation, char ret_text[CHECKPO
 
 int command_verify(struct invocation *invocation)
 {
-    static const char *const titles[] = {"STATUS",  "FILE",    "JOB",  "INDEX",
-                                         "OUTCOME", "CHECKED", "COST", "PROVIDER"};
+    static const char *const titles[] = {"STATUS",  "FILE", "JOB",     "INDEX", "OUTCOME OR REASON",
+                                         "CHECKED", "COST", "PROVIDER"};
     char verifier[CHECKPOINT_TEXT_SIZE];
     if (!choose_verifier(invocation, verifier)) {
         return BOURSE_USAGE;

@@ -89,7 +89,7 @@ static bool add_order(void *context, const struct bourse_order *order)
 
 static int order_list(struct invocation *invocation)
 {
-    static const char *const titles[] = {"ORDER",     "SIDE",     "TYPE",       "FOR",
+    static const char *const titles[] = {"ORDER",     "SIDE",     "TYPE",       "JOB OR DEVICE",
                                          "PRICE",     "SLOTS",    "FREE",       "PLACE",
                                          "GOOD TILL", "MAX TERM", "CONDITIONS", "LEASES"};
     struct listing listing = {.list = invocation->json ? json_array() : NULL,
@@ -132,9 +132,9 @@ static int no_order(struct invocation *invocation, const char *prefix)
     if (bourse_find_job(invocation->bourse, prefix, id, NULL) &&
         bourse_jobs(invocation->bourse, id, &jobs, NULL)) {
         const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
-        return complain(invocation, BOURSE_NOT_FOUND, "job %.8s is %s: no bid of it stands%s", id,
-                        row->state_text,
-                        row->state == BOURSE_OPEN ? ", for it wants nothing more now" : "");
+        return complain(invocation, BOURSE_NOT_FOUND, "job %.8s has no bid in the book: %s%s", id,
+                        row->state == BOURSE_OPEN ? "it wants nothing more now" : "it is ",
+                        row->state == BOURSE_OPEN ? "" : row->state_text);
     }
     struct bourse_error error = {.status = BOURSE_NOT_FOUND, .name = "NOT_FOUND"};
     char shown[BOURSE_ID_SIZE];
@@ -503,12 +503,16 @@ int command_order(struct invocation *invocation)
     if (!is_list && !is_place && !is_replace && strcmp(word, acts[2]) != 0) {
         const char *near = text_nearest(word, acts, 4);
         return complain(invocation, BOURSE_USAGE, "order has no '%s'%s%s%s", word,
-                        near != NULL ? "; did you mean `" : "", near != NULL ? near : "",
-                        near != NULL ? "`?" : "");
+                        near != NULL ? "; did you mean `"
+                                     : "; it has list, place, replace and cancel",
+                        near != NULL ? near : "", near != NULL ? "`?" : "");
     }
     if (invocation->word_count != (is_list ? 1 : 2)) {
-        return complain(invocation, BOURSE_USAGE,
-                        "order %s: wrong number of words; see `bourse help order`", word);
+        return complain(invocation, BOURSE_USAGE, "order %s takes %s; see `bourse help order`",
+                        word,
+                        is_list    ? "no further word"
+                        : is_place ? "one DEVICE"
+                                   : "one ORDER");
     }
     static const char *const only_place[] = {"for",         "max-term",   "order",         "to",
                                              "hours",       "utc-offset", "interruptible", "notice",
@@ -523,8 +527,8 @@ int command_order(struct invocation *invocation)
         }
         return is_place ? order_place(invocation) : order_replace(invocation);
     }
-    for (size_t i = 0; i < invocation->command->option_count; i++) {
-        const char *name = invocation->command->options[i].name;
+    for (size_t i = 0; i < invocation->command->options->count; i++) {
+        const char *name = invocation->command->options->items[i].name;
         if (option_given(invocation, name)) {
             return complain(invocation, BOURSE_USAGE, "order %s has no --%s", word, name);
         }

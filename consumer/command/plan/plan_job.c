@@ -108,7 +108,7 @@ static void add_subtask(const struct planned *planned, struct grid *table, uint3
 static void show_subtasks(const struct planned *planned)
 {
     static const char *const titles[] = {"SUBTASK", "DEVICE", "START", "TIME",
-                                         "IN",      "ENERGY", "PRICE", "TIME IS"};
+                                         "IN",      "ENERGY", "COST",  "TIME IS"};
     const size_t count = planned->plan->plan->row_count;
     const size_t shown = count <= ROWS_SHOWN ? count : ROWS_SHOWN;
     struct grid table = grid_of(8, titles, "llrrrrrl");
@@ -155,7 +155,7 @@ static void add_share(const struct planned *planned, struct grid *table, size_t 
 static void show_parts(const struct planned *planned)
 {
     static const char *const titles[] = {"SUBTASKS", "DEVICE", "START", "WORK",
-                                         "IN",       "ENERGY", "PRICE", "TIME IS"};
+                                         "IN",       "ENERGY", "COST",  "TIME IS"};
     const struct plan *plan = planned->plan->plan;
     const size_t places = plan->device_count;
     struct share *shares = calloc(planned->job->part_count * places, sizeof *shares);
@@ -188,7 +188,7 @@ static void show_parts(const struct planned *planned)
 static void show_places(const struct planned *planned)
 {
     static const char *const titles[] = {"DEVICE", "SUBTASKS", "LANES", "SHARE",
-                                         "IN",     "ENERGY",   "HOUR",  "PRICE"};
+                                         "IN",     "ENERGY",   "PRICE", "COST"};
     const struct plan *plan = planned->plan->plan;
     struct grid table = grid_of(8, titles, "lrrrrrrr");
     size_t used = 0;
@@ -228,7 +228,7 @@ static void show_estimates(const struct planned *planned)
 {
     static const char *const texts[PLANNED_SOURCES] = {
         "was measured on devices of the same make", "was measured on other devices", "is declared",
-        "is a guess: nobody measured it, and the job does not say `expect`"};
+        "is guessed, as nothing is measured and the job has no `expect:`"};
     const struct plan *plan = planned->plan->plan;
     uint32_t counts[PLANNED_SOURCES];
     const char *between = "";
@@ -244,7 +244,7 @@ static void show_estimates(const struct planned *planned)
     }
     (void)printf("%s\n", counts[PLANNED_MEASURED] > 0 ? "" : ", alike on all devices");
     if (plan->total.p90_s > 0) {
-        (void)printf("p90          %s, if every subtask took its 90th percentile\n",
+        (void)printf("p90          %s, if every subtask took its p90\n",
                      cell_duration_ns(plan_ns(plan->total.p90_s)));
     } else {
         (void)printf("p90          unknown: not all work was measured 5 times\n");
@@ -294,11 +294,11 @@ static void show_figures(const struct planned *planned)
     show_estimates(planned);
     show_bound(plan);
     show_single(planned);
-    (void)printf("price        %s credits\n", cell_money(plan->total.price_micro));
+    (void)printf("cost         %s credits\n", cell_money(plan->total.price_micro));
     if (energy->source == FIGURE_UNKNOWN) {
-        (void)printf(
-            "energy       -: not known of all devices used; what subtasks use is known once "
-            "they have run\n");
+        (void)printf("energy       unknown: a device of the plan does not state its power; what "
+                     "subtasks use "
+                     "is known once they have run\n");
     } else {
         (void)printf(
             "energy       %s%s, of slots that are busy, as if at their device's full load\n",

@@ -41,7 +41,7 @@ void planned_write_subtask(const struct planned *planned, uint32_t index,
     if (name != NULL) {
         (void)snprintf(ret_text, PLANNED_CELL, "%.90s", cell_plain(name));
     } else {
-        (void)snprintf(ret_text, PLANNED_CELL, "%" PRIu32, index);
+        (void)snprintf(ret_text, PLANNED_CELL, "%" PRIu64, job_plan_number(planned->plan, index));
     }
 }
 

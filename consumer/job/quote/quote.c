@@ -21,30 +21,7 @@
 /* A larger array is not laid out, because its quote is exact enough. */
 enum { LAID_OUT_MOST = 1 << 16 };
 
-/* Wrong results are made again by the accounts that check, at their price. Every part therefore has
- * the same limit, and the budget covers a lease at that limit. */
-static void pay_alike(const struct bourse_job *job, struct bourse_quote *parts,
-                      struct bourse_quote *all, int64_t ret_limits[ORDER_PARTS_MAX])
-{
-    int64_t lease_micro = 0;
-    for (size_t i = 0; i < job->part_count && limit_is_set(all->limit_micro); i++) {
-        const struct order_part *part = &job->parts[i];
-        int64_t term_micro;
-        if (parts[i].limit_micro < all->limit_micro) {
-            parts[i].limit_micro = ret_limits[i] = all->limit_micro;
-            lease_micro = checked_muldiv_ceil(all->limit_micro, part->term_ms * part->slots,
-                                              NS_PER_HOUR / NS_PER_MS, &term_micro)
-                              ? quote_larger(lease_micro, term_micro)
-                              : INT64_MAX;
-        }
-    }
-    if (all->suggested_micro > 0) {
-        all->suggested_micro = quote_sum(all->suggested_micro, lease_micro);
-    }
-}
-
-/* The budget gives the price of parts without a known one. A waiting order pays the price of the
- * ask that arrives. */
+/* The budget gives the limit of the job's bids when there is no cap. */
 static void find_rest(const struct bourse_job *job, struct bourse_quote *quote)
 {
     const int64_t budget_micro =
@@ -125,9 +102,6 @@ static bool quote_parts(struct bourse *bourse, struct bourse_job *job, struct bo
             quote_total_add(ret_quote, &parts[i]);
         }
         ret_limits[i] = parts[i].limit_micro;
-    }
-    if (job->checks > 0 && !limit_is_set(job->file->cap_micro)) {
-        pay_alike(job, parts, ret_quote, ret_limits);
     }
     client_copy(ret_quote->checks_problem, sizeof ret_quote->checks_problem,
                 job->checks > 0 ? checks->checks_problem : "");

@@ -31,35 +31,6 @@ static int64_t price_elsewhere(const struct job_file *file, const struct order_p
     return quote->elsewhere_micro > 0 ? quote->elsewhere_micro : quote_larger(other_micro, 0);
 }
 
-/* The default order is a market order with a cap. Without a cap a waiting order would rest at all
- * that its budget allows, and the next ask would fill it at that. With checks the cap admits a
- * second account too. The cheapest account may not check its own results, and another one must redo
- * wrong ones. */
-int64_t quote_limit(const struct job_file *file, const struct order_part *part,
-                    const struct bourse_quote *quote)
-{
-    if (limit_is_set(file->cap_micro)) {
-        return file->cap_micro;
-    }
-    if (file->value.rate != RATE_NONE) {
-        return LIMIT_NONE; /* the limit differs between devices */
-    }
-    int64_t dearest_micro = dearest_of(part, quote);
-    if (dearest_micro == 0) {
-        dearest_micro = price_elsewhere(file, part, quote);
-    }
-    if (strcmp(file->verify, "cheap") == 0 && quote->second_micro > dearest_micro) {
-        dearest_micro = quote->second_micro;
-    }
-    if (dearest_micro <= 0 || dearest_micro > INT64_MAX / 2) {
-        return LIMIT_NONE; /* nothing on offer, or only donations */
-    }
-    const int64_t limit_micro = dearest_micro + dearest_micro / 2;
-    return limit_micro > quote->band_most_micro    ? quote->band_most_micro
-           : limit_micro < quote->band_least_micro ? quote->band_least_micro
-                                                   : limit_micro;
-}
-
 bool quote_is_whole(const struct job_file *file)
 {
     return file->order == JOB_ORDER_FOK || file->order == JOB_ORDER_ALL_OR_NONE;
@@ -94,7 +65,7 @@ static int64_t budget_elsewhere(const struct job_file *file, const struct order_
 /* An order for all slots at once starts with at least a term of all of them, and its bid is bounded
  * by the budget. The suggestion therefore covers the limit. */
 int64_t quote_budget(const struct job_file *file, const struct order_part *part,
-                     const struct bourse_quote *quote, int64_t limit_micro)
+                     const struct bourse_quote *quote)
 {
     if (quote->suggested_micro <= 0) {
         return 0; /* no price is known */
@@ -104,10 +75,11 @@ int64_t quote_budget(const struct job_file *file, const struct order_part *part,
     if (!quote_is_whole(file)) {
         return least_micro;
     }
-    const bool is_price = file->value.rate == RATE_NONE && limit_micro > 0;
+    const int64_t limit_micro = file->cap_micro;
     const int64_t lanes = quote_lanes(part);
-    const int64_t whole_micro = order_price_micro(is_price ? limit_micro : quote->price_high_micro,
-                                                  lanes * part->slots, part->term_ms);
+    const int64_t whole_micro =
+        order_price_micro(limit_micro > 0 ? limit_micro : quote->price_high_micro,
+                          lanes * part->slots, part->term_ms);
     /* Each lease is rounded up by itself. */
     return quote_larger(least_micro, quote_sum(whole_micro, lanes));
 }

@@ -29,12 +29,8 @@ bool quote_is_whole(const struct job_file *file);
 /* Returns how many subtasks of the part run at a time at most. */
 int64_t quote_lanes(const struct order_part *part);
 
-/* Returns the file's cap, or the one that the offers for the part suggest. LIMIT_NONE: no price is
- * known, or the limit is by value. */
-int64_t quote_limit(const struct job_file *file, const struct order_part *part,
-                    const struct bourse_quote *quote);
-/* Returns the budget to suggest for the part at this limit; 0: no price is known. */
+/* Returns the budget to suggest for the part; 0: no price is known. */
 int64_t quote_budget(const struct job_file *file, const struct order_part *part,
-                     const struct bourse_quote *quote, int64_t limit_micro);
+                     const struct bourse_quote *quote);
 
 #endif

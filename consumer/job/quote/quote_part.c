@@ -20,7 +20,7 @@ static void add_order(const struct bourse_job *job, int64_t budget_micro,
                       Bourse__V1__QuoteRequest *body)
 {
     const struct job_file *file = job->file;
-    body->has_order_type = file->order != JOB_ORDER_LIMIT;
+    body->has_order_type = true;
     body->order_type = (uint32_t)file->order;
     body->has_interruptions = file->interruptions != JOB_ABSENT;
     body->interruptions = body->has_interruptions ? (uint32_t)file->interruptions : 0;
@@ -71,11 +71,11 @@ static bool is_over_notional(const struct bourse_quote *quote)
 /* A quote that the market would refuse is asked again as it would be submitted, with the suggested
  * budget. The notional bounds that budget where the bound makes the market accept it. */
 static bool quote_as_submitted(struct bourse *bourse, const struct bourse_job *job, size_t index,
-                               int64_t cap_micro, int64_t limit_micro,
                                struct bourse_quote *ret_quote, struct bourse_error *error)
 {
     const struct order_part *part = &job->parts[index];
-    const int64_t budget_micro = quote_budget(job->file, part, ret_quote, limit_micro);
+    const int64_t cap_micro = job->file->cap_micro;
+    const int64_t budget_micro = quote_budget(job->file, part, ret_quote);
     const int64_t asked_micro = budget_micro > 0 ? budget_micro : LIMIT_NONE;
     if (!quote_part_at(bourse, job, index, cap_micro, budget_or(job, asked_micro), ret_quote,
                        error)) {
@@ -130,8 +130,6 @@ static bool quote_gifts(struct bourse *bourse, const struct bourse_job *job, siz
     return true;
 }
 
-/* A job without a cap gets one from the offers. Slots that are not available below it are quoted at
- * this cap. */
 bool quote_part(struct bourse *bourse, const struct bourse_job *job, size_t index,
                 struct bourse_quote *ret_quote, struct bourse_error *error)
 {
@@ -144,16 +142,12 @@ bool quote_part(struct bourse *bourse, const struct bourse_job *job, size_t inde
                        error)) {
         return false;
     }
-    const int64_t limit_micro = quote_limit(job->file, part, ret_quote);
     const bool is_refused = ret_quote->explanation.refusal[0] != '\0';
-    const bool gets_cap = limit_is_set(limit_micro) && !limit_is_set(cap_micro);
-    if (((gets_cap && (ret_quote->slots_now == 0 || ret_quote->slots_taken > 0)) || is_refused) &&
-        !quote_as_submitted(bourse, job, index, gets_cap ? limit_micro : cap_micro, limit_micro,
-                            ret_quote, error)) {
+    if (is_refused && !quote_as_submitted(bourse, job, index, ret_quote, error)) {
         return false;
     }
-    ret_quote->limit_micro = limit_micro;
-    const int64_t budget_micro = quote_budget(job->file, part, ret_quote, limit_micro);
+    ret_quote->limit_micro = cap_micro;
+    const int64_t budget_micro = quote_budget(job->file, part, ret_quote);
     const int64_t most_micro = ret_quote->most_micro;
     ret_quote->suggested_micro =
         most_micro > 0 && most_micro < budget_micro ? most_micro : budget_micro;

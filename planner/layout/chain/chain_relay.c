@@ -348,13 +348,13 @@ static void add_rounds(struct chain_run *run)
     double left = (double)(chain->rounds - done);
     double count = (double)chain->micro_batches;
     double round_s = fmax(run->round_s[done - 1] - run->round_s[done - 2], count * slowest_of(run));
-    double slices = fmin(left, SLICES);
+    const int slices = (int)fmin(left, SLICES);
     for (uint32_t k = chain->loop; k < chain->stage_count; k++) {
         double takes = run->is_slow ? chain->stages[k].slow_s[STEP_DECODE]
                                     : chain->stages[k].takes_s[STEP_DECODE];
         double slice_s = left * round_s / slices;
         double idle_s = slice_s - left * count * takes / slices;
-        for (double i = 0; i < slices && idle_s > slice_s * PLAN_ROUNDING; i++) {
+        for (int i = 0; i < slices && idle_s > slice_s * PLAN_ROUNDING; i++) {
             add_gap(run, k, run->last_s[k] + i * slice_s, run->last_s[k] + i * slice_s + idle_s);
         }
         run->last_s[k] += left * round_s;

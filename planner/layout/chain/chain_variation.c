@@ -125,15 +125,15 @@ bool chain_find_variations(struct chain_cuts *cuts)
         problem_set(&cuts->undivided, "the layers of this work are not divided");
     }
     add_variation(cuts, wanted);
-    for (uint8_t width = 1; width < TEAM_WIDTHS; width++) {
+    for (int width = 1; width < TEAM_WIDTHS; width++) {
         memset(wanted, width, sizeof wanted);
         add_variation(cuts, wanted);
     }
     for (size_t k = 0; k < cuts->group_count && cuts->group_count <= FEW_KINDS; k++) {
-        for (uint8_t other = 0; other < TEAM_WIDTHS; other++) {
-            for (uint8_t width = 0; width < TEAM_WIDTHS; width++) {
+        for (int other = 0; other < TEAM_WIDTHS; other++) {
+            for (int width = 0; width < TEAM_WIDTHS; width++) {
                 memset(wanted, other, sizeof wanted);
-                wanted[k] = width;
+                wanted[k] = (uint8_t)width;
                 if (cuts->group_count == 2 || other == 0) {
                     add_variation(cuts, wanted);
                 }

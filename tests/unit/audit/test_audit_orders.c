@@ -223,7 +223,8 @@ static void add_rival(struct writer_state *state)
     writer_commit(state);
 }
 
-/* Places an ask that takes the place of the one that stands for that device. */
+/* Places an ask that takes the place of the one that stands for that device. Nothing is
+ * committed. */
 static void ask_interruptibly(struct writer_state *state, int64_t minimum_run_ms)
 {
     struct small_market *market = state->market;
@@ -247,7 +248,6 @@ static void ask_interruptibly(struct writer_state *state, int64_t minimum_run_ms
     record->device = market->other_device;
     record->slots = 2;
     record->price_micro = place.price_micro;
-    writer_commit(state);
 }
 
 /* A job that gets both slots of it, at that price. */
@@ -280,6 +280,7 @@ static void tell_of_taking(struct writer_state *state, void *context)
                                .cap_micro = SMALL_MARKET_PRICE};
     add_rival(state);
     ask_interruptibly(state, *taking == TAKEN_TOO_SOON ? 3600000 : 0);
+    writer_commit(state);
     submit_and_fill(state, &holder, 2, SMALL_MARKET_PRICE / 2);
     submit_and_fill(state, &taker, 3, SMALL_MARKET_PRICE + INCREMENT + wrong[*taking]);
     const struct story_result done = {.job = &holder,
@@ -330,6 +331,72 @@ START_TEST(what_nobody_signed_is_named)
 }
 END_TEST
 
+/* ---- the clearing price */
+
+/* A job without an order type waits, and an ask comes to half its limit. */
+static const struct clearing_tale {
+    uint32_t rules;
+    bool has_rival;  /* another owner's job waits, too, with a cap of three quarters */
+    int64_t percent; /* price of the fill, of the market's */
+    bool is_right;
+} clearing_tales[] = {
+    {20, false, 50, true},   /* the ask's price: nobody else is left unfilled */
+    {20, false, 100, false}, /* the own limit, as before rules 20 */
+    {20, true, 75, true},    /* the limit that the other owner named */
+    {20, true, 80, false},   /* a limit that nobody named */
+    {20, true, 40, false},   /* less than the ask's */
+    {19, false, 100, true},  /* before rules 20 the job that waited was the maker */
+    {19, false, 50, false},
+};
+enum { CLEARING_TALES = sizeof clearing_tales / sizeof clearing_tales[0] };
+
+static void tell_of_clearing(struct writer_state *state, void *context)
+{
+    const struct clearing_tale *tale = context;
+    struct story_job waits = {.name = "waits",
+                              .owner = state->market->owner,
+                              .account = SMALL_MARKET_OWNER,
+                              .cap_micro = SMALL_MARKET_PRICE};
+    struct story_job other = {.name = "is left",
+                              .owner = rival,
+                              .account = RIVAL,
+                              .cap_micro = SMALL_MARKET_PRICE * 3 / 4};
+    add_rival(state);
+    story_rules(state, tale->rules);
+    story_submit(state, &waits);
+    writer_commit(state);
+    if (tale->has_rival) {
+        story_submit(state, &other);
+        writer_commit(state);
+    }
+    ask_interruptibly(state, 0);
+    story_fill(state, &waits, 2, 2, SMALL_MARKET_PRICE * tale->percent / 100);
+    writer_commit(state);
+}
+
+START_TEST(since_rules_20_nobody_pays_more_than_it_takes)
+{
+    struct audit_report report;
+    struct small_market market;
+    struct clearing_tale tale = clearing_tales[_i];
+    struct identity *joins = writer_identity(9);
+    rival = joins;
+    small_market_create_more(&market, NULL, tell_of_clearing, &tale);
+    audit_run(market.folder, &report);
+    small_market_destroy(&market);
+    identity_destroy(&joins);
+    ck_assert_msg((report.verdict == AUDIT_OK) == tale.is_right, "%s: %s (%s, %s)", report.table,
+                  report.what, report.expected, report.found);
+    if (!tale.is_right) {
+        ck_assert_str_eq(report.table, "fills");
+        ck_assert_str_eq(report.what, tale.rules < 20
+                                          ? "broken rule: the fill has the maker's price"
+                                          : "broken rule: the fill has the ask's price, or a limit "
+                                            "that another owner named");
+    }
+}
+END_TEST
+
 int main(void)
 {
     if (sodium_init() < 0) {
@@ -342,6 +409,7 @@ int main(void)
     tcase_add_loop_test(tests, what_nobody_signed_is_named, 0, LIES);
     tcase_add_loop_test(tests, a_fill_is_within_what_the_work_of_the_device_is_worth, 0, 2);
     tcase_add_loop_test(tests, a_lease_is_taken_at_its_rank_and_the_increment, 0, TAKINGS);
+    tcase_add_loop_test(tests, since_rules_20_nobody_pays_more_than_it_takes, 0, CLEARING_TALES);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
 }

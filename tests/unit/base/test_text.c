@@ -302,6 +302,24 @@ START_TEST(the_nearest_of_several_wins_even_when_it_comes_last)
 }
 END_TEST
 
+START_TEST(an_amount_of_bytes_is_cut_to_one_decimal_of_its_unit)
+{
+    static const struct {
+        uint64_t bytes;
+        const char *text;
+    } sizes[] = {{0, "0 B"},
+                 {1023, "1023 B"},
+                 {1024, "1.0 KiB"},
+                 {1 << 20, "1.0 MiB"},
+                 {(512 << 20) - 1, "511.9 MiB"},
+                 {UINT64_C(1610612736), "1.5 GiB"},
+                 {UINT64_MAX, "15.9 EiB"}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        ck_assert_str_eq(text_size(sizes[i].bytes).text, sizes[i].text);
+    }
+}
+END_TEST
+
 SUITE("text", NULL, NULL, TEST(hex_goes_there_and_back),
       TEST(wrong_hex_is_refused_and_changes_nothing), TEST(base64_gives_the_vectors_of_rfc_4648),
       TEST(base64_takes_one_text_for_one_value),
@@ -311,4 +329,5 @@ SUITE("text", NULL, NULL, TEST(hex_goes_there_and_back),
       TEST(a_strangers_bytes_are_shown_wherever_they_are_cut),
       TEST(plain_text_has_nothing_that_misnames_a_file),
       TEST(long_lines_are_broken_and_go_on_in_the_next), TEST(near_names_are_found),
-      TEST(far_names_are_not), TEST(the_nearest_of_several_wins_even_when_it_comes_last))
+      TEST(an_amount_of_bytes_is_cut_to_one_decimal_of_its_unit), TEST(far_names_are_not),
+      TEST(the_nearest_of_several_wins_even_when_it_comes_last))

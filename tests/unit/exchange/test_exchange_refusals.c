@@ -383,6 +383,7 @@ START_TEST(at_market_price_there_is_always_as_much)
     job.submit.budget_micro = INT64_MAX / 2;
     job.submit.slots = 4096;
     job.submit.cap_micro = -1;
+    job.submit.type = EXCHANGE_MARKET;
     job.submit.at_most = UINT32_MAX;
     job.submit.limit_ns = job.submit.term_ns = job.submit.expect_ns = 7 * DAY_NS;
     apply(&job);

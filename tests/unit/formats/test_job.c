@@ -102,8 +102,8 @@ START_TEST(a_job_needs_no_more_than_a_program)
     ck_assert_ptr_null(job->lines);
     ck_assert_ptr_null(job->image);
     ck_assert_ptr_null(job->standard_input);
-    ck_assert_int_eq(job->limit_ms, JOB_LIMIT_MS_DEFAULT);
-    ck_assert_int_eq(job->term_ms, 2 * JOB_LIMIT_MS_DEFAULT);
+    ck_assert_int_eq(job->limit_ms, JOB_LIMIT_MS_NONE);
+    ck_assert_int_eq(job->term_ms, JOB_TERM_MS_UNLIMITED);
     ck_assert_int_eq(job->expect_ms, JOB_ABSENT);
     ck_assert_int_eq(job->limits.memory_bytes, 0);
     ck_assert_str_eq(job->verify, "none");
@@ -236,7 +236,7 @@ START_TEST(mistyped_keys_and_units_name_line_and_nearest)
         "run: [a]\nneeds: kind = cpu and memry > 1\n",
         "job.yaml:2: needs: column 16: unknown field \"memry\"; did you mean \"memory\"?");
     check_refused("run: [a]\nlimit: 10\n",
-                  "job.yaml:2: limit: \"10\" has no unit; write for example 90s, 10m or 1h30m");
+                  "job.yaml:2: limit: \"10\" has no unit; write for example 90s, 10m, 1h30m or 7d");
     check_refused("run: [a]\nbudget: 0.0000001\n",
                   "job.yaml:2: budget: \"0.0000001\" is finer than the smallest step, 0.000001 (6 "
                   "decimals)");
@@ -313,19 +313,24 @@ START_TEST(what_is_not_there_yet_is_refused_not_ignored)
 }
 END_TEST
 
-START_TEST(an_order_is_one_of_five_words)
+START_TEST(an_order_is_one_of_six_words)
 {
     for (unsigned order = 0; order < JOB_ORDERS; order++) {
         char text[64];
         struct problem problem = {""};
-        (void)snprintf(text, sizeof text, "run: [a]\norder: %s\n", job_order_names[order]);
+        (void)snprintf(text, sizeof text, "run: [a]\norder: %s\ncap: 0.1\n",
+                       job_order_names[order]);
         CLEANUP(job_file_destroy) struct job_file *job = parse(text, &problem);
         ck_assert_msg(job != NULL, "%s", problem.text);
         ck_assert_uint_eq(job->order, order);
     }
     check_refused(
         "run: [a]\norder: gtc\n",
-        "job.yaml:2: order: unknown \"gtc\"; known are limit, ioc, fok, post-only, all-or-none");
+        "job.yaml:2: order: unknown \"gtc\"; known are limit, ioc, fok, post-only, all-or-none, "
+        "market");
+    check_refused("run: [a]\norder: limit\n",
+                  "job.yaml:2: order: limit needs a cap, the price that the job is ready to pay; "
+                  "give cap:, or leave order: out");
     check_refused("executor: tensor\nrun: [matmul, a.npy, b.npy, c.npy]\noutputs: c.npy\n"
                   "files: [a.npy, b.npy]\nverify: cheap\norder: fok\n",
                   "job.yaml:6: order: fok does not go with verify: cheap");
@@ -337,6 +342,8 @@ END_TEST
 
 START_TEST(keys_that_contradict_each_other_are_refused)
 {
+    check_refused("run: [a]\ncheckpoint: state/\n",
+                  "job.yaml:2: checkpoint: \"state/\" ends with a slash: leave it out");
     check_refused("run: [a]\neach: x\narray: 1-2\n",
                   "job.yaml:3: array: only one of each, array and lines may stand in a job");
     check_refused("run: [a]\nlines: l\neach: x\n",
@@ -359,18 +366,27 @@ START_TEST(keys_that_contradict_each_other_are_refused)
     check_refused("run: [a]\noutputs:\n- x\n- x\n",
                   "job.yaml:4: outputs: the same output is given twice");
     check_refused("run: [a]\noutputs:\n- x\n- x/y\n",
-                  "job.yaml:4: outputs: \"x/y\" lies below \"x\", which is an output, too; an "
-                  "output is a file");
+                  "job.yaml:4: outputs: \"x/y\" lies below \"x\", which is an output, too");
+    check_refused("run: [a]\noutputs:\n- x/\n- x/y\n",
+                  "job.yaml:4: outputs: \"x/y\" lies below \"x/\", which is an output, too");
+    check_refused("run: [a]\noutputs:\n- x\n- x/\n",
+                  "job.yaml:4: outputs: \"x/\" lies below \"x\", which is an output, too");
+    check_refused("run: [a]\noutputs: [/]\n",
+                  "job.yaml:2: outputs: \"/\" must be a path inside the work folder: relative, "
+                  "without \"..\"");
+    check_refused("run: [a]\noutputs: [x//]\n",
+                  "job.yaml:2: outputs: \"x//\" has two slashes in a row; write one");
+    check_refused("run: [a]\noutputs: [a//b]\n",
+                  "job.yaml:2: outputs: \"a//b\" has two slashes in a row; write one");
     check_refused("run: [a]\noutputs:\n- x/y/z\n- xy\n- x\n",
-                  "job.yaml:5: outputs: \"x/y/z\" lies below \"x\", which is an output, too; an "
-                  "output is a file");
+                  "job.yaml:5: outputs: \"x/y/z\" lies below \"x\", which is an output, too");
     check_refused(
         "run: [a]\nslots: 4\nat_most: 6\n",
         "job.yaml:3: at_most: 6 is not a multiple of slots, 4: every subtask takes that many");
     check_refused("run: [a]\nlimit: 10m\nterm: 5m\n",
                   "job.yaml:3: term: 5m is shorter than the limit of one subtask, 10m");
-    check_refused("run: [a]\nexpect: 1h\n",
-                  "job.yaml:2: expect: longer than the limit of one subtask, 10m");
+    check_refused("run: [a]\nlimit: 10m\nexpect: 1h\n",
+                  "job.yaml:3: expect: longer than the limit of one subtask, 10m");
 }
 END_TEST
 
@@ -391,7 +407,7 @@ START_TEST(a_job_from_the_command_line_obeys_the_same_rules)
     ck_assert(job_file_add_variable(job, "A", "1"));
     ck_assert(job_file_check(job, &problem));
     ck_assert_str_eq(job->name, "echo");
-    ck_assert_int_eq(job->term_ms, 2 * JOB_LIMIT_MS_DEFAULT);
+    ck_assert_int_eq(job->term_ms, JOB_TERM_MS_UNLIMITED);
     job->crash_limit = FORMAT_RETRIES + 1;
     ck_assert(!job_file_check(job, &problem));
     ck_assert_str_eq(problem.text, "crash_limit: not between 0 and 100");
@@ -423,8 +439,23 @@ START_TEST(lists_have_their_caps)
 }
 END_TEST
 
+START_TEST(a_job_may_follow_others_and_leave_folders)
+{
+    struct problem problem;
+    CLEANUP(job_file_destroy)
+    struct job_file *job =
+        parse("run: [a]\nafter: [first, last]\noutputs: [results/, x]\n", &problem);
+    ck_assert_ptr_nonnull(job);
+    ck_assert_uint_eq(job->after.count, 2);
+    ck_assert_str_eq(job->after.items[1], "last");
+    ck_assert_str_eq(job->outputs.items[0], "results/");
+    check_refused("run: [a]\nafter: \"\"\n", "job.yaml:2: after: an empty name");
+}
+END_TEST
+
 START_TEST(no_cap_is_wider_than_the_wires)
 {
+    ck_assert_int_le(FORMAT_FOLDER_FILES, LIMIT_FOLDER_FILES);
     ck_assert_int_le(FORMAT_NAME_BYTES, LIMIT_NAME_BYTES);
     ck_assert_int_le(FORMAT_PATH_BYTES, LIMIT_PATH_BYTES);
     ck_assert_int_le(FORMAT_ARGUMENT_BYTES, LIMIT_ARGUMENT_BYTES);
@@ -443,7 +474,7 @@ SUITE("job", NULL, NULL, TEST(a_whole_job_is_read), TEST(a_job_needs_no_more_tha
       TEST(a_byte_order_mark_and_tabs_do_no_harm), TEST(an_input_is_a_program_inside_an_image),
       TEST(arrays_and_lines_make_subtasks_too), TEST(a_job_is_good_for_a_time_or_till_a_moment),
       TEST(mistyped_keys_and_units_name_line_and_nearest), TEST(wrong_shapes_say_what_to_write),
-      TEST(what_is_not_there_yet_is_refused_not_ignored), TEST(an_order_is_one_of_five_words),
+      TEST(what_is_not_there_yet_is_refused_not_ignored), TEST(an_order_is_one_of_six_words),
       TEST(keys_that_contradict_each_other_are_refused),
       TEST(a_job_from_the_command_line_obeys_the_same_rules), TEST(lists_have_their_caps),
-      TEST(no_cap_is_wider_than_the_wires))
+      TEST(a_job_may_follow_others_and_leave_folders), TEST(no_cap_is_wider_than_the_wires))

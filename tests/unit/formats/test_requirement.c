@@ -199,8 +199,8 @@ START_TEST(what_other_languages_write_is_refused_with_what_is_right)
     check_refused("kind = GPU", "column 8: unknown kind \"GPU\"; did you mean \"gpu\"?");
     check_refused("executor = tensr",
                   "column 12: unknown executor \"tensr\"; did you mean \"tensor\"?");
-    check_refused("executor = docker",
-                  "column 12: unknown executor \"docker\"; known are command, noop and tensor");
+    check_refused("executor = docker", "column 12: unknown executor \"docker\"; known are command, "
+                                       "noop, tensor, kernel and plugin");
     check_refused("region not (fr)", "column 12: `in` is needed after `not`, not \"(\"");
 }
 END_TEST

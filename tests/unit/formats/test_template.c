@@ -155,8 +155,21 @@ START_TEST(paths_stay_inside)
 }
 END_TEST
 
+START_TEST(an_output_may_be_a_folder)
+{
+    ck_assert(template_output_safe("a") && template_output_safe("a/"));
+    ck_assert(template_output_safe("a/b/") && !template_is_folder("a/b"));
+    ck_assert(template_is_folder("a/") && template_is_folder("./"));
+    ck_assert(!template_output_safe("/") && !template_output_safe("a//"));
+    ck_assert(!template_output_safe("./") && !template_output_safe("../"));
+    ck_assert(!template_output_safe("") && !template_is_folder(""));
+    ck_assert(template_paths_meet("a/", "a/b") && template_paths_meet("a", "a/"));
+    ck_assert(!template_paths_meet("a/", "ab"));
+}
+END_TEST
+
 SUITE("template", NULL, NULL, TEST(placeholders_stand_for_the_subtask),
       TEST(names_that_could_leave_the_folder_are_not_used_for_outputs),
       TEST(an_expansion_never_overruns), TEST(what_is_no_template_is_refused),
       TEST(a_refusal_names_the_nearest), TEST(each_source_has_its_placeholders),
-      TEST(paths_stay_inside))
+      TEST(paths_stay_inside), TEST(an_output_may_be_a_folder))

@@ -233,21 +233,21 @@ START_TEST(short_forms_round_and_carry)
     units_duration_short(INT64_C(2310000000), text);
     ck_assert_str_eq(text, "2.4s");
     units_duration_short(INT64_C(59950000000), text);
-    ck_assert_str_eq(text, "1m 0s");
+    ck_assert_str_eq(text, "1m");
     units_duration_short(INT64_C(86399000000000), text);
-    ck_assert_str_eq(text, "1d 0h");
+    ck_assert_str_eq(text, "1d");
     units_duration_short(INT64_C(249000001), text);
     ck_assert_str_eq(text, "250ms");
     units_duration_short(0, text);
     ck_assert_str_eq(text, "0s");
     units_duration_short(INT64_MIN, text);
-    ck_assert_str_eq(text, "-106752d 0h");
+    ck_assert_str_eq(text, "-106752d");
     units_duration_near(INT64_C(1003000000), text);
     ck_assert_str_eq(text, "1.0s");
     units_duration_near(INT64_C(1050000000), text);
     ck_assert_str_eq(text, "1.1s");
     units_duration_near(INT64_C(59960000000), text);
-    ck_assert_str_eq(text, "1m 0s");
+    ck_assert_str_eq(text, "1m");
     units_duration_near(INT64_C(5429999999999), text);
     ck_assert_str_eq(text, "1h 30m");
     units_duration_near(INT64_C(249499999), text);
@@ -255,7 +255,7 @@ START_TEST(short_forms_round_and_carry)
     units_duration_near(0, text);
     ck_assert_str_eq(text, "0s");
     units_duration_near(INT64_MIN, text);
-    ck_assert_str_eq(text, "-106752d 0h");
+    ck_assert_str_eq(text, "-106752d");
     units_bytes_short(1023, text);
     ck_assert_str_eq(text, "1023 B");
     units_bytes_short(1536, text);
@@ -273,7 +273,7 @@ START_TEST(what_is_left_is_never_shown_as_more)
     units_duration_down(INT64_C(599998000000), text);
     ck_assert_str_eq(text, "9m 59s");
     units_duration_down(INT64_C(600000000000), text);
-    ck_assert_str_eq(text, "10m 0s");
+    ck_assert_str_eq(text, "10m");
     units_duration_down(INT64_C(5519999999999), text);
     ck_assert_str_eq(text, "1h 31m");
     units_duration_down(INT64_C(999999999), text);
@@ -326,7 +326,7 @@ START_TEST(a_refusal_says_what_would_be_right)
 {
     char text[160];
     units_explain(UNITS_DURATION, UNITS_NO_UNIT, "10", text, sizeof text);
-    ck_assert_str_eq(text, "\"10\" has no unit; write for example 90s, 10m or 1h30m");
+    ck_assert_str_eq(text, "\"10\" has no unit; write for example 90s, 10m, 1h30m or 7d");
     units_explain(UNITS_BYTES, UNITS_UNKNOWN_UNIT, "2G\x1b[31m", text, sizeof text);
     ck_assert_str_eq(text, "\"2G?[31m\" has an unknown unit; known are "
                            "B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB");

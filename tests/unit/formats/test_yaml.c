@@ -266,7 +266,7 @@ START_TEST(wrong_values_are_refused_with_line_and_key)
     check_use("cap: 1\nwhatever: 2\n", use_keys, "f.yaml:2: unknown key \"whatever\"");
     check_use("- cap\n", use_keys, "f.yaml:1: a map (key: value) is needed here, not a list");
     check_use("\nlimit: 10\n", use_duration,
-              "f.yaml:2: limit: \"10\" has no unit; write for example 90s, 10m or 1h30m");
+              "f.yaml:2: limit: \"10\" has no unit; write for example 90s, 10m, 1h30m or 7d");
     check_use("limit: 2h\n", use_duration, "f.yaml:1: limit: 2h is too large; the most is 1h");
     check_use("limit: 10ms\n", use_duration, "f.yaml:1: limit: 10ms is too small; the least is 1s");
     check_use("limit: 1.0001s\n", use_duration,

@@ -237,6 +237,60 @@ START_TEST(another_cluster_is_refused)
 }
 END_TEST
 
+/* Knowledge of other receipts spares a signature, and never lets a changed receipt pass. */
+START_TEST(what_is_known_of_other_receipts_lets_no_changed_one_pass)
+{
+    struct world *world = world_create();
+    struct receipt_known *known = calloc(1, sizeof *known);
+    struct receipt *receipt = &world->receipt;
+    const struct receipt whole = *receipt;
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(receipt_check(receipt, "bourse.example/log", &world->log_key, known),
+                         RECEIPT_OK);
+    }
+    ck_assert(known->has_checkpoint);
+    ck_assert(known->has_batch);
+
+    receipt->signature.bytes[0] ^= 1;
+    ck_assert_int_eq(receipt_check(receipt, NULL, &world->log_key, known), RECEIPT_BAD_SIGNATURE);
+    *receipt = whole;
+    receipt->batch_path[0].bytes[0] ^= 1;
+    ck_assert_int_eq(receipt_check(receipt, NULL, &world->log_key, known), RECEIPT_BAD_SIGNATURE);
+    *receipt = whole;
+    receipt->cluster.bytes[0] ^= 1;
+    ck_assert_int_eq(receipt_check(receipt, NULL, &world->log_key, known), RECEIPT_BAD_SIGNATURE);
+    *receipt = whole;
+    receipt->leaf.charge_micro++;
+    ck_assert_int_eq(receipt_check(receipt, NULL, &world->log_key, known), RECEIPT_NOT_INCLUDED);
+    *receipt = whole;
+    world->note[strlen(world->note) - 2] ^= 1;
+    ck_assert_int_eq(receipt_check(receipt, NULL, &world->log_key, known), RECEIPT_BAD_CHECKPOINT);
+
+    /* Another provider in the leaf: the log has the leaf, and the batch is not the provider's. */
+    receipt->leaf.provider.bytes[5] ^= 1;
+    log_leaf(world);
+    ck_assert_int_eq(receipt_check(receipt, NULL, &world->log_key, known), RECEIPT_BAD_SIGNATURE);
+    free(known);
+    free(world);
+}
+END_TEST
+
+START_TEST(paths_share_what_is_next_to_the_root)
+{
+    const struct hash32 a = {{1}};
+    const struct hash32 b = {{2}};
+    const struct hash32 c = {{3}};
+    const struct hash32 path[] = {a, b, c};
+    const struct hash32 other[] = {c, b, c};
+    const struct hash32 shorter[] = {b, c};
+    ck_assert_uint_eq(receipt_shared_path(path, 3, other, 3), 2);
+    ck_assert_uint_eq(receipt_shared_path(path, 3, shorter, 2), 2);
+    ck_assert_uint_eq(receipt_shared_path(path, 3, path, 3), 3);
+    ck_assert_uint_eq(receipt_shared_path(path, 2, path, 3), 0);
+    ck_assert_uint_eq(receipt_shared_path(path, 3, NULL, 0), 0);
+}
+END_TEST
+
 START_TEST(a_receipt_that_does_not_fit_is_not_written)
 {
     struct world *world = world_create();
@@ -335,6 +389,8 @@ int main(void)
     tcase_add_test(tests, a_result_that_was_not_logged_is_wrong);
     tcase_add_test(tests, a_result_that_another_key_signed_is_refused);
     tcase_add_test(tests, another_cluster_is_refused);
+    tcase_add_test(tests, what_is_known_of_other_receipts_lets_no_changed_one_pass);
+    tcase_add_test(tests, paths_share_what_is_next_to_the_root);
     tcase_add_test(tests, a_receipt_that_does_not_fit_is_not_written);
     tcase_add_test(tests, the_largest_receipt_fits);
     tcase_add_loop_test(tests, the_fuzzed_corpus_is_of_the_present_form, 0, CORPUS_COUNT);

@@ -98,6 +98,10 @@ static bool left_out(const struct shape *shape, unsigned index)
     if (shape->descriptor == &bourse__v1__ask_account__descriptor) {
         return index == 0;
     }
+    if (shape->descriptor == &bourse__v1__terminal_send__descriptor ||
+        shape->descriptor == &bourse__v1__terminal_receive__descriptor) {
+        return index == 1;
+    }
     return shape->descriptor == &bourse__v1__requirement_node__descriptor && index >= 1 &&
            index <= 3;
 }
@@ -438,6 +442,10 @@ static const struct permission permissions[] = {
     {MESSAGE_ORDER_REPLACE, ROLE_CONSUMER | ROLE_PROVIDER, true, MESSAGE_ACCEPTED},
     {MESSAGE_STATEMENT_HELD, ROLE_PROVIDER, true, MESSAGE_ACCEPTED},
     {MESSAGE_RESULTS, ROLE_PROVIDER, false, MESSAGE_ACCEPTED},
+    {MESSAGE_OUTPUT_POST, ROLE_PROVIDER, false, MESSAGE_OUTPUT_WANTED},
+    {MESSAGE_OUTPUT_REQUEST, ROLE_CONSUMER, false, MESSAGE_OUTPUT_REPLY},
+    {MESSAGE_TERMINAL_SEND, ROLE_CONSUMER | ROLE_PROVIDER, false, MESSAGE_TERMINAL_TAKEN},
+    {MESSAGE_TERMINAL_RECEIVE, ROLE_CONSUMER | ROLE_PROVIDER, false, MESSAGE_TERMINAL_BYTES},
     {MESSAGE_WHY_REQUEST, ROLE_PROVIDER, false, MESSAGE_WHY_REPLY},
     {MESSAGE_SUBMIT_JOB, ROLE_CONSUMER, true, MESSAGE_ACCEPTED},
     {MESSAGE_JOB_CANCEL, ROLE_CONSUMER, true, MESSAGE_ACCEPTED},
@@ -445,7 +453,10 @@ static const struct permission permissions[] = {
     {MESSAGE_EXPLAIN_REQUEST, ROLE_CONSUMER, false, MESSAGE_EXPLAIN_REPLY},
     {MESSAGE_JOBS_REQUEST, ROLE_CONSUMER, false, MESSAGE_JOBS_REPLY},
     {MESSAGE_OUTCOMES_REQUEST, ROLE_CONSUMER, false, MESSAGE_OUTCOMES_REPLY},
+    {MESSAGE_STORAGE_REQUEST, ROLE_CONSUMER, false, MESSAGE_STORAGE_REPLY},
+    {MESSAGE_FORGET_REQUEST, ROLE_CONSUMER, false, MESSAGE_FORGET_REPLY},
     {MESSAGE_RECEIPT_REQUEST, ROLE_CONSUMER, false, MESSAGE_RECEIPT_REPLY},
+    {MESSAGE_RECEIPTS_REQUEST, ROLE_CONSUMER, false, MESSAGE_RECEIPTS_REPLY},
     {MESSAGE_BALANCE_REQUEST, ROLE_CONSUMER | ROLE_PROVIDER, false, MESSAGE_BALANCE_REPLY},
     {MESSAGE_STATEMENT_REQUEST, ROLE_CONSUMER | ROLE_PROVIDER, false, MESSAGE_STATEMENT_REPLY},
     {MESSAGE_BOOK_REQUEST, ANY_MEMBER, false, MESSAGE_BOOK_REPLY},

@@ -125,6 +125,48 @@ START_TEST(names_hold_no_surprises)
 }
 END_TEST
 
+/* Returns the field that a manifest is refused for, or "" when it is taken. */
+static const char *refused_field(const Bourse__V1__Manifest *manifest)
+{
+    static struct codec_error error;
+    size_t length;
+    Bourse__V1__Manifest *decoded = NULL;
+    uint8_t *bytes = codec_encode(&manifest->base, &length);
+    ck_assert_ptr_nonnull(bytes);
+    error = (struct codec_error){.field = ""};
+    const bool is_taken = codec_decode_manifest(bytes, length, &decoded, &error) == CODEC_OK;
+    codec_manifest_free(&decoded);
+    free(bytes);
+    return is_taken ? "" : error.field;
+}
+
+START_TEST(what_an_image_says_needs_the_image)
+{
+    uint8_t image[32] = {1};
+    char directory[] = "/app";
+    Bourse__V1__Manifest manifest = BOURSE__V1__MANIFEST__INIT;
+    manifest.version = 1;
+    manifest.executor = "command";
+    manifest.name = "x";
+    manifest.subtask_count = 1;
+    ck_assert_str_eq(refused_field(&manifest), "");
+    manifest.directory = directory;
+    ck_assert_str_eq(refused_field(&manifest), "directory");
+    manifest.directory = NULL;
+    manifest.has_user = 1;
+    manifest.user = 7;
+    ck_assert_str_eq(refused_field(&manifest), "user");
+    manifest.directory = directory;
+    manifest.has_image = 1;
+    manifest.image = (ProtobufCBinaryData){.data = image, .len = sizeof image};
+    ck_assert_str_eq(refused_field(&manifest), "");
+    manifest.has_group = 1;
+    ck_assert_str_eq(refused_field(&manifest), "");
+    manifest.has_user = 0;
+    ck_assert_str_eq(refused_field(&manifest), "group");
+}
+END_TEST
+
 START_TEST(arguments_may_hold_newlines_and_tabs_but_no_escapes)
 {
     char *arguments[] = {"a\tb\nc"};
@@ -524,6 +566,7 @@ int main(void)
     tcase_add_test(tests, who_waits_for_all_others_of_its_job_can_be_told_what_they_left);
     tcase_add_test(tests, requirements_travel_unchanged);
     tcase_add_test(tests, a_tree_that_does_not_close_is_refused);
+    tcase_add_test(tests, what_an_image_says_needs_the_image);
     tcase_add_test(tests, random_bytes_never_do_harm);
     suite_add_tcase(suite, tests);
     return suite_run(suite);

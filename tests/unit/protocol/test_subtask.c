@@ -3,6 +3,7 @@
 #include "tests/support/suite.h"
 
 #include <check.h>
+#include <stdio.h>
 
 static char one[] = "one", two[] = "two", three[] = "three", four[] = "four";
 
@@ -112,5 +113,91 @@ START_TEST(templates_stand_for_a_file_or_a_tasks_name)
 }
 END_TEST
 
+/* A manifest of three subtasks with these values, as `array:` and `lines:` write them. */
+struct valued {
+    Bourse__V1__Manifest manifest;
+    Bourse__V1__ManifestSubtask subtasks[3], *pointers[3];
+    char texts[3][24];
+};
+
+static void value(struct valued *valued, const char *first, const char *second, const char *third)
+{
+    const char *const texts[] = {first, second, third};
+    bourse__v1__manifest__init(&valued->manifest);
+    for (size_t i = 0; i < 3; i++) {
+        bourse__v1__manifest_subtask__init(&valued->subtasks[i]);
+        (void)snprintf(valued->texts[i], sizeof valued->texts[i], "%s", texts[i]);
+        valued->subtasks[i].value = valued->texts[i];
+        valued->pointers[i] = &valued->subtasks[i];
+    }
+    valued->manifest.subtasks = valued->pointers;
+    valued->manifest.n_subtasks = valued->manifest.subtask_count = 3;
+}
+
+START_TEST(subtasks_of_an_array_have_the_numbers_that_the_user_wrote)
+{
+    struct valued valued;
+    value(&valued, "5", "7", "1000000000000");
+    ck_assert(subtask_is_array(&valued.manifest));
+    ck_assert_uint_eq(subtask_number(&valued.manifest, true, 0), 5);
+    ck_assert_uint_eq(subtask_number(&valued.manifest, true, 2), 1000000000000);
+    ck_assert_uint_eq(subtask_number(&valued.manifest, true, 3), 3); /* not listed */
+}
+END_TEST
+
+START_TEST(other_values_are_no_numbers_of_an_array)
+{
+    static const char *const others[][3] = {{"5", "x", "7"},
+                                            {"7", "5", "9"},
+                                            {"5", "5", "6"},
+                                            {"1", "02", "3"},
+                                            {"1", "", "3"},
+                                            {"1", "-2", "3"},
+                                            {"1", "2", "1234567890123456789"}};
+    struct valued valued;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        value(&valued, others[i][0], others[i][1], others[i][2]);
+        ck_assert_msg(!subtask_is_array(&valued.manifest), "%s", others[i][1]);
+        ck_assert_uint_eq(subtask_number(&valued.manifest, false, 1), 1);
+    }
+    static char line[] = "-{line}";
+    char *words[] = {line};
+    value(&valued, "1", "2", "3"); /* a file of lines */
+    valued.manifest.arguments = words;
+    valued.manifest.n_arguments = 1;
+    ck_assert(!subtask_is_array(&valued.manifest));
+    valued.manifest.n_arguments = valued.manifest.n_subtasks = 0;
+    ck_assert(!subtask_is_array(&valued.manifest));
+}
+END_TEST
+
+START_TEST(checks_of_an_array_keep_their_index)
+{
+    struct valued valued;
+    Bourse__V1__ManifestTask task = BOURSE__V1__MANIFEST_TASK__INIT;
+    value(&valued, "5", "6", "x");
+    valued.subtasks[2].task = &task;
+    ck_assert(subtask_is_array(&valued.manifest));
+    ck_assert_uint_eq(subtask_number(&valued.manifest, true, 2), 2);
+}
+END_TEST
+
+START_TEST(the_rest_of_an_array_from_0_keeps_its_numbers)
+{
+    struct valued valued;
+    value(&valued, "", "", "");
+    for (size_t i = 0; i < 3; i++) {
+        valued.subtasks[i].value = NULL;
+        valued.subtasks[i].has_number = 1;
+        valued.subtasks[i].number = (uint32_t)(10 * i + 3);
+    }
+    ck_assert(!subtask_is_array(&valued.manifest));
+    ck_assert_uint_eq(subtask_number(&valued.manifest, false, 2), 23);
+}
+END_TEST
+
 SUITE("subtask", NULL, NULL, TEST(what_a_task_leaves_out_is_the_manifests),
-      TEST(what_a_task_says_itself_holds_instead), TEST(templates_stand_for_a_file_or_a_tasks_name))
+      TEST(what_a_task_says_itself_holds_instead), TEST(templates_stand_for_a_file_or_a_tasks_name),
+      TEST(subtasks_of_an_array_have_the_numbers_that_the_user_wrote),
+      TEST(other_values_are_no_numbers_of_an_array), TEST(checks_of_an_array_keep_their_index),
+      TEST(the_rest_of_an_array_from_0_keeps_its_numbers))

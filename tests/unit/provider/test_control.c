@@ -32,7 +32,10 @@ START_TEST(a_request_is_read_as_it_was_written)
         {.command = CONTROL_STATUS},
         {.command = CONTROL_PAUSE},
         {.command = CONTROL_PAUSE, .now = true},
+        {.command = CONTROL_PAUSE, .save = true, .for_ms = 5},
         {.command = CONTROL_PAUSE, .for_ms = 1},
+        {.command = CONTROL_PAUSE, .device = "gpu \"0\"", .for_ms = 9},
+        {.command = CONTROL_RESUME, .device = "gpu0"},
         {.command = CONTROL_PAUSE, .now = true, .for_ms = CONTROL_PAUSE_LONGEST_MS},
         {.command = CONTROL_RESUME},
         {.command = CONTROL_DRAIN},
@@ -47,6 +50,8 @@ START_TEST(a_request_is_read_as_it_was_written)
         ck_assert_msg(reads(line, &read), "%s", line);
         ck_assert_int_eq(read.command, all[i].command);
         ck_assert_int_eq(read.now, all[i].now);
+        ck_assert_int_eq(read.save, all[i].save);
+        ck_assert_str_eq(read.device, all[i].device);
         ck_assert_int_eq(read.for_ms, all[i].for_ms);
         ck_assert(!control_request_write(&all[i], line, length)); /* no room for the NUL */
     }
@@ -71,13 +76,20 @@ START_TEST(what_is_no_request_is_refused_and_leaves_nothing)
         "{\"command\":\"status\",\"now\":true}",
         "{\"command\":\"drain\",\"for_ms\":5}",
         "{\"command\":\"pause\",\"now\":1}",
+        "{\"command\":\"pause\",\"save\":\"yes\"}",
+        "{\"command\":\"resume\",\"save\":true}",
+        "{\"command\":\"pause\",\"now\":true,\"save\":true}",
         "{\"command\":\"pause\",\"for_ms\":0}",
         "{\"command\":\"pause\",\"for_ms\":-1}",
         "{\"command\":\"pause\",\"for_ms\":1.5}",
         "{\"command\":\"pause\",\"for_ms\":\"2h\"}",
         "{\"command\":\"pause\",\"for_ms\":31622400001}",
         "{\"command\":\"pause\",\"for_ms\":99999999999999999999999}",
-        "{\"command\":\"pause\",\"device\":\"cpu\"}",
+        "{\"command\":\"pause\",\"device\":\"\"}",
+        "{\"command\":\"pause\",\"device\":7}",
+        "{\"command\":\"status\",\"device\":\"cpu\"}",
+        "{\"command\":\"resume\",\"device\":\"cpu\",\"now\":true}",
+        "{\"command\":\"pause\",\"devices\":\"cpu\"}",
         "{\"now\":true}",
         "{\"command\":\"stat\\u0000us\"}",
         "\xff\xfe",
@@ -131,7 +143,7 @@ static int guest(const struct desk *desk)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     (void)snprintf(address.sun_path, sizeof address.sun_path, "%s/%s", desk->folder,
-                   CONTROL_SOCKET);
+                   MARKET_CONTROL_SOCKET);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
     return fd;
@@ -170,7 +182,7 @@ START_TEST(the_socket_is_its_owners_alone)
     desk_open(&desk);
     char path[128];
     struct stat facts;
-    (void)snprintf(path, sizeof path, "%s/%s", desk.folder, CONTROL_SOCKET);
+    (void)snprintf(path, sizeof path, "%s/%s", desk.folder, MARKET_CONTROL_SOCKET);
     ck_assert_int_eq(stat(path, &facts), 0);
     ck_assert(S_ISSOCK(facts.st_mode));
     ck_assert_int_eq(facts.st_mode & 0777, 0600);

@@ -220,9 +220,76 @@ START_TEST(conditions_that_are_none_are_refused_with_their_line)
 }
 END_TEST
 
+START_TEST(the_owner_says_when_the_machine_is_idle)
+{
+    struct problem problem = {""};
+    const struct idle_terms *idle = &config.idle;
+    ck_assert(read_text("price: 1\n", &config, &problem));
+    ck_assert(!idle->is_set);
+    ck_assert_msg(read_text("idle: {}\n", &config, &problem), "%s", problem.text);
+    ck_assert(idle->is_set && idle->watches_input && idle->watches_battery);
+    ck_assert(!idle->watches_sessions);
+    ck_assert_int_eq(idle->after_ns / 1000000000, 300);
+    ck_assert_int_eq(idle->give_back_ns / 1000000000, 600);
+    ck_assert_int_eq(idle->load_milli, 500);
+    ck_assert_int_eq(idle->celsius, 0);
+    ck_assert_uint_eq(idle->program_count, 0);
+    ck_assert_str_eq(config.idle_root, "");
+    ck_assert_msg(read_text("idle: {after: 90s, give_back: 0s, input: false, load: 1.25,\n"
+                            "  sessions: true, programs: [steam, a-name-of-many-letters],\n"
+                            "  battery: run, temperature: 85, root: /host/}\n",
+                            &config, &problem),
+                  "%s", problem.text);
+    ck_assert(!idle->watches_input && !idle->watches_battery && idle->watches_sessions);
+    ck_assert_int_eq(idle->after_ns / 1000000000, 90);
+    ck_assert_int_eq(idle->give_back_ns, 0);
+    ck_assert_int_eq(idle->load_milli, 1250);
+    ck_assert_int_eq(idle->celsius, 85);
+    ck_assert_uint_eq(idle->program_count, 2);
+    ck_assert_str_eq(idle->programs[0], "steam");
+    ck_assert_str_eq(idle->programs[1], "a-name-of-many-"); /* as the kernel has it */
+    ck_assert_str_eq(config.idle_root, "/host");
+    ck_assert(read_text("idle: {load: any, temperature: any, programs: []}\n", &config, &problem));
+    ck_assert_int_eq(idle->load_milli, -1);
+    ck_assert_int_eq(idle->celsius, 0);
+}
+END_TEST
+
+START_TEST(idle_times_that_are_none_are_refused_with_their_line)
+{
+    static const char *const wrong[][2] = {
+        {"price: 0\nidle: true\n", ":2: idle"},
+        {"idle:\n  inptu: true\n", ":2: unknown key \"inptu\"; did you mean \"input\"?"},
+        {"idle: {after: 5}\n", "has no unit"},
+        {"idle: {after: 9s}\n", "after: "},
+        {"idle: {after: 2d}\n", "after: "},
+        {"idle: {give_back: 2d}\n", "give_back: "},
+        {"idle: {load: half}\n", "a number of cores is needed, as in 0.5"},
+        {"idle: {load: -1}\n", "a number of cores is needed"},
+        {"idle: {load: 5000}\n", "a number of cores is needed"},
+        {"idle: {load: 0.0001}\n", "three decimals at most"},
+        {"idle: {programs: [/usr/bin/steam]}\n", "without its folder"},
+        {"idle: {programs: [\"\"]}\n", "the name of a program is needed"},
+        {"idle: {programs: steam}\n", "programs: "},
+        {"idle: {battery: stop}\n", "battery: "},
+        {"idle: {temperature: 20}\n", "temperature: "},
+        {"idle: {temperature: hot}\n", "temperature: "},
+        {"idle: {root: host}\n", "an absolute path is needed"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct problem problem = {""};
+        ck_assert_msg(!read_text(wrong[i][0], &config, &problem), "%s", wrong[i][0]);
+        ck_assert_msg(strstr(problem.text, wrong[i][1]) != NULL, "%s: %s", wrong[i][0],
+                      problem.text);
+    }
+}
+END_TEST
+
 SUITE("provider config", NULL, NULL, TEST(an_absent_file_gives_the_defaults),
       TEST(every_key_is_read), TEST(programs_may_be_named_with_their_paths),
       TEST(folders_that_jobs_see_may_be_added),
       TEST(wrong_keys_and_values_are_refused_with_their_line),
       TEST(an_ask_is_for_some_and_at_some_hours),
-      TEST(conditions_that_are_none_are_refused_with_their_line))
+      TEST(conditions_that_are_none_are_refused_with_their_line),
+      TEST(the_owner_says_when_the_machine_is_idle),
+      TEST(idle_times_that_are_none_are_refused_with_their_line))

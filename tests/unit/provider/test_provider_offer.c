@@ -304,12 +304,22 @@ START_TEST(what_is_offered_can_be_asked_for)
     size_t count;
     const struct requirement_field *fields = requirement_fields(&count);
     quick.gemm_mflops.value = 98000;
-    machine_of(2, 16 * GIB);
+    machine_of(3, 16 * GIB);
     (void)snprintf(machine.vendor, sizeof machine.vendor, "example");
+    machine.kernel_devices[KERNEL_OPENCL] = (struct kernel_device_list){
+        .is_known = true, .count = 1, .items = {{.name = "x", .kind = "cpu", .has_fp64 = true}}};
+    machine.plugins = (struct plugin_list){
+        .is_known = true,
+        .count = 1,
+        .items = {{.name = "p",
+                   .program = {.path = "/opt/p"},
+                   .description = {.kind = "dsp", .operations = {"fir"}, .operation_count = 1}}}};
     ck_assert_msg(read_text("name: attic\nregion: eu\nimage_files: 5000\nimage_size: 2GiB\n"
                             "devices:\n"
+                            "  - {opencl: 0, name: x}\n"
                             "  - {simulate: nvidia-h100-sxm5}\n"
-                            "  - {simulate: nvidia-a100-sxm4-40}\n",
+                            "  - {simulate: nvidia-a100-sxm4-40}\n"
+                            "  - {plugin: /opt/p, name: p}\n",
                             &config, &problem),
                   "%s", problem.text);
     ck_assert_msg(policy_offers(&config, &machine, &quick, &jailed, &account, &offers, &problem),
@@ -336,8 +346,8 @@ START_TEST(what_is_offered_can_be_asked_for)
     }
     ck_assert_int_eq(attribute("fp32")->number, INT64_C(98000000000));
     ck_assert_int_eq(attribute("fp64")->number, profile.mflops.value * 1000000);
-    ck_assert_int_eq(fact(&offers.items[1], "bf16")->number, INT64_C(989400000000000));
-    ck_assert_int_eq(fact(&offers.items[1], "fp64")->number, INT64_C(66900000000000));
+    ck_assert_int_eq(fact(&offers.items[2], "bf16")->number, INT64_C(989400000000000));
+    ck_assert_int_eq(fact(&offers.items[2], "fp64")->number, INT64_C(66900000000000));
 }
 END_TEST
 

@@ -58,8 +58,11 @@ START_TEST(bytes_are_written_at_their_place_in_many_steps)
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     ck_assert_int_ge(fd, 0);
     ck_assert(file_write_at(fd, bytes, LENGTH, AT));
-    ck_assert_int_eq(pread(fd, read, LENGTH, AT), LENGTH);
+    ck_assert(file_read_at(fd, read, LENGTH, AT));
     ck_assert_mem_eq(read, bytes, LENGTH);
+    errno = 0;
+    ck_assert(!file_read_at(fd, read, LENGTH, AT + 1)); /* one byte more than there is */
+    ck_assert_int_eq(errno, ENODATA);
     ck_assert(file_write_at(fd, bytes, 0, AT + LENGTH));
     struct stat status;
     ck_assert_int_eq(fstat(fd, &status), 0);

@@ -173,9 +173,63 @@ START_TEST(what_is_no_key_is_refused)
 }
 END_TEST
 
+static bool load_credential(void)
+{
+    struct identity *identity = NULL;
+    bool good = keyfile_load_credential("a.key", &identity, &problem);
+    ck_assert(good == (identity != NULL));
+    identity_destroy(&identity);
+    return good;
+}
+
+START_TEST(a_supervisor_may_hand_a_key_over)
+{
+    ck_assert_int_eq(unsetenv("CREDENTIALS_DIRECTORY"), 0);
+    ck_assert(!keyfile_has_credential("a.key"));
+    ck_assert(!load_credential());
+    make_key();
+    ck_assert_int_eq(setenv("CREDENTIALS_DIRECTORY", folder, 1), 0);
+    ck_assert(keyfile_has_credential("a.key"));
+    ck_assert(!keyfile_has_credential("b.key"));
+    ck_assert_int_eq(chmod(path, 0400), 0);
+    ck_assert_int_eq(chmod(folder, 0500), 0); /* as systemd makes it */
+    ck_assert_msg(load_credential(), "%s", problem.text);
+    ck_assert_int_eq(chmod(folder, 0700), 0);
+    ck_assert_int_eq(setenv("CREDENTIALS_DIRECTORY", folder + 1, 1), 0); /* no absolute path */
+    ck_assert(!keyfile_has_credential("a.key"));
+}
+END_TEST
+
+START_TEST(a_credential_that_others_may_read_or_write_is_refused)
+{
+    static const mode_t wrong[] = {0404, 0420, 0402, 04400, 0444, 0660};
+    char other[256];
+    make_key();
+    ck_assert_int_eq(setenv("CREDENTIALS_DIRECTORY", folder, 1), 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_int_eq(chmod(path, wrong[i]), 0);
+        ck_assert_msg(!load_credential(), "mode %04o", (unsigned)wrong[i]);
+        ck_assert(says("others might read"));
+    }
+    ck_assert_int_eq(chmod(path, 0440), 0); /* root's group has root alone, or the service's list */
+    ck_assert(load_credential() == (geteuid() == 0));
+    (void)snprintf(other, sizeof other, "%s/real", folder);
+    ck_assert_int_eq(rename(path, other), 0);
+    ck_assert_int_eq(symlink(other, path), 0);
+    ck_assert(keyfile_has_credential("a.key"));
+    ck_assert(!load_credential());
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert(!load_credential()); /* and does not wait for a writer */
+    ck_assert(says("not a file"));
+}
+END_TEST
+
 SUITE("keyfile", setup, teardown, TEST(a_key_is_made_once_and_read_again),
       TEST(a_key_file_says_whether_its_key_has_signed),
       TEST(a_second_line_that_is_no_note_is_refused),
       TEST(a_key_that_others_may_read_is_refused_with_the_fix),
       TEST(a_folder_that_others_may_enter_is_refused_with_the_fix),
-      TEST(symbolic_links_are_refused), TEST(what_is_no_key_is_refused))
+      TEST(symbolic_links_are_refused), TEST(what_is_no_key_is_refused),
+      TEST(a_supervisor_may_hand_a_key_over),
+      TEST(a_credential_that_others_may_read_or_write_is_refused))

@@ -1,4 +1,5 @@
 #include "runtime/link.h"
+#include "runtime/link_explain.h"
 
 #include "runtime/clock.h"
 #include "runtime/hangups.h"
@@ -94,6 +95,24 @@ static void send_when_ready(struct link *link, const void *bytes, size_t length)
     ck_assert_int_eq(zmq_poll(&item, 1, WAIT_MS), 1);
     ck_assert(link_send(link, bytes, length));
 }
+
+/* A client that may send only once the connection stands must not sleep beside it. */
+START_TEST(a_wait_after_a_refused_message_ends_when_there_is_room)
+{
+    struct market market = setup();
+    struct link *link = connect_as(&market, market.ipc, market.client);
+    ck_assert(!link_send(link, "question", 8)); /* no connection stands yet */
+    const uint8_t *bytes;
+    size_t length;
+    ck_assert_int_eq(link_receive(link, -1, &bytes, &length), 0); /* for ever, as nobody answers */
+    ck_assert(link_send(link, "question", 8));
+    struct router_message message;
+    ck_assert_int_eq(router_receive(market.router, WAIT_MS, &message), 1);
+    ck_assert_int_eq(link_receive(link, 10, &bytes, &length), 0);
+    link_close(&link);
+    teardown(&market);
+}
+END_TEST
 
 static void check_conversation_of(struct market *market, const char *endpoint,
                                   const struct identity *client)
@@ -489,6 +508,32 @@ START_TEST(a_reopened_link_is_a_new_route)
 }
 END_TEST
 
+START_TEST(why_nobody_answers_is_found_out)
+{
+    struct market market = setup();
+    char text[512];
+    link_explain(market.ipc, text, sizeof text);
+    ck_assert_str_eq(text, ""); /* somebody listens */
+    link_explain(market.tcp, text, sizeof text);
+    ck_assert_str_eq(text, "");
+    link_explain("ipc:///nobody/is/here", text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "nobody listens at /nobody/is/here"));
+    router_close(&market.router);
+    for (int i = 0; text[0] == '\0' || strstr(text, "/nobody/is/here") != NULL; i++) {
+        ck_assert_int_lt(i, WAIT_MS); /* the library closes a port a little later */
+        link_explain(market.tcp, text, sizeof text);
+        (void)poll(NULL, 0, 1);
+    }
+    ck_assert_msg(strstr(text, "127.0.0.1 refuses connections to port ") != NULL, "%s", text);
+    link_explain("tcp://[::1", text, sizeof text);
+    link_explain("tcp://a b:1", text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "the name of the host a b cannot be resolved"));
+    link_explain("nonsense", text, sizeof text);
+    ck_assert_str_eq(text, "");
+    teardown(&market);
+}
+END_TEST
+
 START_TEST(wrong_endpoints_are_explained)
 {
     struct market market = setup();
@@ -517,5 +562,6 @@ SUITE("link", NULL, NULL, TEST(question_and_answer_over_ipc), TEST(question_and_
       TEST(a_key_that_does_not_read_is_full_by_bytes_and_others_are_not),
       TEST(a_peer_that_floods_and_vanishes_does_not_end_the_process),
       TEST(a_paused_connection_waits_and_others_do_not), TEST(a_pause_ends_with_its_connection),
+      TEST(a_wait_after_a_refused_message_ends_when_there_is_room),
       TEST(a_kept_message_outlives_the_next), TEST(a_reopened_link_is_a_new_route),
-      TEST(wrong_endpoints_are_explained))
+      TEST(why_nobody_answers_is_found_out), TEST(wrong_endpoints_are_explained))

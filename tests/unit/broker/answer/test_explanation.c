@@ -21,6 +21,8 @@ static void set_up_many(void)
          .credits_micro = 1000 * MICRO_PER_CREDIT,
          .name = "both"},
         {.key = {{2}}, .roles = ROLE_PROVIDER, .name = "provider"},
+        {.key = {{3}}, .roles = ROLE_PROVIDER, .name = "other"},
+        {.key = {{4}}, .roles = ROLE_OPERATOR, .name = "operator"},
     };
     struct exchange_limits limits = exchange_limits_default();
     open_market_of(&limits, 10 * price, accounts, sizeof accounts / sizeof *accounts);
@@ -99,6 +101,66 @@ START_TEST(where_all_in_reach_judged_what_waits_another_maker_is_needed)
 }
 END_TEST
 
+static void freeze(uint32_t account, bool is_frozen, const char *reason)
+{
+    struct exchange_account_row row;
+    struct exchange_command made = command(EXCHANGE_FREEZE, OPERATOR);
+    ck_assert(exchange_account(market.exchange, account, &row));
+    made.freeze =
+        (struct exchange_freeze){.account = row.key, .frozen = is_frozen, .reason = reason};
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+}
+
+/* An account whose every job is refused gets no advice on offers. */
+START_TEST(a_frozen_account_is_told_before_it_submits)
+{
+    static const struct requirement no_needs;
+    const struct exchange_need need = {
+        .needs = &no_needs, .account = CONSUMER, .subtasks = 1, .slots = 1, .cap_micro = price};
+    offer_at(PROVIDER, 1, 2, price, "one");
+    exchange_explain(market.exchange, &need, &explanation->row);
+    ck_assert_uint_eq(explanation->row.refusal, 0);
+    ck_assert_int_eq(explanation->row.starts_at_micro, price);
+
+    freeze(CONSUMER, true, "unpaid bills");
+    exchange_explain(market.exchange, &need, &explanation->row);
+    ck_assert(explanation_to_wire(explanation));
+    ck_assert_uint_eq(explanation->wire.refusal, REJECT_FROZEN);
+    ck_assert(!explanation->wire.has_starts_at_micro);
+    ck_assert(!explanation->wire.has_fills_at_micro);
+    ck_assert_uint_eq(explanation->wire.n_changes, 0);
+    ck_assert_str_eq(explanation->text,
+                     "the operator froze this account (\"unpaid bills\"): no job "
+                     "of it is taken until the operator ends the freeze");
+}
+END_TEST
+
+/* The owner of a job that had a lease of a frozen provider learns the reason. Others only learn
+ * that it is frozen. */
+START_TEST(a_frozen_provider_is_named_to_those_who_wait)
+{
+    struct exchange_lease_row lease;
+    offer_at(PROVIDER, 1, 1, price, "one");
+    const struct id128 first = submit_at_most(CONSUMER, 1, 0, price);
+    const struct id128 second = submit_at_most(CONSUMER, 1, 0, price);
+    ck_assert_uint_eq(exchange_leases(market.exchange, &first, &lease, 1), 1);
+    ck_assert(!lease.is_frozen);
+    freeze(PROVIDER, true, "bad disks");
+    ck_assert_uint_eq(exchange_leases(market.exchange, &first, &lease, 1), 1);
+    ck_assert(lease.is_frozen);
+    ck_assert_str_eq(lease.frozen_why, "bad disks");
+    ck_assert_str_eq(line_of(first), "1 of 1 device fits; its provider is frozen by the operator "
+                                     "(\"bad disks\"): wait until that ends");
+    ck_assert_str_eq(line_of(second), "1 of 1 device fits; its provider is frozen by the operator: "
+                                      "wait until that ends");
+    freeze(PROVIDER, false, NULL);
+    ck_assert_uint_eq(exchange_leases(market.exchange, &first, &lease, 1), 1);
+    ck_assert(!lease.is_frozen);
+    ck_assert_ptr_null(lease.frozen_why);
+}
+END_TEST
+
 START_TEST(a_job_of_which_all_runs_waits_for_nothing)
 {
     offer_at(PROVIDER, 1, 2, price, "one");
@@ -128,7 +190,7 @@ START_TEST(what_runs_is_told_beside_what_waits)
     struct id128 job = submit_at_most(CONSUMER, 1000, 0, price);
     const char *line = line_of(job);
     ck_assert_str_eq(
-        line, "1 subtask runs and 999 wait; 1 of 1 device fit; all within the limit are busy "
+        line, "1 subtask runs and 999 wait; 1 of 1 device fits; the one within the limit is busy "
               "with jobs of this account, and none of these takes a lease from another; "
               "more subtasks run when one is free");
 }
@@ -139,10 +201,11 @@ START_TEST(a_limit_that_meets_its_own_ask_first_fills_nothing)
     offer_at(CONSUMER, 1, 1, price, "mine");
     offer_at(PROVIDER, 2, 1, 5 * price, "theirs");
     struct id128 job = submit_at_most(CONSUMER, 1, 0, price / 2);
-    ck_assert_str_eq(line_of(job),
-                     "1 of 2 devices fit; the one on offer asks more; a limit of 18000.00 would be "
-                     "refused with SELF_MATCH: this account's own ask of mine at 3600.00 comes "
-                     "first; `bourse order cancel` that ask, then this limit fills");
+    ck_assert_str_eq(
+        line_of(job),
+        "1 of 2 devices fits; the one on offer asks more; a limit of 18000.00 would be "
+        "refused with SELF_MATCH: this account's own ask of mine at 3600.00 comes "
+        "first; `bourse order cancel` that ask, then this limit fills");
     ck_assert(!explanation->wire.has_fills_at_micro);
 }
 END_TEST
@@ -157,7 +220,8 @@ START_TEST(a_list_is_failed_on_as_a_whole)
     made.submit.needs = &needs;
     apply(&made);
     const char *line = line_of(made.id);
-    ck_assert_msg(strncmp(line, "0 of 1 device fit; 1 fail on region in (\"fr\", \"de\")", 51) == 0,
+    ck_assert_msg(strncmp(line, "0 of 1 device fits; 1 fails on region in (\"fr\", \"de\")", 53) ==
+                      0,
                   "%s", line);
     ck_assert_uint_eq(explanation->row.predicate_count, 2);
     ck_assert_str_eq(explanation->row.predicates[1].text, "memory in (1.0 GiB, 2.0 GiB)");
@@ -187,7 +251,7 @@ START_TEST(a_budget_that_buys_no_term_is_named)
     char line[200];
     units_money_text(term_micro, least);
     (void)snprintf(line, sizeof line,
-                   "1 of 1 device fit; 1 is free at this price, but a term of one subtask takes "
+                   "1 of 1 device fits; 1 is free at this price, but a term of one subtask takes "
                    "more than the job's budget: %s",
                    least);
     const char *told = line_of(made.id);
@@ -243,7 +307,7 @@ START_TEST(what_is_simulated_is_counted_apart)
 {
     offer_simulated();
     ck_assert_str_eq(line_of_needs("fp16 >= 1TFLOPS"),
-                     "0 of 3 devices fit; 1 fail on fp16 >= 1.0 TFLOPS; 2 are simulated and not "
+                     "0 of 3 devices fit; 1 fails on fp16 >= 1.0 TFLOPS; 2 are simulated and not "
                      "asked for: add `simulated = true` (in a map `simulated: true`)");
     ck_assert_uint_eq(explanation->wire.n_predicates, 2);
     ck_assert_str_eq(explanation->wire.predicates[1]->text, "simulated = false");
@@ -255,7 +319,7 @@ START_TEST(a_kind_that_is_only_simulated_says_how_to_ask_for_it)
 {
     offer_simulated();
     const char *line = line_of_needs("kind = lpu");
-    ck_assert_msg(strstr(line, "1 fail on kind = \"lpu\"; 2 are simulated and not asked for: add "
+    ck_assert_msg(strstr(line, "1 fails on kind = \"lpu\"; 2 are simulated and not asked for: add "
                                "`simulated = true`") != NULL,
                   "%s", line);
 }
@@ -265,10 +329,10 @@ START_TEST(simulated_devices_that_would_not_do_are_no_advice)
 {
     offer_simulated();
     ck_assert_str_eq(line_of_needs("kind = tpu"),
-                     "0 of 3 devices fit; 1 fail on kind = \"tpu\"; 2 are simulated and not asked "
+                     "0 of 3 devices fit; 1 fails on kind = \"tpu\"; 2 are simulated and not asked "
                      "for; ask for less, or wait for other devices");
     ck_assert_str_eq(line_of_needs("kind = lpu and simulated = false"),
-                     "0 of 3 devices fit; 1 fail on kind = \"lpu\"; 2 are simulated and not asked "
+                     "0 of 3 devices fit; 1 fails on kind = \"lpu\"; 2 are simulated and not asked "
                      "for; ask for less, or wait for other devices");
 }
 END_TEST
@@ -288,13 +352,28 @@ START_TEST(what_is_named_says_what_it_lacks_itself)
 }
 END_TEST
 
+START_TEST(an_architecture_that_nobody_has_is_waited_for_and_never_dropped)
+{
+    offer_simulated();
+    ck_assert_str_eq(line_of_needs("arch = aarch64"),
+                     "0 of 3 devices fit; 1 fails on arch = \"aarch64\"; 2 are simulated and not "
+                     "asked for; the job's image or program needs a provider with arch = "
+                     "\"aarch64\": wait for one, or take an image or program for another "
+                     "architecture");
+    ck_assert_uint_eq(explanation->row.smallest_change.count, 0);
+}
+END_TEST
+
 SUITE("explanation", set_up_many, tear_down_many,
       TEST(where_all_in_reach_judged_what_waits_another_maker_is_needed),
+      TEST(a_frozen_account_is_told_before_it_submits),
+      TEST(a_frozen_provider_is_named_to_those_who_wait),
       TEST(a_job_of_which_all_runs_waits_for_nothing),
       TEST(a_job_that_has_all_that_it_asked_for_at_a_time_waits_for_itself),
       TEST(what_runs_is_told_beside_what_waits),
       TEST(a_limit_that_meets_its_own_ask_first_fills_nothing),
       TEST(a_list_is_failed_on_as_a_whole),
+      TEST(an_architecture_that_nobody_has_is_waited_for_and_never_dropped),
       TEST(a_bid_that_waits_for_its_price_knows_who_comes_before_it),
       TEST(a_budget_that_buys_no_term_is_named), TEST(what_is_simulated_is_counted_apart),
       TEST(a_kind_that_is_only_simulated_says_how_to_ask_for_it),

@@ -24,9 +24,10 @@ static void begin(void)
     setup();
     (void)snprintf(database, sizeof database, "%s/ledger.db", folder);
     ck_assert_int_eq(sqlite3_open(database, &ledger), SQLITE_OK);
-    run_sql("CREATE TABLE jobs (entry INTEGER PRIMARY KEY, manifest BLOB NOT NULL) STRICT");
+    run_sql("CREATE TABLE jobs (entry INTEGER PRIMARY KEY, manifest BLOB NOT NULL, "
+            "job BLOB NOT NULL DEFAULT x'') STRICT");
     run_sql("CREATE TABLE results (entry INTEGER PRIMARY KEY, status INTEGER NOT NULL, "
-            "outcome INTEGER NOT NULL, bytes BLOB NOT NULL) STRICT");
+            "outcome INTEGER NOT NULL, bytes BLOB NOT NULL, job BLOB NOT NULL DEFAULT x'') STRICT");
 }
 
 static void end(void)
@@ -54,7 +55,7 @@ static void add_jobs(const struct hash32 *manifest, int from, int to, int step)
     text_hex(manifest->bytes, sizeof manifest->bytes, hex);
     (void)snprintf(sql, sizeof sql,
                    "WITH RECURSIVE number(i) AS (SELECT %d UNION ALL SELECT i + %d FROM number "
-                   "WHERE i + %d < %d) INSERT INTO jobs SELECT i, x'%s' FROM number",
+                   "WHERE i + %d < %d) INSERT INTO jobs SELECT i, x'%s', x'' FROM number",
                    from, step, step, to, hex);
     run_sql(sql);
 }
@@ -66,8 +67,8 @@ static void add_result(int entry, const struct hash32 *output, enum attempt_stat
     char hex[65];
     char sql[256];
     text_hex(output->bytes, sizeof output->bytes, hex);
-    (void)snprintf(sql, sizeof sql, "INSERT INTO results VALUES (%d, %d, %d, x'7a221220%s')", entry,
-                   (int)status, (int)outcome, hex);
+    (void)snprintf(sql, sizeof sql, "INSERT INTO results VALUES (%d, %d, %d, x'7a221220%s', x'')",
+                   entry, (int)status, (int)outcome, hex);
     run_sql(sql);
 }
 

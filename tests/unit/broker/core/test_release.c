@@ -23,6 +23,13 @@ static void keep(void *context, struct outgoing *outgoing)
     }
 }
 
+static void learn(void *context, struct outgoing *outgoing)
+{
+    ck_assert_int_eq(outgoing->kind, OUTGOING_ACCOUNT);
+    ck_assert(directory_put(context, &outgoing->opened));
+    outgoing_destroy(&outgoing);
+}
+
 static int64_t term_ms_told(int64_t term_ns)
 {
     struct exchange_effect effect = {
@@ -63,6 +70,57 @@ START_TEST(a_lease_that_is_all_but_over_can_still_be_read)
 {
     ck_assert_int_eq(term_ms_told(1), 1);
     ck_assert_int_eq(term_ms_told(0), 1);
+}
+END_TEST
+
+/* The blob port, too, knows the reason of a freeze. */
+START_TEST(the_reason_of_a_freeze_goes_with_the_account)
+{
+    struct exchange_effect effect = {.type = EFFECT_ACCOUNT,
+                                     .account = 3,
+                                     .reason = "unpaid bills",
+                                     .opened = {.key = {{7}}, .frozen = true, .name = "zoe"}};
+    const struct exchange_effects effects = {.items = &effect, .count = 1, .capacity = 1};
+    struct directory *directory = directory_create();
+    ck_assert_ptr_nonnull(directory);
+    for (int i = 0; i < 2; i++) { /* a freeze, and its end */
+        ck_assert(release_effects(&effects, learn, directory));
+        const struct directory_account *account = directory_number(directory, 3);
+        ck_assert_ptr_nonnull(account);
+        ck_assert(account->frozen == (i == 0));
+        if (i == 0) {
+            ck_assert_str_eq(account->frozen_why, "unpaid bills");
+        } else {
+            ck_assert_ptr_null(account->frozen_why);
+        }
+        effect.reason = NULL;
+        effect.opened.frozen = false;
+    }
+    directory_destroy(&directory);
+}
+END_TEST
+
+static void check_frozen(const char *reason, const char *wanted)
+{
+    static const struct id128 id;
+    ProtobufCMessage *body = NULL;
+    struct outgoing *outgoing = outgoing_reject_reason(0, &id, REJECT_FROZEN, "account", reason);
+    ck_assert_ptr_nonnull(outgoing);
+    ck_assert_int_eq(codec_decode(MESSAGE_REJECT, outgoing->body, outgoing->length, &body, NULL),
+                     CODEC_OK);
+    ck_assert_str_eq(((const Bourse__V1__Reject *)(const void *)body)->text, wanted);
+    codec_free(&body);
+    outgoing_destroy(&outgoing);
+}
+
+/* A refusal without a reason says where the state of the account is told. */
+START_TEST(a_frozen_account_is_told_why_or_where_to_look)
+{
+    check_frozen("unpaid bills",
+                 "account: the operator froze it: \"unpaid bills\". Ask the operator "
+                 "to end the freeze.");
+    check_frozen(NULL, "account: `bourse status` gives the operator's reason; ask the operator to "
+                       "end it.");
 }
 END_TEST
 
@@ -265,6 +323,8 @@ END_TEST
 
 SUITE("release", NULL, NULL, TEST(a_term_is_told_in_milliseconds_rounded_down),
       TEST(a_lease_that_is_all_but_over_can_still_be_read),
+      TEST(the_reason_of_a_freeze_goes_with_the_account),
+      TEST(a_frozen_account_is_told_why_or_where_to_look),
       TEST(a_refusal_names_the_message_that_was_refused),
       TEST(a_refused_limit_by_value_is_told_in_its_unit),
       TEST(the_right_to_read_what_is_given_goes_before_the_work),

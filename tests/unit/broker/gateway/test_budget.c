@@ -136,6 +136,16 @@ START_TEST(strangers_are_one_account)
 }
 END_TEST
 
+START_TEST(another_rate_counts_from_now_on)
+{
+    budget_charge(budget, &reader, saved + STEPS, 0); /* a second behind */
+    budget_set_steps(budget, 10 * STEPS);
+    ck_assert_int_eq(budget_allows(budget, &reader, 0, &refusal), BUDGET_LATER); /* owed still */
+    ck_assert(!budget_resumes(budget, &reader, NS_PER_S / 20));
+    ck_assert(budget_resumes(budget, &reader, NS_PER_S / 10 + NS_PER_MS));
+}
+END_TEST
+
 START_TEST(no_charge_runs_over)
 {
     for (int i = 0; i < 100; i++) {
@@ -163,5 +173,5 @@ SUITE("budget", set_up, tear_down, TEST(a_dear_answer_is_given_and_the_next_one_
       TEST(a_few_of_a_session_wait_and_the_rest_is_refused),
       TEST(the_sessions_of_an_account_share_what_it_has),
       TEST(reads_do_not_keep_a_member_from_trading), TEST(what_was_taken_too_much_is_given_back),
-      TEST(strangers_are_one_account), TEST(no_charge_runs_over),
-      TEST(bytes_of_answers_and_commands_are_charged))
+      TEST(strangers_are_one_account), TEST(another_rate_counts_from_now_on),
+      TEST(no_charge_runs_over), TEST(bytes_of_answers_and_commands_are_charged))

@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <zmq.h>
 
 enum { AGENT = 5, CLIENT = 6, WAIT_MS = 60000, WORKER_ROOM = 2, SLOW_MS = 600000, BRISK_MS = 200 };
@@ -518,9 +519,61 @@ START_TEST(a_session_that_ended_gives_its_place_and_nothing_else_to_the_next)
 }
 END_TEST
 
+/* Greets until the first refusal, at most `most` times. Returns the number of Welcomes. */
+static int greet_until_refused(const struct connection *client, int most, struct told *ret_told)
+{
+    for (int welcomes = 0; welcomes < most; welcomes++) {
+        struct id128 id = greet(client, SESSION_CONSUMER, 0);
+        struct envelope answer;
+        uint8_t number;
+        do {
+            answer = hear_any(&number);
+        } while (!id128_equal(&answer.id, &id));
+        if (answer.type == MESSAGE_REJECT) {
+            *ret_told = told_by(&answer);
+            return welcomes;
+        }
+    }
+    return most;
+}
+
+START_TEST(an_operator_may_change_the_rates_of_a_gateway_that_runs)
+{
+    enum { RATE = 1000, LESS = 1, MANY = 40 };
+    struct told told = {.code = REJECT_NONE};
+    start(SLOW_MS, RATE);
+    const struct connection client = connect_as(CLIENT, 1, SESSION_CONSUMER);
+    ck_assert_int_eq(greet_until_refused(&client, MANY, &told), MANY);
+    gateway_set_rates(around.gateway, LESS, LESS);
+    ck_assert_int_lt(greet_until_refused(&client, MANY, &told), MANY);
+    ck_assert_int_eq(told.code, REJECT_RATE);
+    stop();
+}
+END_TEST
+
+static void sleep_ms(long ms)
+{
+    const struct timespec pause = {.tv_nsec = ms * 1000000};
+    (void)nanosleep(&pause, NULL);
+}
+
+START_TEST(a_gateway_that_lives_turns_without_messages)
+{
+    start(100, 1000);
+    const uint64_t before = gateway_turns(around.gateway);
+    for (int i = 0; i < 1000 && gateway_turns(around.gateway) < before + 8; i++) {
+        sleep_ms(10); /* turns are no event for others */
+    }
+    ck_assert_uint_ge(gateway_turns(around.gateway), before + 8);
+    stop();
+}
+END_TEST
+
 SUITE("gateway", NULL, NULL, TEST(nothing_that_an_account_says_overtakes_its_goodbye),
       TEST(others_do_not_wait_for_a_goodbye),
       TEST(nothing_goes_before_the_welcome_of_a_session_that_goes_on),
       TEST(a_late_welcome_says_what_was_missed_by_then),
       TEST(what_is_sent_again_counts_as_messages_of_the_account),
+      TEST(an_operator_may_change_the_rates_of_a_gateway_that_runs),
+      TEST(a_gateway_that_lives_turns_without_messages),
       TEST(a_session_that_ended_gives_its_place_and_nothing_else_to_the_next))

@@ -117,7 +117,7 @@ START_TEST(fields_out_of_range_are_refused)
     assert_refused_with(ENTRY_HEAD_BYTES, 15);       /* shorter than a command's head */
     assert_refused_with(ENTRY_HEAD_BYTES + 3, 0xff); /* longer than the entry */
     assert_refused_with(ENTRY_HEAD_BYTES + 4 + 12, 0);
-    assert_refused_with(ENTRY_HEAD_BYTES + 4 + 12, 10);            /* kinds that are not known */
+    assert_refused_with(ENTRY_HEAD_BYTES + 4 + 12, 11);            /* kinds that are not known */
     assert_refused_with(ENTRY_HEAD_BYTES + 4 + 12, ENTRY_RESULTS); /* shorter than dice */
 }
 END_TEST

@@ -115,7 +115,7 @@ START_TEST(each_layer_covers_the_one_below_and_is_named)
     from.flags[SETTING_COLOR] = "always";
     settings = loaded(&from);
     ck_assert_str_eq(settings.items[SETTING_COLOR].value, "always");
-    ck_assert_str_eq(settings.items[SETTING_COLOR].origin, "flag --color");
+    ck_assert_str_eq(settings.items[SETTING_COLOR].origin, "option --color");
 }
 END_TEST
 
@@ -193,7 +193,7 @@ START_TEST(mistakes_name_the_place_and_the_nearest_key)
     ck_assert_ptr_nonnull(strstr(refused(&from).text, "user.yaml"));
     put(user, "");
     from.flags[SETTING_COLOR] = "blue";
-    ck_assert_ptr_nonnull(strstr(refused(&from).text, "flag --color"));
+    ck_assert_ptr_nonnull(strstr(refused(&from).text, "option --color"));
     from.flags[SETTING_COLOR] = NULL;
     from.flags[SETTING_MARKET] = "";
     ck_assert_ptr_nonnull(

@@ -1,11 +1,13 @@
 /* The table of subcommands: whole, consistent, and what the manual says. */
 #include "consumer/client/names.h"
+#include "consumer/client/rows.h"
 #include "consumer/command/command.h"
 #include "consumer/command/job/replanning.h"
 #include "consumer/command/job/watch.h"
 #include "consumer/command/show.h"
 #include "protocol/message.h"
 #include "protocol/reject.h"
+#include "protocol/roles.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -34,14 +36,19 @@ static char *help_of(const struct command *command)
     return text;
 }
 
+static size_t own_count(const struct command *command)
+{
+    return command->options != NULL ? command->options->count : 0;
+}
+
 START_TEST(every_command_of_the_manual_exists)
 {
     static const char *const promised[] = {
-        "up",         "down",    "join",    "key",       "submit", "run",    "quote",
-        "plan",       "ps",      "logs",    "fetch",     "cancel", "resume", "explain",
-        "balance",    "ledger",  "receipt", "verify",    "admin",  "config", "version",
-        "help",       "devices", "report",  "providers", "book",   "order",  "watch",
-        "completion", "trades",  "prices",  "history",   "judge"};
+        "up",        "down",   "join",    "key",    "submit",     "run",     "quote",   "plan",
+        "ps",        "logs",   "fetch",   "cancel", "resume",     "explain", "balance", "ledger",
+        "receipt",   "verify", "admin",   "config", "version",    "help",    "devices", "report",
+        "providers", "book",   "order",   "watch",  "completion", "trades",  "prices",  "history",
+        "judge",     "wait",   "storage", "forget", "shell",      "status"};
     size_t count = 0;
     (void)command_list(&count);
     ck_assert_uint_eq(count, sizeof promised / sizeof *promised);
@@ -58,17 +65,107 @@ START_TEST(help_names_every_command_and_every_option)
     const struct command *all = command_list(&count);
     char *whole = help_of(NULL);
     for (size_t i = 0; i < count; i++) {
-        ck_assert_msg(strstr(whole, all[i].summary) != NULL, "%s", all[i].name);
+        char line[128];
+        (void)snprintf(line, sizeof line, "\n  %-10s %s\n", all[i].name, all[i].summary);
+        const char *at = strstr(whole, line);
+        ck_assert_msg(at != NULL, "no group of help.c has %s", all[i].name);
+        ck_assert_msg(strstr(at + 1, line) == NULL, "two groups of help.c have %s", all[i].name);
         char *one = help_of(&all[i]);
         char option[64];
-        for (size_t k = 0; k < all[i].option_count; k++) {
-            (void)snprintf(option, sizeof option, "--%s", all[i].options[k].name);
-            ck_assert_msg(strstr(one, option) != NULL, "%s %s", all[i].name, option);
+        for (size_t k = 0; k < own_count(&all[i]); k++) {
+            bool is_shown = all[i].options->items[k].help != NULL;
+            (void)snprintf(option, sizeof option, " --%s ", all[i].options->items[k].name);
+            ck_assert_msg((strstr(one, option) != NULL) == is_shown, "%s %s", all[i].name, option);
         }
         ck_assert_msg(strstr(one, "--json") != NULL, "%s has no --json", all[i].name);
         free(one);
     }
     free(whole);
+}
+END_TEST
+
+static bool takes_word(const struct command *command, const char *word)
+{
+    const struct option_set set = command_options(command);
+    for (size_t i = 0; i < set.count; i++) {
+        const struct option_spec *option = set.items[i];
+        if (strncmp(word, "--", 2) == 0 ? strcmp(word + 2, option->name) == 0
+                                        : option->letter != 0 && word[1] == option->letter) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first "bourse" of the example runs the command, with options that the command takes. */
+static void check_example(const struct command *command, const char *example)
+{
+    char expected[64];
+    char copy[256];
+    (void)snprintf(expected, sizeof expected, "bourse %s", command->name);
+    const char *at = strstr(example, expected);
+    ck_assert_msg(at != NULL, "%s: %s", command->name, example);
+    (void)snprintf(copy, sizeof copy, "%s", at + strlen(expected));
+    char *quoted = strstr(copy, "$("); /* another command's words */
+    if (quoted != NULL) {
+        *quoted = '\0';
+    }
+    char *rest = NULL;
+    for (char *word = strtok_r(copy, " |)", &rest); word != NULL && strcmp(word, "--") != 0;
+         word = strtok_r(NULL, " |)", &rest)) {
+        ck_assert_msg(word[0] != '-' || takes_word(command, word), "%s: %s", example, word);
+    }
+}
+
+START_TEST(help_ends_with_two_examples_of_the_command)
+{
+    size_t count = 0;
+    const struct command *all = command_list(&count);
+    for (size_t i = 0; i < count; i++) {
+        char *help = help_of(&all[i]);
+        char end[512];
+        for (size_t k = 0; k < 2; k++) {
+            ck_assert_msg(all[i].examples[k] != NULL, "%s", all[i].name);
+            check_example(&all[i], all[i].examples[k]);
+        }
+        (void)snprintf(end, sizeof end, "\nexamples:\n  %s\n  %s\n", all[i].examples[0],
+                       all[i].examples[1]);
+        ck_assert_msg(strlen(help) > strlen(end), "%s", all[i].name);
+        ck_assert_str_eq(help + strlen(help) - strlen(end), end);
+        free(help);
+    }
+}
+END_TEST
+
+START_TEST(the_list_of_commands_has_groups_and_the_first_steps)
+{
+    char *help = help_of(NULL);
+    const char *jobs = strstr(help, "\njobs:\n");
+    const char *market = strstr(help, "\nwhat is on the market:\n");
+    const char *for_operator = strstr(help, "\nfor operators:\n");
+    ck_assert(jobs != NULL && market != NULL && for_operator != NULL);
+    const char *run = strstr(help, "\n  run  ");
+    const char *book = strstr(help, "\n  book  ");
+    const char *admin = strstr(help, "\n  admin  ");
+    ck_assert(jobs < run && run < market && market < book && book < for_operator &&
+              for_operator < admin);
+    static const char end[] = "  bourse up --detach\n  bourse run -- echo hello\n";
+    ck_assert_uint_gt(strlen(help), strlen(end));
+    ck_assert_str_eq(help + strlen(help) - strlen(end), end);
+    free(help);
+}
+END_TEST
+
+START_TEST(options_that_few_need_stand_apart)
+{
+    char *help = help_of(command_find("run"));
+    const char *apart = strstr(help, "\noptions that few need:\n");
+    ck_assert_ptr_nonnull(apart);
+    ck_assert_ptr_nonnull(strstr(apart, "--crash-limit"));
+    ck_assert_ptr_nonnull(strstr(apart, "--entrypoint"));
+    ck_assert_ptr_null(strstr(apart, "--budget"));
+    ck_assert_ptr_null(strstr(apart, "--json"));
+    free(help);
 }
 END_TEST
 
@@ -79,8 +176,8 @@ START_TEST(no_command_has_an_option_or_a_letter_twice)
     const struct command *all = command_list(&count);
     const struct option_spec *common = command_common_options(&common_count);
     for (size_t i = 0; i < count; i++) {
-        const struct option_spec *options = all[i].options;
-        for (size_t k = 0; k < all[i].option_count; k++) {
+        const struct option_spec *options = all[i].options != NULL ? all[i].options->items : NULL;
+        for (size_t k = 0; k < own_count(&all[i]); k++) {
             for (size_t m = 0; m < k; m++) {
                 ck_assert_msg(strcmp(options[k].name, options[m].name) != 0, "%s --%s", all[i].name,
                               options[k].name);
@@ -107,9 +204,10 @@ START_TEST(the_manual_page_has_every_command_and_option)
         char line[64];
         (void)snprintf(line, sizeof line, ".It Cm %s", all[i].name);
         ck_assert_msg(strstr(page, line) != NULL, "%s", line);
-        for (size_t k = 0; k < all[i].option_count; k++) {
-            (void)snprintf(line, sizeof line, "Fl -%s", all[i].options[k].name);
-            ck_assert_msg(strstr(page, line) != NULL, "%s: %s", all[i].name, line);
+        for (size_t k = 0; k < own_count(&all[i]); k++) {
+            (void)snprintf(line, sizeof line, "Fl -%s", all[i].options->items[k].name);
+            ck_assert_msg(all[i].options->items[k].help == NULL || strstr(page, line) != NULL,
+                          "%s: %s", all[i].name, line);
         }
     }
     free(page);
@@ -128,8 +226,8 @@ START_TEST(templates_are_in_the_manual_page_and_in_help)
         (void)snprintf(line, sizeof line, ".It Cm %s", all[i].name);
         const char *section = strstr(page, line);
         ck_assert_msg(section != NULL, "%s", line);
-        for (size_t k = 0; k < all[i].option_count; k++) {
-            (void)snprintf(line, sizeof line, "Fl -%s", all[i].options[k].name);
+        for (size_t k = 0; k < own_count(&all[i]); k++) {
+            (void)snprintf(line, sizeof line, "Fl -%s", all[i].options->items[k].name);
             ck_assert_msg(strstr(section, line) != NULL, "%s: %s", all[i].name, line);
             ck_assert_msg(strstr(help, line + strlen("Fl -")) != NULL, "%s: %s", all[i].name, line);
         }
@@ -312,7 +410,7 @@ START_TEST(a_new_plan_says_which_limit_is_in_the_way)
                   "%s", text);
     replan.takes_ms = replan.limit_ms;
     replanning_text(&replan, &row, text);
-    ck_assert_msg(strstr(text, "is ended at its limit of 10m 0s") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "is ended at its limit of 10m") != NULL, "%s", text);
     replan.cost_micro = 2000001;
     replanning_text(&replan, &row, text);
     ck_assert_msg(strstr(text, "more than its budget of 2.00") != NULL, "%s", text);
@@ -324,6 +422,30 @@ START_TEST(a_new_plan_says_which_limit_is_in_the_way)
     replan.sooner_ns = 0;
     replanning_text(&replan, &row, text);
     ck_assert_msg(strstr(text, "take 60% less than planned") != NULL, "%s", text);
+}
+END_TEST
+
+/* A halt lets jobs wait, and a freeze cancels them: one number travels for both. */
+START_TEST(a_freeze_of_the_account_and_a_halt_are_told_apart)
+{
+    uint8_t bytes[32] = {1};
+    struct bourse_job_row row;
+    Bourse__V1__JobRow wire = BOURSE__V1__JOB_ROW__INIT;
+    wire.name = (char *)bytes + 1; /* "" */
+    wire.job = (ProtobufCBinaryData){.data = bytes, .len = 16};
+    wire.manifest = (ProtobufCBinaryData){.data = bytes, .len = 32};
+    wire.reason = JOB_REASON_HALTED;
+    wire.state = JOB_OPEN;
+    wire.waiting = 1;
+    rows_job(&wire, &row);
+    ck_assert_ptr_nonnull(strstr(row.reason_text, "the operator halted the market"));
+    wire.running = 1; /* its programs are told */
+    rows_job(&wire, &row);
+    ck_assert_ptr_nonnull(strstr(row.reason_text, "the operator froze the account"));
+    wire.state = JOB_CANCELLED;
+    wire.running = 0;
+    rows_job(&wire, &row);
+    ck_assert_ptr_nonnull(strstr(row.reason_text, "`bourse resume` runs the rest"));
 }
 END_TEST
 
@@ -340,10 +462,10 @@ START_TEST(every_number_that_travels_has_a_word)
     }
     ck_assert_str_eq(names_outcome(12345), "unknown");
     char roles[64];
-    names_roles(ROLE_CONSUMER | ROLE_OPERATOR, roles, sizeof roles);
+    roles_text(ROLE_CONSUMER | ROLE_OPERATOR, roles, sizeof roles);
     ck_assert_str_eq(roles, "consumer, operator");
-    ck_assert_uint_eq(names_role("provider"), ROLE_PROVIDER);
-    ck_assert_uint_eq(names_role("king"), 0);
+    ck_assert_uint_eq(role_named("provider"), ROLE_PROVIDER);
+    ck_assert_uint_eq(role_named("king"), 0);
 }
 END_TEST
 
@@ -439,7 +561,9 @@ END_TEST
 
 SUITE("command", NULL, NULL, TEST(every_command_of_the_manual_exists),
       TEST(help_names_every_command_and_every_option),
-      TEST(no_command_has_an_option_or_a_letter_twice),
+      TEST(help_ends_with_two_examples_of_the_command),
+      TEST(the_list_of_commands_has_groups_and_the_first_steps),
+      TEST(options_that_few_need_stand_apart), TEST(no_command_has_an_option_or_a_letter_twice),
       TEST(the_manual_page_has_every_command_and_option),
       TEST(templates_are_in_the_manual_page_and_in_help),
       TEST(matmul_is_a_template_only_as_the_first_word_after_run),
@@ -448,5 +572,7 @@ SUITE("command", NULL, NULL, TEST(every_command_of_the_manual_exists),
       TEST(a_job_that_takes_longer_than_expected_says_so_and_what_it_would_cost),
       TEST(what_was_told_of_a_job_is_told_again_when_it_has_changed_by_a_fifth),
       TEST(a_job_is_planned_anew_when_it_is_a_fifth_off_its_last_plan),
-      TEST(a_new_plan_says_which_limit_is_in_the_way), TEST(every_number_that_travels_has_a_word),
+      TEST(a_new_plan_says_which_limit_is_in_the_way),
+      TEST(a_freeze_of_the_account_and_a_halt_are_told_apart),
+      TEST(every_number_that_travels_has_a_word),
       TEST(text_of_strangers_is_made_printable_in_tables), TEST(options_are_read_with_their_units))

@@ -1,5 +1,6 @@
 /* The tests go from a job file and the files around it to a manifest. */
 #include "consumer/job/bourse_job.h"
+#include "consumer/job/job_build.h"
 
 #include "base/cleanup.h"
 #include "protocol/limits.h"
@@ -342,6 +343,30 @@ START_TEST(the_price_of_a_job_is_not_in_its_manifest)
 }
 END_TEST
 
+START_TEST(a_terminal_needs_an_agent_that_knows_it)
+{
+    static const char text[] = "run: [sh]\n";
+    struct problem problem;
+    struct bourse_error error;
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
+    struct job_file *file = job_file_parse(text, strlen(text), "job", &problem);
+    ck_assert_ptr_nonnull(file);
+    file->terminal = (struct job_terminal){.columns = 91, .rows = 33};
+    ck_assert_msg(job_build(file, ".", NULL, &job, &error), "%s", error.text);
+    CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
+    ck_assert_ptr_nonnull(manifest->terminal);
+    ck_assert_uint_eq(manifest->terminal->columns, 91);
+    ck_assert_uint_eq(manifest->terminal->rows, 33);
+    const struct attribute says[] = {{.name = "program", .is_text = true, .text = "sh"},
+                                     {.name = "terminal", .number = 1}};
+    ck_assert(requirement_satisfied(&job->parts[0].needs, says, 2));
+    ck_assert(!requirement_satisfied(&job->parts[0].needs, says, 1));
+    /* Other jobs go to older agents as before. */
+    CLEANUP(bourse_job_destroy) struct bourse_job *other = prepared("run: [sh]\n");
+    ck_assert(requirement_satisfied(&other->parts[0].needs, says, 1));
+}
+END_TEST
+
 START_TEST(an_image_brings_its_own_programs)
 {
     put("tool", "1");
@@ -497,7 +522,8 @@ SUITE("job_build", setup, teardown,
       TEST(tasks_stand_in_the_manifest_in_the_order_of_the_graph),
       TEST(files_of_a_task_do_not_meet),
       TEST(more_than_can_be_handed_on_is_refused_before_it_is_paid_for),
-      TEST(the_price_of_a_job_is_not_in_its_manifest), TEST(an_image_brings_its_own_programs),
+      TEST(the_price_of_a_job_is_not_in_its_manifest),
+      TEST(a_terminal_needs_an_agent_that_knows_it), TEST(an_image_brings_its_own_programs),
       TEST(an_image_is_sent_only_where_it_is_unpacked),
       TEST(an_image_above_the_default_needs_a_device_that_says_so),
       TEST(an_unfit_image_is_refused_with_its_line), TEST(shared_files_may_not_hide_one_another),

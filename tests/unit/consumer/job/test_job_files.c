@@ -98,6 +98,14 @@ START_TEST(a_shared_file_may_not_be_a_symbolic_link)
 }
 END_TEST
 
+START_TEST(a_file_without_a_size_of_its_own_says_how_to_send_it)
+{
+    struct bourse_error error = refused("run: [cat, version]\nfiles: [/proc/version]\n");
+    ck_assert_ptr_nonnull(strstr(error.text, "/proc/version has no size of its own"));
+    ck_assert_ptr_nonnull(strstr(error.text, "`cat /proc/version > copy` makes a copy"));
+}
+END_TEST
+
 START_TEST(a_file_matched_twice_is_one_subtask)
 {
     put("a.txt", "1");
@@ -152,7 +160,9 @@ SUITE("job_files", setup, teardown, TEST(each_file_is_a_subtask_in_the_order_of_
       TEST(names_with_spaces_brackets_and_accents_are_fine),
       TEST(names_with_control_characters_or_broken_text_are_refused_printably),
       TEST(only_regular_files_count_and_the_rest_is_counted),
-      TEST(a_shared_file_may_not_be_a_symbolic_link), TEST(a_file_matched_twice_is_one_subtask),
+      TEST(a_shared_file_may_not_be_a_symbolic_link),
+      TEST(a_file_without_a_size_of_its_own_says_how_to_send_it),
+      TEST(a_file_matched_twice_is_one_subtask),
       TEST(absolute_and_upward_patterns_get_relative_names),
       TEST(two_files_under_one_name_are_refused),
       TEST(the_folder_of_the_job_may_hold_pattern_characters))

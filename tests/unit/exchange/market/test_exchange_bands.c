@@ -188,13 +188,14 @@ END_TEST
 
 START_TEST(what_names_no_price_follows_the_band)
 {
-    struct exchange_command made = submit_at(-1); /* at market price */
     set_band(0, 3 * price);
-    made = submit_at(-1);
+    struct exchange_command made = submit_at(-1);
+    made.submit.type = EXCHANGE_MARKET;
     apply(&made);
     ck_assert_int_eq(record_of(LEDGER_BID)->price_micro, 3 * price);
     set_band(0, 4 * price);
     made = submit_at(-1);
+    made.submit.type = EXCHANGE_MARKET;
     apply(&made);
     ck_assert_int_eq(record_of(LEDGER_BID)->price_micro, 4 * price);
 }

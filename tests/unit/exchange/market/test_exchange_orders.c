@@ -150,6 +150,7 @@ START_TEST(a_market_price_follows_the_budget)
 {
     struct exchange_command made = submit_of(10, 10);
     made.submit.cap_micro = -1;
+    made.submit.type = EXCHANGE_MARKET;
     made.submit.expect_ns = 4 * NS_PER_S;
     apply(&made);
     ck_assert_int_eq(record_of(LEDGER_BID)->price_micro, price / 4); /* 10 credits for 40 s */

@@ -281,7 +281,7 @@ START_TEST(it_waits_for_all_of_it_and_starves_nobody)
     result(PROVIDER, small, (struct exchange_work){.lease = 1, .index = 0, .attempt = 1},
            OUTCOME_OK, 0);
     ck_assert_uint_eq(granted_to(gang), 4); /* the small one is done, and there is room */
-    ck_assert_int_eq(orders_of(CONSUMER).last.type, EXCHANGE_LIMIT);
+    ck_assert_int_eq(orders_of(CONSUMER).last.type, EXCHANGE_MARKET);
     reload();
 }
 END_TEST

@@ -69,6 +69,45 @@ START_TEST(a_budget_of_nothing_is_quoted_with_what_is_given_away)
 }
 END_TEST
 
+START_TEST(a_budget_below_the_asks_pays_for_a_cap_that_is_raised)
+{
+    offer(PROVIDER, 2, price);
+    struct exchange_need need = {
+        .needs = &anything,
+        .account = CONSUMER,
+        .subtasks = 1,
+        .slots = 1,
+        .cap_micro = price / 4,
+        .limit_ns = 10 * NS_PER_S,
+        .term_ns = 20 * NS_PER_S,
+        .expect_ns = NS_PER_S,
+    };
+    struct exchange_quote quote;
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
+    ck_assert_int_eq(quote.minimum_micro, 5 * MICRO_PER_CREDIT); /* a term at the cap */
+
+    struct exchange_command job = submit_of(1, 0);
+    job.submit.budget_micro = quote.suggested_micro;
+    job.submit.cap_micro = need.cap_micro;
+    job.submit.type = EXCHANGE_MARKET;
+    job.submit.expect_ns = NS_PER_S;
+    apply(&job);
+    ck_assert_uint_ne(job_row(job.id).reason, JOB_REASON_RUNNING);
+    struct exchange_command raised = command(EXCHANGE_REPLACE, CONSUMER);
+    raised.replace =
+        (struct exchange_replace){.order = job.id, .has_price = true, .price_micro = price};
+    apply(&raised);
+    ck_assert_uint_eq(job_row(job.id).reason, JOB_REASON_RUNNING);
+
+    /* Asks that are far above the cap do not swell the budget. */
+    int64_t suggested_micro = quote.suggested_micro;
+    need.cap_micro = price / 1000;
+    ck_assert(exchange_quote(market.exchange, &need, &quote));
+    ck_assert_int_lt(quote.suggested_micro, suggested_micro / 10);
+    ck_assert_int_gt(quote.suggested_micro, 0);
+}
+END_TEST
+
 START_TEST(a_quote_while_all_is_leased_is_the_price_of_waiting)
 {
     offer(PROVIDER, 2, price);
@@ -89,13 +128,14 @@ START_TEST(a_quote_while_all_is_leased_is_the_price_of_waiting)
     ck_assert_int_eq(quote.price_low_micro, price);
     ck_assert_int_eq(quote.expected_micro, 30 * MICRO_PER_CREDIT);
     ck_assert_int_eq(quote.minimum_micro, 20 * MICRO_PER_CREDIT);
-    ck_assert_int_eq(quote.suggested_micro, 105 * MICRO_PER_CREDIT); /* 45, and three terms */
+    ck_assert_int_eq(quote.suggested_micro, 145 * MICRO_PER_CREDIT); /* 45, and five terms */
     ck_assert_uint_eq(quote.level_count, 1);
     ck_assert_uint_eq(quote.levels[0].slots, 2);
 
     struct exchange_command second = submit_of(30, 0);
     second.submit.budget_micro = quote.suggested_micro;
     second.submit.cap_micro = -1;
+    second.submit.type = EXCHANGE_MARKET;
     second.submit.expect_ns = NS_PER_S;
     apply(&second);
     ck_assert_uint_eq(job_row(second.id).reason, JOB_REASON_BUSY);
@@ -479,6 +519,7 @@ END_TEST
 
 SUITE("exchange quotes", set_up, tear_down, TEST(a_quote_tells_price_time_and_what_must_be_held),
       TEST(a_budget_of_nothing_is_quoted_with_what_is_given_away),
+      TEST(a_budget_below_the_asks_pays_for_a_cap_that_is_raised),
       TEST(a_quote_while_all_is_leased_is_the_price_of_waiting),
       TEST(what_else_there_is_is_told_of_what_is_given_away),
       TEST(explain_counts_who_fails_at_what), TEST(explain_counts_what_fails_under_not),

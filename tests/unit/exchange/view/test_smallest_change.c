@@ -202,11 +202,13 @@ START_TEST(without_a_cap_fewer_slots_or_a_shorter_term_can_pay_more_for_each)
     offer_gpu(1, 2 * price);
     struct exchange_command job = wanting("kind = gpu", &needs);
     job.submit.cap_micro = -1;
+    job.submit.type = EXCHANGE_MARKET;
     job.submit.budget_micro = 60 * MICRO_PER_CREDIT;
     job.submit.slots = 2; /* of 20 s: at most 1.5 x the price */
     check_smallest_change(&job, "with slots: 1 instead of 2 it fills now at 7200.00");
     job = wanting("kind = gpu", &needs);
     job.submit.cap_micro = -1;
+    job.submit.type = EXCHANGE_MARKET;
     job.submit.budget_micro = 150 * MICRO_PER_CREDIT;
     job.submit.term_ns = 120 * NS_PER_S; /* 1.25 x the price; of a minute 2.5 x */
     check_smallest_change(&job, "with a term of 1m instead of 2m it fills now at 7200.00");
@@ -219,6 +221,7 @@ START_TEST(of_a_budget_of_nothing_the_least_is_named_and_no_cap_that_it_lacks)
     offer_gpu(1, price);
     struct exchange_command job = wanting("kind = gpu", &needs);
     job.submit.cap_micro = -1;
+    job.submit.type = EXCHANGE_MARKET;
     job.submit.budget_micro = 0;
     check_smallest_change(&job, "with a budget of 20.00 instead of 0.00 it fills now at 3600.00");
     job = wanting("kind = gpu", &needs);
@@ -226,8 +229,11 @@ START_TEST(of_a_budget_of_nothing_the_least_is_named_and_no_cap_that_it_lacks)
         100; /* of a second each: with a lease's price alone it would bid less than is asked */
     job.submit.expect_ns = NS_PER_S;
     job.submit.cap_micro = -1;
+    job.submit.type = EXCHANGE_MARKET;
     job.submit.budget_micro = 0;
-    check_smallest_change(&job, "with a budget of 100.00 instead of 0.00 it fills now at 3600.00");
+    check_smallest_change(&job,
+                          "with a budget of 100.00 instead of 0.00 it fills now at 3600.00, 1 of "
+                          "the 100 slots");
     job = wanting("kind = gpu", &needs);
     job.submit.cap_micro = price;
     job.submit.budget_micro = 0;
@@ -292,6 +298,13 @@ START_TEST(nothing_is_suggested_that_would_be_other_work)
     offer_gpu(2, price);
     struct exchange_command job = wanting("program = ffmpeg", &needs);
     check_smallest_change(&job, "");
+    /* A job with an image or a program of its own asks for these by itself. */
+    static const char *const starts[] = {"arch = aarch64", "kind = gpu and image_config >= 1",
+                                         "terminal >= 1", "api = opencl", "operation = fft"};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        job = wanting(starts[i], &needs);
+        check_smallest_change(&job, "");
+    }
     job = wanting("memory >= 40GiB and region = us and cores >= 4 and isolation >= 1 and label = x",
                   &needs);
     check_smallest_change(&job, ""); /* nothing of it would be left */

@@ -5,6 +5,7 @@
 #include "base/sha256.h"
 #include "ledger/accounts.h"
 #include "ledger/receipt.h"
+#include "ledger/store/tree_cache.h"
 #include "tests/support/checked_market.h"
 #include "tests/support/suite.h"
 
@@ -12,6 +13,23 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Stores a node as the ledger does. */
+static void store_node(void *database, unsigned level, uint64_t index, const struct hash32 *hash)
+{
+    sqlite3_stmt *insert;
+    if (level % TREE_LEVEL_STEP != 0) {
+        return;
+    }
+    ck_assert_int_eq(
+        sqlite3_prepare_v2(database, "INSERT INTO tree VALUES(?1, ?2, ?3)", -1, &insert, NULL),
+        SQLITE_OK);
+    (void)sqlite3_bind_int64(insert, 1, level);
+    (void)sqlite3_bind_int64(insert, 2, (sqlite3_int64)index);
+    (void)sqlite3_bind_blob(insert, 3, hash->bytes, sizeof hash->bytes, SQLITE_STATIC);
+    ck_assert_int_eq(sqlite3_step(insert), SQLITE_DONE);
+    (void)sqlite3_finalize(insert);
+}
 
 START_TEST(receipts_of_every_decided_subtask_verify)
 {
@@ -44,6 +62,120 @@ START_TEST(receipts_of_every_decided_subtask_verify)
         LEDGER_STORE_NOT_FOUND);
     ledger_reader_close(&reader);
     small_market_destroy(&market);
+}
+END_TEST
+
+static void check_same_as_alone(struct ledger_reader *reader, const struct small_market *market,
+                                const struct receipt *receipt)
+{
+    static char text[RECEIPT_TEXT_MAX];
+    static char alone[RECEIPT_TEXT_MAX];
+    size_t length;
+    ck_assert_int_eq(ledger_reader_receipt(reader, &market->cluster, &market->job,
+                                           receipt->leaf.index, alone, sizeof alone, &length),
+                     LEDGER_STORE_OK);
+    ck_assert_uint_eq(receipt_write(receipt, text, sizeof text), length);
+    ck_assert_str_eq(text, alone);
+}
+
+START_TEST(receipts_of_a_page_are_those_that_come_alone)
+{
+    struct small_market market;
+    struct ledger_reader *reader;
+    struct ledger_receipts page;
+    small_market_create(&market, NULL, NULL);
+    ck_assert_int_eq(ledger_reader_open(market.database, &reader), LEDGER_STORE_OK);
+    ck_assert_int_eq(
+        ledger_reader_receipts(reader, &market.cluster, &market.job, 0, 1 << 20, &page),
+        LEDGER_STORE_OK);
+    ck_assert_uint_eq(page.count, 3);
+    ck_assert(!page.has_next);
+    for (size_t i = 0; i < page.count; i++) {
+        check_same_as_alone(reader, &market, &page.items[i]);
+        ck_assert(i == 0 || page.items[i - 1].leaf_index < page.items[i].leaf_index);
+    }
+    ledger_receipts_fini(&page);
+    ledger_reader_close(&reader);
+    small_market_destroy(&market);
+}
+END_TEST
+
+START_TEST(pages_of_receipts_end_at_their_bytes_and_go_on)
+{
+    struct small_market market;
+    struct ledger_reader *reader;
+    struct ledger_receipts page;
+    small_market_create(&market, NULL, NULL);
+    ck_assert_int_eq(ledger_reader_open(market.database, &reader), LEDGER_STORE_OK);
+    uint32_t from = 0;
+    for (uint32_t i = 0; i < 3; i++) { /* one always fits */
+        ck_assert_int_eq(
+            ledger_reader_receipts(reader, &market.cluster, &market.job, from, 1, &page),
+            LEDGER_STORE_OK);
+        ck_assert_uint_eq(page.count, 1);
+        ck_assert_uint_eq(page.items[0].leaf.index, i);
+        ck_assert_int_eq(page.has_next, i < 2);
+        from = page.next;
+        ledger_receipts_fini(&page);
+    }
+    ck_assert_int_eq(ledger_reader_receipts(reader, &market.cluster, &market.job, 3, 1, &page),
+                     LEDGER_STORE_OK);
+    ck_assert_uint_eq(page.count, 0);
+    ck_assert(!page.has_next);
+    ledger_receipts_fini(&page);
+
+    small_market_sql(&market, "UPDATE batches SET leaves = zeroblob(32)");
+    ck_assert_int_eq(
+        ledger_reader_receipts(reader, &market.cluster, &market.job, 0, 1 << 20, &page),
+        LEDGER_STORE_CORRUPT);
+    ck_assert_uint_eq(page.count, 0);
+    small_market_sql(&market, "UPDATE checkpoint SET tree_size = 2");
+    ck_assert_int_eq(
+        ledger_reader_receipts(reader, &market.cluster, &market.job, 0, 1 << 20, &page),
+        LEDGER_STORE_OK);
+    ck_assert_uint_eq(page.count, 0); /* not covered yet */
+    ledger_receipts_fini(&page);
+    ledger_reader_close(&reader);
+    small_market_destroy(&market);
+}
+END_TEST
+
+/* The blocks that the cache keeps give what the nodes give, across blocks and at the tree's end. */
+START_TEST(the_cache_of_the_tree_gives_the_same_proofs)
+{
+    enum { LEAVES = 700 };
+    sqlite3 *database = NULL;
+    struct tree_reader reader;
+    struct tree_cache *cache = calloc(1, sizeof *cache);
+    ck_assert_int_eq(sqlite3_open(":memory:", &database), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(database,
+                                  "CREATE TABLE tree(level INTEGER, idx INTEGER, hash BLOB)", NULL,
+                                  NULL, NULL),
+                     SQLITE_OK);
+    struct merkle tree = {0};
+    for (uint32_t i = 0; i < LEAVES; i++) {
+        const struct hash32 leaf = merkle_leaf_hash(&i, sizeof i);
+        merkle_append(&tree, &leaf, store_node, database);
+    }
+    ck_assert_int_eq(tree_reader_init(&reader, database), SQLITE_OK);
+    cache->reader = &reader;
+    for (uint64_t leaf = 0; leaf < LEAVES; leaf += 13) {
+        struct hash32 path[MERKLE_LEVELS_MAX];
+        struct hash32 expected[MERKLE_LEVELS_MAX];
+        size_t length;
+        size_t expected_length;
+        ck_assert(
+            merkle_inclusion(LEAVES, leaf, tree_read_node, &reader, expected, &expected_length));
+        ck_assert(merkle_inclusion(LEAVES, leaf, tree_cache_read, cache, path, &length));
+        ck_assert_uint_eq(length, expected_length);
+        ck_assert_mem_eq(path, expected, length * sizeof path[0]);
+    }
+    struct hash32 hash;
+    ck_assert(!tree_cache_read(cache, 2, LEAVES >> 2, &hash)); /* not complete */
+    ck_assert_int_eq(reader.error, SQLITE_CORRUPT);
+    tree_reader_fini(&reader);
+    ck_assert_int_eq(sqlite3_close(database), SQLITE_OK);
+    free(cache);
 }
 END_TEST
 
@@ -406,6 +538,9 @@ int main(void)
     }
     const struct suite_test tests[] = {
         TEST(receipts_of_every_decided_subtask_verify),
+        TEST(receipts_of_a_page_are_those_that_come_alone),
+        TEST(pages_of_receipts_end_at_their_bytes_and_go_on),
+        TEST(the_cache_of_the_tree_gives_the_same_proofs),
         TEST(a_result_that_was_held_has_a_receipt_that_names_its_check),
         TEST(a_result_that_no_checkpoint_covers_has_no_receipt_yet),
         TEST(outcomes_are_the_accepted_attempt_else_the_last_failed),

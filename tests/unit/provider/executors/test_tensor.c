@@ -423,7 +423,7 @@ START_TEST(a_check_prints_its_verdict_and_knows_its_memory)
     ck_assert_int_eq(operation_run(&(struct operation_files){.folder = folder}, check, COUNT(check),
                                    100, &answer, &problem),
                      OPERATION_MEMORY);
-    ck_assert_msg(strstr(problem.text, "bytes of memory, and 100 may be used") != NULL, "%s",
+    ck_assert_msg(strstr(problem.text, " of memory, and 100 B may be used") != NULL, "%s",
                   problem.text);
     drop_folder();
 }
@@ -438,9 +438,8 @@ START_TEST(what_is_given_is_read_and_counts_though_it_is_not_in_the_folder)
     make_folder();
     put_matrix("other.npy", 2, 2, a);
     int file = openat(folder, "other.npy", O_RDONLY | O_CLOEXEC);
-    struct operation_files files = {.folder = folder,
-                                    .given = {{"a.npy", file}, {"e.npy", memfd_create("", 0)}},
-                                    .given_count = 2};
+    struct operation_given given[] = {{"a.npy", file}, {"e.npy", memfd_create("", 0)}};
+    const struct operation_files files = {.folder = folder, .given = given, .given_count = 2};
     const char *const twice[] = {"matmul", "a.npy", "a.npy", "c.npy"};
     ck_assert_msg(operation_run(&files, twice, COUNT(twice), 0, &answer, &problem) == OPERATION_OK,
                   "%s", problem.text);
@@ -452,8 +451,8 @@ START_TEST(what_is_given_is_read_and_counts_though_it_is_not_in_the_folder)
     static const char *const says[] = {"e.npy: the file is empty", "the file is there already",
                                        "none.npy: no such file"};
     for (size_t i = 0; i < COUNT(bad); i++) {
-        files.given[0].file = openat(folder, "other.npy", O_RDONLY | O_CLOEXEC);
-        files.given[1].file = memfd_create("", MFD_CLOEXEC);
+        given[0].file = openat(folder, "other.npy", O_RDONLY | O_CLOEXEC);
+        given[1].file = memfd_create("", MFD_CLOEXEC);
         ck_assert_int_eq(operation_run(&files, bad[i], COUNT(bad[i]), 0, &answer, &problem),
                          OPERATION_FAILED);
         ck_assert_msg(strstr(problem.text, says[i]) != NULL, "%s", problem.text);

@@ -90,6 +90,12 @@ START_TEST(version_2_hands_limits_to_a_group_per_jail)
     ck_assert_str_eq(get(path, "cgroup.subtree_control", text),
                      "+cpu"); /* the last of three writes */
 
+    /* The jails give way to all others, and the agent does not give way to its jails. */
+    ck_assert(cgroups_give_way(cgroups));
+    ck_assert_str_eq(get(path, "cpu.weight", text), "3");
+    (void)snprintf(path, sizeof path, "%s/bourse-x/agent", base);
+    ck_assert_str_eq(get(path, "cpu.weight", text), "10000");
+
     struct cgroup_limits limits = {.memory_bytes = 1 << 20, .processes = 7, .cpu_milli = 1500};
     ck_assert(cgroup_create(cgroups, "lane-0", &limits, &group, &problem));
     (void)snprintf(path, sizeof path, "%s/bourse-x/lane-0", base);
@@ -151,6 +157,9 @@ START_TEST(version_1_has_a_group_in_each_hierarchy)
     ck_assert_str_eq(get(path, "pids.max", text), "9");
     (void)snprintf(path, sizeof path, "%s/cpu/deep/bourse-x/lane-1", tree.root);
     ck_assert_str_eq(get(path, "cpu.cfs_quota_us", text), "50000");
+    ck_assert(cgroups_give_way(cgroups));
+    (void)snprintf(path, sizeof path, "%s/cpu/deep/bourse-x", tree.root);
+    ck_assert_str_eq(get(path, "cpu.shares", text), "32");
     ck_assert(cgroup_set_processes(group, 8));
     (void)snprintf(path, sizeof path, "%s/pids/bourse-x/lane-1", tree.root);
     ck_assert_str_eq(get(path, "pids.max", text), "8");

@@ -148,6 +148,94 @@ START_TEST(names_are_plain_relative_paths)
 }
 END_TEST
 
+/* The fields are what a worker says of the files of a folder. */
+struct said {
+    uint32_t output, count, name_length;
+    uint64_t size;
+    const char *name;
+    size_t spare;
+};
+
+static enum result_outcome take_nothing(void *context, const struct jail_entry *entry,
+                                        struct problem *ret_problem)
+{
+    (void)context;
+    (void)entry;
+    (void)ret_problem;
+    return OUTCOME_OK;
+}
+
+static bool read_said(struct said said, int file)
+{
+    static const char *const outputs[] = {"out", "results/"};
+    static struct jail_entries entries;
+    uint8_t bytes[4096] = {0};
+    const struct jail_request request = {
+        .outputs = outputs, .output_count = 2, .take_entry = take_nothing};
+    struct writer out = writer_over(bytes, sizeof bytes);
+    writer_u8(&out, WIRE_ENTRIES);
+    writer_u32(&out, 1);
+    writer_u32(&out, said.output);
+    writer_u32(&out, said.count);
+    writer_u8(&out, 1);
+    writer_u64(&out, said.size);
+    writer_u32(&out, said.name_length);
+    writer_bytes(&out, said.name, said.name_length);
+    const bool is_read = jail_wire_read_entries(bytes, out.position + said.spare, &request, &file,
+                                                file >= 0 ? 1 : 0, &entries);
+    if (file >= 0) {
+        (void)close(file);
+    }
+    return is_read;
+}
+
+START_TEST(files_of_a_folder_are_believed_no_more)
+{
+    const struct said honest = {
+        .output = 1, .count = 1, .name_length = 3, .size = 100, .name = "a/b"};
+    struct said said = honest;
+    ck_assert(read_said(honest, memory_file(100)));
+    ck_assert(!read_said(honest, memory_file(99)));
+    ck_assert(!read_said(honest, open("/etc/passwd", O_RDONLY)));
+    ck_assert(!read_said(honest, -1));
+    said.output = 0; /* a file and no folder */
+    ck_assert(!read_said(said, memory_file(100)));
+    said.output = 2;
+    ck_assert(!read_said(said, memory_file(100)));
+    said = honest;
+    said.count = 2;
+    ck_assert(!read_said(said, memory_file(100)));
+    said.count = 0;
+    ck_assert(!read_said(said, memory_file(100)));
+    said = honest;
+    said.spare = 1;
+    ck_assert(!read_said(said, memory_file(100)));
+    static const char *const bad[] = {"..", "/a", "a/", "a/../b", "", "a\nb", "a\xff"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        said = honest;
+        said.name = bad[i];
+        said.name_length = (uint32_t)strlen(bad[i]);
+        ck_assert_msg(!read_said(said, memory_file(100)), "%s", bad[i]);
+    }
+    said = honest;
+    said.name_length = 2000;
+    static char long_name[2000];
+    memset(long_name, 'a', sizeof long_name);
+    said.name = long_name;
+    ck_assert(!read_said(said, memory_file(100)));
+}
+END_TEST
+
+START_TEST(an_entry_takes_no_more_than_is_counted)
+{
+    ck_assert_uint_eq(wire_entry_bytes(1, 0), 512);
+    ck_assert_uint_eq(wire_entry_bytes(100, 1), 1024);
+    ck_assert_uint_eq(wire_entry_bytes(101, 513), 512 + 1024 + 512 + 512);
+    ck_assert_uint_eq(wire_entry_bytes(1, UINT64_MAX), UINT64_MAX);
+    ck_assert(wire_is_folder("a/") && !wire_is_folder("a") && !wire_is_folder("/"));
+}
+END_TEST
+
 START_TEST(root_is_left_for_good)
 {
     struct problem problem;
@@ -175,4 +263,5 @@ END_TEST
 
 SUITE("jail_wire", NULL, NULL, TEST(an_honest_answer_is_taken),
       TEST(only_plain_files_in_memory_are_outputs), TEST(numbers_out_of_range_are_refused),
-      TEST(names_are_plain_relative_paths), TEST(root_is_left_for_good))
+      TEST(names_are_plain_relative_paths), TEST(files_of_a_folder_are_believed_no_more),
+      TEST(an_entry_takes_no_more_than_is_counted), TEST(root_is_left_for_good))

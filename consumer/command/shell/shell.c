@@ -1,0 +1,506 @@
+/* This file runs shell, a terminal in a jail on a leased device. The job ends with the program, at
+ * its limit, or when the user leaves; then the market gives back what was not used. */
+#include "consumer/command/job/jobs.h"
+#include "consumer/command/job/offer.h"
+#include "consumer/command/job/watch.h"
+#include "consumer/command/shell/local_terminal.h"
+#include "consumer/command/shell/shell_escape.h"
+#include "consumer/command/show.h"
+#include "consumer/job/job_build.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "runtime/clock.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+enum {
+    INPUT_BYTES = 4096,
+    ROUND_MS = 1000,
+    END_WAIT_MS = 10000, /* until the job's end is known, after the terminal's */
+};
+#define LIMIT_DEFAULT_MS (60 * INT64_C(60000))
+/* A provider that is not heard may come back within this time. */
+#define LOST_NS (15 * NS_PER_S)
+/* The times before its limit at which a shell is told, each at most half of the limit. */
+static const int64_t warnings_ms[] = {5 * 60000, 60000, 10000};
+enum { WARNINGS = sizeof warnings_ms / sizeof warnings_ms[0] };
+
+enum ending {
+    SHELL_RUNS,
+    SHELL_ENDED,  /* the program ended, or its job */
+    SHELL_LEFT,   /* the user typed the escape */
+    SHELL_SIGNAL, /* a signal ends this command */
+    SHELL_FAILED, /* `error` says why */
+};
+
+struct shell {
+    struct invocation *invocation;
+    struct bourse_terminal *terminal;
+    const char *id;
+    int64_t limit_ms;
+    int signals; /* descriptor of the signals that this command reads */
+    bool is_person, is_raw, has_begun, has_input;
+    bool has_run;    /* a row said that the program runs */
+    int64_t lost_ns; /* since then no row says so; 0: it runs */
+    struct shell_escape escape;
+    int64_t begun_ns;
+    size_t warned; /* warnings given */
+    char reason[BOURSE_TEXT_SIZE];
+    struct bourse_job_row row; /* the last that came; state_text NULL: none */
+    enum ending ending;
+    int signal;
+    struct bourse_error error;
+};
+
+/* ---------------------------------------------------------------- what the user sees */
+
+/* Says a line of our own. A raw terminal needs the carriage return. */
+__attribute__((format(printf, 2, 3))) static void say(const struct shell *shell, const char *format,
+                                                      ...)
+{
+    char text[512];
+    va_list arguments;
+    if (shell->invocation->quiet) {
+        return;
+    }
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments); /* cut, never overrun */
+    va_end(arguments);
+    char line[640];
+    const char *begin = shell->is_raw ? "\r\n" : "";
+    const int length = snprintf(line, sizeof line, "%sbourse: %s%s", begin, cell_plain(text),
+                                shell->is_raw ? "\r\n" : "\n");
+    const ssize_t written = write(STDERR_FILENO, line, (size_t)length);
+    (void)written; /* nobody is there to be told */
+}
+
+/* The program's bytes go to the terminal as they are: a terminal is what they are for. */
+static bool print(const void *bytes, size_t size)
+{
+    const char *at = bytes;
+    while (size > 0) {
+        const ssize_t put = write(STDOUT_FILENO, at, size);
+        if (put < 0 && errno != EINTR) {
+            return false;
+        }
+        at += put > 0 ? put : 0;
+        size -= put > 0 ? (size_t)put : 0;
+    }
+    return true;
+}
+
+static void leave_raw(struct shell *shell)
+{
+    local_terminal_restore();
+    shell->is_raw = false;
+}
+
+static void begin(struct shell *shell)
+{
+    shell->has_begun = true;
+    shell->begun_ns = clock_monotonic_ns();
+    if (shell->is_person) {
+        say(shell, "connected; exit ends the shell, and so does ~. at the beginning of a line");
+        shell->is_raw = local_terminal_raw();
+    }
+}
+
+/* Says before its end how long the shell still has. */
+static void warn_of_limit(struct shell *shell)
+{
+    const int64_t passed_ms = (clock_monotonic_ns() - shell->begun_ns) / NS_PER_MS;
+    while (shell->has_begun && shell->warned < WARNINGS &&
+           shell->limit_ms - passed_ms <= warnings_ms[shell->warned]) {
+        const int64_t before_ms = warnings_ms[shell->warned++];
+        if (2 * before_ms <= shell->limit_ms) {
+            char limit[32];
+            (void)snprintf(limit, sizeof limit, "%s", cell_duration(shell->limit_ms));
+            say(shell, "the limit of %s ends this shell in %s", limit, cell_duration(before_ms));
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- what comes in */
+
+static void read_signal(struct shell *shell)
+{
+    struct signalfd_siginfo got;
+    while (read(shell->signals, &got, sizeof got) == (ssize_t)sizeof got) {
+        if (got.ssi_signo == SIGWINCH) {
+            uint32_t columns = 0;
+            uint32_t rows = 0;
+            local_terminal_size(&columns, &rows);
+            bourse_terminal_resize(shell->terminal, columns, rows);
+        } else {
+            shell->ending = SHELL_SIGNAL;
+            shell->signal = (int)got.ssi_signo;
+        }
+    }
+}
+
+static void type(struct shell *shell, const char *bytes, size_t size)
+{
+    char mine[INPUT_BYTES + 1];
+    while (size > 0) {
+        size_t count = 0;
+        size_t used = 0;
+        const enum shell_action action =
+            shell_escape_read(&shell->escape, bytes, size, mine, &count, &used);
+        (void)bourse_terminal_type(shell->terminal, mine, count); /* read_input left room */
+        if (action == SHELL_LEAVE) {
+            shell->ending = SHELL_LEFT;
+            return;
+        }
+        if (action == SHELL_HELP) {
+            say(shell, "at the beginning of a line: ~. ends the shell and its job, ~~ types ~");
+        }
+        bytes += used;
+        size -= used;
+    }
+}
+
+static void read_input(struct shell *shell)
+{
+    char bytes[INPUT_BYTES];
+    const ssize_t got = read(STDIN_FILENO, bytes, sizeof bytes);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) {
+        return;
+    }
+    if (got <= 0) {
+        shell->has_input = false;
+        if (shell->is_person) { /* the terminal is gone */
+            shell->ending = SHELL_LEFT;
+        } else {
+            bourse_terminal_type_end(shell->terminal);
+        }
+    } else if (shell->is_person) {
+        type(shell, bytes, (size_t)got);
+    } else {
+        (void)bourse_terminal_type(shell->terminal, bytes, (size_t)got); /* there is room */
+    }
+}
+
+static void fail_lost(struct shell *shell)
+{
+    shell->error = (struct bourse_error){.status = BOURSE_JOB_FAILED, .name = "JOB_FAILED"};
+    (void)snprintf(shell->error.text, sizeof shell->error.text,
+                   "the device was lost, and the shell on it; start another with `bourse shell`");
+    shell->ending = SHELL_FAILED;
+}
+
+/* Notes whether the job's row still counts the program as running. The market takes a subtask back
+ * from a provider that it does not hear. */
+static void note_running(struct shell *shell, const struct bourse_job_row *row)
+{
+    shell->has_run = shell->has_run || row->running > 0;
+    if (row->running > 0) {
+        shell->lost_ns = 0;
+    } else if (shell->has_begun && shell->has_run && shell->lost_ns == 0) {
+        shell->lost_ns = clock_monotonic_ns();
+        say(shell, "the market does not hear the provider; waiting for it");
+    }
+}
+
+/* A job that waits says why, each reason once. */
+static void take_row(struct shell *shell, const struct bourse_job_row *row)
+{
+    shell->row = *row;
+    if (row->state != BOURSE_OPEN) {
+        shell->ending = shell->has_begun ? shell->ending : SHELL_ENDED;
+        return;
+    }
+    note_running(shell, row);
+    if (!shell->has_begun && row->running == 0 && row->reason_text[0] != '\0' &&
+        strcmp(shell->reason, row->reason_text) != 0) {
+        (void)snprintf(shell->reason, sizeof shell->reason, "%s", row->reason_text);
+        say(shell, "waiting: %s", shell->reason);
+    }
+}
+
+static void take_event(struct shell *shell, const struct bourse_terminal_event *event)
+{
+    switch (event->type) {
+    case BOURSE_TERMINAL_NOTHING:
+        break;
+    case BOURSE_TERMINAL_READABLE:
+        if (event->which == 0) {
+            read_signal(shell);
+        } else {
+            read_input(shell);
+        }
+        break;
+    case BOURSE_TERMINAL_BEGUN:
+        begin(shell);
+        break;
+    case BOURSE_TERMINAL_OUTPUT:
+        if (!print(event->bytes, event->size)) {
+            shell->ending = SHELL_LEFT; /* nobody reads any more */
+        }
+        break;
+    case BOURSE_TERMINAL_ENDED:
+        shell->ending = SHELL_ENDED;
+        break;
+    case BOURSE_TERMINAL_REPLACED:
+        fail_lost(shell);
+        break;
+    case BOURSE_TERMINAL_JOB:
+        take_row(shell, &event->row);
+        break;
+    case BOURSE_TERMINAL_LOST:
+        say(shell, "the broker cannot be reached; the shell goes on, waiting for it");
+        break;
+    case BOURSE_TERMINAL_BACK:
+        say(shell, "the broker is back");
+        break;
+    }
+}
+
+/* Gives the terminal some time, after the job's end, to bring the rest. */
+static bool has_waited(const struct shell *shell, int64_t *ended_ns)
+{
+    if (shell->row.state_text == NULL || shell->row.state == BOURSE_OPEN) {
+        return false;
+    }
+    *ended_ns = *ended_ns == 0 ? clock_monotonic_ns() : *ended_ns;
+    return clock_monotonic_ns() >= *ended_ns + 2 * NS_PER_S;
+}
+
+static void run(struct shell *shell)
+{
+    int64_t ended_ns = 0;
+    while (shell->ending == SHELL_RUNS) {
+        struct bourse_terminal_event event;
+        const bool reads = shell->has_input && (shell->has_begun || !shell->is_person) &&
+                           bourse_terminal_room(shell->terminal) > INPUT_BYTES;
+        const int descriptors[] = {shell->signals, reads ? STDIN_FILENO : -1};
+        if (!bourse_terminal_next(shell->terminal, descriptors, 2, ROUND_MS, &event,
+                                  &shell->error)) {
+            shell->ending = SHELL_FAILED;
+            break;
+        }
+        take_event(shell, &event);
+        warn_of_limit(shell);
+        if (shell->lost_ns != 0 && clock_monotonic_ns() >= shell->lost_ns + LOST_NS) {
+            fail_lost(shell);
+        }
+        if (has_waited(shell, &ended_ns)) {
+            shell->ending = SHELL_ENDED;
+        }
+    }
+    leave_raw(shell);
+}
+
+/* ---------------------------------------------------------------- the end */
+
+struct result {
+    bool is_there;
+    int status; /* exit status of the program */
+    bool has_run_to_end;
+    char text[BOURSE_TEXT_SIZE];
+};
+
+static bool take_outcome(void *context, const struct bourse_outcome *outcome)
+{
+    struct result *result = context;
+    result->is_there = true;
+    result->has_run_to_end = outcome->has_exit_code || outcome->outcome == 0;
+    result->status = outcome->signal != 0 ? 128 + outcome->signal : outcome->exit_code;
+    (void)snprintf(result->text, sizeof result->text, "%s%s%s", outcome->outcome_text,
+                   outcome->detail[0] != '\0' ? ": " : "", outcome->detail);
+    return false;
+}
+
+/* Ends the job where it goes on, and waits until its cost is known. */
+static void settle(struct shell *shell)
+{
+    struct invocation *invocation = shell->invocation;
+    struct bourse_job_row row;
+    struct bourse_error error;
+    if (shell->ending != SHELL_ENDED) {
+        /* A job that has ended meanwhile cannot be cancelled, and any other ends by itself once
+         * nobody asks for its terminal. The wait below tells. */
+        (void)bourse_cancel(invocation->bourse, shell->id, &error);
+    }
+    if (bourse_wait(invocation->bourse, shell->id, END_WAIT_MS, NULL, NULL, &row, &error)) {
+        shell->row = row;
+    } else {
+        say(shell, "the end of job %.8s is not known yet (%s); `bourse ps %.8s` tells", shell->id,
+            error.text, shell->id);
+    }
+}
+
+static int finish(struct shell *shell)
+{
+    struct result result = {.is_there = false};
+    struct bourse_error ignored;
+    settle(shell);
+    const struct bourse_job_row *row = &shell->row;
+    const bool has_ended = row->state_text != NULL && row->state != BOURSE_OPEN;
+    (void)bourse_outcomes(shell->invocation->bourse, shell->id, 0, take_outcome, &result, &ignored);
+    if (has_ended) {
+        const char *how = shell->ending == SHELL_LEFT || shell->ending == SHELL_SIGNAL ? "you left"
+                          : result.is_there                                            ? result.text
+                                            : row->reason_text;
+        say(shell, "shell ended (%s), %s credits paid; job %.8s", how,
+            cell_money(row->charged_micro), row->id);
+    }
+    switch (shell->ending) {
+    case SHELL_RUNS:
+    case SHELL_ENDED:
+        return result.is_there && result.has_run_to_end ? result.status
+               : result.is_there && result.status > 128 ? result.status
+               : has_ended                              ? job_exit_status(row)
+                                                        : BOURSE_TIMED_OUT;
+    case SHELL_LEFT:
+        return BOURSE_CANCELLED;
+    case SHELL_SIGNAL:
+        return 128 + shell->signal;
+    case SHELL_FAILED:
+        return complain_with(shell->invocation, &shell->error);
+    }
+    return BOURSE_LOCAL;
+}
+
+/* ---------------------------------------------------------------- the job */
+
+/* The program learns what kind of terminal its output ends on. */
+static bool add_kind(struct job_file *file)
+{
+    const char *kind = getenv("TERM");
+    for (size_t i = 0; i < file->env_count; i++) {
+        if (strcmp(file->env[i].name, "TERM") == 0) {
+            return true;
+        }
+    }
+    const bool is_plain = kind != NULL && kind[0] != '\0' &&
+                          strspn(kind, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                       "0123456789+-._") == strlen(kind);
+    return job_file_add_variable(file, "TERM", is_plain ? kind : "dumb");
+}
+
+/* Makes the job of one program with a terminal. Returns NULL after a message. */
+static struct job_file *make_file(struct invocation *invocation, bool is_person)
+{
+    static char host_shell[] = "sh";
+    static char image_shell[] = "/bin/sh";
+    static char *words[1];
+    const bool has_image = option_given(invocation, "image");
+    const bool is_default = invocation->word_count == 0;
+    if (invocation->json) {
+        (void)complain(invocation, BOURSE_USAGE,
+                       "shell prints what its program prints, and no JSON; leave out --json");
+        return NULL;
+    }
+    if (is_default) {
+        words[0] = has_image ? image_shell : host_shell;
+        invocation->words = words;
+        invocation->word_count = 1;
+    }
+    CLEANUP(job_file_destroy) struct job_file *file = job_from_arguments(invocation);
+    if (file == NULL) {
+        return NULL;
+    }
+    if (is_default && has_image) { /* the image's entrypoint is for other programs */
+        file->has_entrypoint = true;
+    }
+    if (!option_given(invocation, "limit")) {
+        file->limit_ms = LIMIT_DEFAULT_MS;
+    }
+    file->term_ms = file->limit_ms + JOB_TERM_MS_LEAST; /* the limit counts from the start */
+    file->expect_ms = file->limit_ms;                   /* so that the quote is of the whole time */
+    file->retries = 0;
+    file->crash_limit = 0;
+    file->interruptions = 0; /* a person is not interrupted for a higher bid */
+    local_terminal_size(&file->terminal.columns, &file->terminal.rows);
+    file->terminal.is_plain = !is_person;
+    if (!add_kind(file)) {
+        (void)complain(invocation, BOURSE_USAGE, "--env: too many variables; the shell needs TERM");
+        return NULL;
+    }
+    struct job_file *made = file;
+    file = NULL;
+    return made;
+}
+
+/* Lets signals be read from here on, so that none ends this command before its job. */
+static int read_signals(void)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigaddset(&set, SIGQUIT);
+    (void)sigaddset(&set, SIGWINCH);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) {
+        return -1;
+    }
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Shows the price and asks. Returns false and the exit status when there is no job. */
+static bool place(struct invocation *invocation, struct bourse_job *job, int *ret_signals,
+                  char ret_id[BOURSE_ID_SIZE], int *ret_status)
+{
+    struct offer *offer = calloc(1, sizeof *offer);
+    if (offer == NULL) {
+        *ret_status = complain(invocation, BOURSE_LOCAL, "out of memory");
+        return false;
+    }
+    offer->job = job;
+    bool ok =
+        offer_make(invocation, offer, ret_status) && offer_agree(invocation, offer, ret_status);
+    if (ok && (*ret_signals = read_signals()) < 0) {
+        *ret_status = complain(invocation, BOURSE_LOCAL,
+                               "signals cannot be read: %s; nothing was "
+                               "submitted",
+                               strerror(errno));
+        ok = false;
+    }
+    ok = ok && offer_place(invocation, offer, ret_id, ret_status);
+    free(offer);
+    return ok;
+}
+
+int command_shell(struct invocation *invocation)
+{
+    int status = 0;
+    int64_t ignored = 0;
+    char id[BOURSE_ID_SIZE];
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
+    struct shell shell = {.invocation = invocation,
+                          .id = id,
+                          .signals = -1,
+                          .is_person = local_terminal_is_there(),
+                          .has_input = true};
+    struct job_file *file = option_money(invocation, "budget", &ignored)
+                                ? make_file(invocation, shell.is_person)
+                                : NULL;
+    if (file == NULL) {
+        return BOURSE_USAGE;
+    }
+    shell.limit_ms = file->limit_ms;
+    if (!job_build(file, ".", NULL, &job, &shell.error)) {
+        return complain_with(invocation, &shell.error);
+    }
+    if (!command_connect(invocation, &status) ||
+        !place(invocation, job, &shell.signals, id, &status)) {
+        return status;
+    }
+    if (bourse_terminal_open(invocation->bourse, id, &shell.terminal, &shell.error)) {
+        run(&shell);
+        bourse_terminal_close(&shell.terminal);
+    } else {
+        shell.ending = SHELL_FAILED;
+    }
+    status = finish(&shell);
+    (void)close(shell.signals); /* reads only */
+    return status;
+}

@@ -1,0 +1,100 @@
+#include "consumer/job/output/folder_unpack.h"
+
+#include "base/sha256.h"
+#include "formats/tar.h"
+#include "protocol/limits.h"
+#include "runtime/files.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { PIECE_BYTES = 64 << 10 };
+
+struct unpacking {
+    int fd;
+    folder_take *take;
+    void *context;
+    bool has_ended, is_unreadable;
+};
+
+static bool read_archive(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
+{
+    const struct unpacking *unpacking = context;
+    return file_read_at(unpacking->fd, ret_bytes, length, offset);
+}
+
+/* Reads the file once, and copies it to `to` unless that is -1. */
+static bool read_file(const struct folder_file *file, int to, struct hash32 *ret_hash)
+{
+    uint8_t piece[PIECE_BYTES];
+    struct sha256 sum;
+    sha256_start(&sum);
+    for (uint64_t done = 0; done < file->size;) {
+        const uint64_t left = file->size - done;
+        const size_t length = left < sizeof piece ? (size_t)left : sizeof piece;
+        if (!file_read_at(file->fd, piece, length, file->offset + done) ||
+            (to >= 0 && !file_write_at(to, piece, length, done))) {
+            return false;
+        }
+        sha256_add(&sum, piece, length);
+        done += length;
+    }
+    *ret_hash = sha256_end(&sum);
+    return true;
+}
+
+bool folder_file_copy(const struct folder_file *file, int to)
+{
+    struct hash32 hash; /* unused: who places the file hashes what came */
+    struct stat status;
+    if (!read_file(file, to, &hash)) {
+        return false;
+    }
+    /* Whoever the user's umask lets read may execute. Some file systems have no such bits. */
+    if (file->is_executable && fstat(to, &status) == 0) {
+        (void)fchmod(to, (status.st_mode & 0777) | (status.st_mode & 0444) >> 2);
+    }
+    return true;
+}
+
+static bool take_entry(void *context, const struct tar_entry *entry, struct problem *ret_problem)
+{
+    struct unpacking *unpacking = context;
+    struct folder_file file = {.name = entry->name,
+                               .fd = unpacking->fd,
+                               .offset = entry->offset,
+                               .size = entry->size,
+                               .is_executable = (entry->mode & 0111) != 0};
+    if (entry->type != '0') {
+        problem_set(ret_problem, "it has an entry that is no file");
+        return false;
+    }
+    unpacking->is_unreadable = !read_file(&file, -1, &file.hash);
+    if (unpacking->is_unreadable) {
+        problem_set(ret_problem, "%s", strerror(errno));
+        return false;
+    }
+    unpacking->has_ended = !unpacking->take(unpacking->context, &file);
+    if (unpacking->has_ended) {
+        problem_set(ret_problem, "the call was ended");
+    }
+    return !unpacking->has_ended;
+}
+
+enum folder_status folder_unpack(int fd, uint64_t size, folder_take *take, void *context,
+                                 struct problem *ret_problem)
+{
+    struct unpacking unpacking = {.fd = fd, .take = take, .context = context};
+    const struct tar_source source = {.size = size, .read = read_archive, .context = &unpacking};
+    /* An entry counts its new folders, too. */
+    const struct tar_limits limits = {.entries = 2 * LIMIT_FOLDER_FILES, .bytes = UINT64_MAX};
+    const enum tar_status status =
+        tar_walk(&source, &limits, take_entry, &unpacking, NULL, ret_problem);
+    if (status == TAR_OK) {
+        return FOLDER_OK;
+    }
+    return unpacking.has_ended                                   ? FOLDER_ENDED
+           : unpacking.is_unreadable || status == TAR_UNREADABLE ? FOLDER_FAILED
+                                                                 : FOLDER_UNFIT;
+}

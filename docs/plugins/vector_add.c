@@ -1,0 +1,164 @@
+/* vector_add.c is an example of a plug-in (docs/plugins.md): a device with one operation.
+ *
+ *     vector-add A B SUM    adds two files of float32 numbers, number by number
+ *
+ * The sum is computed on the processor, and the description says so. A plug-in for hardware has the
+ * same loop, and calls the hardware's library where this program has its `add`.
+ *
+ *     cc -O2 -o vector_add vector_add.c -ljansson */
+#include <jansson.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { PROBE_NUMBERS = 1 << 18, PROBE_ROUNDS = 20 };
+
+static void add(const float *a, const float *b, float *sum, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        sum[i] = a[i] + b[i];
+    }
+}
+
+/* Answers one request with one line. */
+static void answer(json_t *object)
+{
+    json_dumpf(object, stdout, JSON_COMPACT);
+    putchar('\n');
+    fflush(stdout);
+    json_decref(object);
+}
+
+static void describe(void)
+{
+    answer(json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:[s]}", "bourse", 1, "name",
+                     "example: vectors added on the processor", "kind", "cpu", "vendor", "example",
+                     "model", "vector-add", "memory", 0, "operations", "vector-add"));
+}
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Measures how fast the device adds. `bandwidth` counts the bytes read and written. */
+static void probe(void)
+{
+    float *numbers = calloc(3 * (size_t)PROBE_NUMBERS, sizeof *numbers);
+    if (numbers == NULL) {
+        answer(json_pack("{s:n, s:n}", "fp32", "bandwidth"));
+        return;
+    }
+    const double began_s = now_s();
+    for (int i = 0; i < PROBE_ROUNDS; i++) {
+        numbers[i] += 1;
+        add(numbers, numbers + PROBE_NUMBERS, numbers + 2 * (size_t)PROBE_NUMBERS, PROBE_NUMBERS);
+    }
+    const double took_s = now_s() - began_s;
+    const double additions = (double)PROBE_NUMBERS * PROBE_ROUNDS;
+    free(numbers);
+    answer(
+        json_pack("{s:f, s:f}", "fp32", additions / took_s, "bandwidth", 12 * additions / took_s));
+}
+
+/* Reads a file of the work folder. Returns NULL with errno. */
+static float *load(const char *name, size_t *ret_count)
+{
+    FILE *file = fopen(name, "rb");
+    float *numbers = NULL;
+    if (file == NULL) {
+        return NULL;
+    }
+    if (fseek(file, 0, SEEK_END) == 0) {
+        const long size = ftell(file);
+        rewind(file);
+        *ret_count = size > 0 ? (size_t)size / sizeof *numbers : 0;
+        numbers = malloc(*ret_count * sizeof *numbers + 1);
+        if (numbers != NULL && fread(numbers, sizeof *numbers, *ret_count, file) != *ret_count) {
+            free(numbers);
+            numbers = NULL;
+        }
+    }
+    fclose(file);
+    return numbers;
+}
+
+static int store(const char *name, const float *numbers, size_t count)
+{
+    FILE *file = fopen(name, "wb");
+    if (file == NULL) {
+        return 0;
+    }
+    const int is_written = fwrite(numbers, sizeof *numbers, count, file) == count;
+    return fclose(file) == 0 && is_written;
+}
+
+static void say(int status, const char *text)
+{
+    answer(json_pack("{s:i, s:s}", "status", status, "text", text));
+}
+
+static void run(const json_t *arguments)
+{
+    char text[200];
+    const char *names[3];
+    if (json_array_size(arguments) != 3) {
+        say(2, "write vector-add A B SUM");
+        return;
+    }
+    for (size_t i = 0; i < 3; i++) {
+        names[i] = json_string_value(json_array_get(arguments, i));
+    }
+    size_t counts[2] = {0, 0};
+    float *a = load(names[0], &counts[0]);
+    float *b = a != NULL ? load(names[1], &counts[1]) : NULL;
+    if (b == NULL) {
+        snprintf(text, sizeof text, "%.80s: %s", names[a != NULL], strerror(errno));
+        say(1, text);
+    } else if (counts[0] != counts[1]) {
+        snprintf(text, sizeof text, "%.60s has %zu numbers, and %.60s has %zu", names[0], counts[0],
+                 names[1], counts[1]);
+        say(1, text);
+    } else {
+        add(a, b, a, counts[0]);
+        snprintf(text, sizeof text, "%zu numbers added", counts[0]);
+        if (store(names[2], a, counts[0])) {
+            say(0, text);
+        } else {
+            snprintf(text, sizeof text, "%.80s: %s", names[2], strerror(errno));
+            say(1, text);
+        }
+    }
+    free(a);
+    free(b);
+}
+
+int main(void)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    while (getline(&line, &capacity, stdin) > 0) {
+        json_t *request = json_loads(line, 0, NULL);
+        const char *what = json_string_value(json_object_get(request, "do"));
+        if (what == NULL) {
+            return 1;
+        }
+        if (strcmp(what, "describe") == 0) {
+            describe();
+        } else if (strcmp(what, "probe") == 0) {
+            probe();
+        } else if (strcmp(what, "run") == 0) {
+            run(json_object_get(request, "arguments"));
+        } else { /* figures, and what a later version may ask */
+            answer(json_object());
+        }
+        json_decref(request);
+    }
+    free(line);
+    return 0;
+}

@@ -1,0 +1,103 @@
+/* This file reads `idle:`, in which the owner says when the machine counts as idle. */
+#include "base/checked.h"
+#include "base/text.h"
+#include "formats/units.h"
+#include "formats/yaml.h"
+#include "provider/config.h"
+#include "provider/config_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CELSIUS_LEAST = 30, CELSIUS_MOST = 120, NAME_MOST = 255, KEYS_MOST = 64 };
+#define AFTER_MS INT64_C(300000)
+/* The kernel notes a key at a terminal once in 8 s. With less than this, a person who types without
+ * a rest would be taken for away. */
+#define AFTER_LEAST_MS INT64_C(10000)
+#define AFTER_MOST_MS INT64_C(86400000)
+#define GIVE_BACK_MS INT64_C(600000)
+#define GIVE_BACK_MOST_MS INT64_C(86400000)
+#define LOAD_MILLI INT64_C(500)
+#define LOAD_MOST_MILLI INT64_C(4096000)
+
+static bool is_any(struct yaml_value value)
+{
+    return yaml_kind(value) == YAML_KIND_TEXT &&
+           strcmp(yaml_text(value, NAME_MOST, ""), "any") == 0;
+}
+
+/* Reads a number of cores such as 0.5, or `any`. */
+static int64_t read_load_milli(struct yaml_value value)
+{
+    int64_t micro;
+    if (!yaml_present(value)) {
+        return LOAD_MILLI;
+    }
+    if (is_any(value)) {
+        return -1;
+    }
+    const char *text = yaml_text(value, NAME_MOST, "0");
+    if (units_money(text, &micro) != UNITS_OK || micro < 0 || micro / 1000 > LOAD_MOST_MILLI ||
+        micro % 1000 != 0) {
+        yaml_refuse(value, "a number of cores is needed, as in 0.5, with three decimals at most; "
+                           "or `any`");
+        return LOAD_MILLI;
+    }
+    return micro / 1000;
+}
+
+static void read_programs(struct yaml_value list, struct idle_terms *terms)
+{
+    if (!yaml_present(list) || !yaml_is_list(list, IDLE_PROGRAMS_MAX)) {
+        return;
+    }
+    for (size_t i = 0; i < yaml_count(list); i++) {
+        struct yaml_value item = yaml_item(list, i);
+        const char *name = config_word(item, NAME_MOST, "");
+        if (name[0] == '\0' || strchr(name, '/') != NULL) {
+            yaml_refuse(item, "the name of a program is needed, without its folder");
+        }
+        /* The kernel cuts the name of a running program, and so does this. */
+        (void)snprintf(terms->programs[terms->program_count++], IDLE_PROGRAM_SIZE, "%.*s",
+                       IDLE_PROGRAM_SIZE - 1, name);
+    }
+}
+
+static void read_root(struct config *config, struct yaml_value value)
+{
+    const char *root = yaml_text(value, sizeof config->idle_root - 1, "/");
+    if (root[0] != '/') {
+        yaml_refuse(value, "an absolute path is needed");
+    }
+    size_t length = strlen(root);
+    while (length > 0 && root[length - 1] == '/') {
+        length--;
+    }
+    (void)snprintf(config->idle_root, sizeof config->idle_root, "%.*s", (int)length, root);
+}
+
+void config_read_idle(struct config *config, struct yaml_value map)
+{
+    static const char *const keys[] = {"after",       "input",     "load",
+                                       "sessions",    "programs",  "battery",
+                                       "temperature", "give_back", "root"};
+    static const char *const batteries[] = {"run", "pause"};
+    struct idle_terms *terms = &config->idle;
+    if (!yaml_present(map) || !yaml_is_map(map, KEYS_MOST)) {
+        return;
+    }
+    yaml_known_keys(map, keys, sizeof keys / sizeof keys[0]);
+    const struct yaml_value heat = yaml_key(map, "temperature");
+    terms->is_set = true;
+    terms->after_ns = NS_PER_MS * yaml_duration_ms(yaml_key(map, "after"), AFTER_LEAST_MS,
+                                                   AFTER_MOST_MS, AFTER_MS);
+    terms->give_back_ns = NS_PER_MS * yaml_duration_ms(yaml_key(map, "give_back"), 0,
+                                                       GIVE_BACK_MOST_MS, GIVE_BACK_MS);
+    terms->watches_input = yaml_boolean(yaml_key(map, "input"), true);
+    terms->load_milli = read_load_milli(yaml_key(map, "load"));
+    terms->watches_sessions = yaml_boolean(yaml_key(map, "sessions"), false);
+    terms->watches_battery = yaml_choice(yaml_key(map, "battery"), batteries, 2, 1) == 1;
+    terms->celsius = is_any(heat) ? 0 : (int32_t)yaml_integer(heat, CELSIUS_LEAST, CELSIUS_MOST, 0);
+    read_programs(yaml_key(map, "programs"), terms);
+    read_root(config, yaml_key(map, "root"));
+}

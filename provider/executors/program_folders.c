@@ -1,0 +1,98 @@
+/* This file takes the files of a folder that came as one archive into the inputs of a subtask.
+ *
+ * An input whose name ends with a slash is a tar archive of the files below that folder, and "./"
+ * stands for the work folder. The archive is a stranger's. Its headers are read, and its content is
+ * only copied. */
+#include "base/array.h"
+#include "base/text.h"
+#include "formats/tar.h"
+#include "formats/template.h"
+#include "provider/executors/program_internal.h"
+#include "runtime/files.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct gathering {
+    struct run *run;
+    struct store_blob *blob;
+    const char *folder; /* "" or with a slash at its end */
+    struct outcome *outcome;
+};
+
+static bool read_blob(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
+{
+    const struct store_blob *blob = context;
+    return file_read_at(blob->fd, ret_bytes, length, offset);
+}
+
+/* Keeps the file's name as long as the run. Returns NULL when memory is short. */
+static const char *keep_name(struct gathering *gathering, const char *name)
+{
+    struct texts *placed = &gathering->run->placed;
+    const size_t size = strlen(gathering->folder) + strlen(name) + 1;
+    char **items =
+        array_with_room(placed->items, placed->count, &placed->capacity, sizeof *placed->items);
+    if (items == NULL) {
+        return NULL;
+    }
+    placed->items = items;
+    char *copy = malloc(size);
+    if (copy != NULL) {
+        (void)snprintf(copy, size, "%s%s", gathering->folder, name);
+        placed->items[placed->count++] = copy;
+    }
+    return copy;
+}
+
+static bool take_file(void *context, const struct tar_entry *entry, struct problem *ret_problem)
+{
+    struct gathering *gathering = context;
+    struct run *run = gathering->run;
+    if (entry->type != '0') {
+        problem_set(ret_problem, "it has an entry that is no file");
+        return false;
+    }
+    if (run->input_count == LIMIT_INPUTS + LIMIT_FOLDER_FILES) {
+        problem_set(ret_problem, "the subtask has more than %d files", LIMIT_FOLDER_FILES);
+        return false;
+    }
+    const char *name = keep_name(gathering, entry->name);
+    if (name == NULL) {
+        problem_set(ret_problem, "out of memory");
+        return false;
+    }
+    if (!program_gather(run, name, gathering->blob, (entry->mode & 0100) != 0,
+                        gathering->outcome)) {
+        problem_set(ret_problem, "%s", gathering->outcome->detail);
+        return false;
+    }
+    run->inputs[run->input_count - 1].offset = entry->offset;
+    run->inputs[run->input_count - 1].size = entry->size;
+    return true;
+}
+
+bool program_gather_folder(struct run *run, const char *name, struct store_blob *blob,
+                           struct outcome *outcome)
+{
+    const bool is_top = strcmp(name, "./") == 0;
+    struct gathering gathering = {
+        .run = run, .blob = blob, .folder = is_top ? "" : name, .outcome = outcome};
+    const struct tar_limits limits = {.entries = 2 * LIMIT_FOLDER_FILES, .bytes = UINT64_MAX};
+    const struct tar_source source = {.size = blob->size, .read = read_blob, .context = blob};
+    struct problem problem = {""};
+    if (blob->is_lent || (!is_top && !template_output_safe(name))) {
+        return program_refuse(outcome, "an input's folder leads out of the work folder, or is no "
+                                       "plain text");
+    }
+    const enum tar_status status =
+        tar_walk(&source, &limits, take_file, &gathering, NULL, &problem);
+    if (status != TAR_OK) {
+        char shown[64];
+        outcome_fail(outcome, status == TAR_UNREADABLE ? OUTCOME_JAIL_FAILED : OUTCOME_REFUSED,
+                     "the archive of the folder %s: %s",
+                     (text_printable(name, strlen(name), shown, sizeof shown), shown),
+                     problem.text);
+    }
+    return status == TAR_OK;
+}

@@ -1,0 +1,45 @@
+/* provider/idle/idle_watch.h looks at the machine as often as needed, and says whether its devices
+ * may work. The sensors of this folder look, and provider/session/idle_rule.h decides. */
+#ifndef BOURSE_PROVIDER_IDLE_IDLE_WATCH_H
+#define BOURSE_PROVIDER_IDLE_IDLE_WATCH_H
+
+#include "base/problem.h"
+#include "provider/session/idle_rule.h"
+
+#include <jansson.h>
+
+struct idle_watch;
+
+/* A look is due every IDLE_LOOK_NS while the devices work, and half as often while they do not. */
+#define IDLE_LOOK_NS INT64_C(400000000)
+/* The load and the programs are read this often. A walk over 400 processes takes some 2 ms. */
+#define IDLE_PROCESSES_NS INT64_C(2000000000)
+
+enum { IDLE_SEES_SIZE = 512 };
+
+/* Makes a watch over the machine whose files are below `root`, "" for this machine. `self` is the
+ * process of the agent, whose programs are not those of others. Returns NULL when memory is
+ * short. */
+struct idle_watch *idle_watch_create(const struct idle_terms *terms, const char *root, pid_t self,
+                                     int64_t now_ns);
+void idle_watch_destroy(struct idle_watch **self);
+/* Looks at the machine when a look is due, and returns the order that holds now. */
+enum idle_order idle_watch_look(struct idle_watch *watch, int64_t now_ns);
+int64_t idle_watch_due_ns(const struct idle_watch *watch);
+/* Carries out the owner's `resume`: see idle_rule_override. */
+void idle_watch_override(struct idle_watch *watch);
+void idle_watch_reason(const struct idle_watch *watch, int64_t now_ns,
+                       char ret_text[IDLE_REASON_SIZE]);
+/* Lists what the sensors watch. When no sensor can see a thing that the owner wants watched, the
+ * text names this thing instead. */
+void idle_watch_sees(const struct idle_watch *watch, char ret_text[IDLE_SEES_SIZE]);
+/* Returns the state for `status`, or NULL when memory is short. */
+json_t *idle_watch_json(const struct idle_watch *watch, int64_t now_ns);
+
+/* Looks at the machine once. Returns true when the sensors see everything that the owner wants
+ * watched. Otherwise the problem says what is missing, and which key of `idle` turns that watch
+ * off. */
+bool idle_watch_check(const struct idle_terms *terms, const char *root,
+                      struct problem *ret_problem);
+
+#endif

@@ -1,0 +1,34 @@
+/* provider/idle/process_sensor.h sees what other programs use of the processors, and whether a
+ * listed program runs. One walk over /proc serves both.
+ *
+ * The agent, its launcher and everything in its jails are ours, with all that they started. The
+ * load of others is what the processors did (/proc/stat) without what ours did, as a mean over the
+ * last WINDOW seconds. */
+#ifndef BOURSE_PROVIDER_IDLE_PROCESS_SENSOR_H
+#define BOURSE_PROVIDER_IDLE_PROCESS_SENSOR_H
+
+#include "provider/session/idle_rule.h"
+
+#include <sys/types.h>
+
+enum { PROCESS_SENSOR_SAMPLES = 16 };
+#define PROCESS_SENSOR_WINDOW_NS INT64_C(5000000000)
+
+struct process_sensor {
+    const char *root; /* borrowed */
+    pid_t self;       /* the agent; 0: none of the processes is ours */
+    struct process *processes;
+    size_t count, capacity;
+    struct process_sample {
+        int64_t at_ns, others_ns; /* time, and CPU time of others until then */
+    } samples[PROCESS_SENSOR_SAMPLES];
+    size_t sample_count; /* oldest first */
+};
+
+void process_sensor_init(struct process_sensor *sensor, const char *root, pid_t self);
+void process_sensor_fini(struct process_sensor *sensor);
+/* Fills in the load and the program of the reading. The load is 0 until two looks were made. */
+void process_sensor_look(struct process_sensor *sensor, int64_t now_ns,
+                         const struct idle_terms *terms, struct idle_reading *reading);
+
+#endif

@@ -1,0 +1,119 @@
+#include "provider/kernel/cuda_api.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+/* A pointer to a function comes from dlsym as a pointer to data, which C converts only by bytes. */
+static bool find(const struct cuda_api *api, const char *name, void *ret_function)
+{
+    void *place = dlsym(api->library, name);
+    memcpy(ret_function, &place, sizeof place);
+    return place != NULL;
+}
+
+static bool find_needed(const struct cuda_api *api, const char *name, void *ret_function,
+                        struct problem *problem)
+{
+    if (find(api, name, ret_function)) {
+        return true;
+    }
+    problem_set(problem, "the CUDA driver has no function %s, so it is too old", name);
+    return false;
+}
+
+bool cuda_api_load(const char *library, struct cuda_api *ret_api, struct problem *ret_problem)
+{
+    struct cuda_api api = {.library = dlopen(library, RTLD_NOW | RTLD_LOCAL)};
+    if (api.library == NULL) {
+        const char *why = dlerror();
+        problem_set(ret_problem, "no CUDA driver: %s", why != NULL ? why : library);
+        return false;
+    }
+    bool good = true;
+#define CUDA_FIND(name, arguments)                                                                 \
+    good = good && find_needed(&api, #name, (void *)&api.name, ret_problem);
+    CUDA_CALLS(CUDA_FIND)
+#undef CUDA_FIND
+    if (!good) {
+        (void)dlclose(api.library);
+        return false;
+    }
+#define CUDA_FIND(name, arguments) (void)find(&api, #name, (void *)&api.name);
+    CUDA_NEWER_CALLS(CUDA_FIND)
+#undef CUDA_FIND
+    *ret_api = api;
+    return true;
+}
+
+/* One result: its phrase, and who is to blame. */
+enum blame { BLAME_NONE, BLAME_KERNEL, BLAME_DEVICE };
+static const struct {
+    int result;
+    enum blame blame;
+    const char *phrase;
+} results[] = {
+    {CUDA_INVALID_VALUE, BLAME_NONE, "the driver takes no such value"},
+    {CUDA_OUT_OF_MEMORY, BLAME_NONE, "the device has no memory left"},
+    {CUDA_NOT_INITIALIZED, BLAME_DEVICE, "the driver is not started"},
+    {CUDA_DEINITIALIZED, BLAME_DEVICE, "the driver is shutting down"},
+    {CUDA_STUB_LIBRARY, BLAME_DEVICE, "the library is the toolkit's stub, which is no driver"},
+    {CUDA_DEVICE_UNAVAILABLE, BLAME_DEVICE, "the device is in use by another program alone"},
+    {CUDA_NO_DEVICE, BLAME_DEVICE, "no device"},
+    {CUDA_INVALID_DEVICE, BLAME_DEVICE, "the device is not there any more"},
+    {CUDA_INVALID_IMAGE, BLAME_NONE, "it is neither PTX nor a cubin"},
+    {CUDA_INVALID_CONTEXT, BLAME_DEVICE, "the device is not open any more"},
+    {CUDA_NO_BINARY_FOR_GPU, BLAME_NONE, "it has no code for this device's architecture"},
+    {CUDA_ECC_UNCORRECTABLE, BLAME_DEVICE, "the device's memory failed"},
+    {CUDA_INVALID_PTX, BLAME_NONE, "the PTX is wrong"},
+    {CUDA_NVLINK_UNCORRECTABLE, BLAME_DEVICE, "the device's link failed"},
+    {CUDA_JIT_COMPILER_NOT_FOUND, BLAME_DEVICE, "the driver has no compiler for PTX"},
+    {CUDA_UNSUPPORTED_PTX_VERSION, BLAME_NONE,
+     "its .version of PTX is newer than the driver knows"},
+    {CUDA_JIT_COMPILATION_DISABLED, BLAME_DEVICE, "the driver's compiler for PTX is switched off"},
+    {CUDA_INVALID_SOURCE, BLAME_NONE, "the source is wrong"},
+    {CUDA_OPERATING_SYSTEM, BLAME_DEVICE, "the operating system refused a call of the driver"},
+    {CUDA_NOT_FOUND, BLAME_NONE, "it is not there"},
+    {CUDA_ILLEGAL_ADDRESS, BLAME_KERNEL, "the kernel read or wrote outside its buffers"},
+    {CUDA_LAUNCH_OUT_OF_RESOURCES, BLAME_NONE,
+     "a block of this size has too few registers or too little shared memory"},
+    {CUDA_LAUNCH_TIMEOUT, BLAME_KERNEL, "the device's own time limit for a kernel is over"},
+    {CUDA_CONTEXT_IS_DESTROYED, BLAME_DEVICE, "the device was taken away"},
+    {CUDA_ASSERT, BLAME_KERNEL, "an assertion of the kernel failed"},
+    {CUDA_HARDWARE_STACK_ERROR, BLAME_KERNEL, "the kernel's stack is broken"},
+    {CUDA_ILLEGAL_INSTRUCTION, BLAME_KERNEL, "the kernel has an illegal instruction"},
+    {CUDA_MISALIGNED_ADDRESS, BLAME_KERNEL, "the kernel used an address that is not aligned"},
+    {CUDA_INVALID_ADDRESS_SPACE, BLAME_KERNEL, "the kernel used an address of another space"},
+    {CUDA_INVALID_PC, BLAME_KERNEL, "the kernel jumped to no instruction"},
+    {CUDA_LAUNCH_FAILED, BLAME_KERNEL, "the kernel failed"},
+    {CUDA_SYSTEM_NOT_READY, BLAME_DEVICE, "the machine's GPUs are not ready"},
+    {CUDA_SYSTEM_DRIVER_MISMATCH, BLAME_DEVICE, "the library and the driver differ in version"},
+    {CUDA_UNKNOWN, BLAME_DEVICE, "the driver does not know what failed"},
+};
+enum { RESULTS = sizeof results / sizeof results[0] };
+
+static size_t place_of(int result)
+{
+    size_t place = 0;
+    while (place < RESULTS && results[place].result != result) {
+        place++;
+    }
+    return place;
+}
+
+const char *cuda_api_error(int result)
+{
+    const size_t place = place_of(result);
+    return place < RESULTS ? results[place].phrase : NULL;
+}
+
+bool cuda_api_is_fault(int result)
+{
+    const size_t place = place_of(result);
+    return place < RESULTS && results[place].blame == BLAME_KERNEL;
+}
+
+bool cuda_api_is_lost(int result)
+{
+    const size_t place = place_of(result);
+    return place < RESULTS && results[place].blame == BLAME_DEVICE;
+}

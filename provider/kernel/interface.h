@@ -1,0 +1,84 @@
+/* provider/kernel/interface.h says what an interface to devices, such as OpenCL, does for the
+ * engine. engine.h keeps the programs. engine_launch.c reads and writes the files, and makes the
+ * calls in order. Each interface has one table of its functions. */
+#ifndef BOURSE_PROVIDER_KERNEL_INTERFACE_H
+#define BOURSE_PROVIDER_KERNEL_INTERFACE_H
+
+#include "base/problem.h"
+#include "formats/kernel/kernel_op.h"
+#include "provider/tensor/operation.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct engine;
+
+enum { KERNEL_WANTED_SIZE = 32 };
+
+/* A buffer in the device's memory. OpenCL uses `handle`, and CUDA uses `address`. */
+struct kernel_buffer {
+    void *handle;
+    uint64_t address;
+};
+
+/* A function that returns a status sets the problem for any status but OK. `what` begins the
+ * problem: it names what could not be done. */
+struct kernel_interface {
+    enum kernel_api api;
+    /* True: each {local: ...} of a launch is a parameter of the kernel. False: it is a setting of
+     * the launch. */
+    bool local_is_parameter;
+    /* A program with the kernels bourse_rate(out, a, b, steps) and bourse_copy(from, to). In each
+     * step, a work-item of bourse_rate does 32 float32 multiplications and 32 additions. A
+     * work-item of bourse_copy copies 16 bytes. */
+    const char *measure_source;
+
+    /* Opens engine->device, and keeps what the other functions need in engine->state. Returns false
+     * with the problem; nothing is left then. */
+    bool (*open)(struct engine *engine, struct problem *ret_problem);
+    void (*close)(struct engine *engine);
+
+    /* Compiles the source, which is a file with this name. */
+    enum operation_status (*build)(struct engine *engine, const char *name, const char *source,
+                                   size_t source_bytes, const char *options, void **ret_program,
+                                   struct problem *ret_problem);
+    void (*drop_program)(struct engine *engine, void *program);
+    /* Finds a kernel of a program that was built from the source `name`. */
+    enum operation_status (*find)(struct engine *engine, void *program, const char *name,
+                                  const char *entry, void **ret_kernel,
+                                  struct problem *ret_problem);
+    void (*drop_kernel)(struct engine *engine, void *kernel);
+
+    /* Returns false when the interface does not tell how many parameters the kernel has. */
+    bool (*count)(struct engine *engine, void *kernel, size_t *ret_count);
+    /* Returns NULL when an argument of this kind may be the parameter, as far as the interface
+     * tells, else a phrase for what the kernel takes there. */
+    const char *(*wanted)(struct engine *engine, void *kernel, size_t parameter,
+                          enum kernel_argument_kind kind, char ret_text[KERNEL_WANTED_SIZE]);
+    /* Returns the most work-items of one work-group of the kernel, or 0 when nobody knows. */
+    uint64_t (*group_most)(struct engine *engine, void *kernel);
+
+    /* Makes a buffer with a copy of `bytes`, or with zeros when `bytes` is NULL. */
+    enum operation_status (*make)(struct engine *engine, uint64_t size, const void *bytes,
+                                  const char *what, struct kernel_buffer *ret_buffer,
+                                  struct problem *ret_problem);
+    void (*drop_buffer)(struct engine *engine, struct kernel_buffer buffer);
+    enum operation_status (*read)(struct engine *engine, struct kernel_buffer buffer, uint64_t at,
+                                  size_t size, void *ret_bytes, const char *what,
+                                  struct problem *ret_problem);
+
+    /* Sets a parameter to the bytes of a number. When `value` is NULL, sets `size` bytes of local
+     * memory. */
+    enum operation_status (*set)(struct engine *engine, void *kernel, size_t parameter,
+                                 const void *value, size_t size, const char *what,
+                                 struct problem *ret_problem);
+    enum operation_status (*set_buffer)(struct engine *engine, void *kernel, size_t parameter,
+                                        struct kernel_buffer buffer, const char *what,
+                                        struct problem *ret_problem);
+    /* Runs the kernel over the ranges of the launch, and waits for its end. */
+    enum operation_status (*run)(struct engine *engine, void *kernel, const struct kernel_op *op,
+                                 struct problem *ret_problem);
+};
+
+#endif

@@ -1,0 +1,183 @@
+/* The program bourse-kernel reaches OpenCL and CUDA devices, so that no other program loads their
+ * libraries.
+ *
+ *     bourse-kernel list    prints the devices of each interface as one line of JSON
+ *     bourse-kernel         inside a jail: runs kernels of one job, subtask after subtask
+ *
+ * In a jail the program is the resident of provider/worker/resident.c, with the messages of
+ * provider/tensor/ask.h. The first four words of an ASK are the agent's: the interface, the id and
+ * name of the device, and the bytes of its memory that the launch may take. Then come the words of
+ * formats/kernel/kernel_op.h, or the one word `measure`. An ASK with the words `list` and an
+ * interface prints the devices of that one. */
+#include "provider/kernel/cuda.h"
+#include "provider/kernel/measure.h"
+#include "provider/kernel/opencl.h"
+#include "provider/tensor/ask.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A test builds this program with a driver of its own inside. */
+#ifndef KERNEL_CUDA_LIBRARY
+#define KERNEL_CUDA_LIBRARY CUDA_LIBRARY
+#endif
+
+/* The functions of the loaded libraries, and the devices of one of them. */
+struct found {
+    struct opencl_api opencl;
+    struct cuda_api cuda;
+    struct devices devices;
+};
+
+/* The device that this process has opened. A process serves one device of one job. */
+struct session {
+    struct found found;
+    struct engine engine;
+    bool is_open;
+};
+
+static bool find_api(const char *word, enum kernel_api *ret_api)
+{
+    for (enum kernel_api api = 0; api < KERNEL_APIS; api++) {
+        if (strcmp(kernel_op_api_word(api), word) == 0) {
+            *ret_api = api;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_devices(enum kernel_api api, struct found *ret_found, struct problem *ret_problem)
+{
+    ret_found->devices.count = 0;
+    if (api == KERNEL_CUDA) {
+        return cuda_api_load(KERNEL_CUDA_LIBRARY, &ret_found->cuda, ret_problem) &&
+               cuda_find_devices(&ret_found->cuda, &ret_found->devices, ret_problem);
+    }
+    return opencl_api_load(OPENCL_LIBRARY, &ret_found->opencl, ret_problem) &&
+           opencl_find_devices(&ret_found->opencl, &ret_found->devices, ret_problem);
+}
+
+static bool list(enum kernel_api api)
+{
+    static struct found found;
+    struct problem problem = {""};
+    const bool has_some = find_devices(api, &found, &problem);
+    return devices_print(stdout, api, &found.devices, has_some ? "" : problem.text) &&
+           fflush(stdout) == 0;
+}
+
+static const struct device_facts *find_device(const struct devices *devices, const char *id,
+                                              const char *name)
+{
+    for (size_t i = 0; i < devices->count; i++) {
+        if (strcmp(devices->items[i].id, id) == 0 && strcmp(devices->items[i].name, name) == 0) {
+            return &devices->items[i];
+        }
+    }
+    return NULL;
+}
+
+static enum operation_status open_device(struct session *session, const struct ask *ask,
+                                         struct problem *problem)
+{
+    enum kernel_api api;
+    if (session->is_open) {
+        return OPERATION_OK;
+    }
+    if (!find_api(ask->words[0], &api)) {
+        problem_set(problem, "an ASK for another interface");
+        return OPERATION_FAILED;
+    }
+    if (!find_devices(api, &session->found, problem)) {
+        return OPERATION_DEVICE;
+    }
+    const struct device_facts *device =
+        find_device(&session->found.devices, ask->words[1], ask->words[2]);
+    if (device == NULL) {
+        problem_set(problem, "the %s device %s, %s, is not there any more", kernel_op_api_name(api),
+                    ask->words[1], ask->words[2]);
+        return OPERATION_DEVICE;
+    }
+    session->is_open = engine_open(device, &session->engine, problem);
+    return session->is_open ? OPERATION_OK : OPERATION_DEVICE;
+}
+
+static enum operation_status measure(struct session *session, uint64_t memory_bytes,
+                                     struct problem *problem)
+{
+    struct measure figures;
+    if (!measure_run(&session->engine, memory_bytes, &figures, problem)) {
+        return OPERATION_DEVICE;
+    }
+    (void)printf("{\"mflops\":%lld,\"bandwidth\":%lld}\n", (long long)figures.mflops,
+                 (long long)figures.bandwidth);
+    return OPERATION_OK;
+}
+
+static enum operation_status carry_out(void *context, const struct ask *ask,
+                                       struct ask_result *ret_result, struct problem *problem)
+{
+    struct session *session = context;
+    struct kernel_op op;
+    (void)ret_result; /* no kernel is a check */
+    for (size_t i = 0; i < ask->given_count; i++) {
+        (void)close(ask->given[i].file); /* kernels read their inputs in the folder */
+    }
+    enum kernel_api api;
+    if (ask->count == 2 && strcmp(ask->words[0], KERNEL_LIST) == 0 &&
+        find_api(ask->words[1], &api)) {
+        return list(api) ? OPERATION_OK : OPERATION_DEVICE;
+    }
+    if (ask->count <= KERNEL_DEVICE_WORDS || ask->given_count > 0) {
+        problem_set(problem, "an ASK without a launch");
+        return OPERATION_FAILED;
+    }
+    const char *const *words = ask->words + KERNEL_DEVICE_WORDS;
+    const size_t count = ask->count - KERNEL_DEVICE_WORDS;
+    const bool measures = count == 1 && strcmp(words[0], KERNEL_MEASURE) == 0;
+    if (!measures && !kernel_op_read(words, count, false, &op, problem)) {
+        return OPERATION_FAILED;
+    }
+    enum operation_status status = open_device(session, ask, problem);
+    if (status != OPERATION_OK) {
+        return status;
+    }
+    /* Buffers of a processor are this process's memory. Other devices have their own, of which each
+     * slot has a share. */
+    const uint64_t memory_bytes = strcmp(session->engine.device->kind, "cpu") == 0
+                                      ? ask->memory_bytes
+                                      : strtoull(ask->words[3], NULL, 10);
+    return measures ? measure(session, memory_bytes, problem)
+                    : engine_launch(&session->engine, &op, memory_bytes, problem);
+}
+
+/* Starts the program anew, because no call of this process works any more. The next ASK waits in
+ * the socket. */
+static int start_again(void)
+{
+    static char program[] = "/proc/self/exe";
+    char *const words[] = {program, NULL};
+    (void)execv(program, words);
+    return 1;
+}
+
+int main(int count, char **words)
+{
+    static struct session session;
+    if (count == 2 && strcmp(words[1], KERNEL_LIST) == 0) {
+        bool good = true;
+        for (enum kernel_api api = 0; api < KERNEL_APIS; api++) {
+            good = list(api) && good;
+        }
+        return good ? 0 : 1;
+    }
+    if (count > 1) {
+        (void)fputs("usage: bourse-kernel " KERNEL_LIST "\n", stderr);
+        return 2;
+    }
+    const int status = ask_serve(carry_out, &session, &session.engine.is_spent);
+    return session.engine.is_spent ? start_again() : status;
+}

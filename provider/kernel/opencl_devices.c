@@ -1,0 +1,119 @@
+/* This file finds the devices of OpenCL's platforms and reads what they can do. */
+#include "provider/kernel/opencl.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PLATFORMS_MAX = 16, RAW_TEXT_BYTES = 4096 };
+
+static void read_text(const struct opencl_api *api, cl_device_id device, cl_device_info what,
+                      char ret_text[DEVICES_TEXT_SIZE])
+{
+    char raw[RAW_TEXT_BYTES] = "";
+    ret_text[0] = '\0';
+    if (api->clGetDeviceInfo(device, what, sizeof raw - 1, raw, NULL) == CL_SUCCESS) {
+        const char *text = raw + strspn(raw, " ");
+        size_t length = strlen(text);
+        while (length > 0 && text[length - 1] == ' ') {
+            length--;
+        }
+        text_printable(text, length, ret_text, DEVICES_TEXT_SIZE);
+    }
+}
+
+/* Returns 0 for a figure that the device does not tell. */
+static uint64_t read_figure(const struct opencl_api *api, cl_device_id device, cl_device_info what,
+                            size_t size)
+{
+    cl_ulong large = 0;
+    cl_uint small = 0;
+    if (size == sizeof small) {
+        return api->clGetDeviceInfo(device, what, sizeof small, &small, NULL) == CL_SUCCESS ? small
+                                                                                            : 0;
+    }
+    return api->clGetDeviceInfo(device, what, sizeof large, &large, NULL) == CL_SUCCESS ? large : 0;
+}
+
+static bool has_extension(const struct opencl_api *api, cl_device_id device, const char *name)
+{
+    char raw[RAW_TEXT_BYTES] = "";
+    return api->clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof raw - 1, raw, NULL) ==
+               CL_SUCCESS &&
+           strstr(raw, name) != NULL;
+}
+
+static const char *kind_of(const struct opencl_api *api, cl_device_id device)
+{
+    cl_device_type type = 0;
+    (void)api->clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    return (type & CL_DEVICE_TYPE_CPU) != 0   ? "cpu"
+           : (type & CL_DEVICE_TYPE_GPU) != 0 ? "gpu"
+                                              : "accelerator";
+}
+
+static void read_facts(const struct opencl_api *api, struct device_facts *facts)
+{
+    cl_device_id id = facts->handle;
+    size_t work_group = 0;
+    read_text(api, id, CL_DEVICE_NAME, facts->name);
+    read_text(api, id, CL_DEVICE_VENDOR, facts->vendor);
+    read_text(api, id, CL_DRIVER_VERSION, facts->driver);
+    facts->kind = kind_of(api, id);
+    facts->memory_bytes =
+        read_figure(api, id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof facts->memory_bytes);
+    facts->buffer_bytes =
+        read_figure(api, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof facts->buffer_bytes);
+    facts->local_bytes = read_figure(api, id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof facts->local_bytes);
+    facts->compute_units =
+        (uint32_t)read_figure(api, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof facts->compute_units);
+    (void)api->clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof work_group, &work_group,
+                               NULL);
+    facts->work_group = work_group;
+    facts->has_fp64 = has_extension(api, id, "cl_khr_fp64");
+    facts->has_fp16 = has_extension(api, id, "cl_khr_fp16");
+}
+
+static void add_devices(const struct opencl_api *api, cl_platform_id platform,
+                        struct devices *devices)
+{
+    cl_device_id ids[DEVICES_MAX];
+    cl_uint count = 0;
+    char raw[RAW_TEXT_BYTES] = "";
+    if (api->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, DEVICES_MAX, ids, &count) != CL_SUCCESS) {
+        return; /* a platform without devices says so with an error */
+    }
+    (void)api->clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof raw - 1, raw, NULL);
+    for (cl_uint i = 0; i < count && i < DEVICES_MAX && devices->count < DEVICES_MAX; i++) {
+        struct device_facts *facts = &devices->items[devices->count++];
+        *facts =
+            (struct device_facts){.interface = &opencl_interface, .library = api, .handle = ids[i]};
+        (void)snprintf(facts->id, sizeof facts->id, "%zu", devices->count - 1);
+        text_printable(raw, strlen(raw), facts->platform_name, sizeof facts->platform_name);
+        read_facts(api, facts);
+    }
+}
+
+bool opencl_find_devices(const struct opencl_api *api, struct devices *ret_devices,
+                         struct problem *ret_problem)
+{
+    cl_platform_id platforms[PLATFORMS_MAX];
+    cl_uint count = 0;
+    ret_devices->count = 0;
+    const cl_int status = api->clGetPlatformIDs(PLATFORMS_MAX, platforms, &count);
+    if (status != CL_SUCCESS || count == 0) {
+        const char *why = opencl_api_error(status);
+        problem_set(ret_problem, "%s (error %d of OpenCL)",
+                    why != NULL ? why : "no OpenCL platform is installed", (int)status);
+        return false;
+    }
+    for (cl_uint i = 0; i < count && i < PLATFORMS_MAX; i++) {
+        add_devices(api, platforms[i], ret_devices);
+    }
+    if (ret_devices->count == 0) {
+        problem_set(ret_problem, "%u OpenCL platform%s, and no device on %s", (unsigned)count,
+                    text_plural(count), count == 1 ? "it" : "them");
+    }
+    return ret_devices->count > 0;
+}

@@ -1,0 +1,107 @@
+#include "provider/live_output.h"
+
+#include "protocol/limits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert((int)LANES_PIECE_BYTES <= (int)LIMIT_OUTPUT_BYTES, "a piece fits the wire");
+_Static_assert((int)LIVE_OUTPUT_PIECES <= (int)LIMIT_OUTPUT_PIECES, "so do all");
+
+enum { ROUNDS = LIVE_OUTPUT_MESSAGE_BYTES / LANES_PIECE_BYTES };
+
+struct live_output {
+    int64_t look_ns; /* next look at the followed subtasks */
+    int64_t ask_ns;  /* next message, even without output */
+    size_t turn;     /* the followed lease that is visited first, so that each has its turn */
+    /* The next fields are the message that is gathered. */
+    size_t count, size;
+    Bourse__V1__OutputPiece pieces[LIVE_OUTPUT_PIECES];
+    Bourse__V1__OutputPiece *pointers[LIVE_OUTPUT_PIECES];
+    uint8_t bytes[LIVE_OUTPUT_MESSAGE_BYTES];
+};
+
+struct live_output *live_output_create(void)
+{
+    return calloc(1, sizeof(struct live_output));
+}
+
+void live_output_destroy(struct live_output **self)
+{
+    free(*self);
+    *self = NULL;
+}
+
+static bool add(void *context, const struct lanes_output *output)
+{
+    struct live_output *live = context;
+    if (live->count == LIVE_OUTPUT_PIECES || live->size + output->size > sizeof live->bytes) {
+        return false;
+    }
+    memcpy(live->bytes + live->size, output->bytes, output->size);
+    Bourse__V1__OutputPiece *piece = &live->pieces[live->count];
+    bourse__v1__output_piece__init(piece);
+    piece->lease = output->work.lease;
+    piece->index = output->work.index;
+    piece->attempt = output->work.attempt;
+    piece->stream = output->is_error ? OUTPUT_STREAM_ERROR : OUTPUT_STREAM_OUT;
+    piece->offset = output->offset;
+    piece->bytes = (ProtobufCBinaryData){.len = output->size, .data = live->bytes + live->size};
+    live->pointers[live->count++] = piece;
+    live->size += output->size;
+    return true;
+}
+
+static void gather(struct live_output *live, struct lanes *lanes, const uint64_t *leases,
+                   size_t count)
+{
+    live->count = live->size = 0;
+    live->turn++;
+    /* Each round takes one piece of each stream, so that none waits for another. */
+    bool more = true;
+    for (size_t round = 0; more && round < ROUNDS; round++) {
+        const size_t before = live->count;
+        for (size_t i = 0; i < count; i++) {
+            lanes_visit_output(lanes, leases[(live->turn + i) % count], add, live);
+        }
+        more = live->count > before;
+    }
+}
+
+void live_output_flush(struct live_output *live, struct agent_session *session, struct lanes *lanes,
+                       int64_t now_ns)
+{
+    size_t count = 0;
+    const uint64_t *leases = agent_session_followed(session, &count);
+    gather(live, lanes, leases, count);
+    if (live->count > 0) {
+        (void)agent_session_post_output(session, now_ns, live->pointers, live->count);
+    }
+}
+
+void live_output_tick(struct live_output *live, struct agent_session *session, struct lanes *lanes,
+                      int64_t now_ns)
+{
+    if (!agent_session_may_post_output(session) || now_ns < live->look_ns) {
+        return;
+    }
+    live->look_ns = now_ns + LIVE_OUTPUT_LOOK_NS;
+    size_t count = 0;
+    const uint64_t *leases = agent_session_followed(session, &count);
+    lanes_forget_output(lanes, leases, count);
+    gather(live, lanes, leases, count);
+    /* The broker keeps a message without pieces until somebody follows one of the leases. */
+    const bool is_asking = count == 0 && agent_session_counts(session).leases > 0;
+    if (live->count > 0 || is_asking || (count > 0 && now_ns >= live->ask_ns)) {
+        /* Pieces that cannot be sent are left out, and followers see the gap. */
+        (void)agent_session_post_output(session, now_ns, live->pointers, live->count);
+        live->ask_ns = now_ns + LIVE_OUTPUT_ASK_NS;
+    }
+}
+
+int64_t live_output_due_ns(const struct live_output *live, const struct agent_session *session)
+{
+    return agent_session_may_post_output(session) && agent_session_counts(session).leases > 0
+               ? live->look_ns
+               : INT64_MAX;
+}

@@ -1,0 +1,113 @@
+/* This file finds out at a start what this machine has and what runs on it. */
+#include "base/checked.h"
+#include "provider/executors/plugins.h"
+#include "provider/executors/tensor.h"
+#include "provider/kernels.h"
+#include "provider/setup_internal.h"
+#include "runtime/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Asks the machine for its OpenCL devices when the config has one, or a look wants to see them. */
+static bool learn_kernels(struct setup *setup, struct problem *ret_problem)
+{
+    const struct kernel_trial trial = {.launcher = setup->launcher,
+                                       .cgroups = setup->cgroups,
+                                       .worker_path = setup->worker_path,
+                                       .kernel_path = setup->kernel_path};
+    const char *why = setup->isolation.level == 0 ? setup->isolation.refusal : setup->no_kernel;
+    return kernels_learn(&setup->config, &trial, why, setup->is_look, &setup->machine, ret_problem);
+}
+
+static void learn_plugins(struct setup *setup)
+{
+    const struct plugin_trial trial = {.launcher = setup->launcher,
+                                       .cgroups = setup->cgroups,
+                                       .worker_path = setup->worker_path,
+                                       .helper_path = setup->plugin_path};
+    const char *why = setup->isolation.level == 0 ? setup->isolation.refusal : setup->no_plugin;
+    plugins_learn(&setup->config, &trial, why, &setup->machine);
+}
+
+static void learn_machine(struct setup *setup)
+{
+    char file[CONFIG_PATH_SIZE + 32];
+    (void)snprintf(file, sizeof file, "%s/profile.json", setup->config.folder);
+    isolation_probe(setup->launcher, setup->worker_path, setup->cgroups, &setup->isolation);
+    struct profile_gemm gemm = {.engine = ""};
+    struct problem problem = {""};
+    if (setup->isolation.level > 0 && setup->tensor_path[0] != '\0' &&
+        !tensor_probe(setup->launcher, setup->worker_path, setup->tensor_path, setup->cgroups,
+                      &gemm, &problem)) {
+        setup->tensor_path[0] = '\0';
+        (void)snprintf(setup->no_tensor, sizeof setup->no_tensor, "%s", problem.text);
+    }
+    probe_profile(file, setup->machine.model, &gemm, clock_wall_ns() / NS_PER_S, &setup->profile);
+}
+
+bool setup_learn(struct setup *setup, struct problem *ret_problem)
+{
+    if (!discover_machine(NULL, &setup->machine, ret_problem)) {
+        return false;
+    }
+    learn_machine(setup);
+    learn_plugins(setup);
+    return learn_kernels(setup, ret_problem);
+}
+
+/* ---------------------------------------------------------------- a check of plug-ins */
+
+static bool print_plugins(const struct plugin_list *list, FILE *out, struct problem *ret_problem)
+{
+    bool good = true;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct plugin_device *device = &list->items[i];
+        if (device->unusable[0] == '\0') {
+            fprintf(out, "the plug-in of \"%s\" is %s, a device of kind %s\n", device->name,
+                    device->description.name, device->description.kind);
+        } else if (good) {
+            problem_set(ret_problem, "the device \"%s\": %.400s", device->name, device->unusable);
+            good = false;
+        }
+    }
+    return good;
+}
+
+/* A look as root gives its folder to the service user. So this look has a folder of its own. */
+bool setup_check_plugins(const struct setup_options *options, FILE *out,
+                         struct problem *ret_problem)
+{
+    static struct setup setup; /* large */
+    struct problem problem = {""};
+    char folder[] = "/tmp/bourse-check-XXXXXX";
+    char file[CONFIG_PATH_SIZE + 32];
+    if (!setup_config(options, &setup.config, &problem) || !plugins_wanted(&setup.config)) {
+        return true; /* setup_check has read it */
+    }
+    (void)snprintf(file, sizeof file, "%s/%s", setup.config.folder, MARKET_PROVIDER_CONFIG);
+    if (mkdtemp(folder) == NULL) {
+        problem_set(ret_problem, "cannot make a folder below /tmp: %s", strerror(errno));
+        return false;
+    }
+    const struct setup_options look = {
+        .config_file = options->config_file != NULL ? options->config_file : file,
+        .folder = folder,
+        .is_look = true,
+    };
+    bool good = setup_begin(&look, &setup, &problem);
+    if (good) {
+        good = print_plugins(&setup.machine.plugins, out, &problem);
+        setup_end(&setup);
+    }
+    (void)snprintf(file, sizeof file, "%s/profile.json", folder);
+    (void)unlink(file);
+    (void)rmdir(folder);
+    if (!good) {
+        *ret_problem = problem;
+    }
+    return good;
+}

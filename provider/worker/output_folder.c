@@ -1,0 +1,270 @@
+/* provider/worker/output_folder.c sends the files of a folder that is an output.
+ *
+ * The program may have left anything in the folder. No link is followed, and opening a pipe or a
+ * device has no effect. Links, devices, pipes and sockets are left out, and the detail counts them.
+ * The number, the depth and the names of entries are checked before a file is opened. The files go
+ * in the order of their names' bytes, so that the same files always make the same archive. */
+#include "base/cursor.h"
+#include "provider/worker/packet.h"
+#include "provider/worker/wire.h"
+#include "provider/worker/worker.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct names {
+    char **items; /* below the root; the root is "." */
+    size_t count, capacity;
+};
+
+struct walk {
+    const struct worker *worker;
+    const struct run *run;
+    struct outcome *outcome;
+    size_t output;
+    int root;
+    struct names folders, files;
+    size_t name_bytes;
+    uint64_t left_out;
+    char left_out_name[64]; /* the first of these */
+};
+
+/* The files of one ENTRIES. */
+struct batch {
+    uint8_t bytes[WIRE_MESSAGE_BYTES];
+    struct writer out;
+    int files[WIRE_ENTRIES_MAX];
+    size_t count;
+};
+
+static bool refuse(const struct walk *walk, enum result_outcome what, const char *name,
+                   const char *why)
+{
+    const char *folder = walk->run->outputs[walk->output];
+    walk->outcome->outcome = what;
+    (void)snprintf(walk->outcome->detail, sizeof walk->outcome->detail, "output %.80s/%.80s %s",
+                   folder, name, why);
+    return false;
+}
+
+static bool add_name(struct walk *walk, struct names *names, const char *name)
+{
+    if (names->count == names->capacity) {
+        const size_t capacity = names->capacity == 0 ? 64 : 2 * names->capacity;
+        char **items = realloc(names->items, capacity * sizeof *items);
+        if (items == NULL) {
+            return refuse(walk, OUTCOME_JAIL_FAILED, name, "cannot be listed: out of memory");
+        }
+        names->items = items;
+        names->capacity = capacity;
+    }
+    names->items[names->count] = strdup(name);
+    if (names->items[names->count] == NULL) {
+        return refuse(walk, OUTCOME_JAIL_FAILED, name, "cannot be listed: out of memory");
+    }
+    names->count++;
+    return true;
+}
+
+static void names_fini(struct names *names)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        free(names->items[i]);
+    }
+    free(names->items);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* ---------------------------------------------------------------- what is there */
+
+static bool is_too_deep(const char *name)
+{
+    size_t depth = 0;
+    for (const char *c = name; *c != '\0'; c++) {
+        depth += *c == '/';
+    }
+    return depth >= LIMIT_FOLDER_DEPTH;
+}
+
+static bool take_entry(struct walk *walk, int folder, const char *name, const char *last)
+{
+    struct stat status;
+    char why[96];
+    if (fstatat(folder, last, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        return refuse(walk, OUTCOME_OUTPUT_MISSING, name, "cannot be examined");
+    }
+    if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) {
+        if (walk->left_out++ == 0) {
+            text_printable(name, strlen(name), walk->left_out_name, sizeof walk->left_out_name);
+        }
+        return true;
+    }
+    if (!wire_saved_name_valid(name)) {
+        return refuse(walk, OUTCOME_OUTPUT_MISSING, "",
+                      "holds a name with control characters, or not in UTF-8, or too long");
+    }
+    walk->name_bytes += strlen(name);
+    if (walk->files.count + walk->folders.count > LIMIT_FOLDER_FILES ||
+        walk->name_bytes > LIMIT_FOLDER_NAMES) {
+        (void)snprintf(why, sizeof why,
+                       "holds more than %d files and folders, or %d bytes of names",
+                       LIMIT_FOLDER_FILES, LIMIT_FOLDER_NAMES);
+        return refuse(walk, OUTCOME_OUTPUT_LIMIT, "", why);
+    }
+    if (S_ISDIR(status.st_mode) && is_too_deep(name)) {
+        (void)snprintf(why, sizeof why, "holds more than %d folders in one another",
+                       LIMIT_FOLDER_DEPTH);
+        return refuse(walk, OUTCOME_OUTPUT_LIMIT, "", why);
+    }
+    return add_name(walk, S_ISDIR(status.st_mode) ? &walk->folders : &walk->files, name);
+}
+
+static bool list_folder(struct walk *walk, const char *folder)
+{
+    DIR *stream = stage_list(walk->root, folder);
+    if (stream == NULL) {
+        return refuse(walk, OUTCOME_OUTPUT_MISSING, strcmp(folder, ".") == 0 ? "" : folder,
+                      errno == ENOTDIR ? "is no folder" : stage_why_missing(errno));
+    }
+    char name[LIMIT_PATH_BYTES];
+    const char *last;
+    const size_t room = strlen(walk->run->outputs[walk->output]) + 2;
+    bool good = true;
+    while (good && stage_next(stream, folder, room, name, &last)) {
+        good = name[0] != '\0'
+                   ? take_entry(walk, dirfd(stream), name, last)
+                   : refuse(walk, OUTCOME_OUTPUT_MISSING, "", "holds a name that is too long");
+    }
+    (void)closedir(stream);
+    return good;
+}
+
+/* ---------------------------------------------------------------- what is sent */
+
+static void start_batch(const struct walk *walk, struct batch *batch)
+{
+    batch->out = writer_over(batch->bytes, sizeof batch->bytes);
+    batch->count = 0;
+    writer_u8(&batch->out, WIRE_ENTRIES);
+    writer_u32(&batch->out, walk->run->number);
+    writer_u32(&batch->out, (uint32_t)walk->output);
+    writer_u32(&batch->out, 0); /* the count, known when the batch is sent */
+}
+
+/* Sends the files and waits until the agent has copied them. */
+static bool send_batch(const struct walk *walk, struct batch *batch)
+{
+    enum { COUNT_AT = 1 + 4 + 4 };
+    int files[WIRE_MAPPED_MAX];
+    size_t file_count = 0;
+    const size_t count = batch->count;
+    struct writer head = writer_over(batch->bytes + COUNT_AT, 4);
+    if (count == 0) {
+        return true;
+    }
+    writer_u32(&head, (uint32_t)count);
+    if (batch->out.failed || !packet_send(walk->worker->socket, batch->bytes, batch->out.position,
+                                          batch->files, count)) {
+        _exit(1); /* see send_message() in main.c */
+    }
+    packet_close_files(batch->files, count);
+    start_batch(walk, batch);
+    return worker_wait(walk->worker, walk->run, WIRE_MORE, files, &file_count, walk->outcome);
+}
+
+static bool add_file(const struct walk *walk, struct batch *batch, const char *name,
+                     uint64_t *total)
+{
+    struct stat status;
+    const size_t length = strlen(name);
+    const int file = stage_open(walk->root, name);
+    if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+        const int error = errno;
+        if (file >= 0) {
+            (void)close(file);
+        }
+        return refuse(walk, OUTCOME_OUTPUT_MISSING, name,
+                      file < 0 ? stage_why_missing(error) : "is not a regular file");
+    }
+    const uint64_t bytes = wire_entry_bytes(length, (uint64_t)status.st_size);
+    if (bytes > walk->run->output_bytes - *total) {
+        char why[128];
+        (void)close(file);
+        (void)snprintf(why, sizeof why,
+                       "and the files before it take more than the output limit, %llu bytes",
+                       (unsigned long long)walk->run->output_bytes);
+        return refuse(walk, OUTCOME_OUTPUT_LIMIT, name, why);
+    }
+    *total += bytes;
+    batch->files[batch->count++] = file;
+    writer_u8(&batch->out, (status.st_mode & 0111) != 0);
+    writer_u64(&batch->out, (uint64_t)status.st_size);
+    writer_u32(&batch->out, (uint32_t)length);
+    writer_bytes(&batch->out, name, length);
+    const bool is_full = batch->count == WIRE_ENTRIES_MAX ||
+                         batch->out.position + LIMIT_PATH_BYTES + 32 > sizeof batch->bytes;
+    return !is_full || send_batch(walk, batch);
+}
+
+static bool send_files(struct walk *walk, uint64_t *total)
+{
+    static struct batch batch; /* large; the worker has one thread */
+    bool good = true;
+    qsort(walk->files.items, walk->files.count, sizeof *walk->files.items, by_bytes);
+    start_batch(walk, &batch);
+    for (size_t i = 0; good && i < walk->files.count; i++) {
+        good = add_file(walk, &batch, walk->files.items[i], total);
+    }
+    good = good && send_batch(walk, &batch);
+    packet_close_files(batch.files, good ? 0 : batch.count);
+    return good;
+}
+
+static void note_left_out(const struct walk *walk)
+{
+    if (walk->left_out > 0) {
+        (void)snprintf(walk->outcome->detail, sizeof walk->outcome->detail,
+                       "left out of %.64s/: %llu links, devices, pipes or sockets, as %s",
+                       walk->run->outputs[walk->output], (unsigned long long)walk->left_out,
+                       walk->left_out_name);
+    }
+}
+
+bool output_folder_send(const struct worker *worker, const struct run *run, size_t output,
+                        uint64_t *total, struct outcome *outcome)
+{
+    struct walk walk = {.worker = worker, .run = run, .outcome = outcome, .output = output};
+    walk.root = stage_open(worker->folders[FOLDER_WORK], run->outputs[output]);
+    bool good = walk.root >= 0
+                    ? add_name(&walk, &walk.folders, ".")
+                    : stage_output_failed(outcome, run->outputs[output], stage_why_missing(errno));
+    if (good && WIRE_ARCHIVE_END_BYTES > run->output_bytes - *total) {
+        good = refuse(&walk, OUTCOME_OUTPUT_LIMIT, "", "does not fit below the output limit");
+    }
+    *total += good ? WIRE_ARCHIVE_END_BYTES : 0;
+    for (size_t i = 0; good && i < walk.folders.count; i++) {
+        good = list_folder(&walk, walk.folders.items[i]);
+    }
+    if (good && walk.files.count == 0) {
+        good = refuse(&walk, OUTCOME_OUTPUT_MISSING, "", "holds no file");
+    }
+    good = good && send_files(&walk, total);
+    if (good) {
+        note_left_out(&walk);
+    }
+    names_fini(&walk.folders);
+    names_fini(&walk.files);
+    if (walk.root >= 0) {
+        (void)close(walk.root);
+    }
+    return good;
+}

@@ -1,0 +1,106 @@
+/* tests/golden/output_vectors.h makes vectors of live output and terminals, for golden_wire.c. */
+#ifndef BOURSE_TESTS_GOLDEN_OUTPUT_VECTORS_H
+#define BOURSE_TESTS_GOLDEN_OUTPUT_VECTORS_H
+
+#include "protocol/codec.h"
+#include "protocol/limits.h"
+#include "protocol/message.h"
+
+/* Gives `put` the messages of both ends of a terminal. */
+static inline void terminal_vectors(void (*put)(void *context, enum message_type type,
+                                                const ProtobufCMessage *body),
+                                    void *context)
+{
+    uint8_t job[16] = {0xa0, 1, 2, 3};
+    Bourse__V1__TerminalSend send = BOURSE__V1__TERMINAL_SEND__INIT;
+    send.has_job = true;
+    send.job = (ProtobufCBinaryData){.len = sizeof job, .data = job};
+    send.offset = 70;
+    send.has_bytes = true;
+    send.bytes = (ProtobufCBinaryData){.len = 3, .data = (uint8_t *)(uintptr_t) "ls\r"};
+    send.has_columns = send.has_rows = true;
+    send.columns = 120;
+    send.rows = 40;
+    put(context, MESSAGE_TERMINAL_SEND, &send.base);
+    Bourse__V1__TerminalSend last = BOURSE__V1__TERMINAL_SEND__INIT;
+    last.has_lease = last.has_attempt = last.has_end = last.end = true;
+    last.lease = 42;
+    last.attempt = 1;
+    last.offset = 4096;
+    put(context, MESSAGE_TERMINAL_SEND, &last.base);
+    Bourse__V1__TerminalTaken taken = BOURSE__V1__TERMINAL_TAKEN__INIT;
+    taken.through = 73;
+    taken.taken = 70;
+    taken.has_attempt = true;
+    taken.attempt = 1;
+    put(context, MESSAGE_TERMINAL_TAKEN, &taken.base);
+    Bourse__V1__TerminalReceive receive = BOURSE__V1__TERMINAL_RECEIVE__INIT;
+    receive.has_lease = receive.has_attempt = true;
+    receive.lease = 42;
+    receive.attempt = 1;
+    receive.taken = 70;
+    receive.wait_ms = LIMIT_WAIT_MS;
+    put(context, MESSAGE_TERMINAL_RECEIVE, &receive.base);
+    Bourse__V1__TerminalBytes bytes = BOURSE__V1__TERMINAL_BYTES__INIT;
+    bytes.offset = 70;
+    bytes.has_bytes = true;
+    bytes.bytes = send.bytes;
+    bytes.has_columns = bytes.has_rows = true;
+    bytes.columns = 120;
+    bytes.rows = 40;
+    bytes.has_gone = bytes.gone = true;
+    put(context, MESSAGE_TERMINAL_BYTES, &bytes.base);
+}
+
+/* Gives `put` the messages that carry live output from an agent to a follower, and those of
+ * terminals. */
+static inline void output_vectors(void (*put)(void *context, enum message_type type,
+                                              const ProtobufCMessage *body),
+                                  void *context)
+{
+    Bourse__V1__OutputPiece out = BOURSE__V1__OUTPUT_PIECE__INIT;
+    Bourse__V1__OutputPiece error = BOURSE__V1__OUTPUT_PIECE__INIT;
+    Bourse__V1__OutputPiece *pieces[] = {&out, &error};
+    out.lease = error.lease = 42;
+    out.index = error.index = 3;
+    out.attempt = 1;
+    out.stream = OUTPUT_STREAM_OUT;
+    out.offset = 4096;
+    out.bytes = (ProtobufCBinaryData){.len = 6, .data = (uint8_t *)(uintptr_t) "line\n\xff"};
+    error.attempt = 2;
+    error.stream = OUTPUT_STREAM_ERROR;
+    error.bytes = (ProtobufCBinaryData){.len = 1, .data = (uint8_t *)(uintptr_t) "\n"};
+    Bourse__V1__OutputPost post = BOURSE__V1__OUTPUT_POST__INIT;
+    put(context, MESSAGE_OUTPUT_POST, &post.base);
+    post.n_pieces = 2;
+    post.pieces = pieces;
+    put(context, MESSAGE_OUTPUT_POST, &post.base);
+    Bourse__V1__OutputLease first = BOURSE__V1__OUTPUT_LEASE__INIT;
+    Bourse__V1__OutputLease second = BOURSE__V1__OUTPUT_LEASE__INIT;
+    Bourse__V1__OutputLease *leases[] = {&first, &second};
+    first.lease = 42;
+    second.lease = 1000;
+    Bourse__V1__OutputWanted wanted = BOURSE__V1__OUTPUT_WANTED__INIT;
+    wanted.n_leases = 2;
+    wanted.leases = leases;
+    put(context, MESSAGE_OUTPUT_WANTED, &wanted.base);
+    uint8_t job[16] = {0xa0, 1, 2, 3};
+    Bourse__V1__OutputRequest request = BOURSE__V1__OUTPUT_REQUEST__INIT;
+    request.job = (ProtobufCBinaryData){.len = sizeof job, .data = job};
+    request.has_feed = request.has_after = request.has_wait_ms = 1;
+    request.feed = 0x0102030405060708;
+    request.after = 70;
+    request.wait_ms = LIMIT_WAIT_MS;
+    put(context, MESSAGE_OUTPUT_REQUEST, &request.base);
+    out.lease = error.lease = 0;
+    Bourse__V1__OutputReply reply = BOURSE__V1__OUTPUT_REPLY__INIT;
+    reply.feed = request.feed;
+    reply.through = 72;
+    reply.n_pieces = 2;
+    reply.pieces = pieces;
+    reply.has_more = reply.more = 1;
+    put(context, MESSAGE_OUTPUT_REPLY, &reply.base);
+    terminal_vectors(put, context);
+}
+
+#endif

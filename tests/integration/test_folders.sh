@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# Folders of many files on a real market: as outputs, with what a program may leave in them, as inputs of more files than a
+# manifest lists, from task to task, and what is refused before anything is sent.
+leaks=yes
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$(realpath "$0")")/../support/market.sh"
+fire_begin folders "$1"
+market_up --credits 100 --slots 1 --programs sh
+
+run() { "$bourse" run -y --exit-code "$@" >out 2>err </dev/null; }
+jobs_here() { "$bourse" ps --quiet | wc -l; }
+refused() { # STATUS PATTERN ARGUMENT...
+    local expected=$1 pattern=$2 status=0
+    shift 2
+    "$bourse" run -y "$@" >out 2>err </dev/null || status=$?
+    [ "$status" -eq "$expected" ] || fail "exit status $status and not $expected of run $*: $(cat out err)"
+    grep -qE -- "$pattern" err || fail "expected \"$pattern\" of run $*: $(cat err)"
+}
+tree() { (cd "$1" && find . -type f -exec sha256sum {} + | sort -k 2); } # FOLDER: its files by name, with their hashes
+
+# A program that nobody has is refused once.
+refused 5 '^bourse: 0 of 1 device fits; 1 fails on program = "nobody-has-it"' -- nobody-has-it
+[ "$(grep -c 'fit' err)" = 1 ] || fail "the refusal is said more than once: $(cat err)"
+
+# A folder comes back as it was, with names that a shell would take apart, and links are left out.
+# shellcheck disable=SC2016 # the jail's shell expands it
+make='cd results; mkdir -p a/b/c "odd name"; i=0; while [ $i -lt 300 ]; do echo $i >a/f$i; i=$((i+1)); done
+: >a/b/empty; echo deep >a/b/c/x.txt; echo odd >"odd name/it'"'"'s"; echo ü >ä; ln -s /etc/passwd link; ln -s a folder-link
+mkfifo pipe; head -c 3000000 /dev/zero >large; printf "#!/bin/sh\n" >tool; chmod 4755 tool'
+mkdir expected
+(mkdir expected/results && cd expected && sh -c "$make" && rm results/link results/folder-link results/pipe)
+run --out results/ -o here -- sh -c "$make" || fail "a folder: $(cat out err)"
+[ "$(tree here)" = "$(tree expected)" ] || fail "another tree came back: $(diff <(tree here) <(tree expected))"
+[ -z "$(find here -type l -o -type p)" ] || fail "a link or a pipe came back"
+"$bourse" logs last >logs 2>&1 || fail "logs: $(cat logs)"
+"$bourse" fetch last -o again 2>err || fail "fetch: $(cat err)"
+[ "$(tree again)" = "$(tree expected)" ] || fail "fetch brought another tree"
+"$bourse" fetch last -o again 2>err || fail "fetch again: $(cat err)"
+echo changed >again/results/a/f7
+status=0
+"$bourse" fetch last -o again 2>err || status=$?
+{ [ "$status" -ne 0 ] && grep -q 'nothing is overwritten' err; } || fail "a changed file was overwritten: $(cat err)"
+[ "$(cat again/results/a/f7)" = changed ] || fail "a changed file was overwritten"
+
+# Nothing is written through a link that lies in the way.
+mkdir outside trap
+ln -s ../outside trap/results
+"$bourse" fetch last -o trap 2>err && fail "a link was followed"
+[ -z "$(ls -A outside)" ] || fail "files were written through a link"
+
+# The same work leaves the same archive, so the hash of a folder can be compared.
+hash_of() { "$bourse" verify last --json | grep -oE '"name":"results/"[^}]*' | head -n 1; }
+archive() { "$bourse" logs last --json 2>/dev/null | grep -oE '"hash":"[0-9a-f]*"' | head -n 1; }
+
+# What a program may leave: nothing, too much, too deep.
+refused 1 'results/.* holds no file' --out results/ -- sh -c :
+refused 1 'results/.* holds no file' --out results/ -- sh -c 'mkdir results/a'
+refused 1 'results.* is no folder' --out results/ -- sh -c 'rmdir results; echo x >results'
+refused 1 'results.* symbolic link' --out results/ -- sh -c 'rmdir results; mkdir other; echo x >other/f; ln -s other results'
+# shellcheck disable=SC2016 # the jail's shell expands it
+refused 1 'more than 64 folders in one another' --out results/ -- \
+    sh -c 'cd results; i=0; while [ $i -lt 70 ]; do mkdir d; cd d; i=$((i+1)); done; echo x >f'
+refused 1 'control characters' --out results/ -- sh -c 'echo x >"results/$(printf "a\001b")"'
+cat >small.yaml <<'Y'
+run: [sh, -c, "head -c 2000000 /dev/zero >results/zeros"]
+outputs: [results/]
+limits: {output: 1MB}
+Y
+status=0
+"$bourse" submit small.yaml -y --wait >out 2>err || status=$?
+[ "$status" -ne 0 ] || fail "a folder above the output limit was taken"
+"$bourse" logs last >out 2>&1 || true
+grep -q 'output limit, 1000000 bytes' out err || fail "the limit is not said: $(cat out err)"
+refused 2 'lies below' --out results/ --out results/a -- sh -c :
+refused 2 'must be a path inside the work folder' --out ../results/ -- sh -c :
+
+# More files than a manifest lists go as archives. A changed file changes one of them alone.
+mkdir -p data/sub
+for i in $(seq 1200); do echo "$i" >"data/sub/f$i"; done
+head -c 1500000 /dev/urandom >data/alone
+printf '#!/bin/sh\necho ran\n' >data/tool
+chmod +x data/tool
+run -f data --out back/ -o round -- sh -c 'data/tool; cp -r data back' || fail "many inputs: $(cat out err)"
+[ "$(cat out)" = ran ] || fail "a packed file cannot be executed: $(cat out err)"
+[ -x round/back/data/tool ] && [ ! -x round/back/data/alone ] || fail "other modes came back: $(ls -l round/back/data)"
+[ "$(tree round/back/data)" = "$(tree data)" ] || fail "other inputs came: $(diff <(tree round/back/data) <(tree data) | head)"
+stored() { "$bourse" balance --json | grep -oE '"stored_bytes":[0-9]+' | cut -d: -f2; }
+run --workdir data -- sh -c 'ls sub | wc -l' || fail "a work folder of many files: $(cat out err)"
+[ "$(cat out)" = 1200 ] || fail "the work folder has $(cat out) files"
+
+# A folder goes from task to task.
+cat >tasks.yaml <<'Y'
+tasks:
+  - name: first
+    run: [sh, -c, "mkdir -p parts/x; echo one >parts/x/1; echo two >parts/2"]
+    outputs: [parts/]
+  - name: second
+    run: [sh, -c, "cat taken/x/1 taken/2 >sum.txt"]
+    from: {taken/: first/parts/}
+    outputs: [sum.txt]
+Y
+"$bourse" submit tasks.yaml -y --wait -o tasks >out 2>err || fail "tasks: $(cat out err)"
+"$bourse" fetch last -o tasks >out 2>err || fail "tasks: $(cat out err)"
+[ "$(cat tasks/second/sum.txt)" = $'one\ntwo' ] || fail "the task took $(cat tasks/second/sum.txt)"
+[ "$(cat tasks/first/parts/x/1)" = one ] || fail "the folder of a task did not come"
+sed 's,taken/: first,taken: first,' tasks.yaml >wrong.yaml
+"$bourse" plan wrong.yaml >out 2>err && fail "a folder was taken as a file"
+grep -q 'ends with a slash' err || fail "a folder as a file: $(cat err)"
+
+# Too many files are refused with the figures, before anything is sent.
+mkdir many
+(cd many && seq 131073 | xargs touch)
+before=$(jobs_here)
+refused 2 "'many' stands for more than 131072 files" -f many -- sh -c :
+[ "$(jobs_here)" = "$before" ] || fail "a refused job is there"
+[ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'bourse-??????' -user "$(id -u)" -newer small.yaml 2>/dev/null)" ] ||
+    fail "a refused job left a file"
+market_audit

@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# A terminal on a leased device: keys, window size and Ctrl-C reach the program, its exit status and its cost come back,
+# and the user's own terminal is as before, whatever ends it. A broker that starts anew loses no byte. Nobody but the
+# job's owner types, and a consumer that is killed frees the lease.
+set -euo pipefail
+here=$(dirname "$(realpath "$0")")
+leaks=yes
+# shellcheck source=tests/support/market.sh
+. "$here/../support/market.sh"
+fire_begin shell "$1" bourse-audit terminal-user
+market_up --credits 100 --slots 2 --programs sh,sleep,stty,cat,tty,bash
+
+# user SIZE NAME [ARGUMENT ...]: plays the script of standard input against `bourse shell`.
+user() {
+    local size=$1 name=$2
+    shift 2
+    "$bin/terminal-user" "$size" "$bourse" shell -y --budget 1 "$@" >"$name.out" 2>"$name.err" ||
+        fail "$name: $(cat "$name.err")"
+}
+job_of() { "$bourse" ps last --json >job.json 2>&1 || fail "ps: $(cat job.json)"; }
+is_idle() { "$bourse" devices --json >devices.json 2>&1 && ! grep -qE '"leased":[1-9]' devices.json; }
+job_is() { job_of && [ "$(field state job.json)" = "$1" ]; }
+
+# A prompt, an echo, the size and its change, the name of the terminal, Ctrl-C, the exit status.
+user 91x33 person --limit 10m <<'END'
+expect 60 connected
+expect 20 $ 
+type stty size\r
+expect 20 33 91
+size 120 40
+type stty size\r
+expect 20 40 120
+type tty\r
+expect 20 /dev/pts/
+type sleep 1000; echo "rc=$?"\r
+run sleep 0.5
+type \x03
+type echo "end-$((6 * 7))"\r
+expect 20 end-42
+type cat\r
+type hello\r
+expect 20 hello
+expect 20 hello
+type \x04
+type echo a-~.-b\r
+expect 20 a-~.-b
+run sleep 0.2
+type stty raw -echo; cat\r
+expect 20 cat
+run sleep 0.3
+type q
+expect 20 q
+type \r~.
+expect 20 you left
+end 30 9
+modes
+END
+has "$(cat person.out)" 'credits paid'
+until_true 60 is_idle || fail "a lease stays: $(cat devices.json)"
+
+# The exit status is the program's, and what it printed last is there.
+user 80x24 status -- sh -c 'printf "%s" last-words; exit 7' <<'END'
+expect 60 last-words
+end 30 7
+modes
+END
+user 80x24 killed -- sh -c 'kill -9 $$' <<'END'
+end 60 137
+modes
+END
+
+# The echo of a key.
+user 80x24 echoes -- cat <<'END'
+expect 60 connected
+run sleep 0.5
+echo 200
+type \r\x04
+end 30 0
+modes
+END
+median=$(sed -n 's/^echo median \([0-9]*\) us.*/\1/p' echoes.err)
+[ -n "$median" ] || fail "no echo was measured: $(cat echoes.err)"
+[ "$median" -lt 100000 ] || fail "a key's echo takes $median us"
+
+# Much output is slowed down and stays whole; so is much input.
+user 80x24 much -- sh -c 'stty -opost; i=0; while [ $i -lt 20000 ]; do echo "line $i of much"; i=$((i + 1)); done' <<'END'
+expect 60 line 19999 of much
+end 30 0
+END
+grep -o 'line [0-9]* of much' much.out | awk '$2 != NR - 1 { print "line", $2, "is the", NR; exit 1 }' >much.bad ||
+    fail "output is not whole: $(cat much.bad)"
+[ "$(grep -c 'of much' much.out)" -eq 20000 ] || fail "$(grep -c 'of much' much.out) of 20000 lines"
+
+# A pipe: no echo, no raw mode, the end of input ends the shell, and its status is the last command's.
+printf 'echo one\ncat\n' | "$bourse" shell -y -q --budget 1 >pipe.out 2>pipe.err || fail "a pipe: $(cat pipe.err)"
+has "$(cat pipe.out)" 'one'
+! grep -q 'echo one' pipe.out || fail "a pipe's input is echoed: $(cat pipe.out)"
+status=0
+echo 'exit 5' | "$bourse" shell -y -q --budget 1 >pipe.out 2>pipe.err || status=$?
+[ "$status" -eq 5 ] || fail "exit status $status: $(cat pipe.out pipe.err)"
+
+# A signal ends the command, the job and the raw mode.
+for number in 1 15; do
+    user 80x24 "signal$number" <<END
+expect 60 connected
+expect 20 $ 
+signal $number
+end 30 $((128 + number))
+modes
+END
+    until_true 60 job_is cancelled || fail "signal $number: $(cat job.json)"
+done
+
+# The limit is said before its end.
+user 80x24 limit --limit 21s <<'END'
+expect 60 connected
+expect 40 ends this shell in 10.0s
+end 60 1
+modes
+END
+has "$(cat limit.out)" 'time limit'
+
+# A broker that starts anew: what was typed and printed meanwhile comes once, and in order.
+"$bin/terminal-user" 80x24 "$bourse" shell -y --budget 1 -- sh -c \
+    'i=0; while [ $i -lt 400 ]; do echo "tick $i"; i=$((i + 1)); sleep 0.05; done; read -r word; echo "got $word"' \
+    >restart.out 2>restart.err <<'END' &
+expect 60 tick 20
+run touch ticking
+expect 120 tick 399
+type wo
+run sleep 0.2
+type rd\r
+expect 30 got word
+end 60 0
+modes
+END
+ticker=$!
+started+=("$ticker")
+until_true 60 test -e ticking || fail "nothing ticks: $(cat restart.err)"
+broker_kill
+ended "$broker" 60 || fail "the broker does not end"
+sleep 1 # the shell goes on meanwhile
+broker_start
+broker_await || fail "the broker does not come back"
+wait "$ticker" || fail "restart: $(cat restart.err)"
+grep -o 'tick [0-9]*' restart.out | awk '$2 != NR - 1 { print "tick", $2, "is the", NR; exit 1 }' >restart.bad ||
+    fail "after the restart: $(cat restart.bad)"
+
+# A consumer that is killed: its program is hung up, and the lease goes back.
+"$bin/terminal-user" 80x24 "$bourse" shell -y --budget 1 -- sh -c 'trap "" HUP; while :; do sleep 1; done' \
+    >gone.out 2>gone.err <<'END'
+expect 60 connected
+signal 9
+end 10 137
+END
+until_true 90 job_is failed || fail "the killed consumer's job: $(cat job.json)"
+until_true 60 is_idle || fail "the killed consumer's lease stays: $(cat devices.json)"
+
+# A provider that is killed: the shell says that its device is lost, and what was held comes back.
+"$bin/terminal-user" 80x24 "$bourse" shell -y --budget 1 >lost.out 2>lost.err <<END || fail "lost: $(cat lost.err)"
+expect 60 connected
+run kill -9 $agent
+expect 120 the device was lost
+end 60 1
+modes
+END
+until_true 60 job_is cancelled || fail "the lost device's job: $(cat job.json)"
+"$bourse" balance --json >balance.json || fail "balance: $(cat balance.json)"
+[ "$(number held_micro balance.json)" -eq 0 ] || fail "money is held: $(cat balance.json)"
+
+market_audit
+echo "shell: a key's echo within $median us (median of 200): ok in $SECONDS s"

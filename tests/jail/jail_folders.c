@@ -1,0 +1,183 @@
+/* Folders of many files: their files come out in order, and thousands of inputs go in with few
+ * files open at a time. */
+#include "fixture.h"
+
+#include "provider/worker/wire.h"
+
+#include <sys/mman.h>
+
+enum { MANY = 5000 };
+
+/* A struct taken counts the files that came out of a folder. */
+struct taken {
+    size_t count, executables;
+    uint64_t bytes;
+    char first[64], last[64];
+    size_t refuse_at; /* the file that is refused, from 1; 0: none */
+};
+
+static enum result_outcome take(void *context, const struct jail_entry *entry,
+                                struct problem *ret_problem)
+{
+    struct taken *taken = context;
+    if (taken->count > 0) {
+        ck_assert_int_lt(strcmp(taken->last, entry->name), 0);
+    } else {
+        (void)snprintf(taken->first, sizeof taken->first, "%s", entry->name);
+    }
+    (void)snprintf(taken->last, sizeof taken->last, "%s", entry->name);
+    taken->count++;
+    taken->bytes += entry->size;
+    taken->executables += entry->is_executable;
+    if (taken->count == taken->refuse_at) {
+        problem_set(ret_problem, "no room");
+        return OUTCOME_CANCELLED;
+    }
+    return OUTCOME_OK;
+}
+
+static struct jail_reply leave(struct fixture *fixture, const char *script, struct taken *taken)
+{
+    static const char *const outputs[] = {"results/", "log"};
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    const struct jail_request request = {.argv = argv,
+                                         .stdin_fd = -1,
+                                         .outputs = outputs,
+                                         .output_count = 2,
+                                         .take_entry = take,
+                                         .take_context = taken,
+                                         .output_bytes = 4 * MIB,
+                                         .wall_ns = 300 * SECOND};
+    struct jail_reply reply;
+    jail_run(fixture->jail, &request, &reply);
+    return reply;
+}
+
+START_TEST(every_file_comes_out_in_order)
+{
+    struct fixture fixture = fixture_open(_i);
+    struct taken taken = {.count = 0};
+    struct jail_reply reply = leave(
+        &fixture,
+        "echo done >log; cd results; mkdir -p b/c; i=0; while [ $i -lt 500 ]; do echo x >b/f$i; "
+        "i=$((i+1)); done; echo x >b/c/deep; : >a; chmod 4711 a; ln -s /etc/passwd z; mkfifo p",
+        &taken);
+    ck_assert_msg(reply.outcome == OUTCOME_OK, "%s", reply.detail);
+    ck_assert_uint_eq(taken.count, 502);
+    ck_assert_uint_eq(taken.bytes, 2 * 501);
+    ck_assert_uint_eq(taken.executables, 1);
+    ck_assert_str_eq(taken.first, "a");
+    ck_assert_str_eq(taken.last, "b/f99");
+    ck_assert_uint_eq(reply.output_count, 2);
+    ck_assert_int_eq(reply.outputs[0].fd, -1);
+    ck_assert_uint_eq(reply.outputs[1].size, 5);
+    ck_assert_ptr_nonnull(strstr(reply.detail, "left out of results/: 2 links"));
+    jail_reply_fini(&reply);
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(what_is_no_folder_fails)
+{
+    static const struct {
+        const char *script, *why;
+        enum result_outcome outcome;
+    } cases[] = {
+        {": >log", "holds no file", OUTCOME_OUTPUT_MISSING},
+        {": >log; rmdir results", "was not written", OUTCOME_OUTPUT_MISSING},
+        {": >log; rmdir results; : >results", "is no folder", OUTCOME_OUTPUT_MISSING},
+        {": >log; rmdir results; ln -s /etc results", "symbolic link", OUTCOME_OUTPUT_MISSING},
+        {": >log; : >results/x; chmod 0 results/x", "cannot be read", OUTCOME_OUTPUT_MISSING},
+        {": >log; : >\"results/$(printf 'a\\nb')\"", "control characters", OUTCOME_OUTPUT_MISSING},
+        {": >log; head -c 5000000 /dev/zero >results/x", "output limit", OUTCOME_OUTPUT_LIMIT},
+        {"head -c 4194000 /dev/zero >log; : >results/x", "output limit", OUTCOME_OUTPUT_LIMIT},
+        {": >log; cd results; i=0; while [ $i -lt 65 ]; do mkdir d; cd d; i=$((i+1)); done; : >f",
+         "more than 64 folders", OUTCOME_OUTPUT_LIMIT},
+    };
+    struct fixture fixture = fixture_open(_i);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct taken taken = {.count = 0};
+        struct jail_reply reply = leave(&fixture, cases[i].script, &taken);
+        ck_assert_msg(reply.outcome == cases[i].outcome, "%zu: %d %s", i, reply.outcome,
+                      reply.detail);
+        ck_assert_msg(strstr(reply.detail, cases[i].why) != NULL, "%s", reply.detail);
+        ck_assert(!reply.jail_ended);
+        jail_reply_fini(&reply);
+    }
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(a_file_that_cannot_be_kept_ends_the_run)
+{
+    struct fixture fixture = fixture_open(_i);
+    struct taken taken = {.refuse_at = 40};
+    const char *script = ": >log; i=0; while [ $i -lt 100 ]; do : >results/$i; i=$((i+1)); done";
+    struct jail_reply reply = leave(&fixture, script, &taken);
+    ck_assert_int_eq(reply.outcome, OUTCOME_CANCELLED);
+    ck_assert_str_eq(reply.detail, "no room");
+    ck_assert_uint_eq(taken.count, 40);
+    ck_assert(!reply.jail_ended);
+    jail_reply_fini(&reply);
+    taken = (struct taken){.count = 0};
+    reply = leave(&fixture, script, &taken); /* the jail goes on, and is empty again */
+    ck_assert_int_eq(reply.outcome, OUTCOME_OK);
+    ck_assert_uint_eq(taken.count, 100);
+    jail_reply_fini(&reply);
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(thousands_of_parts_of_a_file_go_in)
+{
+    struct fixture fixture = fixture_open(_i);
+    static struct jail_input inputs[MANY];
+    static char names[MANY][24];
+    static char bytes[2 * MANY];
+    const int file = memfd_create("archive", MFD_CLOEXEC);
+    for (size_t i = 0; i < MANY; i++) {
+        (void)snprintf(names[i], sizeof names[i], "d%zu/f%zu", i % 7, i);
+        bytes[2 * i] = (char)('a' + i % 26);
+        bytes[2 * i + 1] = '\n';
+        inputs[i] = (struct jail_input){
+            .name = names[i], .fd = file, .offset = 2 * i, .size = 2, .executable = i == 7};
+    }
+    ck_assert_int_eq(write(file, bytes, sizeof bytes), (ssize_t)sizeof bytes);
+    const char *const argv[] = {"sh", "-c",
+                                "cat d*/f* - | wc -c; cat d0/f4998 d1/f1; test -x d0/f7 && "
+                                "test ! -x d1/f8 && test ! -w d1/f8; ls /proc/1/fd | wc -l",
+                                NULL};
+    const struct jail_request request = {.argv = argv,
+                                         .inputs = inputs,
+                                         .input_count = MANY,
+                                         .stdin_bytes = "last",
+                                         .stdin_size = 4,
+                                         .wall_ns = 300 * SECOND};
+    struct jail_reply reply;
+    char text[64];
+    jail_run(fixture.jail, &request, &reply);
+    ck_assert_msg(reply.outcome == OUTCOME_OK, "%s", reply.detail);
+    ck_assert_msg(strncmp(fixture_output(&reply.standard_output, text, sizeof text),
+                          "10004\ng\nb\n", 10) == 0,
+                  "%s", text);
+    jail_reply_fini(&reply);
+    inputs[MANY - 1].name = names[0]; /* the same name again */
+    jail_run(fixture.jail, &request, &reply);
+    ck_assert_int_eq(reply.outcome, OUTCOME_PROGRAM_FAILED);
+    ck_assert_ptr_nonnull(strstr(reply.detail, "d0/f0: File exists"));
+    jail_reply_fini(&reply);
+    (void)close(file);
+    fixture_close(&fixture);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        every_file_comes_out_in_order,
+        what_is_no_folder_fails,
+        a_file_that_cannot_be_kept_ends_the_run,
+        thousands_of_parts_of_a_file_go_in,
+    };
+    return fixture_main("jail_folders", tests, sizeof tests / sizeof *tests);
+}

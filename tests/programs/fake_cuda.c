@@ -1,0 +1,422 @@
+/* A library in the place of NVIDIA's driver, for tests. It has two devices and computes some
+ * kernels, which it knows by their names in the PTX.
+ *
+ *     add(.u64 a, .u64 b, .u64 c, .f32 f)    c = a + f * b, a thread for each element
+ *     fill(.u64 out, .u32 byte)              one byte for each thread
+ *     endless()                              never ends
+ *     many(...)                              has PARAMETERS parameters of a byte; all must be 0
+ *     tile()                                 has TILE_BYTES of static shared memory in a block
+ *     wild(.u64 a, .u64 b, .u64 c, .f32 f)   reads outside its buffers: no later call works
+ *     bourse_rate, bourse_copy               take 60 ms, so that both have a speed
+ *
+ * PTX with the word `broken`, or without a `.version`, does not compile. PTX of version 99 is too
+ * new. Bytes that begin like an ELF file are a cubin with all these kernels. Before
+ * fake_cuda_fail("cuMemAlloc_v2", 2), every call works that can; later ones of that function fail.
+ * fake_cuda_fail(NULL, 0) makes none fail. fake_cuda_alive() counts the objects that nobody has
+ * released. */
+#include "provider/kernel/cuda_api.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PROTOTYPE(name, arguments) cuda_result name arguments;
+CUDA_CALLS(PROTOTYPE)
+CUDA_NEWER_CALLS(PROTOTYPE)
+void fake_cuda_fail(const char *function, int result);
+int fake_cuda_alive(void);
+/* The driver compiled this launch last. */
+void fake_cuda_launched(unsigned ret_grid[3], unsigned ret_block[3], unsigned *ret_shared);
+
+enum {
+    DEVICES = 2,
+    MEMORY_BYTES = 1 << 24,
+    THREADS_MOST = 512,
+    GRID_MOST = 65535,
+    SHARED_BYTES = 48 << 10,
+    TILE_BYTES = 16 << 10,
+    PARAMETERS = 32764, /* as many as there can be */
+    LONG_NS = 60000000,
+};
+
+struct CUctx_st {
+    int none;
+};
+struct CUmod_st {
+    char *text; /* NULL: a cubin */
+};
+struct CUfunc_st {
+    const char *name;
+    size_t count;
+    size_t sizes[4];
+    int static_shared;
+    int dynamic_most; /* of dynamic shared memory; the driver's default is 48 KiB with the static */
+};
+
+static struct CUctx_st contexts[DEVICES];
+static struct CUfunc_st functions[] = {
+    {"add", 4, {8, 8, 8, 4}, 0, 0},
+    {"fill", 2, {8, 4}, 0, 0},
+    {"endless", 0, {0}, 0, 0},
+    {"many", 0, {0}, 0, 0}, /* nobody asks for its sizes */
+    {"tile", 0, {0}, TILE_BYTES, 0},
+    {"wild", 4, {8, 8, 8, 4}, 0, 0},
+    {"bourse_rate", 4, {8, 4, 4, 4}, 0, 0},
+    {"bourse_copy", 2, {8, 8}, 0, 0},
+};
+
+static char failing[64];
+static int failure;
+static int alive;
+static bool is_started, is_lost;
+static unsigned last_grid[3], last_block[3], last_shared;
+
+void fake_cuda_fail(const char *function, int result)
+{
+    (void)snprintf(failing, sizeof failing, "%s", function != NULL ? function : "");
+    failure = result;
+    is_lost = false;
+}
+
+int fake_cuda_alive(void)
+{
+    return alive;
+}
+
+void fake_cuda_launched(unsigned ret_grid[3], unsigned ret_block[3], unsigned *ret_shared)
+{
+    memcpy(ret_grid, last_grid, sizeof last_grid);
+    memcpy(ret_block, last_block, sizeof last_block);
+    *ret_shared = last_shared;
+}
+
+static int result_of(const char *function)
+{
+    return strcmp(failing, function) == 0 ? failure
+           : !is_started                  ? CUDA_NOT_INITIALIZED
+           : is_lost                      ? CUDA_ILLEGAL_ADDRESS
+                                          : CUDA_OK;
+}
+/* Ends a call that is to fail. */
+#define CALL()                                                                                     \
+    if (result_of(__func__) != CUDA_OK) {                                                          \
+        return result_of(__func__);                                                                \
+    }
+
+/* ---------------------------------------------------------------- devices */
+
+cuda_result cuInit(unsigned flags)
+{
+    is_started = true;
+    CALL()
+    return flags == 0 ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
+cuda_result cuDriverGetVersion(int *ret_version)
+{
+    *ret_version = 12040;
+    return CUDA_OK;
+}
+
+cuda_result cuDeviceGetCount(int *ret_count)
+{
+    CALL()
+    *ret_count = DEVICES;
+    return CUDA_OK;
+}
+
+cuda_result cuDeviceGet(cuda_device *ret_device, int number)
+{
+    CALL()
+    *ret_device = number;
+    return number >= 0 && number < DEVICES ? CUDA_OK : CUDA_INVALID_DEVICE;
+}
+
+cuda_result cuDeviceGetName(char *ret_name, int size, cuda_device device)
+{
+    CALL()
+    (void)snprintf(ret_name, (size_t)size, "NVIDIA Fake F%d00", device + 1);
+    return CUDA_OK;
+}
+
+cuda_result cuDeviceGetPCIBusId(char *ret_id, int size, cuda_device device)
+{
+    CALL()
+    (void)snprintf(ret_id, (size_t)size, "0000:%dB:00.0", device + 3);
+    return CUDA_OK;
+}
+
+cuda_result cuDeviceGetAttribute(int *ret_value, cuda_attribute what, cuda_device device)
+{
+    CALL()
+    const bool is_block = what >= CUDA_MAX_BLOCK_X && what < CUDA_MAX_GRID_X;
+    const bool is_grid = what >= CUDA_MAX_GRID_X && what < CUDA_MAX_SHARED_PER_BLOCK;
+    *ret_value = what == CUDA_MAX_THREADS_PER_BLOCK  ? THREADS_MOST
+                 : is_block                          ? THREADS_MOST
+                 : is_grid                           ? GRID_MOST
+                 : what == CUDA_MAX_SHARED_PER_BLOCK ? SHARED_BYTES
+                 : what == CUDA_MULTIPROCESSOR_COUNT ? 3
+                 : what == CUDA_CAPABILITY_MAJOR     ? 9 - 4 * device
+                                                     : 0; /* CUDA_CAPABILITY_MINOR */
+    return CUDA_OK;
+}
+
+cuda_result cuDeviceTotalMem_v2(size_t *ret_bytes, cuda_device device)
+{
+    CALL()
+    (void)device;
+    *ret_bytes = MEMORY_BYTES;
+    return CUDA_OK;
+}
+
+cuda_result cuDevicePrimaryCtxRetain(cuda_context *ret_context, cuda_device device)
+{
+    CALL()
+    alive++;
+    *ret_context = &contexts[device];
+    return CUDA_OK;
+}
+
+cuda_result cuDevicePrimaryCtxRelease_v2(cuda_device device)
+{
+    (void)device;
+    alive--;
+    return CUDA_OK;
+}
+
+cuda_result cuCtxSetCurrent(cuda_context context)
+{
+    CALL()
+    return context != NULL ? CUDA_OK : CUDA_INVALID_CONTEXT;
+}
+
+cuda_result cuCtxSynchronize(void)
+{
+    CALL()
+    return CUDA_OK;
+}
+
+/* ---------------------------------------------------------------- programs */
+
+static void say(unsigned count, const cuda_jit_option *options, void **values, const char *text)
+{
+    char *log = NULL;
+    size_t size = 0;
+    for (unsigned i = 0; i < count; i++) {
+        log = options[i] == CUDA_JIT_ERROR_LOG ? values[i] : log;
+        size = options[i] == CUDA_JIT_ERROR_LOG_BYTES ? (size_t)(uintptr_t)values[i] : size;
+    }
+    if (log != NULL && size > 0) {
+        (void)snprintf(log, size, "%s", text);
+    }
+}
+
+cuda_result cuModuleLoadDataEx(cuda_module *ret_module, const void *image, unsigned count,
+                               cuda_jit_option *options, void **values)
+{
+    CALL()
+    const bool is_cubin = memcmp(image, "\177ELF", 4) == 0;
+    const char *text = image;
+    if (!is_cubin && strstr(text, ".version 99") != NULL) {
+        say(count, options, values,
+            "ptxas application ptx input, line 1; fatal   : Unsupported .version 99.0; current "
+            "version is '8.4'\n");
+        return CUDA_UNSUPPORTED_PTX_VERSION;
+    }
+    if (!is_cubin && strstr(text, ".version") == NULL) {
+        return CUDA_INVALID_IMAGE;
+    }
+    if (!is_cubin && strstr(text, "broken") != NULL) {
+        say(count, options, values,
+            "ptxas application ptx input, line 3; a note\n"
+            "ptxas application ptx input, line 4; error   : Not a name of any known instruction: "
+            "'broken'\n");
+        return CUDA_INVALID_PTX;
+    }
+    cuda_module made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    made->text = is_cubin ? NULL : strdup(text);
+    alive++;
+    *ret_module = made;
+    return CUDA_OK;
+}
+
+cuda_result cuModuleUnload(cuda_module module)
+{
+    free(module->text);
+    free(module);
+    alive--;
+    return CUDA_OK;
+}
+
+cuda_result cuModuleGetFunction(cuda_function *ret_function, cuda_module module, const char *name)
+{
+    char entry[80];
+    CALL()
+    (void)snprintf(entry, sizeof entry, ".entry %s(", name);
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        if (strcmp(functions[i].name, name) == 0 &&
+            (module->text == NULL || strstr(module->text, entry) != NULL)) {
+            functions[i].dynamic_most = SHARED_BYTES - functions[i].static_shared;
+            *ret_function = &functions[i];
+            return CUDA_OK;
+        }
+    }
+    return CUDA_NOT_FOUND;
+}
+
+cuda_result cuFuncGetAttribute(int *ret_value, cuda_function_fact what, cuda_function function)
+{
+    CALL()
+    (void)function;
+    *ret_value = THREADS_MOST;
+    return what == CUDA_FUNCTION_MAX_THREADS ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
+cuda_result cuFuncSetAttribute(cuda_function function, cuda_function_fact what, int value)
+{
+    CALL()
+    if (what != CUDA_FUNCTION_MAX_DYNAMIC_SHARED ||
+        value > 4 * SHARED_BYTES - function->static_shared) {
+        return CUDA_INVALID_VALUE;
+    }
+    function->dynamic_most = value;
+    return CUDA_OK;
+}
+
+cuda_result cuFuncGetParamInfo(cuda_function function, size_t index, size_t *ret_offset,
+                               size_t *ret_size)
+{
+    CALL()
+    if (index >= function->count) {
+        return CUDA_INVALID_VALUE;
+    }
+    *ret_offset = 8 * index;
+    *ret_size = function->sizes[index];
+    return CUDA_OK;
+}
+
+/* ---------------------------------------------------------------- memory */
+
+/* An address is that of the bytes, and far from those of other buffers. */
+static unsigned char *at(cuda_address address)
+{
+    unsigned char *place;
+    memcpy(&place, &address, sizeof place);
+    return place;
+}
+
+cuda_result cuMemAlloc_v2(cuda_address *ret_address, size_t size)
+{
+    CALL()
+    unsigned char *made = size <= MEMORY_BYTES ? malloc(size) : NULL;
+    if (made == NULL) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    *ret_address = (uintptr_t)made;
+    alive++;
+    return CUDA_OK;
+}
+
+cuda_result cuMemFree_v2(cuda_address address)
+{
+    free(at(address));
+    alive--;
+    return CUDA_OK;
+}
+
+cuda_result cuMemcpyHtoD_v2(cuda_address to, const void *from, size_t size)
+{
+    CALL()
+    memcpy(at(to), from, size);
+    return CUDA_OK;
+}
+
+cuda_result cuMemcpyDtoH_v2(void *to, cuda_address from, size_t size)
+{
+    CALL()
+    memcpy(to, at(from), size);
+    return CUDA_OK;
+}
+
+cuda_result cuMemsetD8_v2(cuda_address to, unsigned char byte, size_t size)
+{
+    CALL()
+    memset(at(to), byte, size);
+    return CUDA_OK;
+}
+
+/* ---------------------------------------------------------------- kernels */
+
+/* Reads a parameter, as many bytes as it has. */
+static uint64_t parameter(void **parameters, size_t index, size_t size)
+{
+    uint64_t value = 0;
+    memcpy(&value, parameters[index], size);
+    return value;
+}
+
+static void add(size_t threads, void **parameters)
+{
+    float factor;
+    memcpy(&factor, parameters[3], sizeof factor);
+    const unsigned char *a = at(parameter(parameters, 0, 8));
+    const unsigned char *b = at(parameter(parameters, 1, 8));
+    unsigned char *c = at(parameter(parameters, 2, 8));
+    for (size_t i = 0; i < threads; i++) {
+        float left;
+        float right;
+        memcpy(&left, a + 4 * i, 4);
+        memcpy(&right, b + 4 * i, 4);
+        left += factor * right;
+        memcpy(c + 4 * i, &left, 4);
+    }
+}
+
+static bool many(void **parameters)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < PARAMETERS; i++) {
+        sum += parameter(parameters, i, 1);
+    }
+    return sum == 0;
+}
+
+cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned grid_y,
+                           unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
+                           unsigned shared_bytes, cuda_stream stream, void **parameters,
+                           void **extra)
+{
+    CALL()
+    const size_t block = (size_t)block_x * block_y * block_z;
+    const size_t threads = block * grid_x * grid_y * grid_z;
+    if (block > THREADS_MOST || grid_y > GRID_MOST || stream != NULL || extra != NULL ||
+        shared_bytes > (unsigned)function->dynamic_most) {
+        return CUDA_INVALID_VALUE;
+    }
+    memcpy(last_grid, (unsigned[]){grid_x, grid_y, grid_z}, sizeof last_grid);
+    memcpy(last_block, (unsigned[]){block_x, block_y, block_z}, sizeof last_block);
+    last_shared = shared_bytes;
+    if (strcmp(function->name, "add") == 0) {
+        add(threads, parameters);
+    } else if (strcmp(function->name, "fill") == 0) {
+        memset(at(parameter(parameters, 0, 8)), (int)parameter(parameters, 1, 4), threads);
+    } else if (strcmp(function->name, "many") == 0) {
+        return many(parameters) ? CUDA_OK : CUDA_INVALID_VALUE;
+    } else if (strcmp(function->name, "wild") == 0) {
+        is_lost = true; /* the driver tells at the next call */
+    } else if (strcmp(function->name, "endless") == 0) {
+        for (;;) {
+            (void)pause();
+        }
+    } else {
+        (void)nanosleep(&(struct timespec){.tv_nsec = LONG_NS}, NULL);
+    }
+    return CUDA_OK;
+}

@@ -1,0 +1,269 @@
+/* Devices for kernels from bourse-kernel's list to the offer. */
+#include "provider/device/kernel_device.h"
+#include "provider/policy.h"
+#include "tests/support/config_text.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LIST                                                                                       \
+    "{\"api\":\"opencl\",\"devices\":["                                                            \
+    "{\"id\":\"0\",\"platform\":\"Portable Computing "                                             \
+    "Language\",\"name\":\"pthread-skylake\",\"vendor\":"                                          \
+    "\"GenuineIntel\",\"driver\":\"3.1\",\"kind\":\"cpu\",\"memory_bytes\":4294967296,"            \
+    "\"local_bytes\":524288,\"compute_units\":2,\"work_group\":4096,\"fp64\":true,\"fp16\":false}" \
+    ","                                                                                            \
+    "{\"id\":\"1\",\"platform\":\"NVIDIA CUDA\",\"name\":\"NVIDIA H100 80GB HBM3\",\"vendor\":"    \
+    "\"NVIDIA Corporation\",\"driver\":\"550\",\"kind\":\"gpu\",\"memory_bytes\":85899345920,"     \
+    "\"local_bytes\":49152,\"compute_units\":132,\"work_group\":1024,\"fp64\":true,\"fp16\":true}" \
+    "],\"problem\":\"\"}\n"
+
+#define CUDA_LIST                                                                                  \
+    "{\"api\":\"cuda\",\"devices\":[{\"id\":\"0000:3b:00.0\",\"platform\":\"NVIDIA CUDA\","        \
+    "\"name\":\"NVIDIA H100 PCIe\",\"vendor\":\"NVIDIA Corporation\",\"driver\":\"CUDA 12.4\","    \
+    "\"target\":\"sm_90\",\"kind\":\"gpu\",\"memory_bytes\":85899345920,\"fp64\":true}],"          \
+    "\"problem\":\"\"}\n"
+
+static struct config config;
+static struct machine machine;
+static struct offers offers;
+static const struct isolation jailed = {.level = 1};
+static const struct profile profile = {.mflops = {.value = 12000}};
+static const struct key32 account = {{7}};
+
+static void begin(void)
+{
+    memset(&machine, 0, sizeof machine);
+    machine.cores = 4;
+    machine.memory_bytes = UINT64_C(16) << 30;
+    (void)snprintf(machine.arch, sizeof machine.arch, "x86_64");
+    (void)snprintf(machine.instrument, sizeof machine.instrument, "cpu.x86_64");
+    ck_assert(kernel_device_read(LIST, strlen(LIST), KERNEL_OPENCL,
+                                 &machine.kernel_devices[KERNEL_OPENCL]));
+    for (size_t i = 0; i < machine.kernel_devices[KERNEL_OPENCL].count; i++) {
+        machine.kernel_devices[KERNEL_OPENCL].items[i].mflops = 56000;
+        machine.kernel_devices[KERNEL_OPENCL].items[i].bandwidth_bytes = 17000000000;
+    }
+}
+
+static bool offer(const char *text, struct problem *problem)
+{
+    ck_assert_msg(read_text(text, &config, problem), "%s", problem->text);
+    return policy_offers(&config, &machine, &profile, &jailed, &account, &offers, problem);
+}
+
+static const struct attribute *attribute(size_t which, const char *name)
+{
+    const struct offer *one = &offers.items[which];
+    for (size_t i = 0; i < one->device.attribute_count; i++) {
+        if (strcmp(one->attributes[i].name, name) == 0) {
+            return &one->attributes[i];
+        }
+    }
+    return NULL;
+}
+
+START_TEST(a_list_is_read_and_nonsense_is_not)
+{
+    static const char *const wrong[] = {"",
+                                        "{}",
+                                        "[]",
+                                        "{\"api\":\"opencl\",\"devices\":[{}]}",
+                                        "{\"api\":\"opencl\",\"devices\":[{\"name\":\"x\"}]}",
+                                        "{\"devices\":[]}"};
+    struct kernel_device_list list;
+    ck_assert_uint_eq(machine.kernel_devices[KERNEL_OPENCL].count, 2);
+    ck_assert(machine.kernel_devices[KERNEL_OPENCL].is_known &&
+              machine.kernel_devices[KERNEL_OPENCL].items[1].index == 1);
+    ck_assert_uint_eq(machine.kernel_devices[KERNEL_OPENCL].items[1].compute_units, 132);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert(!kernel_device_read(wrong[i], strlen(wrong[i]), KERNEL_OPENCL, &list));
+        ck_assert(list.count == 0);
+    }
+}
+END_TEST
+
+START_TEST(a_device_of_cuda_is_offered_beside_one_of_opencl)
+{
+    struct kernel_device_list *list = &machine.kernel_devices[KERNEL_CUDA];
+    struct problem problem = {""};
+    ck_assert(!kernel_device_read(CUDA_LIST, strlen(CUDA_LIST), KERNEL_OPENCL, list));
+    ck_assert(kernel_device_read(CUDA_LIST, strlen(CUDA_LIST), KERNEL_CUDA, list));
+    ck_assert(list->items[0].api == KERNEL_CUDA && list->items[0].node == -1);
+    ck_assert_str_eq(list->items[0].id, "0000:3b:00.0");
+    ck_assert_str_eq(list->items[0].target, "sm_90");
+    list->items[0].mflops = 56000;
+    list->items[0].bandwidth_bytes = 17000000000;
+    ck_assert_msg(offer("devices: [{cuda: h100, price: 0.5}, {opencl: 1, name: a}]\n", &problem),
+                  "%s", problem.text);
+    ck_assert_uint_eq(offers.count, 3);
+    ck_assert_str_eq(attribute(1, "api")->text, "cuda");
+    ck_assert_str_eq(attribute(1, "kind")->text, "gpu");
+    ck_assert_str_eq(attribute(1, "instrument")->text, "gpu.nvidia.h100-pcie");
+    ck_assert_str_eq(attribute(1, "label")->text, "cuda-h100");
+    ck_assert_int_eq(attribute(1, "isolation")->number, 0);
+    ck_assert_str_eq(attribute(2, "api")->text, "opencl");
+    ck_assert_int_eq(attribute(2, "memory")->number, 85899345920);
+    ck_assert(offer("devices: [{cuda: 0, slots: 2}]\n", &problem));
+    ck_assert_int_eq(attribute(1, "memory")->number, 42949672960); /* of each slot */
+    ck_assert_uint_eq(policy_kernel_memory(&offers.items[1], 2), 85899345920);
+    ck_assert_uint_eq(policy_kernel_memory(&offers.items[0], 1), 0);
+    ck_assert(!offer("devices: [{cuda: 0, name: a}, {cuda: h100, name: b}]\n", &problem));
+    ck_assert_str_eq(problem.text, "\"a\" and \"b\" are one device, CUDA 0 \"NVIDIA H100 PCIe\"; "
+                                   "offer it once, with `slots` for several jobs");
+    ck_assert_msg(offer("devices: [{opencl: 0, name: a}, {opencl: 0, name: b}]\n", &problem), "%s",
+                  problem.text); /* made of cores, of which each has its own */
+    ck_assert(!offer("devices: [{cuda: 1, name: a}]\n", &problem));
+    ck_assert_str_eq(problem.text, "no CUDA device \"1\"; there is 0 \"NVIDIA H100 PCIe\"");
+    ck_assert(!read_text("devices: [{cuda: 0, opencl: 0}]\n", &config, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "a device is reached by one interface"));
+    ck_assert(!read_text("devices: [{cuda: 0, simulate: groq-lpu-v1}]\n", &config, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "leave cuda or simulate out"));
+}
+END_TEST
+
+static void put_information(const char *folder, const char *text)
+{
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/0000:3b:00.0", folder);
+    (void)mkdir(path, 0700);
+    (void)snprintf(path, sizeof path, "%s/0000:3b:00.0/information", folder);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    (void)fputs(text, file);
+    (void)fclose(file);
+}
+
+static size_t count_nodes(const struct kernel_device *device)
+{
+    size_t count = 0;
+    while (kernel_device_nodes(device)[count] != NULL) {
+        count++;
+    }
+    return count;
+}
+
+START_TEST(a_jail_has_the_files_of_its_device_alone)
+{
+    static const struct {
+        const char *text;
+        int node;
+    } files[] = {
+        {"Model: \t\t NVIDIA H100 PCIe\nDevice Minor: \t 3\nGPU Excluded:\t No\n", 3},
+        {"Device Minor: \t 12\n", 12},
+        {"Device Minor: \t\n", -1},
+        {"Device Minor: -1\n", -1},
+        {"Model: x\n", -1},
+        {"", -1},
+    };
+    char folder[] = "/tmp/bourse-gpus-XXXXXX";
+    struct kernel_device device = {
+        .api = KERNEL_CUDA, .id = "0000:3b:00.0", .kind = "gpu", .vendor = "NVIDIA Corporation"};
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    kernel_device_learn_node(folder, &device);
+    ck_assert_int_eq(device.node, -1);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        put_information(folder, files[i].text);
+        kernel_device_learn_node(folder, &device);
+        ck_assert_msg(device.node == files[i].node, "%s: %d", files[i].text, device.node);
+        ck_assert_uint_eq(count_nodes(&device), device.node >= 0 ? 3 : 10);
+    }
+    device.node = 3;
+    ck_assert_str_eq(kernel_device_nodes(&device)[0], "/dev/nvidiactl");
+    ck_assert_str_eq(kernel_device_nodes(&device)[1], "/dev/nvidia-uvm");
+    ck_assert_str_eq(kernel_device_nodes(&device)[2], "/dev/nvidia3");
+    device.node = 12;
+    ck_assert_str_eq(kernel_device_nodes(&device)[2], "/dev/nvidia12");
+    device.node = 254;
+    ck_assert_str_eq(kernel_device_nodes(&device)[2], "/dev/nvidia254");
+    put_information(folder, "Device Minor: 4\n");
+    (void)snprintf(device.id, sizeof device.id, "x/../0000:3b:00.0"); /* no place on the bus */
+    kernel_device_learn_node(folder, &device);
+    ck_assert_int_eq(device.node, -1);
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/0000:3b:00.0/information", folder);
+    (void)unlink(path);
+    (void)snprintf(path, sizeof path, "%s/0000:3b:00.0", folder);
+    (void)rmdir(path);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
+START_TEST(a_device_is_named_by_number_or_part_of_its_name)
+{
+    struct problem problem;
+    ck_assert_ptr_eq(kernel_device_find(&machine.kernel_devices[KERNEL_OPENCL], "1", &problem),
+                     &machine.kernel_devices[KERNEL_OPENCL].items[1]);
+    ck_assert_ptr_eq(kernel_device_find(&machine.kernel_devices[KERNEL_OPENCL], "h100", &problem),
+                     &machine.kernel_devices[KERNEL_OPENCL].items[1]);
+    ck_assert_ptr_null(kernel_device_find(&machine.kernel_devices[KERNEL_OPENCL], "2", &problem));
+    ck_assert_str_eq(problem.text, "no OpenCL device \"2\"; there is 0 \"pthread-skylake\", 1 "
+                                   "\"NVIDIA H100 80GB HBM3\"");
+}
+END_TEST
+
+START_TEST(cores_are_never_taken_for_a_gpu)
+{
+    struct problem problem = {""};
+    ck_assert_msg(
+        offer("devices: [{opencl: 0, name: cores}, {opencl: H100, price: 0.5}]\n", &problem), "%s",
+        problem.text);
+    ck_assert_uint_eq(offers.count, 3);
+    ck_assert_str_eq(attribute(1, "kind")->text, "cpu");
+    ck_assert_str_eq(attribute(1, "instrument")->text, "cpu.opencl.pocl");
+    ck_assert_int_eq(attribute(1, "isolation")->number, 1);
+    ck_assert(attribute(1, "memory")->number == (int64_t)offers.items[1].memory_bytes);
+    ck_assert_str_eq(attribute(2, "kind")->text, "gpu");
+    ck_assert_str_eq(attribute(2, "instrument")->text, "gpu.nvidia.h100-80gb-hbm3");
+    ck_assert_str_eq(attribute(2, "label")->text, "opencl-H100");
+    ck_assert_int_eq(attribute(2, "isolation")->number, 0); /* the driver's files are in its jail */
+    ck_assert(attribute(2, "memory")->number == 85899345920);
+    for (size_t i = 1; i < 3; i++) {
+        ck_assert_str_eq(attribute(i, "executor")->text, "kernel");
+        ck_assert_str_eq(attribute(i, "api")->text, "opencl");
+        ck_assert(attribute(i, "fp32")->number == INT64_C(56000000000));
+        ck_assert_ptr_null(attribute(i, "program"));
+    }
+    ck_assert_uint_eq(offers.items[1].first_core, 2); /* a core of its own each */
+    ck_assert_uint_eq(offers.items[2].first_core, 3);
+    ck_assert_uint_eq(offers.items[0].device.slots, 2);
+}
+END_TEST
+
+START_TEST(a_device_that_cannot_be_used_is_left_out)
+{
+    struct problem problem = {""};
+    (void)snprintf(machine.kernel_devices[KERNEL_OPENCL].items[1].unusable,
+                   sizeof machine.kernel_devices[KERNEL_OPENCL].items[1].unusable, "it hangs");
+    ck_assert(offer("devices: [{opencl: 1, name: a}, {opencl: 0, name: b}]\n", &problem));
+    ck_assert_uint_eq(offers.count, 2);
+    ck_assert_str_eq(offers.items[1].device.label, "b");
+    ck_assert_uint_eq(offers.items[0].device.slots, 3);
+    machine.kernel_devices[KERNEL_OPENCL] =
+        (struct kernel_device_list){.is_known = true, .problem = "no OpenCL library"};
+    ck_assert(offer("devices: [{opencl: 1, name: a}, {opencl: 0, name: b}]\n", &problem));
+    ck_assert_uint_eq(offers.count, 1);
+    ck_assert_uint_eq(offers.items[0].device.slots, 4);
+}
+END_TEST
+
+START_TEST(an_unknown_device_is_refused_with_what_there_is)
+{
+    struct problem problem = {""};
+    ck_assert(!offer("devices: [{opencl: MI300, name: a}]\n", &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "no OpenCL device \"MI300\"; there is 0"));
+    ck_assert(!read_text("devices: [{opencl: 0, simulate: groq-lpu-v1}]\n", &config, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "a device is real or simulated"));
+}
+END_TEST
+
+SUITE("kernel_device", begin, NULL, TEST(a_list_is_read_and_nonsense_is_not),
+      TEST(a_device_of_cuda_is_offered_beside_one_of_opencl),
+      TEST(a_jail_has_the_files_of_its_device_alone),
+      TEST(a_device_is_named_by_number_or_part_of_its_name), TEST(cores_are_never_taken_for_a_gpu),
+      TEST(a_device_that_cannot_be_used_is_left_out),
+      TEST(an_unknown_device_is_refused_with_what_there_is))

@@ -54,6 +54,8 @@ END
 "$bourse" submit job.yaml -y --quiet --anyway >job.id 2>submit.log || fail "submit: $(cat submit.log)"
 job=$(cat job.id)
 until_true 60 job_is "$job" '"running":1' || fail "it does not run: $(cat ps.json)"
+is_counted() { [ "$(pending)" -eq 0 ]; }
+until_true 30 is_counted || fail "the tile of the product does not count" # a moment after its result
 before=$(usage)
 junk "$job" 5 70000
 [ "$taken" -eq 5 ] || fail "$taken of 5 were taken: $refusal"

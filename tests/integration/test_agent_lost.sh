@@ -61,7 +61,7 @@ second=$agent
 started+=("$first" "$second")
 until_true 60 offered 4 || fail "not all is on offer"
 pause_second pause # so that the first one gets the job, and the other is there when it is lost
-job=$(submit lost 2 6)
+job=$(submit lost 2 20) # longer than what follows, on a slow machine, too
 until_true 60 running "$job" 2 || fail "the job does not run: $(cat ps.json)"
 pause_second resume
 until_true 60 offered 2 || fail "the second agent offers nothing"

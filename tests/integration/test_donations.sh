@@ -20,7 +20,7 @@ as_ada=(--key "$work/ada/key" --market "$work/ada/market.yaml")
 ada() { "$bourse" "$@" "${as_ada[@]}"; }
 own() { "$bourse" "$@"; }
 submit() { # WHO NAME SECONDS CAP: one subtask of so long; prints the id
-    printf 'name: %s\nlimit: 20s\nterm: 25s\nbudget: 0.50\ncap: %s\nrun: [sleep, "%s"]\n' "$2" "$4" "$3" >"$2.yaml"
+    printf 'name: %s\nlimit: 45s\nterm: 50s\nbudget: 0.50\ncap: %s\nrun: [sleep, "%s"]\n' "$2" "$4" "$3" >"$2.yaml"
     "$1" submit "$2.yaml" -y --anyway --quiet 2>submit.log || fail "submit: $(cat submit.log)"
 }
 job_is() { "$1" ps "$2" --json --timeout 5s >ps.json 2>/dev/null && grep -qE -- "$3" ps.json; }
@@ -43,7 +43,7 @@ expect 2 ':4: hours: "22:00" is no window' env sh -c "printf 'price: 0\n\n\nhour
 again
 until_true 60 offered 1 || fail "nothing on offer"
 expect 0 ' donated +1 +1 ' "$bourse" book
-first=$(submit own first 12 0.01)
+first=$(submit own first 25 0.01) # until the others are in the queue
 until_true 60 runs own "$first" || fail "the first job does not run"
 rich=$(submit own rich 2 9)
 poor=$(submit ada poor 2 0)

@@ -39,12 +39,12 @@ until_runs() { # COUNT: until so many subtasks run
     echo "owner.sh: $(running) subtasks run, and $1 should" >&2
     exit 1
 }
-ticks() { awk '{print $14 + $15}' "/proc/$1/stat"; }
+cpu_ns() { cat "/proc/$1/task/"*/schedstat | awk '{sum += $1} END {printf "%.0f", sum}'; } # PID: exact, where ticks are samples
 cpu_percent() { # PID SECONDS: of one core
     local before
-    before=$(ticks "$1")
+    before=$(cpu_ns "$1")
     sleep "$2"
-    awk -v t=$(($(ticks "$1") - before)) -v s="$2" -v hz="$(getconf CLK_TCK)" 'BEGIN {printf "%.3f", t / hz / s * 100}'
+    awk -v ns=$(($(cpu_ns "$1") - before)) -v s="$2" 'BEGIN {printf "%.3f", ns / 1e9 / s * 100}'
 }
 rss_kib() { awk '$1 == "VmRSS:" {print $2}' "/proc/$1/status"; }
 agent_pid() { sed -n 's/^provider \([0-9]*\).*/\1/p' "$work/market/up.pids"; }

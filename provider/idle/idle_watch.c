@@ -61,7 +61,6 @@ static void look(struct idle_watch *watch, int64_t now_ns)
         reading.sees_input = input_sensor_look(&watch->input, &reading.has_input);
     }
     if ((terms->load_milli >= 0 || terms->program_count > 0) && now_ns >= watch->processes_due_ns) {
-        reading.program[0] = '\0';
         process_sensor_look(&watch->processes, now_ns, terms, &reading);
         watch->processes_due_ns = now_ns + IDLE_PROCESSES_NS;
     }

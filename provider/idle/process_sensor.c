@@ -8,7 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PROCESSES_MAX = 1 << 20, STAT_MAX = 1024 };
+enum {
+    PROCESSES_MAX = 1 << 20,
+    STAT_MAX = 1024,
+    QUIET_PART = 50, /* of one processor's time: what the processors did counts as nothing */
+};
 #define NS INT64_C(1000000000)
 
 struct process {
@@ -190,14 +194,37 @@ static bool is_listed(const struct idle_terms *terms, const char *name)
     return false;
 }
 
-void process_sensor_look(struct process_sensor *sensor, int64_t now_ns,
-                         const struct idle_terms *terms, struct idle_reading *reading)
+/* Returns the process that was made last, or -1: "0.10 0.20 0.30 1/426 PID". */
+static long long read_newest(const char *root)
 {
+    char text[STAT_MAX];
+    if (!sensor_file_text(root, "/proc", "loadavg", text, sizeof text)) {
+        return -1;
+    }
+    const char *last = strchr(text, '/');
+    last = last == NULL ? NULL : strchr(last, ' ');
+    return last == NULL ? -1 : strtoll(last + 1, NULL, 10);
+}
+
+/* Returns true when a walk over /proc would show what the last one did. A program that begins
+ * without a new process (exec) is seen by what it computes, or by the next walk. */
+static bool is_quiet(const struct process_quiet *quiet, int64_t now_ns, uint64_t busy,
+                     long long newest)
+{
+    const int64_t span_ns = now_ns - quiet->looked_ns;
     const int64_t tick_ns = NS / sysconf(_SC_CLK_TCK);
-    uint64_t busy = 0;
+    return quiet->is_known && newest >= 0 && newest == quiet->newest &&
+           now_ns - quiet->walked_ns < PROCESS_SENSOR_WALK_NS && busy >= quiet->busy &&
+           (int64_t)(busy - quiet->busy) <= span_ns / tick_ns / QUIET_PART;
+}
+
+/* Walks over /proc. Returns what the processes that are ours have used, in ticks. */
+static uint64_t walk(struct process_sensor *sensor, const struct idle_terms *terms,
+                     struct idle_reading *reading)
+{
     uint64_t ours = 0;
-    reading->sees_load = read_busy(sensor->root, &busy);
     const bool is_listing = list_processes(sensor);
+    reading->program[0] = '\0';
     for (size_t i = 0; i < sensor->count; i++) {
         const struct process *process = &sensor->processes[i];
         ours += process->is_ours ? process->ticks : 0;
@@ -207,6 +234,26 @@ void process_sensor_look(struct process_sensor *sensor, int64_t now_ns,
     }
     /* Process 1 is hidden where the processes of others are. */
     reading->sees_programs = is_listing && find(sensor, 1) != NULL;
+    return ours;
+}
+
+void process_sensor_look(struct process_sensor *sensor, int64_t now_ns,
+                         const struct idle_terms *terms, struct idle_reading *reading)
+{
+    struct process_quiet *quiet = &sensor->quiet;
+    const int64_t tick_ns = NS / sysconf(_SC_CLK_TCK);
+    const long long newest = read_newest(sensor->root);
+    uint64_t busy = 0;
+    reading->sees_load = read_busy(sensor->root, &busy);
+    if (!reading->sees_load || !is_quiet(quiet, now_ns, busy, newest)) {
+        quiet->ours = walk(sensor, terms, reading);
+        quiet->walked_ns = now_ns;
+        quiet->newest = newest;
+        quiet->is_known = reading->sees_load && reading->program[0] == '\0';
+    }
+    quiet->looked_ns = now_ns;
+    quiet->busy = busy;
+    const uint64_t ours = quiet->ours;
     if (reading->sees_load) {
         const uint64_t most = (uint64_t)(INT64_MAX / tick_ns);
         const int64_t busy_ns = (int64_t)(busy < most ? busy : most) * tick_ns;

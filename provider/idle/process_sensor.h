@@ -13,6 +13,9 @@
 
 enum { PROCESS_SENSOR_SAMPLES = 16 };
 #define PROCESS_SENSOR_WINDOW_NS INT64_C(5000000000)
+/* A walk is left out, at most for so long, while no process was made and the processors did next to
+ * nothing: then no program has begun and nobody has any load. */
+#define PROCESS_SENSOR_WALK_NS INT64_C(10000000000)
 
 struct process_sensor {
     const char *root; /* borrowed */
@@ -23,6 +26,12 @@ struct process_sensor {
         int64_t at_ns, others_ns; /* time, and CPU time of others until then */
     } samples[PROCESS_SENSOR_SAMPLES];
     size_t sample_count; /* oldest first */
+    struct process_quiet {
+        bool is_known;
+        int64_t walked_ns, looked_ns;
+        uint64_t busy, ours; /* ticks, at the last look and at the last walk */
+        long long newest;    /* the process that was made last, when the walk began */
+    } quiet;
 };
 
 void process_sensor_init(struct process_sensor *sensor, const char *root, pid_t self);

@@ -305,6 +305,38 @@ static void begin_processes(pid_t self)
     process_sensor_init(&processes, folder, self);
 }
 
+static bool sees_steam(int64_t now_ns)
+{
+    return strcmp(look(now_ns).program, "steam") == 0;
+}
+
+START_TEST(a_quiet_machine_is_not_walked_over)
+{
+    const long second = sysconf(_SC_CLK_TCK);
+    begin_processes(50);
+    put_process(1, "init", 0, 0);
+    put_process(50, "bourse-provider", 1, 0);
+    put("proc/loadavg", "0.00 0.00 0.00 1/426 %d\n", 50);
+    put_busy(1000 * second);
+    ck_assert(!sees_steam(0));
+    put_process(60, "steam", 1, 0); /* by exec, and without a sign of itself */
+    ck_assert(!sees_steam(NS));
+    ck_assert(!sees_steam(9 * NS));
+    ck_assert(sees_steam(10 * NS));
+    drop("proc/60/stat");
+    ck_assert(!sees_steam(11 * NS)); /* what runs is looked for until it has ended */
+    put_process(60, "steam", 1, 0);
+    put("proc/loadavg", "0.00 0.00 0.00 1/427 %d\n", 60);
+    ck_assert(sees_steam(12 * NS)); /* a process was made */
+    drop("proc/60/stat");
+    ck_assert(!sees_steam(13 * NS));
+    put_process(60, "steam", 1, 0);
+    put_busy(1000 * second + second / 10);
+    ck_assert(sees_steam(14 * NS)); /* somebody computes */
+    process_sensor_fini(&processes);
+}
+END_TEST
+
 /* The four times of a process follow ten other fields, of which this test writes each once. */
 START_TEST(the_load_of_others_is_what_ours_do_not_use)
 {
@@ -501,7 +533,7 @@ SUITE("idle sensors", setup, teardown, TEST(a_walk_over_the_processes_is_made_ev
       TEST(the_battery_counts_when_no_mains_are_there),
       TEST(the_battery_of_a_mouse_is_not_the_machines),
       TEST(the_hottest_zone_counts_and_impossible_ones_do_not),
-      TEST(the_load_of_others_is_what_ours_do_not_use), TEST(the_load_is_a_mean_over_five_seconds),
-      TEST(a_listed_program_counts_unless_it_is_ours), TEST(hidden_processes_of_others_are_said),
-      TEST(hostile_processes_do_no_harm), TEST(files_are_read_up_to_their_bound),
-      TEST(a_watch_says_what_it_sees_and_what_is_missing))
+      TEST(a_quiet_machine_is_not_walked_over), TEST(the_load_of_others_is_what_ours_do_not_use),
+      TEST(the_load_is_a_mean_over_five_seconds), TEST(a_listed_program_counts_unless_it_is_ours),
+      TEST(hidden_processes_of_others_are_said), TEST(hostile_processes_do_no_harm),
+      TEST(files_are_read_up_to_their_bound), TEST(a_watch_says_what_it_sees_and_what_is_missing))

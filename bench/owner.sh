@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
-# bench/owner.sh [--json] [--rounds N] [BUILD] - what the owner of a machine notices of an agent: how much longer a compile takes
+# bench/owner.sh [--json] [--rounds N] [--load CORES] [BUILD] - what the owner of a machine notices of an agent: how much longer a compile takes
 # while jobs keep every core busy, and what an idle agent takes. Prints one JSON value.
 #
-# The agent has `idle:`, so that its jobs have the lowest priority, but no sign of use counts: they run beside the compile, which
-# is the worst case. Compiles with jobs and without alternate, and the order changes from pair to pair. Medians are quoted.
+# The agent has `idle:`, so that its jobs have the lowest priority. Without --load no sign of use counts: they run beside the
+# compile, which is the worst case. With --load the load of others is a sign of use, as it is by default (0.5): the jobs stand
+# still some seconds after the compile began. Compiles with jobs and without alternate, and the order changes from pair to pair. Medians are quoted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-rounds=10 build=build/release
+rounds=10 build=build/release load=any
 while [ $# -gt 0 ]; do
     case $1 in
     --json) shift ;; # there is no other form
     --rounds) rounds=$2; shift 2 ;;
-    -*) echo "usage: bench/owner.sh [--json] [--rounds N] [BUILD]" >&2; exit 2 ;;
+    --load) load=$2; shift 2 ;;
+    -*) echo "usage: bench/owner.sh [--json] [--rounds N] [--load CORES] [BUILD]" >&2; exit 2 ;;
     *) build=$1; shift ;;
     esac
 done
@@ -67,9 +69,7 @@ compile_ms() {
 bourse up --dir "$work/market" --slots "$(nproc)" --programs sh --detach >/dev/null 2>&1
 bourse-provider drain --dir "$work/market/provider" >/dev/null
 bourse down --dir "$work/market" >/dev/null 2>&1
-cat >>"$work/market/provider/provider.yaml" <<'END'
-idle: {after: 10s, input: false, load: any, sessions: false, battery: run}
-END
+echo "idle: {after: 10s, input: false, load: $load, sessions: false, battery: run}" >>"$work/market/provider/provider.yaml"
 bourse up --dir "$work/market" --detach >/dev/null 2>&1
 agent=$(agent_pid)
 sleep 12 # the agent works once the machine was idle
@@ -97,8 +97,8 @@ for round in $(seq "$rounds"); do
     alone_s+=" $(awk -v ms="$alone" 'BEGIN {printf "%.3f", ms / 1000}')"
     ratios+=" $(awk -v a="$beside" -v b="$alone" 'BEGIN {printf "%.3f", a / b}')"
 done
-printf '{"machine":"%s, %d processors","kernel":"%s","version":"%s","rounds":%d,' \
-    "$(awk -F': ' '/model name/ {print $2; exit}' /proc/cpuinfo)" "$(nproc)" "$(uname -r)" "$(bourse version | awk '{print $2; exit}')" "$rounds"
+printf '{"machine":"%s, %d processors","kernel":"%s","version":"%s","rounds":%d,"load":"%s",' \
+    "$(awk -F': ' '/model name/ {print $2; exit}' /proc/cpuinfo)" "$(nproc)" "$(uname -r)" "$(bourse version | awk '{print $2; exit}')" "$rounds" "$load"
 printf '"compile_s":%s,"compile_s_range":%s,"compile_beside_jobs_s":%s,"compile_beside_jobs_s_range":%s,' \
     "$(median <<<"$alone_s")" "$(spread <<<"$alone_s")" "$(median <<<"$beside_s")" "$(spread <<<"$beside_s")"
 printf '"ratio":%s,"ratio_range":%s,"idle_agent_rss_kib":%s,"idle_agent_cpu_percent":%s}\n' \

@@ -67,6 +67,9 @@ target_compile_options(bourse-plugin PRIVATE -O2 -D_FORTIFY_SOURCE=2)
 set_target_properties(bourse-plugin PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
 target_link_libraries(bourse-plugin PRIVATE bourse_strict PkgConfig::JANSSON)
 
+# The script that an engine runs in the jails of WASM modules.
+configure_file(provider/executors/wasm_host.cjs ${CMAKE_BINARY_DIR}/bin/bourse-wasm.cjs COPYONLY)
+
 # What is installed, and nothing else: scripts/run needs no benchmark.
 add_custom_target(programs DEPENDS bourse bourse-broker bourse-provider bourse-worker bourse-audit bourse-tensor bourse-kernel
   bourse-plugin)

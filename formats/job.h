@@ -127,6 +127,8 @@ struct job_file {
     bool is_tensor;
     /* `executor: plugin`: `run` is an operation of a device's plug-in, and its arguments. */
     bool is_plugin;
+    /* `executor: wasm`: `run` is a WASM module, a file of the job, and its arguments. */
+    bool is_wasm;
     /* `kernel:`: `run` is the launch of a kernel (formats/kernel/kernel_op.h). */
     bool is_kernel;
     /* The templates hold the program first. There is at least one, but none for a no-op. */

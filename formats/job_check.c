@@ -90,6 +90,15 @@ static bool check_noop(const struct job_file *job, struct job_fault *fault)
     return true;
 }
 
+static bool words_fit(const struct job_file *job, struct job_fault *fault)
+{
+    bool fit = true;
+    for (size_t i = 0; fit && i < job->run.count; i++) {
+        fit = template_fits(job, "run", i, job->run.items[i], fault);
+    }
+    return fit;
+}
+
 /* A matrix operation uses the executor's own program. */
 static bool check_operation(const struct job_file *job, struct job_fault *fault)
 {
@@ -111,12 +120,7 @@ static bool check_operation(const struct job_file *job, struct job_fault *fault)
         return FAULT(fault, "run", 0, "the result is not kept; add outputs: [\"%.80s\"]",
                      operation.result);
     }
-    for (size_t i = 0; i < job->run.count; i++) {
-        if (!template_fits(job, "run", i, job->run.items[i], fault)) {
-            return false;
-        }
-    }
-    return true;
+    return words_fit(job, fault);
 }
 
 static bool check_program(const struct job_file *job, struct job_fault *fault)
@@ -128,7 +132,7 @@ static bool check_program(const struct job_file *job, struct job_fault *fault)
     if (job->is_kernel) {
         return job_kernel_check(job, fault);
     }
-    if (job->is_plugin && run->count > 0 && !job_plugin_check(job, fault)) {
+    if (run->count > 0 && (!job_plugin_check(job, fault) || !job_wasm_check(job, fault))) {
         return false;
     }
     if (job->is_tensor && job->run.count > 0) {
@@ -141,19 +145,15 @@ static bool check_program(const struct job_file *job, struct job_fault *fault)
         return FAULT(fault, "run", 0, "%zu arguments; at most %d are taken", run->count,
                      FORMAT_ARGUMENTS);
     }
-    if (run->count > 0 && (run->items[0][0] == '\0' ||
-                           (job->image == NULL && strpbrk(run->items[0], "{}") != NULL))) {
+    const bool may_have_holes = job->image != NULL || job->is_wasm;
+    if (run->count > 0 &&
+        (run->items[0][0] == '\0' || (!may_have_holes && strpbrk(run->items[0], "{}") != NULL))) {
         return FAULT(fault, "run", 0,
                      "a host program must be a plain name; an input runs as the "
                      "program only inside an image");
     }
-    for (size_t i = 0; i < run->count; i++) {
-        if (!template_fits(job, "run", i, run->items[i], fault)) {
-            return false;
-        }
-    }
-    return job->standard_input == NULL ||
-           template_fits(job, "stdin", 0, job->standard_input, fault);
+    return words_fit(job, fault) && (job->standard_input == NULL ||
+                                     template_fits(job, "stdin", 0, job->standard_input, fault));
 }
 
 static bool is_variable_name(const char *name)
@@ -329,7 +329,7 @@ static bool check_checkpoint(const struct job_file *job, struct job_fault *fault
             "\"%s\" must be a folder inside the work folder: relative, without \"..\", {, }",
             shown);
     }
-    if (job->is_noop || job->is_tensor || job->is_plugin) {
+    if (job->is_noop || job->is_tensor || job->is_plugin || job->is_wasm) {
         return FAULT(fault, "checkpoint", 0, "only programs save their state");
     }
     if (strcmp(job->verify, "none") != 0) {

@@ -28,6 +28,8 @@ bool job_kernel_check(const struct job_file *job, struct job_fault *fault);
 /* Returns true when `run`, which is not empty, begins with an operation of a plug-in, and nothing
  * beside it is in its way. */
 bool job_plugin_check(const struct job_file *job, struct job_fault *fault);
+/* wasm/job_wasm.c. */
+bool job_wasm_check(const struct job_file *job, struct job_fault *fault);
 /* Fills in the name and the term that a checked job leaves open. Returns false when memory is
  * short. */
 bool job_complete(struct job_file *job);

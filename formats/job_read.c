@@ -116,11 +116,12 @@ void job_read_names(struct yaml_value value, size_t most_items, struct job_strin
 
 static void read_executor(struct yaml_value value, struct job_file *job)
 {
-    static const char *const names[] = {"command", "noop", "tensor", "plugin"};
+    static const char *const names[] = {"command", "noop", "tensor", "plugin", "wasm"};
     size_t which = (size_t)yaml_choice(value, names, sizeof names / sizeof names[0], 0);
     job->is_noop = which == 1;
     job->is_tensor = which == 2;
     job->is_plugin = which == 3;
+    job->is_wasm = which == 4;
 }
 
 void job_read_run(struct yaml_value value, struct job_strings *run)

@@ -414,7 +414,7 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
         "market",     "name",      "region",     "price",         "slots",   "memory",
         "disk",       "processes", "term",       "programs",      "visible", "image_files",
         "image_size", "user",      "cache",      "spool",         "devices", "to",
-        "hours",      "daily",     "utc_offset", "interruptible", "idle"};
+        "hours",      "daily",     "utc_offset", "interruptible", "idle",    "wasm"};
     static const struct agent_conditions none;
     char host[ATTRIBUTE_TEXT_SIZE] = "host";
     (void)gethostname(host, sizeof host - 1); /* on failure the default stays */
@@ -454,6 +454,7 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
     config_read_programs(config, yaml_key(root, "programs"));
     config_read_visible(config, yaml_key(root, "visible"));
     config_show_programs(config, yaml_key(root, "programs"));
+    config_read_wasm(config, yaml_key(root, "wasm"));
     read_devices(config, yaml_key(root, "devices"), offset_min);
 }
 

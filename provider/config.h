@@ -16,6 +16,8 @@
  *     utc_offset: +01:00     for the hours and days of all devices; default +00:00
  *     interruptible: {notice: 30s, minimum_run: 5m}   higher bids may take leases; default false
  *     programs: [xz, sh]     names looked up in /usr/bin and /bin; or {NAME: /usr/bin/PATH}
+ *     wasm: {engine: /usr/bin/node}  what runs WASM modules; default node, if it is installed; or
+ *                            false: none are run
  *     visible: [/usr/local]  more folders below /usr or /opt that jobs see, read-only
  *     user: bourse           the user that the agent becomes when root starts it
  *     cache: 4GiB            for inputs, and as much again for unpacked images
@@ -126,6 +128,10 @@ struct config {
     char idle_root[256]; /* the sensors read the files below this folder; "": the machine's root */
     struct config_program programs[CONFIG_PROGRAMS_MAX];
     size_t program_count;
+    /* The engine that runs WASM modules; "": none, because the file says so or there is none. */
+    char wasm_engine[256];
+    bool names_wasm; /* true when the file names the engine */
+    bool has_wasm;   /* false when the file says `wasm: false` */
     /* The list holds the owner's folders and the folders of offered programs. */
     char visible[CONFIG_VISIBLE_MAX][CONFIG_VISIBLE_SIZE];
     size_t visible_count;
@@ -142,6 +148,10 @@ bool config_read(const char *folder, const char *file, struct config *ret_config
 void config_place(const struct config *config, unsigned line, struct problem *problem);
 /* Returns the offered program with this name or path, or NULL when none is offered. */
 const struct config_program *config_program(const struct config *config, const char *name);
+
+/* Lists the folders that jobs see beside those of system_tree.h; NULL ends the list. The texts are
+ * the config's. */
+void config_visible(const struct config *config, const char *ret_paths[CONFIG_VISIBLE_MAX + 1]);
 
 /* Returns true when the entry offers a device of this interface for kernels. */
 bool config_device_is_of(const struct config_device *device, enum kernel_api api);

@@ -18,6 +18,8 @@ void config_read_idle(struct config *config, struct yaml_value map);
 void config_read_programs(struct config *config, struct yaml_value value);
 /* Reads `visible`. */
 void config_read_visible(struct config *config, struct yaml_value list);
+/* Reads `wasm`. Without the key, an installed Node.js is the engine. */
+void config_read_wasm(struct config *config, struct yaml_value value);
 /* Makes the offered programs visible. `value` is what a refusal names. */
 void config_show_programs(struct config *config, struct yaml_value value);
 

@@ -245,6 +245,45 @@ void config_show_programs(struct config *config, struct yaml_value value)
     }
 }
 
+void config_visible(const struct config *config, const char *ret_paths[CONFIG_VISIBLE_MAX + 1])
+{
+    for (size_t i = 0; i < config->visible_count; i++) {
+        ret_paths[i] = config->visible[i];
+    }
+    ret_paths[config->visible_count] = NULL;
+}
+
+/* ---------------------------------------------------------------- the engine of modules */
+
+void config_read_wasm(struct config *config, struct yaml_value value)
+{
+    static const char *const keys[] = {"engine"};
+    config->has_wasm = true;
+    if (!yaml_present(value)) {
+        if (!look_up("node", config->wasm_engine, sizeof config->wasm_engine)) {
+            config->wasm_engine[0] = '\0';
+        }
+        return;
+    }
+    if (yaml_kind(value) == YAML_KIND_TEXT) {
+        config->has_wasm = false;
+        if (yaml_boolean(value, false)) {
+            yaml_refuse(value, "say which: {engine: /usr/bin/node}; without the key, node of "
+                               "/usr/bin is taken");
+        }
+        return;
+    }
+    yaml_known_keys(value, keys, sizeof keys / sizeof keys[0]);
+    struct yaml_value engine = yaml_required(value, "engine");
+    const char *path = config_word(engine, sizeof config->wasm_engine - 1, "");
+    if (settle_path(path, config->wasm_engine, sizeof config->wasm_engine)) {
+        config->names_wasm = true;
+        show_program(config, config->wasm_engine, engine);
+    } else {
+        yaml_refuse(engine, "\"%s\" is no program below /usr, the only place for engines", path);
+    }
+}
+
 const struct config_program *config_program(const struct config *config, const char *name)
 {
     for (size_t i = 0; i < config->program_count; i++) {

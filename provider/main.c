@@ -7,6 +7,7 @@
 #include "provider/command/help.h"
 #include "provider/control_request.h"
 #include "provider/executors/plugins.h"
+#include "provider/executors/wasm.h"
 #include "provider/join.h"
 #include "provider/kernels.h"
 #include "provider/report.h"
@@ -214,7 +215,7 @@ static int check_config(const struct options *options)
 {
     struct problem problem = {""};
     if (!setup_check(&options->command.setup, &problem) ||
-        !setup_check_plugins(&options->command.setup, stderr, &problem)) {
+        !setup_check_trials(&options->command.setup, stderr, &problem)) {
         fprintf(stderr, "bourse-provider: %s\n", problem.text);
         return EXIT_USAGE;
     }
@@ -256,6 +257,7 @@ static int run(const struct options *options)
     }
     kernels_warn(&setup.config, &setup.machine);
     plugins_warn(&setup.machine);
+    wasm_say(&setup.machine.wasm, setup.config.names_wasm);
     warn_of_figure("gflops (in millions)", &setup.profile.mflops);
     warn_of_figure("bandwidth", &setup.profile.bandwidth_bytes);
     warn_of_figure("gemm_fp32", &setup.profile.gemm_mflops);

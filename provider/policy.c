@@ -112,6 +112,11 @@ static void describe(struct offer *offer, const struct config *config,
         measured_attribute(offer, "gemm_fp32", profile->gemm_mflops.value);
         measured_attribute(offer, "fp32", operations(profile->gemm_mflops.value));
     }
+    /* An engine that the config names since the start was not tried. */
+    if (strcmp(config->wasm_engine, machine->wasm.path) == 0 &&
+        wasm_engine_suffices(&machine->wasm, offer->memory_bytes)) {
+        text_attribute(offer, "executor", "wasm");
+    }
     for (size_t i = 0; i < config->program_count; i++) {
         text_attribute(offer, "program", config->programs[i].name);
     }

@@ -310,6 +310,24 @@ static void print_matrices(FILE *out, const struct setup *setup)
     }
 }
 
+static void print_wasm(FILE *out, const struct wasm_engine *engine)
+{
+    if (engine->unusable[0] == '\0') {
+        fprintf(out, "  %-12s run by %s, %s; in %llu MiB of memory or more\n", "WASM", engine->path,
+                engine->name, (unsigned long long)(wasm_engine_least(engine) >> 20));
+    } else {
+        fprintf(out, "  %-12s not run: %s\n", "WASM", engine->unusable);
+    }
+}
+
+static json_t *wasm_json(const struct wasm_engine *engine)
+{
+    const bool is_run = engine->unusable[0] == '\0';
+    return json_pack("{s:s, s:s, s:I, s:s}", "path", engine->path, "engine", engine->name,
+                     "memory_least", (json_int_t)(is_run ? wasm_engine_least(engine) : 0),
+                     "unusable", engine->unusable);
+}
+
 static void print_isolation(FILE *out, const struct setup *setup)
 {
     const struct isolation *isolation = &setup->isolation;
@@ -340,6 +358,7 @@ void report_text(FILE *out, const struct setup *setup, const struct offers *offe
     }
     print_machine(out, &setup->machine);
     print_matrices(out, setup);
+    print_wasm(out, &setup->machine.wasm);
     for (enum kernel_api api = 0; api < KERNEL_APIS; api++) {
         print_kernel_devices(out, &setup->machine.kernel_devices[api]);
     }
@@ -489,14 +508,14 @@ bool report_json(FILE *out, const struct setup *setup, const struct offers *offe
 {
     const struct profile *profile = &setup->profile;
     json_t *root = json_pack(
-        "{s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:s}}",
+        "{s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:s}}",
         "version", REPORT_VERSION, "name", setup->config.name, "offers", offers_json(offers),
         "refusal", offers == NULL ? refusal : "", "machine", machine_json(&setup->machine),
         "opencl", kernel_devices_json(&setup->machine.kernel_devices[KERNEL_OPENCL]), "cuda",
         kernel_devices_json(&setup->machine.kernel_devices[KERNEL_CUDA]), "plugins",
-        plugins_json(&setup->machine.plugins), "isolation", isolation_json(setup), "profile",
-        "mflops", (json_int_t)profile->mflops.value, "mflops_at_s",
-        (json_int_t)profile->mflops.at_s, "bandwidth_bytes",
+        plugins_json(&setup->machine.plugins), "wasm", wasm_json(&setup->machine.wasm), "isolation",
+        isolation_json(setup), "profile", "mflops", (json_int_t)profile->mflops.value,
+        "mflops_at_s", (json_int_t)profile->mflops.at_s, "bandwidth_bytes",
         (json_int_t)profile->bandwidth_bytes.value, "bandwidth_at_s",
         (json_int_t)profile->bandwidth_bytes.at_s, "gemm_fp32_mflops",
         (json_int_t)profile->gemm_mflops.value, "gemm_at_s", (json_int_t)profile->gemm_mflops.at_s,

@@ -30,6 +30,7 @@
 #define SYSTEM_FOLDER "/var/lib/bourse-provider"
 #define WORKER_PROGRAM "bourse-worker"
 #define TENSOR_PROGRAM_NAME "bourse-tensor"
+#define WASM_HOST_FILE "bourse-wasm.cjs"
 
 /* ---------------------------------------------------------------- folders */
 
@@ -273,6 +274,7 @@ static void install_residents(struct setup *setup, uid_t owner)
                      setup->no_tensor);
     install_resident(setup, owner, "bourse-kernel", "kernel", setup->kernel_path, setup->no_kernel);
     install_resident(setup, owner, "bourse-plugin", "plugin", setup->plugin_path, setup->no_plugin);
+    install_resident(setup, owner, WASM_HOST_FILE, "wasm", setup->wasm_path, setup->no_wasm);
 }
 
 static bool prepare_as_root(struct setup *setup, struct problem *problem)
@@ -578,6 +580,7 @@ void setup_end(struct setup *setup)
             (void)unlink(setup->tensor_path);
             (void)unlink(setup->kernel_path);
             (void)unlink(setup->plugin_path);
+            (void)unlink(setup->wasm_path);
             (void)unlink(path); /* last, because a new lock file begins a new look */
         }
         close(setup->lock);

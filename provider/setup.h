@@ -49,6 +49,9 @@ struct setup {
     /* An empty path means that no plug-in is used here; no_plugin has the reason. */
     char plugin_path[CONFIG_PATH_SIZE + 16];
     char no_plugin[512];
+    /* An empty path means that no WASM modules are run here; no_wasm has the reason. */
+    char wasm_path[CONFIG_PATH_SIZE + 16];
+    char no_wasm[512];
     char no_cgroups[512]; /* reason why there are no cgroups */
     bool is_look;
     int lock; /* -1: not held */
@@ -68,11 +71,11 @@ bool setup_fits(const struct setup_options *options, struct problem *ret_problem
  * agent's own market may come later than the config: without it the check succeeds, and the problem
  * says what is missing. Otherwise the problem of a success is empty. */
 bool setup_check(const struct setup_options *options, struct problem *ret_problem);
-/* Lets every plug-in of the config say in a trial jail what its device is, and prints that, one
- * line each. The agent's folder stays as it is. Returns false with the first reason when a plug-in
- * cannot be used; else the problem stays as it was. */
-bool setup_check_plugins(const struct setup_options *options, FILE *out,
-                         struct problem *ret_problem);
+/* Lets every plug-in of the config, and an engine for WASM that the config names, say in a trial
+ * jail what they are, and prints that, one line each. The agent's folder stays as it is. Returns
+ * false with the first reason when one cannot be used; else the problem stays as it was. */
+bool setup_check_trials(const struct setup_options *options, FILE *out,
+                        struct problem *ret_problem);
 /* Carries out the whole start. On failure nothing is left but folders; setup_end is harmless
  * then. */
 bool setup_begin(const struct setup_options *options, struct setup *ret_setup,

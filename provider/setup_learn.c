@@ -2,6 +2,7 @@
 #include "base/checked.h"
 #include "provider/executors/plugins.h"
 #include "provider/executors/tensor.h"
+#include "provider/executors/wasm.h"
 #include "provider/kernels.h"
 #include "provider/setup_internal.h"
 #include "runtime/clock.h"
@@ -33,6 +34,30 @@ static void learn_plugins(struct setup *setup)
     plugins_learn(&setup->config, &trial, why, &setup->machine);
 }
 
+/* Tries the engine for WASM modules, or notes why there is none. */
+static void learn_wasm(struct setup *setup)
+{
+    const char *visible[CONFIG_VISIBLE_MAX + 1];
+    config_visible(&setup->config, visible);
+    const struct wasm_trial trial = {.launcher = setup->launcher,
+                                     .cgroups = setup->cgroups,
+                                     .worker_path = setup->worker_path,
+                                     .visible = visible};
+    const char *why = setup->isolation.level == 0 ? setup->isolation.refusal
+                      : !setup->config.has_wasm   ? "the config says `wasm: false`"
+                      : setup->config.wasm_engine[0] == '\0'
+                          ? "there is no node in /usr/bin (Debian package nodejs)"
+                          : setup->no_wasm;
+    struct wasm_engine *engine = &setup->machine.wasm;
+    *engine = (struct wasm_engine){.is_known = true};
+    (void)snprintf(engine->path, sizeof engine->path, "%s", setup->config.wasm_engine);
+    (void)snprintf(engine->host, sizeof engine->host, "%s", setup->wasm_path);
+    (void)snprintf(engine->unusable, sizeof engine->unusable, "%s", why);
+    if (why[0] == '\0') {
+        wasm_look(&trial, engine);
+    }
+}
+
 static void learn_machine(struct setup *setup)
 {
     char file[CONFIG_PATH_SIZE + 32];
@@ -56,10 +81,11 @@ bool setup_learn(struct setup *setup, struct problem *ret_problem)
     }
     learn_machine(setup);
     learn_plugins(setup);
+    learn_wasm(setup);
     return learn_kernels(setup, ret_problem);
 }
 
-/* ---------------------------------------------------------------- a check of plug-ins */
+/* ---------------------------------------------------------------- a check of what needs trials */
 
 static bool print_plugins(const struct plugin_list *list, FILE *out, struct problem *ret_problem)
 {
@@ -77,15 +103,30 @@ static bool print_plugins(const struct plugin_list *list, FILE *out, struct prob
     return good;
 }
 
+/* Prints the engine that the config names. */
+static bool print_wasm(const struct setup *setup, FILE *out, struct problem *ret_problem)
+{
+    const struct wasm_engine *engine = &setup->machine.wasm;
+    if (!setup->config.names_wasm) {
+        return true;
+    }
+    if (engine->unusable[0] != '\0') {
+        problem_set(ret_problem, "wasm: %.400s", engine->unusable);
+        return false;
+    }
+    fprintf(out, "WASM modules are run by %s, which is %s\n", engine->path, engine->name);
+    return true;
+}
+
 /* A look as root gives its folder to the service user. So this look has a folder of its own. */
-bool setup_check_plugins(const struct setup_options *options, FILE *out,
-                         struct problem *ret_problem)
+bool setup_check_trials(const struct setup_options *options, FILE *out, struct problem *ret_problem)
 {
     static struct setup setup; /* large */
     struct problem problem = {""};
     char folder[] = "/tmp/bourse-check-XXXXXX";
     char file[CONFIG_PATH_SIZE + 32];
-    if (!setup_config(options, &setup.config, &problem) || !plugins_wanted(&setup.config)) {
+    if (!setup_config(options, &setup.config, &problem) ||
+        !(plugins_wanted(&setup.config) || setup.config.names_wasm)) {
         return true; /* setup_check has read it */
     }
     (void)snprintf(file, sizeof file, "%s/%s", setup.config.folder, MARKET_PROVIDER_CONFIG);
@@ -100,7 +141,8 @@ bool setup_check_plugins(const struct setup_options *options, FILE *out,
     };
     bool good = setup_begin(&look, &setup, &problem);
     if (good) {
-        good = print_plugins(&setup.machine.plugins, out, &problem);
+        good = print_plugins(&setup.machine.plugins, out, &problem) &&
+               print_wasm(&setup, out, &problem);
         setup_end(&setup);
     }
     (void)snprintf(file, sizeof file, "%s/profile.json", folder);

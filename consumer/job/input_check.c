@@ -4,12 +4,14 @@
 #include "consumer/product/matrix.h"
 #include "formats/kernel/kernel_op.h"
 #include "formats/tensor_op.h"
+#include "formats/wasm/wasm_head.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { PATH_BYTES = 4096 };
 
@@ -303,11 +305,44 @@ static bool check_kernel(const struct scene *scene, const struct job_strings *ru
     return true;
 }
 
+/* ---------------------------------------------------------------- WASM modules */
+
+/* Reads the begin of a file that the job has here. */
+static bool check_head(const struct scene *scene, const struct input_file *file)
+{
+    uint8_t head[WASM_HEAD_BYTES];
+    uint64_t size;
+    struct problem why;
+    const int fd = input_file_open(file, &size, scene->problem);
+    if (fd < 0) {
+        return false;
+    }
+    const ssize_t length = pread(fd, head, sizeof head, 0);
+    (void)close(fd);
+    if (!wasm_head_check(head, length > 0 ? (size_t)length : 0, &why)) {
+        problem_set(scene->problem, "'%s' is %.300s", input_shown(file->name).text, why.text);
+        return false;
+    }
+    return true;
+}
+
+/* A module may be an output of another task, or the file of `each`. */
+static bool check_module(const struct scene *scene, const struct job_strings *run)
+{
+    const char *word = run->items[0];
+    const char *name = strncmp(word, "./", 2) == 0 ? word + 2 : word;
+    const struct input_file *file = file_named(scene, name);
+    return (file == NULL ? is_taken(scene, name) || check_read(scene, name)
+                         : check_head(scene, file)) &&
+           check_program(scene, run);
+}
+
 /* ---------------------------------------------------------------- all */
 
 static bool check_command(const struct scene *scene, const struct job_strings *run)
 {
     return scene->job->file->is_plugin   ? true /* the plug-in knows its arguments */
+           : scene->job->file->is_wasm   ? check_module(scene, run)
            : scene->job->file->is_kernel ? check_kernel(scene, run)
            : scene->job->file->is_tensor ? check_operation(scene, run)
                                          : check_program(scene, run);

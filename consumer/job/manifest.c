@@ -324,6 +324,7 @@ bool manifest_make_of(struct bourse_job *job, Bourse__V1__ManifestSubtask **item
     static char tensor_executor[] = "tensor";
     static char kernel_executor[] = "kernel";
     static char plugin_executor[] = "plugin";
+    static char wasm_executor[] = "wasm";
     struct job_file *file = job->file;
     struct lists *lists = calloc(1, sizeof *lists);
     if (lists == NULL) {
@@ -338,6 +339,7 @@ bool manifest_make_of(struct bourse_job *job, Bourse__V1__ManifestSubtask **item
                         : file->is_tensor ? tensor_executor
                         : file->is_kernel ? kernel_executor
                         : file->is_plugin ? plugin_executor
+                        : file->is_wasm   ? wasm_executor
                                           : command_executor;
     manifest.name = file->name;
     manifest.n_arguments = file->run.count;

@@ -118,6 +118,7 @@ const char *order_executor(const struct job_file *job)
            : job->is_tensor ? "tensor"
            : job->is_kernel ? "kernel"
            : job->is_plugin ? "plugin"
+           : job->is_wasm   ? "wasm"
                             : NULL;
 }
 

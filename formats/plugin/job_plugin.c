@@ -14,6 +14,9 @@
 bool job_plugin_check(const struct job_file *job, struct job_fault *fault)
 {
     const struct job_strings *run = &job->run;
+    if (!job->is_plugin) {
+        return true;
+    }
     const char *field = job->image != NULL            ? "image"
                         : job->has_entrypoint         ? "entrypoint"
                         : job->directory != NULL      ? "directory"

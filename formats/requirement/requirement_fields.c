@@ -29,7 +29,7 @@ const struct requirement_field requirement_field_table[] = {
     {"gflops", FIELD_NUMBER, "speed of one slot, in 10^9 operations per second"},
     {"gemm_fp32", FIELD_NUMBER,
      "speed of one slot in float32 matrix products, in 10^6 operations per second"},
-    {"executor", FIELD_TEXT, "what it can run: command, noop, tensor, kernel or plugin"},
+    {"executor", FIELD_TEXT, "what it can run: command, noop, tensor, kernel, plugin or wasm"},
     {"api", FIELD_TEXT, "the interface by which kernels reach it: opencl or cuda"},
     {"extension", FIELD_TEXT, "what kernels may use beyond OpenCL C 1.2: fp64 or fp16"},
     {"operation", FIELD_TEXT, "an operation of its plug-in, as in vector-add"},

@@ -11,6 +11,7 @@
 #include "base/requirement.h"
 #include "provider/device/kernel_device.h"
 #include "provider/device/plugin_device.h"
+#include "provider/device/wasm_engine.h"
 
 #include <sched.h>
 #include <stdbool.h>
@@ -35,6 +36,7 @@ struct machine {
     /* One list for each interface; provider/kernels.h fills them, at a start. */
     struct kernel_device_list kernel_devices[KERNEL_APIS];
     struct plugin_list plugins; /* likewise provider/executors/plugins.h */
+    struct wasm_engine wasm;    /* likewise provider/executors/wasm.h */
 };
 
 /* Describes this machine, or the one that `synthetic` describes, such as "pack:2 core:4 pu:2" in

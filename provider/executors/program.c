@@ -151,6 +151,7 @@ static void read_reply(struct run *run, const struct jail_reply *reply, struct o
     outcome->cpu_ns = reply->cpu_ns;
     outcome->peak_memory_bytes = reply->peak_memory_bytes;
     (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", reply->detail);
+    program_explain_wasm(run, reply, outcome);
     if (reply->outcome == OUTCOME_PROGRAM_MISSING && run->program->manifest->has_image) {
         /* The job brought its image, so a program that is not in it is the job's own fault. */
         outcome->result = OUTCOME_PROGRAM_FAILED;

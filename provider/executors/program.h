@@ -1,5 +1,5 @@
-/* provider/executors/program.h runs one subtask of a command, tensor, kernel or plug-in
- * job in a jail.
+/* provider/executors/program.h runs one subtask of a command, tensor, kernel, plug-in
+ * or WASM job in a jail.
  *
  * The manifest has passed the codec; this module checks its requests against what the owner allows.
  * formats/template.h expands templates per subtask. Every failure has a typed outcome, such as
@@ -45,6 +45,10 @@ struct program {
     const struct kernel_device *kernel_device;
     uint64_t kernel_memory_bytes; /* of the device's own memory, for buffers */
     bool is_plugin;               /* the arguments are an operation of the plug-in */
+    /* An engine means that the arguments are a module, which the engine runs in a jail of that
+     * memory. */
+    const struct wasm_engine *wasm_engine;
+    uint64_t wasm_memory_bytes;
 };
 
 /* Checks a decoded manifest once: the executor, the count, and the templates and paths of every

@@ -45,6 +45,15 @@ bool program_gather_folder(struct run *run, const char *name, struct store_blob 
                            struct outcome *outcome);
 /* Returns true when the job brings the file back as an output. */
 bool program_brings_back(const struct run *run, const char *name);
+/* program_wasm.c. Puts the engine before the words of a module; for other subtasks nothing changes.
+ * The inputs are gathered. Returns false with the outcome. */
+bool program_settle_wasm(struct run *run, struct outcome *outcome);
+/* Gives the outcome of a module that could not run, or trapped, the reason in words. */
+void program_explain_wasm(const struct run *run, const struct jail_reply *reply,
+                          struct outcome *outcome);
+/* Makes an empty list with room for `count` texts. Returns false without memory. */
+bool program_texts_reserve(struct texts *texts, size_t count);
+void program_texts_clear(struct texts *texts);
 /* Frees what program_prepare has made, whatever it returned. */
 void program_run_clear(struct run *run);
 

@@ -163,13 +163,23 @@ static bool task_good(const Bourse__V1__Manifest *manifest, uint32_t index, stru
            stdin_good(task->standard_input, problem);
 }
 
+/* A no-op is no program, and has a check of its own. */
+static bool is_executor(const char *name)
+{
+    static const char *const names[] = {"command", "tensor", "kernel", "plugin", "wasm"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        found = found || strcmp(name, names[i]) == 0;
+    }
+    return found;
+}
+
 bool program_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem)
 {
-    if (manifest->version != 1 ||
-        (strcmp(manifest->executor, "command") != 0 && strcmp(manifest->executor, "tensor") != 0 &&
-         strcmp(manifest->executor, "kernel") != 0 && strcmp(manifest->executor, "plugin") != 0)) {
-        problem_set(ret_problem, "this agent runs manifests of version 1 for the executors "
-                                 "\"command\", \"noop\", \"tensor\", \"kernel\" and \"plugin\"");
+    if (manifest->version != 1 || !is_executor(manifest->executor)) {
+        problem_set(ret_problem,
+                    "this agent runs manifests of version 1 for the executors \"command\", "
+                    "\"noop\", \"tensor\", \"kernel\", \"plugin\" and \"wasm\"");
         return false;
     }
     if (manifest->n_arguments == 0 && manifest->n_subtasks == 0) {

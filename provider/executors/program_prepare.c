@@ -20,7 +20,7 @@ enum {
     OWN_VARIABLES = 2, /* besides the job's variables */
 };
 
-static void texts_clear(struct texts *texts)
+void program_texts_clear(struct texts *texts)
 {
     for (size_t i = 0; i < texts->count; i++) {
         free(texts->items[i]);
@@ -29,7 +29,7 @@ static void texts_clear(struct texts *texts)
     *texts = (struct texts){.items = NULL};
 }
 
-static bool texts_reserve(struct texts *texts, size_t count)
+bool program_texts_reserve(struct texts *texts, size_t count)
 {
     texts->items = calloc(count + 1, sizeof *texts->items);
     return texts->items != NULL;
@@ -37,11 +37,11 @@ static bool texts_reserve(struct texts *texts, size_t count)
 
 void program_run_clear(struct run *run)
 {
-    texts_clear(&run->arguments);
-    texts_clear(&run->environment);
-    texts_clear(&run->outputs);
-    texts_clear(&run->saved);
-    texts_clear(&run->placed);
+    program_texts_clear(&run->arguments);
+    program_texts_clear(&run->environment);
+    program_texts_clear(&run->outputs);
+    program_texts_clear(&run->saved);
+    program_texts_clear(&run->placed);
     for (size_t i = 0; i < LIMIT_OUTPUTS; i++) {
         folder_archive_fini(&run->folders[i]);
     }
@@ -129,8 +129,8 @@ static bool settle_program(struct run *run, struct outcome *outcome)
     if (run->program->kernel_device != NULL) {
         return settle_launch(run, outcome);
     }
-    if (run->program->is_plugin) {
-        return true; /* the plug-in knows its operations */
+    if (run->program->is_plugin || run->program->wasm_engine != NULL) {
+        return true; /* the plug-in knows its operations; program_wasm.c looks at modules */
     }
     if (run->program->tensor_threads > 0) {
         return settle_operation(run, outcome);
@@ -157,7 +157,7 @@ static bool settle_program(struct run *run, struct outcome *outcome)
 static bool expand_arguments(struct run *run, struct outcome *outcome)
 {
     const struct subtask_terms *terms = &run->terms;
-    if (!texts_reserve(&run->arguments, terms->argument_count + KERNEL_DEVICE_WORDS)) {
+    if (!program_texts_reserve(&run->arguments, terms->argument_count + KERNEL_DEVICE_WORDS)) {
         return program_refuse(outcome, "out of memory");
     }
     for (size_t i = 0; i < terms->argument_count; i++) {
@@ -241,7 +241,7 @@ static bool expand_environment(struct run *run, struct outcome *outcome)
     const Bourse__V1__Manifest *manifest = run->program->manifest;
     const Bourse__V1__ManifestTask *task = subtask_task(manifest, run->program->index);
     size_t own = task == NULL ? 0 : task->n_environment;
-    if (!texts_reserve(&run->environment, manifest->n_environment + own + OWN_VARIABLES)) {
+    if (!program_texts_reserve(&run->environment, manifest->n_environment + own + OWN_VARIABLES)) {
         return program_refuse(outcome, "out of memory");
     }
     for (size_t i = 0; i < manifest->n_environment; i++) {
@@ -281,7 +281,7 @@ static bool settle_checkpoint(struct run *run, struct outcome *outcome)
 static bool expand_outputs(struct run *run, struct outcome *outcome)
 {
     size_t count = run->is_check ? 0 : run->terms.output_count;
-    if (!texts_reserve(&run->outputs, count)) {
+    if (!program_texts_reserve(&run->outputs, count)) {
         return program_refuse(outcome, "out of memory");
     }
     for (size_t i = 0; i < count; i++) {
@@ -358,7 +358,7 @@ static bool gather_checkpoint(struct run *run, size_t position, struct outcome *
     if (run->request.checkpoint == NULL || from->checkpoint_count == 0) {
         return true;
     }
-    if (!texts_reserve(&run->saved, from->checkpoint_count)) {
+    if (!program_texts_reserve(&run->saved, from->checkpoint_count)) {
         return program_refuse(outcome, "out of memory");
     }
     for (size_t i = 0; i < from->checkpoint_count; i++) {
@@ -514,7 +514,8 @@ bool program_prepare(struct run *run, struct outcome *outcome)
         .in = run->terms.input, .value = run->terms.value, .index = run->terms.number};
     if (!settle_checkpoint(run, outcome) || !expand_arguments(run, outcome) ||
         !expand_environment(run, outcome) || !expand_outputs(run, outcome) ||
-        !gather_inputs(run, outcome) || !settle_standard_input(run, outcome)) {
+        !gather_inputs(run, outcome) || !settle_standard_input(run, outcome) ||
+        !program_settle_wasm(run, outcome)) {
         return false;
     }
     settle_mapped(run);

@@ -83,6 +83,9 @@ struct jail_spec {
     const struct jail_kernel *kernel;
     /* The parts for a job of a plug-in's operations, which has neither; else NULL. */
     const struct jail_plugin *plugin;
+    /* Absolute path of the installed bourse-wasm.cjs for a job of WASM modules; else NULL. Such a
+     * jail has no resident: the engine is a program of the host. */
+    const char *wasm_host;
     /* NULL, or a list of host folders beside those of system_tree.h; NULL ends the list. */
     const char *const *visible;
     const char *bind_path; /* NULL; for image.c: folder used as /work and kept after runs */
@@ -93,6 +96,9 @@ struct jail_spec {
 };
 
 struct jail;
+
+/* Returns true when a program stays in such a jail for all its runs (struct jail_request). */
+bool jail_has_resident(const struct jail_spec *spec);
 
 /* Starts the sandbox and waits until the worker has proved every layer that level 1 demands. Those
  * layers are PID 1 of its own namespaces, no capabilities, no-new-privs, and a seccomp filter.

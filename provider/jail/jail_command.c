@@ -116,12 +116,30 @@ static void add_masks(struct jail_command *command)
     }
 }
 
-/* Returns the program that stays in the jail, or NULL. */
-static const char *resident_path(const struct jail_spec *spec)
+bool jail_has_resident(const struct jail_spec *spec)
 {
-    return spec->kernel != NULL   ? spec->kernel->path
-           : spec->plugin != NULL ? spec->plugin->path
-                                  : spec->tensor_path;
+    return spec->kernel != NULL || spec->plugin != NULL || spec->tensor_path != NULL;
+}
+
+/* Returns our own program of such a jail beside the worker, or NULL. The program is the one that
+ * stays in the jail, or the script that runs modules. *ret_target is its place in the jail. */
+static const char *helper_path(const struct jail_spec *spec, const char **ret_target)
+{
+    const struct {
+        const char *path, *target;
+    } helpers[] = {
+        {spec->kernel != NULL ? spec->kernel->path : NULL, KERNEL_PROGRAM},
+        {spec->plugin != NULL ? spec->plugin->path : NULL, PLUGIN_HELPER},
+        {spec->tensor_path, TENSOR_PROGRAM},
+        {spec->wasm_host, WASM_HOST},
+    };
+    for (size_t i = 0; i < sizeof helpers / sizeof helpers[0]; i++) {
+        *ret_target = helpers[i].target;
+        if (helpers[i].path != NULL) {
+            return helpers[i].path;
+        }
+    }
+    return NULL;
 }
 
 /* Shows what an OpenCL library reads of the machine, and the device's own files. */
@@ -167,11 +185,10 @@ static void add_folders(struct jail_command *command, const struct jail_spec *sp
      * the owner's folders are. */
     ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_WORKER),
         "/.bourse-worker");
-    if (resident_path(spec) != NULL) {
-        ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_RESIDENT),
-            spec->kernel != NULL   ? KERNEL_PROGRAM
-            : spec->plugin != NULL ? PLUGIN_HELPER
-                                   : TENSOR_PROGRAM);
+    const char *target;
+    if (helper_path(spec, &target) != NULL) {
+        ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_HELPER),
+            target);
     }
     if (spec->plugin != NULL) {
         ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_PLUGIN),
@@ -212,11 +229,12 @@ static bool make_files(struct jail_command *command, const struct jail_spec *spe
         problem_set(ret_problem, "the worker %s: %s", spec->worker_path, strerror(errno));
         return false;
     }
-    const char *resident = resident_path(spec);
-    if (resident != NULL) {
-        command->files[COMMAND_RESIDENT] = open(resident, O_RDONLY | O_CLOEXEC);
-        if (command->files[COMMAND_RESIDENT] < 0) {
-            problem_set(ret_problem, "the computing program %s: %s", resident, strerror(errno));
+    const char *target;
+    const char *helper = helper_path(spec, &target);
+    if (helper != NULL) {
+        command->files[COMMAND_HELPER] = open(helper, O_RDONLY | O_CLOEXEC);
+        if (command->files[COMMAND_HELPER] < 0) {
+            problem_set(ret_problem, "the computing program %s: %s", helper, strerror(errno));
             return false;
         }
     }

@@ -45,8 +45,8 @@ enum command_file {
     COMMAND_PASSWD,
     COMMAND_GROUP,
     COMMAND_WORKER,
-    COMMAND_RESIDENT, /* only in jails with a resident */
-    COMMAND_PLUGIN,   /* the owner's program; only in jails with bourse-plugin */
+    COMMAND_HELPER, /* only in jails with a resident, or with bourse-wasm.cjs */
+    COMMAND_PLUGIN, /* the owner's program; only in jails with bourse-plugin */
     COMMAND_FILES
 };
 struct jail_command {

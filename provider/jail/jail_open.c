@@ -122,9 +122,9 @@ static bool start(struct launcher *launcher, struct jail *jail, const struct jai
         struct launch launch = {
             .argv = command.argv,
             .files = command.files,
-            .file_count = command.files[COMMAND_PLUGIN] >= 0     ? COMMAND_PLUGIN + 1
-                          : command.files[COMMAND_RESIDENT] >= 0 ? COMMAND_RESIDENT + 1
-                                                                 : COMMAND_RESIDENT,
+            .file_count = command.files[COMMAND_PLUGIN] >= 0   ? COMMAND_PLUGIN + 1
+                          : command.files[COMMAND_HELPER] >= 0 ? COMMAND_HELPER + 1
+                                                               : COMMAND_HELPER,
             .error_file = error_file,
             .groups = groups,
             .group_count = jail->group != NULL ? cgroup_procs(jail->group, groups) : 0,

@@ -49,6 +49,10 @@ enum {
  * answers to `describe`, `probe` and `figures`. No operation has such a name. */
 #define PLUGIN_LOOK "--look"
 
+/* The script that runs WASM modules, in a jail that has it. The script is no resident, and gets no
+ * ASK: the jail's programs are an engine of the host with this script. */
+#define WASM_HOST "/.bourse-wasm.cjs"
+
 /* One ASK as the resident reads it. The words and names point into the message. */
 struct ask {
     uint64_t memory_bytes;

@@ -6,6 +6,7 @@
 #include "provider/executors/plugin.h"
 #include "provider/executors/program.h"
 #include "provider/executors/tensor.h"
+#include "provider/executors/wasm.h"
 #include "provider/work/lanes.h"
 #include "provider/work/lanes_internal.h"
 #include "provider/work/lease_context.h"
@@ -77,10 +78,8 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
     char name[48];
     cpu_set_t cpus;
     (void)snprintf(name, sizeof name, "l%llx-%u", (unsigned long long)grant->lease, lane->number);
-    const char *visible[CONFIG_VISIBLE_MAX + 1] = {NULL};
-    for (size_t i = 0; i < config->config->visible_count; i++) {
-        visible[i] = config->config->visible[i];
-    }
+    const char *visible[CONFIG_VISIBLE_MAX + 1];
+    config_visible(config->config, visible);
     const struct jail_kernel kernel = kernel_jail(config->kernel_path, lane->offer->kernel_device);
     struct plugin_parts plugin;
     const bool is_plugin = plugin_names(manifest) && lane->offer->plugin != NULL;
@@ -93,6 +92,7 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
         .tensor_path = tensor_names(manifest) ? config->tensor_path : NULL,
         .kernel = kernel_names(manifest) ? &kernel : NULL,
         .plugin = is_plugin ? &plugin.jail : NULL,
+        .wasm_host = wasm_names(manifest) ? config->machine->wasm.host : NULL,
         .image_path = lease_context_image(lane->context),
         .directory = manifest->directory,
         .user = manifest->has_user ? manifest->user : 0,
@@ -293,6 +293,8 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
         .kernel_device = kernel_names(manifest) ? lane->offer->kernel_device : NULL,
         .kernel_memory_bytes = policy_kernel_memory(lane->offer, width),
         .is_plugin = plugin_names(manifest),
+        .wasm_engine = wasm_names(manifest) ? &lane->lanes->config.machine->wasm : NULL,
+        .wasm_memory_bytes = lane->limits.memory_bytes,
     };
     program_run(&program, outcome, &ended);
     if (ended) {
@@ -385,6 +387,14 @@ static bool fits_device(const struct lane *lane, struct outcome *outcome)
                   "plugin", outcome);
 }
 
+/* The memory of one slot decides what is on offer. A job may bring more slots, or a limit. */
+static bool offer_runs_wasm(const struct lane *lane)
+{
+    return lane->lanes->config.machine->wasm.unusable[0] == '\0' &&
+           lane->lanes->config.machine->wasm.is_known && lane->offer->kernel_device == NULL &&
+           lane->offer->plugin == NULL && lane->offer->simulates == NULL;
+}
+
 static void run_work(struct lane *lane, struct outcome *outcome)
 {
     struct problem problem = {""};
@@ -410,6 +420,11 @@ static void run_work(struct lane *lane, struct outcome *outcome)
         lane->lanes->config.tensor_path == NULL) {
         outcome_fail(outcome, OUTCOME_REFUSED,
                      "this agent has no tensor executor; let the job need executor = tensor");
+        return;
+    }
+    if (wasm_names(lease_context_manifest(lane->context)) && !offer_runs_wasm(lane)) {
+        outcome_fail(outcome, OUTCOME_REFUSED,
+                     "this device has no engine for WASM; let the job need executor = wasm");
         return;
     }
     if (!fits_device(lane, outcome)) {

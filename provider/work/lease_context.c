@@ -6,6 +6,7 @@
 #include "provider/executors/plugin.h"
 #include "provider/executors/program.h"
 #include "provider/executors/tensor.h"
+#include "provider/executors/wasm.h"
 #include "runtime/condition.h"
 
 #include <errno.h>
@@ -131,7 +132,8 @@ static enum result_outcome decode(const struct store_blob *blob,
                     : program_check(manifest, problem) &&
                           (!tensor_names(manifest) || tensor_check(manifest, problem)) &&
                           (!kernel_names(manifest) || kernel_check(manifest, problem)) &&
-                          (!plugin_names(manifest) || plugin_check(manifest, problem));
+                          (!plugin_names(manifest) || plugin_check(manifest, problem)) &&
+                          (!wasm_names(manifest) || wasm_check(manifest, problem));
     return good ? OUTCOME_OK : OUTCOME_REFUSED;
 }
 

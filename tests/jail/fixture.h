@@ -36,6 +36,7 @@ struct fixture {
     char tensor[96]; /* bourse-tensor; only jails that ask for it have it */
     char kernel[96]; /* likewise bourse-kernel */
     char plugin[96]; /* likewise bourse-plugin */
+    char wasm[96];   /* likewise bourse-wasm.cjs */
     char secret[96]; /* a file of the same user, outside */
     char mark[16];   /* the probe's name in this test: its processes are known by it */
     int probe;
@@ -74,6 +75,7 @@ static inline bool fixture_prepare(struct fixture *fixture, enum way way, struct
     (void)snprintf(fixture->tensor, sizeof fixture->tensor, "%s/tensor", fixture->folder);
     (void)snprintf(fixture->kernel, sizeof fixture->kernel, "%s/kernel", fixture->folder);
     (void)snprintf(fixture->plugin, sizeof fixture->plugin, "%s/plugin", fixture->folder);
+    (void)snprintf(fixture->wasm, sizeof fixture->wasm, "%s/wasm", fixture->folder);
     if (!jail_install_worker(BOURSE_BIN_DIR "/bourse-worker", fixture->worker,
                              root ? uid : (uid_t)-1, problem) ||
         !jail_install_worker(BOURSE_BIN_DIR "/bourse-tensor", fixture->tensor,
@@ -81,6 +83,8 @@ static inline bool fixture_prepare(struct fixture *fixture, enum way way, struct
         !jail_install_worker(BOURSE_BIN_DIR "/bourse-kernel", fixture->kernel,
                              root ? uid : (uid_t)-1, problem) ||
         !jail_install_worker(BOURSE_BIN_DIR "/bourse-plugin", fixture->plugin,
+                             root ? uid : (uid_t)-1, problem) ||
+        !jail_install_worker(BOURSE_BIN_DIR "/bourse-wasm.cjs", fixture->wasm,
                              root ? uid : (uid_t)-1, problem) ||
         (root && !privilege_drop(uid, gid, problem))) {
         return false;
@@ -148,6 +152,7 @@ static inline void fixture_close(struct fixture *fixture)
     (void)unlink(fixture->tensor);
     (void)unlink(fixture->kernel);
     (void)unlink(fixture->plugin);
+    (void)unlink(fixture->wasm);
     (void)unlink(fixture->secret);
     (void)rmdir(fixture->folder);
     (void)close(fixture->probe);
@@ -226,6 +231,7 @@ static inline int fixture_skip(void)
         (void)unlink(fixture.tensor);
         (void)unlink(fixture.kernel);
         (void)unlink(fixture.plugin);
+        (void)unlink(fixture.wasm);
         (void)unlink(fixture.secret);
         (void)rmdir(fixture.folder);
         if (isolation.level == 0) {

@@ -375,7 +375,7 @@ START_TEST(a_wrong_manifest_is_refused_once)
     given.manifest.version = 2;
     ck_assert(!program_check(&given.manifest, &problem));
     given.manifest.version = 1;
-    given.manifest.executor = (char *)(uintptr_t) "wasm";
+    given.manifest.executor = (char *)(uintptr_t) "bitcoin";
     ck_assert(!program_check(&given.manifest, &problem));
     given.manifest.executor = (char *)(uintptr_t) "command";
     given.manifest.subtask_count = 2;

@@ -103,7 +103,9 @@ static void say_program(struct invocation *invocation, const struct bourse_job *
     }
     (void)fprintf(stderr, "program     %s, ", cell_plain(job->file->name));
     (void)fprintf(stderr, "%s, ", cell_bytes(program->bytes));
-    if (program->interpreter[0] != '\0') {
+    if (job->file->is_wasm) {
+        (void)fputs("a WASM module, which an engine of the provider runs\n", stderr);
+    } else if (program->interpreter[0] != '\0') {
         (void)fprintf(stderr, "a script that the host's %s runs\n",
                       cell_plain(program->interpreter));
     } else if (program->has_host_libraries) {

@@ -5,6 +5,7 @@
 #include "consumer/job/program/libraries.h"
 #include "consumer/job/program/library_image.h"
 #include "formats/limits.h"
+#include "formats/wasm/wasm_head.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -45,9 +46,10 @@ static bool is_host_path(const char *word)
 static bool may_be_own(const struct job_file *file)
 {
     const char *word = file->run.count > 0 ? file->run.items[0] : "";
+    const bool may_be_file = strchr(word, '/') != NULL || file->is_wasm; /* a module is a file */
     return file->task_count == 0 && !file->is_noop && !file->is_tensor && !file->is_kernel &&
-           !file->is_plugin && strchr(word, '/') != NULL && strpbrk(word, "{}") == NULL &&
-           !is_host_path(word);
+           !file->is_plugin && word[0] != '\0' && may_be_file && strpbrk(word, "{}") == NULL &&
+           (file->is_wasm || !is_host_path(word));
 }
 
 /* ---------------------------------------------------------------- the new command */
@@ -181,12 +183,54 @@ static bool add_elf(struct own *own, const struct elf *elf)
     return add_image(own, elf) && start_with(own, words, 1);
 }
 
+/* ---------------------------------------------------------------- WASM modules */
+
+/* A module needs an engine, and is no file that this machine executes. */
+static bool add_module(struct own *own, const char *head, size_t length)
+{
+    struct job_file *file = own->job->file;
+    struct problem why;
+    const char *other = file->checkpoint != NULL     ? "checkpoint"
+                        : file->terminal.columns > 0 ? "a terminal"
+                        : file->directory != NULL    ? "directory"
+                        : file->has_entrypoint       ? "entrypoint"
+                                                     : NULL;
+    if (!wasm_head_check(head, length, &why)) {
+        problem_set(own->problem, "%.200s is %.250s", own->word, why.text);
+        return false;
+    }
+    if (other != NULL) {
+        problem_set(own->problem, "%.200s is a WASM module, which does not go with %s", own->word,
+                    other);
+        return false;
+    }
+    file->is_wasm = true;
+    const char *words[] = {own->start};
+    return start_with(own, words, 1);
+}
+
 /* ---------------------------------------------------------------- any program */
+
+/* A file that nobody may execute can only be a module, which an engine runs. */
+static bool may_execute(const struct own *own)
+{
+    struct stat status;
+    return stat(own->path, &status) == 0 && (status.st_mode & 0111) != 0;
+}
 
 static bool add_content(struct own *own, int fd)
 {
     char line[SCRIPT_LINE_BYTES + 1] = "";
     ssize_t length = pread(fd, line, SCRIPT_LINE_BYTES, 0);
+    const size_t head = length > 0 ? (size_t)length : 0;
+    if (own->job->file->is_wasm || wasm_head_is(line, head)) {
+        return add_module(own, line, head);
+    }
+    if (!may_execute(own)) {
+        problem_set(own->problem, "%.200s is no file that may be executed; chmod +x makes one so",
+                    own->word);
+        return false;
+    }
     if (length >= 2 && line[0] == '#' && line[1] == '!') {
         return add_script(own, line);
     }
@@ -208,7 +252,7 @@ static bool add_content(struct own *own, int fd)
     return good;
 }
 
-/* Returns false with the problem unless the file is there and may be executed. */
+/* Returns false with the problem unless the file is there. */
 static bool find_file(struct own *own, const char *folder)
 {
     char path[PATH_BYTES];
@@ -221,9 +265,8 @@ static bool find_file(struct own *own, const char *folder)
         problem_set(own->problem, "%.200s: %s", own->word, strerror(errno));
         return false;
     }
-    if (!S_ISREG(status.st_mode) || (status.st_mode & 0111) == 0) {
-        problem_set(own->problem, "%.200s is no file that may be executed; chmod +x makes one so",
-                    own->word);
+    if (!S_ISREG(status.st_mode)) {
+        problem_set(own->problem, "%.200s is no file that may be executed", own->word);
         return false;
     }
     return true;
@@ -250,7 +293,8 @@ bool own_program_add(struct bourse_job *job, const char *folder, struct problem 
     struct problem ignored; /* what is not here may be in the image, or be an input of `each` */
     if (has_image) {
         own.problem = &ignored;
-        if (own.word[0] == '/' || job->file->source == TEMPLATE_EACH || !find_file(&own, folder)) {
+        if (own.word[0] == '/' || job->file->source == TEMPLATE_EACH || !find_file(&own, folder) ||
+            !may_execute(&own)) {
             return true;
         }
         own.problem = ret_problem;

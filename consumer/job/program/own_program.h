@@ -5,7 +5,8 @@
  * subtask and starts as ./tool in the work folder. An ELF program gets an image that holds its
  * loader and its libraries and nothing else, so the host's libraries never matter. The image
  * depends on the libraries alone: a changed program is sent anew, and its libraries are not. A
- * script starts with the interpreter of its first line, as a host program. */
+ * script starts with the interpreter of its first line, as a host program. A WASM module makes the
+ * job one of the executor `wasm`, which runs the module on any machine with an engine. */
 #ifndef BOURSE_CONSUMER_JOB_PROGRAM_OWN_PROGRAM_H
 #define BOURSE_CONSUMER_JOB_PROGRAM_OWN_PROGRAM_H
 

@@ -285,6 +285,35 @@ START_TEST(idle_times_that_are_none_are_refused_with_their_line)
 }
 END_TEST
 
+START_TEST(an_engine_for_modules_is_a_program_that_jobs_see)
+{
+    static const char *const wrong[][2] = {
+        {"wasm: true\n", ":1: wasm: say which: {engine: /usr/bin/node}"},
+        {"wasm: maybe\n", "wasm: "},
+        {"wasm: {}\n", "\"engine:\" is missing"},
+        {"wasm: {engine: node}\n", "\"node\" is no program below /usr"},
+        {"wasm: {engine: /usr/bin/no-such-engine}\n", "is no program below /usr"},
+        {"wasm: {engine: /etc/passwd}\n", "is no program below /usr"},
+        {"wasm: {engin: /usr/bin/sh}\n", "unknown key \"engin\"; did you mean \"engine\"?"},
+    };
+    struct problem problem = {""};
+    ck_assert(read_text("price: 0\n", &config, &problem));
+    ck_assert(config.has_wasm && !config.names_wasm);
+    ck_assert_int_eq(config.wasm_engine[0] != '\0', access("/usr/bin/node", X_OK) == 0);
+    ck_assert(read_text("wasm: false\n", &config, &problem));
+    ck_assert(!config.has_wasm && !config.names_wasm);
+    ck_assert_str_eq(config.wasm_engine, "");
+    ck_assert_msg(read_text("wasm: {engine: /bin/sh}\n", &config, &problem), "%s", problem.text);
+    ck_assert(config.has_wasm && config.names_wasm);
+    ck_assert_str_eq(config.wasm_engine, "/usr/bin/sh");
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_msg(!read_text(wrong[i][0], &config, &problem), "%s", wrong[i][0]);
+        ck_assert_msg(strstr(problem.text, wrong[i][1]) != NULL, "%s: %s", wrong[i][0],
+                      problem.text);
+    }
+}
+END_TEST
+
 SUITE("provider config", NULL, NULL, TEST(an_absent_file_gives_the_defaults),
       TEST(every_key_is_read), TEST(programs_may_be_named_with_their_paths),
       TEST(folders_that_jobs_see_may_be_added),
@@ -292,4 +321,5 @@ SUITE("provider config", NULL, NULL, TEST(an_absent_file_gives_the_defaults),
       TEST(an_ask_is_for_some_and_at_some_hours),
       TEST(conditions_that_are_none_are_refused_with_their_line),
       TEST(the_owner_says_when_the_machine_is_idle),
-      TEST(idle_times_that_are_none_are_refused_with_their_line))
+      TEST(idle_times_that_are_none_are_refused_with_their_line),
+      TEST(an_engine_for_modules_is_a_program_that_jobs_see))

@@ -121,6 +121,34 @@ START_TEST(matrices_are_offered_where_they_were_measured)
 }
 END_TEST
 
+START_TEST(modules_are_run_where_an_engine_ran_one)
+{
+    struct problem problem;
+    machine_of(4, 16 * GIB);
+    ck_assert(config_read("/nonexistent", NULL, &config, &problem));
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert_uint_eq(count_text("executor", "wasm"), 0); /* nothing was tried */
+    machine.wasm = (struct wasm_engine){.path = "/usr/bin/node", .is_known = true};
+    (void)snprintf(config.wasm_engine, sizeof config.wasm_engine, "/usr/bin/node");
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert_uint_eq(count_text("executor", "wasm"), 1);
+    config.memory_bytes = GIB / 4; /* too little without a control group, and enough with one */
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert_uint_eq(count_text("executor", "wasm"), 0);
+    machine.wasm.has_group = true;
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert_uint_eq(count_text("executor", "wasm"), 1);
+    (void)snprintf(config.wasm_engine, sizeof config.wasm_engine, "/usr/bin/other"); /* untried */
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert_uint_eq(count_text("executor", "wasm"), 0);
+    (void)snprintf(config.wasm_engine, sizeof config.wasm_engine, "/usr/bin/node");
+    (void)snprintf(machine.wasm.unusable, sizeof machine.wasm.unusable, "it does not run");
+    ck_assert(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
+    ck_assert_uint_eq(count_text("executor", "wasm"), 0);
+    machine.wasm = (struct wasm_engine){.is_known = false};
+}
+END_TEST
+
 START_TEST(what_cannot_be_kept_is_not_offered)
 {
     struct problem problem = {""};
@@ -371,7 +399,7 @@ END_TEST
 
 SUITE("provider offer", NULL, NULL, TEST(an_offer_leaves_the_owner_a_quarter),
       TEST(other_bounds_of_images_are_offered), TEST(matrices_are_offered_where_they_were_measured),
-      TEST(what_cannot_be_kept_is_not_offered),
+      TEST(modules_are_run_where_an_engine_ran_one), TEST(what_cannot_be_kept_is_not_offered),
       TEST(leases_are_firm_unless_the_config_says_otherwise),
       TEST(one_machine_offers_several_devices), TEST(devices_share_what_the_machine_has),
       TEST(a_simulated_device_says_so_and_owns_no_core), TEST(what_is_offered_can_be_asked_for),

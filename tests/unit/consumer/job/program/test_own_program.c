@@ -68,6 +68,57 @@ START_TEST(an_elf_program_brings_its_libraries_as_an_image)
 }
 END_TEST
 
+/* The text has a NUL, so the file is written here. */
+static void put_bytes(const char *name, const char *bytes, size_t length)
+{
+    FILE *file = fopen(name, "wb");
+    ck_assert(file != NULL && fwrite(bytes, 1, length, file) == length && fclose(file) == 0);
+}
+
+START_TEST(a_module_makes_a_job_of_the_executor_wasm)
+{
+    put_bytes("tool.wasm", "\0asm\1\0\0\0", 8); /* nobody may execute the file */
+    CLEANUP(bourse_job_destroy) struct bourse_job *job = prepared("run: [./tool.wasm, a]\n");
+    CLEANUP(manifest_free) Bourse__V1__Manifest *manifest = manifest_of(job);
+    ck_assert_str_eq(manifest->executor, "wasm");
+    ck_assert_uint_eq(manifest->n_arguments, 2);
+    ck_assert_str_eq(manifest->arguments[0], "./tool.wasm");
+    ck_assert_uint_eq(manifest->n_shared, 1);
+    ck_assert_str_eq(manifest->shared[0]->name, "tool.wasm");
+    ck_assert(!manifest->has_image);
+    ck_assert(needs(job, "executor", "wasm"));
+    ck_assert(!needs(job, "program", "./tool.wasm"));
+    CLEANUP(bourse_job_destroy)
+    struct bourse_job *named = prepared("executor: wasm\nfiles: tool.wasm\nrun: [tool.wasm]\n");
+    CLEANUP(manifest_free) Bourse__V1__Manifest *same = manifest_of(named);
+    ck_assert_uint_eq(same->n_shared, 1);
+    ck_assert_str_eq(same->arguments[0], "./tool.wasm");
+}
+END_TEST
+
+START_TEST(a_file_that_is_no_module_is_refused_before_it_is_sent)
+{
+    put_bytes("part.wasm", "\0asm\x0d\0\1\0", 8);
+    put_bytes("text.wasm", "(module)", 8);
+    put_bytes("tool.wasm", "\0asm\1\0\0\0", 8);
+    static const char *const wrong[][2] = {
+        {"run: [./part.wasm]\n", "./part.wasm is a WASM component (WASI preview 2)"},
+        {"executor: wasm\nrun: [part.wasm]\n", "part.wasm is a WASM component"},
+        {"executor: wasm\nrun: [text.wasm]\n", "text.wasm is no WASM module"},
+        {"executor: wasm\nrun: [none.wasm]\n", "none.wasm: No such file or directory"},
+        {"run: [./tool.wasm]\ncheckpoint: state\n", "does not go with checkpoint"},
+        {"executor: wasm\ntasks: [{name: a, run: [text.wasm], files: [text.wasm]}]\n",
+         "'text.wasm' is no WASM module"},
+        {"executor: wasm\ntasks: [{name: a, run: [none.wasm]}]\n",
+         "'none.wasm' is none of the job's files"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const struct bourse_error error = refused(wrong[i][0]);
+        ck_assert_msg(strstr(error.text, wrong[i][1]) != NULL, "%s", error.text);
+    }
+}
+END_TEST
+
 START_TEST(a_listed_program_is_not_sent_twice)
 {
     put_program("go.sh", "#!/bin/sh\n");
@@ -108,4 +159,5 @@ END_TEST
 SUITE("own_program", setup, teardown, TEST(a_script_runs_on_the_interpreter_of_its_first_line),
       TEST(an_elf_program_brings_its_libraries_as_an_image),
       TEST(a_listed_program_is_not_sent_twice), TEST(a_host_path_stays_a_host_program),
-      TEST(what_cannot_run_is_refused))
+      TEST(what_cannot_run_is_refused), TEST(a_module_makes_a_job_of_the_executor_wasm),
+      TEST(a_file_that_is_no_module_is_refused_before_it_is_sent))

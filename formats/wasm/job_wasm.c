@@ -1,0 +1,23 @@
+/* This file checks a job whose `executor` is `wasm`. Its `run` is a WASM module, which is a file of
+ * the job, and the module's arguments. */
+#include "formats/job_internal.h"
+
+#define FAULT(fault, key, index, ...)                                                              \
+    ((fault)->field = (key), (fault)->item = (index), problem_set(&(fault)->what, __VA_ARGS__),    \
+     false)
+
+bool job_wasm_check(const struct job_file *job, struct job_fault *fault)
+{
+    if (!job->is_wasm) {
+        return true;
+    }
+    const char *field = job->image != NULL       ? "image"
+                        : job->has_entrypoint    ? "entrypoint"
+                        : job->directory != NULL ? "directory"
+                                                 : NULL;
+    if (field != NULL) {
+        return FAULT(fault, field, 0,
+                     "a WASM module needs no image, and starts in the work folder");
+    }
+    return true;
+}

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Matrices on devices for kernels, through a whole market, on pocl's devices: the products are those of the cores, bit for
+# bit where every sum is exact; `run matmul` splits one product over cores and devices; two devices of unlike speed take work
+# by their speed; a device of which the product is wrong, or that computes none, runs kernels alone.
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$(realpath "$0")")/../support/market.sh"
+# shellcheck source=tests/support/products.sh
+. "$(dirname "$(realpath "$0")")/../support/products.sh"
+fire_begin tensor_devices "$1" bourse-kernel bourse-kernel-fake bourse-tensor bourse-audit
+[ -r /etc/OpenCL/vendors/pocl.icd ] || skip "no pocl (Debian package pocl-opencl-icd)"
+[ "$(nproc)" -ge 2 ] || skip "one processor"
+
+job() { # NAME LINE...: submits it and waits; its id is in `id`, and its status is the function's
+    local name=$1 status=0
+    shift
+    printf '%s\n' "name: $name" "executor: tensor" "expect: 100ms" "budget: 1.00" "$@" >"$name.yaml"
+    timeout 120 "$bourse" submit "$name.yaml" -y --wait >submit.out 2>submit.log || status=$?
+    id=$("$bourse" ps last --quiet)
+    return "$status"
+}
+fetched() { # FOLDER
+    rm -rf "$1"
+    "$bourse" fetch "$id" -o "$1" >fetch.log 2>&1 || fail "fetch: $(cat fetch.log)"
+}
+speed_of() { # LABEL: the figure of its device
+    "$bourse" devices --needs "label = $1" --json | grep -oE '"gemm_fp32","value":[0-9]+' | grep -oE '[0-9]+$' | head -n 1
+}
+
+# ---------------------------------------------------------------- the same products as on cores
+market_up --credits 1000 --slots 1 --price 0.10
+agent_join "$work/first" --name first </dev/null
+device_config() { # LABEL PROGRAM-FOLDER DEVICE: an agent with a device that is cheap, and cores that are dear
+    cat >"$work/$1/provider.yaml" <<END
+name: $1-cores
+slots: 1
+price: 5.00
+memory: 256MiB
+disk: 64MiB
+devices:
+  - {$2, name: $1, price: 0.05, memory: 1GiB, disk: 256MiB}
+END
+}
+device_config first 'opencl: 0'
+"$bin/bourse-provider" run --dir "$work/first" >agent-first.log 2>&1 &
+first=$!
+started+=("$first")
+until_true 120 asked first || fail "the device is not on offer: $(cat agent-first.log)"
+"$bourse" devices --needs 'executor = tensor and api = opencl' --json >devices.json || fail "no device of OpenCL computes matrices"
+has "$(cat devices.json)" '"label":"first"'
+[ "$(speed_of first)" -gt 0 ] || fail "the device says no speed: $(cat devices.json)"
+
+# One job for all shapes: the first product of a lane waits for the compiler.
+tasks=() files=()
+for shape in 1x1x1 7x63x1 64x65x33 63x1000x129 1000x7x130; do
+    IFS=x read -r rows inner columns <<<"$shape"
+    matrix "a$shape.npy" "$rows" "$inner" 1 whole
+    matrix "b$shape.npy" "$inner" "$columns" 2 whole
+    matrix "c$shape.npy" "$rows" "$columns" 3 whole
+    files+=("a$shape.npy" "b$shape.npy" "c$shape.npy")
+    tasks+=("  - {name: p$shape, run: [matmul, a$shape.npy, b$shape.npy, p$shape.npy], outputs: p$shape.npy}"
+        "  - {name: g$shape, run: [gemm, --alpha, \"2\", --beta, \"-0.5\", a$shape.npy, b$shape.npy, c$shape.npy, g$shape.npy], outputs: g$shape.npy}")
+done
+listed="files: [$(IFS=,; echo "${files[*]}")]"
+for where in 'api: opencl' 'terminal: 1'; do
+    job shapes "needs: {$where}" "$listed" 'tasks:' "${tasks[@]}" || fail "on $where: $(cat submit.log submit.out; "$bourse" logs "$id" 2>&1)"
+    fetched "${where%%:*}"
+    "$bourse" ps "$id" >"${where%%:*}.ps"
+done
+has "$(cat api.ps)" ' first '
+! grep -q ' first ' terminal.ps || fail "the cores' products ran on the device: $(cat terminal.ps)"
+find api -name '*.npy' -printf '%f\n' | sort >files.txt
+[ "$(wc -l <files.txt)" -eq 10 ] || fail "not ten products: $(cat files.txt)"
+while read -r file; do
+    cmp "$(find api -name "$file")" "$(find terminal -name "$file")" || fail "$file is another on the device"
+done <files.txt
+# A check runs where the products do; what is wrong with a file is said as by the cores.
+job check 'needs: {api: opencl}' 'files: [a7x63x1.npy, b7x63x1.npy, c7x63x1.npy]' \
+    "run: [freivalds, a7x63x1.npy, b7x63x1.npy, c7x63x1.npy, \"$(printf '%064d' 7)\", 20]" ||
+    fail "a check: $(cat submit.log submit.out)"
+"$bourse" logs "$id" >logs.txt 2>&1 || fail "logs: $(cat logs.txt)"
+has "$(cat logs.txt)" '"verdict":"reject"'
+
+# ---------------------------------------------------------------- one product over cores and a device
+matrix A.npy 900 700 4 whole
+matrix B.npy 700 800 5 whole
+product=("$bourse" run -y matmul A.npy B.npy)
+share() { # PROVIDER FIELD: of out
+    grep -o "\"provider\":\"$1\",[^}]*" out | sed -E "s/.*\"$2\":([0-9]+).*/\1/" | awk '{s += $1} END {print s + 0}'
+}
+expect 0 '' "${product[@]}" -o both.npy --cap 0.10 --tiles 6x6 --json
+cat out

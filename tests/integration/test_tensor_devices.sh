@@ -81,11 +81,69 @@ job check 'needs: {api: opencl}' 'files: [a7x63x1.npy, b7x63x1.npy, c7x63x1.npy]
 has "$(cat logs.txt)" '"verdict":"reject"'
 
 # ---------------------------------------------------------------- one product over cores and a device
-matrix A.npy 900 700 4 whole
-matrix B.npy 700 800 5 whole
-product=("$bourse" run -y matmul A.npy B.npy)
+wide A.npy 4096 8192 4
+wide B.npy 8192 4096 5
+product=("$bourse" run -y matmul A.npy B.npy -o C.npy)
 share() { # PROVIDER FIELD: of out
     grep -o "\"provider\":\"$1\",[^}]*" out | sed -E "s/.*\"$2\":([0-9]+).*/\1/" | awk '{s += $1} END {print s + 0}'
 }
-expect 0 '' "${product[@]}" -o both.npy --cap 0.10 --tiles 6x6 --json
-cat out
+# The first tile of the device waits for its compiler, and other programs of this machine come between: two of three.
+shared=0 not_shared=0
+while [ "$shared" -lt 2 ] && [ "$not_shared" -lt 2 ]; do
+    rm -f C.npy
+    expect 0 '' "${product[@]}" --cap 0.10 --tiles 10x10 --json # checked by Freivalds
+    has "$(cat out)" '"freivalds":{"right":true'
+    cores=$(share provider tiles) device=$(share first tiles)
+    echo "cores and a device: $cores and $device tiles; $(field seconds out) s"
+    [ $((cores + device)) -eq 100 ] || fail "$cores + $device tiles: $(cat out)"
+    if [ "$cores" -gt 0 ] && [ "$device" -gt 0 ]; then shared=$((shared + 1)); else not_shared=$((not_shared + 1)); fi
+done
+[ "$shared" -eq 2 ] || fail "not both worked: $(cat out)"
+"$bourse" report last >report.txt 2>&1 || fail "report: $(cat report.txt)"
+has "$(cat report.txt)" first
+has "$(cat report.txt)" provider
+cat report.txt
+
+# ---------------------------------------------------------------- two devices, one at a quarter of its speed
+agent_join "$work/second" --name second </dev/null
+device_config second 'opencl: 0'
+"$bin/bourse-provider" run --dir "$work/second" >agent-second.log 2>&1 &
+second=$!
+started+=("$second")
+# The jails of the second agent stand still three quarters of the time, that of its measurement included.
+throttle() {
+    local family=''
+    # shellcheck disable=SC2086 # a list
+    trap 'kill -CONT $family 2>/dev/null; exit 0' TERM # nobody is left standing still
+    while [ ! -e enough ]; do
+        family=$(descendants "$second" | cut -d' ' -f1 | tr '\n' ' ')
+        for _ in 1 2 3 4 5; do
+            # shellcheck disable=SC2086
+            kill -STOP $family 2>/dev/null || true
+            sleep 0.06
+            # shellcheck disable=SC2086
+            kill -CONT $family 2>/dev/null || true
+            sleep 0.02
+        done
+    done
+}
+throttle &
+started+=($!)
+until_true 300 asked second || fail "the second device is not on offer: $(cat agent-second.log)"
+echo "declared: $(speed_of first) and $(speed_of second) Mflop/s"
+worth=0 not_worth=0
+while [ "$worth" -lt 2 ] && [ "$not_worth" -lt 2 ]; do
+    expect 0 '' "${product[@]}" --cap 0.05 --tiles 10x10 --no-check --json
+    fast=$(share first tiles) slow=$(share second tiles)
+    [ $((fast + slow)) -eq 100 ] || fail "$fast + $slow tiles: $(cat out)"
+    verdict=$(awk -v f="$fast" -v s="$slow" -v fn="$(share first paid_ns)" -v sn="$(share second paid_ns)" 'BEGIN {
+        if (s == 0 || f == 0) { print "no 0 0"; exit }
+        right = (s / sn) / (s / sn + f / fn); off = s / (s + f) / right - 1; off = off < 0 ? -off : off
+        printf "%s %.3f %.1f", off <= 0.10 ? "yes" : "no", right, sn / s / (fn / f) }')
+    echo "slow device: $slow of 100 tiles, within 10 %, right share, times slower: $verdict; $(field seconds out) s"
+    if [ "${verdict%% *}" = yes ]; then worth=$((worth + 1)); else not_worth=$((not_worth + 1)); fi
+done
+[ "$worth" -eq 2 ] || fail "the slow device's share is not what its speed is worth: $(cat out)"
+touch enough
+market_audit
+echo "matrices on devices: the cores' products, split, and by speed"

@@ -175,9 +175,8 @@ static void product(const struct engine *engine, struct kernel_product *ret_prod
 {
     cl_uint lanes = 0;
     const bool has_cores = strcmp(engine->device->kind, "cpu") == 0;
-    (void)api_of(engine)->clGetDeviceInfo(state_of(engine)->device,
-                                          CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof lanes, &lanes,
-                                          NULL);
+    (void)api_of(engine)->clGetDeviceInfo(
+        state_of(engine)->device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof lanes, &lanes, NULL);
     *ret_product = has_cores ? opencl_product_of_cores(lanes) : opencl_product_of_groups();
 }
 

@@ -61,8 +61,8 @@ static bool choose_band(struct product *product, uint64_t memory_bytes)
     product->band = 0;
     if (!__builtin_mul_overflow(gemm->inner * sizeof(float), gemm->columns, &b_bytes) &&
         b_bytes <= buffer_bytes) {
-        const uint64_t rows = lesser((memory_bytes - b_bytes) / row_bytes,
-                                     buffer_bytes / (longer * sizeof(float)));
+        const uint64_t rows =
+            lesser((memory_bytes - b_bytes) / row_bytes, buffer_bytes / (longer * sizeof(float)));
         product->band = lesser(rows, gemm->rows);
     }
     if (product->band == 0) {

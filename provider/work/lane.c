@@ -422,8 +422,9 @@ static void run_work(struct lane *lane, struct outcome *outcome)
         return;
     }
     if (tensor_names(lease_context_manifest(lane->context)) && !computes_matrices(lane)) {
-        outcome_fail(outcome, OUTCOME_REFUSED,
-                     "this device computes no matrices; let the job need executor = tensor");
+        outcome_fail(outcome, OUTCOME_REFUSED, "this %s; let the job need executor = tensor",
+                     lane->offer->kernel_device != NULL ? "device computes no matrices"
+                                                        : "agent has no tensor executor");
         return;
     }
     if (!fits_device(lane, outcome)) {

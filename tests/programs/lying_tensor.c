@@ -189,8 +189,8 @@ enum operation_status __wrap_operation_run(const struct operation_files *files,
         kept[i] = (struct operation_given){.name = files->given[i].name,
                                            .file = dup(files->given[i].file)};
     }
-    enum operation_status status =
-        __real_operation_run(files, multiplier, arguments, count, memory_bytes, ret_answer, ret_problem);
+    enum operation_status status = __real_operation_run(files, multiplier, arguments, count,
+                                                        memory_bytes, ret_answer, ret_problem);
     if (status == OPERATION_OK && tensor_op_read(arguments, count, false, &op, NULL) &&
         op.result != NULL) {
         read_lie(lie);

@@ -22,10 +22,11 @@ struct kernel_buffer {
     uint64_t address;
 };
 
-/* How an interface computes products. The kernel has the parameters uint rows, uint inner, uint
- * columns, float alpha, float beta, and the buffers A, B, C. It computes C = alpha A B + beta C,
- * row by row in memory, and does not read C when beta is 0. A work-group computes a block of C:
- * that of its number in dimension 0 among the rows, and in dimension 1 among the columns. */
+/* This structure says how an interface computes products. The kernel has the parameters uint rows,
+ * uint inner, uint columns, float alpha, float beta, and the buffers A, B, C. It computes C = alpha
+ * A B + beta C, row by row in memory, and does not read C when beta is 0. A work-group computes a
+ * block of C: that of its number in dimension 0 among the rows, and in dimension 1 among the
+ * columns. */
 struct kernel_product {
     const char *source, *entry, *options;
     uint32_t rows, columns; /* of a block */

@@ -182,8 +182,10 @@ enum operation_status product_run(struct engine *engine, const struct gemm *gemm
                               .interface = engine->device->interface,
                               .gemm = gemm,
                               .problem = ret_problem};
-    if (gemm->rows == 0 || gemm->inner == 0 || gemm->columns == 0) {
-        gemm_reference(gemm); /* no buffer is empty; there is nothing to add up */
+    if (gemm->rows == 0 || gemm->inner == 0 || gemm->columns == 0 || gemm->alpha == 0) {
+        struct gemm rest = *gemm; /* beta C: no value of A and B matters, not even NaN */
+        rest.inner = 0;
+        gemm_reference(&rest);
         return OPERATION_OK;
     }
     if (gemm->rows > PRODUCT_SIDE_MOST || gemm->inner > PRODUCT_SIDE_MOST ||

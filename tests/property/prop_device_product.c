@@ -1,6 +1,6 @@
-/* Products on a device against plain C, on pocl: every kernel of OpenCL that there is, odd shapes,
- * any factors, and memory that holds A and C only in bands. Whole numbers must be equal to the last
- * bit. Other numbers must be as near as float32 sums can be in any order. */
+/* The property compares products on pocl's device with plain C: every kernel of OpenCL that there
+ * is, odd shapes, any factors, and memory that holds A and C only in bands. Whole numbers must be
+ * equal to the last bit. Other numbers must be as near as float32 sums can be in any order. */
 #include "base/random.h"
 #include "provider/kernel/opencl.h"
 #include "provider/kernel/opencl_product.h"
@@ -88,7 +88,7 @@ static void compare(const struct gemm *gemm, const float *found, const float *ri
     }
 }
 
-/* Where beta is 0, C is not read: it holds NaN before. */
+/* C holds NaN before where beta is 0, because it is not read then. */
 static void try_product(struct random *random, uint64_t rows, uint64_t inner, uint64_t columns,
                         uint64_t memory_bytes)
 {

@@ -44,7 +44,7 @@ struct kernel_interface {
      * step, a work-item of bourse_rate does 32 float32 multiplications and 32 additions. A
      * work-item of bourse_copy copies 16 bytes. */
     const char *measure_source;
-    /* Says how the open device computes products. NULL: devices of this interface compute none. */
+    /* Says how the open device computes products. */
     void (*product)(const struct engine *engine, struct kernel_product *ret_product);
 
     /* Opens engine->device, and keeps what the other functions need in engine->state. Returns false

@@ -194,10 +194,6 @@ enum operation_status product_run(struct engine *engine, const struct gemm *gemm
                     (unsigned long long)PRODUCT_SIDE_MOST);
         return OPERATION_FAILED;
     }
-    if (engine->device->interface->product == NULL) {
-        problem_set(ret_problem, "this device computes no products");
-        return OPERATION_DEVICE;
-    }
     engine->device->interface->product(engine, &product.plan);
     if (!choose_band(&product, memory_bytes)) {
         return OPERATION_MEMORY;

@@ -22,7 +22,7 @@ enum operation_status product_run(struct engine *engine, const struct gemm *gemm
 
 /* Compares a product of the device with that of plain C, and measures for a second at most, beside
  * the compiler's time. The figure is Mflop/s, with the copies to the device and back. Returns false
- * with the problem when the device computes no products, or computes them wrong. */
+ * with the problem when the device computes no product, or a wrong one. */
 bool product_measure(struct engine *engine, uint64_t memory_bytes, int64_t *ret_mflops,
                      struct problem *ret_problem);
 

@@ -1,8 +1,8 @@
-/* The kernel computes 64 x 64 numbers of C in a block of 256 threads. Thread 16 y + x computes 4 x 4
- * of them: those of the rows y, y + 16, y + 32 and y + 48 of the block and of the columns x, x + 16,
- * x + 32 and x + 48. The block reads 64 x 16 numbers of A and 16 x 64 of B at a time into shared
- * memory. Numbers outside the matrices are 0 there. A row of the part of A has 65 numbers, so that
- * threads that write a column of it do not wait for one bank of the memory. */
+/* The kernel computes 64 x 64 numbers of C in a block of 256 threads. Thread 16 y + x computes 4 x
+ * 4 of them: those of the rows y, y + 16, y + 32 and y + 48 of the block and of the columns x, x +
+ * 16, x + 32 and x + 48. The block reads 64 x 16 numbers of A and 16 x 64 of B at a time into
+ * shared memory. Numbers outside the matrices are 0 there. A row of the part of A has 65 numbers,
+ * so that threads that write a column of it do not wait for one bank of the memory. */
 #include "provider/kernel/cuda_product.h"
 
 #include <assert.h>
@@ -63,35 +63,39 @@
     "    shl.b64 %b" #i ", %b" #i ", 2;\n"                                                         \
     "    add.u64 %b" #i ", %b, %b" #i ";\n"
 
-#define PLACES                                                                                          \
-    A_ROW(0)                                                                                            \
-    A_ROW(1)                                                                                            \
-    A_ROW(2)                                                                                            \
-    A_ROW(3)                                                                                            \
-    "    shr.u32 %k, %item, 6;\n"                                                                       \
-    "    and.b32 %r2, %item, 63;\n"                                                                     \
-    "    add.u32 %r1, %at, %r2;\n"                                                                      \
-    "    setp.lt.u32 %column4, %r1, %columns;\n" B_ROW(0) B_ROW(1) B_ROW(2) B_ROW(                      \
-        3) "    mul.wide.u32 %step, %columns, 64;\n" /* 16 rows of B */                                 \
-           "    mov.u32 %base, part_a;\n"                                                               \
-           "    mul.lo.u32 %r0, %x, 260;\n"                                                             \
-           "    add.u32 %to_a, %base, %r0;\n"                                                           \
-           "    shl.b32 %r0, %y, 2;\n"                                                                  \
-           "    add.u32 %to_a, %to_a, %r0;\n"                                                           \
-           "    add.u32 %from_a, %base, %r0;\n"                                                         \
-           "    mov.u32 %base, part_b;\n"                                                               \
-           "    shl.b32 %r0, %item, 2;\n" /* 64 numbers a row: the place of the thread is its number */ \
-           "    add.u32 %to_b, %base, %r0;\n"                                                           \
-           "    shl.b32 %r0, %x, 2;\n"                                                                  \
-           "    add.u32 %from_b, %base, %r0;\n"                                                         \
-           "    mov.u32 %depth, 0;\n"
+/* The step is 16 rows of B. The place of a thread in the part of B is its number, because a row of
+ * that part has 64 numbers. */
+#define PLACES                                                                                     \
+    A_ROW(0)                                                                                       \
+    A_ROW(1)                                                                                       \
+    A_ROW(2)                                                                                       \
+    A_ROW(3)                                                                                       \
+    "    shr.u32 %k, %item, 6;\n"                                                                  \
+    "    and.b32 %r2, %item, 63;\n"                                                                \
+    "    add.u32 %r1, %at, %r2;\n"                                                                 \
+    "    setp.lt.u32 %column4, %r1, %columns;\n" B_ROW(0) B_ROW(1) B_ROW(2)                        \
+        B_ROW(3) "    mul.wide.u32 %step, %columns, 64;\n"                                         \
+                 "    mov.u32 %base, part_a;\n"                                                    \
+                 "    mul.lo.u32 %r0, %x, 260;\n"                                                  \
+                 "    add.u32 %to_a, %base, %r0;\n"                                                \
+                 "    shl.b32 %r0, %y, 2;\n"                                                       \
+                 "    add.u32 %to_a, %to_a, %r0;\n"                                                \
+                 "    add.u32 %from_a, %base, %r0;\n"                                              \
+                 "    mov.u32 %base, part_b;\n"                                                    \
+                 "    shl.b32 %r0, %item, 2;\n"                                                    \
+                 "    add.u32 %to_b, %base, %r0;\n"                                                \
+                 "    shl.b32 %r0, %x, 2;\n"                                                       \
+                 "    add.u32 %from_b, %base, %r0;\n"                                              \
+                 "    mov.u32 %depth, 0;\n"
 
 #define NONE(i) "    mov.f32 %s" #i ", 0f00000000;\n"
 #define BEGIN                                                                                      \
     NONE(0)                                                                                        \
     NONE(1)                                                                                        \
-    NONE(2) NONE(3) NONE(4) NONE(5) NONE(6) NONE(7) NONE(8) NONE(9) NONE(10) NONE(11) NONE(12)     \
-        NONE(13) NONE(14) NONE(15)
+    NONE(2)                                                                                        \
+    NONE(3)                                                                                        \
+    NONE(4) NONE(5) NONE(6) NONE(7) NONE(8) NONE(9) NONE(10) NONE(11) NONE(12) NONE(13) NONE(14)   \
+        NONE(15)
 
 #define READ_A(i)                                                                                  \
     "    mov.f32 %value, 0f00000000;\n"                                                            \
@@ -154,7 +158,7 @@
     "    cvt.u64.u32 %rd1, %r1;\n"                                                                 \
     "    setp.neu.f32 %scaled, %beta, 0f00000000;\n" COLUMN(0) COLUMN(1) COLUMN(2) COLUMN(3)
 
-/* A string of more than 4095 bytes is more than every C compiler takes, so the text comes in parts. */
+/* The text comes in parts, because C compilers need not take a string of more than 4095 bytes. */
 static const char *const parts[] = {HEAD ENTRY,
                                     PLACES,
                                     BEGIN,

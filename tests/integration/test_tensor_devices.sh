@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Matrices on devices for kernels, through a whole market, on pocl's devices: the products are those of the cores, bit for
-# bit where every sum is exact; `run matmul` splits one product over cores and devices; two devices of unlike speed take work
-# by their speed; a device of which the product is wrong, or that computes none, runs kernels alone.
+# Matrices on devices for kernels, through a whole market, on pocl's devices and on a stand-in for CUDA's: the products are
+# those of the cores, bit for bit where every sum is exact; `run matmul` splits one product over cores and devices; two
+# devices of unlike speed take work by their speed.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 # shellcheck source=tests/support/products.sh
@@ -80,6 +80,28 @@ job check 'needs: {api: opencl}' 'files: [a7x63x1.npy, b7x63x1.npy, c7x63x1.npy]
 "$bourse" logs "$id" >logs.txt 2>&1 || fail "logs: $(cat logs.txt)"
 has "$(cat logs.txt)" '"verdict":"reject"'
 
+# ---------------------------------------------------------------- CUDA, with a driver that is a stand-in
+# The agent finds bourse-kernel beside itself. This one has the fake driver inside, which carries out the kernel's own PTX.
+agent_join "$work/card" --name card </dev/null
+device_config card 'cuda: F100'
+mkdir fake
+cp "$bin/bourse-provider" "$bin/bourse-worker" fake/
+cp "$bin/bourse-kernel-fake" fake/bourse-kernel
+fake/bourse-provider run --dir "$work/card" >agent-card.log 2>&1 &
+card=$!
+started+=("$card")
+until_true 120 asked card || fail "the card is not on offer: $(cat agent-card.log)"
+[ "$(speed_of card)" -gt 0 ] || fail "the card says no speed: $(cat agent-card.log)"
+job cuda 'needs: {api: cuda}' 'files: [a64x65x33.npy, b64x65x33.npy, c64x65x33.npy]' 'outputs: g64x65x33.npy' \
+    'run: [gemm, --alpha, "2", --beta, "-0.5", a64x65x33.npy, b64x65x33.npy, c64x65x33.npy, g64x65x33.npy]' ||
+    fail "on CUDA: $(cat submit.log submit.out; "$bourse" logs "$id" 2>&1)"
+fetched cuda
+cmp "$(find cuda -name g64x65x33.npy)" "$(find terminal -name g64x65x33.npy)" || fail "the card's product is another"
+"$bourse" ps "$id" >ps.txt
+has "$(cat ps.txt)" ' card '
+kill "$card"
+ended "$card" 60 || fail "the agent does not end"
+
 # ---------------------------------------------------------------- one product over cores and a device
 wide A.npy 4096 8192 4
 wide B.npy 8192 4096 5
@@ -102,7 +124,6 @@ done
 "$bourse" report last >report.txt 2>&1 || fail "report: $(cat report.txt)"
 has "$(cat report.txt)" first
 has "$(cat report.txt)" provider
-cat report.txt
 
 # ---------------------------------------------------------------- two devices, one at a quarter of its speed
 agent_join "$work/second" --name second </dev/null

@@ -1,4 +1,5 @@
-/* tests/programs/ptx_model.h carries out a kernel from its text in PTX, thread by thread, for tests.
+/* tests/programs/ptx_model.h carries out a kernel from its text in PTX, thread by thread, for
+ * tests.
  *
  * The model knows the instructions that the kernel of products has, and no others. All threads of a
  * block run one after another up to the next barrier. Memory outside the buffers of the launch is

@@ -8,11 +8,13 @@
     "#define FMA(a, b, c) ((a) * (b) + (c))\n"                                                     \
     "#endif\n"
 
-/* A work-item computes ROWS x 2 vectors of C, which stay in registers. Work-groups next to one
- * another in dimension 0 read the same columns of B, which then are in the cache. Rows below the
- * last one are computed as copies of the last, and not stored. The last columns are computed
- * together with some before them, so that their vectors are full; each work-item stores only its
- * own. A matrix of fewer columns than a block is computed one by one. */
+/* A work-item computes BLOCKS blocks of C one below another. A block has ROWS x 2 vectors, whose sums
+ * stay in registers for DEPTH rows of B, and wait in memory for the next ones. Those rows of B are
+ * copied first, side by side: where a row of B has a power of two of bytes, they would drive one
+ * another out of the cache. Rows below the last one are computed as copies of the last, and not
+ * stored. The last columns are computed together with some before them, so that their vectors are
+ * full; each work-item stores only its own. A matrix of fewer columns than a block is computed one
+ * by one. */
 static const char cores_source[] = HEAD
     "#define JOIN(a, b) a##b\n"
     "#define NAME(a, b) JOIN(a, b)\n"
@@ -20,10 +22,12 @@ static const char cores_source[] = HEAD
     "#define LOAD NAME(vload, LANES)\n"
     "#define STORE NAME(vstore, LANES)\n"
     "#define COLUMNS (2 * LANES)\n"
+    "#define BLOCKS 8\n"
+    "#define DEPTH 128\n"
     "void one_by_one(uint first, uint rows, uint inner, uint columns, float alpha, float beta,\n"
     "                global const float *a, global const float *b, global float *c)\n"
     "{\n"
-    "    for (uint row = first; row < rows && row < first + ROWS; row++) {\n"
+    "    for (uint row = first; row < rows && row < first + BLOCKS * ROWS; row++) {\n"
     "        for (uint column = 0; column < columns; column++) {\n"
     "            float sum = 0;\n"
     "            for (uint k = 0; k < inner; k++) {\n"
@@ -38,50 +42,55 @@ static const char cores_source[] = HEAD
     "void bourse_product(uint rows, uint inner, uint columns, float alpha, float beta,\n"
     "                    global const float *a, global const float *b, global float *c)\n"
     "{\n"
-    "    const uint first = get_group_id(0) * ROWS;\n"
+    "    local float part[DEPTH * COLUMNS];\n"
+    "    local float total[BLOCKS * ROWS * COLUMNS];\n"
+    "    const uint top = get_group_id(0) * BLOCKS * ROWS;\n"
     "    const uint own = get_group_id(1) * COLUMNS;\n"
     "    if (columns < COLUMNS) {\n"
-    "        one_by_one(first, rows, inner, columns, alpha, beta, a, b, c);\n"
+    "        one_by_one(top, rows, inner, columns, alpha, beta, a, b, c);\n"
     "        return;\n"
     "    }\n"
     "    const uint column = min(own, columns - COLUMNS);\n"
-    "    global const float *from[ROWS];\n"
-    "    VECTOR sum[ROWS][2];\n"
-    "    #pragma unroll\n"
-    "    for (uint i = 0; i < ROWS; i++) {\n"
-    "        from[i] = a + (ulong)min(first + i, rows - 1) * inner;\n"
-    "        sum[i][0] = sum[i][1] = 0;\n"
-    "    }\n"
-    "    global const float *other = b + column;\n"
-    "    for (uint k = 0; k < inner; k++, other += columns) {\n"
-    "        const VECTOR left = LOAD(0, other);\n"
-    "        const VECTOR right = LOAD(1, other);\n"
-    "        #pragma unroll\n"
-    "        for (uint i = 0; i < ROWS; i++) {\n"
-    "            const VECTOR factor = (VECTOR)(from[i][k]);\n"
-    "            sum[i][0] = FMA(factor, left, sum[i][0]);\n"
-    "            sum[i][1] = FMA(factor, right, sum[i][1]);\n"
+    "    const uint end = min(rows, top + BLOCKS * ROWS);\n"
+    "    for (uint depth = 0; depth < inner; depth += DEPTH) {\n"
+    "        const uint length = min((uint)DEPTH, inner - depth);\n"
+    "        global const float *other = b + (ulong)depth * columns + column;\n"
+    "        for (uint k = 0; k < length; k++, other += columns) {\n"
+    "            STORE(LOAD(0, other), 2 * k, part);\n"
+    "            STORE(LOAD(1, other), 2 * k + 1, part);\n"
+    "        }\n"
+    "        for (uint first = top; first < end; first += ROWS) {\n"
+    "            local float *kept = total + (first - top) * COLUMNS;\n"
+    "            global const float *from[ROWS];\n"
+    "            VECTOR sum[ROWS][2];\n"
+    "            #pragma unroll\n"
+    "            for (uint i = 0; i < ROWS; i++) {\n"
+    "                from[i] = a + (ulong)min(first + i, rows - 1) * inner + depth;\n"
+    "                sum[i][0] = depth == 0 ? (VECTOR)(0) : LOAD(2 * i, kept);\n"
+    "                sum[i][1] = depth == 0 ? (VECTOR)(0) : LOAD(2 * i + 1, kept);\n"
+    "            }\n"
+    "            for (uint k = 0; k < length; k++) {\n"
+    "                const VECTOR left = LOAD(2 * k, part);\n"
+    "                const VECTOR right = LOAD(2 * k + 1, part);\n"
+    "                #pragma unroll\n"
+    "                for (uint i = 0; i < ROWS; i++) {\n"
+    "                    const VECTOR factor = (VECTOR)(from[i][k]);\n"
+    "                    sum[i][0] = FMA(factor, left, sum[i][0]);\n"
+    "                    sum[i][1] = FMA(factor, right, sum[i][1]);\n"
+    "                }\n"
+    "            }\n"
+    "            #pragma unroll\n"
+    "            for (uint i = 0; i < ROWS; i++) {\n"
+    "                STORE(sum[i][0], 2 * i, kept);\n"
+    "                STORE(sum[i][1], 2 * i + 1, kept);\n"
+    "            }\n"
     "        }\n"
     "    }\n"
-    "    #pragma unroll\n"
-    "    for (uint i = 0; i < ROWS; i++) {\n"
-    "        global float *to = c + (ulong)(first + i) * columns + column;\n"
-    "        if (first + i < rows && column == own) {\n"
-    "            VECTOR left = alpha * sum[i][0];\n"
-    "            VECTOR right = alpha * sum[i][1];\n"
-    "            if (beta != 0) {\n"
-    "                left = FMA((VECTOR)(beta), LOAD(0, to), left);\n"
-    "                right = FMA((VECTOR)(beta), LOAD(1, to), right);\n"
-    "            }\n"
-    "            STORE(left, 0, to);\n"
-    "            STORE(right, 1, to);\n"
-    "        } else if (first + i < rows) {\n"
-    "            float cells[COLUMNS];\n"
-    "            STORE(sum[i][0], 0, cells);\n"
-    "            STORE(sum[i][1], 1, cells);\n"
-    "            for (uint j = own - column; j < COLUMNS; j++) {\n"
-    "                to[j] = beta == 0 ? alpha * cells[j] : FMA(beta, to[j], alpha * cells[j]);\n"
-    "            }\n"
+    "    for (uint row = top; row < end; row++) {\n"
+    "        local const float *kept = total + (row - top) * COLUMNS;\n"
+    "        global float *to = c + (ulong)row * columns + column;\n"
+    "        for (uint j = own - column; j < COLUMNS; j++) {\n"
+    "            to[j] = beta == 0 ? alpha * kept[j] : FMA(beta, to[j], alpha * kept[j]);\n"
     "        }\n"
     "    }\n"
     "}\n";
@@ -155,12 +164,13 @@ struct kernel_product opencl_product_of_cores(uint32_t lanes)
     static const char entry[] = "bourse_product";
     /* Wide vectors come with 32 registers, and narrow ones with 16. */
     if (lanes >= 16) {
-        return (struct kernel_product){cores_source, entry, "-D LANES=16 -D ROWS=8", 8, 32, {1, 1}};
+        return (struct kernel_product){cores_source, entry, "-D LANES=16 -D ROWS=8",
+                                       64,           32,    {1, 1}};
     }
     if (lanes == 8) {
-        return (struct kernel_product){cores_source, entry, "-D LANES=8 -D ROWS=6", 6, 16, {1, 1}};
+        return (struct kernel_product){cores_source, entry, "-D LANES=8 -D ROWS=6", 48, 16, {1, 1}};
     }
-    return (struct kernel_product){cores_source, entry, "-D LANES=4 -D ROWS=6", 6, 8, {1, 1}};
+    return (struct kernel_product){cores_source, entry, "-D LANES=4 -D ROWS=6", 48, 8, {1, 1}};
 }
 
 struct kernel_product opencl_product_of_groups(void)

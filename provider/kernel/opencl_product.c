@@ -8,10 +8,10 @@
     "#define FMA(a, b, c) ((a) * (b) + (c))\n"                                                     \
     "#endif\n"
 
-/* A work-item computes BLOCKS blocks of C one below another. A block has ROWS x 2 vectors, whose sums
- * stay in registers for DEPTH rows of B, and wait in memory for the next ones. Those rows of B are
- * copied first, side by side: where a row of B has a power of two of bytes, they would drive one
- * another out of the cache. Rows below the last one are computed as copies of the last, and not
+/* A work-item computes BLOCKS blocks of C one below another. A block has ROWS x 2 vectors, whose
+ * sums stay in registers for DEPTH rows of B, and wait in memory for the next ones. Those rows of B
+ * are copied first, side by side: where a row of B has a power of two of bytes, they would drive
+ * one another out of the cache. Rows below the last one are computed as copies of the last, and not
  * stored. The last columns are computed together with some before them, so that their vectors are
  * full; each work-item stores only its own. A matrix of fewer columns than a block is computed one
  * by one. */

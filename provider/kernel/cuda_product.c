@@ -89,13 +89,12 @@
                  "    mov.u32 %depth, 0;\n"
 
 #define NONE(i) "    mov.f32 %s" #i ", 0f00000000;\n"
+#define FOUR_NONE(i, j, k, l) NONE(i) NONE(j) NONE(k) NONE(l)
 #define BEGIN                                                                                      \
-    NONE(0)                                                                                        \
-    NONE(1)                                                                                        \
-    NONE(2)                                                                                        \
-    NONE(3)                                                                                        \
-    NONE(4) NONE(5) NONE(6) NONE(7) NONE(8) NONE(9) NONE(10) NONE(11) NONE(12) NONE(13) NONE(14)   \
-        NONE(15)
+    FOUR_NONE(0, 1, 2, 3)                                                                          \
+    FOUR_NONE(4, 5, 6, 7)                                                                          \
+    FOUR_NONE(8, 9, 10, 11)                                                                        \
+    FOUR_NONE(12, 13, 14, 15)
 
 #define READ_A(i)                                                                                  \
     "    mov.f32 %value, 0f00000000;\n"                                                            \

@@ -6,7 +6,7 @@ foreach(source ${bench_sources})
   file(GLOB parts CONFIGURE_DEPENDS bench/${name}/*.c)
   add_executable(bench_${name} ${source} ${parts})
   set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
-  target_link_libraries(bench_${name} PRIVATE bourse_flags consumer broker provider provider_session tensor)
+  target_link_libraries(bench_${name} PRIVATE bourse_flags consumer broker provider provider_session kernel tensor)
 endforeach()
 
 # bourse-provider that signs every result apart, for endtoend --sign-each; never installed.

@@ -50,12 +50,13 @@ tensor_program(bourse-tensor)
 
 # The program for devices of OpenCL and CUDA. It loads their libraries when it runs, so nothing is linked with them.
 function(kernel_program name)
-  add_executable(${name} ${ARGN} ${kernel_sources} provider/kernel/main.c provider/tensor/ask.c provider/worker/packet.c
-    formats/kernel/kernel_op.c formats/template.c base/reader.c base/text.c base/writer.c)
+  add_executable(${name} ${ARGN} ${kernel_sources} ${numeric_sources} provider/kernel/main.c provider/tensor/ask.c
+    provider/tensor/gemm_plain.c provider/tensor/operation.c provider/worker/packet.c formats/kernel/kernel_op.c formats/npy.c
+    formats/tensor_op.c formats/template.c base/precision.c base/reader.c base/residual.c base/text.c base/writer.c)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE -O2 -D_FORTIFY_SOURCE=2)
   set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
-  target_link_libraries(${name} PRIVATE bourse_strict PkgConfig::JANSSON ${CMAKE_DL_LIBS})
+  target_link_libraries(${name} PRIVATE bourse_strict PkgConfig::JANSSON ${CMAKE_DL_LIBS} m)
 endfunction()
 kernel_program(bourse-kernel)
 

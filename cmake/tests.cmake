@@ -91,12 +91,17 @@ foreach(api opencl cuda)
   target_compile_options(fake-${api} PRIVATE -Wall -Wextra -Wshadow -Wconversion)
   set_target_properties(fake-${api} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 endforeach()
+# pocl frees little at its end.
+set_tests_properties(prop_device_product PROPERTIES ENVIRONMENT "${test_environment};ASAN_OPTIONS=handle_sigill=1:detect_leaks=0")
+target_sources(fake-opencl PRIVATE provider/tensor/gemm_plain.c)
+target_sources(fake-cuda PRIVATE tests/programs/ptx_model.c)
+target_link_libraries(fake-cuda PRIVATE m)
 add_dependencies(test_kernel_engine fake-opencl)
 target_compile_definitions(test_kernel_engine PRIVATE BOURSE_FAKE_OPENCL="$<TARGET_FILE:fake-opencl>")
 add_dependencies(test_cuda_engine fake-cuda)
 target_compile_definitions(test_cuda_engine PRIVATE BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>")
 # bourse-kernel with the fake driver inside, as a jail shows no library of the build's: tests only.
-kernel_program(bourse-kernel-fake tests/programs/fake_cuda.c)
+kernel_program(bourse-kernel-fake tests/programs/fake_cuda.c tests/programs/ptx_model.c)
 target_compile_definitions(bourse-kernel-fake PRIVATE _GNU_SOURCE KERNEL_CUDA_LIBRARY=NULL)
 set_target_properties(bourse-kernel-fake PROPERTIES ENABLE_EXPORTS ON)
 

@@ -85,6 +85,9 @@ void kernels_warn(const struct config *config, const struct machine *machine)
         const char *why = found != NULL ? found->unusable : list->problem;
         if (found == NULL || why[0] != '\0') {
             log_warning("the device \"%s\" is not offered: %s", device->name, why);
+        } else if (found->gemm_mflops == 0) {
+            log_warning("the device \"%s\" runs kernels and computes no matrices: %s", device->name,
+                        found->no_gemm);
         }
     }
 }

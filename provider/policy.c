@@ -183,8 +183,9 @@ static void describe_simulated(struct offer *offer, const struct config *config,
     text_attribute(offer, "executor", "noop");
 }
 
-/* Adds what is known of a device for kernels. Its host programs are not offered: the device runs
- * kernels alone, and the market must not take it for plain cores. */
+/* Adds what is known of a device for kernels. The device runs kernels, and computes matrices where
+ * the trial was right. Host programs are not offered: the market must not take the device for plain
+ * cores. */
 static void describe_kernel_device(struct offer *offer, const struct config *config,
                                    const struct isolation *isolation)
 {
@@ -200,6 +201,10 @@ static void describe_kernel_device(struct offer *offer, const struct config *con
     text_attribute(offer, "label", offer->device.label);
     text_attribute(offer, "region", config->region);
     text_attribute(offer, "executor", "kernel");
+    if (device->gemm_mflops > 0) {
+        text_attribute(offer, "executor", "tensor");
+        measured_attribute(offer, "gemm_fp32", device->gemm_mflops);
+    }
     text_attribute(offer, "api", kernel_op_api_word(device->api));
     text_attribute(offer, "extension", device->has_fp64 ? "fp64" : "");
     text_attribute(offer, "extension", device->has_fp16 ? "fp16" : "");

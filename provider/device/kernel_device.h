@@ -36,6 +36,10 @@ struct kernel_device {
     int node; /* CUDA: the number of its file in /dev; -1: not known */
     /* Measured in a trial jail, of one slot; 0: not measured. A device that is offered has both. */
     int64_t mflops, bandwidth_bytes;
+    /* Measured likewise: float32 products. 0: the device computes none, for the reason in
+     * `no_gemm`. */
+    int64_t gemm_mflops;
+    char no_gemm[256];
     /* Why the trial jail could not use the device. "": the device works, or was never tried. */
     char unusable[256];
 };

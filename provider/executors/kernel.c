@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define LIST_WALL_NS UINT64_C(10000000000)
-/* Two seconds measure; the rest is for the compiler, which is slow at its first start. */
+/* Three seconds measure; the rest is for the compiler, which is slow at its first start. */
 #define MEASURE_WALL_NS UINT64_C(60000000000)
 
 bool kernel_names(const Bourse__V1__Manifest *manifest)
@@ -80,19 +80,25 @@ void kernel_list(const struct kernel_trial *trial, enum kernel_api api,
     }
 }
 
-/* The program prints a line such as {"mflops":98000,"bandwidth":9000000000}. */
+/* The program prints a line such as
+ * {"mflops":98000,"bandwidth":9000000000,"gemm":64000,"no_gemm":""}. */
 static bool read_figures(const char *said, size_t length, struct kernel_device *device)
 {
     json_t *root = json_loadb(said, length, JSON_REJECT_DUPLICATES, NULL);
     const json_int_t mflops = json_integer_value(json_object_get(root, "mflops"));
     const json_int_t bandwidth = json_integer_value(json_object_get(root, "bandwidth"));
-    json_decref(root);
-    if (mflops <= 0 || bandwidth <= 0) {
-        return false;
+    const json_int_t gemm = json_integer_value(json_object_get(root, "gemm"));
+    const char *no_gemm = json_string_value(json_object_get(root, "no_gemm"));
+    const bool good = mflops > 0 && bandwidth > 0;
+    if (good) {
+        device->mflops = probe_round(mflops);
+        device->bandwidth_bytes = probe_round(bandwidth);
+        device->gemm_mflops = gemm > 0 ? probe_round(gemm) : 0;
+        text_printable(no_gemm != NULL ? no_gemm : "", no_gemm != NULL ? strlen(no_gemm) : 0,
+                       device->no_gemm, sizeof device->no_gemm);
     }
-    device->mflops = probe_round(mflops);
-    device->bandwidth_bytes = probe_round(bandwidth);
-    return true;
+    json_decref(root);
+    return good;
 }
 
 void kernel_measure(const struct kernel_trial *trial, struct kernel_device *device)

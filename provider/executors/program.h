@@ -39,9 +39,9 @@ struct program {
     int64_t limit_ms;                         /* wall time that the lease allows */
     const struct catalogue_device *simulates; /* not NULL: time and energy are this device's */
     /* A value above 0 means that the arguments are for the jail's resident: an operation for
-     * bourse-tensor or bourse-plugin, or a launch for bourse-kernel. */
+     * bourse-tensor or bourse-plugin, or a launch or an operation for bourse-kernel. */
     uint32_t tensor_threads;
-    /* A device means that the arguments are a launch on it. */
+    /* A device means that the arguments are a launch on it, or an operation that it computes. */
     const struct kernel_device *kernel_device;
     uint64_t kernel_memory_bytes; /* of the device's own memory, for buffers */
     bool is_plugin;               /* the arguments are an operation of the plug-in */

@@ -9,6 +9,7 @@
 #include "provider/device/kernel_device.h"
 #include "provider/executors/program.h"
 #include "provider/executors/program_internal.h"
+#include "provider/executors/tensor.h"
 #include "provider/tensor/ask.h"
 
 #include <assert.h>
@@ -106,19 +107,22 @@ static bool prepend(struct run *run, const char *word, struct outcome *outcome)
     return true;
 }
 
-/* Checks a launch, and puts the device before its words. */
 static bool settle_launch(struct run *run, struct outcome *outcome)
 {
-    const struct kernel_device *device = run->program->kernel_device;
     struct kernel_op op;
     struct problem problem = {""};
+    return kernel_op_read((const char *const *)run->arguments.items, run->arguments.count, false,
+                          &op, &problem) ||
+           program_refuse(outcome, problem.text);
+}
+
+/* Puts the device before the words of a launch or an operation. */
+static bool prepend_device(struct run *run, struct outcome *outcome)
+{
+    const struct kernel_device *device = run->program->kernel_device;
     char memory[24];
     (void)snprintf(memory, sizeof memory, "%llu",
                    (unsigned long long)run->program->kernel_memory_bytes);
-    if (!kernel_op_read((const char *const *)run->arguments.items, run->arguments.count, false, &op,
-                        &problem)) {
-        return program_refuse(outcome, problem.text);
-    }
     return prepend(run, memory, outcome) && prepend(run, device->name, outcome) &&
            prepend(run, device->id, outcome) &&
            prepend(run, kernel_op_api_word(device->api), outcome);
@@ -127,7 +131,10 @@ static bool settle_launch(struct run *run, struct outcome *outcome)
 static bool settle_program(struct run *run, struct outcome *outcome)
 {
     if (run->program->kernel_device != NULL) {
-        return settle_launch(run, outcome);
+        return tensor_names(run->program->manifest)
+                   ? settle_operation(run, outcome) && prepend(run, KERNEL_TENSOR, outcome) &&
+                         prepend_device(run, outcome)
+                   : settle_launch(run, outcome) && prepend_device(run, outcome);
     }
     if (run->program->is_plugin || run->program->wasm_engine != NULL) {
         return true; /* the plug-in knows its operations; program_wasm.c looks at modules */
@@ -157,7 +164,7 @@ static bool settle_program(struct run *run, struct outcome *outcome)
 static bool expand_arguments(struct run *run, struct outcome *outcome)
 {
     const struct subtask_terms *terms = &run->terms;
-    if (!program_texts_reserve(&run->arguments, terms->argument_count + KERNEL_DEVICE_WORDS)) {
+    if (!program_texts_reserve(&run->arguments, terms->argument_count + KERNEL_DEVICE_WORDS + 1)) {
         return program_refuse(outcome, "out of memory");
     }
     for (size_t i = 0; i < terms->argument_count; i++) {

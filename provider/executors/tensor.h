@@ -1,8 +1,8 @@
 /* provider/executors/tensor.h runs subtasks that are operations on matrices (formats/tensor_op.h).
  *
  * executors/program.h runs these subtasks, too, and their files go in and out as for a program. The
- * program bourse-tensor computes them in the jail of its lane. The agent never opens a matrix: the
- * agent reads the arguments only. */
+ * program bourse-tensor computes them in the jail of its lane, and bourse-kernel does so on a
+ * device for kernels. The agent never opens a matrix: the agent reads the arguments only. */
 #ifndef BOURSE_PROVIDER_EXECUTORS_TENSOR_H
 #define BOURSE_PROVIDER_EXECUTORS_TENSOR_H
 

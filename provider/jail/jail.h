@@ -79,7 +79,8 @@ struct jail_spec {
     uint32_t user, group; /* whom programs see as themselves; user 0: both are 1000 */
     /* Absolute path of the installed bourse-tensor for a job of tensor subtasks; else NULL. */
     const char *tensor_path;
-    /* The parts for a job of kernels, which has no tensor_path; else NULL. */
+    /* The parts for a job of kernels, or of tensor subtasks on a device for kernels. Such a job has
+     * no tensor_path. Else NULL. */
     const struct jail_kernel *kernel;
     /* The parts for a job of a plug-in's operations, which has neither; else NULL. */
     const struct jail_plugin *plugin;

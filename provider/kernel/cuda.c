@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "provider/kernel/cuda_measure.h"
+#include "provider/kernel/cuda_product.h"
 #include "provider/kernel/engine.h"
 
 #include <stdio.h>
@@ -261,6 +262,12 @@ static void drop_kernel(struct engine *engine, void *kernel)
     free(kernel);
 }
 
+static void product(const struct engine *engine, struct kernel_product *ret_product)
+{
+    (void)engine;
+    *ret_product = cuda_product();
+}
+
 /* ---------------------------------------------------------------- parameters */
 
 /* Returns the bytes of a parameter; 0: there is none, or the driver does not tell. */
@@ -456,6 +463,7 @@ const struct kernel_interface cuda_interface = {
     .api = KERNEL_CUDA,
     .local_is_parameter = false,
     .measure_source = cuda_measure_source,
+    .product = product,
     .open = open_device,
     .close = close_device,
     .build = build,

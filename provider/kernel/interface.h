@@ -22,6 +22,17 @@ struct kernel_buffer {
     uint64_t address;
 };
 
+/* This structure says how an interface computes products. The kernel has the parameters uint rows,
+ * uint inner, uint columns, float alpha, float beta, and the buffers A, B, C. It computes C = alpha
+ * A B + beta C, row by row in memory, and does not read C when beta is 0. A work-group computes a
+ * block of C: that of its number in dimension 0 among the rows, and in dimension 1 among the
+ * columns. */
+struct kernel_product {
+    const char *source, *entry, *options;
+    uint32_t rows, columns; /* of a block */
+    uint32_t group[2];      /* work-items of a work-group, by dimension */
+};
+
 /* A function that returns a status sets the problem for any status but OK. `what` begins the
  * problem: it names what could not be done. */
 struct kernel_interface {
@@ -33,6 +44,8 @@ struct kernel_interface {
      * step, a work-item of bourse_rate does 32 float32 multiplications and 32 additions. A
      * work-item of bourse_copy copies 16 bytes. */
     const char *measure_source;
+    /* Says how the open device computes products. */
+    void (*product)(const struct engine *engine, struct kernel_product *ret_product);
 
     /* Opens engine->device, and keeps what the other functions need in engine->state. Returns false
      * with the problem; nothing is left then. */

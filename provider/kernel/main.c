@@ -7,13 +7,17 @@
  * In a jail the program is the resident of provider/worker/resident.c, with the messages of
  * provider/tensor/ask.h. The first four words of an ASK are the agent's: the interface, the id and
  * name of the device, and the bytes of its memory that the launch may take. Then come the words of
- * formats/kernel/kernel_op.h, or the one word `measure`. An ASK with the words `list` and an
- * interface prints the devices of that one. */
+ * formats/kernel/kernel_op.h, or the one word `measure`, or the word `tensor` and those of
+ * formats/tensor_op.h. An ASK with the words `list` and an interface prints the devices of that
+ * one. */
 #include "provider/kernel/cuda.h"
 #include "provider/kernel/measure.h"
 #include "provider/kernel/opencl.h"
+#include "provider/kernel/product.h"
 #include "provider/tensor/ask.h"
 
+#include <fcntl.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,53 +109,115 @@ static enum operation_status open_device(struct session *session, const struct a
     return session->is_open ? OPERATION_OK : OPERATION_DEVICE;
 }
 
+/* A device that computes no products still runs kernels. */
 static enum operation_status measure(struct session *session, uint64_t memory_bytes,
                                      struct problem *problem)
 {
     struct measure figures;
+    struct problem no_gemm = {""};
+    int64_t gemm_mflops = 0;
     if (!measure_run(&session->engine, memory_bytes, &figures, problem)) {
         return OPERATION_DEVICE;
     }
-    (void)printf("{\"mflops\":%lld,\"bandwidth\":%lld}\n", (long long)figures.mflops,
-                 (long long)figures.bandwidth);
-    return OPERATION_OK;
+    (void)product_measure(&session->engine, memory_bytes, &gemm_mflops, &no_gemm);
+    json_t *root = json_pack("{s:I, s:I, s:I, s:s}", "mflops", (json_int_t)figures.mflops,
+                             "bandwidth", (json_int_t)figures.bandwidth, "gemm",
+                             (json_int_t)gemm_mflops, "no_gemm", no_gemm.text);
+    const bool good = root != NULL && json_dumpf(root, stdout, JSON_COMPACT) == 0;
+    (void)fputc('\n', stdout);
+    json_decref(root);
+    return good ? OPERATION_OK : OPERATION_DEVICE;
+}
+
+/* A product on the session's device, which is open. */
+struct device_product {
+    struct engine *engine;
+    uint64_t memory_bytes;
+};
+
+static enum operation_status multiply(void *context, const struct gemm *gemm,
+                                      struct problem *ret_problem)
+{
+    const struct device_product *product = context;
+    return product_run(product->engine, gemm, product->memory_bytes, ret_problem);
+}
+
+/* Carries out an operation on matrices. The device computes products. Checks are computed here, on
+ * the core of the slot, in double precision. */
+static enum operation_status run_tensor(struct session *session, const struct ask *ask,
+                                        uint64_t memory_bytes, struct ask_result *ret_result,
+                                        struct problem *problem)
+{
+    const size_t first = KERNEL_DEVICE_WORDS + 1;
+    struct operation_answer answer;
+    struct device_product product = {.engine = &session->engine, .memory_bytes = memory_bytes};
+    const struct operation_multiplier multiplier = {.multiply = multiply, .context = &product};
+    const struct operation_files files = {
+        .folder = AT_FDCWD, .given = ask->given, .given_count = ask->given_count};
+    const enum operation_status status =
+        operation_run(&files, &multiplier, ask->words + first, ask->count - first,
+                      ask->memory_bytes, &answer, problem);
+    (void)fputs(answer.line, stdout);
+    ret_result->verdict = answer.verdict;
+    return status;
+}
+
+/* Buffers of a processor are this process's memory. Other devices have their own, of which each
+ * slot has a share. */
+static uint64_t buffer_memory(const struct session *session, const struct ask *ask)
+{
+    return strcmp(session->engine.device->kind, "cpu") == 0 ? ask->memory_bytes
+                                                            : strtoull(ask->words[3], NULL, 10);
+}
+
+static void close_given(const struct ask *ask)
+{
+    for (size_t i = 0; i < ask->given_count; i++) {
+        (void)close(ask->given[i].file);
+    }
+}
+
+/* Carries out the words after those of the device. */
+static enum operation_status run_words(struct session *session, const struct ask *ask,
+                                       struct ask_result *ret_result, struct problem *problem)
+{
+    struct kernel_op op;
+    const char *const *words = ask->words + KERNEL_DEVICE_WORDS;
+    const size_t count = ask->count - KERNEL_DEVICE_WORDS;
+    const bool measures = count == 1 && strcmp(words[0], KERNEL_MEASURE) == 0;
+    const bool is_tensor = count > 1 && strcmp(words[0], KERNEL_TENSOR) == 0;
+    if (!measures && !is_tensor && !kernel_op_read(words, count, false, &op, problem)) {
+        close_given(ask);
+        return OPERATION_FAILED;
+    }
+    const enum operation_status status = open_device(session, ask, problem);
+    if (status != OPERATION_OK || !is_tensor) {
+        close_given(ask);
+    }
+    if (status != OPERATION_OK) {
+        return status;
+    }
+    const uint64_t memory_bytes = buffer_memory(session, ask);
+    return is_tensor  ? run_tensor(session, ask, memory_bytes, ret_result, problem)
+           : measures ? measure(session, memory_bytes, problem)
+                      : engine_launch(&session->engine, &op, memory_bytes, problem);
 }
 
 static enum operation_status carry_out(void *context, const struct ask *ask,
                                        struct ask_result *ret_result, struct problem *problem)
 {
-    struct session *session = context;
-    struct kernel_op op;
-    (void)ret_result; /* no kernel is a check */
-    for (size_t i = 0; i < ask->given_count; i++) {
-        (void)close(ask->given[i].file); /* kernels read their inputs in the folder */
-    }
     enum kernel_api api;
     if (ask->count == 2 && strcmp(ask->words[0], KERNEL_LIST) == 0 &&
         find_api(ask->words[1], &api)) {
+        close_given(ask);
         return list(api) ? OPERATION_OK : OPERATION_DEVICE;
     }
-    if (ask->count <= KERNEL_DEVICE_WORDS || ask->given_count > 0) {
+    if (ask->count <= KERNEL_DEVICE_WORDS) {
+        close_given(ask);
         problem_set(problem, "an ASK without a launch");
         return OPERATION_FAILED;
     }
-    const char *const *words = ask->words + KERNEL_DEVICE_WORDS;
-    const size_t count = ask->count - KERNEL_DEVICE_WORDS;
-    const bool measures = count == 1 && strcmp(words[0], KERNEL_MEASURE) == 0;
-    if (!measures && !kernel_op_read(words, count, false, &op, problem)) {
-        return OPERATION_FAILED;
-    }
-    enum operation_status status = open_device(session, ask, problem);
-    if (status != OPERATION_OK) {
-        return status;
-    }
-    /* Buffers of a processor are this process's memory. Other devices have their own, of which each
-     * slot has a share. */
-    const uint64_t memory_bytes = strcmp(session->engine.device->kind, "cpu") == 0
-                                      ? ask->memory_bytes
-                                      : strtoull(ask->words[3], NULL, 10);
-    return measures ? measure(session, memory_bytes, problem)
-                    : engine_launch(&session->engine, &op, memory_bytes, problem);
+    return run_words(context, ask, ret_result, problem);
 }
 
 /* Starts the program anew, because no call of this process works any more. The next ASK waits in

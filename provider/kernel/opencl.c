@@ -1,9 +1,11 @@
 #include "provider/kernel/opencl.h"
 
 #include "provider/kernel/engine.h"
+#include "provider/kernel/opencl_product.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char measure_source[] =
     "kernel void bourse_rate(global float *out, float a, float b, int steps)\n"
@@ -168,6 +170,16 @@ static void drop_kernel(struct engine *engine, void *kernel)
     (void)api_of(engine)->clReleaseKernel(kernel);
 }
 
+/* Other devices than cores share local memory among the work-items of a group. */
+static void product(const struct engine *engine, struct kernel_product *ret_product)
+{
+    cl_uint lanes = 0;
+    const bool has_cores = strcmp(engine->device->kind, "cpu") == 0;
+    (void)api_of(engine)->clGetDeviceInfo(
+        state_of(engine)->device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof lanes, &lanes, NULL);
+    *ret_product = has_cores ? opencl_product_of_cores(lanes) : opencl_product_of_groups();
+}
+
 /* ---------------------------------------------------------------- parameters */
 
 static bool count(struct engine *engine, void *kernel, size_t *ret_count)
@@ -289,6 +301,7 @@ const struct kernel_interface opencl_interface = {
     .api = KERNEL_OPENCL,
     .local_is_parameter = true,
     .measure_source = measure_source,
+    .product = product,
     .open = open_device,
     .close = close_device,
     .build = build,

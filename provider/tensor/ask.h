@@ -36,8 +36,12 @@ enum {
 
 #define KERNEL_PROGRAM "/.bourse-kernel" /* its name in a jail that has it */
 /* The agent's own word, after the words of a device, asks for the speed of the device:
- * {"mflops":..,"bandwidth":..}. */
+ * {"mflops":..,"bandwidth":..,"gemm":..,"no_gemm":".."}. The figure `gemm` is Mflop/s of products;
+ * 0 means that the device computes none, for the reason in `no_gemm`. */
 #define KERNEL_MEASURE "measure"
+/* The agent's own word, after the words of a device, says that an operation on matrices follows
+ * (formats/tensor_op.h). */
+#define KERNEL_TENSOR "tensor"
 /* The agent's own word, with an interface, asks for its list of devices, as one line of JSON. */
 #define KERNEL_LIST "list"
 /* The variable of the worker that says which devices pocl makes; absent: pocl's default. */

@@ -22,7 +22,7 @@ enum gemm_status { GEMM_OK, GEMM_OUT_OF_MEMORY, GEMM_FAILED };
 
 /* Computes by oneDNN, else in plain C, on as many threads as OMP_NUM_THREADS says. */
 enum gemm_status gemm_run(const struct gemm *gemm);
-/* Computes in plain C on one thread. Cannot fail. */
+/* gemm_plain.c defines the next two. Computes in plain C on one thread. Cannot fail. */
 void gemm_reference(const struct gemm *gemm);
 /* Computes the same values to the last bit, with bands of rows side by side. Uses at most `threads`
  * threads, 1 to GEMM_THREADS_MAX. The calling thread computes the bands for which no thread can be

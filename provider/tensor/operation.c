@@ -4,7 +4,6 @@
 #include "formats/npy.h"
 #include "formats/tensor_op.h"
 #include "numeric/seeded_check.h"
-#include "provider/tensor/gemm.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -37,6 +36,7 @@ struct mapped {
 
 struct operation {
     int folder;
+    const struct operation_multiplier *multiplier;
     struct mapped given[OPERATION_GIVEN_MOST], opened[OPERATION_GIVEN_MOST];
     size_t given_count, opened_count;
     struct tensor_op op;
@@ -277,17 +277,11 @@ static enum operation_status multiply(struct operation *operation)
     if (gemm.beta != 0) {
         memcpy(result.values, operation->c.values, result.file_bytes - NPY_MATRIX_BYTES);
     }
-    switch (gemm_run(&gemm)) {
-    case GEMM_OK:
-        break;
-    case GEMM_OUT_OF_MEMORY:
-        status = fail(operation, OPERATION_MEMORY, operation->op.result,
-                      "no memory left to compute it; raise `limits: {memory: ...}`");
-        break;
-    case GEMM_FAILED:
-        status = fail(operation, OPERATION_FAILED, operation->op.result,
-                      "the library refused the product");
-        break;
+    const struct operation_multiplier *multiplier = operation->multiplier;
+    struct problem why = {""};
+    status = multiplier->multiply(multiplier->context, &gemm, &why);
+    if (status != OPERATION_OK) {
+        (void)fail(operation, status, operation->op.result, why.text);
     }
     (void)munmap(result.file, result.file_bytes);
     if (status != OPERATION_OK) {
@@ -366,11 +360,13 @@ static enum operation_status carry_out(struct operation *operation)
 }
 
 enum operation_status operation_run(const struct operation_files *files,
+                                    const struct operation_multiplier *multiplier,
                                     const char *const *arguments, size_t count,
                                     uint64_t memory_bytes, struct operation_answer *ret_answer,
                                     struct problem *ret_problem)
 {
     struct operation operation = {.folder = files->folder,
+                                  .multiplier = multiplier,
                                   .memory_bytes = memory_bytes,
                                   .answer = ret_answer,
                                   .problem = ret_problem};

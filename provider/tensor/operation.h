@@ -9,6 +9,7 @@
 
 #include "base/problem.h"
 #include "protocol/message.h"
+#include "provider/tensor/gemm.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,18 +42,28 @@ struct operation_files {
     size_t given_count;
 };
 
+/* Computes the products of operations: on the machine's cores, or on a device. */
+struct operation_multiplier {
+    /* Computes the product. For any status but OK, the problem says why, without a name. */
+    enum operation_status (*multiply)(void *context, const struct gemm *gemm,
+                                      struct problem *ret_problem);
+    void *context;
+};
+
 struct operation_answer {
     enum result_verdict verdict; /* verdict of a check; otherwise VERDICT_NONE */
     /* A check's reasons, as one line of JSON with a newline; otherwise "". */
     char line[OPERATION_LINE_SIZE];
 };
 
-/* Runs one operation. `arguments` are as in formats/tensor_op.h, with the seed put in;
+/* Runs one operation. The multiplier computes its product; the cores always compute a check.
+ * `arguments` are as in formats/tensor_op.h, with the seed put in;
  * `memory_bytes` is what the check may allocate. OK means that the result is in the folder, or that
  * the answer has the verdict. A C that is no matrix of the product's shape is rejected like any
  * other wrong product. Its maker is to blame, not the account that asks. For any other status the
  * problem is a line for the job's owner, and no result is left. */
 enum operation_status operation_run(const struct operation_files *files,
+                                    const struct operation_multiplier *multiplier,
                                     const char *const *arguments, size_t count,
                                     uint64_t memory_bytes, struct operation_answer *ret_answer,
                                     struct problem *ret_problem);

@@ -62,6 +62,12 @@ static bool is_bounded(const struct jail_limits *a, const struct jail_limits *b)
            a->processes == b->processes && a->cpu_milli == b->cpu_milli;
 }
 
+/* Returns true when bourse-kernel runs the subtasks of this job, on the lane's device. */
+static bool runs_on_device(const struct lane *lane, const Bourse__V1__Manifest *manifest)
+{
+    return lane->offer->kernel_device != NULL && (kernel_names(manifest) || tensor_names(manifest));
+}
+
 /* A jail serves several subtasks, unless the next has other limits. The jail also ends when an
  * output left in it cannot be moved out, because the next subtask needs that room. */
 static bool begin_jail(struct lane *lane, uint32_t index, struct problem *problem)
@@ -81,6 +87,7 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
     const char *visible[CONFIG_VISIBLE_MAX + 1];
     config_visible(config->config, visible);
     const struct jail_kernel kernel = kernel_jail(config->kernel_path, lane->offer->kernel_device);
+    const bool on_device = runs_on_device(lane, manifest);
     struct plugin_parts plugin;
     const bool is_plugin = plugin_names(manifest) && lane->offer->plugin != NULL;
     if (is_plugin) {
@@ -89,8 +96,8 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
     struct jail_spec spec = {
         .worker_path = config->worker_path,
         .visible = visible,
-        .tensor_path = tensor_names(manifest) ? config->tensor_path : NULL,
-        .kernel = kernel_names(manifest) ? &kernel : NULL,
+        .tensor_path = tensor_names(manifest) && !on_device ? config->tensor_path : NULL,
+        .kernel = on_device ? &kernel : NULL,
         .plugin = is_plugin ? &plugin.jail : NULL,
         .wasm_host = wasm_names(manifest) ? config->machine->wasm.host : NULL,
         .image_path = lease_context_image(lane->context),
@@ -290,7 +297,7 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
         .limit_ms = lease_context_grant(lane->context)->limit_ms,
         .simulates = lane->offer->simulates,
         .tensor_threads = has_resident ? width : 0,
-        .kernel_device = kernel_names(manifest) ? lane->offer->kernel_device : NULL,
+        .kernel_device = runs_on_device(lane, manifest) ? lane->offer->kernel_device : NULL,
         .kernel_memory_bytes = policy_kernel_memory(lane->offer, width),
         .is_plugin = plugin_names(manifest),
         .wasm_engine = wasm_names(manifest) ? &lane->lanes->config.machine->wasm : NULL,
@@ -376,13 +383,21 @@ static bool agrees(bool is_job, bool is_device, const char *what, const char *ex
     return is_job == is_device;
 }
 
-/* Returns true when kernels go to a device for kernels, operations of plug-ins to a device with a
- * plug-in, and nothing else to either. */
+/* A device for kernels computes matrices by bourse-kernel, any other one by bourse-tensor. */
+static bool computes_matrices(const struct lane *lane)
+{
+    const struct kernel_device *device = lane->offer->kernel_device;
+    return device != NULL ? device->gemm_mflops > 0 : lane->lanes->config.tensor_path != NULL;
+}
+
+/* Returns true when kernels go to a device for kernels, and operations of plug-ins to a device with
+ * a plug-in. The former also takes matrices, and the latter nothing else. */
 static bool fits_device(const struct lane *lane, struct outcome *outcome)
 {
     const Bourse__V1__Manifest *manifest = lease_context_manifest(lane->context);
-    return agrees(kernel_names(manifest), lane->offer->kernel_device != NULL, "kernels", "kernel",
-                  outcome) &&
+    const bool is_tensor = tensor_names(manifest) && lane->offer->kernel_device != NULL;
+    return (is_tensor || agrees(kernel_names(manifest), lane->offer->kernel_device != NULL,
+                                "kernels", "kernel", outcome)) &&
            agrees(plugin_names(manifest), lane->offer->plugin != NULL, "operations of its plug-in",
                   "plugin", outcome);
 }
@@ -416,10 +431,10 @@ static void run_work(struct lane *lane, struct outcome *outcome)
         run_noops(lane, &outcome, 1);
         return;
     }
-    if (tensor_names(lease_context_manifest(lane->context)) &&
-        lane->lanes->config.tensor_path == NULL) {
-        outcome_fail(outcome, OUTCOME_REFUSED,
-                     "this agent has no tensor executor; let the job need executor = tensor");
+    if (tensor_names(lease_context_manifest(lane->context)) && !computes_matrices(lane)) {
+        outcome_fail(outcome, OUTCOME_REFUSED, "this %s; let the job need executor = tensor",
+                     lane->offer->kernel_device != NULL ? "device computes no matrices"
+                                                        : "agent has no tensor executor");
         return;
     }
     if (wasm_names(lease_context_manifest(lane->context)) && !offer_runs_wasm(lane)) {

@@ -8,6 +8,7 @@
  *     tile()                                 has TILE_BYTES of static shared memory in a block
  *     wild(.u64 a, .u64 b, .u64 c, .f32 f)   reads outside its buffers: no later call works
  *     bourse_rate, bourse_copy               take 60 ms, so that both have a speed
+ *     bourse_product(...)                    runs the text of the PTX itself (ptx_model.h)
  *
  * PTX with the word `broken`, or without a `.version`, does not compile. PTX of version 99 is too
  * new. Bytes that begin like an ELF file are a cubin with all these kernels. Before
@@ -15,6 +16,7 @@
  * fake_cuda_fail(NULL, 0) makes none fail. fake_cuda_alive() counts the objects that nobody has
  * released. */
 #include "provider/kernel/cuda_api.h"
+#include "tests/programs/ptx_model.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,6 +43,7 @@ enum {
     TILE_BYTES = 16 << 10,
     PARAMETERS = 32764, /* as many as there can be */
     LONG_NS = 60000000,
+    BUFFERS = 16,
 };
 
 struct CUctx_st {
@@ -52,21 +55,23 @@ struct CUmod_st {
 struct CUfunc_st {
     const char *name;
     size_t count;
-    size_t sizes[4];
+    size_t sizes[8];
     int static_shared;
     int dynamic_most; /* of dynamic shared memory; the driver's default is 48 KiB with the static */
+    const char *text; /* of its module */
 };
 
 static struct CUctx_st contexts[DEVICES];
 static struct CUfunc_st functions[] = {
-    {"add", 4, {8, 8, 8, 4}, 0, 0},
-    {"fill", 2, {8, 4}, 0, 0},
-    {"endless", 0, {0}, 0, 0},
-    {"many", 0, {0}, 0, 0}, /* nobody asks for its sizes */
-    {"tile", 0, {0}, TILE_BYTES, 0},
-    {"wild", 4, {8, 8, 8, 4}, 0, 0},
-    {"bourse_rate", 4, {8, 4, 4, 4}, 0, 0},
-    {"bourse_copy", 2, {8, 8}, 0, 0},
+    {"add", 4, {8, 8, 8, 4}, 0, 0, NULL},
+    {"fill", 2, {8, 4}, 0, 0, NULL},
+    {"endless", 0, {0}, 0, 0, NULL},
+    {"many", 0, {0}, 0, 0, NULL}, /* nobody asks for its sizes */
+    {"tile", 0, {0}, TILE_BYTES, 0, NULL},
+    {"wild", 4, {8, 8, 8, 4}, 0, 0, NULL},
+    {"bourse_rate", 4, {8, 4, 4, 4}, 0, 0, NULL},
+    {"bourse_copy", 2, {8, 8}, 0, 0, NULL},
+    {"bourse_product", 8, {4, 4, 4, 4, 4, 8, 8, 8}, 8256, 0, NULL},
 };
 
 static char failing[64];
@@ -264,6 +269,7 @@ cuda_result cuModuleGetFunction(cuda_function *ret_function, cuda_module module,
         if (strcmp(functions[i].name, name) == 0 &&
             (module->text == NULL || strstr(module->text, entry) != NULL)) {
             functions[i].dynamic_most = SHARED_BYTES - functions[i].static_shared;
+            functions[i].text = module->text;
             *ret_function = &functions[i];
             return CUDA_OK;
         }
@@ -312,6 +318,34 @@ static unsigned char *at(cuda_address address)
     return place;
 }
 
+/* The live buffers. A free entry has the address 0. */
+static struct {
+    cuda_address address;
+    size_t size;
+} buffers[BUFFERS];
+
+static bool is_memory(uint64_t address, size_t size)
+{
+    bool found = false;
+    for (size_t i = 0; i < BUFFERS && !found; i++) {
+        found = address >= buffers[i].address && size <= buffers[i].size &&
+                address - buffers[i].address <= buffers[i].size - size;
+    }
+    return found;
+}
+
+/* Changes the entry of the buffer at `from`; 0 is a free entry. */
+static void note(cuda_address from, cuda_address to, size_t size)
+{
+    for (size_t i = 0; i < BUFFERS; i++) {
+        if (buffers[i].address == from) {
+            buffers[i].address = to;
+            buffers[i].size = size;
+            return;
+        }
+    }
+}
+
 cuda_result cuMemAlloc_v2(cuda_address *ret_address, size_t size)
 {
     CALL()
@@ -320,12 +354,14 @@ cuda_result cuMemAlloc_v2(cuda_address *ret_address, size_t size)
         return CUDA_OUT_OF_MEMORY;
     }
     *ret_address = (uintptr_t)made;
+    note(0, *ret_address, size);
     alive++;
     return CUDA_OK;
 }
 
 cuda_result cuMemFree_v2(cuda_address address)
 {
+    note(address, 0, 0);
     free(at(address));
     alive--;
     return CUDA_OK;
@@ -388,6 +424,19 @@ static bool many(void **parameters)
     return sum == 0;
 }
 
+/* A launch that reads outside its buffers spoils the context; the driver tells at the next call. */
+static cuda_result run_product(const char *text, const unsigned grid[3], unsigned block,
+                               void **parameters)
+{
+    const struct ptx_launch launch = {.grid = {grid[0], grid[1]},
+                                      .block = block,
+                                      .parameters = parameters,
+                                      .is_memory = is_memory};
+    const char *wrong = text != NULL ? ptx_model_run(text, "bourse_product", &launch) : NULL;
+    is_lost = is_lost || wrong != NULL;
+    return CUDA_OK;
+}
+
 cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned grid_y,
                            unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                            unsigned shared_bytes, cuda_stream stream, void **parameters,
@@ -411,6 +460,8 @@ cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned gri
         return many(parameters) ? CUDA_OK : CUDA_INVALID_VALUE;
     } else if (strcmp(function->name, "wild") == 0) {
         is_lost = true; /* the driver tells at the next call */
+    } else if (strcmp(function->name, "bourse_product") == 0) {
+        return run_product(function->text, last_grid, block_x, parameters);
     } else if (strcmp(function->name, "endless") == 0) {
         for (;;) {
             (void)pause();

@@ -1,14 +1,18 @@
-/* A library in the place of OpenCL's, for tests. It has two devices and two kernels, and fails
+/* A library in the place of OpenCL's, for tests. It has two devices and three kernels, and fails
  * wherever it is told to.
  *
  *     copy(global in, global out)            copies the smaller of the two
  *     fill(global out, uchar-like int byte)  sets every byte
+ *     bourse_product(...)                    the product of provider/kernel/interface.h
  *
  * A source with the word `broken` does not compile. fake_opencl_fail("clCreateBuffer", -4) makes
  * every later call of that function fail, and fake_opencl_fail(NULL, 0) makes none fail.
- * fake_opencl_alive() counts the objects that nobody has released. */
+ * fake_opencl_alive() counts the objects that nobody has released. After fake_opencl_err(), the
+ * first number of each product is 1 too large. */
 #define CL_TARGET_OPENCL_VERSION 120
 #define CL_USE_DEPRECATED_OPENCL_1_1_APIS
+#include "provider/tensor/gemm.h"
+
 #include <CL/cl.h>
 
 #include <stdbool.h>
@@ -18,7 +22,9 @@
 
 void fake_opencl_fail(const char *function, int code);
 int fake_opencl_alive(void);
+void fake_opencl_err(void);
 
+static bool is_wrong;
 static char failing[64];
 static int failure;
 static int alive;
@@ -27,6 +33,12 @@ void fake_opencl_fail(const char *function, int code)
 {
     (void)snprintf(failing, sizeof failing, "%s", function != NULL ? function : "");
     failure = code;
+    is_wrong = false;
+}
+
+void fake_opencl_err(void)
+{
+    is_wrong = true;
 }
 
 int fake_opencl_alive(void)
@@ -60,10 +72,16 @@ struct _cl_mem {
     size_t size;
     unsigned char *bytes;
 };
+enum kernel_name { COPY, FILL, PRODUCT };
 struct _cl_kernel {
-    bool is_copy;
+    enum kernel_name name;
     cl_mem buffers[2];
     cl_int byte;
+    struct { /* of a product */
+        cl_uint sides[3];
+        float factors[2];
+        cl_mem buffers[3];
+    } product;
 };
 
 static struct _cl_platform_id platform;
@@ -258,13 +276,14 @@ cl_kernel clCreateKernel(cl_program program, const char *name, cl_int *status)
 {
     (void)program;
     const bool is_copy = strcmp(name, "copy") == 0;
-    if (!is_copy && strcmp(name, "fill") != 0) {
+    const bool is_product = strcmp(name, "bourse_product") == 0;
+    if (!is_copy && !is_product && strcmp(name, "fill") != 0) {
         *status = CL_INVALID_KERNEL_NAME;
         return NULL;
     }
     cl_kernel kernel = make(__func__, sizeof *kernel, status);
     if (kernel != NULL) {
-        kernel->is_copy = is_copy;
+        kernel->name = is_copy ? COPY : is_product ? PRODUCT : FILL;
     }
     return kernel;
 }
@@ -282,7 +301,7 @@ cl_int clGetKernelArgInfo(cl_kernel kernel, cl_uint index, cl_kernel_arg_info wh
                           void *to, size_t *size)
 {
     (void)what;
-    const cl_kernel_arg_address_qualifier where = kernel->is_copy || index == 0
+    const cl_kernel_arg_address_qualifier where = kernel->name == COPY || index == 0
                                                       ? CL_KERNEL_ARG_ADDRESS_GLOBAL
                                                       : CL_KERNEL_ARG_ADDRESS_PRIVATE;
     return STATUS != CL_SUCCESS ? STATUS : give(&where, sizeof where, capacity, to, size);
@@ -303,12 +322,42 @@ cl_int clReleaseKernel(cl_kernel kernel)
     return drop(kernel);
 }
 
+static cl_int set_product(cl_kernel kernel, cl_uint index, size_t size, const void *value)
+{
+    if (size != (index < 5 ? sizeof(cl_uint) : sizeof(cl_mem))) {
+        return CL_INVALID_ARG_SIZE;
+    }
+    void *place = index < 3   ? (void *)&kernel->product.sides[index]
+                  : index < 5 ? (void *)&kernel->product.factors[index - 3]
+                              : (void *)&kernel->product.buffers[index - 5];
+    memcpy(place, value, size);
+    return CL_SUCCESS;
+}
+
+static void run_product(cl_kernel kernel)
+{
+    float *c = (float *)(void *)kernel->product.buffers[2]->bytes;
+    gemm_reference(
+        &(struct gemm){.rows = kernel->product.sides[0],
+                       .inner = kernel->product.sides[1],
+                       .columns = kernel->product.sides[2],
+                       .alpha = kernel->product.factors[0],
+                       .beta = kernel->product.factors[1],
+                       .a = (const float *)(const void *)kernel->product.buffers[0]->bytes,
+                       .b = (const float *)(const void *)kernel->product.buffers[1]->bytes,
+                       .c = c});
+    c[0] += is_wrong ? 1.0F : 0.0F;
+}
+
 cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void *value)
 {
     if (STATUS != CL_SUCCESS) {
         return STATUS;
     }
-    if (index == 1 && !kernel->is_copy) {
+    if (kernel->name == PRODUCT) {
+        return set_product(kernel, index, size, value);
+    }
+    if (index == 1 && kernel->name == FILL) {
         if (size != sizeof kernel->byte) {
             return CL_INVALID_ARG_SIZE;
         }
@@ -395,9 +444,13 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
     if (STATUS != CL_SUCCESS) {
         return STATUS;
     }
+    if (kernel->name == PRODUCT) {
+        run_product(kernel);
+        return CL_SUCCESS;
+    }
     cl_mem from = kernel->buffers[0];
     cl_mem to = kernel->buffers[1];
-    if (kernel->is_copy) {
+    if (kernel->name == COPY) {
         memcpy(to->bytes, from->bytes, from->size < to->size ? from->size : to->size);
     } else {
         memset(from->bytes, kernel->byte, from->size);

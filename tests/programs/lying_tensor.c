@@ -29,11 +29,13 @@
 enum { LIE_BYTES = 32 };
 
 enum operation_status __real_operation_run(const struct operation_files *files,
+                                           const struct operation_multiplier *multiplier,
                                            const char *const *arguments, size_t count,
                                            uint64_t memory_bytes,
                                            struct operation_answer *ret_answer,
                                            struct problem *ret_problem);
 enum operation_status __wrap_operation_run(const struct operation_files *files,
+                                           const struct operation_multiplier *multiplier,
                                            const char *const *arguments, size_t count,
                                            uint64_t memory_bytes,
                                            struct operation_answer *ret_answer,
@@ -174,6 +176,7 @@ static void lie_about(const struct tensor_op *op, const char *lie)
 }
 
 enum operation_status __wrap_operation_run(const struct operation_files *files,
+                                           const struct operation_multiplier *multiplier,
                                            const char *const *arguments, size_t count,
                                            uint64_t memory_bytes,
                                            struct operation_answer *ret_answer,
@@ -186,8 +189,8 @@ enum operation_status __wrap_operation_run(const struct operation_files *files,
         kept[i] = (struct operation_given){.name = files->given[i].name,
                                            .file = dup(files->given[i].file)};
     }
-    enum operation_status status =
-        __real_operation_run(files, arguments, count, memory_bytes, ret_answer, ret_problem);
+    enum operation_status status = __real_operation_run(files, multiplier, arguments, count,
+                                                        memory_bytes, ret_answer, ret_problem);
     if (status == OPERATION_OK && tensor_op_read(arguments, count, false, &op, NULL) &&
         op.result != NULL) {
         read_lie(lie);

@@ -126,6 +126,33 @@ START_TEST(a_device_of_cuda_is_offered_beside_one_of_opencl)
 }
 END_TEST
 
+static bool has_text(size_t which, const char *name, const char *text)
+{
+    const struct offer *its = &offers.items[which];
+    bool found = false;
+    for (size_t i = 0; i < its->device.attribute_count && !found; i++) {
+        found = strcmp(its->attributes[i].name, name) == 0 &&
+                strcmp(its->attributes[i].text, text) == 0;
+    }
+    return found;
+}
+
+START_TEST(a_device_whose_products_were_right_computes_matrices)
+{
+    struct problem problem = {""};
+    struct kernel_device_list *list = &machine.kernel_devices[KERNEL_OPENCL];
+    list->items[1].gemm_mflops = 98000;
+    ck_assert_msg(offer("devices: [{opencl: 0, name: a}, {opencl: 1, name: b}]\n", &problem), "%s",
+                  problem.text);
+    ck_assert(has_text(1, "executor", "kernel") && has_text(2, "executor", "kernel"));
+    ck_assert(!has_text(1, "executor", "tensor") && attribute(1, "gemm_fp32") == NULL);
+    ck_assert(has_text(2, "executor", "tensor") && has_text(2, "measured", "gemm_fp32"));
+    ck_assert_int_eq(attribute(2, "gemm_fp32")->number, 98000);
+    ck_assert_int_eq(attribute(2, "fp32")->number, INT64_C(56000000000)); /* without tiles */
+    ck_assert(!has_text(2, "executor", "command"));
+}
+END_TEST
+
 static void put_information(const char *folder, const char *text)
 {
     char path[128];
@@ -261,7 +288,8 @@ START_TEST(an_unknown_device_is_refused_with_what_there_is)
 }
 END_TEST
 
-SUITE("kernel_device", begin, NULL, TEST(a_list_is_read_and_nonsense_is_not),
+SUITE("kernel_device", begin, NULL, TEST(a_device_whose_products_were_right_computes_matrices),
+      TEST(a_list_is_read_and_nonsense_is_not),
       TEST(a_device_of_cuda_is_offered_beside_one_of_opencl),
       TEST(a_jail_has_the_files_of_its_device_alone),
       TEST(a_device_is_named_by_number_or_part_of_its_name), TEST(cores_are_never_taken_for_a_gpu),

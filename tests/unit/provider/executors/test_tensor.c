@@ -3,6 +3,7 @@
 #include "formats/npy.h"
 #include "formats/tensor_op.h"
 #include "numeric/seeded_check.h"
+#include "provider/tensor/cores.h"
 #include "provider/tensor/gemm.h"
 #include "provider/tensor/operation.h"
 #include "tests/support/matrices.h"
@@ -289,9 +290,9 @@ static void put_golden(const char *name, const char *golden)
 }
 
 #define RUN(answer, problem, ...)                                                                  \
-    operation_run(&(struct operation_files){.folder = folder}, (const char *const[]){__VA_ARGS__}, \
-                  COUNT(((const char *const[]){__VA_ARGS__})), UINT64_C(1) << 30, (answer),        \
-                  (problem))
+    operation_run(&(struct operation_files){.folder = folder}, &cores_multiplier,                  \
+                  (const char *const[]){__VA_ARGS__}, COUNT(((const char *const[]){__VA_ARGS__})), \
+                  UINT64_C(1) << 30, (answer), (problem))
 
 static void expect_matrix(const char *name, uint64_t rows, uint64_t columns, const float *values)
 {
@@ -420,8 +421,8 @@ START_TEST(a_check_prints_its_verdict_and_knows_its_memory)
     ck_assert_int_eq(answer.verdict, VERDICT_REJECT);
 
     const char *const check[] = {"freivalds", "a.npy", "a.npy", "c.npy", SEED, "20"};
-    ck_assert_int_eq(operation_run(&(struct operation_files){.folder = folder}, check, COUNT(check),
-                                   100, &answer, &problem),
+    ck_assert_int_eq(operation_run(&(struct operation_files){.folder = folder}, &cores_multiplier,
+                                   check, COUNT(check), 100, &answer, &problem),
                      OPERATION_MEMORY);
     ck_assert_msg(strstr(problem.text, " of memory, and 100 B may be used") != NULL, "%s",
                   problem.text);
@@ -441,7 +442,8 @@ START_TEST(what_is_given_is_read_and_counts_though_it_is_not_in_the_folder)
     struct operation_given given[] = {{"a.npy", file}, {"e.npy", memfd_create("", 0)}};
     const struct operation_files files = {.folder = folder, .given = given, .given_count = 2};
     const char *const twice[] = {"matmul", "a.npy", "a.npy", "c.npy"};
-    ck_assert_msg(operation_run(&files, twice, COUNT(twice), 0, &answer, &problem) == OPERATION_OK,
+    ck_assert_msg(operation_run(&files, &cores_multiplier, twice, COUNT(twice), 0, &answer,
+                                &problem) == OPERATION_OK,
                   "%s", problem.text);
     ck_assert_int_eq(fcntl(file, F_GETFD), -1); /* closed */
     expect_matrix("c.npy", 2, 2, square);
@@ -453,8 +455,9 @@ START_TEST(what_is_given_is_read_and_counts_though_it_is_not_in_the_folder)
     for (size_t i = 0; i < COUNT(bad); i++) {
         given[0].file = openat(folder, "other.npy", O_RDONLY | O_CLOEXEC);
         given[1].file = memfd_create("", MFD_CLOEXEC);
-        ck_assert_int_eq(operation_run(&files, bad[i], COUNT(bad[i]), 0, &answer, &problem),
-                         OPERATION_FAILED);
+        ck_assert_int_eq(
+            operation_run(&files, &cores_multiplier, bad[i], COUNT(bad[i]), 0, &answer, &problem),
+            OPERATION_FAILED);
         ck_assert_msg(strstr(problem.text, says[i]) != NULL, "%s", problem.text);
     }
     drop_folder();

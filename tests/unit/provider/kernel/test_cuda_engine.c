@@ -2,9 +2,11 @@
 #include "provider/kernel/cuda.h"
 #include "provider/kernel/engine.h"
 #include "provider/kernel/measure.h"
+#include "provider/kernel/product.h"
 #include "tests/support/suite.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -324,6 +326,104 @@ START_TEST(a_device_is_measured)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- products */
+
+/* Fills a matrix with small whole numbers, whose products are exact. */
+static void fill(float *values, uint64_t count, uint64_t factor)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        values[i] = (float)(i * factor % 17) - 8;
+    }
+}
+
+/* Computes a product on the fake driver, and by plain C. C holds NaN where beta is 0. */
+static enum operation_status multiply(const uint64_t shape[3], float alpha, float beta,
+                                      uint64_t memory_bytes, struct problem *problem)
+{
+    enum { SIDE = 140 };
+    static float a[SIDE * SIDE];
+    static float b[SIDE * SIDE];
+    static float c[SIDE * SIDE];
+    static float right[SIDE * SIDE];
+    struct gemm gemm = {.rows = shape[0],
+                        .inner = shape[1],
+                        .columns = shape[2],
+                        .alpha = alpha,
+                        .beta = beta,
+                        .a = a,
+                        .b = b,
+                        .c = c};
+    const uint64_t cells = gemm.rows * gemm.columns;
+    fill(a, gemm.rows * gemm.inner, 7);
+    fill(b, gemm.inner * gemm.columns, 5);
+    fill(c, cells, 3);
+    for (uint64_t i = 0; i < cells; i++) {
+        right[i] = c[i] = beta == 0 ? NAN : c[i];
+    }
+    *problem = (struct problem){""};
+    const enum operation_status status = product_run(&engine, &gemm, memory_bytes, problem);
+    gemm.c = right;
+    gemm_reference(&gemm);
+    for (uint64_t i = 0; status == OPERATION_OK && i < cells; i++) {
+        ck_assert_msg(c[i] == right[i], "%llu x %llu x %llu: entry %llu is %g, not %g",
+                      (unsigned long long)shape[0], (unsigned long long)shape[1],
+                      (unsigned long long)shape[2], (unsigned long long)i, (double)c[i],
+                      (double)right[i]);
+    }
+    return status;
+}
+
+/* The fake driver carries out the kernel's own text, instruction by instruction. */
+START_TEST(the_program_of_products_computes_every_shape)
+{
+    static const uint64_t sides[] = {1, 7, 16, 63, 64, 65, 130};
+    enum { SIDES = sizeof sides / sizeof sides[0] };
+    struct problem problem;
+    for (size_t i = 0; i < SIDES; i++) {
+        for (size_t k = 0; k < SIDES; k++) {
+            const uint64_t shape[] = {sides[i], sides[k], sides[(i + 2 * k) % SIDES]};
+            const float beta = k % 2 == 0 ? 0 : -0.5F;
+            ck_assert_msg(multiply(shape, i % 2 == 0 ? 1 : 2, beta, 1 << 20, &problem) ==
+                              OPERATION_OK,
+                          "%s", problem.text);
+        }
+    }
+    const uint64_t shape[] = {70, 3, 66}; /* in bands of 20 rows */
+    ck_assert_int_eq(multiply(shape, 1, 1, 4 * (3 * 66 + 20 * (3 + 66)), &problem), OPERATION_OK);
+}
+END_TEST
+
+START_TEST(a_failure_of_a_product_is_the_devices)
+{
+    static const char *const calls[] = {
+        "cuModuleLoadDataEx", "cuModuleGetFunction", "cuMemAlloc_v2",  "cuMemcpyHtoD_v2",
+        "cuLaunchKernel",     "cuCtxSynchronize",    "cuMemcpyDtoH_v2"};
+    static const uint64_t shape[] = {2, 3, 4};
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        struct problem problem;
+        engine_close(&engine); /* the next one builds the program anew */
+        ck_assert(engine_open(&devices.items[0], &engine, &problem));
+        fail_at(calls[i], CUDA_INVALID_VALUE);
+        expect(multiply(shape, 1, 1, 4096, &problem), OPERATION_DEVICE, &problem, ":");
+        fail_at(calls[i], CUDA_OUT_OF_MEMORY);
+        const enum operation_status status = multiply(shape, 1, 1, 4096, &problem);
+        ck_assert_msg(status == OPERATION_MEMORY || (i < 2 && status == OPERATION_DEVICE), "%s: %d",
+                      calls[i], (int)status);
+        fail_at(NULL, 0);
+        ck_assert_msg(multiply(shape, 1, 1, 4096, &problem) == OPERATION_OK, "%s", problem.text);
+    }
+}
+END_TEST
+
+START_TEST(the_products_of_a_device_are_tried_and_measured)
+{
+    struct problem problem = {""};
+    int64_t mflops = 0;
+    ck_assert_msg(product_measure(&engine, 1 << 20, &mflops, &problem), "%s", problem.text);
+    ck_assert_int_gt(mflops, 0);
+}
+END_TEST
+
 START_TEST(the_devices_are_listed)
 {
     char text[2048] = "";
@@ -378,4 +478,7 @@ SUITE("cuda_engine", begin, end, TEST(a_launch_computes_from_files_to_files),
       TEST(a_failure_of_any_call_is_an_answer),
       TEST(a_kernel_that_reads_outside_its_buffers_ends_its_process),
       TEST(a_device_that_fails_is_not_opened), TEST(a_device_is_measured),
-      TEST(the_devices_are_listed), TEST(no_driver_or_device_is_said))
+      TEST(the_program_of_products_computes_every_shape),
+      TEST(a_failure_of_a_product_is_the_devices),
+      TEST(the_products_of_a_device_are_tried_and_measured), TEST(the_devices_are_listed),
+      TEST(no_driver_or_device_is_said))

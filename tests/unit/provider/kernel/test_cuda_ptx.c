@@ -1,6 +1,7 @@
 /* NVIDIA's assembler takes the PTX of the measuring program, and that of docs/jobfile.md. The build
  * finds the assembler where the CUDA toolkit is installed; elsewhere the program is skipped. */
 #include "provider/kernel/cuda_measure.h"
+#include "provider/kernel/cuda_product.h"
 #include "tests/support/suite.h"
 
 #include <stdbool.h>
@@ -52,6 +53,12 @@ START_TEST(the_measuring_program_is_assembled)
 }
 END_TEST
 
+START_TEST(the_program_of_products_is_assembled)
+{
+    assemble_for_all(cuda_product().source);
+}
+END_TEST
+
 START_TEST(the_example_of_the_docs_is_assembled)
 {
     static const char fence[] = "```ptx\n";
@@ -71,11 +78,12 @@ START_TEST(the_example_of_the_docs_is_assembled)
 END_TEST
 
 SUITE("cuda_ptx", NULL, NULL, TEST(the_measuring_program_is_assembled),
-      TEST(the_example_of_the_docs_is_assembled))
+      TEST(the_program_of_products_is_assembled), TEST(the_example_of_the_docs_is_assembled))
 #else
 int main(void)
 {
     (void)cuda_measure_source;
+    (void)cuda_product();
     (void)puts("skipped: no ptxas; the CUDA toolkit is not installed");
     return 77;
 }

@@ -2,6 +2,7 @@
 #include "provider/kernel/engine.h"
 #include "provider/kernel/measure.h"
 #include "provider/kernel/opencl.h"
+#include "provider/kernel/product.h"
 #include "tests/support/suite.h"
 
 #include <dlfcn.h>
@@ -17,6 +18,7 @@ static char folder[] = "/tmp/bourse-kernel-XXXXXX";
 /* Functions of the fake library. */
 static void (*fail_at)(const char *function, int code);
 static int (*count_alive)(void);
+static void (*err)(void);
 
 static void find(const char *name, void *ret_function)
 {
@@ -39,6 +41,7 @@ static void begin(void)
     ck_assert_msg(opencl_api_load(BOURSE_FAKE_OPENCL, &api, &problem), "%s", problem.text);
     find("fake_opencl_fail", (void *)&fail_at);
     find("fake_opencl_alive", (void *)&count_alive);
+    find("fake_opencl_err", (void *)&err);
     fail_at(NULL, 0);
     ck_assert_msg(opencl_find_devices(&api, &devices, &problem), "%s", problem.text);
     ck_assert_msg(engine_open(&devices.items[0], &engine, &problem), "%s", problem.text);
@@ -214,6 +217,76 @@ START_TEST(the_measuring_program_needs_kernels_that_the_fake_lacks)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- products */
+
+static enum operation_status multiply(uint64_t memory_bytes, struct problem *problem)
+{
+    static const float a[] = {1, 2, 3, 4, 5, 6};
+    static const float b[] = {1, 0, 0, 1, 1, 1};
+    float c[] = {1, 1, 1, 1};
+    const struct gemm gemm = {
+        .rows = 2, .inner = 3, .columns = 2, .alpha = 2, .beta = -1, .a = a, .b = b, .c = c};
+    *problem = (struct problem){""};
+    const enum operation_status status = product_run(&engine, &gemm, memory_bytes, problem);
+    if (status == OPERATION_OK) {
+        ck_assert(c[0] == 7 && c[1] == 9 && c[2] == 19 && c[3] == 21);
+    }
+    return status;
+}
+
+START_TEST(a_product_goes_in_bands_where_memory_is_short)
+{
+    struct problem problem;
+    ck_assert_int_eq(multiply(4096, &problem), OPERATION_OK);
+    ck_assert_int_eq(multiply(4 * (6 + 3 + 2), &problem), OPERATION_OK); /* a row at a time */
+    expect(multiply(4 * (6 + 3 + 2) - 1, &problem), OPERATION_MEMORY, &problem,
+           "a factor of 3 x 2 float32 numbers is too large beside one row of the others: buffers "
+           "have at most 43 B");
+}
+END_TEST
+
+/* Whatever call fails, the device is to blame and not the job, unless memory is short. */
+START_TEST(a_failure_of_a_product_is_the_devices)
+{
+    static const char *const calls[] = {"clCreateProgramWithSource",
+                                        "clBuildProgram",
+                                        "clCreateKernel",
+                                        "clCreateBuffer",
+                                        "clEnqueueFillBuffer",
+                                        "clEnqueueWriteBuffer",
+                                        "clSetKernelArg",
+                                        "clEnqueueReadBuffer",
+                                        "clEnqueueNDRangeKernel",
+                                        "clFinish"};
+    const size_t count = sizeof calls / sizeof calls[0];
+    for (size_t i = 0; i < count; i++) {
+        struct problem problem;
+        engine_close(&engine); /* the next one builds the program anew */
+        ck_assert(engine_open(&devices.items[0], &engine, &problem));
+        fail_at(calls[i], CL_INVALID_VALUE);
+        const bool is_used = strcmp(calls[i], "clEnqueueFillBuffer") != 0; /* beta is not 0 */
+        const enum operation_status status = multiply(4096, &problem);
+        ck_assert_msg(status == (is_used ? OPERATION_DEVICE : OPERATION_OK), "%s: %d %s", calls[i],
+                      (int)status, problem.text);
+        fail_at(NULL, 0);
+        ck_assert_int_eq(multiply(4096, &problem), OPERATION_OK);
+    }
+}
+END_TEST
+
+START_TEST(a_device_of_which_the_product_is_wrong_is_found_out)
+{
+    struct problem problem = {""};
+    int64_t mflops = 0;
+    ck_assert_msg(product_measure(&engine, 1 << 20, &mflops, &problem), "%s", problem.text);
+    ck_assert_int_gt(mflops, 0);
+    err();
+    ck_assert(!product_measure(&engine, 1 << 20, &mflops, &problem));
+    ck_assert_msg(strncmp(problem.text, "a product of the device is wrong: ", 34) == 0, "%s",
+                  problem.text);
+}
+END_TEST
+
 START_TEST(the_devices_are_listed)
 {
     char text[2048] = "";
@@ -252,5 +325,8 @@ SUITE("kernel_engine", begin, end, TEST(a_launch_reads_and_leaves_files),
       TEST(a_failure_of_any_call_is_an_answer),
       TEST(a_library_without_the_facts_serves_all_the_same),
       TEST(a_device_that_fails_is_not_opened),
-      TEST(the_measuring_program_needs_kernels_that_the_fake_lacks), TEST(the_devices_are_listed),
+      TEST(the_measuring_program_needs_kernels_that_the_fake_lacks),
+      TEST(a_product_goes_in_bands_where_memory_is_short),
+      TEST(a_failure_of_a_product_is_the_devices),
+      TEST(a_device_of_which_the_product_is_wrong_is_found_out), TEST(the_devices_are_listed),
       TEST(no_library_platform_or_device_is_said))

@@ -1,0 +1,324 @@
+#include "provider/kernel/product.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    /* The product that is compared with plain C has no side that fits a kernel's tiles. */
+    TRIED_ROWS = 67,
+    TRIED_INNER = 37,
+    TRIED_COLUMNS = 129,
+    SIDE_FIRST = 256, /* of the first product that is timed */
+    SIDE_MOST = 4096,
+    ROUNDS_MOST = 40,
+};
+#define ROUND_NS INT64_C(50000000)  /* a product that takes so long is long enough to time */
+#define PHASE_NS INT64_C(900000000) /* no product begins later */
+
+/* One product on its way. */
+struct product {
+    struct engine *engine;
+    const struct kernel_interface *interface;
+    const struct gemm *gemm;
+    struct kernel_product plan;
+    uint64_t band; /* rows of A that go at a time */
+    void *kernel;
+    struct kernel_buffer b;
+    struct problem *problem;
+};
+
+static bool find_kernel(struct product *product)
+{
+    static const char name[] = "the program of products";
+    const struct kernel_product *plan = &product->plan;
+    void *program;
+    return engine_build(product->engine, name, plan->source, strlen(plan->source), plan->options,
+                        &program, product->problem) == OPERATION_OK &&
+           product->interface->find(product->engine, program, name, plan->entry, &product->kernel,
+                                    product->problem) == OPERATION_OK;
+}
+
+/* ---------------------------------------------------------------- memory */
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Chooses how many rows of A and C go at a time beside B. Returns false when not one row fits. */
+static bool choose_band(struct product *product, uint64_t memory_bytes)
+{
+    const struct gemm *gemm = product->gemm;
+    const uint64_t told = product->engine->device->buffer_bytes;
+    const uint64_t buffer_bytes = lesser(told > 0 ? told : memory_bytes, memory_bytes);
+    const uint64_t row_bytes = (gemm->inner + gemm->columns) * sizeof(float);
+    const uint64_t longer = gemm->inner > gemm->columns ? gemm->inner : gemm->columns;
+    uint64_t b_bytes;
+    product->band = 0;
+    if (!__builtin_mul_overflow(gemm->inner * sizeof(float), gemm->columns, &b_bytes) &&
+        b_bytes <= buffer_bytes) {
+        const uint64_t rows =
+            lesser((memory_bytes - b_bytes) / row_bytes, buffer_bytes / (longer * sizeof(float)));
+        product->band = lesser(rows, gemm->rows);
+    }
+    if (product->band == 0) {
+        problem_set(product->problem,
+                    "a factor of %llu x %llu float32 numbers is too large beside one row of the "
+                    "others: buffers have at most %s, and %s together; cut the product into tiles "
+                    "(`bourse run matmul`)",
+                    (unsigned long long)gemm->inner, (unsigned long long)gemm->columns,
+                    text_size(buffer_bytes).text, text_size(memory_bytes).text);
+    }
+    return product->band > 0;
+}
+
+/* ---------------------------------------------------------------- the launches */
+
+/* Sets the parameters that are the same for every band. All kernels have these parameters: rows,
+ * inner, columns, alpha, beta, A, B, C. */
+enum { PARAMETER_ROWS, PARAMETER_INNER, PARAMETER_COLUMNS, PARAMETER_ALPHA, PARAMETER_BETA };
+enum { PARAMETER_A = PARAMETER_BETA + 1, PARAMETER_B, PARAMETER_C };
+
+static enum operation_status set(const struct product *product, size_t parameter, const void *value)
+{
+    return product->interface->set(product->engine, product->kernel, parameter, value, 4,
+                                   "the program of products", product->problem);
+}
+
+static enum operation_status set_buffer(const struct product *product, size_t parameter,
+                                        struct kernel_buffer buffer)
+{
+    return product->interface->set_buffer(product->engine, product->kernel, parameter, buffer,
+                                          "the program of products", product->problem);
+}
+
+static bool set_all(const struct product *product)
+{
+    const struct gemm *gemm = product->gemm;
+    const uint32_t inner = (uint32_t)gemm->inner;
+    const uint32_t columns = (uint32_t)gemm->columns;
+    return set(product, PARAMETER_INNER, &inner) == OPERATION_OK &&
+           set(product, PARAMETER_COLUMNS, &columns) == OPERATION_OK &&
+           set(product, PARAMETER_ALPHA, &gemm->alpha) == OPERATION_OK &&
+           set(product, PARAMETER_BETA, &gemm->beta) == OPERATION_OK &&
+           set_buffer(product, PARAMETER_B, product->b) == OPERATION_OK;
+}
+
+static enum operation_status launch(const struct product *product, uint32_t rows,
+                                    struct kernel_buffer a, struct kernel_buffer c)
+{
+    const struct kernel_product *plan = &product->plan;
+    const uint64_t row_groups = rows / plan->rows + (rows % plan->rows != 0);
+    const uint64_t columns = product->gemm->columns;
+    const uint64_t column_groups = columns / plan->columns + (columns % plan->columns != 0);
+    const struct kernel_op op = {
+        .dimensions = 2,
+        .global = {row_groups * plan->group[0], column_groups * plan->group[1]},
+        .has_group = true,
+        .group = {plan->group[0], plan->group[1]}};
+    enum operation_status status = set(product, PARAMETER_ROWS, &rows);
+    status = status == OPERATION_OK ? set_buffer(product, PARAMETER_A, a) : status;
+    status = status == OPERATION_OK ? set_buffer(product, PARAMETER_C, c) : status;
+    return status == OPERATION_OK
+               ? product->interface->run(product->engine, product->kernel, &op, product->problem)
+               : status;
+}
+
+/* Computes the rows [first, first + rows) of C. The kernel reads C only when beta is not 0. */
+static enum operation_status run_band(const struct product *product, uint64_t first, uint64_t rows)
+{
+    const struct kernel_interface *interface = product->interface;
+    const struct gemm *gemm = product->gemm;
+    const uint64_t a_bytes = rows * gemm->inner * sizeof(float);
+    const uint64_t c_bytes = rows * gemm->columns * sizeof(float);
+    float *c_values = gemm->c + first * gemm->columns;
+    struct kernel_buffer a;
+    struct kernel_buffer c;
+    enum operation_status status =
+        interface->make(product->engine, a_bytes, gemm->a + first * gemm->inner,
+                        "the first factor on the device", &a, product->problem);
+    if (status != OPERATION_OK) {
+        return status;
+    }
+    status = interface->make(product->engine, c_bytes, gemm->beta != 0 ? c_values : NULL,
+                             "the result on the device", &c, product->problem);
+    if (status == OPERATION_OK) {
+        status = launch(product, (uint32_t)rows, a, c);
+        status = status == OPERATION_OK
+                     ? interface->read(product->engine, c, 0, (size_t)c_bytes, c_values,
+                                       "the result on the device", product->problem)
+                     : status;
+        interface->drop_buffer(product->engine, c);
+    }
+    interface->drop_buffer(product->engine, a);
+    return status;
+}
+
+static enum operation_status run_bands(struct product *product)
+{
+    const struct gemm *gemm = product->gemm;
+    enum operation_status status = product->interface->make(
+        product->engine, gemm->inner * gemm->columns * sizeof(float), gemm->b,
+        "the second factor on the device", &product->b, product->problem);
+    if (status != OPERATION_OK) {
+        return status;
+    }
+    status = set_all(product) ? OPERATION_OK : OPERATION_FAILED;
+    for (uint64_t first = 0; status == OPERATION_OK && first < gemm->rows; first += product->band) {
+        status = run_band(product, first, lesser(product->band, gemm->rows - first));
+    }
+    product->interface->drop_buffer(product->engine, product->b);
+    return status;
+}
+
+enum operation_status product_run(struct engine *engine, const struct gemm *gemm,
+                                  uint64_t memory_bytes, struct problem *ret_problem)
+{
+    struct product product = {.engine = engine,
+                              .interface = engine->device->interface,
+                              .gemm = gemm,
+                              .problem = ret_problem};
+    if (gemm->rows == 0 || gemm->inner == 0 || gemm->columns == 0 || gemm->alpha == 0) {
+        struct gemm rest = *gemm; /* beta C: no value of A and B matters, not even NaN */
+        rest.inner = 0;
+        gemm_reference(&rest);
+        return OPERATION_OK;
+    }
+    if (gemm->rows > PRODUCT_SIDE_MOST || gemm->inner > PRODUCT_SIDE_MOST ||
+        gemm->columns > PRODUCT_SIDE_MOST) {
+        problem_set(ret_problem, "a matrix on a device has at most %llu rows and columns",
+                    (unsigned long long)PRODUCT_SIDE_MOST);
+        return OPERATION_FAILED;
+    }
+    engine->device->interface->product(engine, &product.plan);
+    if (!choose_band(&product, memory_bytes)) {
+        return OPERATION_MEMORY;
+    }
+    if (!find_kernel(&product)) {
+        return OPERATION_DEVICE; /* the program is ours, not the job's */
+    }
+    const enum operation_status status = run_bands(&product);
+    product.interface->drop_kernel(engine, product.kernel);
+    return status == OPERATION_FAILED ? OPERATION_DEVICE : status;
+}
+
+/* ---------------------------------------------------------------- the trial */
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The values are small whole numbers, so that float32 holds every sum exactly, in any order. */
+static void fill(float *values, size_t count, size_t factor)
+{
+    for (size_t i = 0; i < count; i++) {
+        values[i] = (float)(i * factor % 13) - 6.0F;
+    }
+}
+
+/* Compares a product with that of plain C. Any other bit is a wrong device. */
+static bool is_right(struct engine *engine, uint64_t memory_bytes, struct problem *ret_problem)
+{
+    static float a[TRIED_ROWS * TRIED_INNER];
+    static float b[TRIED_INNER * TRIED_COLUMNS];
+    static float c[2][TRIED_ROWS * TRIED_COLUMNS];
+    struct gemm gemm = {.rows = TRIED_ROWS,
+                        .inner = TRIED_INNER,
+                        .columns = TRIED_COLUMNS,
+                        .alpha = 2,
+                        .beta = -1,
+                        .a = a,
+                        .b = b,
+                        .c = c[0]};
+    fill(a, sizeof a / sizeof *a, 7);
+    fill(b, sizeof b / sizeof *b, 5);
+    fill(c[0], sizeof c[0] / sizeof *c[0], 3);
+    memcpy(c[1], c[0], sizeof c[0]);
+    if (product_run(engine, &gemm, memory_bytes, ret_problem) != OPERATION_OK) {
+        return false;
+    }
+    gemm.c = c[1];
+    gemm_reference(&gemm);
+    for (size_t i = 0; i < sizeof c[0] / sizeof *c[0]; i++) {
+        if (!(c[0][i] == c[1][i])) {
+            problem_set(ret_problem, "a product of the device is wrong: %g instead of %g",
+                        (double)c[0][i], (double)c[1][i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Returns the time of one product, or -1 with the problem. */
+static int64_t time_product(struct engine *engine, float *values, uint64_t side,
+                            uint64_t memory_bytes, struct problem *ret_problem)
+{
+    const uint64_t cells = side * side;
+    const struct gemm gemm = {.rows = side,
+                              .inner = side,
+                              .columns = side,
+                              .alpha = 1,
+                              .a = values,
+                              .b = values + cells,
+                              .c = values + 2 * cells};
+    const int64_t before_ns = now_ns();
+    const bool good = product_run(engine, &gemm, memory_bytes, ret_problem) == OPERATION_OK;
+    const int64_t took_ns = now_ns() - before_ns;
+    return !good ? -1 : took_ns > 0 ? took_ns : 1;
+}
+
+/* Returns the largest side of a product that fits the memory twice: here, and on the device. */
+static uint64_t side_most(uint64_t memory_bytes)
+{
+    uint64_t side = SIDE_MOST;
+    while (side > 1 && 6 * side * side * sizeof(float) > memory_bytes) {
+        side /= 2;
+    }
+    return side;
+}
+
+/* The best of several products counts, because other load slows the rest. */
+static bool time_products(struct engine *engine, float *values, uint64_t most,
+                          uint64_t memory_bytes, int64_t *ret_mflops, struct problem *ret_problem)
+{
+    uint64_t side = lesser(SIDE_FIRST, most);
+    double best = 0;
+    const int64_t began_ns = now_ns();
+    for (int round = 0; round < ROUNDS_MOST && (round == 0 || now_ns() - began_ns < PHASE_NS);
+         round++) {
+        const int64_t took_ns = time_product(engine, values, side, memory_bytes, ret_problem);
+        if (took_ns < 0) {
+            return false;
+        }
+        const double rate = 2.0 * (double)side * (double)side * (double)side * 1e3;
+        best = rate / (double)took_ns > best ? rate / (double)took_ns : best;
+        side = took_ns < ROUND_NS && 2 * side <= most ? 2 * side : side;
+    }
+    *ret_mflops = (int64_t)best;
+    return true;
+}
+
+bool product_measure(struct engine *engine, uint64_t memory_bytes, int64_t *ret_mflops,
+                     struct problem *ret_problem)
+{
+    const uint64_t most = side_most(memory_bytes);
+    if (!is_right(engine, memory_bytes, ret_problem)) { /* the first product also makes the code */
+        return false;
+    }
+    float *values = calloc(3 * most * most, sizeof *values);
+    if (values == NULL) {
+        problem_set(ret_problem, "no memory to measure with");
+        return false;
+    }
+    fill(values, 2 * most * most, 7);
+    const bool good = time_products(engine, values, most, memory_bytes, ret_mflops, ret_problem);
+    free(values);
+    return good;
+}

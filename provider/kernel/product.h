@@ -1,0 +1,29 @@
+/* provider/kernel/product.h computes products of float32 matrices on a device.
+ *
+ * The kernel is bourse's own, and the interface of the device brings its text. The matrices go into
+ * the device's memory and come back. Where A and C are too large for that memory, bands of their
+ * rows go one after another. B is there whole. */
+#ifndef BOURSE_PROVIDER_KERNEL_PRODUCT_H
+#define BOURSE_PROVIDER_KERNEL_PRODUCT_H
+
+#include "provider/kernel/engine.h"
+#include "provider/tensor/gemm.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* No matrix on a device has more rows or columns. The kernels count them in 32 bits. */
+#define PRODUCT_SIDE_MOST (UINT64_C(1) << 30)
+
+/* Computes one product. The buffers together have at most `memory_bytes`. For any status but OK the
+ * problem says why, and C is undefined. */
+enum operation_status product_run(struct engine *engine, const struct gemm *gemm,
+                                  uint64_t memory_bytes, struct problem *ret_problem);
+
+/* Compares a product of the device with that of plain C, and measures for a second at most, beside
+ * the compiler's time. The figure is Mflop/s, with the copies to the device and back. Returns false
+ * with the problem when the device computes no product, or a wrong one. */
+bool product_measure(struct engine *engine, uint64_t memory_bytes, int64_t *ret_mflops,
+                     struct problem *ret_problem);
+
+#endif

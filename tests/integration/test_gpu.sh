@@ -37,14 +37,13 @@ is_ours() { # PID: succeeds for a descendant of the agent
     [ "$pid" -eq "$lab" ]
 }
 find_watcher() { # sets watcher to the process of bourse-kernel that reads the figures
-    local folder words
-    for folder in /proc/[0-9]*; do
-        words=$({ tr "\0" " " <"$folder/cmdline"; } 2>/dev/null) || continue
-        if [[ $words == "/.bourse-kernel watch "* ]] && is_ours "${folder#/proc/}"; then
-            watcher=${folder#/proc/}
+    local pid
+    while read -r pid; do
+        if is_ours "$pid"; then
+            watcher=$pid
             return 0
         fi
-    done
+    done < <(pgrep -f '^/\.bourse-kernel watch ')
     return 1
 }
 tell() { kill -s "RTMIN+$1" "$watcher"; } # NUMBER, as in tests/programs/fake_nvml.c

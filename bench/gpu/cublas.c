@@ -26,8 +26,8 @@ struct cublas_api {
     int (*destroy)(void *handle);
     int (*gemm)(void *handle, int left_op, int right_op, int m, int n, int k, const void *alpha,
                 const void *left, int left_type, int left_rows, const void *right, int right_type,
-                int right_rows, const void *beta, void *product, int product_type,
-                int product_rows, int compute, int algorithm);
+                int right_rows, const void *beta, void *product, int product_type, int product_rows,
+                int compute, int algorithm);
 };
 
 /* The device with two matrices of each type and a product. */
@@ -163,8 +163,7 @@ bool cublas_measure(size_t n, struct cublas_rates *ret_rates, struct problem *re
         bench.cuda.cuMemAlloc_v2(&bench.product, n * n * sizeof(float)) == CUDA_OK &&
         bench.cublas.create(&bench.handle) == CUBLAS_OK &&
         measure(&bench, bench.full, CUBLAS_R_32F, CUBLAS_COMPUTE_32F, &ret_rates->fp32) &&
-        measure(&bench, bench.full, CUBLAS_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32,
-                &ret_rates->tf32) &&
+        measure(&bench, bench.full, CUBLAS_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, &ret_rates->tf32) &&
         measure(&bench, bench.half, CUBLAS_R_16BF, CUBLAS_COMPUTE_32F, &ret_rates->bf16);
     if (bench.handle != NULL) {
         (void)bench.cublas.destroy(bench.handle);

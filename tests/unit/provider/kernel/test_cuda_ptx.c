@@ -1,5 +1,6 @@
 /* NVIDIA's assembler takes the PTX of the measuring program, of docs/jobfile.md and of
- * scripts/gpu-check. The build finds the assembler where the CUDA toolkit is installed; elsewhere the program is skipped. */
+ * scripts/gpu-check. The build finds the assembler where the CUDA toolkit is installed; elsewhere
+ * the program is skipped. */
 #include "provider/kernel/cuda_measure.h"
 #include "tests/support/suite.h"
 

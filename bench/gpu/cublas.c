@@ -157,7 +157,7 @@ bool cublas_measure(size_t n, struct cublas_rates *ret_rates, struct problem *re
         return false;
     }
     ret_rates->is_found = true;
-    /* What the device holds goes with the process. */
+    /* The device's memory goes with the process. */
     const bool good =
         open_device(&bench.cuda) && fill(&bench, 0) && fill(&bench, 1) &&
         bench.cuda.cuMemAlloc_v2(&bench.product, n * n * sizeof(float)) == CUDA_OK &&

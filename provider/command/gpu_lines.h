@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
-/* Prints a line for each GPU of the agent's answer. A figure that is not known is "-". Further lines
- * say why the device is withheld, and why figures are not known. */
+/* Prints a line for each GPU of the agent's answer. A figure that is not known is "-". Further
+ * lines say why the device is withheld, and why figures are not known. */
 void gpu_lines_print(const json_t *gpus);
 
 #endif

@@ -70,7 +70,7 @@ struct gpu_rule {
     int64_t milliwatts;
 };
 
-/* With terms, the GPU counts as in use at the start. `now_ns` is 0 or more. */
+/* The GPU counts as in use at the start when there are terms. `now_ns` is 0 or more. */
 void gpu_rule_init(struct gpu_rule *rule, const struct gpu_terms *terms, int64_t now_ns);
 /* Takes a reading, and returns the order from now on. */
 enum idle_order gpu_rule_see(struct gpu_rule *rule, int64_t now_ns,

@@ -5,7 +5,7 @@
  *     fill(.u64 out, .u32 byte)              one byte for each thread
  *     endless()                              never ends
  *     matmul(.u64 a, .u64 b, .u64 c, .u32 n, .u32 times)
- *                                            c = a * b, square and row by row; takes 60 ms each time
+ *                                            c = a * b of squares; takes 60 ms each time
  *     many(...)                              has PARAMETERS parameters of a byte; all must be 0
  *     tile()                                 has TILE_BYTES of static shared memory in a block
  *     wild(.u64 a, .u64 b, .u64 c, .f32 f)   reads outside its buffers: no later call works

@@ -2,8 +2,8 @@
  * places of fake_cuda.c, which draw 61 W of 350 W at 44 degrees and have 1 of 16 MiB in use.
  *
  * Before fake_nvml_fail("nvmlDeviceGetPowerUsage", 3), every call works; later calls of that
- * function fail. fake_nvml_fail(NULL, 0) makes none fail. A test of processes cannot call a function, so it
- * sends the program signals from SIGRTMIN + 1 on:
+ * function fail. fake_nvml_fail(NULL, 0) makes none fail. A test of processes cannot call a
+ * function, so it sends the program signals from SIGRTMIN + 1 on:
  *
  *     1: process 1 computes on the first device    2: nothing computes there
  *     3: the first device is at 91 degrees         4: at 44 degrees again

@@ -8,6 +8,7 @@ foreach(source ${bench_sources})
   set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
   target_link_libraries(bench_${name} PRIVATE bourse_flags consumer broker provider provider_session kernel tensor)
 endforeach()
+target_link_libraries(bench_gpu PRIVATE kernel)
 
 # bourse-provider that signs every result apart, for endtoend --sign-each; never installed.
 add_executable(signs-each-provider EXCLUDE_FROM_ALL provider/main.c bench/agents/signs_each.c)

@@ -83,8 +83,8 @@ foreach(source ${test_sources})
   endif()
 endforeach()
 
-# Libraries in the place of OpenCL's and CUDA's, which fail where they are told to.
-foreach(api opencl cuda)
+# Libraries in the place of OpenCL's, CUDA's and NVML's, which fail where they are told to.
+foreach(api opencl cuda nvml)
   add_library(fake-${api} SHARED tests/programs/fake_${api}.c)
   target_include_directories(fake-${api} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(fake-${api} PRIVATE _GNU_SOURCE)
@@ -100,9 +100,11 @@ add_dependencies(test_kernel_engine fake-opencl)
 target_compile_definitions(test_kernel_engine PRIVATE BOURSE_FAKE_OPENCL="$<TARGET_FILE:fake-opencl>")
 add_dependencies(test_cuda_engine fake-cuda)
 target_compile_definitions(test_cuda_engine PRIVATE BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>")
-# bourse-kernel with the fake driver inside, as a jail shows no library of the build's: tests only.
-kernel_program(bourse-kernel-fake tests/programs/fake_cuda.c tests/programs/ptx_model.c)
-target_compile_definitions(bourse-kernel-fake PRIVATE _GNU_SOURCE KERNEL_CUDA_LIBRARY=NULL)
+add_dependencies(test_nvml fake-nvml)
+target_compile_definitions(test_nvml PRIVATE BOURSE_FAKE_NVML="$<TARGET_FILE:fake-nvml>")
+# bourse-kernel with the fake libraries inside, as a jail shows no library of the build's: tests only.
+kernel_program(bourse-kernel-fake tests/programs/fake_cuda.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
+target_compile_definitions(bourse-kernel-fake PRIVATE _GNU_SOURCE KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL)
 set_target_properties(bourse-kernel-fake PROPERTIES ENABLE_EXPORTS ON)
 
 # What the CUDA toolkit says about our numbers and PTX. The tests skip themselves without it.

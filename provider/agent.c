@@ -28,7 +28,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { LOOP_MS_MOST = 1000, RESTLESS_MS = 100, MESSAGES_AT_ONCE = 64, OWN_ITEMS = 5 };
+enum { LOOP_MS_MOST = 1000, RESTLESS_MS = 100, MESSAGES_AT_ONCE = 64, OWN_ITEMS = 6 };
 #define FREE_SPACE_LEAST (UINT64_C(1) << 20)
 #define DRAIN_FINISH_NS (5 * NS_PER_S) /* running work may end by itself */
 #define DRAIN_LEAVE_NS (9 * NS_PER_S)  /* running work was cancelled, and the agent leaves */
@@ -39,8 +39,7 @@ static int64_t wall_ms(void)
     return clock_wall_ns() / NS_PER_MS;
 }
 
-/* Logs a warning on which the owner may have to act, and keeps it for `status`. */
-static void warn(struct agent *agent, const char *text)
+void agent_warn(struct agent *agent, const char *text)
 {
     log_warning("%s", text);
     problem_set(&agent->last_error, "%s", text);
@@ -298,7 +297,7 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
         let_outcome_go(agent, &action->work);
         break;
     case AGENT_RECONNECT:
-        warn(agent, "the broker is silent; trying again");
+        agent_warn(agent, "the broker is silent; trying again");
         agent->since_ms = wall_ms();
         agent->reconnect_ns = now_ns + action->wait_ns;
         break;
@@ -306,7 +305,7 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
         connected(agent);
         break;
     case AGENT_NOTE:
-        warn(agent, action->text);
+        agent_warn(agent, action->text);
         break;
     case AGENT_TERMINAL:
         terminals_answered(agent->terminals, agent->lanes, &action->terminal, now_ns);
@@ -400,6 +399,7 @@ static void hear_owner(struct agent *agent, int64_t now_ns)
         .last_error = agent->last_error.text,
         .last_error_ms = agent->last_error_ms,
         .idle = agent->idle,
+        .gpus = agent->gpus,
     };
     owner_hear(agent->owner, agent->session, now_ns, wall_ms(), &facts);
 }
@@ -468,7 +468,7 @@ static void watch_room(struct agent *agent, int64_t now_ns)
         struct problem full;
         problem_set(&full, "the disk of %s is full: nothing is offered until there is room",
                     agent->setup->config->folder);
-        warn(agent, full.text);
+        agent_warn(agent, full.text);
     } else {
         log_info("the disk of %s has room again: offering", agent->setup->config->folder);
     }
@@ -522,6 +522,7 @@ static void loop(struct agent *agent)
         watch_store(agent, now_ns);
         hear_owner(agent, now_ns);
         agent_idle_turn(agent, now_ns);
+        agent_gpu_turn(agent, now_ns);
         leave_when_drained(agent, now_ns);
         live_output_tick(agent->live, agent->session, agent->lanes, now_ns);
         agent_carry_out(agent, now_ns);
@@ -538,7 +539,12 @@ static void loop(struct agent *agent)
             {.fd = launcher_end(agent->setup->launcher), .events = ZMQ_POLLIN},
             {.fd = owner_fd(agent->owner), .events = ZMQ_POLLIN}, /* heard in the next turn */
         };
-        const size_t count = OWN_ITEMS + terminals_poll(agent->terminals, items + OWN_ITEMS);
+        size_t count = OWN_ITEMS - 1;
+        if (agent->gpus != NULL && gpu_watch_fd(agent->gpus) >= 0) {
+            items[count++] = (zmq_pollitem_t){.fd = gpu_watch_fd(agent->gpus), /* likewise */
+                                              .events = ZMQ_POLLIN};
+        }
+        count += terminals_poll(agent->terminals, items + count);
         if (zmq_poll(items, (int)count, wait_ms(agent, now_ns)) < 0 && errno != EINTR) {
             stop_with(agent, "the connection cannot be waited for");
             return;
@@ -576,7 +582,8 @@ bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct proble
     }
     good = good && agent_open_session(&agent, ret_problem) &&
            agent_open_blobs(&agent, ret_problem) && agent_open_lanes(&agent, ret_problem) &&
-           agent_open_owner(&agent, ret_problem) && agent_open_idle(&agent, ret_problem);
+           agent_open_owner(&agent, ret_problem) && agent_open_idle(&agent, ret_problem) &&
+           agent_open_gpus(&agent, ret_problem);
     if (good) {
         loop(&agent);
         notify_stopping();

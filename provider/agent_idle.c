@@ -1,11 +1,14 @@
-/* This file obeys the owner's rule of idle times (`idle:` of the config). The rule gives an order,
- * and the agent carries out each change of it by the same means as a pause by hand. */
+/* This file obeys the owner's rules of idle times. `idle:` of the config is for the machine, and
+ * `gpu:` for single GPUs. A rule gives an order, and the agent carries out each change of the order
+ * by the same means as a pause by hand. */
 #include "provider/agent_internal.h"
 
 #include "base/checked.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 bool agent_open_idle(struct agent *agent, struct problem *problem)
@@ -42,7 +45,10 @@ static void obey(struct agent *agent, int64_t now_ns)
 {
     switch (agent->idle_order) {
     case IDLE_WORK:
-        log_info("the machine is idle: offering, and work goes on");
+        log_info("%s: offering, and work goes on", idle_watch_is_overridden(agent->idle)
+                                                       ? "the owner's `resume` holds until the "
+                                                         "machine has been idle"
+                                                       : "the machine is idle");
         break;
     case IDLE_HOLD:
         say(agent, now_ns, "nothing is offered, and work stands still");
@@ -74,8 +80,113 @@ void agent_idle_turn(struct agent *agent, int64_t now_ns)
     }
 }
 
+/* ---------------------------------------------------------------- GPUs */
+
+static void obey_gpu(struct agent *agent, size_t index, int64_t now_ns)
+{
+    static const enum agent_withhold ways[] = {[IDLE_WORK] = AGENT_WITHHOLD_NOT,
+                                               [IDLE_HOLD] = AGENT_WITHHOLD,
+                                               [IDLE_SAVE] = AGENT_WITHHOLD_SAVE,
+                                               [IDLE_RETURN] = AGENT_WITHHOLD_CANCEL};
+    struct agent_device_row row;
+    size_t place;
+    /* The devices of a start stay until its end. */
+    if (agent_session_find_label(agent->session, gpu_watch_label(agent->gpus, index), &place,
+                                 &row)) {
+        agent_session_hold(agent->session, now_ns, place, ways[agent->gpu_orders[index]]);
+    }
+}
+
+static void say_gpu(struct agent *agent, size_t index, enum idle_order before, int64_t now_ns)
+{
+    const char *label = gpu_watch_label(agent->gpus, index);
+    char reason[IDLE_REASON_SIZE];
+    gpu_watch_reason(agent->gpus, index, now_ns, reason);
+    if (gpu_watch_is_lost(agent->gpus, index)) {
+        struct problem lost;
+        problem_set(&lost,
+                    "the device \"%s\" is withheld: %s; reset the device or start the machine "
+                    "again",
+                    label, reason);
+        agent_warn(agent, lost.text);
+        return;
+    }
+    switch (agent->gpu_orders[index]) {
+    case IDLE_WORK:
+        log_info("the device \"%s\" may be offered", label);
+        break;
+    case IDLE_HOLD:
+        log_info("the device \"%s\" is withheld: %s", label, reason);
+        break;
+    case IDLE_SAVE:
+    case IDLE_RETURN:
+        log_info("work of the device \"%s\" %s back to the market: %s", label,
+                 before == IDLE_SAVE ? "went" : "goes", reason);
+        break;
+    }
+}
+
+bool agent_open_gpus(struct agent *agent, struct problem *problem)
+{
+    const struct agent_setup *setup = agent->setup;
+    const struct gpu_watch_config config = {.launcher = setup->launcher,
+                                            .kernel_path = setup->kernel_path,
+                                            .terms = &setup->config->gpu,
+                                            .self = getpid()};
+    const int64_t now_ns = clock_monotonic_ns();
+    for (size_t i = 0; i < setup->offers->count; i++) {
+        const struct offer *offer = &setup->offers->items[i];
+        if (offer->kernel_device == NULL || strcmp(offer->kernel_device->kind, "cpu") == 0) {
+            continue;
+        }
+        if (agent->gpus == NULL) {
+            agent->gpus = gpu_watch_create(&config);
+        }
+        if (agent->gpus == NULL) {
+            problem_set(problem, "out of memory");
+            return false;
+        }
+        gpu_watch_add(agent->gpus, offer->kernel_device, offer->device.label, now_ns);
+    }
+    for (size_t i = 0; agent->gpus != NULL && i < gpu_watch_count(agent->gpus); i++) {
+        agent->gpu_orders[i] = gpu_watch_order(agent->gpus, i);
+        if (agent->gpu_orders[i] != IDLE_WORK) {
+            obey_gpu(agent, i, now_ns);
+        }
+    }
+    return true;
+}
+
+void agent_gpu_turn(struct agent *agent, int64_t now_ns)
+{
+    if (agent->gpus == NULL || agent->drain_began_ns != 0) {
+        return;
+    }
+    char before[sizeof(struct problem)];
+    (void)snprintf(before, sizeof before, "%s", gpu_watch_problem(agent->gpus));
+    if (!gpu_watch_turn(agent->gpus, now_ns)) {
+        return;
+    }
+    const char *problem = gpu_watch_problem(agent->gpus);
+    if (problem[0] != '\0' && strcmp(problem, before) != 0) {
+        log_warning("no figures of the GPUs: %s", problem);
+    }
+    for (size_t i = 0; i < gpu_watch_count(agent->gpus); i++) {
+        const enum idle_order former = agent->gpu_orders[i];
+        agent->gpu_orders[i] = gpu_watch_order(agent->gpus, i);
+        if (agent->gpu_orders[i] != former) {
+            obey_gpu(agent, i, now_ns);
+            say_gpu(agent, i, former, now_ns);
+        }
+    }
+}
+
 int64_t agent_idle_due_ns(const struct agent *agent)
 {
-    return agent->idle == NULL || agent->drain_began_ns != 0 ? INT64_MAX
-                                                             : idle_watch_due_ns(agent->idle);
+    if (agent->drain_began_ns != 0) {
+        return INT64_MAX;
+    }
+    const int64_t idle_ns = agent->idle == NULL ? INT64_MAX : idle_watch_due_ns(agent->idle);
+    const int64_t gpus_ns = agent->gpus == NULL ? INT64_MAX : gpu_watch_due_ns(agent->gpus);
+    return idle_ns < gpus_ns ? idle_ns : gpus_ns;
 }

@@ -5,6 +5,7 @@
 
 #include "base/list.h"
 #include "provider/agent.h"
+#include "provider/idle/gpu_watch.h"
 #include "provider/idle/idle_watch.h"
 #include "provider/live_output.h"
 #include "provider/owner.h"
@@ -47,8 +48,10 @@ struct agent {
     struct owner *owner;
     struct live_output *live;
     struct terminals *terminals;
-    struct idle_watch *idle;    /* NULL: the devices work at any time */
-    enum idle_order idle_order; /* which the agent carries out now */
+    struct idle_watch *idle;                           /* NULL: the devices work at any time */
+    enum idle_order idle_order;                        /* which the agent carries out now */
+    struct gpu_watch *gpus;                            /* NULL: no device for kernels is offered */
+    enum idle_order gpu_orders[GPU_WATCH_DEVICES_MAX]; /* which the agent carries out now */
     struct reports reports;
     struct unaccepted unaccepted;
     struct list_link settled; /* outcomes that nobody asks for; dropped at the end of a turn */
@@ -77,7 +80,9 @@ void agent_say_offer(const struct agent *agent);
 bool agent_open_blobs(struct agent *agent, struct problem *problem);
 bool agent_open_lanes(struct agent *agent, struct problem *problem);
 bool agent_open_owner(struct agent *agent, struct problem *problem);
-bool agent_open_idle(struct agent *agent, struct problem *problem); /* in agent_idle.c */
+/* These two are in agent_idle.c. */
+bool agent_open_idle(struct agent *agent, struct problem *problem);
+bool agent_open_gpus(struct agent *agent, struct problem *problem);
 /* Says goodbye, and closes the parts that were opened. */
 void agent_close_all(struct agent *agent);
 
@@ -87,15 +92,20 @@ void agent_close_all(struct agent *agent);
  * and what waits for a restart. A config with a fault changes nothing. */
 void agent_reload(struct agent *agent, int64_t now_ns);
 
-/* agent_idle.c obeys the owner's rule of idle times. */
+/* agent_idle.c obeys the owner's rules of idle times, for the machine and for single GPUs. */
 
 /* Looks at the machine when that is due. The offer and the work stop when somebody uses the
  * machine, and go on when it is idle. */
 void agent_idle_turn(struct agent *agent, int64_t now_ns);
+/* Looks at the GPUs when that is due, and withholds those that may not be offered. */
+void agent_gpu_turn(struct agent *agent, int64_t now_ns);
 /* Returns the time of the next look, INT64_MAX when there is none. */
 int64_t agent_idle_due_ns(const struct agent *agent);
 
 /* agent.c runs the loop. */
+
+/* Logs a warning on which the owner may have to act, and keeps it for `status`. */
+void agent_warn(struct agent *agent, const char *text);
 
 /* Does what the session asks for, and sends its messages. */
 void agent_carry_out(struct agent *agent, int64_t now_ns);

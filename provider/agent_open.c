@@ -158,6 +158,7 @@ void agent_close_all(struct agent *agent)
     }
     lanes_destroy(&agent->lanes);
     idle_watch_destroy(&agent->idle);
+    gpu_watch_destroy(&agent->gpus);
     live_output_destroy(&agent->live);
     terminals_destroy(&agent->terminals);
     store_close(&agent->store);
@@ -196,7 +197,8 @@ void agent_say_offer(const struct agent *agent)
     for (size_t i = 0; agent_session_device(agent->session, i, &row); i++) {
         const struct agent_device *device = &agent->setup->offers->items[i].device;
         if (row.is_withheld) {
-            log_info("connected; the device \"%s\" is paused", row.label);
+            log_info("connected; the device \"%s\" is %s", row.label,
+                     row.is_held ? "withheld: `bourse-provider status` says why" : "paused");
         } else {
             log_info("connected; offering %u slot%s of %s", device->slots,
                      text_plural(device->slots), device->instrument);

@@ -55,6 +55,13 @@ static bool idle_equal(const struct idle_terms *left, const struct idle_terms *r
     return equal;
 }
 
+static bool gpu_equal(const struct gpu_terms *left, const struct gpu_terms *right)
+{
+    return left->is_set == right->is_set && left->after_ns == right->after_ns &&
+           left->give_back_ns == right->give_back_ns && left->programs == right->programs &&
+           left->celsius == right->celsius && left->milliwatts == right->milliwatts;
+}
+
 /* Returns the key of a setting that only a start reads and that differs, or NULL. */
 static const char *differing_key(const struct config *old, const struct config *now)
 {
@@ -64,7 +71,8 @@ static const char *differing_key(const struct config *old, const struct config *
            : old->cache_bytes != now->cache_bytes ? "cache"
            : !idle_equal(&old->idle, &now->idle) || strcmp(old->idle_root, now->idle_root) != 0
                ? "idle"
-               : NULL;
+           : !gpu_equal(&old->gpu, &now->gpu) ? "gpu"
+                                              : NULL;
 }
 
 /* Returns true when a part of the new reading waits for a restart. *ret_what then names the part:

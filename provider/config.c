@@ -411,10 +411,10 @@ static void market_in_folder(char *path, size_t capacity)
 static void read_keys(struct config *config, struct yaml_value root, const char *base)
 {
     static const char *const keys[] = {
-        "market",     "name",      "region",     "price",         "slots",   "memory",
-        "disk",       "processes", "term",       "programs",      "visible", "image_files",
-        "image_size", "user",      "cache",      "spool",         "devices", "to",
-        "hours",      "daily",     "utc_offset", "interruptible", "idle",    "wasm"};
+        "market",        "name",  "region",   "price",   "slots",       "memory",     "disk",
+        "processes",     "term",  "programs", "visible", "image_files", "image_size", "user",
+        "cache",         "spool", "devices",  "to",      "hours",       "daily",      "utc_offset",
+        "interruptible", "idle",  "gpu",      "wasm"};
     static const struct agent_conditions none;
     char host[ATTRIBUTE_TEXT_SIZE] = "host";
     (void)gethostname(host, sizeof host - 1); /* on failure the default stays */
@@ -451,6 +451,7 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
     config->image_bytes = (uint64_t)yaml_bytes(yaml_key(root, "image_size"), MIB, 1024 * 1024 * GIB,
                                                (int64_t)config->cache_bytes);
     config_read_idle(config, yaml_key(root, "idle"));
+    config_read_gpu(config, yaml_key(root, "gpu"));
     config_read_programs(config, yaml_key(root, "programs"));
     config_read_visible(config, yaml_key(root, "visible"));
     config_show_programs(config, yaml_key(root, "programs"));

@@ -26,6 +26,8 @@
  *     spool: spool           folder for outputs on their way; default beside this file
  *     idle: {after: 5m}      the devices work only while nobody else uses the machine; without the
  *                            key they always work. config_idle.c reads the keys of `idle`
+ *     gpu: {temperature: 80} withholds a CUDA device while others use it, or while it is hot;
+ *                            without the key it is always offered. config_idle.c reads its keys
  *     devices:               more devices, beside the one that the keys above describe
  *       - {name: quiet, slots: 2, price: 0.02}    has cores of its own; may also have memory, disk,
  *                                                 processes, term, interruptible, to, hours, daily
@@ -47,6 +49,7 @@
 #include "planner/cost/catalogue.h"
 #include "provider/device/plugin_device.h"
 #include "provider/session/agent_session.h"
+#include "provider/session/gpu_rule.h"
 #include "provider/session/idle_rule.h"
 #include "runtime/files.h"
 
@@ -125,6 +128,7 @@ struct config {
     uint64_t cache_bytes;
     uint64_t image_files, image_bytes; /* limits of one unpacked image */
     struct idle_terms idle;
+    struct gpu_terms gpu;
     char idle_root[256]; /* the sensors read the files below this folder; "": the machine's root */
     struct config_program programs[CONFIG_PROGRAMS_MAX];
     size_t program_count;

@@ -1,4 +1,5 @@
-/* This file reads `idle:`, in which the owner says when the machine counts as idle. */
+/* This file reads `idle:`, in which the owner says when the machine counts as idle, and `gpu:`,
+ * which says the same of a CUDA device. */
 #include "base/checked.h"
 #include "base/text.h"
 #include "formats/units.h"
@@ -17,6 +18,9 @@ enum { CELSIUS_LEAST = 30, CELSIUS_MOST = 120, NAME_MOST = 255, KEYS_MOST = 64 }
 #define AFTER_MOST_MS INT64_C(86400000)
 #define GIVE_BACK_MS INT64_C(600000)
 #define GIVE_BACK_MOST_MS INT64_C(86400000)
+#define GPU_AFTER_MS INT64_C(60000)
+#define GPU_GIVE_BACK_MS INT64_C(30000)
+enum { WATTS_LEAST = 10, WATTS_MOST = 100000 };
 #define LOAD_MILLI INT64_C(500)
 #define LOAD_MOST_MILLI INT64_C(4096000)
 
@@ -100,4 +104,27 @@ void config_read_idle(struct config *config, struct yaml_value map)
     terms->celsius = is_any(heat) ? 0 : (int32_t)yaml_integer(heat, CELSIUS_LEAST, CELSIUS_MOST, 0);
     read_programs(yaml_key(map, "programs"), terms);
     read_root(config, yaml_key(map, "root"));
+}
+
+void config_read_gpu(struct config *config, struct yaml_value map)
+{
+    static const char *const keys[] = {"programs", "temperature", "power", "after", "give_back"};
+    static const char *const programs[] = {
+        [GPU_PROGRAMS_COMPUTE] = "compute", [GPU_PROGRAMS_ANY] = "any", [GPU_PROGRAMS_RUN] = "run"};
+    struct gpu_terms *terms = &config->gpu;
+    if (!yaml_present(map) || !yaml_is_map(map, KEYS_MOST)) {
+        return;
+    }
+    yaml_known_keys(map, keys, sizeof keys / sizeof keys[0]);
+    const struct yaml_value heat = yaml_key(map, "temperature");
+    const struct yaml_value power = yaml_key(map, "power");
+    terms->is_set = true;
+    terms->programs = (enum gpu_programs)yaml_choice(yaml_key(map, "programs"), programs, 3,
+                                                     GPU_PROGRAMS_COMPUTE);
+    terms->celsius = is_any(heat) ? 0 : (int32_t)yaml_integer(heat, CELSIUS_LEAST, CELSIUS_MOST, 0);
+    terms->milliwatts = is_any(power) ? 0 : 1000 * yaml_integer(power, WATTS_LEAST, WATTS_MOST, 0);
+    terms->after_ns =
+        NS_PER_MS * yaml_duration_ms(yaml_key(map, "after"), 0, AFTER_MOST_MS, GPU_AFTER_MS);
+    terms->give_back_ns = NS_PER_MS * yaml_duration_ms(yaml_key(map, "give_back"), 0,
+                                                       GIVE_BACK_MOST_MS, GPU_GIVE_BACK_MS);
 }

@@ -125,7 +125,8 @@ void owner_begin(struct owner *owner, struct agent_session *session, int64_t now
 
 bool owner_offers_nothing(const struct owner *owner, const struct agent_session *session)
 {
-    return owner->pauses.is_whole || agent_session_all_withheld(session);
+    return owner->pauses.is_whole ||
+           (agent_session_all_withheld(session) && !agent_session_holds(session, ""));
 }
 
 int owner_fd(const struct owner *owner)
@@ -158,16 +159,17 @@ static const char *state_of(const struct owner *owner, const struct agent_sessio
                             const struct owner_facts *facts)
 {
     struct agent_counts counts = agent_session_counts(session);
-    return facts->is_leaving                     ? "leaving"
-           : owner->is_draining                  ? "draining"
-           : owner->pauses.is_whole              ? "paused"
-           : owner->is_in_use                    ? "in-use"
-           : agent_session_all_withheld(session) ? "paused"
-           : !counts.ready                       ? "disconnected"
-           : facts->is_crowded                   ? "disk-full"
-           : agent_session_frozen(session)       ? "frozen"
-           : owner_waits_for_asks(session)       ? "asking"
-                                                 : "offering";
+    return facts->is_leaving        ? "leaving"
+           : owner->is_draining     ? "draining"
+           : owner->pauses.is_whole ? "paused"
+           : owner->is_in_use       ? "in-use"
+           : agent_session_all_withheld(session)
+               ? (agent_session_holds(session, "") ? "withheld" : "paused")
+           : !counts.ready                 ? "disconnected"
+           : facts->is_crowded             ? "disk-full"
+           : agent_session_frozen(session) ? "frozen"
+           : owner_waits_for_asks(session) ? "asking"
+                                           : "offering";
 }
 
 /* ---------------------------------------------------------------- requests that take a while */
@@ -436,7 +438,8 @@ static void resume_device(const struct call *call, const char *device)
         return;
     }
     log_info("the device \"%s\" is resumed by its owner", device);
-    if (owner->pauses.is_whole || owner->is_in_use) { /* the device is not offered yet */
+    if (owner->pauses.is_whole || owner->is_in_use ||
+        agent_session_holds(call->session, device)) { /* the device is not offered yet */
         control_answer(owner->control, call->now_ns, call->client,
                        progress(owner, call->session, call->facts, device));
         return;

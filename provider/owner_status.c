@@ -13,12 +13,13 @@ static json_t *asks_json(const struct agent_session *session)
     for (size_t i = 0; agent_session_ask(session, i, &row); i++) {
         char device[33];
         text_hex(row.terms.device.bytes, sizeof row.terms.device.bytes, device);
-        json_t *ask = json_pack(
-            "{s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:b, s:b}", "device", device, "name",
-            row.label, "instrument", row.instrument, "slots", (json_int_t)row.terms.slots,
-            "price_micro", (json_int_t)row.terms.price_micro, "standing", (int)row.is_standing,
-            "by_hand", (int)row.is_by_hand, "cancelled", (int)row.is_taken_back, "paused",
-            (int)row.is_withheld, "interruptible", (int)row.terms.is_interruptible);
+        json_t *ask = json_pack("{s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:b, s:b, s:b}", "device",
+                                device, "name", row.label, "instrument", row.instrument, "slots",
+                                (json_int_t)row.terms.slots, "price_micro",
+                                (json_int_t)row.terms.price_micro, "standing", (int)row.is_standing,
+                                "by_hand", (int)row.is_by_hand, "cancelled", (int)row.is_taken_back,
+                                "paused", (int)(row.is_withheld && !row.is_held), "withheld",
+                                (int)row.is_held, "interruptible", (int)row.terms.is_interruptible);
         if (row.refusal[0] != '\0') {
             (void)json_object_set_new(ask, "refusal", json_string(row.refusal));
         }
@@ -84,6 +85,8 @@ json_t *owner_status(const struct pauses *pauses, const char *state,
     (void)json_object_set_new(answer, "paused_devices", pauses_json(pauses));
     (void)json_object_set_new(
         answer, "idle", facts->idle == NULL ? json_null() : idle_watch_json(facts->idle, now_ns));
+    (void)json_object_set_new(
+        answer, "gpus", facts->gpus == NULL ? json_array() : gpu_watch_json(facts->gpus, now_ns));
     (void)json_object_set_new(answer, "isolation", json_integer(facts->isolation));
     (void)json_object_set_new(answer, "frozen_text",
                               json_string(agent_session_frozen_text(session)));
@@ -126,11 +129,13 @@ json_t *owner_progress(const struct pauses *pauses, const char *state,
         is_standing = row.is_standing;
         counts.running = row.running;
     }
-    return json_pack(
-        "{s:b, s:s, s:b, s:b, s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:s}", "ok", 1, "state",
-        state, "connected", (int)counts.ready, "frozen", (int)agent_session_frozen(session),
-        "frozen_text", agent_session_frozen_text(session), "withdrawn", (int)is_withdrawn,
-        "standing", (int)is_standing, "asks_standing", (json_int_t)counts.asks_standing, "running",
-        (json_int_t)counts.running, "owed", (json_int_t)counts.owed, "accepted",
-        (json_int_t)counts.accepted, "until_ms", (json_int_t)until_ms, "unkept", unkept);
+    return json_pack("{s:b, s:s, s:s?, s:b, s:b, s:b, s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:s}",
+                     "ok", 1, "state", state, "device", device[0] != '\0' ? device : NULL,
+                     "withheld", (int)agent_session_holds(session, device), "connected",
+                     (int)counts.ready, "frozen", (int)agent_session_frozen(session), "frozen_text",
+                     agent_session_frozen_text(session), "withdrawn", (int)is_withdrawn, "standing",
+                     (int)is_standing, "asks_standing", (json_int_t)counts.asks_standing, "running",
+                     (json_int_t)counts.running, "owed", (json_int_t)counts.owed, "accepted",
+                     (json_int_t)counts.accepted, "until_ms", (json_int_t)until_ms, "unkept",
+                     unkept);
 }

@@ -3,6 +3,7 @@
 #define BOURSE_PROVIDER_OWNER_STATUS_H
 
 #include "provider/config.h"
+#include "provider/idle/gpu_watch.h"
 #include "provider/idle/idle_watch.h"
 #include "provider/pauses.h"
 #include "provider/session/agent_session.h"
@@ -23,6 +24,7 @@ struct owner_facts {
     const char *last_error; /* "": none */
     int64_t last_error_ms;
     const struct idle_watch *idle; /* NULL: the devices work at any time */
+    const struct gpu_watch *gpus;  /* NULL: no GPU is offered */
 };
 
 /* Returns the answer to `status`. `state` is one word, such as "offering". A member for which

@@ -1,6 +1,7 @@
 /* provider/command/ask_agent.c holds status, pause, resume and drain. Each asks the running agent
  * one question, and prints the answer for people or programs. */
 #include "provider/command/command.h"
+#include "provider/command/gpu_lines.h"
 #include "provider/owner.h"
 
 #include "formats/units.h"
@@ -186,6 +187,7 @@ static void print_state(const json_t *answer)
         {"frozen", "the operator froze this account; offering again when that is undone"},
         {"disconnected", "offering again as soon as the broker is there; work goes on"},
         {"disk-full", "nothing is offered until there is room on the disk"},
+        {"withheld", "no device may be offered now; the lines of `gpu` and `paused` say why"},
         {"draining", "draining: ends when nothing runs and every result is accepted"},
         {"leaving", "ending"},
     };
@@ -213,7 +215,8 @@ static void print_state(const json_t *answer)
 
 static const char *ask_note(const json_t *ask)
 {
-    return is_true(ask, "paused")      ? ", paused"
+    return is_true(ask, "withheld")    ? ", withheld"
+           : is_true(ask, "paused")    ? ", paused"
            : is_true(ask, "by_hand")   ? ", placed by hand"
            : is_true(ask, "cancelled") ? ", cancelled by hand: `resume` places it again"
            : is_true(ask, "standing")  ? ""
@@ -284,25 +287,45 @@ static void print_paused_devices(const json_t *devices)
     }
 }
 
+/* Returns the name of the lease's device. A device without an ask is named by its id. */
+static const char *name_of_device(const json_t *answer, const json_t *lease)
+{
+    size_t i;
+    const json_t *ask;
+    json_array_foreach(json_object_get(answer, "asks"), i, ask)
+    {
+        if (strcmp(text(ask, "device"), text(lease, "device")) == 0) {
+            return text(ask, "name");
+        }
+    }
+    return text(lease, "device");
+}
+
 static void print_leases(const json_t *answer)
 {
     const json_t *leases = json_object_get(answer, "leases");
+    int wide = (int)strlen("DEVICE");
     size_t i;
     const json_t *lease;
+    json_array_foreach(leases, i, lease)
+    {
+        const int length = (int)strlen(name_of_device(answer, lease));
+        wide = length > wide ? length : wide;
+    }
     if (json_array_size(leases) > 0) {
-        printf("\n%8s  %-8s  %5s  %-10s  %7s  %6s  %4s  %s\n", "LEASE", "JOB", "SLOTS", "PRICE",
-               "RUNNING", "QUEUED", "OWED", "TERM LEFT");
+        printf("\n%8s  %-8s  %-*s  %5s  %-10s  %7s  %6s  %4s  %s\n", "LEASE", "JOB", wide, "DEVICE",
+               "SLOTS", "PRICE", "RUNNING", "QUEUED", "OWED", "TERM LEFT");
     }
     json_array_foreach(leases, i, lease)
     {
         char money[UNITS_TEXT_SIZE];
         char left[UNITS_TEXT_SIZE];
         units_money_text(number(lease, "price_micro"), money);
-        printf("%8lld  %-8.8s  %5lld  %-10s  %7lld  %6lld  %4lld  %s\n",
-               (long long)number(lease, "lease"), text(lease, "job"),
-               (long long)number(lease, "slots"), money, (long long)number(lease, "running"),
-               (long long)number(lease, "queued"), (long long)number(lease, "owed"),
-               duration(number(lease, "term_left_ms"), left));
+        printf("%8lld  %-8.8s  %-*s  %5lld  %-10s  %7lld  %6lld  %4lld  %s\n",
+               (long long)number(lease, "lease"), text(lease, "job"), wide,
+               name_of_device(answer, lease), (long long)number(lease, "slots"), money,
+               (long long)number(lease, "running"), (long long)number(lease, "queued"),
+               (long long)number(lease, "owed"), duration(number(lease, "term_left_ms"), left));
     }
     if (number(answer, "lease_count") > (int64_t)json_array_size(leases)) {
         printf("... and %lld more\n",
@@ -346,6 +369,7 @@ static void print_status(const json_t *answer)
     print_idle(json_object_get(answer, "idle"));
     print_asks(json_object_get(answer, "asks"));
     print_paused_devices(json_object_get(answer, "paused_devices"));
+    gpu_lines_print(json_object_get(answer, "gpus"));
     printf("%-12s %lld lease%s, %lld running, %lld queued, %lld result%s not accepted yet, %lld "
            "jail%s\n",
            "work", (long long)number(answer, "lease_count"), plural(number(answer, "lease_count")),
@@ -510,16 +534,19 @@ int command_resume(const struct command *command)
     }
     /* One device may be resumed while the whole agent offers nothing, as its owner wants. */
     const char *state = text(answer, "state");
-    const bool waits =
-        command->device != NULL && (strcmp(state, "paused") == 0 || strcmp(state, "in-use") == 0);
+    const bool is_held =
+        strcmp(state, "withheld") == 0 || (command->device != NULL && is_true(answer, "withheld"));
+    const bool waits = is_held || (command->device != NULL &&
+                                   (strcmp(state, "paused") == 0 || strcmp(state, "in-use") == 0));
     const bool offering = waits || (command->device == NULL ? strcmp(state, "offering") == 0
                                                             : is_true(answer, "standing") &&
                                                                   is_true(answer, "connected"));
     if (command->json) {
         print_json(answer);
     } else if (waits) {
-        printf("the device is resumed; %s\n",
-               strcmp(state, "paused") == 0
+        printf("%s resumed; %s\n", command->device != NULL ? "the device is" : "the agent is",
+               is_held ? "what it may offer is withheld for now (`status` says why)"
+               : strcmp(state, "paused") == 0
                    ? "the agent is still paused, until `bourse-provider resume`"
                    : "somebody uses the machine, so nothing is offered yet (`status` says more)");
     } else if (offering) {

@@ -93,6 +93,7 @@ static void print_agent(const json_t *agent, bool frozen)
         {"disk-full", "the disk of the agent's folder is full"},
         {"in-use", "somebody uses the machine: `bourse-provider status` says who or what, and "
                    "`bourse-provider resume` offers in spite of it"},
+        {"withheld", "no device may be offered now: `bourse-provider status` says why"},
         {"draining", "the agent drains, and then ends"},
         {"leaving", "the agent is ending"},
         {"asking", "the agent runs; not all of its asks stand"},

@@ -98,6 +98,11 @@ void idle_watch_override(struct idle_watch *watch)
     idle_rule_override(&watch->rule);
 }
 
+bool idle_watch_is_overridden(const struct idle_watch *watch)
+{
+    return watch->rule.is_overridden;
+}
+
 void idle_watch_reason(const struct idle_watch *watch, int64_t now_ns,
                        char ret_text[IDLE_REASON_SIZE])
 {
@@ -177,6 +182,9 @@ void idle_watch_sees(const struct idle_watch *watch, char ret_text[IDLE_SEES_SIZ
             length += (size_t)snprintf(ret_text + length, IDLE_SEES_SIZE - length, "%s%s",
                                        length > 0 ? "; " : "", others[i]);
         }
+    }
+    if (length == 0) {
+        (void)snprintf(ret_text, IDLE_SEES_SIZE, "nothing");
     }
 }
 

@@ -28,6 +28,8 @@ enum idle_order idle_watch_look(struct idle_watch *watch, int64_t now_ns);
 int64_t idle_watch_due_ns(const struct idle_watch *watch);
 /* Carries out the owner's `resume`: see idle_rule_override. */
 void idle_watch_override(struct idle_watch *watch);
+/* Returns true while such a `resume` holds. */
+bool idle_watch_is_overridden(const struct idle_watch *watch);
 void idle_watch_reason(const struct idle_watch *watch, int64_t now_ns,
                        char ret_text[IDLE_REASON_SIZE]);
 /* Lists what the sensors watch. When no sensor can see a thing that the owner wants watched, the

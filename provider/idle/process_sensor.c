@@ -3,6 +3,8 @@
 #include "base/array.h"
 #include "provider/idle/sensor_file.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 enum {
     PROCESSES_MAX = 1 << 20,
     STAT_MAX = 1024,
+    ANCESTORS_MAX = 256,
     QUIET_PART = 50, /* of one processor's time: what the processors did counts as nothing */
 };
 #define NS INT64_C(1000000000)
@@ -261,4 +264,33 @@ void process_sensor_look(struct process_sensor *sensor, int64_t now_ns,
         add_sample(sensor, now_ns, busy_ns - ours_ns);
         reading->load_milli = mean_milli(sensor);
     }
+}
+
+static bool find_process(const char *root, pid_t pid, struct process *ret_process)
+{
+    char name[32];
+    char text[STAT_MAX];
+    (void)snprintf(name, sizeof name, "%lld/stat", (long long)pid);
+    return sensor_file_text(root, "/proc", name, text, sizeof text) &&
+           read_process(text, pid, ret_process);
+}
+
+enum process_owner process_sensor_owner(const char *root, pid_t pid, pid_t self,
+                                        char ret_name[IDLE_PROGRAM_SIZE])
+{
+    struct process process;
+    ret_name[0] = '\0';
+    if (!find_process(root, pid, &process)) {
+        return kill(pid, 0) != 0 && errno == ESRCH ? PROCESS_GONE : PROCESS_OTHERS;
+    }
+    memcpy(ret_name, process.name, IDLE_PROGRAM_SIZE);
+    for (int i = 0; process.pid != self && process.parent > 0 && i < ANCESTORS_MAX; i++) {
+        if (process.parent == self) {
+            return PROCESS_OURS;
+        }
+        if (!find_process(root, process.parent, &process)) {
+            return PROCESS_OTHERS;
+        }
+    }
+    return process.pid == self ? PROCESS_OURS : PROCESS_OTHERS;
 }

@@ -40,4 +40,10 @@ void process_sensor_fini(struct process_sensor *sensor);
 void process_sensor_look(struct process_sensor *sensor, int64_t now_ns,
                          const struct idle_terms *terms, struct idle_reading *reading);
 
+enum process_owner { PROCESS_OURS, PROCESS_OTHERS, PROCESS_GONE };
+/* Tells whose the process is. *ret_name is its name, cut, or "" when the kernel hides the process
+ * from this user; a hidden process is never ours. */
+enum process_owner process_sensor_owner(const char *root, pid_t pid, pid_t self,
+                                        char ret_name[IDLE_PROGRAM_SIZE]);
+
 #endif

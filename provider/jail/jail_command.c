@@ -74,11 +74,11 @@ static void add_shown(struct jail_command *command, const char *const *paths)
 }
 
 /* The jail has the same links into /usr as the host. Folders of the host are bound. */
-static void add_host_tree(struct jail_command *command, const struct jail_spec *spec)
+static void add_host_tree(struct jail_command *command, const char *const *visible)
 {
     static const char *const names[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
     add_shown(command, system_shown());
-    add_shown(command, spec->visible);
+    add_shown(command, visible);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char target[128];
         struct stat status;
@@ -142,6 +142,13 @@ static const char *helper_path(const struct jail_spec *spec, const char **ret_ta
     return NULL;
 }
 
+static void add_nodes(struct jail_command *command, const char *const *nodes)
+{
+    for (; nodes != NULL && *nodes != NULL; nodes++) {
+        ADD(command, "--dev-bind-try", *nodes, *nodes);
+    }
+}
+
 /* Shows what an OpenCL library reads of the machine, and the device's own files. */
 static void add_kernel(struct jail_command *command, const struct jail_kernel *kernel)
 {
@@ -149,9 +156,7 @@ static void add_kernel(struct jail_command *command, const struct jail_kernel *k
     add_shown(command, headers);
     ADD(command, "--ro-bind-try", "/etc/OpenCL", "/etc/OpenCL");
     ADD(command, "--ro-bind-try", "/sys/devices/system", "/sys/devices/system");
-    for (const char *const *node = kernel->nodes; node != NULL && *node != NULL; node++) {
-        ADD(command, "--dev-bind-try", *node, *node);
-    }
+    add_nodes(command, kernel->nodes);
     if (kernel->pocl_devices != NULL) {
         ADD(command, "--setenv", KERNEL_POCL_DEVICES, kernel->pocl_devices);
     }
@@ -210,10 +215,10 @@ static int memory_file(const char *name, const char *content)
     return file;
 }
 
-static bool make_files(struct jail_command *command, const struct jail_spec *spec,
-                       struct problem *ret_problem)
+/* Makes the files of every jail. `program` is the first program that runs in the jail. */
+static bool make_common(struct jail_command *command, bool memory_files, const char *program,
+                        struct problem *ret_problem)
 {
-    bool memory_files = spec->cgroups != NULL && cgroups_memory(spec->cgroups);
     command->files[COMMAND_FILTER] = seccomp_profile(memory_files, ret_problem);
     if (command->files[COMMAND_FILTER] < 0) {
         return false;
@@ -224,9 +229,19 @@ static bool make_files(struct jail_command *command, const struct jail_spec *spe
         problem_set(ret_problem, "cannot make the jail's files: %s", strerror(errno));
         return false;
     }
-    command->files[COMMAND_WORKER] = open(spec->worker_path, O_RDONLY | O_CLOEXEC);
+    command->files[COMMAND_WORKER] = open(program, O_RDONLY | O_CLOEXEC);
     if (command->files[COMMAND_WORKER] < 0) {
-        problem_set(ret_problem, "the worker %s: %s", spec->worker_path, strerror(errno));
+        problem_set(ret_problem, "the worker %s: %s", program, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static bool make_files(struct jail_command *command, const struct jail_spec *spec,
+                       struct problem *ret_problem)
+{
+    const bool memory_files = spec->cgroups != NULL && cgroups_memory(spec->cgroups);
+    if (!make_common(command, memory_files, spec->worker_path, ret_problem)) {
         return false;
     }
     const char *target;
@@ -268,7 +283,7 @@ bool jail_command_build(const struct jail_spec *spec, struct jail_command *comma
     if (spec->image_path != NULL) {
         ADD(command, "--ro-bind", spec->image_path, "/");
     } else {
-        add_host_tree(command, spec);
+        add_host_tree(command, spec->visible);
     }
     add_folders(command, spec);
     ADD(command, "--chdir", "/work", "--", "/.bourse-worker");
@@ -277,6 +292,48 @@ bool jail_command_build(const struct jail_spec *spec, struct jail_command *comma
     }
     if (command->is_cut) { /* a mask may be missing, so this is no jail */
         problem_set(ret_problem, "the jail's command has more than %d words", LAUNCHER_ARGUMENTS);
+        jail_command_close(command);
+        return false;
+    }
+    return true;
+}
+
+/* The driver tells each process of the devices by its number in the namespace of who asks, and
+ * leaves out those that the namespace does not see. So a watcher shares the machine's namespace of
+ * processes. Its /proc has the driver's files alone, for the rest tells about the machine. */
+static void add_watcher(struct jail_command *command, const struct watcher_spec *spec)
+{
+    static const char *const shown[] = {"/proc/driver", "/proc/devices", "/proc/modules",
+                                        "/proc/version", NULL};
+    ADD(command, "--dir", "/proc");
+    add_shown(command, shown);
+    ADD(command, "--ro-bind-try", "/sys/devices/system", "/sys/devices/system", "--dev", "/dev");
+    add_nodes(command, spec->nodes);
+    ADD(command, "--perms", "0555", "--ro-bind-data", text(command, "%d", 3 + COMMAND_WORKER),
+        KERNEL_PROGRAM);
+    ADD(command, "--remount-ro", "/dev", "--remount-ro", "/", "--", KERNEL_PROGRAM);
+    add(command, spec->words);
+}
+
+bool jail_command_build_watcher(const struct watcher_spec *spec, struct jail_command *command,
+                                struct problem *ret_problem)
+{
+    int socket = command->files[COMMAND_SOCKET];
+    *command = (struct jail_command){.files = {socket, -1, -1, -1, -1, -1, -1}};
+    const char *bwrap = find_bwrap(ret_problem);
+    if (bwrap == NULL || !make_common(command, true, spec->path, ret_problem)) {
+        jail_command_close(command);
+        return false;
+    }
+    ADD(command, bwrap, "--unshare-user", "--unshare-ipc", "--unshare-net", "--unshare-uts");
+    ADD(command, "--unshare-cgroup-try", "--disable-userns", "--die-with-parent", "--new-session");
+    ADD(command, "--clearenv", "--cap-drop", "ALL", "--hostname", "jail");
+    ADD(command, "--uid", text(command, "%d", JAIL_USER), "--gid", text(command, "%d", JAIL_USER));
+    ADD(command, "--seccomp", text(command, "%d", 3 + COMMAND_FILTER));
+    add_host_tree(command, NULL);
+    add_watcher(command, spec);
+    if (command->is_cut) {
+        problem_set(ret_problem, "a watcher's command has more than %d words", LAUNCHER_ARGUMENTS);
         jail_command_close(command);
         return false;
     }

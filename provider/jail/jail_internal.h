@@ -1,10 +1,11 @@
 /* provider/jail/jail_internal.h declares the parts that jail.c, jail_freeze.c, jail_inputs.c,
- * jail_command.c and jail_wire.c share. No other file includes it, except image.c and
- * isolation.c. */
+ * jail_command.c and jail_wire.c share. No other file includes it, except image.c, isolation.c and
+ * watcher.c. */
 #ifndef BOURSE_PROVIDER_JAIL_JAIL_INTERNAL_H
 #define BOURSE_PROVIDER_JAIL_JAIL_INTERNAL_H
 
 #include "provider/jail/jail.h"
+#include "provider/jail/watcher.h"
 #include "provider/worker/wire.h"
 
 #include <pthread.h>
@@ -61,6 +62,10 @@ struct jail_command {
  * files, and the caller closes them. */
 bool jail_command_build(const struct jail_spec *spec, struct jail_command *command,
                         struct problem *ret_problem);
+/* Builds the command of a watcher (watcher.h), likewise. The watcher's program has the place of the
+ * worker among the files, and no file comes after it. */
+bool jail_command_build_watcher(const struct watcher_spec *spec, struct jail_command *command,
+                                struct problem *ret_problem);
 void jail_command_close(struct jail_command *command); /* closes all files except the socket */
 
 /* jail_wire.c encodes and decodes the messages of the worker. */

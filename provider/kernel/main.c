@@ -2,6 +2,9 @@
  * libraries.
  *
  *     bourse-kernel list    prints the devices of each interface as one line of JSON
+ *     bourse-kernel watch PLACE...
+ *                           answers each line on descriptor 3 with figures of the NVIDIA devices at
+ *                           these places of the PCI bus, also of JSON
  *     bourse-kernel         inside a jail: runs kernels of one job, subtask after subtask
  *
  * In a jail the program is the resident of provider/worker/resident.c, with the messages of
@@ -12,6 +15,7 @@
  * one. */
 #include "provider/kernel/cuda.h"
 #include "provider/kernel/measure.h"
+#include "provider/kernel/nvml.h"
 #include "provider/kernel/opencl.h"
 #include "provider/kernel/product.h"
 #include "provider/tensor/ask.h"
@@ -23,9 +27,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A test builds this program with a driver of its own inside. */
+/* A test builds this program with libraries of its own inside. */
 #ifndef KERNEL_CUDA_LIBRARY
 #define KERNEL_CUDA_LIBRARY CUDA_LIBRARY
+#define KERNEL_NVML_LIBRARY NVML_LIBRARY
 #endif
 
 /* The functions of the loaded libraries, and the devices of one of them. */
@@ -240,8 +245,14 @@ int main(int count, char **words)
         }
         return good ? 0 : 1;
     }
+    if (count > 2 && strcmp(words[1], KERNEL_WATCH) == 0) {
+        return nvml_serve(KERNEL_NVML_LIBRARY, KERNEL_WATCH_SOCKET,
+                          (const char *const *)(words + 2), (size_t)count - 2);
+    }
     if (count > 1) {
-        (void)fputs("usage: bourse-kernel " KERNEL_LIST "\n", stderr);
+        (void)fputs("usage: bourse-kernel " KERNEL_LIST "\n"
+                    "       bourse-kernel " KERNEL_WATCH " PLACE...\n",
+                    stderr);
         return 2;
     }
     const int status = ask_serve(carry_out, &session, &session.engine.is_spent);

@@ -207,6 +207,10 @@ enum agent_withhold {
  * offered anew, and on every new connection. */
 void agent_session_withhold(struct agent_session *session, int64_t now_ns, size_t index,
                             enum agent_withhold how);
+/* Does the same for a rule of the agent, apart from the owner's wish: the device is offered once
+ * neither withholds it. */
+void agent_session_hold(struct agent_session *session, int64_t now_ns, size_t index,
+                        enum agent_withhold how);
 /* Returns true when no ask for the devices stands or can still be placed. This comes true while the
  * session is paused, rests or drains, after the broker has answered every cancel. */
 bool agent_session_withdrawn(const struct agent_session *session);
@@ -337,7 +341,8 @@ struct agent_ask_row {
     /* The ask was cancelled by hand. The ask is placed again after the next connection or
      * resume. */
     bool is_taken_back;
-    bool is_withheld; /* the owner withholds the device */
+    bool is_withheld; /* the owner or a rule withholds the device */
+    bool is_held;     /* a rule withholds the device */
     /* "PRICE: price: 0.10 credits, limit 0.05: Choose ...", or "" when not refused; borrowed as
      * `instrument` is. */
     const char *refusal;
@@ -349,7 +354,8 @@ bool agent_session_ask(const struct agent_session *session, size_t index,
 struct agent_device_row {
     struct id128 device;
     const char *label; /* borrowed until the next call that offers */
-    bool is_withheld;
+    bool is_withheld;  /* by the owner or by a rule */
+    bool is_held;      /* by a rule (agent_session_hold) */
     bool is_standing;  /* an ask for the device stands */
     bool is_withdrawn; /* no ask for the device stands or may still come to stand */
     uint32_t running;  /* subtasks */
@@ -362,8 +368,10 @@ bool agent_session_find_label(const struct agent_session *session, const char *l
                               size_t *ret_index, struct agent_device_row *ret_row);
 bool agent_session_find_id(const struct agent_session *session, const struct id128 *id,
                            size_t *ret_index, struct agent_device_row *ret_row);
-/* Returns true when there are devices, and the owner withholds each. */
+/* Returns true when there are devices, and each is withheld. */
 bool agent_session_all_withheld(const struct agent_session *session);
+/* Returns true when a rule withholds the device with the label; "": any device. */
+bool agent_session_holds(const struct agent_session *session, const char *label);
 
 struct agent_lease_row {
     struct agent_grant grant;

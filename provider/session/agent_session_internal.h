@@ -77,7 +77,9 @@ struct lease {
 struct offered_device {
     struct agent_device facts; /* attributes point to the copy below */
     struct attribute *attributes;
-    bool is_withheld; /* by the owner: no ask for the device is placed, and nothing is started */
+    /* Paused by the owner, or held by a rule of the agent: no ask for the device is placed, and
+     * nothing is started. */
+    bool is_paused, is_held;
 };
 
 enum ask_state {
@@ -190,6 +192,10 @@ void offers_rejected(struct agent_session *session, int64_t now_ns,
 
 /* Returns true when the owner withholds the device. A device that is not offered is not. */
 bool withheld_device(const struct agent_session *session, const struct id128 *device);
+/* Returns true when a rule of the agent withholds the device. */
+bool withheld_is_held(const struct agent_session *session, const struct id128 *device);
+/* Sets who withholds the device, as for the device of the same id that is offered now. */
+void withheld_copy(const struct agent_session *session, struct offered_device *device);
 /* Gives back what waits in the lease, and what runs as `how` says. */
 void withheld_give_back(struct agent_session *session, int64_t now_ns, struct lease *lease,
                         enum agent_withhold how);

@@ -455,7 +455,7 @@ enum agent_status agent_session_offer(struct agent_session *session, int64_t now
         ask_copies[i].terms = asks[i];
     }
     for (size_t i = 0; i < device_count; i++) {
-        device_copies[i].is_withheld = withheld_device(session, &devices[i].device);
+        withheld_copy(session, &device_copies[i]);
     }
     cancel_orders(session, now_ns);
     offers_drop(session);
@@ -519,6 +519,7 @@ bool agent_session_ask(const struct agent_session *session, size_t index,
                                       .is_by_hand = ask->state == ASK_BY_HAND,
                                       .is_taken_back = ask->state == ASK_TAKEN_BACK,
                                       .is_withheld = withheld_device(session, &ask->terms.device),
+                                      .is_held = withheld_is_held(session, &ask->terms.device),
                                       .refusal = ask->refusal};
     if (ret_row->is_by_hand) {
         ret_row->terms.slots = ask->hand_slots;

@@ -4,14 +4,39 @@
 
 #include <string.h>
 
-bool withheld_device(const struct agent_session *session, const struct id128 *device)
+static const struct offered_device *find_device(const struct agent_session *session,
+                                                const struct id128 *device)
 {
     for (size_t i = 0; i < session->device_count; i++) {
         if (id128_equal(&session->devices[i].facts.device, device)) {
-            return session->devices[i].is_withheld;
+            return &session->devices[i];
         }
     }
-    return false;
+    return NULL;
+}
+
+static bool is_withheld(const struct offered_device *device)
+{
+    return device->is_paused || device->is_held;
+}
+
+bool withheld_device(const struct agent_session *session, const struct id128 *device)
+{
+    const struct offered_device *found = find_device(session, device);
+    return found != NULL && is_withheld(found);
+}
+
+bool withheld_is_held(const struct agent_session *session, const struct id128 *device)
+{
+    const struct offered_device *found = find_device(session, device);
+    return found != NULL && found->is_held;
+}
+
+void withheld_copy(const struct agent_session *session, struct offered_device *device)
+{
+    const struct offered_device *found = find_device(session, &device->facts.device);
+    device->is_paused = found != NULL && found->is_paused;
+    device->is_held = found != NULL && found->is_held;
 }
 
 /* Tells the running programs of the lease to save their state and to end, each once. */
@@ -36,30 +61,47 @@ void withheld_give_back(struct agent_session *session, int64_t now_ns, struct le
     }
 }
 
-void agent_session_withhold(struct agent_session *session, int64_t now_ns, size_t index,
-                            enum agent_withhold how)
+/* Carries out a change of is_paused or is_held. */
+static void turn(struct agent_session *session, int64_t now_ns, const struct offered_device *device,
+                 enum agent_withhold how)
 {
-    struct offered_device *device = &session->devices[index];
-    device->is_withheld = how != AGENT_WITHHOLD_NOT;
+    const bool stays_away = is_withheld(device);
+    if (stays_away && how == AGENT_WITHHOLD_NOT) {
+        return; /* the owner and a rule withheld the device, and one of them still does */
+    }
     for (size_t i = 0; i < session->ask_count; i++) {
         struct offered_ask *ask = &session->asks[i];
-        const bool is_taken_back = ask->state == ASK_TAKEN_BACK && !device->is_withheld;
+        const bool is_taken_back = ask->state == ASK_TAKEN_BACK && !stays_away;
         if (id128_equal(&ask->terms.device, &device->facts.device) &&
-            (device->is_withheld || is_taken_back)) {
+            (stays_away || is_taken_back)) {
             offers_cancel_order(session, now_ns, ask);
         }
     }
-    if (!device->is_withheld && session_ready(session)) {
+    if (!stays_away && session_ready(session)) {
         offers_place(session, now_ns);
     }
-    for (struct list_link *link = session->leases.next;
-         device->is_withheld && link != &session->leases; link = link->next) {
+    for (struct list_link *link = session->leases.next; stays_away && link != &session->leases;
+         link = link->next) {
         struct lease *lease = LIST_ELEMENT(link, struct lease, link);
         if (id128_equal(&lease->grant.device, &device->facts.device)) {
             withheld_give_back(session, now_ns, lease, how);
         }
     }
     results_flush(session, now_ns);
+}
+
+void agent_session_withhold(struct agent_session *session, int64_t now_ns, size_t index,
+                            enum agent_withhold how)
+{
+    session->devices[index].is_paused = how != AGENT_WITHHOLD_NOT;
+    turn(session, now_ns, &session->devices[index], how);
+}
+
+void agent_session_hold(struct agent_session *session, int64_t now_ns, size_t index,
+                        enum agent_withhold how)
+{
+    session->devices[index].is_held = how != AGENT_WITHHOLD_NOT;
+    turn(session, now_ns, &session->devices[index], how);
 }
 
 bool agent_session_device(const struct agent_session *session, size_t index,
@@ -71,7 +113,8 @@ bool agent_session_device(const struct agent_session *session, size_t index,
     const struct offered_device *device = &session->devices[index];
     *ret_row = (struct agent_device_row){.device = device->facts.device,
                                          .label = device->facts.label,
-                                         .is_withheld = device->is_withheld,
+                                         .is_withheld = is_withheld(device),
+                                         .is_held = device->is_held,
                                          .is_withdrawn = true};
     for (size_t i = 0; i < session->ask_count; i++) {
         const struct offered_ask *ask = &session->asks[i];
@@ -122,7 +165,18 @@ bool agent_session_all_withheld(const struct agent_session *session)
 {
     size_t withheld = 0;
     for (size_t i = 0; i < session->device_count; i++) {
-        withheld += session->devices[i].is_withheld;
+        withheld += is_withheld(&session->devices[i]);
     }
     return withheld > 0 && withheld == session->device_count;
+}
+
+bool agent_session_holds(const struct agent_session *session, const char *label)
+{
+    for (size_t i = 0; i < session->device_count; i++) {
+        const struct offered_device *device = &session->devices[i];
+        if (device->is_held && (label[0] == '\0' || strcmp(device->facts.label, label) == 0)) {
+            return true;
+        }
+    }
+    return false;
 }

@@ -4,6 +4,8 @@
  *     add(.u64 a, .u64 b, .u64 c, .f32 f)    c = a + f * b, a thread for each element
  *     fill(.u64 out, .u32 byte)              one byte for each thread
  *     endless()                              never ends
+ *     matmul(.u64 a, .u64 b, .u64 c, .u32 n, .u32 times)
+ *                                            c = a * b of squares; takes 60 ms each time
  *     many(...)                              has PARAMETERS parameters of a byte; all must be 0
  *     tile()                                 has TILE_BYTES of static shared memory in a block
  *     wild(.u64 a, .u64 b, .u64 c, .f32 f)   reads outside its buffers: no later call works
@@ -66,6 +68,7 @@ static struct CUfunc_st functions[] = {
     {"add", 4, {8, 8, 8, 4}, 0, 0, NULL},
     {"fill", 2, {8, 4}, 0, 0, NULL},
     {"endless", 0, {0}, 0, 0, NULL},
+    {"matmul", 5, {8, 8, 8, 4, 4}, 0, 0, NULL},
     {"many", 0, {0}, 0, 0, NULL}, /* nobody asks for its sizes */
     {"tile", 0, {0}, TILE_BYTES, 0, NULL},
     {"wild", 4, {8, 8, 8, 4}, 0, 0, NULL},
@@ -437,6 +440,25 @@ static cuda_result run_product(const char *text, const unsigned grid[3], unsigne
     return CUDA_OK;
 }
 
+static void multiply(void **parameters)
+{
+    const float *a = (const float *)(const void *)at(parameter(parameters, 0, 8));
+    const float *b = (const float *)(const void *)at(parameter(parameters, 1, 8));
+    float *c = (float *)(void *)at(parameter(parameters, 2, 8));
+    const size_t n = (size_t)parameter(parameters, 3, 4);
+    const uint64_t times = parameter(parameters, 4, 4);
+    for (size_t i = 0; i < n * n; i++) {
+        float sum = 0;
+        for (size_t k = 0; k < n; k++) {
+            sum += a[i / n * n + k] * b[k * n + i % n];
+        }
+        c[i] = sum;
+    }
+    for (uint64_t i = 0; i < times; i++) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = LONG_NS}, NULL);
+    }
+}
+
 cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned grid_y,
                            unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                            unsigned shared_bytes, cuda_stream stream, void **parameters,
@@ -456,6 +478,8 @@ cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned gri
         add(threads, parameters);
     } else if (strcmp(function->name, "fill") == 0) {
         memset(at(parameter(parameters, 0, 8)), (int)parameter(parameters, 1, 4), threads);
+    } else if (strcmp(function->name, "matmul") == 0) {
+        multiply(parameters);
     } else if (strcmp(function->name, "many") == 0) {
         return many(parameters) ? CUDA_OK : CUDA_INVALID_VALUE;
     } else if (strcmp(function->name, "wild") == 0) {

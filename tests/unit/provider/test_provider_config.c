@@ -220,6 +220,40 @@ START_TEST(conditions_that_are_none_are_refused_with_their_line)
 }
 END_TEST
 
+START_TEST(the_owner_says_when_a_gpu_may_be_offered)
+{
+    static const char *const wrong[] = {"gpu: {temperature: 20}", "gpu: {temperature: hot}",
+                                        "gpu: {power: 5}",        "gpu: {power: 250W}",
+                                        "gpu: {programs: none}",  "gpu: {heat: 80}",
+                                        "gpu: {after: 25h}",      "gpu: [80]"};
+    struct problem problem = {""};
+    const struct gpu_terms *gpu = &config.gpu;
+    ck_assert(read_text("name: x\n", &config, &problem) && !gpu->is_set);
+    ck_assert_msg(read_text("gpu: {}\n", &config, &problem), "%s", problem.text);
+    ck_assert(gpu->is_set && !config.idle.is_set);
+    ck_assert_int_eq(gpu->programs, GPU_PROGRAMS_COMPUTE);
+    ck_assert_int_eq(gpu->celsius, 0);
+    ck_assert_int_eq(gpu->milliwatts, 0);
+    ck_assert_int_eq(gpu->after_ns / 1000000000, 60);
+    ck_assert_int_eq(gpu->give_back_ns / 1000000000, 30);
+    ck_assert_msg(read_text("gpu: {programs: any, temperature: 83, power: 250, after: 0s,\n"
+                            "      give_back: 5m}\n",
+                            &config, &problem),
+                  "%s", problem.text);
+    ck_assert_int_eq(gpu->programs, GPU_PROGRAMS_ANY);
+    ck_assert_int_eq(gpu->celsius, 83);
+    ck_assert_int_eq(gpu->milliwatts, 250000);
+    ck_assert_int_eq(gpu->after_ns, 0);
+    ck_assert_int_eq(gpu->give_back_ns / 1000000000, 300);
+    ck_assert(read_text("gpu: {programs: run, temperature: any, power: any}\n", &config, &problem));
+    ck_assert_int_eq(gpu->programs, GPU_PROGRAMS_RUN);
+    ck_assert_int_eq(gpu->celsius, 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_msg(!read_text(wrong[i], &config, &problem), "%s", wrong[i]);
+    }
+}
+END_TEST
+
 START_TEST(the_owner_says_when_the_machine_is_idle)
 {
     struct problem problem = {""};
@@ -320,6 +354,6 @@ SUITE("provider config", NULL, NULL, TEST(an_absent_file_gives_the_defaults),
       TEST(wrong_keys_and_values_are_refused_with_their_line),
       TEST(an_ask_is_for_some_and_at_some_hours),
       TEST(conditions_that_are_none_are_refused_with_their_line),
-      TEST(the_owner_says_when_the_machine_is_idle),
+      TEST(the_owner_says_when_a_gpu_may_be_offered), TEST(the_owner_says_when_the_machine_is_idle),
       TEST(idle_times_that_are_none_are_refused_with_their_line),
       TEST(an_engine_for_modules_is_a_program_that_jobs_see))

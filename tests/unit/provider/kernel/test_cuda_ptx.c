@@ -1,5 +1,6 @@
-/* NVIDIA's assembler takes the PTX of the measuring program, and that of docs/jobfile.md. The build
- * finds the assembler where the CUDA toolkit is installed; elsewhere the program is skipped. */
+/* NVIDIA's assembler takes the PTX of the measuring program, of docs/jobfile.md and of
+ * scripts/gpu-check. The build finds the assembler where the CUDA toolkit is installed; elsewhere
+ * the program is skipped. */
 #include "provider/kernel/cuda_measure.h"
 #include "provider/kernel/cuda_product.h"
 #include "tests/support/suite.h"
@@ -59,14 +60,26 @@ START_TEST(the_program_of_products_is_assembled)
 }
 END_TEST
 
-START_TEST(the_example_of_the_docs_is_assembled)
+static void read_text(const char *name)
 {
-    static const char fence[] = "```ptx\n";
-    FILE *file = fopen(BOURSE_SOURCE_DIR "/docs/jobfile.md", "r");
+    FILE *file = fopen(name, "r");
     ck_assert_ptr_nonnull(file);
     const size_t length = fread(text, 1, sizeof text - 1, file);
     (void)fclose(file);
     text[length] = '\0';
+}
+
+START_TEST(the_product_of_gpu_check_is_assembled)
+{
+    read_text(BOURSE_SOURCE_DIR "/bench/gpu/matmul.ptx");
+    assemble_for_all(text);
+}
+END_TEST
+
+START_TEST(the_example_of_the_docs_is_assembled)
+{
+    static const char fence[] = "```ptx\n";
+    read_text(BOURSE_SOURCE_DIR "/docs/jobfile.md");
     char *begin = strstr(text, fence);
     ck_assert_ptr_nonnull(begin);
     begin += strlen(fence);
@@ -78,7 +91,8 @@ START_TEST(the_example_of_the_docs_is_assembled)
 END_TEST
 
 SUITE("cuda_ptx", NULL, NULL, TEST(the_measuring_program_is_assembled),
-      TEST(the_program_of_products_is_assembled), TEST(the_example_of_the_docs_is_assembled))
+      TEST(the_program_of_products_is_assembled), TEST(the_product_of_gpu_check_is_assembled),
+      TEST(the_example_of_the_docs_is_assembled))
 #else
 int main(void)
 {

@@ -1,0 +1,160 @@
+#include "provider/session/gpu_rule.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#define NS INT64_C(1000000000)
+
+void gpu_rule_init(struct gpu_rule *rule, const struct gpu_terms *terms, int64_t now_ns)
+{
+    assert(now_ns >= 0);
+    *rule = (struct gpu_rule){.terms = *terms,
+                              .cause = GPU_CAUSE_START,
+                              .used_ns = now_ns,
+                              .seen_ns = now_ns,
+                              .held_ns = terms->is_set ? now_ns : -1};
+}
+
+static void keep_name(struct gpu_rule *rule, const char *name)
+{
+    (void)snprintf(rule->name, sizeof rule->name, "%s", name);
+}
+
+/* Returns the program of others that counts as a sign, or "". */
+static const char *program_of(const struct gpu_terms *terms, const struct gpu_reading *reading)
+{
+    const bool draws_count = terms->programs == GPU_PROGRAMS_ANY && reading->sees_graphics;
+    return terms->programs == GPU_PROGRAMS_RUN                    ? ""
+           : reading->sees_compute && reading->compute[0] != '\0' ? reading->compute
+           : draws_count                                          ? reading->graphics
+                                                                  : "";
+}
+
+/* Returns what the owner wants watched and nobody tells, or NULL. */
+static const char *blind_for(const struct gpu_terms *terms, const struct gpu_reading *reading)
+{
+    return terms->programs != GPU_PROGRAMS_RUN && !reading->sees_compute
+               ? "which programs compute on it"
+           : terms->programs == GPU_PROGRAMS_ANY && !reading->sees_graphics
+               ? "which programs draw with it"
+           : terms->celsius > 0 && !reading->sees_heat     ? "its temperature"
+           : terms->milliwatts > 0 && !reading->sees_power ? "its power"
+                                                           : NULL;
+}
+
+/* Follows heat and power to their limits, and back to clearly below. A value that is not seen
+ * changes nothing. */
+static void follow_limits(struct gpu_rule *rule, const struct gpu_reading *reading)
+{
+    const struct gpu_terms *terms = &rule->terms;
+    if (terms->celsius > 0 && reading->sees_heat) {
+        const int32_t cooler = terms->celsius - GPU_COOLER_CELSIUS;
+        rule->is_hot =
+            reading->celsius >= terms->celsius || (rule->is_hot && reading->celsius > cooler);
+    }
+    if (terms->milliwatts > 0 && reading->sees_power) {
+        const int64_t less = terms->milliwatts - terms->milliwatts / GPU_POWER_PART;
+        rule->is_over = reading->milliwatts >= terms->milliwatts ||
+                        (rule->is_over && reading->milliwatts > less);
+    }
+}
+
+/* Returns true for a sign, of which the rule then knows the cause. */
+static bool find_sign(struct gpu_rule *rule, const struct gpu_reading *reading)
+{
+    const char *program = program_of(&rule->terms, reading);
+    const char *blind = blind_for(&rule->terms, reading);
+    follow_limits(rule, reading);
+    if (program[0] != '\0') {
+        rule->cause = GPU_CAUSE_PROGRAM;
+        keep_name(rule, program);
+    } else if (rule->is_hot) {
+        rule->cause = GPU_CAUSE_HEAT;
+        rule->celsius = reading->sees_heat ? reading->celsius : rule->celsius;
+    } else if (rule->is_over) {
+        rule->cause = GPU_CAUSE_POWER;
+        rule->milliwatts = reading->sees_power ? reading->milliwatts : rule->milliwatts;
+    } else if (blind != NULL) {
+        rule->cause = GPU_CAUSE_BLIND;
+        keep_name(rule, blind);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+enum idle_order gpu_rule_see(struct gpu_rule *rule, int64_t now_ns,
+                             const struct gpu_reading *reading)
+{
+    assert(now_ns >= rule->seen_ns);
+    rule->seen_ns = now_ns;
+    rule->is_lost = reading->is_lost;
+    if (reading->is_lost) {
+        rule->cause = GPU_CAUSE_LOST;
+        rule->used_ns = now_ns;
+    } else if (rule->terms.is_set && find_sign(rule, reading)) {
+        rule->used_ns = now_ns;
+    }
+    const bool is_idle =
+        !rule->is_lost && (!rule->terms.is_set || now_ns - rule->used_ns >= rule->terms.after_ns);
+    if (is_idle) {
+        rule->held_ns = -1;
+    } else if (rule->held_ns < 0) {
+        rule->held_ns = now_ns;
+    }
+    return gpu_rule_order(rule);
+}
+
+enum idle_order gpu_rule_order(const struct gpu_rule *rule)
+{
+    if (rule->is_lost) {
+        return IDLE_RETURN;
+    }
+    if (rule->held_ns < 0) {
+        return IDLE_WORK;
+    }
+    const int64_t held_ns = rule->seen_ns - rule->held_ns;
+    return held_ns < rule->terms.give_back_ns                  ? IDLE_HOLD
+           : held_ns - rule->terms.give_back_ns < IDLE_SAVE_NS ? IDLE_SAVE
+                                                               : IDLE_RETURN;
+}
+
+void gpu_rule_reason(const struct gpu_rule *rule, int64_t now_ns, char ret_text[IDLE_REASON_SIZE])
+{
+    char ago[48] = "";
+    const bool is_present = rule->used_ns == rule->seen_ns;
+    const int64_t span_s = (now_ns - rule->used_ns) / NS;
+    if (!is_present) {
+        (void)snprintf(ago, sizeof ago, " %" PRId64 " s ago", span_s > 0 ? span_s : 0);
+    }
+    switch (rule->cause) {
+    case GPU_CAUSE_START:
+        (void)snprintf(ret_text, IDLE_REASON_SIZE, "it has been watched for %" PRId64 " s so far",
+                       span_s > 0 ? span_s : 0);
+        return;
+    case GPU_CAUSE_PROGRAM:
+        (void)snprintf(ret_text, IDLE_REASON_SIZE, "%s %s it%s", rule->name,
+                       is_present ? "uses" : "used", ago);
+        return;
+    case GPU_CAUSE_HEAT:
+        (void)snprintf(ret_text, IDLE_REASON_SIZE,
+                       "it %s at %" PRId32 " C, and the owner's limit is %" PRId32 " C%s",
+                       is_present ? "is" : "was", rule->celsius, rule->terms.celsius, ago);
+        return;
+    case GPU_CAUSE_POWER:
+        (void)snprintf(ret_text, IDLE_REASON_SIZE,
+                       "it %s %" PRId64 " W, and the owner's limit is %" PRId64 " W%s",
+                       is_present ? "takes" : "took", rule->milliwatts / 1000,
+                       rule->terms.milliwatts / 1000, ago);
+        return;
+    case GPU_CAUSE_BLIND:
+        (void)snprintf(ret_text, IDLE_REASON_SIZE, "nothing here %s %s%s",
+                       is_present ? "tells" : "told", rule->name, ago);
+        return;
+    case GPU_CAUSE_LOST:
+        (void)snprintf(ret_text, IDLE_REASON_SIZE, "the driver %s that it fell off the bus%s",
+                       is_present ? "says" : "said", ago);
+        return;
+    }
+}

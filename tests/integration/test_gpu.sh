@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# The figures of GPUs and the owner's rule `gpu:`, with stand-ins for CUDA and NVML: status shows the figures; a device that others use, or that is
+# hot, is withheld alone and comes back; a lost one is told its owner; a watcher that ends or hangs is started again.
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$(realpath "$0")")/../support/market.sh"
+fire_begin gpu "$1" bourse-kernel bourse-kernel-fake
+
+market_up --credits 100 --slots 1 --price 0.40
+agent_join "$work/lab" --name lab </dev/null
+cat >"$work/lab/provider.yaml" <<'END'
+name: lab
+slots: 1
+price: 0.50
+memory: 128MiB
+disk: 64MiB
+gpu: {temperature: 85, power: 200, after: 1s, give_back: 1s}
+devices:
+  - {cuda: F100, name: card, price: 0.02}
+END
+mkdir fake
+cp "$bin/bourse-provider" "$bin/bourse-worker" fake/
+cp "$bin/bourse-kernel-fake" fake/bourse-kernel
+fake/bourse-provider run --dir "$work/lab" >agent-lab.log 2>&1 &
+lab=$!
+started+=("$lab")
+
+status() { "$bin/bourse-provider" status --dir "$work/lab" >status.txt 2>status.log; }
+says() { status && grep -qF -- "$1" status.txt; } # TEXT
+withheld() { status && ! asked "$1" && grep -q "$1: 1 slot .*, withheld\$" status.txt; } # LABEL
+is_ours() { # PID: succeeds for a descendant of the agent
+    local pid=$1 rest
+    while [ "$pid" -gt 1 ] && [ "$pid" -ne "$lab" ]; do
+        rest=$(cat "/proc/$pid/stat" 2>/dev/null) || return 1
+        rest=${rest##*) }
+        read -r _ pid _ <<<"$rest"
+    done
+    [ "$pid" -eq "$lab" ]
+}
+find_watcher() { # sets watcher to the process of bourse-kernel that reads the figures
+    local pid
+    while read -r pid; do
+        if is_ours "$pid"; then
+            watcher=$pid
+            return 0
+        fi
+    done < <(pgrep -f '^/\.bourse-kernel watch ')
+    return 1
+}
+tell() { kill -s "RTMIN+$1" "$watcher"; } # NUMBER, as in tests/programs/fake_nvml.c
+
+# ---------------------------------------------------------------- the figures
+until_true 120 asked card || fail "the card is not on offer: $(cat agent-lab.log)"
+until_true 60 says 'card: memory 1.0 MiB of 16.0 MiB, busy 12 %, power 61 W of 350 W, temperature 44 C; read ' || fail "no figures: $(cat status.txt status.log)"
+"$bin/bourse-provider" status --dir "$work/lab" --json >status.json
+has "$(cat status.json)" '"device":"card","order":"work","reason":"","lost":false,"memory_used":1048576,"memory_total":16777216,"busy_percent":12'
+has "$(cat status.json)" '"power_mw":61000,"power_limit_mw":350000,"celsius":44'
+find_watcher || fail "no process reads the figures"
+# The watcher is in a jail: no network but its own, and no way to be root.
+[ "$(readlink "/proc/$watcher/ns/net")" != "$(readlink /proc/self/ns/net)" ] || fail "the watcher has the machine's network"
+grep -q '^Seccomp:.2' "/proc/$watcher/status" || fail "the watcher has no filter of system calls"
+grep -q '^CapEff:.0*$' "/proc/$watcher/status" || fail "the watcher has capabilities"
+
+# ---------------------------------------------------------------- others use the first device
+tell 1
+until_true 60 withheld card || fail "a card that others use is on offer: $(cat status.txt)"
+grep -qE 'withheld: .*\(process 1\) uses it' status.txt || fail "status does not say why: $(cat status.txt)"
+asked lab || fail "the other device went, too"
+until_true 60 says '(process 1) uses it; its work went back to the market' || fail "the steps are not made: $(cat status.txt)"
+has "$(cat agent-lab.log)" 'the device "card" is withheld: '
+# The owner's pause and resume change nothing about that, and the answer names the device.
+"$bin/bourse-provider" pause --dir "$work/lab" --device card --json >pause.json
+has "$(cat pause.json)" '"device":"card"'
+"$bin/bourse-provider" resume --dir "$work/lab" --device card >resume.txt || fail "resume: $(cat resume.txt)"
+has "$(cat resume.txt)" 'the device is resumed; what it may offer is withheld for now'
+! asked card || fail "resume offers a card that others use"
+tell 2
+until_true 60 asked card || fail "the card does not come back: $(cat agent-lab.log)"
+
+# ---------------------------------------------------------------- heat
+tell 3
+until_true 60 withheld card || fail "a hot card is on offer: $(cat status.txt)"
+grep -qF "withheld: it is at 91 C, and the owner's limit is 85 C" status.txt || fail "status does not say why: $(cat status.txt)"
+tell 4
+until_true 60 asked card || fail "the card does not come back: $(cat agent-lab.log)"
+
+# ---------------------------------------------------------------- a lost device
+tell 5
+until_true 60 withheld card || fail "a lost card is on offer: $(cat status.txt)"
+grep -qF 'the driver says that it fell off the bus' status.txt || fail "status does not say why: $(cat status.txt)"
+grep -qE 'last error .*the device "card" is withheld: .*reset the device or start the machine again' status.txt || fail "the owner is not told: $(cat status.txt)"
+asked lab || fail "the other device went, too"
+tell 6
+until_true 60 asked card || fail "the card does not come back: $(cat agent-lab.log)"
+
+# ---------------------------------------------------------------- the watcher ends
+kill -KILL "$watcher"
+until_true 60 withheld card || fail "a card of which nothing is known is on offer: $(cat status.txt)"
+grep -qF 'memory -, busy -, power -, temperature -' status.txt || fail "old figures are shown: $(cat status.txt)"
+grep -qF 'not known: bourse-kernel, which reads the figures, has ended' status.txt || fail "status does not say why: $(cat status.txt)"
+until_true 90 asked card || fail "the watcher is not started again: $(cat agent-lab.log)"
+old=$watcher
+find_watcher && [ "$watcher" != "$old" ] || fail "no new watcher"
+
+# ---------------------------------------------------------------- the library hangs
+tell 7
+until_true 120 says "not known: NVIDIA's management library does not answer" || fail "a library that hangs: $(cat status.txt)"
+until_true 60 gone "$watcher" || fail "a watcher that hangs is not killed"
+until_true 90 asked card || fail "the watcher is not started again: $(cat agent-lab.log)"
+
+kill "$lab"
+ended "$lab" 60 || fail "the agent does not end"
+! find_watcher || fail "the watcher outlives its agent"
+echo "GPUs: figures shown, withheld while used, hot, lost or unknown, and back"

@@ -1,0 +1,211 @@
+/* A library in the place of NVIDIA's management library, for tests. It has two devices, at the
+ * places of fake_cuda.c, which draw 61 W of 350 W at 44 degrees and have 1 of 16 MiB in use.
+ *
+ * Before fake_nvml_fail("nvmlDeviceGetPowerUsage", 3), every call works; later calls of that
+ * function fail. fake_nvml_fail(NULL, 0) makes none fail. A test of processes cannot call a
+ * function, so it sends the program signals from SIGRTMIN + 1 on:
+ *
+ *     1: process 1 computes on the first device    2: nothing computes there
+ *     3: the first device is at 91 degrees         4: at 44 degrees again
+ *     5: the first device is lost                  6: it is back
+ *     7: the next call never returns */
+#include "provider/kernel/nvml_api.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROTOTYPE(name, arguments) nvml_result name arguments;
+NVML_CALLS(PROTOTYPE)
+NVML_FIGURE_CALLS(PROTOTYPE)
+void fake_nvml_fail(const char *function, int result);
+/* Process `pid` computes on the first device from now on; 0: none. */
+void fake_nvml_use(unsigned pid);
+/* The first device is split by MIG from now on. */
+void fake_nvml_split(int is_split);
+/* Returns how often the library was started, less how often it was ended. */
+int fake_nvml_alive(void);
+
+enum { DEVICES = 2, COOL = 44, HOT = 91, SIGNALS = 7 };
+
+struct nvmlDevice_st {
+    const char *id;
+    unsigned limit_mw;
+};
+
+static struct nvmlDevice_st devices[DEVICES] = {{"0000:3b:00.0", 350000}, {"0000:4b:00.0", 300000}};
+static char failing[64];
+static int failure;
+static int alive;
+static int split;
+static volatile sig_atomic_t user, celsius = COOL, is_lost, hangs;
+
+void fake_nvml_fail(const char *function, int result)
+{
+    (void)snprintf(failing, sizeof failing, "%s", function != NULL ? function : "");
+    failure = result;
+}
+
+void fake_nvml_use(unsigned pid)
+{
+    user = (sig_atomic_t)pid;
+}
+
+void fake_nvml_split(int is_split)
+{
+    split = is_split;
+}
+
+int fake_nvml_alive(void)
+{
+    return alive;
+}
+
+static nvml_result result_of(const char *function, const struct nvmlDevice_st *device)
+{
+    while (hangs) {
+        (void)pause();
+    }
+    return strcmp(failing, function) == 0      ? failure
+           : alive == 0                        ? NVML_UNINITIALIZED
+           : is_lost != 0 && device == devices ? NVML_GPU_IS_LOST
+                                               : NVML_OK;
+}
+/* Ends a call that is to fail. */
+#define CALL(device)                                                                               \
+    if (result_of(__func__, device) != NVML_OK) {                                                  \
+        return result_of(__func__, device);                                                        \
+    }
+
+static void obey(int number)
+{
+    switch (number - SIGRTMIN) {
+    case 1:
+        user = 1;
+        break;
+    case 2:
+        user = 0;
+        break;
+    case 3:
+        celsius = HOT;
+        break;
+    case 4:
+        celsius = COOL;
+        break;
+    case 5:
+        is_lost = 1;
+        break;
+    case 6:
+        is_lost = 0;
+        break;
+    default:
+        hangs = 1;
+        break;
+    }
+}
+
+nvml_result nvmlInit_v2(void)
+{
+    for (int i = 1; i <= SIGNALS; i++) {
+        struct sigaction action = {.sa_flags = SA_RESTART};
+        action.sa_handler = obey;
+        (void)sigaction(SIGRTMIN + i, &action, NULL);
+    }
+    alive++;
+    if (result_of(__func__, NULL) != NVML_OK) {
+        alive--;
+        return failure;
+    }
+    return NVML_OK;
+}
+
+nvml_result nvmlShutdown(void)
+{
+    CALL(NULL)
+    alive--;
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvml_device *ret_device)
+{
+    for (size_t i = 0; i < DEVICES; i++) {
+        if (strcmp(devices[i].id, id) == 0) {
+            CALL(NULL)
+            *ret_device = &devices[i];
+            return NVML_OK;
+        }
+    }
+    return NVML_NOT_FOUND;
+}
+
+nvml_result nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *ret_memory)
+{
+    CALL(device)
+    *ret_memory = (struct nvml_memory){.total = 16 << 20, .used = 1 << 20, .free = 15 << 20};
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetUtilizationRates(nvml_device device,
+                                          struct nvml_utilization *ret_utilization)
+{
+    CALL(device)
+    *ret_utilization = (struct nvml_utilization){.gpu = 12, .memory = 7};
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetPowerUsage(nvml_device device, unsigned *ret_milliwatts)
+{
+    CALL(device)
+    *ret_milliwatts = 61000;
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetEnforcedPowerLimit(nvml_device device, unsigned *ret_milliwatts)
+{
+    CALL(device)
+    *ret_milliwatts = device->limit_mw;
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetTemperature(nvml_device device, int sensor, unsigned *ret_celsius)
+{
+    CALL(device)
+    *ret_celsius = device == devices ? (unsigned)celsius : COOL;
+    return sensor == NVML_TEMPERATURE_GPU ? NVML_OK : NVML_INVALID_ARGUMENT;
+}
+
+nvml_result nvmlDeviceGetMigMode(nvml_device device, unsigned *ret_mode, unsigned *ret_pending)
+{
+    CALL(device)
+    *ret_mode = *ret_pending = device == devices && split != 0 ? NVML_MIG_ON : 0;
+    return NVML_OK;
+}
+
+/* This process computes on every device, as one of the agent's own jobs does. */
+nvml_result nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned *count,
+                                                    struct nvml_process *ret_processes)
+{
+    CALL(device)
+    const bool is_used = device == devices && user != 0;
+    const unsigned wanted = is_used ? 2 : 1;
+    const bool fits = *count >= wanted;
+    *count = wanted;
+    if (!fits) {
+        return NVML_INSUFFICIENT_SIZE;
+    }
+    ret_processes[0] = (struct nvml_process){.pid = (unsigned)getpid()};
+    if (is_used) {
+        ret_processes[1] = (struct nvml_process){.pid = (unsigned)user};
+    }
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetGraphicsRunningProcesses_v3(nvml_device device, unsigned *count,
+                                                     struct nvml_process *ret_processes)
+{
+    CALL(device)
+    (void)ret_processes;
+    *count = 0;
+    return NVML_OK;
+}

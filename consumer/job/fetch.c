@@ -184,7 +184,18 @@ static bool place_output(struct fetch *fetch, uint32_t index, const struct bours
     return placed(fetch, status, output->size, &problem);
 }
 
-static bool fetch_file(struct fetch *fetch, uint32_t index, const struct bourse_output *output)
+/* Fills a file that was executable where it was made. */
+static bool fill_program(void *context, int fd)
+{
+    if (!fetch_blob_fill(context, fd)) {
+        return false;
+    }
+    place_allow_execution(fd);
+    return true;
+}
+
+static bool fetch_file(struct fetch *fetch, uint32_t index, const struct bourse_output *output,
+                       bool is_executable)
 {
     struct fetch_blob blob;
     bool is_unfilled = false;
@@ -192,7 +203,8 @@ static bool fetch_file(struct fetch *fetch, uint32_t index, const struct bourse_
         return false;
     }
     const bool good =
-        place_output(fetch, index, output, &blob.hash, fetch_blob_fill, &blob, &is_unfilled);
+        place_output(fetch, index, output, &blob.hash,
+                     is_executable ? fill_program : fetch_blob_fill, &blob, &is_unfilled);
     return is_unfilled ? unfetched(fetch, index, output, &blob.hash) : good;
 }
 
@@ -283,10 +295,12 @@ static bool fetch_folder(struct fetch *fetch, uint32_t index, const struct bours
                        output->name, label, problem.text);
 }
 
-static bool fetch_output(struct fetch *fetch, uint32_t index, const struct bourse_output *output)
+static bool fetch_output(struct fetch *fetch, const struct bourse_outcome *outcome, size_t i)
 {
-    return template_is_folder(output->name) ? fetch_folder(fetch, index, output)
-                                            : fetch_file(fetch, index, output);
+    const struct bourse_output *output = &outcome->outputs[i];
+    return template_is_folder(output->name)
+               ? fetch_folder(fetch, outcome->index, output)
+               : fetch_file(fetch, outcome->index, output, (outcome->executable >> i & 1) != 0);
 }
 
 static bool has_output(const struct bourse_outcome *outcome, const char *name)
@@ -343,7 +357,7 @@ static bool fetch_outcome(void *context, const struct bourse_outcome *outcome)
         if (client_interrupted(fetch->client)) {
             fetch->failed = !client_fail(fetch->error, BOURSE_INTERRUPTED, "interrupted");
         } else {
-            fetch->failed = !fetch_output(fetch, outcome->index, &outcome->outputs[i]);
+            fetch->failed = !fetch_output(fetch, outcome, i);
         }
         if (fetch->failed) {
             return false;

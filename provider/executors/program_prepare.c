@@ -400,8 +400,11 @@ static bool gather_inputs(struct run *run, struct outcome *outcome)
         }
     }
     for (size_t i = 0; i < taken; i++) {
-        if (!gather_input(run, program_taken(program->manifest, program->index, i)->name, count + i,
-                          false, outcome)) {
+        const Bourse__V1__ManifestFrom *from = program_taken(program->manifest, program->index, i);
+        const struct dispatch_file *file =
+            dispatch_inputs_find(run->dispatch, from->task, from->output);
+        if (!gather_input(run, from->name, count + i, file != NULL && file->is_executable,
+                          outcome)) {
             return false;
         }
     }

@@ -189,6 +189,7 @@ struct jail_request {
 struct jail_output {
     int fd; /* -1: not there, or a folder */
     uint64_t size;
+    bool is_executable; /* the file's owner may execute it */
 };
 
 /* One file of a checkpoint. */

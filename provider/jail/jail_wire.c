@@ -319,7 +319,6 @@ void jail_wire_drop_saved(struct jail_reply *reply)
 static bool read_outputs(struct reader *in, const struct jail_request *request, int *files,
                          size_t file_count, struct jail_reply *reply)
 {
-    enum { KIND_FILE = 1, KIND_FOLDER = 2 };
     uint32_t count = reader_u32(in);
     bool ok = reply->outcome == OUTCOME_OK;
     if (count != (ok && request != NULL ? request->output_count : 0)) {
@@ -331,14 +330,16 @@ static bool read_outputs(struct reader *in, const struct jail_request *request, 
         const bool is_folder = wire_is_folder(request->outputs[i]);
         const uint8_t kind = reader_u8(in);
         uint64_t size = reader_u64(in);
-        if (kind != (is_folder ? KIND_FOLDER : KIND_FILE) || total > request->output_bytes ||
-            size > request->output_bytes - total ||
+        const bool is_executable = !is_folder && kind == WIRE_OUTPUT_PROGRAM;
+        if ((!is_executable && kind != (is_folder ? WIRE_OUTPUT_FOLDER : WIRE_OUTPUT_FILE)) ||
+            total > request->output_bytes || size > request->output_bytes - total ||
             (!is_folder && (used == file_count || !file_acceptable(files[used], size)))) {
             return false;
         }
         total += size;
-        reply->outputs[i] =
-            (struct jail_output){.fd = is_folder ? -1 : files[used], .size = is_folder ? 0 : size};
+        reply->outputs[i] = (struct jail_output){.fd = is_folder ? -1 : files[used],
+                                                 .size = is_folder ? 0 : size,
+                                                 .is_executable = is_executable};
         used += !is_folder;
     }
     reply->output_count = count;

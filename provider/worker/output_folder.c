@@ -206,7 +206,7 @@ static bool add_file(const struct walk *walk, struct batch *batch, const char *n
     }
     *total += bytes;
     batch->files[batch->count++] = file;
-    writer_u8(&batch->out, (status.st_mode & 0111) != 0);
+    writer_u8(&batch->out, (status.st_mode & S_IXUSR) != 0);
     writer_u64(&batch->out, (uint64_t)status.st_size);
     writer_u32(&batch->out, (uint32_t)length);
     writer_bytes(&batch->out, name, length);

@@ -84,6 +84,7 @@ struct outcome {
     bool cut[2];
     int output_files[LIMIT_OUTPUTS]; /* -1: not there, or a folder, whose files have been sent */
     uint64_t output_sizes[LIMIT_OUTPUTS];
+    bool output_executable[LIMIT_OUTPUTS]; /* the file's owner may execute it */
     size_t output_count;
     bool has_run;
     bool was_noticed;    /* the program was told to end */

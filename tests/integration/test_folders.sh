@@ -48,6 +48,17 @@ ln -s ../outside trap/results
 "$bourse" fetch last -o trap 2>err && fail "a link was followed"
 [ -z "$(ls -A outside)" ] || fail "files were written through a link"
 
+# A file that the program could execute comes back so, as the umask here allows, and without setuid.
+make='printf "#!/bin/sh\necho ran\n" >tool; cp tool secret; cp tool data; chmod 6755 tool; chmod 700 secret; chmod 655 data'
+(umask 027 && run --out tool --out secret --out data -o modes -- sh -c "$make") || fail "files of three modes: $(cat out err)"
+modes() { (cd "$1" && stat -c '%a %n' tool secret data | tr '\n' ' '); } # FOLDER
+[ "$(modes modes)" = "750 tool 750 secret 640 data " ] || fail "modes under umask 027: $(modes modes)"
+[ "$(modes/tool)" = ran ] || fail "a fetched program does not start"
+(umask 022 && "$bourse" fetch last -o modes-again 2>err) || fail "fetch: $(cat err)"
+[ "$(modes modes-again)" = "755 tool 755 secret 644 data " ] || fail "modes under umask 022: $(modes modes-again)"
+"$bourse" receipt last --all -o receipts >out 2>err || fail "receipt: $(cat out err)"
+"$bourse" verify receipts/* --key "$("$bourse" key --log)" >out 2>err || fail "a receipt with modes: $(cat out err)"
+
 # The same work leaves the same archive, so the hash of a folder can be compared.
 hash_of() { "$bourse" verify last --json | grep -oE '"name":"results/"[^}]*' | head -n 1; }
 archive() { "$bourse" logs last --json 2>/dev/null | grep -oE '"hash":"[0-9a-f]*"' | head -n 1; }
@@ -103,6 +114,20 @@ Y
 "$bourse" fetch last -o tasks >out 2>err || fail "tasks: $(cat out err)"
 [ "$(cat tasks/second/sum.txt)" = $'one\ntwo' ] || fail "the task took $(cat tasks/second/sum.txt)"
 [ "$(cat tasks/first/parts/x/1)" = one ] || fail "the folder of a task did not come"
+# So does a file's permission to be executed, also into the rest of a job that is resumed. The second task always fails.
+cat >build.yaml <<'Y'
+tasks:
+  - name: build
+    run: [sh, -c, 'printf "#!/bin/sh\necho built\n" >tool; cp tool data; chmod +x tool']
+    outputs: [tool, data]
+  - name: use
+    run: [sh, -c, 'test ! -x data && bin/tool; exit 3']
+    from: {bin/tool: build/tool, data: build/data}
+Y
+"$bourse" submit build.yaml -y --wait >out 2>err && fail "a task that fails did not fail"
+[ "$("$bourse" logs last/use 2>err)" = built ] || fail "a program from task to task: $(cat out err)"
+"$bourse" resume last -y --wait >out 2>err && fail "a resumed task that fails did not fail"
+[ "$("$bourse" logs last/use 2>err)" = built ] || fail "a program of a resumed job: $(cat out err)"
 sed 's,taken/: first,taken: first,' tasks.yaml >wrong.yaml
 "$bourse" plan wrong.yaml >out 2>err && fail "a folder was taken as a file"
 grep -q 'ends with a slash' err || fail "a folder as a file: $(cat err)"

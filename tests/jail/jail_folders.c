@@ -77,6 +77,32 @@ START_TEST(every_file_comes_out_in_order)
 }
 END_TEST
 
+/* The owner's bit counts alone, whatever the umask leaves to others. */
+START_TEST(a_file_that_its_owner_may_execute_is_executable)
+{
+    static const struct {
+        const char *mode;
+        bool is_executable;
+    } cases[] = {{"0644", false}, {"0755", true},  {"0700", true}, {"0655", false},
+                 {"4755", true},  {"6644", false}, {"0500", true}};
+    struct fixture fixture = fixture_open(_i);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char script[128];
+        struct taken taken = {.count = 0};
+        (void)snprintf(script, sizeof script, "echo x >log; : >results/f; chmod %s log results/f",
+                       cases[i].mode);
+        struct jail_reply reply = leave(&fixture, script, &taken);
+        ck_assert_msg(reply.outcome == OUTCOME_OK, "%s: %s", cases[i].mode, reply.detail);
+        ck_assert_msg(reply.outputs[1].is_executable == cases[i].is_executable, "%s",
+                      cases[i].mode);
+        ck_assert_uint_eq(reply.outputs[1].size, 2);
+        ck_assert_uint_eq(taken.executables, cases[i].is_executable);
+        jail_reply_fini(&reply);
+    }
+    fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(what_is_no_folder_fails)
 {
     static const struct {
@@ -175,6 +201,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         every_file_comes_out_in_order,
+        a_file_that_its_owner_may_execute_is_executable,
         what_is_no_folder_fails,
         a_file_that_cannot_be_kept_ends_the_run,
         thousands_of_parts_of_a_file_go_in,

@@ -23,6 +23,7 @@ enum {
     LIMIT_FOLDER_FILES = 131072,    /* files of a folder that travels as an archive */
     LIMIT_FOLDER_DEPTH = 64,        /* levels of folders below it */
     LIMIT_FOLDER_NAMES = 16 << 20,  /* bytes of the names of its files and folders */
+    LIMIT_PATTERN_NAMES = 262144,   /* names that are compared with the pattern of an output */
     LIMIT_CHECKPOINT_FILES = 256,   /* in one checkpoint; as many folders */
     LIMIT_CHECKPOINT_BYTES = 16384, /* one encoded Saved: names, hashes and sizes of the files */
     LIMIT_INPUTS = 256,             /* per subtask */

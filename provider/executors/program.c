@@ -48,7 +48,7 @@ static enum result_outcome keep_output(struct run *run, size_t i, const struct j
                                        struct kept *ret_kept, struct problem *problem)
 {
     const char *name = run->outputs.items[i];
-    if (template_is_folder(name)) {
+    if (program_is_archive(run, i)) {
         return folder_archive_keep(&run->folders[i], run->program->config->spool, name, ret_kept,
                                    problem);
     }

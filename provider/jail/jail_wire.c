@@ -1,6 +1,7 @@
 /* provider/jail/jail_wire.c holds the agent's half of provider/worker/wire.h. Messages of the
  * worker are checked like those of any peer. */
 #include "base/cursor.h"
+#include "base/pattern.h"
 #include "base/text.h"
 #include "provider/jail/jail_internal.h"
 #include "provider/worker/packet.h"
@@ -79,15 +80,25 @@ static void write_environment(struct writer *out, const char *const *env)
     }
 }
 
+const char *jail_pattern(const struct jail_request *request, size_t output)
+{
+    return request->patterns == NULL ? NULL : request->patterns[output];
+}
+
 /* Writes an output without the slash that marks a folder. */
-static void write_output(struct writer *out, const char *name)
+static void write_output(struct writer *out, const char *name, const char *pattern)
 {
     static const uint8_t end = 0;
     const size_t length = strlen(name) - wire_is_folder(name);
-    writer_u8(out, wire_is_folder(name));
+    writer_u8(out, (uint8_t)(pattern != NULL        ? WIRE_OUTPUT_PATTERN
+                             : wire_is_folder(name) ? WIRE_OUTPUT_FOLDER
+                                                    : WIRE_OUTPUT_FILE));
     writer_u32(out, (uint32_t)length + 1);
     writer_bytes(out, name, length);
     writer_bytes(out, &end, 1);
+    if (pattern != NULL) {
+        write_text(out, pattern);
+    }
 }
 
 struct run_source {
@@ -129,7 +140,7 @@ static void write_body(struct writer *out, const struct run_source *source)
     }
     writer_u32(out, (uint32_t)request->output_count);
     for (size_t i = 0; i < request->output_count; i++) {
-        write_output(out, request->outputs[i]);
+        write_output(out, request->outputs[i], jail_pattern(request, i));
     }
     writer_u8(out, request->checkpoint != NULL);
     if (request->checkpoint != NULL) {
@@ -373,7 +384,9 @@ bool jail_wire_read_entries(const uint8_t *bytes, size_t length, const struct ja
         }
         memcpy(entry->name, view, name_length);
         entry->name[name_length] = '\0';
-        if (!wire_saved_name_valid(entry->name)) {
+        const char *pattern = jail_pattern(request, output);
+        if (!wire_saved_name_valid(entry->name) ||
+            (pattern != NULL && pattern_reach(pattern, entry->name, false) != PATTERN_MATCHES)) {
             return false;
         }
         ret_entries->count++;

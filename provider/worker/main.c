@@ -159,9 +159,13 @@ static bool read_run(const uint8_t *body, size_t length, struct run *run)
         return false;
     }
     for (size_t i = 0; i < run->output_count && !in.failed; i++) {
-        run->is_folder[i] = reader_u8(&in) != 0;
+        const uint8_t kind = reader_u8(&in);
+        run->is_folder[i] = kind == WIRE_OUTPUT_FOLDER || kind == WIRE_OUTPUT_PATTERN;
         run->outputs[i] = read_text(&in);
-        in.failed = in.failed || !wire_name_valid(run->outputs[i]);
+        run->patterns[i] = kind == WIRE_OUTPUT_PATTERN ? read_text(&in) : NULL;
+        in.failed = in.failed || kind == WIRE_OUTPUT_PROGRAM || kind > WIRE_OUTPUT_PATTERN ||
+                    (!wire_name_valid(run->outputs[i]) &&
+                     (run->patterns[i] == NULL || strcmp(run->outputs[i], ".") != 0));
     }
     if (reader_u8(&in) != 0) {
         run->checkpoint = read_text(&in);

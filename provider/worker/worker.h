@@ -67,7 +67,8 @@ struct run {
     size_t mapped_count;
     uint64_t mapped_bytes; /* bytes that count as if they had been placed */
     const char *outputs[LIMIT_OUTPUTS];
-    bool is_folder[LIMIT_OUTPUTS]; /* the output is a folder with all files below it */
+    bool is_folder[LIMIT_OUTPUTS];       /* the output is a folder with all files below it */
+    const char *patterns[LIMIT_OUTPUTS]; /* NULL, or the files of the folder that are meant */
     size_t output_count;
     uint8_t terminal; /* enum wire_terminal */
     uint16_t columns, rows;

@@ -65,6 +65,7 @@ enum {
     LIMIT_TERMINAL_BYTES = 16 << 10,  /* in one TerminalSend or TerminalBytes */
     LIMIT_TERMINAL_WINDOW = 64 << 10, /* sent in one direction and not taken by the other end */
     LIMIT_TERMINAL_SIZE = 10000,      /* columns or rows of a terminal */
+    LIMIT_TERMINAL_AWAY_S = 30,       /* an owner who has asked for nothing so long is gone */
     LIMIT_BLOB_HASHES = 4096,         /* in one BlobHave */
     /* A blob that BlobHave did not name as missing stays at least so long. */
     LIMIT_FORGET_GRACE_MS = 60 * 1000,

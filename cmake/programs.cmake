@@ -26,7 +26,8 @@ program(bourse SOURCES consumer/command/main.c LINKS command)
 # The worker: no sanitizer (it runs under a system-call filter and tight limits), no library but libc.
 file(GLOB worker_sources CONFIGURE_DEPENDS provider/worker/*.c)
 if(worker_sources)
-  add_executable(bourse-worker ${worker_sources} ${CMAKE_SOURCE_DIR}/base/reader.c ${CMAKE_SOURCE_DIR}/base/writer.c ${CMAKE_SOURCE_DIR}/base/text.c)
+  add_executable(bourse-worker ${worker_sources} ${CMAKE_SOURCE_DIR}/base/reader.c ${CMAKE_SOURCE_DIR}/base/writer.c ${CMAKE_SOURCE_DIR}/base/text.c
+    ${CMAKE_SOURCE_DIR}/base/pattern.c)
   target_include_directories(bourse-worker PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(bourse-worker PRIVATE -O2 -D_FORTIFY_SOURCE=2)
   target_link_libraries(bourse-worker PRIVATE bourse_strict)
@@ -37,7 +38,7 @@ endif()
 # The tensor program: no sanitizer either. Dynamic, for oneDNN; its jails show the host's system tree.
 function(tensor_program name)
   add_executable(${name} ${tensor_sources} ${numeric_sources} provider/tensor/main.c provider/tensor/ask.c provider/worker/packet.c
-    formats/npy.c formats/tensor_op.c formats/template.c base/precision.c base/reader.c base/residual.c base/text.c base/writer.c ${ARGN})
+    formats/npy.c formats/tensor_op.c formats/template.c base/pattern.c base/precision.c base/reader.c base/residual.c base/text.c base/writer.c ${ARGN})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE -O2 -D_FORTIFY_SOURCE=2)
   set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
@@ -52,7 +53,7 @@ tensor_program(bourse-tensor)
 function(kernel_program name)
   add_executable(${name} ${ARGN} ${kernel_sources} ${numeric_sources} provider/kernel/main.c provider/tensor/ask.c
     provider/tensor/gemm_plain.c provider/tensor/operation.c provider/worker/packet.c formats/kernel/kernel_op.c formats/npy.c
-    formats/tensor_op.c formats/template.c base/precision.c base/reader.c base/residual.c base/text.c base/writer.c)
+    formats/tensor_op.c formats/template.c base/pattern.c base/precision.c base/reader.c base/residual.c base/text.c base/writer.c)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE -O2 -D_FORTIFY_SOURCE=2)
   set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)

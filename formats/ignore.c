@@ -1,6 +1,7 @@
 #include "formats/ignore.h"
 
 #include "base/array.h"
+#include "base/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +30,6 @@ void ignore_destroy(struct ignore **self)
     }
 }
 
-/* ---------------------------------------------------------------- one part of a path */
-
 /* Returns the length of the set at `pattern`, which begins with "[", or 0 without an end. A "]"
  * right after the beginning is a member. */
 static size_t set_length(const char *pattern, size_t length)
@@ -42,73 +41,6 @@ static size_t set_length(const char *pattern, size_t length)
         i += pattern[i] == '\\' && i + 1 < length ? 2 : 1;
     }
     return i < length ? i + 1 : 0;
-}
-
-static bool is_in_set(const char *set, size_t length, unsigned char byte)
-{
-    size_t i = 1;
-    const bool is_negated = set[i] == '!' || set[i] == '^';
-    bool found = false;
-    i += is_negated;
-    for (size_t first = i; i + 1 < length; i++) {
-        i += set[i] == '\\' && i + 2 < length;
-        const unsigned char low = (unsigned char)set[i];
-        unsigned char high = low;
-        if (i + 3 < length && set[i + 1] == '-' && i >= first) {
-            high = (unsigned char)set[i + 2];
-            i += 2;
-        }
-        found = found || (byte >= low && byte <= high);
-    }
-    return found != is_negated;
-}
-
-/* Returns how many bytes of the pattern match this byte of the name, or 0. */
-static size_t match_one(const char *pattern, size_t length, char byte)
-{
-    size_t set;
-    if (length == 0) {
-        return 0;
-    }
-    switch (pattern[0]) {
-    case '?':
-        return 1;
-    case '[':
-        set = set_length(pattern, length);
-        return set > 0 && is_in_set(pattern, set, (unsigned char)byte) ? set : 0;
-    case '\\':
-        return length > 1 && pattern[1] == byte ? 2 : 0;
-    default:
-        return pattern[0] == byte ? 1 : 0;
-    }
-}
-
-/* Matches one part between slashes. After a mismatch, the last star takes one byte more. */
-static bool match_part(const char *pattern, size_t pattern_length, const char *name, size_t length)
-{
-    size_t p = 0;
-    size_t n = 0;
-    size_t star = SIZE_MAX;
-    size_t taken = 0;
-    while (n < length) {
-        size_t step;
-        if (p < pattern_length && pattern[p] == '*') {
-            star = ++p;
-            taken = n;
-        } else if ((step = match_one(pattern + p, pattern_length - p, name[n])) > 0) {
-            p += step;
-            n++;
-        } else if (star != SIZE_MAX) {
-            p = star;
-            n = ++taken;
-        } else {
-            return false;
-        }
-    }
-    while (p < pattern_length && pattern[p] == '*') {
-        p++;
-    }
-    return p == pattern_length;
 }
 
 /* ---------------------------------------------------------------- paths */
@@ -130,7 +62,8 @@ static bool match_path(const char *pattern, const char *path)
         if (pattern != NULL && length == 2 && strncmp(pattern, "**", 2) == 0) {
             many = pattern = next_part(pattern);
             taken = path;
-        } else if (pattern != NULL && match_part(pattern, length, path, strcspn(path, "/"))) {
+        } else if (pattern != NULL &&
+                   pattern_matches_name(pattern, length, path, strcspn(path, "/"))) {
             pattern = next_part(pattern);
             path = next_part(path);
         } else if (many != NULL) {

@@ -14,8 +14,8 @@
     ((fault)->field = (name), (fault)->item = (index), problem_set(&(fault)->what, __VA_ARGS__),   \
      false)
 
-static bool text_fits(const char *field, size_t item, const char *text, size_t most,
-                      struct job_fault *fault)
+bool job_text_fits(const char *field, size_t item, const char *text, size_t most,
+                   struct job_fault *fault)
 {
     size_t length = strlen(text);
     if (length > most) {
@@ -34,11 +34,11 @@ static bool text_fits(const char *field, size_t item, const char *text, size_t m
                : FAULT(fault, field, item, "not UTF-8 text: byte %zu is 0x%02x", good + 1, byte);
 }
 
-static bool template_fits(const struct job_file *job, const char *field, size_t item,
-                          const char *text, struct job_fault *fault)
+bool job_template_fits(const struct job_file *job, const char *field, size_t item, const char *text,
+                       struct job_fault *fault)
 {
     struct problem problem;
-    if (!text_fits(field, item, text, FORMAT_ARGUMENT_BYTES, fault)) {
+    if (!job_text_fits(field, item, text, FORMAT_ARGUMENT_BYTES, fault)) {
         return false;
     }
     if (!template_check(text, job->source, &problem)) {
@@ -58,7 +58,7 @@ static bool strings_fit(const char *field, const struct job_strings *strings, si
         if (strings->items[i][0] == '\0') {
             return FAULT(fault, field, i, "an empty name");
         }
-        if (!text_fits(field, i, strings->items[i], FORMAT_PATH_BYTES, fault)) {
+        if (!job_text_fits(field, i, strings->items[i], FORMAT_PATH_BYTES, fault)) {
             return false;
         }
     }
@@ -94,7 +94,7 @@ static bool words_fit(const struct job_file *job, struct job_fault *fault)
 {
     bool fit = true;
     for (size_t i = 0; fit && i < job->run.count; i++) {
-        fit = template_fits(job, "run", i, job->run.items[i], fault);
+        fit = job_template_fits(job, "run", i, job->run.items[i], fault);
     }
     return fit;
 }
@@ -152,8 +152,9 @@ static bool check_program(const struct job_file *job, struct job_fault *fault)
                      "a host program must be a plain name; an input runs as the "
                      "program only inside an image");
     }
-    return words_fit(job, fault) && (job->standard_input == NULL ||
-                                     template_fits(job, "stdin", 0, job->standard_input, fault));
+    return words_fit(job, fault) &&
+           (job->standard_input == NULL ||
+            job_template_fits(job, "stdin", 0, job->standard_input, fault));
 }
 
 static bool is_variable_name(const char *name)
@@ -180,7 +181,7 @@ static bool check_environment(const struct job_file *job, struct job_fault *faul
                 return FAULT(fault, "env", i, "\"%s\" is given twice", name);
             }
         }
-        if (!template_fits(job, "env", i, job->env[i].value, fault)) {
+        if (!job_template_fits(job, "env", i, job->env[i].value, fault)) {
             return false;
         }
     }
@@ -201,8 +202,8 @@ static bool check_source(const struct job_file *job, struct job_fault *fault)
                      lines ? "only one of each, array and lines may stand in a job"
                            : "the name of a file is needed");
     }
-    if (lines &&
-        (job->lines[0] == '\0' || !text_fits("lines", 0, job->lines, FORMAT_PATH_BYTES, fault))) {
+    if (lines && (job->lines[0] == '\0' ||
+                  !job_text_fits("lines", 0, job->lines, FORMAT_PATH_BYTES, fault))) {
         return job->lines[0] == '\0' ? FAULT(fault, "lines", 0, "an empty name") : false;
     }
     const struct range *array = &job->array;
@@ -214,130 +215,6 @@ static bool check_source(const struct job_file *job, struct job_fault *fault)
     return strings_fit("each", &job->each, FORMAT_PATTERNS, fault) &&
            strings_fit("files", &job->files, FORMAT_SHARED_FILES, fault) &&
            strings_fit("after", &job->after, FORMAT_AFTER, fault);
-}
-
-/* Returns true when files may have this name: a listing must show the name as it is. */
-static bool name_fits(const char *field, size_t index, const char *text, struct job_fault *fault)
-{
-    char shown[80];
-    text_printable(text, strlen(text), shown, sizeof shown);
-    return text_is_plain(text, strlen(text)) ||
-           FAULT(fault, field, index,
-                 "\"%s\" would misname its file: no control characters and no bidirectional marks",
-                 shown);
-}
-
-/* Compares an output with those before it. */
-static bool check_output_apart(const struct job_file *job, size_t index, struct job_fault *fault)
-{
-    const char *text = job->outputs.items[index];
-    for (size_t k = 0; k < index; k++) {
-        const char *other = job->outputs.items[k];
-        if (strcmp(other, text) == 0) {
-            return FAULT(fault, "outputs", index, "the same output is given twice");
-        }
-        if (template_paths_meet(text, other)) {
-            const bool lies_first = strlen(other) > strlen(text);
-            char inner[80];
-            char outer[80];
-            text_printable(lies_first ? other : text, strlen(lies_first ? other : text), inner,
-                           sizeof inner);
-            text_printable(lies_first ? text : other, strlen(lies_first ? text : other), outer,
-                           sizeof outer);
-            return FAULT(fault, "outputs", index,
-                         "\"%s\" lies below \"%s\", which is an output, too", inner, outer);
-        }
-    }
-    return true;
-}
-
-/* Checks an output with plain samples in its placeholders. The real values are unknown until the
- * subtasks are known. */
-static bool check_output(const struct job_file *job, size_t index, struct job_fault *fault)
-{
-    const char *text = job->outputs.items[index];
-    const struct template_values sample = {
-        .in = job->source == TEMPLATE_EACH ? "in" : NULL, .value = "value", .index = 0};
-    char path[FORMAT_PATH_BYTES + 1];
-    if (!template_fits(job, "outputs", index, text, fault) ||
-        !name_fits("outputs", index, text, fault)) {
-        return false;
-    }
-    enum template_status status = template_expand(text, &sample, path, sizeof path, NULL);
-    if (status == TEMPLATE_TOO_LONG) {
-        return FAULT(fault, "outputs", index, "longer than %d bytes", FORMAT_PATH_BYTES);
-    }
-    if (status == TEMPLATE_MALFORMED || !template_output_safe(path)) {
-        char shown[80];
-        text_printable(text, strlen(text), shown, sizeof shown);
-        if (status == TEMPLATE_OK && path[0] != '/' && strstr(path, "//") != NULL) {
-            return FAULT(fault, "outputs", index, "\"%s\" has two slashes in a row; write one",
-                         shown);
-        }
-        return FAULT(fault, "outputs", index,
-                     "\"%s\" must be a path inside the work folder: relative, without \"..\"",
-                     shown);
-    }
-    return check_output_apart(job, index, fault);
-}
-
-static bool check_outputs(const struct job_file *job, struct job_fault *fault)
-{
-    if (job->outputs.count > FORMAT_OUTPUTS) {
-        return FAULT(fault, "outputs", 0, "%zu items; at most %d are taken", job->outputs.count,
-                     FORMAT_OUTPUTS);
-    }
-    for (size_t i = 0; i < job->outputs.count; i++) {
-        if (!check_output(job, i, fault)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool check_apart(const struct job_file *job, const char *field,
-                        const struct job_strings *names, struct job_fault *fault)
-{
-    for (size_t i = 0; i < names->count; i++) {
-        if (template_paths_meet(job->checkpoint, names->items[i])) {
-            char shown[80];
-            text_printable(names->items[i], strlen(names->items[i]), shown, sizeof shown);
-            return FAULT(fault, "checkpoint", 0, "\"%s\" of %s lies there too", shown, field);
-        }
-    }
-    return true;
-}
-
-static bool check_checkpoint(const struct job_file *job, struct job_fault *fault)
-{
-    const char *text = job->checkpoint;
-    if (text == NULL) {
-        return true;
-    }
-    if (!text_fits("checkpoint", 0, text, FORMAT_PATH_BYTES, fault) ||
-        !name_fits("checkpoint", 0, text, fault)) {
-        return false;
-    }
-    if (!template_path_safe(text) || strpbrk(text, "{}") != NULL) {
-        char shown[80];
-        text_printable(text, strlen(text), shown, sizeof shown);
-        if (template_is_folder(text)) {
-            return FAULT(fault, "checkpoint", 0, "\"%s\" ends with a slash: leave it out", shown);
-        }
-        return FAULT(
-            fault, "checkpoint", 0,
-            "\"%s\" must be a folder inside the work folder: relative, without \"..\", {, }",
-            shown);
-    }
-    if (job->is_noop || job->is_tensor || job->is_plugin || job->is_wasm) {
-        return FAULT(fault, "checkpoint", 0, "only programs save their state");
-    }
-    if (strcmp(job->verify, "none") != 0) {
-        return FAULT(fault, "checkpoint", 0, "does not go with verify: %s", job->verify);
-    }
-    return check_apart(job, "outputs", &job->outputs, fault) &&
-           check_apart(job, "files", &job->files, fault) &&
-           check_apart(job, "each", &job->each, fault);
 }
 
 /* Returns true when a check for the operation's result exists. Factors that are templates are
@@ -492,7 +369,7 @@ static bool check_names(const struct job_file *job, struct job_fault *fault)
         if (job->name[0] == '\0') {
             return FAULT(fault, "name", 0, "an empty name");
         }
-        if (!text_fits("name", 0, job->name, FORMAT_NAME_BYTES, fault)) {
+        if (!job_text_fits("name", 0, job->name, FORMAT_NAME_BYTES, fault)) {
             return false;
         }
         text_printable(job->name, strlen(job->name), shown, sizeof shown);
@@ -502,14 +379,14 @@ static bool check_names(const struct job_file *job, struct job_fault *fault)
         }
     }
     return job_check_image(job, fault) &&
-           (job->image == NULL || text_fits("image", 0, job->image, FORMAT_PATH_BYTES, fault));
+           (job->image == NULL || job_text_fits("image", 0, job->image, FORMAT_PATH_BYTES, fault));
 }
 
 static bool find_fault(const struct job_file *job, struct job_fault *fault)
 {
     return check_source(job, fault) && check_program(job, fault) && check_environment(job, fault) &&
-           check_outputs(job, fault) && check_checkpoint(job, fault) && check_amounts(job, fault) &&
-           check_times(job, fault) && check_names(job, fault);
+           job_check_outputs(job, fault) && job_check_checkpoint(job, fault) &&
+           check_amounts(job, fault) && check_times(job, fault) && check_names(job, fault);
 }
 
 /* ---------------------------------------------------------------- tasks */

@@ -1,6 +1,5 @@
 /* formats/job_internal.h declares the rules across the fields of a job, and helpers that its
- * readers share. The header is for formats/job*.c, formats/kernel/job_kernel.c and
- * formats/plugin/job_plugin.c only. */
+ * readers share. The header is for the files job*.c of formats and its folders only. */
 #ifndef BOURSE_FORMATS_JOB_INTERNAL_H
 #define BOURSE_FORMATS_JOB_INTERNAL_H
 
@@ -21,6 +20,14 @@ struct job_fault {
 
 /* Returns true when the job obeys every rule; else false with the first fault. */
 bool job_find_fault(const struct job_file *job, struct job_fault *ret_fault);
+/* Return true when a text, or a template, is UTF-8 and no longer than may be. */
+bool job_text_fits(const char *field, size_t item, const char *text, size_t most,
+                   struct job_fault *fault);
+bool job_template_fits(const struct job_file *job, const char *field, size_t item, const char *text,
+                       struct job_fault *fault);
+/* Return true when the outputs, or the checkpoint's folder, obey every rule. */
+bool job_check_outputs(const struct job_file *job, struct job_fault *fault);
+bool job_check_checkpoint(const struct job_file *job, struct job_fault *fault);
 /* Returns true when the image and how its programs start obey every rule. */
 bool job_check_image(const struct job_file *job, struct job_fault *fault);
 /* Returns true when the job's kernel obeys every rule, and nothing beside it is in its way. */

@@ -2,6 +2,7 @@
  * the names, then the fields of each task, then the waits. A last step refuses circles of waits. */
 #include "formats/job_keys.h"
 
+#include "base/pattern.h"
 #include "base/text.h"
 #include "formats/job_internal.h"
 #include "formats/limits.h"
@@ -291,31 +292,40 @@ static bool is_taken(const struct job_task *task, const char *name)
 }
 
 /* Reads one output that the task takes over as a file. The file gets `name`, or the output's own
- * name when `name` is NULL. */
+ * name when `name` is NULL. The files of a pattern go into a folder, which may be the work
+ * folder. */
 static bool read_from_one(struct tasks *tasks, struct yaml_value value, struct job_task *task,
                           const char *name)
 {
     char output[FORMAT_PATH_BYTES + 1];
+    char folder[FORMAT_PATH_BYTES + 3];
     uint32_t found = 0;
     const char *text = yaml_text(value, FORMAT_NAME_BYTES + 1 + FORMAT_PATH_BYTES, NULL);
     if (text == NULL || !find_output(tasks, value, text, &found, output)) {
         return false;
     }
-    name = name != NULL ? name : output;
-    if (template_is_folder(output) != template_is_folder(name)) {
+    /* The name of a task is never special, so the output's pattern is as its template's. */
+    const bool is_pattern = pattern_is_special(output, strlen(output));
+    const bool is_folder = is_pattern || template_is_folder(output);
+    const char *rest;
+    pattern_split(output, folder, &rest);
+    name = name != NULL ? name : is_pattern ? folder : output;
+    if (is_folder != template_is_folder(name)) {
         yaml_refuse(value, "%s is a %s: give it a name that %s with a slash", text,
-                    template_is_folder(output) ? "folder" : "file",
-                    template_is_folder(output) ? "ends" : "does not end");
+                    is_pattern  ? "pattern"
+                    : is_folder ? "folder"
+                                : "file",
+                    is_folder ? "ends" : "does not end");
         return false;
     }
-    if (!template_output_safe(name)) {
+    if (!template_output_safe(name) && !(is_pattern && strcmp(name, "./") == 0)) {
         char shown[SHOWN_SIZE];
         show(name, shown);
         yaml_refuse(value, "\"%s\" must be a path inside the work folder: relative, without \"..\"",
                     shown);
         return false;
     }
-    if (is_taken(task, name)) {
+    if (!is_pattern && is_taken(task, name)) {
         yaml_refuse(value,
                     "the task takes two files as \"%s\"; give one another name, as in {other: %s}",
                     name, text);

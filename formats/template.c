@@ -1,5 +1,6 @@
 #include "formats/template.h"
 
+#include "base/pattern.h"
 #include "base/text.h"
 #include "formats/limits.h"
 
@@ -212,6 +213,50 @@ char *template_filled(const char *text, const struct template_values *values, si
         filled = NULL;
     }
     return filled;
+}
+
+bool template_is_pattern(const char *text)
+{
+    struct piece piece;
+    while (next_piece(&text, &piece) == PIECE_OK) {
+        if (piece.hole == HOLE_COUNT && pattern_is_special(piece.bytes, piece.length)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Returns a copy of the text in which no character is special, or NULL. */
+static char *quoted(const char *text)
+{
+    char *copy = malloc(2 * strlen(text) + 1);
+    if (copy != NULL) {
+        copy[pattern_quote(text, copy)] = '\0';
+    }
+    return copy;
+}
+
+char *template_pattern(const char *text, const struct template_values *values, size_t cap)
+{
+    char *in = values->in == NULL ? NULL : quoted(values->in);
+    char *value = values->value == NULL ? NULL : quoted(values->value);
+    char *filled = NULL;
+    if ((in != NULL) == (values->in != NULL) && (value != NULL) == (values->value != NULL)) {
+        const struct template_values safe = {.in = in, .value = value, .index = values->index};
+        filled = template_filled(text, &safe, 2 * cap, NULL);
+    }
+    free(in);
+    free(value);
+    return filled;
+}
+
+bool template_pattern_meets(const char *pattern, const char *path)
+{
+    char name[FORMAT_PATH_BYTES + 1];
+    const size_t length = strnlen(path, FORMAT_PATH_BYTES) - template_is_folder(path);
+    memcpy(name, path, length);
+    name[length] = '\0';
+    return pattern_reach(pattern, name, true) != PATTERN_MISSES;
 }
 
 bool template_path_safe(const char *path)

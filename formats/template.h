@@ -59,6 +59,17 @@ size_t template_size(const char *text, const struct template_values *values);
 char *template_filled(const char *text, const struct template_values *values, size_t cap,
                       size_t *ret_length);
 
+/* Returns true when the template of an output is a pattern (base/pattern.h): when it has a special
+ * character of a pattern outside of its placeholders. */
+bool template_is_pattern(const char *text);
+/* Returns the expansion as a pattern, which the caller frees. Whatever comes from a placeholder
+ * stands for itself there. Returns NULL as template_filled does, with twice the cap. */
+char *template_pattern(const char *text, const struct template_values *values, size_t cap);
+
+/* Returns true when a file that the pattern matches may be `path`, contain `path` or lie below it.
+ * Both may be templates, whose placeholders are taken as they are written. */
+bool template_pattern_meets(const char *pattern, const char *path);
+
 /* Returns true when `path` is plain text (text_is_plain) and stays inside the folder it is
  * relative to. The path is not empty and not absolute, has no empty, "." or ".." component, and
  * at most FORMAT_PATH_BYTES. Inputs and outputs obey this rule. */

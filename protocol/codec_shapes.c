@@ -127,7 +127,7 @@ SHAPE(statement, statement, MANY(held_lease, LIMIT_LEASES), COUNT);
 SHAPE(lease_grant, lease_grant, LEASE, ID, HASH, ID, SLOTS, SLOTS, MONEY, DURATION, HASH, DURATION,
       ID, FLAG);
 SHAPE(lease_renew, lease_renew, LEASE, DURATION);
-SHAPE(output, output, LINE(1, LIMIT_PATH_BYTES), HASH, COUNT);
+SHAPE(output, output, LINE(1, LIMIT_PATH_BYTES), HASH, COUNT, FLAG);
 SHAPE(saved, saved, MANY(output, LIMIT_CHECKPOINT_FILES), NUMBER(1, UINT32_MAX));
 SHAPE(given, given, SUBTASK_INDEX, MANY(output, LIMIT_OUTPUTS));
 SHAPE(work, work, SUBTASK_INDEX, ATTEMPT, NUMBER(0, LIMIT_SLOTS - 1), FLAG,

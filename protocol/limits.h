@@ -23,6 +23,7 @@ enum {
     LIMIT_FOLDER_FILES = 131072,    /* files of a folder that travels as an archive */
     LIMIT_FOLDER_DEPTH = 64,        /* levels of folders below it */
     LIMIT_FOLDER_NAMES = 16 << 20,  /* bytes of the names of its files and folders */
+    LIMIT_PATTERN_NAMES = 262144,   /* names that are compared with the pattern of an output */
     LIMIT_CHECKPOINT_FILES = 256,   /* in one checkpoint; as many folders */
     LIMIT_CHECKPOINT_BYTES = 16384, /* one encoded Saved: names, hashes and sizes of the files */
     LIMIT_INPUTS = 256,             /* per subtask */
@@ -64,6 +65,7 @@ enum {
     LIMIT_TERMINAL_BYTES = 16 << 10,  /* in one TerminalSend or TerminalBytes */
     LIMIT_TERMINAL_WINDOW = 64 << 10, /* sent in one direction and not taken by the other end */
     LIMIT_TERMINAL_SIZE = 10000,      /* columns or rows of a terminal */
+    LIMIT_TERMINAL_AWAY_S = 30,       /* an owner who has asked for nothing so long is gone */
     LIMIT_BLOB_HASHES = 4096,         /* in one BlobHave */
     /* A blob that BlobHave did not name as missing stays at least so long. */
     LIMIT_FORGET_GRACE_MS = 60 * 1000,

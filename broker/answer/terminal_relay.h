@@ -11,6 +11,7 @@
 #include "broker/core/outgoing.h"
 #include "broker/core/request.h"
 #include "exchange/exchange.h"
+#include "protocol/limits.h"
 
 enum {
     TERMINAL_RELAY_TERMINALS = 128, /* at a time; each takes 130 KiB */
@@ -24,7 +25,7 @@ enum {
 /* A sender above its rate is answered after this time. */
 #define TERMINAL_RELAY_RATE_NS (20 * INT64_C(1000000))
 /* An owner without a request for so long is gone. */
-#define TERMINAL_RELAY_GONE_NS (30 * INT64_C(1000000000))
+#define TERMINAL_RELAY_GONE_NS (LIMIT_TERMINAL_AWAY_S * INT64_C(1000000000))
 /* A terminal of which nobody has asked for so long is forgotten. */
 #define TERMINAL_RELAY_TERM_NS (15 * INT64_C(1000000000))
 

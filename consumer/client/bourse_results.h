@@ -49,6 +49,7 @@ struct bourse_outcome {
     uint32_t restored;        /* attempt whose checkpoint this attempt continued; 0: none */
     uint32_t saved_files;     /* files of the checkpoint that this attempt left; 0: none */
     uint64_t saved_bytes;
+    uint64_t executable; /* bit i: outputs[i] is a file that the program's user could execute */
 };
 /* Visits one result of each subtask that has any, by index: the result that counts, else the last
  * result. The visitor returns false to stop. */

@@ -8,6 +8,7 @@
 #include "ledger/record.h"
 #include "protocol/reject.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,8 +228,11 @@ static void fill_from_result(const Bourse__V1__Result *result, struct bourse_out
         outcome->saved_files++;
         outcome->saved_bytes += result->saved->files[i]->size;
     }
+    static_assert(BOURSE_OUTPUTS_MAX <= 64, "a bit for each output");
     for (size_t i = 0; i < result->n_outputs && i < BOURSE_OUTPUTS_MAX; i++) {
-        outcome->outputs[outcome->output_count++] = output_from_wire(result->outputs[i]);
+        const Bourse__V1__Output *output = result->outputs[i];
+        outcome->executable |= output->has_executable && output->executable ? UINT64_C(1) << i : 0;
+        outcome->outputs[outcome->output_count++] = output_from_wire(output);
     }
 }
 

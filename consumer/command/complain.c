@@ -9,6 +9,12 @@
 
 int complain_with(struct invocation *invocation, const struct bourse_error *error)
 {
+    return complain_about_job(invocation, NULL, error);
+}
+
+int complain_about_job(struct invocation *invocation, const char *id,
+                       const struct bourse_error *error)
+{
     int status = bourse_exit_status(error->status);
     if (!invocation->json) {
         (void)fflush(stdout);
@@ -32,7 +38,11 @@ int complain_with(struct invocation *invocation, const struct bourse_error *erro
         (void)json_object_set_new(value, "value", json_integer((json_int_t)error->value));
         (void)json_object_set_new(value, "limit", json_integer((json_int_t)error->limit));
     }
-    return json_print(json_pack("{s:o}", "error", value), status);
+    json_t *document = json_pack("{s:o}", "error", value);
+    if (id != NULL) {
+        (void)json_object_set_new(document, "job", json_string(id));
+    }
+    return json_print(document, status);
 }
 
 static void complain_of_reason(const char *endpoint)

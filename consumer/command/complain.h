@@ -6,6 +6,9 @@
 
 /* Prints the error, as JSON on stdout with --json, and returns the exit status. */
 int complain_with(struct invocation *invocation, const struct bourse_error *error);
+/* The same for an error about a job that is on the market. The JSON names the job. */
+int complain_about_job(struct invocation *invocation, const char *id,
+                       const struct bourse_error *error);
 /* Says on stderr that the broker at `endpoint` has been silent, unless the invocation is quiet. For
  * bourse_options.on_silence, with the invocation as its context. */
 void complain_of_silence(void *context, const char *endpoint, int left_ms);

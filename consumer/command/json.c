@@ -236,7 +236,11 @@ json_t *json_outcome(const struct bourse_outcome *outcome, const struct bourse_t
 {
     json_t *outputs = json_array();
     for (size_t i = 0; i < outcome->output_count; i++) {
-        (void)json_array_append_new(outputs, json_output(&outcome->outputs[i]));
+        json_t *output = json_output(&outcome->outputs[i]);
+        if ((outcome->executable >> i & 1) != 0) {
+            (void)json_object_set_new(output, "executable", json_true());
+        }
+        (void)json_array_append_new(outputs, output);
     }
     json_t *value =
         json_pack("{s:i, s:i, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:s}", "index",

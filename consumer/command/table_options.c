@@ -82,7 +82,9 @@ static const struct option_spec run_options[] = {
     {"lines", 0, "FILE", "one subtask per line"},
     {"file", 'f', "FILE", "an input of every subtask: file, folder or pattern; may be repeated"},
     {"workdir", 0, "DIR", "send every file below DIR, but what DIR/.bourseignore leaves out"},
-    {"out", 0, "NAME", "an output to bring back: \"{out}\" (-o says where to); may be repeated"},
+    {"out", 0, "NAME",
+     "an output to bring back: \"{out}\", a folder results/, or a pattern 'part-*' (-o says where "
+     "to); may be repeated"},
     {"output", 'o', "DIR", "where outputs go (the current folder)"},
     {"image", 0, "IMAGE",
      "what to run in: a container image (folder, tar, docker://NAME:TAG) or a tar of a root"},

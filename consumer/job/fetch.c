@@ -4,11 +4,13 @@
 #include "consumer/job/input_list.h"
 #include "consumer/job/output/fetch_blob.h"
 #include "consumer/job/output/folder_unpack.h"
+#include "consumer/job/output/output_pattern.h"
 #include "consumer/job/place.h"
 #include "consumer/job/result_checks.h"
 #include "consumer/job/tasks.h"
 
 #include "base/cleanup.h"
+#include "base/pattern.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "formats/template.h"
@@ -54,29 +56,48 @@ struct fetch {
     uint32_t left_out_index;
 };
 
-static int by_bytes(const void *a, const void *b)
+/* A written path. The hash of the path comes first, because the tree is sorted by it. */
+struct taken {
+    struct hash32 path;
+    struct hash32 content;
+    uint32_t index; /* the subtask whose output is there */
+};
+
+static int by_path(const void *a, const void *b)
 {
     return memcmp(a, b, sizeof(struct hash32));
 }
 
-/* Remembers a path. Returns false when another subtask has it or memory is short. */
-static bool take(struct fetch *fetch, const char *path)
+/* Remembers a path. Returns false with the error when another file has it, or memory is short. Sets
+ * *ret_is_again when two patterns of the subtask match the same file. */
+static bool take(struct fetch *fetch, uint32_t index, const char *path,
+                 const struct hash32 *content, bool *ret_is_again)
 {
-    struct hash32 *key = malloc(sizeof *key);
+    struct taken *key = malloc(sizeof *key);
     if (key == NULL) {
         return client_fail(fetch->error, BOURSE_LOCAL, "out of memory");
     }
-    *key = sha256_of(path, strlen(path));
-    void *node = tsearch(key, &fetch->taken, by_bytes);
-    if (node == NULL || *(struct hash32 **)node != key) {
+    *key =
+        (struct taken){.path = sha256_of(path, strlen(path)), .content = *content, .index = index};
+    void *node = tsearch(key, &fetch->taken, by_path);
+    if (node == NULL) {
         free(key);
-        return client_fail(
-            fetch->error, BOURSE_LOCAL,
-            "two subtasks have an output at %s; give each its own name, with {out} or {in} in "
-            "`outputs:`",
-            path);
+        return client_fail(fetch->error, BOURSE_LOCAL, "out of memory");
     }
-    return true;
+    const struct taken *first = *(struct taken **)node;
+    if (first == key) {
+        *ret_is_again = false;
+        return true;
+    }
+    free(key);
+    *ret_is_again = first->index == index && hash32_equal(&first->content, content);
+    return *ret_is_again ||
+           client_fail(fetch->error, BOURSE_LOCAL,
+                       first->index != index
+                           ? "two subtasks have an output at %s; give each its own name, with "
+                             "{out} or {in} in `outputs:`"
+                           : "two outputs of a subtask are at %s; give each its own name",
+                       path);
 }
 
 static bool placed(struct fetch *fetch, enum place_status status, uint64_t size,
@@ -174,8 +195,12 @@ static bool place_output(struct fetch *fetch, uint32_t index, const struct bours
             "mark that cannot be seen: '%s'",
             label, output->name);
     }
-    if (!take(fetch, path) || !open_places(fetch)) {
+    bool is_again = false;
+    if (!take(fetch, index, path, hash, &is_again) || !open_places(fetch)) {
         return false;
+    }
+    if (is_again) {
+        return true; /* the file has been placed */
     }
     enum place_status status =
         place_file(fetch->places, path, hash, output->size, fill, context, &problem);
@@ -184,7 +209,18 @@ static bool place_output(struct fetch *fetch, uint32_t index, const struct bours
     return placed(fetch, status, output->size, &problem);
 }
 
-static bool fetch_file(struct fetch *fetch, uint32_t index, const struct bourse_output *output)
+/* Fills a file that was executable where it was made. */
+static bool fill_program(void *context, int fd)
+{
+    if (!fetch_blob_fill(context, fd)) {
+        return false;
+    }
+    place_allow_execution(fd);
+    return true;
+}
+
+static bool fetch_file(struct fetch *fetch, uint32_t index, const struct bourse_output *output,
+                       bool is_executable)
 {
     struct fetch_blob blob;
     bool is_unfilled = false;
@@ -192,7 +228,8 @@ static bool fetch_file(struct fetch *fetch, uint32_t index, const struct bourse_
         return false;
     }
     const bool good =
-        place_output(fetch, index, output, &blob.hash, fetch_blob_fill, &blob, &is_unfilled);
+        place_output(fetch, index, output, &blob.hash,
+                     is_executable ? fill_program : fetch_blob_fill, &blob, &is_unfilled);
     return is_unfilled ? unfetched(fetch, index, output, &blob.hash) : good;
 }
 
@@ -200,7 +237,8 @@ static bool fetch_file(struct fetch *fetch, uint32_t index, const struct bourse_
 struct unpacking {
     struct fetch *fetch;
     uint32_t index;
-    const char *folder; /* name of the output, with a slash at its end */
+    const char *folder;  /* where the files lie in the work folder; "" or with a slash at its end */
+    const char *pattern; /* of the names below the folder; NULL: every name is good */
     const struct folder_file *file;
 };
 
@@ -220,6 +258,11 @@ static bool place_entry(void *context, const struct folder_file *file)
     bool is_unfilled = false;
     if (client_interrupted(fetch->client)) {
         return client_fail(fetch->error, BOURSE_INTERRUPTED, "interrupted");
+    }
+    if (unpacking->pattern != NULL &&
+        pattern_reach(unpacking->pattern, file->name, false) != PATTERN_MATCHES) {
+        return client_fail(fetch->error, BOURSE_UNVERIFIED,
+                           "the archive of a pattern has a file that the pattern does not match");
     }
     if (strlen(unpacking->folder) + strlen(file->name) >= sizeof output.name) {
         return client_fail(fetch->error, BOURSE_UNVERIFIED,
@@ -245,8 +288,9 @@ static int open_archive(struct fetch *fetch)
     return fd;
 }
 
-/* Fetches the archive of a folder, and places the files of the folder. */
-static bool fetch_folder(struct fetch *fetch, uint32_t index, const struct bourse_output *output)
+/* Fetches the archive of a folder, or of the files of a pattern, and places the files. */
+static bool fetch_archive(struct fetch *fetch, uint32_t index, const struct bourse_output *output,
+                          const struct output_pattern *pattern)
 {
     struct fetch_blob blob;
     struct problem problem = {.text = ""};
@@ -261,7 +305,11 @@ static bool fetch_folder(struct fetch *fetch, uint32_t index, const struct bours
         (void)close(fd); /* the file has no name and ends here */
         return unfetched(fetch, index, output, &blob.hash);
     }
-    struct unpacking unpacking = {.fetch = fetch, .index = index, .folder = output->name};
+    struct unpacking unpacking = {.fetch = fetch,
+                                  .index = index,
+                                  .folder =
+                                      pattern->folder == NULL ? output->name : pattern->folder,
+                                  .pattern = pattern->rest};
     const enum folder_status status =
         folder_unpack(fd, output->size, place_entry, &unpacking, &problem);
     (void)close(fd);
@@ -283,10 +331,16 @@ static bool fetch_folder(struct fetch *fetch, uint32_t index, const struct bours
                        output->name, label, problem.text);
 }
 
-static bool fetch_output(struct fetch *fetch, uint32_t index, const struct bourse_output *output)
+static bool fetch_output(struct fetch *fetch, const struct bourse_outcome *outcome, size_t i)
 {
-    return template_is_folder(output->name) ? fetch_folder(fetch, index, output)
-                                            : fetch_file(fetch, index, output);
+    const struct bourse_output *output = &outcome->outputs[i];
+    CLEANUP(output_pattern_fini) struct output_pattern pattern = {.text = NULL};
+    if (!output_pattern_find(fetch->manifest, outcome->index, output->name, &pattern)) {
+        return client_fail(fetch->error, BOURSE_LOCAL, "out of memory");
+    }
+    return pattern.text != NULL || template_is_folder(output->name)
+               ? fetch_archive(fetch, outcome->index, output, &pattern)
+               : fetch_file(fetch, outcome->index, output, (outcome->executable >> i & 1) != 0);
 }
 
 static bool has_output(const struct bourse_outcome *outcome, const char *name)
@@ -343,7 +397,7 @@ static bool fetch_outcome(void *context, const struct bourse_outcome *outcome)
         if (client_interrupted(fetch->client)) {
             fetch->failed = !client_fail(fetch->error, BOURSE_INTERRUPTED, "interrupted");
         } else {
-            fetch->failed = !fetch_output(fetch, outcome->index, &outcome->outputs[i]);
+            fetch->failed = !fetch_output(fetch, outcome, i);
         }
         if (fetch->failed) {
             return false;

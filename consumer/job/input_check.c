@@ -42,13 +42,15 @@ static const struct input_file *file_named(const struct scene *scene, const char
     return file != NULL ? file : find(&job->own, scene->own_from, scene->own_to, name);
 }
 
-/* Returns true when another task hands the file to this one. */
+/* Returns true when another task hands the file to this one, or may hand it over in a folder. */
 static bool is_taken(const struct scene *scene, const char *name)
 {
     bool taken = false;
     for (size_t i = 0; scene->task != NULL && i < scene->task->wait_count; i++) {
         const char *from = scene->task->waits[i].name;
-        taken = taken || (from != NULL && strcmp(from, name) == 0);
+        taken = taken ||
+                (from != NULL && (strcmp(from, name) == 0 || strcmp(from, "./") == 0 ||
+                                  (template_is_folder(from) && template_paths_meet(from, name))));
     }
     return taken;
 }
@@ -60,7 +62,9 @@ static bool is_left(const struct scene *scene, const char *name)
         scene->task != NULL ? job_task_outputs(file, scene->task) : &file->outputs;
     bool left = false;
     for (size_t i = 0; i < outputs->count; i++) {
-        left = left || strcmp(outputs->items[i], name) == 0;
+        const char *output = outputs->items[i];
+        left = left || (template_is_pattern(output) ? template_pattern_meets(output, name)
+                                                    : strcmp(output, name) == 0);
     }
     return left;
 }

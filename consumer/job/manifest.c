@@ -204,11 +204,25 @@ static bool need_image(struct bourse_job *job, struct bourse_error *error)
                                REQUIREMENT_NODES_MAX - 6);
 }
 
-static bool has_folder(char *const *names, size_t count)
+/* The attribute `folders` says which of these an agent knows. */
+enum { FOLDERS_ALONE = 1, FOLDERS_WITH_PATTERNS = 2 };
+
+static bool has_any(char *const *names, size_t count, bool is_wanted(const char *name))
 {
     bool found = false;
     for (size_t i = 0; i < count && !found; i++) {
-        found = template_is_folder(names[i]);
+        found = is_wanted(names[i]);
+    }
+    return found;
+}
+
+/* Returns true when an output of the job, or of one of its tasks, is wanted. */
+static bool has_output(const Bourse__V1__Manifest *manifest, bool is_wanted(const char *name))
+{
+    bool found = has_any(manifest->outputs, manifest->n_outputs, is_wanted);
+    for (size_t i = 0; i < manifest->n_subtasks && !found; i++) {
+        const Bourse__V1__ManifestTask *task = manifest->subtasks[i]->task;
+        found = task != NULL && has_any(task->outputs, task->n_outputs, is_wanted);
     }
     return found;
 }
@@ -216,28 +230,28 @@ static bool has_folder(char *const *names, size_t count)
 /* Returns true when inputs or outputs of the job are folders, which travel as archives. */
 static bool has_folders(const Bourse__V1__Manifest *manifest)
 {
-    bool found = has_folder(manifest->outputs, manifest->n_outputs);
+    bool found = has_output(manifest, template_is_folder);
     for (size_t i = 0; i < manifest->n_shared && !found; i++) {
         found = template_is_folder(manifest->shared[i]->name);
-    }
-    for (size_t i = 0; i < manifest->n_subtasks && !found; i++) {
-        const Bourse__V1__ManifestTask *task = manifest->subtasks[i]->task;
-        found = task != NULL && has_folder(task->outputs, task->n_outputs);
     }
     return found;
 }
 
-/* An agent of an earlier version knows no archives, so the job asks for devices that do. */
+/* Agents of earlier versions know no archives, or no patterns, so the job asks for devices that
+ * do. */
 static bool need_folders(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
                          struct bourse_error *error)
 {
     bool good = true;
-    if (!has_folders(manifest)) {
+    const int64_t least = manifest->has_patterns && manifest->patterns ? FOLDERS_WITH_PATTERNS
+                          : has_folders(manifest)                      ? FOLDERS_ALONE
+                                                                       : 0;
+    if (least == 0) {
         return true;
     }
     for (size_t i = 0; i < job->part_count && good; i++) {
         struct requirement *needs = &job->parts[i].needs;
-        good = has_least(needs, "folders", 1) || order_add_least(needs, "folders", 1);
+        good = has_least(needs, "folders", least) || order_add_least(needs, "folders", least);
     }
     return good || client_fail(error, BOURSE_USAGE,
                                "needs: too many conditions; at most %d may stand beside the need "
@@ -375,6 +389,7 @@ bool manifest_make_of(struct bourse_job *job, Bourse__V1__ManifestSubtask **item
     manifest.has_expect_ns = file->expect_ms != JOB_ABSENT;
     manifest.expect_ns =
         manifest.has_expect_ns ? order_expect_ns(file->expect_ms, file->limit_ms) : 0;
+    manifest.has_patterns = manifest.patterns = has_output(&manifest, template_is_pattern);
     bool ok = fill_lists(job, lists, &manifest, error) && manifest_finish(job, &manifest, error);
     free(lists);
     return ok;

@@ -436,6 +436,14 @@ void place_folder_close(struct place_folder **self)
 
 /* ---------------------------------------------------------------- one file */
 
+void place_allow_execution(int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) == 0) { /* the user's umask has decided who may read */
+        (void)fchmod(fd, (status.st_mode & 0777) | (status.st_mode & 0444) >> 2);
+    }
+}
+
 /* A WRITTEN *waiting is complete and owns its descriptors. */
 static enum place_status fill_file(struct waiting *waiting, const struct hash32 *hash,
                                    uint64_t size, place_fill *fill, void *context,

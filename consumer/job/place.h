@@ -31,6 +31,10 @@ bool place_path(const char *input, bool single, uint64_t number, const char *out
 /* Makes the path of a task's output: TASK/output. */
 bool place_path_of_task(const char *task, const char *output, char ret_path[PLACE_PATH_SIZE]);
 
+/* Lets whoever may read the file execute it, too. Nothing happens on a file system without such
+ * bits. */
+void place_allow_execution(int fd);
+
 struct place_folder; /* an output folder, and its files that wait for names */
 
 /* Opens the output folder and makes it, with its parents, when absent. Returns NULL and the problem

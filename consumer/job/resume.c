@@ -24,6 +24,7 @@
 struct left_file { /* an output of an accepted subtask */
     uint32_t index;
     struct bourse_output output;
+    bool is_executable;
 };
 
 struct resume {
@@ -63,7 +64,7 @@ static void resume_fini(struct resume *resume)
 
 /* ---------------------------------------------------------------- what was done */
 
-static bool keep_file(struct resume *resume, uint32_t index, const struct bourse_output *output)
+static bool keep_file(struct resume *resume, const struct bourse_outcome *outcome, size_t i)
 {
     struct left_file *files =
         array_with_room(resume->files, resume->file_count, &resume->file_capacity, sizeof *files);
@@ -72,7 +73,10 @@ static bool keep_file(struct resume *resume, uint32_t index, const struct bourse
         return false;
     }
     resume->files = files;
-    files[resume->file_count++] = (struct left_file){index, *output};
+    files[resume->file_count++] =
+        (struct left_file){.index = outcome->index,
+                           .output = outcome->outputs[i],
+                           .is_executable = (outcome->executable >> i & 1) != 0};
     return true;
 }
 
@@ -86,7 +90,7 @@ static bool see_outcome(void *context, const struct bourse_outcome *outcome)
     bool has_tasks = outcome->index < resume->manifest->n_subtasks &&
                      resume->manifest->subtasks[outcome->index]->task != NULL;
     for (size_t i = 0; has_tasks && i < outcome->output_count; i++) {
-        if (!keep_file(resume, outcome->index, &outcome->outputs[i])) {
+        if (!keep_file(resume, outcome, i)) {
             return false;
         }
     }
@@ -138,8 +142,8 @@ static bool allocate(struct resume *resume)
            resume->from != NULL && resume->from_pointers != NULL;
 }
 
-static const struct bourse_output *find_file(const struct resume *resume, uint32_t index,
-                                             const char *name)
+static const struct left_file *find_file(const struct resume *resume, uint32_t index,
+                                         const char *name)
 {
     size_t low = 0; /* becomes the subtask's first file; files come by index */
     for (size_t high = resume->file_count; low < high;) {
@@ -152,7 +156,7 @@ static const struct bourse_output *find_file(const struct resume *resume, uint32
     }
     for (; low < resume->file_count && resume->files[low].index == index; low++) {
         if (strcmp(resume->files[low].output.name, name) == 0) {
-            return &resume->files[low].output;
+            return &resume->files[low];
         }
     }
     return NULL;
@@ -162,9 +166,9 @@ static const struct bourse_output *find_file(const struct resume *resume, uint32
 static bool take_file(struct resume *resume, const Bourse__V1__ManifestFrom *from,
                       struct bourse_error *error)
 {
-    const struct bourse_output *output = find_file(resume, from->task, from->output);
+    const struct left_file *file = find_file(resume, from->task, from->output);
     struct hash32 *hash = &resume->hashes[resume->taken];
-    if (output == NULL || !text_unhex(output->hash, hash->bytes, sizeof hash->bytes)) {
+    if (file == NULL || !text_unhex(file->output.hash, hash->bytes, sizeof hash->bytes)) {
         return client_fail(error, BOURSE_UNVERIFIED,
                            "subtask %u was accepted without its output '%s'", from->task,
                            from->output);
@@ -173,7 +177,8 @@ static bool take_file(struct resume *resume, const Bourse__V1__ManifestFrom *fro
     bourse__v1__manifest_input__init(input);
     input->name = from->name;
     input->hash = client_bytes(hash->bytes, sizeof hash->bytes);
-    input->size = output->size;
+    input->size = file->output.size;
+    input->has_executable = input->executable = file->is_executable;
     resume->input_pointers[resume->own++] = input;
     return true;
 }

@@ -15,7 +15,9 @@ const struct requirement_field requirement_field_table[] = {
     {"image_files", FIELD_NUMBER, "files of an image, where it takes fewer than 131072"},
     {"image_config", FIELD_NUMBER,
      "1 where programs start in the folder, and as the user, of an image"},
-    {"folders", FIELD_NUMBER, "1 where inputs and outputs may be folders with many files"},
+    {"folders", FIELD_NUMBER,
+     "1 where inputs and outputs may be folders with many files, 2 where outputs may be patterns, "
+     "too"},
     {"terminal", FIELD_NUMBER, "1 where a program can have a terminal, as `bourse shell` needs it"},
     {"image_size", FIELD_BYTES, "bytes of an image's files, where its owner set them"},
     {"cores", FIELD_NUMBER, "processor cores of the device"},

@@ -48,10 +48,13 @@ static enum result_outcome keep_output(struct run *run, size_t i, const struct j
                                        struct kept *ret_kept, struct problem *problem)
 {
     const char *name = run->outputs.items[i];
-    return template_is_folder(name)
-               ? folder_archive_keep(&run->folders[i], run->program->config->spool, name, ret_kept,
-                                     problem)
-               : keep(run, name, output, ret_kept, problem);
+    if (program_is_archive(run, i)) {
+        return folder_archive_keep(&run->folders[i], run->program->config->spool, name, ret_kept,
+                                   problem);
+    }
+    const enum result_outcome kept = keep(run, name, output, ret_kept, problem);
+    ret_kept->is_executable = kept == OUTCOME_OK && output->is_executable;
+    return kept;
 }
 
 static enum result_outcome keep_all(struct run *run, const struct jail_reply *reply,

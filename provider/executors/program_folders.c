@@ -4,6 +4,7 @@
  * stands for the work folder. The archive is a stranger's. Its headers are read, and its content is
  * only copied. */
 #include "base/array.h"
+#include "base/pattern.h"
 #include "base/text.h"
 #include "formats/tar.h"
 #include "formats/template.h"
@@ -16,7 +17,8 @@
 struct gathering {
     struct run *run;
     struct store_blob *blob;
-    const char *folder; /* "" or with a slash at its end */
+    const char *folder;  /* "" or with a slash at its end */
+    const char *pattern; /* below the folder; NULL: every file is taken */
     struct outcome *outcome;
 };
 
@@ -53,6 +55,11 @@ static bool take_file(void *context, const struct tar_entry *entry, struct probl
         problem_set(ret_problem, "it has an entry that is no file");
         return false;
     }
+    if (gathering->pattern != NULL &&
+        pattern_reach(gathering->pattern, entry->name, false) != PATTERN_MATCHES) {
+        problem_set(ret_problem, "it has a file that the output's pattern does not match");
+        return false;
+    }
     if (run->input_count == LIMIT_INPUTS + LIMIT_FOLDER_FILES) {
         problem_set(ret_problem, "the subtask has more than %d files", LIMIT_FOLDER_FILES);
         return false;
@@ -72,12 +79,16 @@ static bool take_file(void *context, const struct tar_entry *entry, struct probl
     return true;
 }
 
-bool program_gather_folder(struct run *run, const char *name, struct store_blob *blob,
-                           struct outcome *outcome)
+bool program_gather_folder(struct run *run, const char *name, const char *pattern,
+                           struct store_blob *blob, struct outcome *outcome)
 {
     const bool is_top = strcmp(name, "./") == 0;
     struct gathering gathering = {
         .run = run, .blob = blob, .folder = is_top ? "" : name, .outcome = outcome};
+    char folder[LIMIT_PATH_BYTES + 3];
+    if (pattern != NULL) { /* the codec bounds it */
+        pattern_split(pattern, folder, &gathering.pattern);
+    }
     const struct tar_limits limits = {.entries = 2 * LIMIT_FOLDER_FILES, .bytes = UINT64_MAX};
     const struct tar_source source = {.size = blob->size, .read = read_blob, .context = blob};
     struct problem problem = {""};

@@ -14,6 +14,13 @@ struct texts {
     size_t count, capacity; /* the capacity of a list that grows */
 };
 
+/* A struct output_pattern is an output that is a pattern. Another output has only NULL there. */
+struct output_pattern {
+    char *text;       /* the whole pattern */
+    char *folder;     /* the folder that its files lie in, or "./" */
+    const char *rest; /* the pattern below the folder; part of the text */
+};
+
 struct run {
     const struct program *program;
     const struct dispatch_inputs *dispatch; /* data from the dispatch; may be empty */
@@ -22,8 +29,11 @@ struct run {
     struct texts arguments, environment, outputs, saved, placed;
     struct jail_input *inputs;
     size_t input_count, input_capacity;
-    /* The archives of the outputs that are folders, by the output's number. */
+    /* Each list goes by the output's number. The first has the archives of folders and patterns,
+     * and the last two are for the request. `outputs` has the names for the result. */
     struct folder_archive folders[LIMIT_OUTPUTS];
+    struct output_pattern patterns[LIMIT_OUTPUTS];
+    const char *output_names[LIMIT_OUTPUTS], *output_patterns[LIMIT_OUTPUTS];
     char *standard_input;
     /* A check uses the market's seed: its verdict counts, and it leaves no files. */
     bool is_check;
@@ -36,13 +46,27 @@ struct run {
 bool program_prepare(struct run *run, struct outcome *outcome);
 /* Gives the outcome REFUSED with `what` as the reason, and returns false. */
 bool program_refuse(struct outcome *outcome, const char *what);
+/* Refuses one of several things of the manifest, by its place. A name would be a peer's bytes. */
+bool program_refuse_one(struct outcome *outcome, const char *kind, size_t index, const char *what);
+/* Makes room for `count` texts. Returns false when memory is short. */
+bool program_texts_reserve(struct texts *texts, size_t count);
+void program_texts_clear(struct texts *texts);
 /* Adds one file to the inputs, which is the blob. Returns false with the outcome. */
 bool program_gather(struct run *run, const char *name, struct store_blob *blob, bool is_executable,
                     struct outcome *outcome);
-/* Adds the files of a folder to the inputs. The blob is their archive. Returns false with the
- * outcome. */
-bool program_gather_folder(struct run *run, const char *name, struct store_blob *blob,
-                           struct outcome *outcome);
+/* Adds the files of a folder to the inputs. The blob is their archive. A file that the whole
+ * `pattern` of an output does not match is refused; NULL: every file may be there. Returns false
+ * with the outcome. */
+bool program_gather_folder(struct run *run, const char *name, const char *pattern,
+                           struct store_blob *blob, struct outcome *outcome);
+
+/* program_outputs.c. */
+
+/* Expands the names of the outputs for the request. Returns false with the outcome. */
+bool program_expand_outputs(struct run *run, struct outcome *outcome);
+void program_outputs_clear(struct run *run);
+/* Returns true when the output is an archive, of a folder or of a pattern's files. */
+bool program_is_archive(const struct run *run, size_t output);
 /* Returns true when the job brings the file back as an output. */
 bool program_brings_back(const struct run *run, const char *name);
 /* program_wasm.c. Puts the engine before the words of a module; for other subtasks nothing changes.
@@ -54,6 +78,9 @@ void program_explain_wasm(const struct run *run, const struct jail_reply *reply,
 /* Makes an empty list with room for `count` texts. Returns false without memory. */
 bool program_texts_reserve(struct texts *texts, size_t count);
 void program_texts_clear(struct texts *texts);
+/* Returns the pattern of the output that is taken, or NULL when the output is none. */
+const char *program_taken_pattern(const Bourse__V1__Manifest *manifest,
+                                  const Bourse__V1__ManifestFrom *from);
 /* Frees what program_prepare has made, whatever it returned. */
 void program_run_clear(struct run *run);
 

@@ -40,12 +40,9 @@ void program_run_clear(struct run *run)
 {
     program_texts_clear(&run->arguments);
     program_texts_clear(&run->environment);
-    program_texts_clear(&run->outputs);
     program_texts_clear(&run->saved);
     program_texts_clear(&run->placed);
-    for (size_t i = 0; i < LIMIT_OUTPUTS; i++) {
-        folder_archive_fini(&run->folders[i]);
-    }
+    program_outputs_clear(run);
     free(run->inputs);
     free(run->standard_input);
 }
@@ -56,8 +53,7 @@ bool program_refuse(struct outcome *outcome, const char *what)
     return false;
 }
 
-/* Refuses one of several things of the manifest, by its place. A name would be a peer's bytes. */
-static bool refuse_one(struct outcome *outcome, const char *kind, size_t index, const char *what)
+bool program_refuse_one(struct outcome *outcome, const char *kind, size_t index, const char *what)
 {
     outcome_fail(outcome, OUTCOME_REFUSED, "%s %zu of the manifest %s", kind, index + 1, what);
     return false;
@@ -170,8 +166,8 @@ static bool expand_arguments(struct run *run, struct outcome *outcome)
     for (size_t i = 0; i < terms->argument_count; i++) {
         char *text = template_filled(terms->arguments[i], &run->values, LIMIT_ARGUMENT_BYTES, NULL);
         if (text == NULL) {
-            return refuse_one(outcome, "argument", i,
-                              "cannot be expanded for this subtask, or is too long");
+            return program_refuse_one(outcome, "argument", i,
+                                      "cannot be expanded for this subtask, or is too long");
         }
         run->arguments.items[run->arguments.count++] = text;
     }
@@ -285,30 +281,6 @@ static bool settle_checkpoint(struct run *run, struct outcome *outcome)
     return true;
 }
 
-static bool expand_outputs(struct run *run, struct outcome *outcome)
-{
-    size_t count = run->is_check ? 0 : run->terms.output_count;
-    if (!program_texts_reserve(&run->outputs, count)) {
-        return program_refuse(outcome, "out of memory");
-    }
-    for (size_t i = 0; i < count; i++) {
-        char *text = template_filled(run->terms.outputs[i], &run->values, LIMIT_PATH_BYTES, NULL);
-        if (text == NULL) {
-            return refuse_one(outcome, "output", i,
-                              "has a name that cannot be expanded for this subtask");
-        }
-        run->outputs.items[run->outputs.count++] = text;
-        if (!template_output_safe(text)) {
-            return refuse_one(outcome, "output", i,
-                              "has a name that leads out of the work folder or is no plain text");
-        }
-        if (run->request.checkpoint != NULL && template_paths_meet(run->request.checkpoint, text)) {
-            return refuse_one(outcome, "output", i, "lies where the job saves its state");
-        }
-    }
-    return true;
-}
-
 /* Returns true for the input that an image job runs as its program: "./tool" or "tool". */
 static bool is_program(const struct run *run, const char *name)
 {
@@ -354,8 +326,22 @@ static bool gather_input(struct run *run, const char *name, size_t position, boo
                          struct outcome *outcome)
 {
     struct store_blob *blob = &run->program->inputs[position];
-    return template_is_folder(name) ? program_gather_folder(run, name, blob, outcome)
+    return template_is_folder(name) ? program_gather_folder(run, name, NULL, blob, outcome)
                                     : program_gather(run, name, blob, is_executable, outcome);
+}
+
+/* Adds what another subtask has left. */
+static bool gather_taken(struct run *run, const Bourse__V1__ManifestFrom *from, size_t position,
+                         struct outcome *outcome)
+{
+    const struct dispatch_file *file =
+        dispatch_inputs_find(run->dispatch, from->task, from->output);
+    const char *pattern = program_taken_pattern(run->program->manifest, from);
+    return pattern != NULL && template_is_folder(from->name)
+               ? program_gather_folder(run, from->name, pattern, &run->program->inputs[position],
+                                       outcome)
+               : gather_input(run, from->name, position, file != NULL && file->is_executable,
+                              outcome);
 }
 
 /* Adds the files of the checkpoint to resume from, at their place. */
@@ -407,8 +393,8 @@ static bool gather_inputs(struct run *run, struct outcome *outcome)
         }
     }
     for (size_t i = 0; i < taken; i++) {
-        if (!gather_input(run, program_taken(program->manifest, program->index, i)->name, count + i,
-                          false, outcome)) {
+        if (!gather_taken(run, program_taken(program->manifest, program->index, i), count + i,
+                          outcome)) {
             return false;
         }
     }
@@ -450,16 +436,6 @@ static uint64_t least_ns(int64_t a_ms, int64_t b_ms)
 static uint64_t asked(protobuf_c_boolean has, int64_t value)
 {
     return has && value > 0 ? (uint64_t)value : 0;
-}
-
-bool program_brings_back(const struct run *run, const char *name)
-{
-    for (size_t i = 0; i < run->outputs.count; i++) {
-        if (strcmp(run->outputs.items[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static bool is_argument(const struct run *run, const char *name)
@@ -520,7 +496,7 @@ bool program_prepare(struct run *run, struct outcome *outcome)
     run->values = (struct template_values){
         .in = run->terms.input, .value = run->terms.value, .index = run->terms.number};
     if (!settle_checkpoint(run, outcome) || !expand_arguments(run, outcome) ||
-        !expand_environment(run, outcome) || !expand_outputs(run, outcome) ||
+        !expand_environment(run, outcome) || !program_expand_outputs(run, outcome) ||
         !gather_inputs(run, outcome) || !settle_standard_input(run, outcome) ||
         !program_settle_wasm(run, outcome)) {
         return false;
@@ -533,7 +509,5 @@ bool program_prepare(struct run *run, struct outcome *outcome)
     run->request.env = (const char *const *)run->environment.items;
     run->request.inputs = run->inputs;
     run->request.input_count = run->input_count;
-    run->request.outputs = (const char *const *)run->outputs.items;
-    run->request.output_count = run->outputs.count;
     return true;
 }

@@ -86,8 +86,11 @@ static bool acceptable(const struct jail *jail, const struct jail_request *reque
         const bool is_folder = wire_is_folder(request->outputs[i]);
         (void)snprintf(name, sizeof name, "%s", request->outputs[i]);
         name[strlen(name) - is_folder] = '\0';
+        const bool is_top =
+            strcmp(request->outputs[i], "./") == 0 && jail_pattern(request, i) != NULL;
         assert(!is_folder || request->take_entry != NULL);
-        if (!wire_name_valid(name)) {
+        assert(is_folder || jail_pattern(request, i) == NULL);
+        if (!wire_name_valid(name) && !is_top) {
             return jail_conclude(reply, OUTCOME_REFUSED,
                                  "output name \"%s\" is not a plain relative path",
                                  jail_shown(request->outputs[i], text));

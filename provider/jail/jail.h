@@ -174,6 +174,9 @@ struct jail_request {
      * files go to `take_entry` when the program has ended well. */
     const char *const *outputs;
     size_t output_count;
+    /* NULL, or by output: NULL, or a pattern (base/pattern.h). The output is a folder then, or "./"
+     * for the work folder, and only its files that the pattern matches are handed back. */
+    const char *const *patterns;
     jail_take_entry *take_entry; /* NULL: no output is a folder */
     void *take_context;
     /* NULL, or the folder below /work where the program saves its state. The folder exists at the
@@ -196,6 +199,7 @@ struct jail_request {
 struct jail_output {
     int fd; /* -1: not there, or a folder */
     uint64_t size;
+    bool is_executable; /* the file's owner may execute it */
 };
 
 /* One file of a checkpoint. */

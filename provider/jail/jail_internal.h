@@ -69,6 +69,9 @@ bool jail_command_build_watcher(const struct watcher_spec *spec, struct jail_com
 void jail_command_close(struct jail_command *command); /* closes all files except the socket */
 
 /* jail_wire.c encodes and decodes the messages of the worker. */
+
+/* Returns the pattern of an output, or NULL. */
+const char *jail_pattern(const struct jail_request *request, size_t output);
 struct wire_hello {
     uint32_t version, facts, landlock_abi;
     uint64_t namespaces[8];

@@ -1,6 +1,7 @@
 /* provider/jail/jail_wire.c holds the agent's half of provider/worker/wire.h. Messages of the
  * worker are checked like those of any peer. */
 #include "base/cursor.h"
+#include "base/pattern.h"
 #include "base/text.h"
 #include "provider/jail/jail_internal.h"
 #include "provider/worker/packet.h"
@@ -79,15 +80,25 @@ static void write_environment(struct writer *out, const char *const *env)
     }
 }
 
+const char *jail_pattern(const struct jail_request *request, size_t output)
+{
+    return request->patterns == NULL ? NULL : request->patterns[output];
+}
+
 /* Writes an output without the slash that marks a folder. */
-static void write_output(struct writer *out, const char *name)
+static void write_output(struct writer *out, const char *name, const char *pattern)
 {
     static const uint8_t end = 0;
     const size_t length = strlen(name) - wire_is_folder(name);
-    writer_u8(out, wire_is_folder(name));
+    writer_u8(out, (uint8_t)(pattern != NULL        ? WIRE_OUTPUT_PATTERN
+                             : wire_is_folder(name) ? WIRE_OUTPUT_FOLDER
+                                                    : WIRE_OUTPUT_FILE));
     writer_u32(out, (uint32_t)length + 1);
     writer_bytes(out, name, length);
     writer_bytes(out, &end, 1);
+    if (pattern != NULL) {
+        write_text(out, pattern);
+    }
 }
 
 struct run_source {
@@ -129,7 +140,7 @@ static void write_body(struct writer *out, const struct run_source *source)
     }
     writer_u32(out, (uint32_t)request->output_count);
     for (size_t i = 0; i < request->output_count; i++) {
-        write_output(out, request->outputs[i]);
+        write_output(out, request->outputs[i], jail_pattern(request, i));
     }
     writer_u8(out, request->checkpoint != NULL);
     if (request->checkpoint != NULL) {
@@ -319,7 +330,6 @@ void jail_wire_drop_saved(struct jail_reply *reply)
 static bool read_outputs(struct reader *in, const struct jail_request *request, int *files,
                          size_t file_count, struct jail_reply *reply)
 {
-    enum { KIND_FILE = 1, KIND_FOLDER = 2 };
     uint32_t count = reader_u32(in);
     bool ok = reply->outcome == OUTCOME_OK;
     if (count != (ok && request != NULL ? request->output_count : 0)) {
@@ -331,14 +341,16 @@ static bool read_outputs(struct reader *in, const struct jail_request *request, 
         const bool is_folder = wire_is_folder(request->outputs[i]);
         const uint8_t kind = reader_u8(in);
         uint64_t size = reader_u64(in);
-        if (kind != (is_folder ? KIND_FOLDER : KIND_FILE) || total > request->output_bytes ||
-            size > request->output_bytes - total ||
+        const bool is_executable = !is_folder && kind == WIRE_OUTPUT_PROGRAM;
+        if ((!is_executable && kind != (is_folder ? WIRE_OUTPUT_FOLDER : WIRE_OUTPUT_FILE)) ||
+            total > request->output_bytes || size > request->output_bytes - total ||
             (!is_folder && (used == file_count || !file_acceptable(files[used], size)))) {
             return false;
         }
         total += size;
-        reply->outputs[i] =
-            (struct jail_output){.fd = is_folder ? -1 : files[used], .size = is_folder ? 0 : size};
+        reply->outputs[i] = (struct jail_output){.fd = is_folder ? -1 : files[used],
+                                                 .size = is_folder ? 0 : size,
+                                                 .is_executable = is_executable};
         used += !is_folder;
     }
     reply->output_count = count;
@@ -372,7 +384,9 @@ bool jail_wire_read_entries(const uint8_t *bytes, size_t length, const struct ja
         }
         memcpy(entry->name, view, name_length);
         entry->name[name_length] = '\0';
-        if (!wire_saved_name_valid(entry->name)) {
+        const char *pattern = jail_pattern(request, output);
+        if (!wire_saved_name_valid(entry->name) ||
+            (pattern != NULL && pattern_reach(pattern, entry->name, false) != PATTERN_MATCHES)) {
             return false;
         }
         ret_entries->count++;

@@ -10,7 +10,10 @@ static bool copy(uint32_t task, const Bourse__V1__Output *output, struct dispatc
         return false;
     }
     *ret_file =
-        (struct dispatch_file){.task = task, .name = name, .hash = codec_hash(output->hash)};
+        (struct dispatch_file){.task = task,
+                               .name = name,
+                               .hash = codec_hash(output->hash),
+                               .is_executable = output->has_executable && output->executable};
     return true;
 }
 

@@ -15,6 +15,7 @@ struct dispatch_file {
     uint32_t task; /* index of the subtask that made it */
     char *name;
     struct hash32 hash;
+    bool is_executable;
 };
 
 struct dispatch_inputs {

@@ -38,8 +38,9 @@ struct kept {
     char *name;
     struct hash32 hash;
     uint64_t size;
-    int fd;         /* -1: the data is in `bytes` */
-    uint8_t *bytes; /* NULL when the size is 0 */
+    bool is_executable; /* an output that the program's user could execute */
+    int fd;             /* -1: the data is in `bytes` */
+    uint8_t *bytes;     /* NULL when the size is 0 */
     /* The outputs left in the jail, `fd` among them; NULL: the file is our own. */
     struct left_outputs *left_in;
     struct list_link link; /* entry of `left_in`, while left in the jail; guarded by it */

@@ -9,6 +9,7 @@ static void output_to_wire(const struct kept *kept, Bourse__V1__Output *ret_outp
     ret_output->hash.len = sizeof kept->hash.bytes;
     ret_output->hash.data = (uint8_t *)(uintptr_t)kept->hash.bytes;
     ret_output->size = kept->size;
+    ret_output->has_executable = ret_output->executable = kept->is_executable; /* absent: no */
 }
 
 static void checkpoint_to_wire(const struct outcome *outcome, struct wire_outcome *wire,

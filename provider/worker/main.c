@@ -3,7 +3,7 @@
  *
  *     REPLY   u32 outcome, u32 exit code, u32 signal, u32 verdict, u64 CPU ns, u64 peak memory,
  *             u32 flags, u64 bytes of stdout, u64 of stderr, u32 count of outputs, for each
- *             u8 kind (1 a file, 2 a folder) and u64 size, then u32 length and the text of the
+ *             u8 kind (enum wire_output_kind) and u64 size, then u32 length and the text of the
  *             detail; one descriptor for each file among the outputs */
 #include "base/cursor.h"
 #include "provider/worker/packet.h"
@@ -75,7 +75,9 @@ static void reply(const struct worker *worker, uint32_t run, const struct outcom
     writer_u32(&out, (uint32_t)count);
     for (size_t i = 0; i < count; i++) {
         const bool is_file = outcome->output_files[i] >= 0;
-        writer_u8(&out, is_file ? 1 : 2);
+        writer_u8(&out, (uint8_t)(!is_file                        ? WIRE_OUTPUT_FOLDER
+                                  : outcome->output_executable[i] ? WIRE_OUTPUT_PROGRAM
+                                                                  : WIRE_OUTPUT_FILE));
         writer_u64(&out, is_file ? outcome->output_sizes[i] : 0);
         if (is_file) {
             files[file_count++] = outcome->output_files[i];
@@ -157,9 +159,13 @@ static bool read_run(const uint8_t *body, size_t length, struct run *run)
         return false;
     }
     for (size_t i = 0; i < run->output_count && !in.failed; i++) {
-        run->is_folder[i] = reader_u8(&in) != 0;
+        const uint8_t kind = reader_u8(&in);
+        run->is_folder[i] = kind == WIRE_OUTPUT_FOLDER || kind == WIRE_OUTPUT_PATTERN;
         run->outputs[i] = read_text(&in);
-        in.failed = in.failed || !wire_name_valid(run->outputs[i]);
+        run->patterns[i] = kind == WIRE_OUTPUT_PATTERN ? read_text(&in) : NULL;
+        in.failed = in.failed || kind == WIRE_OUTPUT_PROGRAM || kind > WIRE_OUTPUT_PATTERN ||
+                    (!wire_name_valid(run->outputs[i]) &&
+                     (run->patterns[i] == NULL || strcmp(run->outputs[i], ".") != 0));
     }
     if (reader_u8(&in) != 0) {
         run->checkpoint = read_text(&in);

@@ -1,10 +1,12 @@
-/* provider/worker/output_folder.c sends the files of a folder that is an output.
+/* provider/worker/output_folder.c sends the files of a folder that is an output, or those that an
+ * output's pattern matches.
  *
  * The program may have left anything in the folder. No link is followed, and opening a pipe or a
  * device has no effect. Links, devices, pipes and sockets are left out, and the detail counts them.
  * The number, the depth and the names of entries are checked before a file is opened. The files go
  * in the order of their names' bytes, so that the same files always make the same archive. */
 #include "base/cursor.h"
+#include "base/pattern.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
 #include "provider/worker/worker.h"
@@ -28,8 +30,10 @@ struct walk {
     struct outcome *outcome;
     size_t output;
     int root;
+    const char *pattern; /* below the root; NULL: everything is meant */
     struct names folders, files;
     size_t name_bytes;
+    size_t seen; /* names that were compared with the pattern */
     uint64_t left_out;
     char left_out_name[64]; /* the first of these */
 };
@@ -46,9 +50,13 @@ static bool refuse(const struct walk *walk, enum result_outcome what, const char
                    const char *why)
 {
     const char *folder = walk->run->outputs[walk->output];
+    const bool is_top = strcmp(folder, ".") == 0;
+    const bool is_named = walk->pattern != NULL && name[0] != '\0';
     walk->outcome->outcome = what;
-    (void)snprintf(walk->outcome->detail, sizeof walk->outcome->detail, "output %.80s/%.80s %s",
-                   folder, name, why);
+    (void)snprintf(walk->outcome->detail, sizeof walk->outcome->detail,
+                   "output %.80s%s%.80s%s%.80s %s", is_top ? "" : folder, is_top ? "" : "/",
+                   walk->pattern != NULL ? walk->pattern : name, is_named ? ": " : "",
+                   is_named ? name : "", why);
     return false;
 }
 
@@ -95,12 +103,29 @@ static bool is_too_deep(const char *name)
     return depth >= LIMIT_FOLDER_DEPTH;
 }
 
+/* Returns true when the entry is meant, or is a folder in which entries may be meant. */
+static bool is_meant(const struct walk *walk, const char *name, mode_t mode)
+{
+    const bool is_folder = S_ISDIR(mode);
+    const enum pattern_reach reach =
+        walk->pattern == NULL ? PATTERN_MATCHES : pattern_reach(walk->pattern, name, is_folder);
+    return reach == PATTERN_MATCHES || (reach == PATTERN_ABOVE && is_folder);
+}
+
 static bool take_entry(struct walk *walk, int folder, const char *name, const char *last)
 {
     struct stat status;
     char why[96];
     if (fstatat(folder, last, &status, AT_SYMLINK_NOFOLLOW) != 0) {
         return refuse(walk, OUTCOME_OUTPUT_MISSING, name, "cannot be examined");
+    }
+    if (walk->pattern != NULL && ++walk->seen > LIMIT_PATTERN_NAMES) {
+        (void)snprintf(why, sizeof why, "has to be looked for among more than %d names",
+                       LIMIT_PATTERN_NAMES);
+        return refuse(walk, OUTCOME_OUTPUT_LIMIT, "", why);
+    }
+    if (!is_meant(walk, name, status.st_mode)) {
+        return true;
     }
     if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) {
         if (walk->left_out++ == 0) {
@@ -206,7 +231,7 @@ static bool add_file(const struct walk *walk, struct batch *batch, const char *n
     }
     *total += bytes;
     batch->files[batch->count++] = file;
-    writer_u8(&batch->out, (status.st_mode & 0111) != 0);
+    writer_u8(&batch->out, (status.st_mode & S_IXUSR) != 0);
     writer_u64(&batch->out, (uint64_t)status.st_size);
     writer_u32(&batch->out, (uint32_t)length);
     writer_bytes(&batch->out, name, length);
@@ -231,18 +256,25 @@ static bool send_files(struct walk *walk, uint64_t *total)
 
 static void note_left_out(const struct walk *walk)
 {
+    const char *folder = walk->run->outputs[walk->output];
+    const bool is_top = strcmp(folder, ".") == 0;
     if (walk->left_out > 0) {
         (void)snprintf(walk->outcome->detail, sizeof walk->outcome->detail,
-                       "left out of %.64s/: %llu links, devices, pipes or sockets, as %s",
-                       walk->run->outputs[walk->output], (unsigned long long)walk->left_out,
-                       walk->left_out_name);
+                       "left out of %.64s%s%.64s: %llu links, devices, pipes or sockets, as %s",
+                       is_top ? "" : folder, is_top ? "" : "/",
+                       walk->pattern != NULL ? walk->pattern : "",
+                       (unsigned long long)walk->left_out, walk->left_out_name);
     }
 }
 
 bool output_folder_send(const struct worker *worker, const struct run *run, size_t output,
                         uint64_t *total, struct outcome *outcome)
 {
-    struct walk walk = {.worker = worker, .run = run, .outcome = outcome, .output = output};
+    struct walk walk = {.worker = worker,
+                        .run = run,
+                        .outcome = outcome,
+                        .output = output,
+                        .pattern = run->patterns[output]};
     walk.root = stage_open(worker->folders[FOLDER_WORK], run->outputs[output]);
     bool good = walk.root >= 0
                     ? add_name(&walk, &walk.folders, ".")
@@ -255,7 +287,8 @@ bool output_folder_send(const struct worker *worker, const struct run *run, size
         good = list_folder(&walk, walk.folders.items[i]);
     }
     if (good && walk.files.count == 0) {
-        good = refuse(&walk, OUTCOME_OUTPUT_MISSING, "", "holds no file");
+        good = refuse(&walk, OUTCOME_OUTPUT_MISSING, "",
+                      walk.pattern != NULL ? "matches no file" : "holds no file");
     }
     good = good && send_files(&walk, total);
     if (good) {

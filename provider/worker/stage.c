@@ -268,6 +268,8 @@ static bool collect(struct outcome *outcome, size_t i, int work, const char *nam
     }
     outcome->output_files[i] = file;
     outcome->output_sizes[i] = (uint64_t)status.st_size;
+    /* The bits of others depend on the program's umask, so only the owner's bit counts. */
+    outcome->output_executable[i] = (status.st_mode & S_IXUSR) != 0;
     return true;
 }
 

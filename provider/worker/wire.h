@@ -43,7 +43,7 @@
 #include <string.h>
 
 enum {
-    WIRE_VERSION = 11,
+    WIRE_VERSION = 13,
     WIRE_SOCKET = 3,            /* the worker's descriptor at its start */
     WIRE_MESSAGE_BYTES = 32768, /* a longer RUN travels in a memory file */
     WIRE_BODY_BYTES = 64 << 20, /* size limit of such a memory file */
@@ -144,6 +144,16 @@ enum wire_namespace {
 };
 static const char *const wire_namespace_names[WIRE_NAMESPACES] = {"user", "pid", "net",
                                                                   "ipc",  "mnt", "uts"};
+
+/* Each output in a RUN and in a REPLY has one of these kinds. */
+enum wire_output_kind {
+    WIRE_OUTPUT_FILE = 1,
+    WIRE_OUTPUT_FOLDER,  /* in a REPLY: its files have been sent in ENTRIES */
+    WIRE_OUTPUT_PROGRAM, /* in a REPLY: a file that its owner may execute */
+    /* A RUN asks for the files of a folder that a pattern matches. The folder "." is the work
+     * folder. Such an output is a folder in a REPLY. */
+    WIRE_OUTPUT_PATTERN,
+};
 
 enum wire_run_flag { WIRE_RUN_KEEP = 1, WIRE_RUN_STDIN = 2 };
 enum wire_reply_flag {

@@ -67,7 +67,8 @@ struct run {
     size_t mapped_count;
     uint64_t mapped_bytes; /* bytes that count as if they had been placed */
     const char *outputs[LIMIT_OUTPUTS];
-    bool is_folder[LIMIT_OUTPUTS]; /* the output is a folder with all files below it */
+    bool is_folder[LIMIT_OUTPUTS];       /* the output is a folder with all files below it */
+    const char *patterns[LIMIT_OUTPUTS]; /* NULL, or the files of the folder that are meant */
     size_t output_count;
     uint8_t terminal; /* enum wire_terminal */
     uint16_t columns, rows;
@@ -84,6 +85,7 @@ struct outcome {
     bool cut[2];
     int output_files[LIMIT_OUTPUTS]; /* -1: not there, or a folder, whose files have been sent */
     uint64_t output_sizes[LIMIT_OUTPUTS];
+    bool output_executable[LIMIT_OUTPUTS]; /* the file's owner may execute it */
     size_t output_count;
     bool has_run;
     bool was_noticed;    /* the program was told to end */

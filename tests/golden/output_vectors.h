@@ -1,4 +1,5 @@
-/* tests/golden/output_vectors.h makes vectors of live output and terminals, for golden_wire.c. */
+/* tests/golden/output_vectors.h makes vectors of live output, of terminals and of an output that
+ * may be executed, for golden_wire.c. */
 #ifndef BOURSE_TESTS_GOLDEN_OUTPUT_VECTORS_H
 #define BOURSE_TESTS_GOLDEN_OUTPUT_VECTORS_H
 
@@ -52,6 +53,38 @@ static inline void terminal_vectors(void (*put)(void *context, enum message_type
     put(context, MESSAGE_TERMINAL_BYTES, &bytes.base);
 }
 
+/* Gives `put` a Dispatch that hands on two files, of which the first may be executed. */
+static inline void executable_vector(void (*put)(void *context, enum message_type type,
+                                                 const ProtobufCMessage *body),
+                                     void *context)
+{
+    uint8_t hash[32] = {0xb0, 1, 2, 3};
+    Bourse__V1__Output tool = BOURSE__V1__OUTPUT__INIT;
+    tool.name = (char *)(uintptr_t) "tool";
+    tool.hash = (ProtobufCBinaryData){.len = sizeof hash, .data = hash};
+    tool.size = 16;
+    Bourse__V1__Output data = tool;
+    data.name = (char *)(uintptr_t) "data";
+    tool.has_executable = tool.executable = true;
+    Bourse__V1__Output *outputs[] = {&tool, &data};
+    Bourse__V1__Given left = BOURSE__V1__GIVEN__INIT;
+    left.index = 4;
+    left.n_outputs = 2;
+    left.outputs = outputs;
+    Bourse__V1__Given *given[] = {&left};
+    Bourse__V1__Work work = BOURSE__V1__WORK__INIT;
+    work.index = 5;
+    work.attempt = 1;
+    work.n_given = 1;
+    work.given = given;
+    Bourse__V1__Work *works[] = {&work};
+    Bourse__V1__Dispatch dispatch = BOURSE__V1__DISPATCH__INIT;
+    dispatch.lease = 3;
+    dispatch.n_work = 1;
+    dispatch.work = works;
+    put(context, MESSAGE_DISPATCH, &dispatch.base);
+}
+
 /* Gives `put` the messages that carry live output from an agent to a follower, and those of
  * terminals. */
 static inline void output_vectors(void (*put)(void *context, enum message_type type,
@@ -101,6 +134,7 @@ static inline void output_vectors(void (*put)(void *context, enum message_type t
     reply.has_more = reply.more = 1;
     put(context, MESSAGE_OUTPUT_REPLY, &reply.base);
     terminal_vectors(put, context);
+    executable_vector(put, context);
 }
 
 #endif

@@ -48,9 +48,53 @@ ln -s ../outside trap/results
 "$bourse" fetch last -o trap 2>err && fail "a link was followed"
 [ -z "$(ls -A outside)" ] || fail "files were written through a link"
 
+# A file that the program could execute comes back so, as the umask here allows, and without setuid.
+make='printf "#!/bin/sh\necho ran\n" >tool; cp tool secret; cp tool data; chmod 6755 tool; chmod 700 secret; chmod 655 data'
+(umask 027 && run --out tool --out secret --out data -o modes -- sh -c "$make") || fail "files of three modes: $(cat out err)"
+modes() { (cd "$1" && stat -c '%a %n' tool secret data | tr '\n' ' '); } # FOLDER
+[ "$(modes modes)" = "750 tool 750 secret 640 data " ] || fail "modes under umask 027: $(modes modes)"
+[ "$(modes/tool)" = ran ] || fail "a fetched program does not start"
+(umask 022 && "$bourse" fetch last -o modes-again 2>err) || fail "fetch: $(cat err)"
+[ "$(modes modes-again)" = "755 tool 755 secret 644 data " ] || fail "modes under umask 022: $(modes modes-again)"
+"$bourse" receipt last --all -o receipts >out 2>err || fail "receipt: $(cat out err)"
+"$bourse" verify receipts/* --key "$("$bourse" key --log)" >out 2>err || fail "a receipt with modes: $(cat out err)"
+
 # The same work leaves the same archive, so the hash of a folder can be compared.
 hash_of() { "$bourse" verify last --json | grep -oE '"name":"results/"[^}]*' | head -n 1; }
 archive() { "$bourse" logs last --json 2>/dev/null | grep -oE '"hash":"[0-9a-f]*"' | head -n 1; }
+
+# A pattern brings back what matches: files, and whole folders, with names that a shell would take apart.
+# shellcheck disable=SC2016 # the jail's shell expands it
+make='mkdir -p results/deep run-1/sub run-2; echo a >part-a; echo b >"part b"; echo c >part-ü; chmod +x part-a
+echo x >results/x.csv; echo y >results/y.txt; echo z >results/deep/z.csv; ln -s x.csv results/l.csv; echo h >results/.h.csv
+echo 1 >run-1/sub/.one; echo 2 >run-2/two; echo 3 >run-3'
+run --out 'part*' --out 'results/*.csv' --out 'run-*/' --out 'part-?' -o matched -- sh -c "$make" || fail "patterns: $(cat out err)"
+files_in() { (cd "$1" && find . -type f | LC_ALL=C sort | tr '\n' ' '); } # FOLDER
+[ "$(files_in matched)" = "./part b ./part-a ./part-ü ./results/x.csv ./run-1/sub/.one ./run-2/two " ] ||
+    fail "patterns brought $(files_in matched)"
+[ -x matched/part-a ] && [ ! -x matched/part-ü ] || fail "the modes of a pattern's files: $(ls -l matched)"
+"$bourse" logs last --json >out 2>&1
+grep -q 'left out of results/\*.csv: 1 links' out || fail "a link is not told: $(cat out)"
+"$bourse" fetch last -o matched >out 2>err || fail "a second fetch of patterns: $(cat err)"
+"$bourse" receipt last --all -o pattern-receipts >out 2>err || fail "receipt: $(cat out err)"
+"$bourse" verify pattern-receipts/* --key "$("$bourse" key --log)" >out 2>err || fail "a receipt with patterns: $(cat out err)"
+refused 1 'output part-\* matches no file' --out 'part-*' -- sh -c 'echo x >other'
+refused 2 'must be a path inside the work folder' --out '../*' -- sh -c :
+refused 2 'must be a path inside the work folder' --out '/etc/*' -- sh -c :
+refused 2 'has "\*\*"' --out 'results/**/x' -- sh -c :
+refused 2 'also takes "part-a"' --out 'part-*' --out part-a -- sh -c :
+# What an input is called means nothing in a pattern.
+mkdir odd
+echo one >'odd/a[1].txt'
+echo two >odd/a1.txt
+cat >odd/each.yaml <<'Y'
+each: "*.txt"
+run: [sh, -c, 'mkdir "$0.d"; cp "$0" "$0.d/x.csv"; echo no >"$0.d/x.txt"', "{in}"]
+outputs: ["{in}.d/*.csv"]
+Y
+"$bourse" submit odd/each.yaml -y --wait -o each >out 2>err || fail "patterns with {in}: $(cat out err)"
+[ "$(cat 'each/a[1].txt.d/x.csv' each/a1.txt.d/x.csv)" = $'one\ntwo' ] || fail "patterns with {in} brought $(files_in each)"
+[ "$(find each -type f | wc -l)" = 2 ] || fail "patterns with {in} brought $(files_in each)"
 
 # What a program may leave: nothing, too much, too deep.
 refused 1 'results/.* holds no file' --out results/ -- sh -c :
@@ -103,6 +147,37 @@ Y
 "$bourse" fetch last -o tasks >out 2>err || fail "tasks: $(cat out err)"
 [ "$(cat tasks/second/sum.txt)" = $'one\ntwo' ] || fail "the task took $(cat tasks/second/sum.txt)"
 [ "$(cat tasks/first/parts/x/1)" = one ] || fail "the folder of a task did not come"
+# So does a file's permission to be executed, also into the rest of a job that is resumed. The second task always fails.
+cat >build.yaml <<'Y'
+tasks:
+  - name: build
+    run: [sh, -c, 'printf "#!/bin/sh\necho built\n" >tool; cp tool data; chmod +x tool']
+    outputs: [tool, data]
+  - name: use
+    run: [sh, -c, 'test ! -x data && bin/tool; exit 3']
+    from: {bin/tool: build/tool, data: build/data}
+Y
+"$bourse" submit build.yaml -y --wait >out 2>err && fail "a task that fails did not fail"
+[ "$("$bourse" logs last/use 2>err)" = built ] || fail "a program from task to task: $(cat out err)"
+"$bourse" resume last -y --wait >out 2>err && fail "a resumed task that fails did not fail"
+[ "$("$bourse" logs last/use 2>err)" = built ] || fail "a program of a resumed job: $(cat out err)"
+cat >parts.yaml <<'Y'
+tasks:
+  - name: split
+    run: [sh, -c, "echo 1 >p-1; echo 2 >p-2; mkdir r; echo 3 >r/3.csv; echo 4 >r/4.txt; echo 5 >r/5.log"]
+    outputs: ["p-*", "r/*.csv", "r/*.txt"]
+  - name: join
+    run: [sh, -c, "cat p-1 p-2 r/*; exit 3"]
+    from: ["split/p-*", "split/r/*.csv", "split/r/*.txt"]
+  - name: moved
+    run: [sh, -c, "ls; cat q/*"]
+    from: {q/: "split/p-*"}
+Y
+"$bourse" submit parts.yaml -y --wait >out 2>err && fail "a task that fails did not fail"
+[ "$("$bourse" logs last/join 2>err)" = $'1\n2\n3\n4' ] || fail "files of patterns from task to task: $("$bourse" logs last/join 2>&1; cat out err)"
+[ "$("$bourse" logs last/moved 2>err)" = $'q\n1\n2' ] || fail "files of a pattern in a folder: $("$bourse" logs last/moved 2>&1)"
+"$bourse" resume last -y --wait >out 2>err && fail "a resumed task that fails did not fail"
+[ "$("$bourse" logs last/join 2>err)" = $'1\n2\n3\n4' ] || fail "files of patterns in a resumed job: $("$bourse" logs last/join 2>&1; cat out err)"
 sed 's,taken/: first,taken: first,' tasks.yaml >wrong.yaml
 "$bourse" plan wrong.yaml >out 2>err && fail "a folder was taken as a file"
 grep -q 'ends with a slash' err || fail "a folder as a file: $(cat err)"

@@ -58,6 +58,87 @@ END
 has "$(cat person.out)" 'credits paid'
 until_true 60 is_idle || fail "a lease stays: $(cat devices.json)"
 
+# Ctrl-Z after a tilde, and signals, stop the command. The local shell has no line editing: nobody else sets the terminal
+# back. While the command stands, the terminal is as it was, and whatever somebody makes of it then, the command has it
+# raw again afterwards, with the new size.
+echo "echo \$\$ >'$work/shell.pid'; exec '$bourse' shell -y --budget 1 --limit 10m" >start.sh
+command -v dash >/dev/null || skip "no dash to stop the command in"
+"$bin/terminal-user" 91x33 env PS1='local: ' ENV= dash -i >stopped.out 2>stopped.err <<END || fail "stopped: $(cat stopped.err)"
+expect 20 local: 
+modes
+type sh start.sh\n
+expect 60 connected
+expect 20 $ 
+type stty size\r
+expect 20 33 91
+type ~\x1a
+expect 60 suspended
+expect 60 local: 
+modes
+size 120 40
+type echo "one-\$((6 * 7))"\n
+expect 20 one-42
+type stty -echo -icrnl; fg\n
+expect 20 start.sh
+type stty size\r
+expect 60 40 120
+type sleep 1000; echo "rc=\$?"\r
+run sleep 0.5
+type \x03
+type echo "two-\$((6 * 7))"\r
+expect 20 two-42
+run kill -TSTP \$(cat shell.pid)
+expect 60 suspended
+expect 60 local: 
+modes
+type fg\n
+expect 20 start.sh
+type echo "three-\$((6 * 7))"\r
+expect 60 three-42
+run kill -STOP \$(cat shell.pid)
+expect 60 local: 
+size 70 20
+type stty sane; fg\n
+expect 20 start.sh
+type stty size\r
+expect 60 20 70
+type \r~.
+expect 60 you left
+expect 60 local: 
+modes
+type exit\n
+end 30 9
+END
+# Without a shell that could go on with it, the command does not stop.
+user 80x24 alone --limit 10m <<'END'
+expect 60 connected
+expect 20 $ 
+type ~\x1a
+expect 60 suspended
+type echo "four-$((6 * 7))"\r
+expect 20 four-42
+type exit 3\r
+end 60 3
+modes
+END
+# Whoever stays away too long finds the shell ended, and pays no more.
+"$bin/terminal-user" 91x33 env PS1='local: ' ENV= dash -i >away.out 2>away.err <<END || fail "away: $(cat away.err)"
+expect 20 local: 
+type sh start.sh\n
+expect 60 connected
+expect 20 $ 
+type ~\x1a
+expect 60 suspended
+expect 60 local: 
+run i=0; until "$bourse" ps last --json | grep -q '"state":"failed"'; do sleep 0.2; i=\$((i + 1)); [ \$i -lt 600 ] || exit 1; done
+type fg\n
+expect 60 shell ended
+expect 60 local: 
+modes
+type exit\n
+end 30 1
+END
+
 # The exit status is the program's, and what it printed last is there.
 user 80x24 status -- sh -c 'printf "%s" last-words; exit 7' <<'END'
 expect 60 last-words

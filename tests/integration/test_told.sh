@@ -48,6 +48,13 @@ expect 2 'its results are kept: .bourse fetch [0-9a-f]{8} -o FOLDER. and .bourse
 "$bourse" fetch "$(grep -oE 'bourse fetch [0-9a-f]{8}' err | cut -d' ' -f3)" -o made >log 2>&1 || fail "fetch: $(cat log)"
 [ "$(find made -name made.txt -exec cat {} +)" = made ] || fail "the results are not kept: $(find made)"
 
+expect 2 '^.*"error":.*"exit":2' "$bourse" run -y --json --quiet --out made.txt -o taken/results -- sh -c 'echo again >made.txt'
+id=$(field job out)
+[ "${#id}" = 32 ] || fail "the error of a result that cannot be placed names no job: $(cat out)"
+"$bourse" fetch "$id" -o made-again >log 2>&1 || fail "fetch: $(cat log)"
+[ "$(find made-again -name made.txt -exec cat {} +)" = again ] || fail "the error names another job: $(find made-again)"
+expect 2 "\"job\":\"$id\"" "$bourse" fetch "$id" --json -o taken/results
+
 # ---- the lines of a program are in --json, one value a line, and the result is the last
 "$bourse" run -y --json --array 1-2 -- sh -c 'echo "it {index}"; echo "but {index}" >&2' >run.json 2>log || fail "run --json: $(cat log)"
 "$bourse" logs last --json >logs.json 2>log || fail "logs --json: $(cat log)"

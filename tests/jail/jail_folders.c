@@ -36,13 +36,15 @@ static enum result_outcome take(void *context, const struct jail_entry *entry,
     return OUTCOME_OK;
 }
 
-static struct jail_reply leave(struct fixture *fixture, const char *script, struct taken *taken)
+static struct jail_reply leave_some(struct fixture *fixture, const char *script,
+                                    const char *const outputs[2], const char *const *patterns,
+                                    struct taken *taken)
 {
-    static const char *const outputs[] = {"results/", "log"};
     const char *const argv[] = {"sh", "-c", script, NULL};
     const struct jail_request request = {.argv = argv,
                                          .stdin_fd = -1,
                                          .outputs = outputs,
+                                         .patterns = patterns,
                                          .output_count = 2,
                                          .take_entry = take,
                                          .take_context = taken,
@@ -51,6 +53,21 @@ static struct jail_reply leave(struct fixture *fixture, const char *script, stru
     struct jail_reply reply;
     jail_run(fixture->jail, &request, &reply);
     return reply;
+}
+
+static struct jail_reply leave(struct fixture *fixture, const char *script, struct taken *taken)
+{
+    static const char *const outputs[] = {"results/", "log"};
+    return leave_some(fixture, script, outputs, NULL, taken);
+}
+
+/* Leaves a log, and the files of `folder` that the pattern matches. */
+static struct jail_reply leave_matches(struct fixture *fixture, const char *script,
+                                       const char *folder, const char *pattern, struct taken *taken)
+{
+    const char *const outputs[] = {folder, "log"};
+    const char *const patterns[] = {pattern, NULL};
+    return leave_some(fixture, script, outputs, patterns, taken);
 }
 
 START_TEST(every_file_comes_out_in_order)
@@ -73,6 +90,115 @@ START_TEST(every_file_comes_out_in_order)
     ck_assert_uint_eq(reply.outputs[1].size, 5);
     ck_assert_ptr_nonnull(strstr(reply.detail, "left out of results/: 2 links"));
     jail_reply_fini(&reply);
+    fixture_close(&fixture);
+}
+END_TEST
+
+/* The owner's bit counts alone, whatever the umask leaves to others. */
+START_TEST(a_file_that_its_owner_may_execute_is_executable)
+{
+    static const struct {
+        const char *mode;
+        bool is_executable;
+    } cases[] = {{"0644", false}, {"0755", true},  {"0700", true}, {"0655", false},
+                 {"4755", true},  {"6644", false}, {"0500", true}};
+    struct fixture fixture = fixture_open(_i);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char script[128];
+        struct taken taken = {.count = 0};
+        (void)snprintf(script, sizeof script, "echo x >log; : >results/f; chmod %s log results/f",
+                       cases[i].mode);
+        struct jail_reply reply = leave(&fixture, script, &taken);
+        ck_assert_msg(reply.outcome == OUTCOME_OK, "%s: %s", cases[i].mode, reply.detail);
+        ck_assert_msg(reply.outputs[1].is_executable == cases[i].is_executable, "%s",
+                      cases[i].mode);
+        ck_assert_uint_eq(reply.outputs[1].size, 2);
+        ck_assert_uint_eq(taken.executables, cases[i].is_executable);
+        jail_reply_fini(&reply);
+    }
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(the_files_that_match_come_out)
+{
+    static const struct {
+        const char *folder, *pattern, *script, *first, *last;
+        size_t count;
+    } cases[] = {
+        {"./", "part-*", ": >part-b; : >part-a; : >other; mkdir d; : >d/part-c", "part-a", "part-b",
+         2},
+        {"results/", "*.csv", "cd results; : >a.csv; : >b.txt; mkdir c; : >c/d.csv; : >.e.csv",
+         "a.csv", "a.csv", 1},
+        {"results/", "[!a-c]*", "cd results; : >a; : >d; : >ü; : >.d", "d", "ü", 2},
+        {"./", "*/x?.csv", "mkdir p q .r; : >p/x1.csv; : >q/x2.csv; : >.r/x3.csv; : >q/x.csv",
+         "p/x1.csv", "q/x2.csv", 2},
+        {"./", "run-*", "mkdir -p run-1/a run-2; : >run-1/a/.f; : >run-2/g; : >run-3", "run-1/a/.f",
+         "run-3", 3},
+        {"./", "run-*/", "mkdir -p run-1/a run-2; : >run-1/a/.f; : >run-2/g; : >run-3",
+         "run-1/a/.f", "run-2/g", 2},
+        {"./", "a[1].txt", ": >'a[1].txt'; : >a1.txt; : >a2.txt", "a1.txt", "a[1].txt", 2},
+        {"a[1]/", "*", "cd 'a[1]'; : >x", "x", "x", 1},
+        /* A file that does not match may have any name. */
+        {"./", "good*", ": >\"$(printf 'a\\nb')\"; : >\"$(printf '\\377')\"; : >good", "good",
+         "good", 1},
+    };
+    struct fixture fixture = fixture_open(_i);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char script[256];
+        struct taken taken = {.count = 0};
+        (void)snprintf(script, sizeof script, ": >log; %s", cases[i].script);
+        struct jail_reply reply =
+            leave_matches(&fixture, script, cases[i].folder, cases[i].pattern, &taken);
+        ck_assert_msg(reply.outcome == OUTCOME_OK, "%zu: %s", i, reply.detail);
+        ck_assert_msg(taken.count == cases[i].count, "%zu: %zu", i, taken.count);
+        ck_assert_str_eq(taken.first, cases[i].first);
+        ck_assert_str_eq(taken.last, cases[i].last);
+        ck_assert_int_eq(reply.outputs[0].fd, -1);
+        jail_reply_fini(&reply);
+    }
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(a_pattern_without_a_file_or_with_a_bad_one_fails)
+{
+    static const struct {
+        const char *folder, *pattern, *script, *why;
+        enum result_outcome outcome;
+    } cases[] = {
+        {"./", "part-*", ":", "output part-* matches no file", OUTCOME_OUTPUT_MISSING},
+        {"results/", "*.csv", ": >results/b", "output results/*.csv matches no file",
+         OUTCOME_OUTPUT_MISSING},
+        {"./", "run-*/", ": >run-1; mkdir run-2", "output run-*/ matches no file",
+         OUTCOME_OUTPUT_MISSING},
+        {"./", "l*", ": >a; ln -s a l; rm log; : >log2", "output log was not written",
+         OUTCOME_OUTPUT_MISSING},
+        {"./", "x*", "ln -s /etc x; mkfifo xx", "output x* matches no file",
+         OUTCOME_OUTPUT_MISSING},
+        {"./", "*/passwd", "ln -s /etc x", "output */passwd matches no file",
+         OUTCOME_OUTPUT_MISSING},
+        {"results/", "*", "rmdir results; ln -s /etc results", "symbolic link",
+         OUTCOME_OUTPUT_MISSING},
+        {"./", "x*", ": >x; chmod 0 x", "output x*: x cannot be read", OUTCOME_OUTPUT_MISSING},
+        {"./", "x*", ": >\"x$(printf 'a\\nb')\"", "control characters", OUTCOME_OUTPUT_MISSING},
+        {"./", "x*", "head -c 5000000 /dev/zero >xx", "output limit", OUTCOME_OUTPUT_LIMIT},
+        {"./", "d", "i=0; while [ $i -lt 66 ]; do mkdir d; cd d; i=$((i+1)); done; : >f",
+         "more than 64 folders", OUTCOME_OUTPUT_LIMIT},
+    };
+    struct fixture fixture = fixture_open(_i);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char script[256];
+        struct taken taken = {.count = 0};
+        (void)snprintf(script, sizeof script, ": >log; %s", cases[i].script);
+        struct jail_reply reply =
+            leave_matches(&fixture, script, cases[i].folder, cases[i].pattern, &taken);
+        ck_assert_msg(reply.outcome == cases[i].outcome, "%zu: %d %s", i, reply.outcome,
+                      reply.detail);
+        ck_assert_msg(strstr(reply.detail, cases[i].why) != NULL, "%s", reply.detail);
+        ck_assert(!reply.jail_ended);
+        jail_reply_fini(&reply);
+    }
     fixture_close(&fixture);
 }
 END_TEST
@@ -175,6 +301,9 @@ int main(void)
 {
     const TTest *const tests[] = {
         every_file_comes_out_in_order,
+        a_file_that_its_owner_may_execute_is_executable,
+        the_files_that_match_come_out,
+        a_pattern_without_a_file_or_with_a_bad_one_fails,
         what_is_no_folder_fails,
         a_file_that_cannot_be_kept_ends_the_run,
         thousands_of_parts_of_a_file_go_in,

@@ -225,7 +225,7 @@ int command_fetch(struct invocation *invocation)
     struct bourse_error error;
     if (!fetch_into(invocation, id, &chosen, folder, &fetched, &error) ||
         !count_missing(invocation, id, &chosen, &fetched, &row, &missing, &error)) {
-        return complain_with(invocation, &error);
+        return complain_about_job(invocation, id, &error);
     }
     status = missing == 0 ? BOURSE_OK : BOURSE_JOB_FAILED;
     if (invocation->json) {

@@ -531,14 +531,14 @@ static int end_product(struct matmul *matmul, const struct bourse_job_row *last)
         return json_print(json_job(last), job_exit_status(last));
     }
     if (!bourse_jobs(invocation->bourse, matmul->id, &jobs, &error)) {
-        return complain_with(invocation, &error);
+        return complain_about_job(invocation, matmul->id, &error);
     }
     const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
     if (finish_product(matmul, &error)) {
         return report(matmul, row);
     }
     if (!matmul->was_checked) {
-        int status = complain_with(invocation, &error);
+        int status = complain_about_job(invocation, matmul->id, &error);
         if (error.status != BOURSE_UNVERIFIED && !invocation->json) {
             say_how_to_go_on(matmul, row);
         }
@@ -548,7 +548,7 @@ static int end_product(struct matmul *matmul, const struct bourse_job_row *last)
         return report_json(matmul, row);
     }
     show_wrong(&matmul->check);
-    return complain_with(invocation, &error);
+    return complain_about_job(invocation, matmul->id, &error);
 }
 
 static int run_product(struct matmul *matmul)
@@ -562,7 +562,7 @@ static int run_product(struct matmul *matmul)
         return status;
     }
     if (!collect_tiles(matmul, &row, &error)) {
-        status = complain_with(invocation, &error);
+        status = complain_about_job(invocation, matmul->id, &error);
         if (error.status != BOURSE_UNVERIFIED && !invocation->json) {
             say_how_to_go_on(matmul, &row);
         }

@@ -89,7 +89,7 @@ static int finish_run(struct invocation *invocation, const struct bourse_job_row
         live_end(live); /* lines of attempts without a result come before the last value */
     }
     if (!ok) {
-        const int failed = complain_with(invocation, &run.error);
+        const int failed = complain_about_job(invocation, row->id, &run.error);
         json_decref(run.list);
         if (!invocation->json && !invocation->quiet) {
             job_say_ended(row);

@@ -158,7 +158,7 @@ static int submit_and_wait(struct invocation *invocation, struct bourse_job *job
     }
     struct bourse_fetched fetched = {.files = 0};
     if (folder != NULL && !fetching_all(invocation, id, folder, &fetched, &error)) {
-        return complain_with(invocation, &error);
+        return complain_about_job(invocation, id, &error);
     }
     if (invocation->json) {
         json_t *value = json_job(&row);

@@ -152,7 +152,7 @@ bool watch_job_live(struct invocation *invocation, const struct live_options *op
         return true;
     }
     live_end(ret_live);
-    *ret_status = complain_with(invocation, &error);
+    *ret_status = complain_about_job(invocation, id, &error);
     if (error.status == BOURSE_INTERRUPTED || error.status == BOURSE_TIMED_OUT) {
         watch_say_how_to_return(id);
     }

@@ -13,7 +13,7 @@
 enum { COLUMNS_DEFAULT = 80, ROWS_DEFAULT = 24 };
 
 /* A handler of signals reads these. */
-static struct termios former;
+static struct termios former; /* as it was at the start */
 static volatile sig_atomic_t is_raw;
 
 bool local_terminal_is_there(void)
@@ -56,12 +56,14 @@ bool local_terminal_raw(void)
 {
     static const int fatal[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGALRM};
     static bool is_registered;
+    static bool is_known;
     struct sigaction action = {.sa_handler = on_fatal_signal,
                                .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
     struct termios raw;
-    if (tcgetattr(STDIN_FILENO, &former) != 0) {
+    if (!is_known && tcgetattr(STDIN_FILENO, &former) != 0) {
         return false;
     }
+    is_known = true;
     for (size_t i = 0; !is_registered && i < sizeof fatal / sizeof fatal[0]; i++) {
         (void)sigaction(fatal[i], &action, NULL); /* cannot fail for these numbers */
     }

@@ -13,7 +13,9 @@
 bool local_terminal_is_there(void);
 /* Returns the size of the window; 80 x 24 where nobody says. */
 void local_terminal_size(uint32_t *ret_columns, uint32_t *ret_rows);
-/* Passes on every key from now on. Returns false with errno on failure. */
+/* Passes on every key from now on. Returns false with errno on failure. A later call passes them on
+ * again, whatever has changed the terminal meanwhile. The kernel stops a process that calls this in
+ * the background, until its user brings it back to the front. */
 bool local_terminal_raw(void);
 /* Sets the terminal back; without local_terminal_raw nothing happens. */
 void local_terminal_restore(void);

@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "protocol/limits.h"
 #include "runtime/clock.h"
 
 #include <errno.h>
@@ -129,15 +130,51 @@ static void warn_of_limit(struct shell *shell)
 
 /* ---------------------------------------------------------------- what comes in */
 
+static void tell_size(struct shell *shell)
+{
+    uint32_t columns = 0;
+    uint32_t rows = 0;
+    local_terminal_size(&columns, &rows);
+    bourse_terminal_resize(shell->terminal, columns, rows);
+}
+
+/* Goes on after a stop. Others may have had the terminal meanwhile, and the window may have another
+ * size. How long the provider was not heard is not known. */
+static void come_back(struct shell *shell)
+{
+    shell->is_raw = shell->is_raw && local_terminal_raw();
+    shell->lost_ns = shell->lost_ns == 0 ? 0 : clock_monotonic_ns();
+    tell_size(shell);
+}
+
+/* Gives the terminal back as it was, and stops this process until its user goes on with it. The
+ * kernel does not stop a process whose session has no shell to go on with it. */
+static void suspend(struct shell *shell)
+{
+    const bool was_raw = shell->is_raw;
+    sigset_t stop;
+    (void)sigemptyset(&stop);
+    (void)sigaddset(&stop, SIGTSTP);
+    say(shell, "suspended; the shell ends after %d s without you", LIMIT_TERMINAL_AWAY_S);
+    leave_raw(shell);
+    (void)raise(SIGTSTP); /* stops when the signal is let in; cannot fail for this number */
+    (void)sigprocmask(SIG_UNBLOCK, &stop, NULL);
+    (void)sigprocmask(SIG_BLOCK, &stop, NULL);
+    shell->is_raw = was_raw;
+    come_back(shell);
+}
+
 static void read_signal(struct shell *shell)
 {
     struct signalfd_siginfo got;
     while (read(shell->signals, &got, sizeof got) == (ssize_t)sizeof got) {
         if (got.ssi_signo == SIGWINCH) {
-            uint32_t columns = 0;
-            uint32_t rows = 0;
-            local_terminal_size(&columns, &rows);
-            bourse_terminal_resize(shell->terminal, columns, rows);
+            tell_size(shell);
+        } else if (got.ssi_signo == SIGTSTP) {
+            suspend(shell);
+        } else if (got.ssi_signo ==
+                   SIGCONT) { /* after SIGSTOP, too, which nobody can prepare for */
+            come_back(shell);
         } else {
             shell->ending = SHELL_SIGNAL;
             shell->signal = (int)got.ssi_signo;
@@ -159,7 +196,10 @@ static void type(struct shell *shell, const char *bytes, size_t size)
             return;
         }
         if (action == SHELL_HELP) {
-            say(shell, "at the beginning of a line: ~. ends the shell and its job, ~~ types ~");
+            say(shell, "at the beginning of a line: ~. ends the shell and its job, ~^Z suspends "
+                       "this command, ~~ types ~");
+        } else if (action == SHELL_SUSPEND) {
+            suspend(shell);
         }
         bytes += used;
         size -= used;
@@ -439,6 +479,8 @@ static int read_signals(void)
     (void)sigaddset(&set, SIGHUP);
     (void)sigaddset(&set, SIGQUIT);
     (void)sigaddset(&set, SIGWINCH);
+    (void)sigaddset(&set, SIGTSTP);
+    (void)sigaddset(&set, SIGCONT);
     if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) {
         return -1;
     }

@@ -5,6 +5,21 @@ static bool ends_line(char byte)
     return byte == '\n' || byte == '\r';
 }
 
+static enum shell_action action_of(char byte)
+{
+    enum { CONTROL_Z = 'Z' & 0x1f };
+    switch (byte) {
+    case '.':
+        return SHELL_LEAVE;
+    case '?':
+        return SHELL_HELP;
+    case CONTROL_Z:
+        return SHELL_SUSPEND;
+    default:
+        return SHELL_NOTHING;
+    }
+}
+
 enum shell_action shell_escape_read(struct shell_escape *escape, const char *bytes, size_t size,
                                     char *ret_bytes, size_t *ret_size, size_t *ret_used)
 {
@@ -13,10 +28,11 @@ enum shell_action shell_escape_read(struct shell_escape *escape, const char *byt
         const char byte = bytes[i];
         if (escape->has_tilde) {
             escape->has_tilde = false;
-            if (byte == '.' || byte == '?') {
+            const enum shell_action action = action_of(byte);
+            if (action != SHELL_NOTHING) { /* the line has not begun */
                 *ret_size = count;
                 *ret_used = i + 1;
-                return byte == '.' ? SHELL_LEAVE : SHELL_HELP; /* the line has not begun */
+                return action;
             }
             ret_bytes[count++] = '~';
             escape->is_in_line = !ends_line(byte);

@@ -1,13 +1,13 @@
 #include "consumer/job/output/folder_unpack.h"
 
 #include "base/sha256.h"
+#include "consumer/job/place.h"
 #include "formats/tar.h"
 #include "protocol/limits.h"
 #include "runtime/files.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { PIECE_BYTES = 64 << 10 };
 
@@ -47,13 +47,11 @@ static bool read_file(const struct folder_file *file, int to, struct hash32 *ret
 bool folder_file_copy(const struct folder_file *file, int to)
 {
     struct hash32 hash; /* unused: who places the file hashes what came */
-    struct stat status;
     if (!read_file(file, to, &hash)) {
         return false;
     }
-    /* Whoever the user's umask lets read may execute. Some file systems have no such bits. */
-    if (file->is_executable && fstat(to, &status) == 0) {
-        (void)fchmod(to, (status.st_mode & 0777) | (status.st_mode & 0444) >> 2);
+    if (file->is_executable) {
+        place_allow_execution(to);
     }
     return true;
 }

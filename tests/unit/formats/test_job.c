@@ -371,6 +371,26 @@ START_TEST(keys_that_contradict_each_other_are_refused)
                   "job.yaml:4: outputs: \"x/y\" lies below \"x/\", which is an output, too");
     check_refused("run: [a]\noutputs:\n- x\n- x/\n",
                   "job.yaml:4: outputs: \"x/\" lies below \"x\", which is an output, too");
+    check_refused("run: [a]\noutputs: ['../*.csv']\n",
+                  "job.yaml:2: outputs: \"../*.csv\" must be a path inside the work folder: "
+                  "relative, without \"..\"");
+    check_refused("run: [a]\noutputs: ['/tmp/*']\n",
+                  "job.yaml:2: outputs: \"/tmp/*\" must be a path inside the work folder: "
+                  "relative, without \"..\"");
+    check_refused("run: [a]\noutputs: ['r/**/x']\n",
+                  "job.yaml:2: outputs: the pattern \"r/**/x\" has \"**\"; a folder, as in "
+                  "results/, stands for everything below it");
+    check_refused("run: [a]\noutputs: ['*.csv', 'a.csv']\n",
+                  "job.yaml:2: outputs: the pattern \"*.csv\" also takes \"a.csv\", which is an "
+                  "output, too");
+    check_refused("run: [a]\noutputs: ['results/', 'results/*.csv']\n",
+                  "job.yaml:2: outputs: the pattern \"results/*.csv\" also takes \"results/\", "
+                  "which is an output, too");
+    check_refused("executor: plugin\nrun: [add]\noutputs: ['*.csv']\n",
+                  "job.yaml:3: outputs: \"*.csv\" is a pattern, which only the files of programs "
+                  "have; name the file");
+    check_refused("run: [a]\ncheckpoint: state\noutputs: ['s*/x']\n",
+                  "job.yaml:2: checkpoint: \"s*/x\" of outputs lies there too");
     check_refused("run: [a]\noutputs: [/]\n",
                   "job.yaml:2: outputs: \"/\" must be a path inside the work folder: relative, "
                   "without \"..\"");

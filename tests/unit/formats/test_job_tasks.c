@@ -79,6 +79,29 @@ START_TEST(a_diamond_is_read_in_any_order)
 }
 END_TEST
 
+START_TEST(files_of_a_pattern_go_into_a_folder)
+{
+    CLEANUP(job_file_destroy)
+    struct job_file *job = taken("tasks:\n"
+                                 "- {name: a, run: [x], outputs: ['part-*', 'r/[0-9].csv', "
+                                 "'r/*.txt']}\n"
+                                 "- {name: b, run: [x], from: ['a/part-*', 'a/r/[0-9].csv', "
+                                 "'a/r/*.txt']}\n"
+                                 "- {name: c, run: [x], from: {parts/: 'a/part-*'}}\n");
+    check_wait(&job->tasks[1].waits[0], 0, "part-*", "./");
+    check_wait(&job->tasks[1].waits[1], 0, "r/[0-9].csv", "r/");
+    check_wait(&job->tasks[1].waits[2], 0, "r/*.txt", "r/"); /* both lie there */
+    check_wait(&job->tasks[2].waits[0], 0, "part-*", "parts/");
+    check_refused("tasks:\n- {name: a, run: [x], outputs: ['p-*']}\n"
+                  "- {name: b, run: [x], from: {p: 'a/p-*'}}\n",
+                  "job.yaml:3: p: a/p-* is a pattern: give it a name that ends with a slash");
+    check_refused("tasks:\n- {name: a, run: [x], outputs: [p/]}\n"
+                  "- {name: b, run: [x], from: {./: a/p/}}\n",
+                  "job.yaml:3: ./: \"./\" must be a path inside the work folder: relative, "
+                  "without \"..\"");
+}
+END_TEST
+
 START_TEST(what_a_task_leaves_open_is_the_jobs)
 {
     CLEANUP(job_file_destroy)
@@ -253,7 +276,7 @@ START_TEST(what_is_read_can_be_sent)
 END_TEST
 
 SUITE("job_tasks", NULL, NULL, TEST(a_diamond_is_read_in_any_order),
-      TEST(what_a_task_leaves_open_is_the_jobs),
+      TEST(files_of_a_pattern_go_into_a_folder), TEST(what_a_task_leaves_open_is_the_jobs),
       TEST(names_that_are_nobodys_are_refused_with_the_nearest), TEST(a_circle_names_its_tasks),
       TEST(the_rules_of_a_job_hold_for_its_tasks), TEST(files_do_not_meet_in_the_work_folder),
       TEST(tasks_of_no_ops_wait_and_take_nothing), TEST(a_long_chain_is_read),

@@ -167,11 +167,12 @@ static enum result_outcome take_nothing(void *context, const struct jail_entry *
 
 static bool read_said(struct said said, int file)
 {
-    static const char *const outputs[] = {"out", "results/"};
+    static const char *const outputs[] = {"out", "results/", "results/"};
+    static const char *const patterns[] = {NULL, NULL, "*.csv"};
     static struct jail_entries entries;
     uint8_t bytes[4096] = {0};
     const struct jail_request request = {
-        .outputs = outputs, .output_count = 2, .take_entry = take_nothing};
+        .outputs = outputs, .patterns = patterns, .output_count = 3, .take_entry = take_nothing};
     struct writer out = writer_over(bytes, sizeof bytes);
     writer_u8(&out, WIRE_ENTRIES);
     writer_u32(&out, 1);
@@ -200,8 +201,13 @@ START_TEST(files_of_a_folder_are_believed_no_more)
     ck_assert(!read_said(honest, -1));
     said.output = 0; /* a file and no folder */
     ck_assert(!read_said(said, memory_file(100)));
-    said.output = 2;
+    said.output = 3;
     ck_assert(!read_said(said, memory_file(100)));
+    said.output = 2; /* a pattern */
+    ck_assert(!read_said(said, memory_file(100)));
+    said.name = "b.csv";
+    said.name_length = 5;
+    ck_assert(read_said(said, memory_file(100)));
     said = honest;
     said.count = 2;
     ck_assert(!read_said(said, memory_file(100)));

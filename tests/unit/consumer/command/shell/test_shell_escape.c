@@ -41,12 +41,15 @@ START_TEST(an_escape_is_read_at_the_beginning_of_a_line)
     check("~.", SHELL_LEAVE, "");
     check("ls\r~.rest", SHELL_LEAVE, "ls\r");
     check("ls\n~?", SHELL_HELP, "ls\n");
+    check("ls\r~\x1a", SHELL_SUSPEND, "ls\r");
 }
 END_TEST
 
 START_TEST(other_tildes_are_the_programs)
 {
     check("ls ~.\r", SHELL_NOTHING, "ls ~.\r");
+    check("\x1a\r~~\x1a", SHELL_NOTHING, "\x1a\r~\x1a");
+    check("ls ~\x1a", SHELL_NOTHING, "ls ~\x1a");
     check("~~.", SHELL_NOTHING, "~.");
     check("~a~.", SHELL_NOTHING, "~a~.");
     check("~\r~.", SHELL_LEAVE, "~\r");

@@ -1,0 +1,78 @@
+#include "provider/work/outcome_wire.h"
+
+#include "base/cleanup.h"
+#include "provider/work/dispatch_inputs.h"
+#include "tests/support/suite.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static struct outcome *outcome_of(bool is_executable)
+{
+    struct agent_work work = {.lease = 1, .attempt = 1};
+    struct outcome *outcome = outcome_create(&work, &(struct id128){{1}});
+    struct problem problem = {""};
+    ck_assert_ptr_nonnull(outcome);
+    ck_assert(outcome_reserve(outcome, 1));
+    ck_assert_int_eq(outcome_keep("/nonexistent", "tool", -1, 0, &outcome->outputs[0], &problem),
+                     OUTCOME_OK);
+    outcome->outputs[0].is_executable = is_executable;
+    outcome->output_count = 1;
+    return outcome;
+}
+
+START_TEST(a_result_says_what_may_be_executed_and_nothing_of_other_files)
+{
+    for (int is_executable = 0; is_executable < 2; is_executable++) {
+        CLEANUP(outcome_destroy) struct outcome *outcome = outcome_of(is_executable != 0);
+        struct wire_outcome *wire = calloc(1, sizeof *wire);
+        Bourse__V1__Result result;
+        uint8_t bytes[128];
+        ck_assert_ptr_nonnull(wire);
+        outcome_to_wire(outcome, wire, &result);
+        ck_assert_uint_eq(result.n_outputs, 1);
+        const Bourse__V1__Output *output = result.outputs[0];
+        /* A name of 4 bytes, a hash of 32 and the size 0; the flag takes 2 bytes more. */
+        ck_assert_uint_eq(bourse__v1__output__pack(output, bytes),
+                          6 + 34 + 2 + (is_executable != 0 ? 2U : 0U));
+        ck_assert_int_eq(output->has_executable, is_executable);
+        ck_assert_int_eq(output->executable, is_executable);
+        free(wire);
+    }
+}
+END_TEST
+
+START_TEST(a_dispatch_hands_the_permission_on)
+{
+    uint8_t hash[32] = {7};
+    Bourse__V1__Output outputs[] = {BOURSE__V1__OUTPUT__INIT, BOURSE__V1__OUTPUT__INIT};
+    Bourse__V1__Output *pointers[] = {&outputs[0], &outputs[1]};
+    outputs[0].name = (char *)(uintptr_t) "tool";
+    outputs[1].name = (char *)(uintptr_t) "data";
+    for (size_t i = 0; i < 2; i++) {
+        outputs[i].hash = (ProtobufCBinaryData){.len = sizeof hash, .data = hash};
+    }
+    outputs[0].has_executable = outputs[0].executable = true;
+    Bourse__V1__Given given = BOURSE__V1__GIVEN__INIT;
+    given.index = 3;
+    given.n_outputs = 2;
+    given.outputs = pointers;
+    Bourse__V1__Given *all[] = {&given};
+    Bourse__V1__Work work = BOURSE__V1__WORK__INIT;
+    work.n_given = 1;
+    work.given = all;
+    CLEANUP(dispatch_inputs_fini) struct dispatch_inputs inputs;
+    ck_assert(dispatch_inputs_copy(&work, &inputs));
+    ck_assert(dispatch_inputs_find(&inputs, 3, "tool")->is_executable);
+    ck_assert(!dispatch_inputs_find(&inputs, 3, "data")->is_executable);
+    ck_assert_ptr_null(dispatch_inputs_find(&inputs, 4, "tool"));
+}
+END_TEST
+
+SUITE("outcome_wire", NULL, NULL,
+      TEST(a_result_says_what_may_be_executed_and_nothing_of_other_files),
+      TEST(a_dispatch_hands_the_permission_on))

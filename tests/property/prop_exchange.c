@@ -87,10 +87,28 @@ static void check_jobs(const struct model *model)
     }
 }
 
-/* The first command at or after each job's deadline, by place in the model; 0: none yet. */
+/* The deadlines of jobs by their place in the model; 0: none. */
 struct deadlines {
-    int64_t met_ns[MODEL_JOBS_MAX];
+    int64_t of_job_ns[MODEL_JOBS_MAX];
+    int64_t met_ns[MODEL_JOBS_MAX]; /* the first command at or after the deadline; 0: none yet */
+    size_t job_count;
 };
+
+/* Gives some new jobs a deadline. No die is drawn, so the markets stay those of their seeds. */
+static void set_deadline(struct model *model)
+{
+    if (model->command.type == EXCHANGE_SUBMIT && model->index % 7 == 0) {
+        model->command.submit.deadline_ns =
+            model->now_ns + (int64_t)(model->index % 120) * NS_PER_S;
+    }
+}
+
+static void note_deadline(struct deadlines *deadlines, const struct model *model)
+{
+    if (model->job_count > deadlines->job_count) {
+        deadlines->of_job_ns[deadlines->job_count++] = model->command.submit.deadline_ns;
+    }
+}
 
 /* A job past its deadline buys and holds nothing, and ends within the time that its withdrawn
  * attempts get; no other job ends for this reason. Returns how many jobs missed their deadlines. */
@@ -99,7 +117,7 @@ static size_t check_deadlines(struct deadlines *deadlines, const struct model *m
     const int64_t now_ns = model->command.log_time_ns;
     size_t missed = 0;
     for (size_t i = 0; i < model->job_count; i++) {
-        const int64_t deadline_ns = model->job_deadlines_ns[i];
+        const int64_t deadline_ns = deadlines->of_job_ns[i];
         const bool is_past = deadline_ns != 0 && now_ns >= deadline_ns;
         struct exchange_job_row row;
         if (is_past && deadlines->met_ns[i] == 0) {
@@ -322,7 +340,9 @@ START_TEST(a_random_market_keeps_its_promises)
             twin = reload(&model);
         }
         model_next(&model);
+        set_deadline(&model);
         ck_assert_int_eq(model_apply(&model), EXCHANGE_OK);
+        note_deadline(&deadlines, &model);
         check_money(&model, &money);
         check_accepted_once(&model.effects, accepted_set);
         check_checks(&checks, &model);

@@ -381,11 +381,6 @@ static void make_submit(struct model *model)
     if (model->command.submit.type == EXCHANGE_ALL_OR_NONE) { /* may wait for ever */
         model->command.submit.good_till_ns = model->now_ns + 60 * NS_PER_S;
     }
-    /* No die is drawn, so that the other draws of a seed stay those of markets without deadlines. */
-    if (model->index % 7 == 0) {
-        model->command.submit.deadline_ns =
-            model->now_ns + (int64_t)(model->index % 120) * NS_PER_S;
-    }
     model->needs = needs; /* of the first part */
 }
 
@@ -774,7 +769,6 @@ enum exchange_status model_apply(struct model *model)
         } else if (effect->type == EFFECT_ACCEPT && model->command.type == EXCHANGE_SUBMIT &&
                    model->job_count < MODEL_JOBS_MAX) {
             model->jobs[model->job_count] = model->command.id;
-            model->job_deadlines_ns[model->job_count] = model->command.submit.deadline_ns;
             model->job_owners[model->job_count++] = model->command.account;
         }
     }

@@ -42,7 +42,6 @@ struct model {
     size_t lease_count;
     struct id128 jobs[MODEL_JOBS_MAX];
     uint32_t job_owners[MODEL_JOBS_MAX];
-    int64_t job_deadlines_ns[MODEL_JOBS_MAX]; /* as submitted; 0: none */
     size_t job_count;
     struct id128 asks[MODEL_PROVIDERS][MODEL_DEVICES];
     struct exchange_ask_account to[2]; /* accounts that the ask being placed is for */

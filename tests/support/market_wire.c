@@ -389,8 +389,6 @@ static struct body of_submit(const struct exchange_command *command)
     body.has_checkpoint = body.checkpoint = submit->has_checkpoints;
     body.has_good_till_ms = submit->good_till_ns != 0;
     body.good_till_ms = submit->good_till_ns / NS_PER_MS;
-    body.has_deadline_ms = submit->deadline_ns != 0;
-    body.deadline_ms = submit->deadline_ns / NS_PER_MS;
     body.has_order_type = submit->type != EXCHANGE_MARKET;
     body.order_type = submit->type;
     Bourse__V1__Part parts[LIMIT_PARTS];

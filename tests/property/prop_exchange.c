@@ -94,10 +94,22 @@ struct deadlines {
     size_t job_count;
 };
 
+/* Returns the first place of the job, or the number of jobs. A repeated command names its job
+ * again. */
+static size_t place_of(const struct model *model, const struct id128 *job)
+{
+    size_t place = 0;
+    while (place < model->job_count && !id128_equal(&model->jobs[place], job)) {
+        place++;
+    }
+    return place;
+}
+
 /* Gives some new jobs a deadline. No die is drawn, so the markets stay those of their seeds. */
 static void set_deadline(struct model *model)
 {
-    if (model->command.type == EXCHANGE_SUBMIT && model->index % 7 == 0) {
+    if (model->command.type == EXCHANGE_SUBMIT && model->index % 7 == 0 &&
+        place_of(model, &model->command.id) == model->job_count) {
         model->command.submit.deadline_ns =
             model->now_ns + (int64_t)(model->index % 120) * NS_PER_S;
     }
@@ -106,7 +118,10 @@ static void set_deadline(struct model *model)
 static void note_deadline(struct deadlines *deadlines, const struct model *model)
 {
     if (model->job_count > deadlines->job_count) {
-        deadlines->of_job_ns[deadlines->job_count++] = model->command.submit.deadline_ns;
+        const size_t first = place_of(model, &model->command.id);
+        const bool is_repeat = first < deadlines->job_count;
+        deadlines->of_job_ns[deadlines->job_count++] =
+            is_repeat ? deadlines->of_job_ns[first] : model->command.submit.deadline_ns;
     }
 }
 

@@ -24,8 +24,11 @@ static void fire_job(struct exchange *exchange, struct job *job, int64_t at_ns)
     if (job->phase != JOB_PHASE_OPEN) {
         return;
     }
+    if (job->deadline_ns == at_ns) {
+        job_meet_deadline(exchange, job);
+    }
     if (job->is_closing) {
-        if (job->closing_ns == at_ns) {
+        if (job->phase == JOB_PHASE_OPEN && job->closing_ns == at_ns) {
             job_settle(exchange, job);
         }
         return;
@@ -79,6 +82,9 @@ void agenda_arm_job(struct exchange *exchange, const struct job *job)
     if (!job->is_closing && job->good_till_ns != 0) {
         timer_arm(exchange, TIMER_JOB, &job->id, job->good_till_ns);
     }
+    if (job->deadline_ns > exchange->now_ns) {
+        timer_arm(exchange, TIMER_JOB, &job->id, job->deadline_ns);
+    }
     for (uint32_t i = 0; i < job->part_count; i++) {
         if (job->parts[i].straggler_ns != INT64_MAX) {
             timer_arm(exchange, TIMER_JOB, &job->id, job->parts[i].straggler_ns);
@@ -104,6 +110,7 @@ static bool job_awaits(const struct exchange *exchange, const struct job *job, i
         return false;
     }
     bool awaits = job->is_closing ? job->closing_ns == at_ns : job->good_till_ns == at_ns;
+    awaits = awaits || (job->deadline_ns == at_ns && at_ns > exchange->now_ns);
     for (uint32_t i = 0; i < job->part_count; i++) {
         awaits = awaits || job->parts[i].straggler_ns == at_ns;
     }

@@ -306,7 +306,9 @@ struct exchange_submit {
     /* EXCHANGE_VERIFY_CHEAP makes the last part the checks. The part has N subtasks, as many as all
      * others together. Its subtask N + k waits for subtask k alone and judges k's result. */
     enum exchange_verify verify;
-    int64_t good_till_ns; /* subtasks not started by then are cancelled; 0: no deadline */
+    int64_t good_till_ns; /* subtasks not started by then are cancelled; 0: never */
+    /* The job ends at this moment, and keeps the results accepted before; 0: no deadline. */
+    int64_t deadline_ns;
     /* Number of the job's working leases that may be taken; after that many the job accepts firm
      * leases only. Absent means any number. */
     bool has_interruptions;

@@ -165,6 +165,7 @@ struct exchange_job_row {
     uint32_t queued; /* running subtasks that are behind another one in their lane */
     int64_t budget_micro, charged_micro, reserved_micro;
     int64_t submitted_ns, ended_ns; /* ended 0: open */
+    int64_t deadline_ns;            /* 0: none */
     struct hash32 manifest;
     uint32_t lease_count;
     uint32_t accused; /* held results that a referee rejects and no other has judged */

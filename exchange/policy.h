@@ -57,6 +57,7 @@ enum {
     XREASON_WHOLE_BUDGET = 20,
     XREASON_FIRM = 21,
     XREASON_NO_MAKER = 22,
+    XREASON_DEADLINE = 23,
     XEND_RETURNED = 0,
     XEND_TERM = 1,
     XEND_CANCELLED = 2,
@@ -107,7 +108,8 @@ enum {
 /* A lease of this age is not renewed: a new lease follows, so that the slot-time of one lease stays
  * within int64. */
 #define LEASE_AGE_MOST_NS EXCHANGE_RUN_MOST_NS
-#define GOOD_TILL_MOST_NS (367 * 24 * NS_PER_HOUR) /* counted from submission */
+/* A good_till and a deadline lie at most this long after the submission. */
+#define GOOD_TILL_MOST_NS (367 * 24 * NS_PER_HOUR)
 #define CLOSING_NS (20 * NS_PER_S) /* a closing job waits this long for withdrawn attempts */
 
 /* A provider that failed a job gets no new lease of the job for AVOID_NS, and for REFUTED_NS after

@@ -280,6 +280,22 @@ bool job_check_image(const struct job_file *job, struct job_fault *fault)
                   "not an absolute path of plain text without \"..\", as in /work");
 }
 
+const char *const job_objective_names[JOB_OBJECTIVES] = {"time", "price"};
+
+bool job_check_objective(const struct job_file *job, struct job_fault *fault)
+{
+    const bool is_whole = job->order == JOB_ORDER_FOK || job->order == JOB_ORDER_ALL_OR_NONE;
+    if (job->objective == JOB_OBJECTIVE_TIME) {
+        return true;
+    }
+    if (is_whole) {
+        return refuse(fault, "objective", 0,
+                      "price chooses how many slots to buy, and this type of order wants all");
+    }
+    return strcmp(job->verify, "cheap") != 0 ||
+           refuse(fault, "objective", 0, "price does not go with verify: cheap");
+}
+
 bool job_file_check(struct job_file *job, struct problem *ret_problem)
 {
     struct job_fault fault;

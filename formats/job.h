@@ -94,6 +94,15 @@ enum job_order {
 /* The names are "limit", "ioc", "fok", "post-only", "all-or-none" and "market". */
 extern const char *const job_order_names[JOB_ORDERS];
 
+/* The objective is what the plan of a job is to be best in. It decides how many slots the job buys
+ * at a time. The numbers are those of the manifest's terms. */
+enum job_objective {
+    JOB_OBJECTIVE_TIME,  /* as many slots as the job may have */
+    JOB_OBJECTIVE_PRICE, /* those that make the work cheapest, and keep the deadline */
+    JOB_OBJECTIVES
+};
+extern const char *const job_objective_names[JOB_OBJECTIVES]; /* "time" and "price" */
+
 struct job_file {
     /* The name is never NULL. A job without `name:` has the program's name without its folders. */
     char *name;
@@ -162,7 +171,11 @@ struct job_file {
     /* Time from submission; subtasks that have not started by then are cancelled. 0: never. */
     int64_t good_till_ms;
     int64_t good_till_at_ms; /* the end as a moment; 0: none. At most one of the two is set */
+    /* The market ends the job so long after its submission, or at this moment; 0: not given. At
+     * most one of the two is set. */
+    int64_t deadline_ms, deadline_at_ms;
     enum job_order order;
+    enum job_objective objective;
     int64_t crash_limit; /* crashes that a subtask may have; JOB_ABSENT: the market's limit */
     /* The number of leases at work that may be interrupted; then the job takes firm leases only.
      * JOB_ABSENT: any number. */

@@ -282,11 +282,9 @@ static bool check_order(const struct job_file *job, struct job_fault *fault)
 
 static bool check_amounts(const struct job_file *job, struct job_fault *fault)
 {
-    if (job->budget_micro < LIMIT_NONE) {
-        return FAULT(fault, "budget", 0, "must not be negative");
-    }
-    if (job->cap_micro < LIMIT_NONE) {
-        return FAULT(fault, "cap", 0, "must not be negative");
+    if (job->budget_micro < LIMIT_NONE || job->cap_micro < LIMIT_NONE) {
+        const char *field = job->budget_micro < LIMIT_NONE ? "budget" : "cap";
+        return FAULT(fault, field, 0, "must not be negative");
     }
     if (job->value.rate != RATE_NONE && limit_is_set(job->cap_micro)) {
         return FAULT(fault, "value", 0, "there is a cap too; a limit is one or the other");
@@ -321,13 +319,14 @@ static bool check_amounts(const struct job_file *job, struct job_fault *fault)
         (job->interruptions < 0 || job->interruptions > FORMAT_INTERRUPTIONS)) {
         return FAULT(fault, "interruptions", 0, "not between 0 and %d", FORMAT_INTERRUPTIONS);
     }
-    if (job->good_till_ms < 0 || job->good_till_ms > FORMAT_GOOD_TILL_MS) {
-        return FAULT(fault, "good_till", 0, "at most 366d");
+    const bool is_till_wrong = job->good_till_ms < 0 || job->good_till_ms > FORMAT_GOOD_TILL_MS;
+    if (is_till_wrong || job->deadline_ms < 0 || job->deadline_ms > FORMAT_GOOD_TILL_MS) {
+        return FAULT(fault, is_till_wrong ? "good_till" : "deadline", 0, "at most 366d");
     }
     if ((job->good_till_ms != 0 || job->good_till_at_ms != 0) && strcmp(job->verify, "none") != 0) {
         return FAULT(fault, "good_till", 0, "does not go with verify: %s", job->verify);
     }
-    return check_verify(job, fault) && check_order(job, fault);
+    return check_verify(job, fault) && check_order(job, fault) && job_check_objective(job, fault);
 }
 
 static bool check_times(const struct job_file *job, struct job_fault *fault)

@@ -30,6 +30,8 @@ bool job_check_outputs(const struct job_file *job, struct job_fault *fault);
 bool job_check_checkpoint(const struct job_file *job, struct job_fault *fault);
 /* Returns true when the image and how its programs start obey every rule. */
 bool job_check_image(const struct job_file *job, struct job_fault *fault);
+/* Returns true when nothing in the job contradicts its objective. */
+bool job_check_objective(const struct job_file *job, struct job_fault *fault);
 /* Returns true when the job's kernel obeys every rule, and nothing beside it is in its way. */
 bool job_kernel_check(const struct job_file *job, struct job_fault *fault);
 /* Returns true when `run`, which is not empty, begins with an operation of a plug-in, and nothing

@@ -49,17 +49,17 @@ static const char *const keys[] = {
     "tasks",
     "after",
     "kernel",
+    "deadline",
+    "objective",
     /* Reserved for later versions; each is refused with a message of its own. */
     "model",
     "inputs",
-    "objective",
-    "deadline",
     "matmul",
     "train",
     "llm",
     "pipeline",
 };
-enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 35 };
+enum { KEYS = sizeof keys / sizeof keys[0], KEYS_AVAILABLE = 37 };
 
 bool job_read_no_memory(struct yaml_value value)
 {
@@ -195,12 +195,13 @@ static void read_value(struct yaml_value text, struct value *value)
     }
 }
 
-static void read_good_till(struct yaml_value value, struct job_file *job)
+/* Reads a time from the submission, or a moment. Leaves both 0 without the key. */
+static void read_end(struct yaml_value value, int64_t *ret_for_ms, int64_t *ret_at_ms)
 {
     const char *text = yaml_text(value, FORMAT_VALUE_BYTES, "");
     if (!moment_is_meant(text)) {
-        job->good_till_ms = yaml_duration_ms(value, 1, FORMAT_GOOD_TILL_MS, 0);
-    } else if (!moment_read(text, &job->good_till_at_ms)) {
+        *ret_for_ms = yaml_duration_ms(value, 1, FORMAT_GOOD_TILL_MS, 0);
+    } else if (!moment_read(text, ret_at_ms)) {
         yaml_refuse(value, "'%s' is no moment of UTC; write for example 2026-12-24T18:00:00Z",
                     text);
     }
@@ -220,7 +221,8 @@ static void read_numbers(struct yaml_value root, struct job_file *job)
     job->retries =
         (uint32_t)yaml_integer(yaml_key(root, "retries"), 0, FORMAT_RETRIES, JOB_RETRIES_DEFAULT);
     job->error_limit = yaml_integer(yaml_key(root, "error_limit"), 1, FORMAT_SUBTASKS, JOB_ABSENT);
-    read_good_till(yaml_key(root, "good_till"), job);
+    read_end(yaml_key(root, "good_till"), &job->good_till_ms, &job->good_till_at_ms);
+    read_end(yaml_key(root, "deadline"), &job->deadline_ms, &job->deadline_at_ms);
     job->crash_limit = yaml_integer(yaml_key(root, "crash_limit"), 0, FORMAT_RETRIES, JOB_ABSENT);
     job->interruptions =
         yaml_integer(yaml_key(root, "interruptions"), 0, FORMAT_INTERRUPTIONS, JOB_ABSENT);
@@ -229,6 +231,18 @@ static void read_numbers(struct yaml_value root, struct job_file *job)
 static void read_order(struct yaml_value value, struct job_file *job)
 {
     job->order = (enum job_order)yaml_choice(value, job_order_names, JOB_ORDERS, JOB_ORDER_MARKET);
+}
+
+static void read_objective(struct yaml_value value, struct job_file *job)
+{
+    const char *text = yaml_text(value, FORMAT_VALUE_BYTES, "");
+    if (text != NULL && strcmp(text, "energy") == 0) {
+        yaml_refuse(value, "energy is not available for jobs, because the power of most devices on "
+                           "offer is not known; write time or price");
+        return;
+    }
+    job->objective = (enum job_objective)yaml_choice(value, job_objective_names, JOB_OBJECTIVES,
+                                                     JOB_OBJECTIVE_TIME);
 }
 
 static void read_verify(struct yaml_value value, struct job_file *job)
@@ -286,6 +300,7 @@ static void read_job(struct yaml_value root, struct job_file *job)
     job_read_limits(yaml_key(root, "limits"), &job->limits);
     read_verify(yaml_key(root, "verify"), job);
     read_order(yaml_key(root, "order"), job);
+    read_objective(yaml_key(root, "objective"), job);
     if (yaml_present(kernel)) {
         read_kernel(root, kernel, job);
     }

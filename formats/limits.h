@@ -40,6 +40,7 @@ enum {
 };
 
 #define FORMAT_RETAIN_MS INT64_C(31622400000)    /* 366 days after the job ended */
-#define FORMAT_GOOD_TILL_MS INT64_C(31622400000) /* 366 days from the job's submission */
+/* 366 days from the job's submission, for `good_till` and for `deadline`. */
+#define FORMAT_GOOD_TILL_MS INT64_C(31622400000)
 
 #endif

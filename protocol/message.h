@@ -225,6 +225,7 @@ enum job_reason {
     /* All leases in reach are interruptible, and the job allows no further interruption. */
     JOB_REASON_FIRM = 21,
     JOB_REASON_NO_MAKER = 22, /* every provider able to make a subtask has judged its results */
+    JOB_REASON_DEADLINE = 23, /* the deadline passed before all results were accepted */
 };
 
 /* The type of an order says what happens to the order on arrival. */

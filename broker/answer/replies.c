@@ -88,6 +88,8 @@ static void job_to_wire(const struct exchange *exchange, const struct exchange_j
     ret_wire->submitted_ms = row->submitted_ns / NS_PER_MS;
     ret_wire->has_ended_ms = row->ended_ns != 0;
     ret_wire->ended_ms = row->ended_ns / NS_PER_MS;
+    ret_wire->has_deadline_ms = row->deadline_ns != 0;
+    ret_wire->deadline_ms = row->deadline_ns / NS_PER_MS;
     ret_wire->reason = row->reason;
     ret_wire->manifest = wire_view(&row->manifest, sizeof row->manifest);
     ret_wire->index = exchange_index(exchange);

@@ -105,6 +105,9 @@ enum reject_code translate_submit(const Bourse__V1__SubmitJob *wire, struct tran
     if (wire->has_good_till_ms && !translate_ms_to_ns(wire->good_till_ms, &submit->good_till_ns)) {
         return translate_bad_time(error, "good_till_ms", wire->good_till_ms);
     }
+    if (wire->has_deadline_ms && !translate_ms_to_ns(wire->deadline_ms, &submit->deadline_ns)) {
+        return translate_bad_time(error, "deadline_ms", wire->deadline_ms);
+    }
     submit->type =
         wire->has_order_type ? (enum exchange_order_type)wire->order_type : EXCHANGE_MARKET;
     ret->command.type = EXCHANGE_SUBMIT;

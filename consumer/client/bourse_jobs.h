@@ -67,6 +67,8 @@ struct bourse_job_row {
      * and the time taken. */
     uint32_t timed;
     int64_t foreseen_ms, took_ms;
+    int64_t deadline_ms; /* moment at which the market ends the job; 0: none */
+    bool is_late;        /* the deadline passed: the job ended, or its programs are told to end */
 };
 
 /* Finds a job by `text`: a whole id, a unique prefix of one, a name, or "last" for the newest. A

@@ -27,7 +27,8 @@ bool bourse_job_parse(const char *text, size_t length, const char *folder,
 /* Makes a new job of the failed and cancelled subtasks of a job that has ended. The outputs of
  * accepted subtasks become inputs of the new job. `cap_micro` is a cap as in a job file,
  * or -1; `value` is a value as in a job file, or NULL. A job that had a cap or a value needs one
- * again. `good_for_ms` bounds the new job's life; 0 keeps the first job's end, if it named one.
+ * again. `good_for_ms` bounds the new job's life; 0 keeps the first job's end, if it named one. A
+ * deadline of the first job that lies ahead is the new job's, too; one that has passed is not.
  * Fails with NOT_FOUND when nothing is left, and with USAGE when that end has passed. */
 bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro, const char *value,
                        int64_t good_for_ms, struct bourse_job **ret_job,
@@ -186,6 +187,17 @@ struct bourse_quote {
     bool is_of_gifts;
     /* First part, counted from 1, that no donated slot fits; 0: none. */
     uint32_t without_gift;
+    /* `objective: price` chose so many slots at a time out of those that were to be had; 0: nothing
+     * was chosen. */
+    uint32_t chosen_slots, chosen_of;
+    /* Time from now until the job's deadline; 0: the job has none. */
+    int64_t deadline_ns;
+    /* The plan, on what is on offer now, ends so long after the deadline; 0: in time, or nothing
+     * is on offer. */
+    int64_t late_ns;
+    /* A change that was tried and keeps the deadline, as "without at_most it takes 12m"; "": none
+     * was found, or none is needed. */
+    char deadline_help[BOURSE_TEXT_SIZE];
 };
 /* Asks the market what the job would cost and take. With `verify: cheap`, the job remembers to keep
  * a sole referee for the checks. */

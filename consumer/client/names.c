@@ -56,6 +56,7 @@ const char *names_job_reason(unsigned reason)
             "the budget does not cover all that the job asks for at once; see `bourse explain`",
         [JOB_REASON_NO_MAKER] =
             "all who could make a subtask have judged its results: other providers are needed",
+        [JOB_REASON_DEADLINE] = "the deadline passed before all of the job was done",
         [JOB_REASON_FIRM] =
             "all within the limit are interruptible, and the job allows no further interruption",
     };

@@ -133,6 +133,8 @@ void rows_job(const Bourse__V1__JobRow *wire, struct bourse_job_row *ret_row)
                                        .state_text = names_job_state(wire->state),
                                        .reason = (int)wire->reason,
                                        .is_expired = wire->reason == JOB_REASON_EXPIRED,
+                                       .is_late = wire->reason == JOB_REASON_DEADLINE,
+                                       .deadline_ms = wire->has_deadline_ms ? wire->deadline_ms : 0,
                                        .is_unfilled = wire->reason == JOB_REASON_NOT_FILLED ||
                                                       wire->reason == JOB_REASON_LEASES_OVER,
                                        .reason_text = reason_of(wire),

@@ -63,6 +63,9 @@ json_t *json_job(const struct bourse_job_row *row)
     if (row->saved > 0) {
         (void)json_object_set_new(value, "saved", json_integer(row->saved));
     }
+    if (row->deadline_ms > 0) {
+        (void)json_object_set_new(value, "deadline_ms", json_integer(row->deadline_ms));
+    }
     int64_t percent = 0;
     (void)json_object_set_new(value, "left_ms",
                               row->left_ms < 0 ? json_null() : json_integer(row->left_ms));
@@ -200,6 +203,18 @@ json_t *json_quote(const struct bourse_quote *quote)
                                             "makespan_ns", (json_int_t)alone->makespan_ns,
                                             "cost_micro", (json_int_t)alone->cost_micro,
                                             "least_micro", (json_int_t)alone->least_micro));
+    }
+    if (quote->deadline_ns > 0) {
+        (void)json_object_set_new(
+            value, "deadline",
+            json_pack("{s:I, s:I, s:s}", "left_ns", (json_int_t)quote->deadline_ns, "late_ns",
+                      (json_int_t)quote->late_ns, "help", cell_plain(quote->deadline_help)));
+    }
+    if (quote->chosen_slots > 0) {
+        (void)json_object_set_new(value, "objective",
+                                  json_pack("{s:s, s:I, s:I}", "name", "price", "at_most",
+                                            (json_int_t)quote->chosen_slots, "of",
+                                            (json_int_t)quote->chosen_of));
     }
     if (quote->without_gift > 0) {
         (void)json_object_set_new(value, "without_gift",

@@ -56,7 +56,7 @@ static const struct option_spec submit_options[] = {
      "instead of a cap: what work is worth, \"0.02 per bf16 TFLOP-hour\" (the job file's)"},
     {"order", 0, "TYPE",
      "type of the bid: market, limit, ioc, fok, post-only or all-or-none (the job's, else market)"},
-    {"anyway", 0, NULL, "submit even when no device fits, or none sells at this budget yet"},
+    {"anyway", 0, NULL, "submit even when nothing fits or sells yet, or the deadline is missed"},
 };
 static const struct option_spec resume_options[] = {
     {"yes", 'y', NULL, "do not ask before money is held"},
@@ -69,10 +69,11 @@ static const struct option_spec resume_options[] = {
     {"value", 0, "TEXT", "instead of a cap: what work is worth, \"0.02 per bf16 TFLOP-hour\""},
     {"good-till", 0, "TIME",
      "cancel subtasks that have not started after this time: 2h (the job's)"},
+    {"deadline", 0, "TIME", "end the job after this time, with what is done: 2h (the job's)"},
     {"files", 0, "DIR", "where the job's files are, if the broker lost any (the current folder)"},
     {"image", 0, "IMAGE", "the job's image, if the broker lost it"},
     {"anyway", 0, NULL,
-     "submit even when no device fits or sells yet, or a lost file is not found"},
+     "submit even when nothing fits or sells yet, a file is lost, or the deadline is missed"},
 };
 static const struct option_spec run_options[] = {
     {"yes", 'y', NULL, "do not ask before money is held"},
@@ -108,6 +109,8 @@ static const struct option_spec run_options[] = {
     {"slots", 0, "N", "slots of one device for one subtask (1)"},
     {"value", 0, "TEXT", "instead of a cap: what work is worth, \"0.02 per bf16 TFLOP-hour\""},
     {"good-till", 0, "TIME", "cancel subtasks that have not started after this time: 2h (never)"},
+    {"deadline", 0, "TIME", "end the job after this time, with what is done: 2h (never)"},
+    {"objective", 0, "NAME", "what to be best in: time, or price with fewer slots (time)"},
     {"order", 0, "TYPE",
      "type of the bid: market, limit, ioc, fok, post-only or all-or-none (market)"},
     {"crash-limit", 0, "N", "attempts of a subtask that may fail by their providers' fault (2)"},
@@ -115,7 +118,7 @@ static const struct option_spec run_options[] = {
      "how many leases may be taken from the job before it uses only firm ones (any)"},
     {"checkpoint", 0, "DIR", "folder where the program saves its state when told to end (none)"},
     {"raw", 0, NULL, "print the program's bytes unchanged, even on a terminal"},
-    {"anyway", 0, NULL, "submit even when no device fits, or none sells at this budget yet"},
+    {"anyway", 0, NULL, "submit even when nothing fits or sells yet, or the deadline is missed"},
 };
 static const struct option_spec shell_options[] = {
     {"yes", 'y', NULL, "do not ask before money is held"},
@@ -306,8 +309,8 @@ LIST(down, 0);
 LIST(join, 0);
 LIST(key, 0);
 LIST(submit, 3);
-LIST(resume, 5);
-LIST(run, 16);
+LIST(resume, 6);
+LIST(run, 18);
 LIST(shell, 0);
 LIST(matmul, 2);
 LIST(quote, 0);

@@ -46,7 +46,7 @@ void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary 
                   job->packed.archives,
         .skipped = job->own.skipped,
         .slots = job->file->slots,
-        .at_most = job->file->at_most,
+        .at_most = job->part_count == 1 ? job->parts[0].at_most : job->file->at_most,
         .budget_micro = job->file->budget_micro,
         .cap_micro = job->file->cap_micro,
         .value_micro = job->file->value.rate != RATE_NONE ? job->file->value.micro : -1,

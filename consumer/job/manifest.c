@@ -47,6 +47,8 @@ static bool terms_make(const struct bourse_job *job, struct terms *terms)
     terms->wire.good_till_ms = job->file->good_till_at_ms;
     terms->wire.has_good_for_ms = job->file->good_till_ms > 0;
     terms->wire.good_for_ms = job->file->good_till_ms;
+    terms->wire.has_objective = job->file->objective != JOB_OBJECTIVE_TIME;
+    terms->wire.objective = (uint32_t)job->file->objective;
     terms->wire.capped = limit_is_set(job->file->cap_micro) || job->file->value.rate != RATE_NONE;
     terms->wire.parts = terms->part_pointers;
     for (size_t i = 0; i < job->part_count; i++) {

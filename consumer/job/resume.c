@@ -36,6 +36,7 @@ struct resume {
     size_t file_count, file_capacity;
     bool failed;                       /* memory was short */
     int64_t good_till_ms, good_for_ms; /* of the new job; 0: for ever */
+    int64_t deadline_ms;               /* of the new job, a moment; 0: none */
     /* The new manifest points to these values. */
     Bourse__V1__ManifestSubtask *subtasks;
     Bourse__V1__ManifestSubtask **subtask_pointers;
@@ -372,6 +373,11 @@ static struct job_file *file_of(const struct resume *resume, int64_t cap_micro,
     file->retain_ms = manifest->has_retain_ms ? manifest->retain_ms : JOB_ABSENT;
     file->good_till_at_ms = resume->good_till_ms;
     file->good_till_ms = resume->good_for_ms;
+    file->deadline_at_ms = resume->deadline_ms;
+    file->objective =
+        manifest->terms->has_objective && manifest->terms->objective == JOB_OBJECTIVE_PRICE
+            ? JOB_OBJECTIVE_PRICE
+            : JOB_OBJECTIVE_TIME;
     const char *checkpoint = subtask_terms(manifest, 0).checkpoint; /* all have one, or none */
     if (checkpoint != NULL && !job_file_set(&file->checkpoint, checkpoint)) {
         return NULL;
@@ -430,7 +436,7 @@ static bool make_job(const struct resume *resume, const struct id128 *continued,
 }
 
 static bool check_state(struct bourse *bourse, const char *id, int64_t *ret_submitted_ms,
-                        struct bourse_error *error)
+                        int64_t *ret_deadline_ms, struct bourse_error *error)
 {
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
     if (!bourse_jobs(bourse, id, &jobs, error)) {
@@ -441,6 +447,7 @@ static bool check_state(struct bourse *bourse, const char *id, int64_t *ret_subm
                            "the job has not ended; wait for it, or `bourse cancel %.8s` first", id);
     }
     *ret_submitted_ms = bourse_jobs_row(jobs, 0)->submitted_ms;
+    *ret_deadline_ms = bourse_jobs_row(jobs, 0)->deadline_ms;
     return true;
 }
 
@@ -537,13 +544,14 @@ bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro,
     struct value value = {0};
     int64_t submitted_ms = 0;
     int64_t good_till_ms = 0;
+    int64_t deadline_ms = 0;
     if (!client_value(value_given, &value, ret_error)) {
         return false;
     }
     struct id128 continued;
     CLEANUP(client_manifest_free) Bourse__V1__Manifest *manifest = NULL;
     if (!client_id_read(id, &continued, ret_error) ||
-        !check_state(bourse, id, &submitted_ms, ret_error) ||
+        !check_state(bourse, id, &submitted_ms, &deadline_ms, ret_error) ||
         !client_manifest(bourse, id, &manifest, ret_error) ||
         !check_terms(manifest, cap_micro, &value, ret_error)) {
         return false;
@@ -560,8 +568,10 @@ bool bourse_job_resume(struct bourse *bourse, const char *id, int64_t cap_micro,
         return false;
     }
     CLEANUP(resume_fini)
-    struct resume resume = {
-        .manifest = manifest, .good_till_ms = good_till_ms, .good_for_ms = good_for_ms};
+    struct resume resume = {.manifest = manifest,
+                            .good_till_ms = good_till_ms,
+                            .good_for_ms = good_for_ms,
+                            .deadline_ms = deadline_ms > now_ms ? deadline_ms : 0};
     return make_rest(bourse, id, manifest, &resume, &continued, cap_micro, &value, ret_job,
                      ret_error);
 }

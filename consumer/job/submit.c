@@ -457,6 +457,15 @@ bool submit_send_lost(struct bourse *bourse, const struct bourse_job *job,
     return count > 0 && send_these(bourse, job, lost, count, error);
 }
 
+int64_t submit_deadline_ms(const struct bourse *bourse, const struct bourse_job *job)
+{
+    const struct job_file *file = job->file;
+    return file->deadline_ms > 0
+               ? consumer_session_log_time_ms(bourse->session, clock_monotonic_ns()) +
+                     file->deadline_ms
+               : file->deadline_at_ms;
+}
+
 bool submit_job(struct bourse *bourse, struct bourse_job *job, int64_t budget_micro,
                 const int64_t limits[ORDER_PARTS_MAX], bourse_progress *progress, void *context,
                 char ret_id[BOURSE_ID_SIZE], struct bourse_error *error)
@@ -484,6 +493,9 @@ bool submit_job(struct bourse *bourse, struct bourse_job *job, int64_t budget_mi
             consumer_session_log_time_ms(bourse->session, clock_monotonic_ns()) +
             job->file->good_till_ms;
     }
+    const int64_t deadline_ms = submit_deadline_ms(bourse, job);
+    message->body.has_deadline_ms = deadline_ms > 0;
+    message->body.deadline_ms = deadline_ms;
     if (!client_call_as(bourse, &job->id, MESSAGE_SUBMIT_JOB, &message->body.base, 0, NULL,
                         error)) {
         return false;

@@ -24,6 +24,9 @@ Bourse__V1__Requirement *submit_needs(const struct bourse_job *job, size_t part,
 Bourse__V1__Value *submit_value(const struct job_file *file, Bourse__V1__Value *ret_wire);
 /* Returns true when a quote lists donated slots. */
 bool submit_has_gift(const struct bourse_quote *quote);
+/* Returns the moment of the job's deadline if the job is submitted now, in milliseconds of the
+ * market's log time; 0: the job has none. */
+int64_t submit_deadline_ms(const struct bourse *bourse, const struct bourse_job *job);
 /* Submits a job like bourse_submit, with a limit for each part. */
 bool submit_job(struct bourse *bourse, struct bourse_job *job, int64_t budget_micro,
                 const int64_t limits[ORDER_PARTS_MAX], bourse_progress *progress, void *context,

@@ -85,6 +85,7 @@ static struct job *job_create(struct exchange *exchange, const struct exchange_s
     job->waiting = submit->subtasks;
     job->submitted_ns = exchange->now_ns;
     job->good_till_ns = submit->good_till_ns;
+    job->deadline_ns = submit->deadline_ns;
     job->interruptions_left = submit->has_interruptions ? submit->interruptions : UINT32_MAX;
     job->has_checkpoints = submit->has_checkpoints;
     job->type = (uint8_t)submit->type;
@@ -162,6 +163,9 @@ void apply_submit(struct exchange *exchange, const struct exchange_submit *submi
     }
     if (job->good_till_ns != 0) {
         timer_arm(exchange, TIMER_JOB, &job->id, job->good_till_ns);
+    }
+    if (job->deadline_ns != 0) {
+        timer_arm(exchange, TIMER_JOB, &job->id, job->deadline_ns);
     }
     exchange->wholes += job_waits_for_all(job);
     emit_records(exchange, job);

@@ -203,6 +203,18 @@ static bool checks_well_formed(struct exchange *exchange, const struct exchange_
     return true;
 }
 
+/* A moment that a job names lies ahead, and not too far; 0 names none. */
+static bool moment_in_range(struct exchange *exchange, const char *field, int64_t moment_ns)
+{
+    const int64_t latest_ns = exchange->now_ns + GOOD_TILL_MOST_NS;
+    if (moment_ns == 0 || (moment_ns > exchange->now_ns && moment_ns <= latest_ns)) {
+        return true;
+    }
+    effect_reject(exchange, XREJECT_QUANTITY, field, moment_ns / NS_PER_MS,
+                  (moment_ns > latest_ns ? latest_ns : exchange->now_ns) / NS_PER_MS);
+    return false;
+}
+
 bool submit_in_range(struct exchange *exchange, const struct exchange_submit *submit)
 {
     const struct exchange_part first = {
@@ -229,14 +241,8 @@ bool submit_in_range(struct exchange *exchange, const struct exchange_submit *su
         effect_reject(exchange, XREJECT_VERIFY, "verify", 0, 0);
         return false;
     }
-    if (submit->good_till_ns != 0 && submit->good_till_ns <= exchange->now_ns) {
-        effect_reject(exchange, XREJECT_QUANTITY, "good_till_ms", submit->good_till_ns / NS_PER_MS,
-                      exchange->now_ns / NS_PER_MS);
-        return false;
-    }
-    if (submit->good_till_ns > exchange->now_ns + GOOD_TILL_MOST_NS) {
-        effect_reject(exchange, XREJECT_QUANTITY, "good_till_ms", submit->good_till_ns / NS_PER_MS,
-                      (exchange->now_ns + GOOD_TILL_MOST_NS) / NS_PER_MS);
+    if (!moment_in_range(exchange, "good_till_ms", submit->good_till_ns) ||
+        !moment_in_range(exchange, "deadline_ms", submit->deadline_ns)) {
         return false;
     }
     if (submit->good_till_ns != 0 && submit->verify == EXCHANGE_VERIFY_CHEAP) {

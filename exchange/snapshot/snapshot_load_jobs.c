@@ -82,6 +82,16 @@ static bool get_parts(struct exchange *exchange, struct reader *in, struct job *
     return first == job->subtasks;
 }
 
+/* The deadline ends a record, and a job without one has none of its bytes. */
+static bool get_deadline(struct reader *in, struct job *job)
+{
+    if (reader_finished(in)) {
+        return true;
+    }
+    job->deadline_ns = get_ns(in);
+    return reader_finished(in) && job->deadline_ns > 0;
+}
+
 static bool get_job_fields(struct exchange *exchange, struct reader *in, struct job *job)
 {
     GET_ID(in, job->id);
@@ -121,7 +131,7 @@ static bool get_job_fields(struct exchange *exchange, struct reader *in, struct 
     }
     job->interruptions_left = reader_u32(in);
     job->has_checkpoints = get_bool(in);
-    return get_parts(exchange, in, job) && reader_finished(in) && job->subtasks > 0 &&
+    return get_parts(exchange, in, job) && get_deadline(in, job) && job->subtasks > 0 &&
            (!job->is_checked ||
             (job->part_count > 1 && job->parts[job->part_count - 1].first == job->subtasks / 2));
 }

@@ -229,6 +229,9 @@ static void put_job(struct writer *out, const struct job *job)
     for (uint32_t i = 0; i < job->part_count; i++) {
         put_part(out, &job->parts[i]);
     }
+    if (job->deadline_ns != 0) { /* absent without one, as in snapshots from before deadlines */
+        writer_i64(out, job->deadline_ns);
+    }
 }
 
 static void put_graph(struct writer *out, const struct graph *graph)

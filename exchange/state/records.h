@@ -418,7 +418,8 @@ struct job {
     bool is_checked;   /* the last part is the checks of all others */
     uint32_t unjudged; /* failed, but paid, since no check came to a verdict */
     int64_t submitted_ns, ended_ns;
-    int64_t good_till_ns; /* subtasks not started by then are cancelled; 0: no deadline */
+    int64_t good_till_ns; /* subtasks not started by then are cancelled; 0: never */
+    int64_t deadline_ns;  /* the job ends then; 0: no deadline */
     struct {
         uint32_t provider;
         int64_t until_ns;

@@ -76,6 +76,11 @@ void job_expire(struct exchange *exchange, struct job *job)
     }
 }
 
+void job_meet_deadline(struct exchange *exchange, struct job *job)
+{
+    job_close(exchange, job, JOB_PHASE_CANCELLED, XREASON_DEADLINE);
+}
+
 /* Returns true when a subtask failed because its program failed too often. Checks do not count,
  * because the market made them. */
 static bool a_program_failed(const struct job *job)

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "ledger/accounts.h"
+#include "protocol/message.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CLOSING_NS (20 * NS_PER_S) /* a closing job waits this long for withdrawn attempts */
 enum { SEEDS = 40, COMMANDS = 1500, CALM_COMMANDS = 10000, ROWS = 300, ACCEPTED_SLOTS = 1 << 15 };
 
 struct money {
@@ -83,6 +85,73 @@ static void check_jobs(const struct model *model)
         ck_assert_uint_lt(count, ROWS);
         ck_assert_int_eq(account.held_micro, held); /* P2: escrow held = open holds */
     }
+}
+
+/* The deadlines of jobs by their place in the model; 0: none. */
+struct deadlines {
+    int64_t of_job_ns[MODEL_JOBS_MAX];
+    int64_t met_ns[MODEL_JOBS_MAX]; /* the first command at or after the deadline; 0: none yet */
+    size_t job_count;
+};
+
+/* Returns the first place of the job, or the number of jobs. A repeated command names its job
+ * again. */
+static size_t place_of(const struct model *model, const struct id128 *job)
+{
+    size_t place = 0;
+    while (place < model->job_count && !id128_equal(&model->jobs[place], job)) {
+        place++;
+    }
+    return place;
+}
+
+/* Gives some new jobs a deadline. No die is drawn, so the markets stay those of their seeds. */
+static void set_deadline(struct model *model)
+{
+    if (model->command.type == EXCHANGE_SUBMIT && model->index % 7 == 0 &&
+        place_of(model, &model->command.id) == model->job_count) {
+        model->command.submit.deadline_ns =
+            model->now_ns + (int64_t)(model->index % 120) * NS_PER_S;
+    }
+}
+
+static void note_deadline(struct deadlines *deadlines, const struct model *model)
+{
+    if (model->job_count > deadlines->job_count) {
+        const size_t first = place_of(model, &model->command.id);
+        const bool is_repeat = first < deadlines->job_count;
+        deadlines->of_job_ns[deadlines->job_count++] =
+            is_repeat ? deadlines->of_job_ns[first] : model->command.submit.deadline_ns;
+    }
+}
+
+/* A job past its deadline buys and holds nothing, and ends within the time that its withdrawn
+ * attempts get; no other job ends for this reason. Returns how many jobs missed their deadlines. */
+static size_t check_deadlines(struct deadlines *deadlines, const struct model *model)
+{
+    const int64_t now_ns = model->command.log_time_ns;
+    size_t missed = 0;
+    for (size_t i = 0; i < model->job_count; i++) {
+        const int64_t deadline_ns = deadlines->of_job_ns[i];
+        const bool is_past = deadline_ns != 0 && now_ns >= deadline_ns;
+        struct exchange_job_row row;
+        if (is_past && deadlines->met_ns[i] == 0) {
+            deadlines->met_ns[i] = now_ns;
+        }
+        if (!exchange_job(model->exchange, &model->jobs[i], &row)) {
+            continue; /* forgotten */
+        }
+        const bool is_late = row.reason == JOB_REASON_DEADLINE;
+        ck_assert_int_eq(row.deadline_ns, deadline_ns);
+        ck_assert(!is_late || is_past);
+        if (is_past) {
+            ck_assert_uint_eq(row.waiting + row.checking, 0);
+            ck_assert(row.state != JOB_OPEN || now_ns < deadlines->met_ns[i] + CLOSING_NS);
+            ck_assert(row.state == JOB_OPEN || !is_late || row.state == JOB_CANCELLED);
+        }
+        missed += is_late;
+    }
+    return missed;
 }
 
 /* Returns how many disputes there are in all jobs. */
@@ -268,14 +337,17 @@ START_TEST(a_random_market_keeps_its_promises)
     static struct model model;
     struct money money = {{0}, {0}};
     static uint64_t accepted_set[ACCEPTED_SLOTS];
+    static struct deadlines deadlines;
     struct exchange *twin = NULL;
     struct exchange_effects twin_effects = {0};
     struct checks_model checks = {0};
     size_t accepted = 0;
     size_t refused = 0;
+    size_t late = 0;
     int halted = 0;
     printf("seed %llu\n", (unsigned long long)seed);
     model_init(&model, seed);
+    memset(&deadlines, 0, sizeof deadlines); /* of the seed before */
     check_money(&model, &money);
     for (int i = 0; i < COMMANDS; i++) {
         if (i % 250 == 100) { /* from here on a loaded copy runs beside */
@@ -283,13 +355,16 @@ START_TEST(a_random_market_keeps_its_promises)
             twin = reload(&model);
         }
         model_next(&model);
+        set_deadline(&model);
         ck_assert_int_eq(model_apply(&model), EXCHANGE_OK);
+        note_deadline(&deadlines, &model);
         check_money(&model, &money);
         check_accepted_once(&model.effects, accepted_set);
         check_checks(&checks, &model);
         if (i % 4 == 0) {
             check_jobs(&model);
         }
+        late = check_deadlines(&deadlines, &model);
         if (i % 16 == 0) {
             struct hash32 hash = exchange_state_hash(model.exchange);
             struct hash32 walked = exchange_state_hash_walk(model.exchange);
@@ -306,6 +381,7 @@ START_TEST(a_random_market_keeps_its_promises)
     ck_assert_msg(accepted > 20 || !was_open, "only %zu results accepted: the market hardly ran",
                   accepted);
     ck_assert_uint_gt(refused, 0);
+    ck_assert_msg(late > 0 || !was_open, "no job missed its deadline");
     check_all_ends(&model, &money, &checks);
     ck_assert(checks.accepted > 0 || !was_open);
     checks_model_fini(&checks);

@@ -220,8 +220,11 @@ static enum consumer_status ask_submit(struct client *client, const struct clien
     body.expect_ns = NS_PER_S;
     body.has_crash_limit = random_below(&dice, 2) == 0;
     body.crash_limit = (uint32_t)random_below(&dice, 4);
-    body.has_good_till_ms = request->expires_ms != 0;
+    /* A third of such jobs has a deadline, a third a good_till, and a third has both. */
+    body.has_good_till_ms = request->expires_ms != 0 && request->expires_ms % 3 != 0;
     body.good_till_ms = request->expires_ms;
+    body.has_deadline_ms = request->expires_ms != 0 && request->expires_ms % 3 != 1;
+    body.deadline_ms = request->expires_ms;
     bool has_all = random_below(&dice, 4) != 0 || put_parts(&dice, &more, &body);
     if (random_below(&dice, 3) == 0) {
         put_graph(&dice, &more, &body);

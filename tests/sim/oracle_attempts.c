@@ -26,6 +26,10 @@ void oracle_on_dispatch(const struct exchange_effect *effect)
     if (map_get(&oracle.attempts.map, &key, NULL)) {
         return; /* said again, to an agent that forgot */
     }
+    const struct seen_job *job = &oracle.jobs.items[oracle.bids.items[lease->bid].job];
+    if (job->deadline_ns != 0 && oracle.log_time_ns >= job->deadline_ns) {
+        sim_fail("command %" PRIu64 " starts work of a job past its deadline", oracle.command);
+    }
     oracle_check_start(lease, work);
     uint32_t place = PUT(oracle.attempts);
     oracle.attempts.items[place] =

@@ -389,7 +389,8 @@ void oracle_on_fill(const struct ledger_record *record, const struct exchange_ef
     if (job->is_settled || bid->is_cancelled) {
         sim_fail("command %" PRIu64 " fills the bid of a job that has ended", oracle.command);
     }
-    if (job->good_till_ns != 0 && oracle.log_time_ns >= job->good_till_ns) {
+    if ((job->good_till_ns != 0 && oracle.log_time_ns >= job->good_till_ns) ||
+        (job->deadline_ns != 0 && oracle.log_time_ns >= job->deadline_ns)) {
         sim_fail("command %" PRIu64 " fills a bid whose time is up", oracle.command);
     }
     struct seen_lease *former = oracle_taken_by(record, next);

@@ -41,6 +41,7 @@ struct seen_job {
     int64_t unspent, unspent_before; /* after this command, and the one before */
     int64_t budget, charged;
     int64_t good_till_ns;          /* 0: none */
+    int64_t deadline_ns;           /* 0: none */
     enum exchange_order_type type; /* as it was submitted, by this command: */
     uint64_t submitted_at;
     uint64_t whole_at;      /* ALL_OR_NONE: the command that filled it; 0: it waits */

@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "consumer/command/job/jobs.h"
+#include "consumer/command/job/offer.h"
 #include "consumer/command/show.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
@@ -106,6 +107,7 @@ static int explain_file(struct invocation *invocation, const char *path)
     } else {
         (void)printf("%s\n", fits ? "the job would start now" : "nothing on the market fits now");
     }
+    offer_show_terms(stdout, &quote, "");
     return status;
 }
 

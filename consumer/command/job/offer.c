@@ -312,6 +312,7 @@ static void show_quote(FILE *to, const struct offer *offer)
     (void)fputs("Quote\n", to);
     show_levels(to, job, quote);
     show_cost(to, offer);
+    offer_show_terms(to, quote, "terms         ");
     show_limit(to, job, quote);
     show_alone(to, job, quote, offer->budget_micro);
     if (quote->suggested_cap_micro >= 0 && !quote->is_of_gifts) {
@@ -409,6 +410,7 @@ bool offer_show_short(FILE *to, const struct offer *offer, bool with_job)
                       quote->is_all_there_is ? ", all that the account has" : "",
                       cell_money(quote->minimum_micro));
     }
+    offer_show_terms(to, quote, "terms  ");
     show_offer_line(to, offer);
     if (quote->slots_taken > 0) {
         (void)fprintf(to,

@@ -35,6 +35,13 @@ bool offer_is_given_away(const struct bourse_quote *quote);
  * part. */
 enum { PART_TEXT_SIZE = 128 };
 void offer_name_part(const struct bourse_job *job, uint32_t part, char ret_text[PART_TEXT_SIZE]);
+/* Says in one statement whether the plan keeps the job's deadline, and what would help. The text is
+ * "" without a deadline, or when nothing is on offer. */
+enum { OFFER_DEADLINE_SIZE = 768 };
+void offer_deadline_text(const struct bourse_quote *quote, char ret_text[OFFER_DEADLINE_SIZE]);
+/* Prints the choice of `objective: price`, and that statement; each behind the title, and neither
+ * when it is empty. */
+void offer_show_terms(FILE *to, const struct bourse_quote *quote, const char *title);
 /* Asks the user. Returns false and the exit status when the answer is no. */
 bool offer_agree(struct invocation *invocation, const struct offer *offer, int *ret_status);
 bool offer_place(struct invocation *invocation, struct offer *offer, char ret_id[BOURSE_ID_SIZE],

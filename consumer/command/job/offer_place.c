@@ -2,10 +2,14 @@
 #include "consumer/command/job/offer.h"
 #include "consumer/command/show.h"
 #include "consumer/job/submit.h"
+
+#include "base/text.h"
 #include "protocol/reject.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { DEADLINE_TIME_SIZE = 64 };
 
 /* The job holds no credits, and no slot is donated. */
 static void complain_of_no_gift(struct invocation *invocation, const struct offer *offer,
@@ -43,6 +47,44 @@ static void path_hint(const struct bourse_job *job, char *ret_text, size_t size)
                        "; providers offer programs by name: write %.64s, or copy the program here "
                        "and send it as ./%.64s",
                        cell_plain(slash + 1), cell_plain(slash + 1));
+    }
+}
+
+void offer_deadline_text(const struct bourse_quote *quote, char ret_text[OFFER_DEADLINE_SIZE])
+{
+    char left[DEADLINE_TIME_SIZE];
+    char planned[DEADLINE_TIME_SIZE];
+    char apart[DEADLINE_TIME_SIZE];
+    const bool is_late = quote->late_ns > 0;
+    const int64_t apart_ns = is_late ? quote->late_ns : quote->deadline_ns - quote->makespan_ns;
+    ret_text[0] = '\0';
+    if (quote->deadline_ns <= 0 || quote->makespan_ns <= 0) {
+        return;
+    }
+    /* The text of a cell lives only until a few more cells are made. */
+    (void)snprintf(left, sizeof left, "%s", cell_duration_ns(quote->deadline_ns));
+    (void)snprintf(planned, sizeof planned, "%s", cell_duration_ns(quote->makespan_ns));
+    (void)snprintf(apart, sizeof apart, "%s", cell_duration_ns(apart_ns));
+    (void)snprintf(ret_text, OFFER_DEADLINE_SIZE,
+                   is_late
+                       ? "the plan takes %s and misses the deadline, in %s, by %s%s%s"
+                       : "the plan takes %s and keeps the deadline, in %s, with %s to spare%s%s",
+                   planned, left, apart, quote->deadline_help[0] != '\0' ? "; " : "",
+                   quote->deadline_help[0] != '\0' ? cell_plain(quote->deadline_help)
+                   : is_late ? "; no other cap or number of slots within the budget helps now"
+                             : "");
+}
+
+void offer_show_terms(FILE *to, const struct bourse_quote *quote, const char *title)
+{
+    char text[OFFER_DEADLINE_SIZE];
+    if (quote->chosen_slots > 0) {
+        (void)fprintf(to, "  %sat most %u of %u slot%s at a time, for the price\n", title,
+                      quote->chosen_slots, quote->chosen_of, text_plural(quote->chosen_of));
+    }
+    offer_deadline_text(quote, text);
+    if (text[0] != '\0') {
+        (void)fprintf(to, "  %s%s\n", title, text);
     }
 }
 
@@ -85,6 +127,12 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
                                "that or more with --budget%s",
                                cell_money(offer->budget_micro), cell_money(quote->minimum_micro),
                                can_wait ? "; with --anyway the job waits for a lower price" : "");
+    } else if (quote->late_ns > 0 && !waits) {
+        char text[OFFER_DEADLINE_SIZE];
+        offer_deadline_text(quote, text);
+        *ret_status =
+            complain(invocation, BOURSE_NO_MATCH, "%s%s", text,
+                     can_wait ? "; with --anyway the job starts, and ends at its deadline" : "");
     } else {
         return true;
     }

@@ -201,6 +201,19 @@ static bool option_order(struct invocation *invocation, enum job_order *ret_orde
     return false;
 }
 
+static bool option_objective(struct invocation *invocation, enum job_objective *ret_objective)
+{
+    const char *word = option_text(invocation, "objective", job_objective_names[*ret_objective]);
+    for (unsigned i = 0; i < JOB_OBJECTIVES; i++) {
+        if (strcmp(word, job_objective_names[i]) == 0) {
+            *ret_objective = (enum job_objective)i;
+            return true;
+        }
+    }
+    (void)complain(invocation, BOURSE_USAGE, "--objective: '%s' is neither time nor price", word);
+    return false;
+}
+
 /* Options of submit replace what the job file says. */
 struct replaced {
     bool has_order;
@@ -334,14 +347,17 @@ int command_resume(struct invocation *invocation)
     char id[BOURSE_ID_SIZE];
     int64_t cap_micro = LIMIT_NONE;
     int64_t good_for_ms = 0;
+    int64_t deadline_ms = 0;
     CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
     struct bourse_error error;
     if (!check_options(invocation) || !option_money(invocation, "cap", &cap_micro) ||
-        !option_duration_ms(invocation, "good-till", &good_for_ms)) {
+        !option_duration_ms(invocation, "good-till", &good_for_ms) ||
+        !option_duration_ms(invocation, "deadline", &deadline_ms)) {
         return BOURSE_USAGE;
     }
-    if (good_for_ms > FORMAT_GOOD_TILL_MS) {
-        return complain(invocation, BOURSE_USAGE, "--good-till is at most 366d");
+    if (good_for_ms > FORMAT_GOOD_TILL_MS || deadline_ms > FORMAT_GOOD_TILL_MS) {
+        return complain(invocation, BOURSE_USAGE, "%s is at most 366d",
+                        good_for_ms > FORMAT_GOOD_TILL_MS ? "--good-till" : "--deadline");
     }
     if (!command_connect(invocation, &status) ||
         !command_resolve_job(invocation, invocation->words[0], id, &status)) {
@@ -350,6 +366,10 @@ int command_resume(struct invocation *invocation)
     if (!bourse_job_resume(invocation->bourse, id, cap_micro,
                            option_text(invocation, "value", NULL), good_for_ms, &job, &error)) {
         return complain_with(invocation, &error);
+    }
+    if (deadline_ms > 0) { /* instead of the first job's */
+        job->file->deadline_ms = deadline_ms;
+        job->file->deadline_at_ms = 0;
     }
     return look_for_files(invocation, job, &status) ? submit_and_wait(invocation, job) : status;
 }
@@ -435,8 +455,10 @@ static bool set_numbers(struct invocation *invocation, struct job_file *file)
         option_duration_ms(invocation, "limit", &file->limit_ms) &&
         option_duration_ms(invocation, "expect", &file->expect_ms) &&
         option_duration_ms(invocation, "good-till", &file->good_till_ms) &&
+        option_duration_ms(invocation, "deadline", &file->deadline_ms) &&
         option_money(invocation, "cap", &file->cap_micro) &&
-        option_value(invocation, &file->value) && option_order(invocation, &file->order);
+        option_value(invocation, &file->value) && option_order(invocation, &file->order) &&
+        option_objective(invocation, &file->objective);
     file->slots = (uint32_t)slots;
     file->at_most = (uint32_t)at_most;
     file->retries = (uint32_t)retries;

@@ -14,7 +14,8 @@ int job_exit_status(const struct bourse_job_row *row)
     case BOURSE_FAILED:
         return BOURSE_JOB_FAILED;
     case BOURSE_WAS_CANCELLED:
-        return row->is_expired || row->is_unfilled ? BOURSE_NO_MATCH : BOURSE_CANCELLED;
+        return row->is_expired || row->is_late || row->is_unfilled ? BOURSE_NO_MATCH
+                                                                   : BOURSE_CANCELLED;
     }
     return BOURSE_JOB_FAILED;
 }

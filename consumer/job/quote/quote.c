@@ -5,7 +5,9 @@
 #include "consumer/job/job_plan.h"
 #include "consumer/job/manifest.h"
 #include "consumer/job/quote/quote_checks.h"
+#include "consumer/job/quote/quote_deadline.h"
 #include "consumer/job/quote/quote_limits.h"
+#include "consumer/job/quote/quote_objective.h"
 #include "consumer/job/quote/quote_part.h"
 #include "consumer/job/quote/quote_total.h"
 #include "consumer/job/single_device.h"
@@ -209,23 +211,59 @@ static bool keeps_named(const struct bourse_job *job, const struct supply *named
            supply_is_unlike(job, named);
 }
 
+/* Replaces both supplies by those of new quotes. The caller owns them, after a failure too. */
+static bool find_supplies(struct bourse *bourse, const struct bourse_job *job,
+                          const struct bourse_quote *parts, struct supply **supply,
+                          struct supply **named, struct bourse_error *error)
+{
+    supply_destroy(supply);
+    supply_destroy(named);
+    *supply = supply_create(job, parts);
+    return find_named(bourse, job, parts, named, error) &&
+           (*supply != NULL || client_fail(error, BOURSE_LOCAL, "out of memory"));
+}
+
+/* Quotes the job and finds what is on offer. A job with `objective: price` is quoted once more
+ * after the choice of its slots, because budget and limits depend on their number. */
+static bool quote_objectively(struct bourse *bourse, struct bourse_job *job,
+                              struct bourse_quote *parts, struct bourse_quote *quote,
+                              int64_t limits[ORDER_PARTS_MAX], int64_t *ret_available_micro,
+                              struct supply **supply, struct supply **named,
+                              struct bourse_error *error)
+{
+    if (job->file->objective == JOB_OBJECTIVE_PRICE && job->part_count == 1) {
+        job->parts[0].at_most = job->file->at_most; /* without the choice of an earlier quote */
+    }
+    if (!quote_for_account(bourse, job, parts, quote, limits, ret_available_micro, error) ||
+        !find_supplies(bourse, job, parts, supply, named, error) ||
+        !quote_objective(bourse, job, job->learned.subtasks > 0 ? *named : *supply, quote, error)) {
+        return false;
+    }
+    const uint32_t chosen_slots = quote->chosen_slots;
+    const uint32_t chosen_of = quote->chosen_of;
+    if (chosen_slots == 0) {
+        return true;
+    }
+    if (!quote_for_account(bourse, job, parts, quote, limits, ret_available_micro, error) ||
+        !find_supplies(bourse, job, parts, supply, named, error)) {
+        return false;
+    }
+    quote->chosen_slots = chosen_slots;
+    quote->chosen_of = chosen_of;
+    return true;
+}
+
 bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
                         struct bourse_quote *ret_parts, struct bourse_quote *ret_quote,
                         int64_t ret_limits[ORDER_PARTS_MAX], struct bourse_error *error)
 {
     int64_t available_micro = 0;
-    if (!history_learn(bourse, job, error) ||
-        !quote_for_account(bourse, job, ret_parts, ret_quote, ret_limits, &available_micro,
-                           error)) {
-        return false;
-    }
-    CLEANUP(supply_destroy) struct supply *supply = supply_create(job, ret_parts);
+    CLEANUP(supply_destroy) struct supply *supply = NULL;
     CLEANUP(supply_destroy) struct supply *named = NULL;
-    if (!find_named(bourse, job, ret_parts, &named, error)) {
+    if (!history_learn(bourse, job, error) ||
+        !quote_objectively(bourse, job, ret_parts, ret_quote, ret_limits, &available_micro, &supply,
+                           &named, error)) {
         return false;
-    }
-    if (supply == NULL) {
-        return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     if (!settle_plan(bourse, job, job->learned.subtasks > 0 ? named : supply, ret_quote, error)) {
         return false;
@@ -234,6 +272,9 @@ bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
         return false;
     }
     supply_set_power(supply, named);
+    if (!quote_deadline(bourse, job, ret_quote, error)) {
+        return false;
+    }
     find_rest(job, ret_quote);
     supply_set_widest(supply, named);
     supply_know(named);

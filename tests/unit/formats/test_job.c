@@ -221,6 +221,43 @@ START_TEST(a_job_is_good_for_a_time_or_till_a_moment)
 }
 END_TEST
 
+START_TEST(a_job_has_a_deadline_and_an_objective)
+{
+    struct problem problem = {""};
+    CLEANUP(job_file_destroy)
+    struct job_file *job = parse("run: [x]\ndeadline: 30m\nobjective: price\n", &problem);
+    ck_assert_msg(job != NULL, "%s", problem.text);
+    ck_assert_int_eq(job->deadline_ms, 1800000);
+    ck_assert_int_eq(job->deadline_at_ms, 0);
+    ck_assert_int_eq(job->objective, JOB_OBJECTIVE_PRICE);
+    CLEANUP(job_file_destroy)
+    struct job_file *other = parse("run: [x]\ndeadline: 2026-12-24T18:00:00Z\n", &problem);
+    ck_assert_msg(other != NULL, "%s", problem.text);
+    ck_assert_int_eq(other->deadline_ms, 0);
+    ck_assert_int_eq(other->deadline_at_ms, INT64_C(1798135200000));
+    ck_assert_int_eq(other->objective, JOB_OBJECTIVE_TIME);
+    check_refused("run: [x]\ndeadline: 400d\n",
+                  "job.yaml:2: deadline: 400d is too large; the most is 366d");
+    check_refused("run: [x]\ndeadline: soon\n",
+                  "job.yaml:2: deadline: \"soon\" is not a duration; write for example 90s, 10m, "
+                  "1h30m or 7d");
+    check_refused("run: [x]\nobjective: speed\n",
+                  "job.yaml:2: objective: unknown \"speed\"; known are time, price");
+    check_refused("run: [x]\nobjective: energy\n",
+                  "job.yaml:2: objective: energy is not available for jobs, because the power of "
+                  "most devices on offer is not known; write time or price");
+    check_refused("run: [x]\nobjective: price\norder: fok\n",
+                  "job.yaml:2: objective: price chooses how many slots to buy, and this type of "
+                  "order wants all");
+    check_refused("executor: tensor\nrun: [matmul, a, b, c]\nfiles: [a, b]\noutputs: c\n"
+                  "verify: cheap\nobjective: price\n",
+                  "job.yaml:6: objective: price does not go with verify: cheap");
+    job->deadline_ms = -1;
+    ck_assert(!job_file_check(job, &problem));
+    ck_assert_str_eq(problem.text, "deadline: at most 366d");
+}
+END_TEST
+
 START_TEST(mistyped_keys_and_units_name_line_and_nearest)
 {
     check_refused("run: [a]\nbugdet: 2\n",
@@ -286,7 +323,7 @@ END_TEST
 
 START_TEST(what_is_not_there_yet_is_refused_not_ignored)
 {
-    static const char *const names[] = {"model", "train", "objective", "deadline", "matmul", "llm"};
+    static const char *const names[] = {"model", "train", "inputs", "pipeline", "matmul", "llm"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char text[64];
         char wanted[160];
@@ -493,6 +530,7 @@ SUITE("job", NULL, NULL, TEST(a_whole_job_is_read), TEST(a_job_needs_no_more_tha
       TEST(a_noop_needs_no_program_and_takes_none), TEST(a_tensor_job_is_an_operation_on_files),
       TEST(a_byte_order_mark_and_tabs_do_no_harm), TEST(an_input_is_a_program_inside_an_image),
       TEST(arrays_and_lines_make_subtasks_too), TEST(a_job_is_good_for_a_time_or_till_a_moment),
+      TEST(a_job_has_a_deadline_and_an_objective),
       TEST(mistyped_keys_and_units_name_line_and_nearest), TEST(wrong_shapes_say_what_to_write),
       TEST(what_is_not_there_yet_is_refused_not_ignored), TEST(an_order_is_one_of_six_words),
       TEST(keys_that_contradict_each_other_are_refused),

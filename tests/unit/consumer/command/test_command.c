@@ -454,7 +454,7 @@ START_TEST(every_number_that_travels_has_a_word)
     for (unsigned i = 0; i < OUTCOME_COUNT; i++) {
         ck_assert_str_ne(names_outcome(i), "unknown");
     }
-    for (unsigned i = 0; i <= JOB_REASON_EXPIRED; i++) {
+    for (unsigned i = 0; i <= JOB_REASON_DEADLINE; i++) {
         ck_assert_str_ne(names_job_reason(i), "unknown");
     }
     for (unsigned i = 0; i <= JOB_CANCELLED; i++) {

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Deadlines with real processes. A job whose plan is late is refused before money is held, with the change that would help.
+# A job that misses its deadline ends then, keeps what was accepted, and gives the rest of its budget back.
+set -euo pipefail
+leaks=yes
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$0")/../support/market.sh"
+fire_begin deadline "$1"
+market_up --credits 50 --slots 2 --programs sh,true,sleep
+
+held_is() { "$bourse" balance --json >balance.json && grep -qE "\"held_micro\": ?$1[,}]" balance.json; }
+job_is() { "$bourse" ps "$1" --json >ps.json 2>/dev/null && grep -qE -- "$2" ps.json; }
+
+# Four minutes of work on one slot are late, and on two slots in time.
+cat >late.yaml <<'END'
+name: late
+array: 0-3
+at_most: 1
+deadline: 3m
+budget: 1.00
+run: ["true"]
+expect: 1m
+END
+expect 5 'misses the deadline, in [0-9ms.]+, by .*; without at_most it takes 2m.*--anyway' "$bourse" submit late.yaml -y
+held_is 0 || fail "the refused job holds money: $(cat balance.json)"
+expect 0 'takes 4m.* and misses the deadline' "$bourse" quote late.yaml
+expect 0 '"late_ns": ?[1-9][0-9]*' "$bourse" quote late.yaml --json
+expect 0 'misses the deadline' "$bourse" explain ./late.yaml
+sed 's/^at_most.*/at_most: 2/' late.yaml >even.yaml
+expect 0 'takes 2m.* and keeps the deadline' "$bourse" quote even.yaml
+expect 0 '"late_ns": ?0' "$bourse" quote even.yaml --json
+sed 's/^deadline:.*/deadline: 1m/' late.yaml >hopeless.yaml
+expect 5 'misses the deadline.*no other cap or number of slots within the budget helps' "$bourse" submit hopeless.yaml -y
+expect 5 'misses the deadline' "$bourse" run -y --expect 2m --deadline 1m -- true
+printf '%s\n' 'deadline: 2020-01-01T00:00:00Z' 'run: ["true"]' >past.yaml
+expect 2 'deadline: the moment has passed' "$bourse" quote past.yaml
+expect 2 'at most 366d' "$bourse" run -y --deadline 367d -- true
+expect 0 '4 of 4 accepted' "$bourse" submit late.yaml -y --anyway --wait # the last: the market measures the work
+
+# A job that misses its deadline, although its plan keeps it.
+cat >missed.yaml <<'END'
+name: missed
+array: 0-2
+deadline: 60s
+budget: 1.00
+run: [sh, -c, '[ {index} -eq 0 ] || exec sleep 3600; echo kept >"{out}"']
+outputs: "{out}"
+expect: 1s
+END
+expect 0 '' "$bourse" submit missed.yaml -y --quiet
+missed=$(cat out)
+job_is "$missed" '"deadline_ms":[1-9]' || fail "its row has no deadline: $(cat ps.json)"
+until_true 60 job_is "$missed" '"accepted":1' || fail "nothing was accepted: $(cat ps.json)"
+
+# At the deadline the job ends. What was accepted is there, and nothing is held any more.
+expect 5 'the deadline passed' "$bourse" wait "$missed" --timeout 5m
+job_is "$missed" '"state":"cancelled"' || fail "the job is not cancelled: $(cat ps.json)"
+job_is "$missed" '"accepted":1' || fail "the accepted result is gone: $(cat ps.json)"
+job_is "$missed" '"cancelled":2' || fail "the others are not cancelled: $(cat ps.json)"
+job_is "$missed" 'the deadline passed' || fail "the row does not say why: $(cat ps.json)"
+held_is 0 || fail "money stays held: $(cat balance.json)"
+expect 0 'the deadline passed' "$bourse" ps
+expect 0 'the deadline passed' "$bourse" explain "$missed"
+expect 1 '2 of 3 subtasks of job' "$bourse" fetch "$missed" -o kept
+[ "$(cat kept/0/0)" = kept ] || fail "the accepted output is not there"
+
+# The rest of the job gets a deadline only from the option.
+expect 2 'at most 366d' "$bourse" resume "$missed" -y --deadline 367d
+expect 0 '' "$bourse" resume "$missed" -y --quiet
+rest=$(cat out)
+! job_is "$rest" '"deadline_ms"' || fail "the rest has a deadline that has passed: $(cat ps.json)"
+expect 0 '' "$bourse" cancel "$rest"
+market_audit
+echo "deadlines kept, missed and refused"

@@ -1,0 +1,186 @@
+/* A job with a deadline ends at that moment, whatever still runs, and keeps accepted results. */
+#include "protocol/message.h"
+#include "tests/support/hand_market.h"
+#include "tests/support/replace_orders.h"
+#include "tests/support/suite.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+enum { CLOSING_S = 20 }; /* how long a closing job waits for withdrawn attempts */
+
+static struct exchange_command submit_by(uint32_t subtasks, int64_t for_ns)
+{
+    struct exchange_command made = submit_of(subtasks, 100);
+    made.submit.deadline_ns = market.now_ns + for_ns;
+    return made;
+}
+
+static void pass(int64_t for_ns)
+{
+    market.now_ns += for_ns;
+    tick();
+}
+
+START_TEST(a_job_that_nobody_began_ends_at_its_deadline)
+{
+    struct exchange_command made = submit_by(4, 60 * NS_PER_S);
+    apply(&made);
+    ck_assert_int_eq(job_row(made.id).deadline_ns, made.submit.deadline_ns);
+    ck_assert_int_eq(exchange_next_deadline_ns(market.exchange), made.submit.deadline_ns);
+    reload();
+    ck_assert_int_eq(exchange_next_deadline_ns(market.exchange), made.submit.deadline_ns);
+    pass(60 * NS_PER_S - 1);
+    ck_assert_uint_eq(job_row(made.id).state, JOB_OPEN);
+    pass(1);
+    ck_assert_uint_eq(job_row(made.id).state, JOB_CANCELLED);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_DEADLINE);
+    ck_assert_uint_eq(job_row(made.id).cancelled, 4);
+    ck_assert_int_eq(record_of(LEDGER_RELEASE)->amount_micro, 100 * MICRO_PER_CREDIT);
+    ck_assert_int_eq(balance(CONSUMER).held_micro, 0);
+    offer(PROVIDER, 4, price);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
+    reload(); /* an ended job keeps its deadline for those who list it */
+    ck_assert_int_eq(job_row(made.id).deadline_ns, made.submit.deadline_ns);
+}
+END_TEST
+
+START_TEST(what_runs_at_the_deadline_is_withdrawn_and_what_was_accepted_is_paid)
+{
+    offer(PROVIDER, 1, price);
+    struct exchange_command made = submit_by(5, 5 * NS_PER_S);
+    apply(&made);
+    const struct exchange_work first = nth(EFFECT_DISPATCH, 0)->work;
+    market.now_ns += NS_PER_S;
+    result(PROVIDER, made.id, first, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_ACCEPTED);
+    pass(4 * NS_PER_S);
+    const uint32_t told = (uint32_t)count_of(EFFECT_WITHDRAW);
+    ck_assert_uint_gt(told, 0);
+    ck_assert_uint_eq(job_row(made.id).running, told);
+    ck_assert_uint_eq(job_row(made.id).waiting, 0);
+    ck_assert_uint_eq(job_row(made.id).state, JOB_OPEN);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_DEADLINE);
+    reload();
+    check_hash();
+    pass(CLOSING_S * NS_PER_S);
+    const struct exchange_job_row row = job_row(made.id);
+    ck_assert_uint_eq(row.state, JOB_CANCELLED);
+    ck_assert_uint_eq(row.reason, JOB_REASON_DEADLINE);
+    ck_assert_uint_eq(row.accepted, 1);
+    ck_assert_uint_eq(row.cancelled, 4);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_END), 1);
+    ck_assert_int_eq(row.charged_micro, MICRO_PER_CREDIT); /* one second at a credit a second */
+    ck_assert_int_eq(balance(CONSUMER).held_micro, 0);
+}
+END_TEST
+
+START_TEST(a_result_on_its_way_at_the_deadline_counts_and_a_later_one_does_not)
+{
+    offer(PROVIDER, 1, price);
+    struct exchange_command made = submit_by(5, 5 * NS_PER_S);
+    apply(&made);
+    const struct exchange_work works[2] = {nth(EFFECT_DISPATCH, 0)->work,
+                                           nth(EFFECT_DISPATCH, 1)->work};
+    pass(5 * NS_PER_S);
+    market.now_ns += NS_PER_S;
+    result(PROVIDER, made.id, works[0], OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_ACCEPTED);
+    ck_assert_uint_eq(count_of(EFFECT_DISPATCH), 0);
+    pass(CLOSING_S * NS_PER_S);
+    ck_assert_uint_eq(job_row(made.id).state, JOB_CANCELLED);
+    ck_assert_uint_eq(job_row(made.id).accepted, 1);
+    result(PROVIDER, made.id, works[1], OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(job_row(made.id).accepted, 1);
+}
+END_TEST
+
+START_TEST(a_job_that_is_done_in_time_is_done)
+{
+    offer(PROVIDER, 1, price);
+    struct exchange_command made = submit_by(1, 5 * NS_PER_S);
+    apply(&made);
+    const struct exchange_work work = nth(EFFECT_DISPATCH, 0)->work;
+    market.now_ns += 4 * NS_PER_S;
+    result(PROVIDER, made.id, work, OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(job_row(made.id).state, JOB_DONE);
+    pass(60 * NS_PER_S);
+    ck_assert_uint_eq(job_row(made.id).state, JOB_DONE);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_NONE);
+}
+END_TEST
+
+START_TEST(a_deadline_ends_what_good_till_left_running)
+{
+    offer(PROVIDER, 1, price);
+    struct exchange_command made = submit_by(5, 9 * NS_PER_S);
+    made.submit.good_till_ns = market.now_ns + 5 * NS_PER_S;
+    apply(&made);
+    pass(5 * NS_PER_S);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_EXPIRED);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 0);
+    reload();
+    pass(4 * NS_PER_S);
+    ck_assert_uint_eq(count_of(EFFECT_WITHDRAW), 2);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_DEADLINE);
+    pass(CLOSING_S * NS_PER_S);
+    ck_assert_uint_eq(job_row(made.id).state, JOB_CANCELLED);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_DEADLINE);
+}
+END_TEST
+
+START_TEST(a_cancelled_job_stays_cancelled_by_its_client)
+{
+    offer(PROVIDER, 1, price);
+    struct exchange_command made = submit_by(5, 5 * NS_PER_S);
+    apply(&made);
+    struct exchange_command cancel = command(EXCHANGE_CANCEL_JOB, CONSUMER);
+    cancel.cancel_job.job = made.id;
+    apply(&cancel);
+    pass(5 * NS_PER_S);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_CANCELLED);
+    pass(CLOSING_S * NS_PER_S);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_CANCELLED);
+}
+END_TEST
+
+START_TEST(a_job_without_a_deadline_has_the_snapshot_of_before)
+{
+    size_t bare = 0;
+    size_t timed = 0;
+    struct exchange_command made = submit_by(1, 5 * NS_PER_S);
+    made.submit.deadline_ns = 0;
+    apply(&made);
+    free(exchange_save(market.exchange, &bare));
+    tear_down();
+    set_up();
+    made = submit_by(1, 5 * NS_PER_S);
+    apply(&made);
+    free(exchange_save(market.exchange, &timed));
+    ck_assert_uint_eq(timed, bare + sizeof(int64_t));
+}
+END_TEST
+
+START_TEST(a_deadline_that_has_passed_is_refused)
+{
+    struct exchange_command made = submit_by(1, 0);
+    check_refused(&made, REJECT_QUANTITY, "deadline_ms", start_ns / NS_PER_MS,
+                  start_ns / NS_PER_MS);
+    made = submit_by(1, 0);
+    made.submit.deadline_ns = -NS_PER_MS;
+    check_refused(&made, REJECT_QUANTITY, "deadline_ms", -1, start_ns / NS_PER_MS);
+    made = submit_by(1, 0);
+    made.submit.deadline_ns = INT64_MAX;
+    const int64_t latest_ns = start_ns + 367 * 24 * NS_PER_HOUR;
+    check_refused(&made, REJECT_QUANTITY, "deadline_ms", INT64_MAX / NS_PER_MS,
+                  latest_ns / NS_PER_MS);
+}
+END_TEST
+
+SUITE("exchange: deadline", set_up, tear_down, TEST(a_job_that_nobody_began_ends_at_its_deadline),
+      TEST(what_runs_at_the_deadline_is_withdrawn_and_what_was_accepted_is_paid),
+      TEST(a_result_on_its_way_at_the_deadline_counts_and_a_later_one_does_not),
+      TEST(a_job_that_is_done_in_time_is_done), TEST(a_deadline_ends_what_good_till_left_running),
+      TEST(a_cancelled_job_stays_cancelled_by_its_client),
+      TEST(a_job_without_a_deadline_has_the_snapshot_of_before),
+      TEST(a_deadline_that_has_passed_is_refused))

@@ -136,7 +136,7 @@ expect 60 shell ended
 expect 60 local: 
 modes
 type exit\n
-end 30 1
+end 30 129
 END
 
 # The exit status is the program's, and what it printed last is there.

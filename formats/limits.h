@@ -39,7 +39,7 @@ enum {
     FORMAT_TIME_MS = 7 * 24 * 3600 * 1000, /* of one subtask or lease */
 };
 
-#define FORMAT_RETAIN_MS INT64_C(31622400000)    /* 366 days after the job ended */
+#define FORMAT_RETAIN_MS INT64_C(31622400000) /* 366 days after the job ended */
 /* 366 days from the job's submission, for `good_till` and for `deadline`. */
 #define FORMAT_GOOD_TILL_MS INT64_C(31622400000)
 

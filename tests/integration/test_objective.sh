@@ -43,6 +43,9 @@ expect 5 'takes 4m and misses the deadline' "$bourse" submit job.yaml -y
 expect 0 'at most 1 of 2 slots' "$bourse" run -y --objective price --array 1-8 --budget 1 -- true
 expect 2 "'speed' is neither time nor price" "$bourse" run -y --objective speed -- true
 
+printf '%s\n' 'objective: price' 'array: 1-1100000' 'budget: 5' 'run: ["true"]' >large.yaml
+expect 2 'at most 1048576 subtasks, and this job has 1100000' "$bourse" quote large.yaml
+
 # What is planned is what is bought: one lease at the cheap price, whatever else is free.
 for chosen in 1 2; do
     job 'objective: price' "deadline: $((13 - 4 * chosen))m"

@@ -70,7 +70,7 @@ bool quote_objective_choose(const uint32_t *steps, size_t step_count, uint32_t w
 struct planner {
     struct bourse_job *job;
     const struct supply *supply;
-    bool is_short; /* of memory */
+    enum plan_status status; /* of the last plan */
 };
 
 static bool plan_with(void *context, uint32_t slots, struct objective_try *ret_try)
@@ -82,7 +82,7 @@ static bool plan_with(void *context, uint32_t slots, struct objective_try *ret_t
     part->at_most = slots;
     const enum plan_status status = job_plan_on(planner->job, planner->supply, 0, &plan);
     part->at_most = at_most;
-    planner->is_short = status == PLAN_NO_MEMORY;
+    planner->status = status;
     if (status != PLAN_OK) {
         return false;
     }
@@ -116,6 +116,19 @@ static size_t steps_of(const struct bourse_job *job, const struct supply *supply
     return count;
 }
 
+/* A job that cannot be planned would run as if it had no objective, so it is refused. */
+static bool refuse(const struct bourse_job *job, enum plan_status status,
+                   struct bourse_error *error)
+{
+    if (status == PLAN_NO_MEMORY) {
+        return client_fail(error, BOURSE_LOCAL, "out of memory");
+    }
+    return client_fail(error, BOURSE_USAGE,
+                       "objective: price is for jobs that can be planned: at most %d subtasks, and "
+                       "this job has %llu; split the job, or leave objective out",
+                       LIST_SCHEDULE_SUBTASKS, (unsigned long long)job->subtasks);
+}
+
 bool quote_objective(const struct bourse *bourse, struct bourse_job *job,
                      const struct supply *supply, struct bourse_quote *quote,
                      struct bourse_error *error)
@@ -140,9 +153,12 @@ bool quote_objective(const struct bourse *bourse, struct bourse_job *job,
         most_ns = 0;
     }
     const size_t count = steps_of(job, supply, steps);
+    if (count == 0) {
+        return true; /* nothing is on offer */
+    }
     if (!quote_objective_choose(steps, count, job->parts[0].slots, most_ns, plan_with, &planner,
                                 &choice)) {
-        return !planner.is_short || client_fail(error, BOURSE_LOCAL, "out of memory");
+        return refuse(job, planner.status, error);
     }
     job->parts[0].at_most = choice.slots;
     quote->chosen_slots = choice.slots;

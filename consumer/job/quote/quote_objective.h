@@ -28,7 +28,8 @@ bool quote_objective_choose(const uint32_t *steps, size_t step_count, uint32_t w
 
 /* Sets the at_most of a job with `objective: price` to the choice for its supply, and the quote's
  * chosen_slots and chosen_of. Any other job stays as it is, and so does a job to which nothing is
- * on offer. Returns false and fills the error when the job has several parts or memory is short. */
+ * on offer. Returns false and fills the error when the job has several parts or too many subtasks
+ * to plan, or memory is short. */
 bool quote_objective(const struct bourse *bourse, struct bourse_job *job,
                      const struct supply *supply, struct bourse_quote *quote,
                      struct bourse_error *error);

@@ -339,7 +339,10 @@ const char *gpu_watch_problem(const struct gpu_watch *watch)
 /* Returns why figures of the device are not known, or "". */
 static const char *why_not(const struct gpu_watch *watch, size_t index)
 {
-    return index >= watch->watched_count    ? "figures are read of CUDA devices only"
+    return index >= watch->watched_count
+               ? (watch->config.terms->is_set ? "figures are read of CUDA devices only, so `gpu:` "
+                                                "has no effect on this device"
+                                              : "figures are read of CUDA devices only")
            : watch->problem.text[0] != '\0' ? watch->problem.text
            : watch->figures[index].is_split ? "the device is split by MIG, whose parts are not read"
            : watch->read_ns < 0             ? "not read yet"

@@ -43,7 +43,8 @@ START_TEST(a_device_of_another_interface_has_no_figures_and_is_always_offered)
     json_t *list = gpu_watch_json(watch, 10);
     ck_assert_uint_eq(json_array_size(list), 1);
     ck_assert_str_eq(said(list, 0, "device"), "arc");
-    ck_assert_str_eq(said(list, 0, "why"), "figures are read of CUDA devices only");
+    ck_assert_str_eq(said(list, 0, "why"), "figures are read of CUDA devices only, so `gpu:` has "
+                                           "no effect on this device");
     ck_assert(json_is_null(json_object_get(json_array_get(list, 0), "celsius")));
     ck_assert(json_is_null(json_object_get(json_array_get(list, 0), "age_ms")));
     json_decref(list);

@@ -2,8 +2,8 @@
  * 4 of them: those of the rows y, y + 16, y + 32 and y + 48 of the block and of the columns x, x +
  * 16, x + 32 and x + 48. The block reads 64 x 16 numbers of A and 16 x 64 of B at a time into
  * shared memory. Numbers outside the matrices are 0 there. A row of the part of A has 65 numbers,
- * so that threads that write a column of it do not wait for one bank of the memory. The columns of C
- * are in the grid's dimension x, which takes 2^31 - 1 blocks where y takes 65535: rows can be cut
+ * so that threads that write a column of it do not wait for one bank of the memory. The columns of
+ * C are in the grid's dimension x, which takes 2^31 - 1 blocks where y takes 65535: rows can be cut
  * into bands, and columns cannot. */
 #include "provider/kernel/cuda_product.h"
 

@@ -36,6 +36,7 @@ enum {
     FORMAT_PROCESSES = 65536,       /* of one subtask */
     FORMAT_RETRIES = 100,           /* of a subtask, after its own failures or after crashes */
     FORMAT_INTERRUPTIONS = 1000000, /* of a job: interrupted leases */
+    FORMAT_WASM_MEMORY_BYTES = 128 << 20,  /* the least of a WASM module with its engine */
     FORMAT_TIME_MS = 7 * 24 * 3600 * 1000, /* of one subtask or lease */
 };
 

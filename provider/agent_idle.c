@@ -134,6 +134,10 @@ bool agent_open_gpus(struct agent *agent, struct problem *problem)
                                             .terms = &setup->config->gpu,
                                             .self = getpid()};
     const int64_t now_ns = clock_monotonic_ns();
+    struct problem warning;
+    if (config_gpu_warning(setup->config, &warning)) {
+        agent_warn(agent, warning.text);
+    }
     for (size_t i = 0; i < setup->offers->count; i++) {
         const struct offer *offer = &setup->offers->items[i];
         if (offer->kernel_device == NULL || strcmp(offer->kernel_device->kind, "cpu") == 0) {

@@ -160,6 +160,10 @@ void config_visible(const struct config *config, const char *ret_paths[CONFIG_VI
 /* Returns true when the entry offers a device of this interface for kernels. */
 bool config_device_is_of(const struct config_device *device, enum kernel_api api);
 
+/* Returns true when the file has `gpu:` without effect: on a device that is offered by `opencl`, or
+ * on any, because none is offered by `cuda`. The warning says so. */
+bool config_gpu_warning(const struct config *config, struct problem *ret_warning);
+
 /* Returns true when the market takes `name` as the label of a machine and the config takes it as
  * its `name`. Otherwise the problem says why. */
 bool config_name_fits(const char *name, struct problem *ret_problem);

@@ -128,3 +128,35 @@ void config_read_gpu(struct config *config, struct yaml_value map)
     terms->give_back_ns = NS_PER_MS * yaml_duration_ms(yaml_key(map, "give_back"), 0,
                                                        GIVE_BACK_MOST_MS, GPU_GIVE_BACK_MS);
 }
+
+bool config_gpu_warning(const struct config *config, struct problem *ret_warning)
+{
+    const struct config_device *other = NULL; /* the first device of `opencl` */
+    size_t other_count = 0;
+    size_t watched_count = 0;
+    for (size_t i = 0; i < config->device_count; i++) {
+        const struct config_device *device = &config->devices[i];
+        watched_count += config_device_is_of(device, KERNEL_CUDA);
+        if (config_device_is_of(device, KERNEL_OPENCL)) {
+            other = other == NULL ? device : other;
+            other_count++;
+        }
+    }
+    if (!config->gpu.is_set || (watched_count > 0 && other_count == 0)) {
+        return false;
+    }
+    if (other == NULL) {
+        problem_set(ret_warning, "`gpu:` has no effect: it is about devices offered by `cuda`, and "
+                                 "`devices:` has none");
+    } else {
+        char more[32] = "";
+        if (other_count > 1) {
+            (void)snprintf(more, sizeof more, " and %zu more", other_count - 1);
+        }
+        problem_set(ret_warning,
+                    "`gpu:` has no effect on the device \"%s\"%s, offered by `opencl`: only "
+                    "devices offered by `cuda` are watched",
+                    other->name, more);
+    }
+    return true;
+}

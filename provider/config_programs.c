@@ -267,9 +267,9 @@ void config_read_wasm(struct config *config, struct yaml_value value)
     }
     if (yaml_kind(value) == YAML_KIND_TEXT) {
         config->has_wasm = false;
-        if (yaml_boolean(value, false)) {
-            yaml_refuse(value, "say which: {engine: /usr/bin/node}; without the key, node of "
-                               "/usr/bin is taken");
+        if (strcmp(yaml_text(value, sizeof config->wasm_engine, ""), "false") != 0) {
+            yaml_refuse(value, "is false, or names an engine, as in {engine: /usr/bin/node}; "
+                               "without the key, node of /usr/bin is taken");
         }
         return;
     }

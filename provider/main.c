@@ -214,7 +214,7 @@ static int fail(int status, const struct problem *problem)
 static int check_config(const struct options *options)
 {
     struct problem problem = {""};
-    if (!setup_check(&options->command.setup, &problem) ||
+    if (!setup_check(&options->command.setup, stderr, &problem) ||
         !setup_check_trials(&options->command.setup, stderr, &problem)) {
         fprintf(stderr, "bourse-provider: %s\n", problem.text);
         return EXIT_USAGE;

@@ -497,9 +497,10 @@ bool setup_fits(const struct setup_options *options, struct problem *ret_problem
            policy_check(&setup.config, &setup.machine, ret_problem);
 }
 
-bool setup_check(const struct setup_options *options, struct problem *ret_problem)
+bool setup_check(const struct setup_options *options, FILE *out, struct problem *ret_problem)
 {
     static struct setup setup;
+    struct problem warning;
     ret_problem->text[0] = '\0';
     if (options->folder != NULL && access(options->folder, F_OK) != 0) {
         problem_set(ret_problem, "--dir %s: %s; `bourse-provider join INVITATION --dir` makes it",
@@ -510,6 +511,9 @@ bool setup_check(const struct setup_options *options, struct problem *ret_proble
         (setup.config.idle.is_set &&
          !idle_watch_check(&setup.config.idle, setup.config.idle_root, ret_problem))) {
         return false;
+    }
+    if (config_gpu_warning(&setup.config, &warning)) {
+        (void)fprintf(out, "%s\n", warning.text);
     }
     return load_market(&setup, ret_problem) ||
            (is_own_market(&setup.config) && access(setup.config.market, F_OK) != 0);

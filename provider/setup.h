@@ -69,8 +69,9 @@ bool setup_config(const struct setup_options *options, struct config *ret_config
 bool setup_fits(const struct setup_options *options, struct problem *ret_problem);
 /* Checks all that a start would refuse: setup_fits, and whether a market elsewhere is there. The
  * agent's own market may come later than the config: without it the check succeeds, and the problem
- * says what is missing. Otherwise the problem of a success is empty. */
-bool setup_check(const struct setup_options *options, struct problem *ret_problem);
+ * says what is missing. Otherwise the problem of a success is empty. A key without effect is no
+ * failure: `out` gets a line about the key. */
+bool setup_check(const struct setup_options *options, FILE *out, struct problem *ret_problem);
 /* Lets every plug-in of the config, and an engine for WASM that the config names, say in a trial
  * jail what they are, and prints that, one line each. The agent's folder stays as it is. Returns
  * false with the first reason when one cannot be used; else the problem stays as it was. */

@@ -14,6 +14,7 @@ enum { CELSIUS_MOST = 1000, PERCENT_MOST = 100 };
 void gpu_figures_clear(struct gpu_figures *figures)
 {
     char id[GPU_ID_SIZE];
+    const bool was_lost = figures->is_lost;
     memcpy(id, figures->id, sizeof id);
     *figures = (struct gpu_figures){.memory_used = -1,
                                     .memory_total = -1,
@@ -22,6 +23,7 @@ void gpu_figures_clear(struct gpu_figures *figures)
                                     .power_limit_mw = -1,
                                     .celsius = -1};
     memcpy(figures->id, id, sizeof id);
+    figures->is_lost = was_lost;
 }
 
 /* Returns -1 for a figure that is absent or impossible. */
@@ -41,9 +43,10 @@ static void read_processes(const json_t *object, const char *name,
         (struct gpu_processes){.is_known = json_is_array(list) && count <= GPU_PROCESSES_MAX};
     for (size_t i = 0; ret_processes->is_known && i < count; i++) {
         const json_int_t pid = json_integer_value(json_array_get(list, i));
-        /* A driver that cannot name a process says 0. */
         if (pid > 0 && pid <= INT32_MAX) {
             ret_processes->pids[ret_processes->count++] = (pid_t)pid;
+        } else { /* a driver that cannot name a process says 0 */
+            ret_processes->has_unnamed = true;
         }
     }
 }
@@ -67,9 +70,16 @@ static void read_why(json_t *object, char ret_why[GPU_WHY_SIZE])
     }
 }
 
+/* Returns true when the device itself told anything. */
+static bool answers(const struct gpu_figures *figures)
+{
+    return figures->is_split || figures->memory_used >= 0 || figures->memory_total >= 0 ||
+           figures->busy_percent >= 0 || figures->power_mw >= 0 || figures->power_limit_mw >= 0 ||
+           figures->celsius >= 0 || figures->compute.is_known || figures->graphics.is_known;
+}
+
 static void read_device(json_t *object, struct gpu_figures *figures)
 {
-    figures->is_lost = json_is_true(json_object_get(object, "lost"));
     figures->is_split = json_is_true(json_object_get(object, "split"));
     figures->memory_used = figure(object, "memory_used", BYTES_MOST);
     figures->memory_total = figure(object, "memory_total", BYTES_MOST);
@@ -80,6 +90,8 @@ static void read_device(json_t *object, struct gpu_figures *figures)
     read_processes(object, "compute", &figures->compute);
     read_processes(object, "graphics", &figures->graphics);
     read_why(object, figures->why);
+    figures->is_lost =
+        json_is_true(json_object_get(object, "lost")) || (figures->is_lost && !answers(figures));
 }
 
 bool gpu_figures_read(const char *line, size_t length, struct gpu_figures *figures, size_t count,

@@ -15,6 +15,7 @@ enum { GPU_PROCESSES_MAX = 64, GPU_ID_SIZE = 32, GPU_WHY_SIZE = 512 };
 
 struct gpu_processes {
     bool is_known;
+    bool has_unnamed; /* the driver names one or more of the processes by no number */
     pid_t pids[GPU_PROCESSES_MAX];
     size_t count;
 };
@@ -22,7 +23,7 @@ struct gpu_processes {
 /* A figure below 0 is not known. */
 struct gpu_figures {
     char id[GPU_ID_SIZE];              /* place on the PCI bus */
-    bool is_lost;                      /* the driver says that the device fell off the bus */
+    bool is_lost;                      /* it fell off the bus, and has not answered since */
     bool is_split;                     /* by MIG: memory, load and programs are not read then */
     int64_t memory_used, memory_total; /* bytes */
     int64_t busy_percent;
@@ -33,11 +34,12 @@ struct gpu_figures {
     char why[GPU_WHY_SIZE];
 };
 
-/* Sets every figure to not known. */
+/* Sets every figure to not known. A device that is lost stays lost. */
 void gpu_figures_clear(struct gpu_figures *figures);
 /* Reads a line, without its newline, for devices whose ids are set. The figures of a device that
  * the line does not name are cleared. Returns false with the problem, which is the line's own when
- * bourse-kernel could not read anything; the figures of all devices are cleared then. */
+ * bourse-kernel could not read anything; the figures of all devices are cleared then. A device that
+ * is lost stays lost until a line has a figure of the device. */
 bool gpu_figures_read(const char *line, size_t length, struct gpu_figures *figures, size_t count,
                       struct problem *ret_problem);
 

@@ -94,6 +94,9 @@ static void find_other(const struct gpu_watch *watch, const struct gpu_processes
                            name[0] != '\0' ? " (" : "", (long long)pid, name[0] != '\0' ? ")" : "");
         }
     }
+    if (ret_name[0] == '\0' && processes->has_unnamed) {
+        (void)snprintf(ret_name, IDLE_NAME_SIZE, "a program that the driver does not name");
+    }
 }
 
 static void judge_device(struct gpu_watch *watch, size_t index, int64_t now_ns)
@@ -120,6 +123,18 @@ static void judge(struct gpu_watch *watch, int64_t now_ns)
     }
 }
 
+/* Lets time pass for the rules. Returns true when an order changed. */
+static bool wait_on(struct gpu_watch *watch, int64_t now_ns)
+{
+    bool has_changed = false;
+    for (size_t i = 0; i < watch->watched_count; i++) {
+        struct gpu_rule *rule = &watch->devices[i].rule;
+        const enum idle_order before = gpu_rule_order(rule);
+        has_changed = gpu_rule_wait(rule, now_ns) != before || has_changed;
+    }
+    return has_changed;
+}
+
 /* ---------------------------------------------------------------- the watcher */
 
 /* Tells the watcher to end. The next one starts once this one has ended: a process that hangs in
@@ -133,13 +148,11 @@ static void stop(struct gpu_watch *watch, int64_t now_ns)
     watch->due_ns = now_ns + GPU_WATCH_RETRY_NS;
 }
 
-/* Judges without figures, because of the problem. A device that was lost stays lost. */
+/* Judges without figures, because of the problem. */
 static void go_blind(struct gpu_watch *watch, int64_t now_ns)
 {
     for (size_t i = 0; i < watch->watched_count; i++) {
-        const bool was_lost = watch->figures[i].is_lost;
         gpu_figures_clear(&watch->figures[i]);
-        watch->figures[i].is_lost = was_lost;
     }
     judge(watch, now_ns);
 }
@@ -174,14 +187,14 @@ static bool start(struct gpu_watch *watch)
     return watcher_open(watch->config.launcher, &spec, &watch->watcher, &watch->problem);
 }
 
-/* Starts the watcher when the former one has ended. Returns false when that failed. */
+/* Starts the watcher when the former one has ended. Returns false when there is none then. */
 static bool start_again(struct gpu_watch *watch, int64_t now_ns)
 {
     int status;
     watch->due_ns = now_ns + GPU_WATCH_RETRY_NS;
     if (watch->watcher.control >= 0) {
         if (!launcher_wait(watch->watcher.control, 0, &status)) {
-            return true; /* not ended yet */
+            return false; /* it hangs in the driver, where no signal reaches it */
         }
         watcher_close(&watch->watcher);
     }
@@ -242,11 +255,9 @@ static bool hear(struct gpu_watch *watch, int64_t now_ns)
     }
 }
 
-bool gpu_watch_turn(struct gpu_watch *watch, int64_t now_ns)
+/* Starts the watcher, asks it and reads its answer. Returns true when the devices were judged. */
+static bool look(struct gpu_watch *watch, int64_t now_ns)
 {
-    if (watch->watched_count == 0) {
-        return false;
-    }
     if (watch->watcher.socket < 0 && now_ns >= watch->due_ns && !start_again(watch, now_ns)) {
         go_blind(watch, now_ns);
         return true;
@@ -269,6 +280,12 @@ bool gpu_watch_turn(struct gpu_watch *watch, int64_t now_ns)
     return false;
 }
 
+bool gpu_watch_turn(struct gpu_watch *watch, int64_t now_ns)
+{
+    const bool has_judged = watch->watched_count > 0 && look(watch, now_ns);
+    return wait_on(watch, now_ns) || has_judged;
+}
+
 int gpu_watch_fd(const struct gpu_watch *watch)
 {
     return watch->watcher.socket;
@@ -276,9 +293,14 @@ int gpu_watch_fd(const struct gpu_watch *watch)
 
 int64_t gpu_watch_due_ns(const struct gpu_watch *watch)
 {
-    return watch->watched_count == 0 ? INT64_MAX
-           : watch->is_asked         ? watch->asked_ns + GPU_WATCH_PATIENCE_NS
-                                     : watch->due_ns;
+    int64_t due_ns = watch->watched_count == 0 ? INT64_MAX
+                     : watch->is_asked         ? watch->asked_ns + GPU_WATCH_PATIENCE_NS
+                                               : watch->due_ns;
+    for (size_t i = 0; i < watch->watched_count; i++) {
+        const int64_t step_ns = gpu_rule_due_ns(&watch->devices[i].rule);
+        due_ns = step_ns < due_ns ? step_ns : due_ns;
+    }
+    return due_ns;
 }
 
 /* ---------------------------------------------------------------- telling */
@@ -317,7 +339,10 @@ const char *gpu_watch_problem(const struct gpu_watch *watch)
 /* Returns why figures of the device are not known, or "". */
 static const char *why_not(const struct gpu_watch *watch, size_t index)
 {
-    return index >= watch->watched_count    ? "figures are read of CUDA devices only"
+    return index >= watch->watched_count
+               ? (watch->config.terms->is_set ? "figures are read of CUDA devices only, so `gpu:` "
+                                                "has no effect on this device"
+                                              : "figures are read of CUDA devices only")
            : watch->problem.text[0] != '\0' ? watch->problem.text
            : watch->figures[index].is_split ? "the device is split by MIG, whose parts are not read"
            : watch->read_ns < 0             ? "not read yet"

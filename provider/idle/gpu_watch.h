@@ -44,7 +44,7 @@ void gpu_watch_add(struct gpu_watch *watch, const struct kernel_device *device, 
                    int64_t now_ns);
 
 /* Starts the watcher, asks it and reads its answer, whichever is due. Returns true when the devices
- * were judged anew. */
+ * were judged anew, or when time alone changed an order. */
 bool gpu_watch_turn(struct gpu_watch *watch, int64_t now_ns);
 /* Returns a descriptor that is readable when gpu_watch_turn has something to do, or -1. */
 int gpu_watch_fd(const struct gpu_watch *watch);

@@ -264,8 +264,9 @@ static void drop_kernel(struct engine *engine, void *kernel)
 
 static void product(const struct engine *engine, struct kernel_product *ret_product)
 {
-    (void)engine;
     *ret_product = cuda_product();
+    ret_product->row_blocks_most =
+        attribute(api_of(engine), state_of(engine)->device, CUDA_MAX_GRID_X + 1);
 }
 
 /* ---------------------------------------------------------------- parameters */

@@ -2,7 +2,9 @@
  * 4 of them: those of the rows y, y + 16, y + 32 and y + 48 of the block and of the columns x, x +
  * 16, x + 32 and x + 48. The block reads 64 x 16 numbers of A and 16 x 64 of B at a time into
  * shared memory. Numbers outside the matrices are 0 there. A row of the part of A has 65 numbers,
- * so that threads that write a column of it do not wait for one bank of the memory. */
+ * so that threads that write a column of it do not wait for one bank of the memory. The columns of
+ * C are in the grid's dimension x, which takes 2^31 - 1 blocks where y takes 65535: rows can be cut
+ * into bands, and columns cannot. */
 #include "provider/kernel/cuda_product.h"
 
 #include <assert.h>
@@ -37,9 +39,9 @@
     "    mov.u32 %item, %tid.x;\n"                                                                 \
     "    and.b32 %x, %item, 15;\n"                                                                 \
     "    shr.u32 %y, %item, 4;\n"                                                                  \
-    "    mov.u32 %first, %ctaid.x;\n"                                                              \
+    "    mov.u32 %first, %ctaid.y;\n"                                                              \
     "    shl.b32 %first, %first, 6;\n"                                                             \
-    "    mov.u32 %at, %ctaid.y;\n"                                                                 \
+    "    mov.u32 %at, %ctaid.x;\n"                                                                 \
     "    shl.b32 %at, %at, 6;\n"
 
 /* Leaves the row of C that is the thread's, whether the row is there, and the address in A of what
@@ -197,5 +199,11 @@ struct kernel_product cuda_product(void)
         memcpy(source + length, parts[i], size + 1);
         length += size;
     }
-    return (struct kernel_product){source, "bourse_product", "", 64, 64, {256, 1}};
+    return (struct kernel_product){.source = source,
+                                   .entry = "bourse_product",
+                                   .options = "",
+                                   .rows = 64,
+                                   .columns = 64,
+                                   .group = {256, 1},
+                                   .row_dimension = 1};
 }

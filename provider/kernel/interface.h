@@ -25,12 +25,14 @@ struct kernel_buffer {
 /* This structure says how an interface computes products. The kernel has the parameters uint rows,
  * uint inner, uint columns, float alpha, float beta, and the buffers A, B, C. It computes C = alpha
  * A B + beta C, row by row in memory, and does not read C when beta is 0. A work-group computes a
- * block of C: that of its number in dimension 0 among the rows, and in dimension 1 among the
- * columns. */
+ * block of C. Its number in row_dimension is that of the block among the rows, and its number in
+ * the other one of two dimensions is that among the columns. */
 struct kernel_product {
     const char *source, *entry, *options;
-    uint32_t rows, columns; /* of a block */
-    uint32_t group[2];      /* work-items of a work-group, by dimension */
+    uint32_t rows, columns;   /* of a block */
+    uint32_t group[2];        /* work-items of a work-group, by dimension */
+    uint32_t row_dimension;   /* 0 or 1 */
+    uint32_t row_blocks_most; /* of one launch; 0: any number. More go in bands of rows. */
 };
 
 /* A function that returns a status sets the problem for any status but OK. `what` begins the

@@ -3,6 +3,7 @@
 #include <jansson.h>
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* ---------------------------------------------------------------- reading */
@@ -17,23 +18,63 @@ static nvml_result note(struct nvml_figures *figures, nvml_result result)
 typedef nvml_result list_function(nvml_device device, unsigned *count,
                                   struct nvml_process *ret_processes);
 
+/* A driver that writes longer entries stays within these bytes. */
+union process_buffer {
+    struct nvml_process items[NVML_PROCESSES_MAX];
+    unsigned char bytes[NVML_PROCESSES_MAX * NVML_PROCESS_BYTES_MOST];
+};
+enum { UNTOUCHED = 0xA5, LIST_TRIES = 4 };
+
+/* Lists the processes with room for exactly as many as there are, because a driver may clear the
+ * room that is left over. A process that comes or goes between two calls makes another try. */
+static nvml_result list_exactly(list_function *list, nvml_device device, unsigned *ret_count,
+                                union process_buffer *buffer)
+{
+    unsigned count = NVML_PROCESSES_MAX;
+    nvml_result result = list(device, &count, buffer->items);
+    for (int i = 0; i < LIST_TRIES; i++) {
+        if (result != NVML_OK && result != NVML_INSUFFICIENT_SIZE) {
+            return result;
+        }
+        if (count > NVML_PROCESSES_MAX) {
+            return NVML_INSUFFICIENT_SIZE;
+        }
+        *ret_count = count;
+        memset(buffer->bytes, UNTOUCHED, sizeof buffer->bytes);
+        result = count == 0 ? NVML_OK : list(device, &count, buffer->items);
+        if (result == NVML_OK && count == *ret_count) {
+            return NVML_OK;
+        }
+    }
+    return result == NVML_OK ? NVML_NO_DATA : result;
+}
+
+/* Returns how many bytes apart the entries are. Only longer entries reach beyond the bytes of
+ * `count` short ones. */
+static size_t entry_bytes(const union process_buffer *buffer, unsigned count)
+{
+    for (size_t i = count * sizeof buffer->items[0]; i < sizeof buffer->bytes; i++) {
+        if (buffer->bytes[i] != UNTOUCHED) {
+            return NVML_PROCESS_BYTES_MOST;
+        }
+    }
+    return sizeof buffer->items[0];
+}
+
 static void read_processes(struct nvml_figures *figures, list_function *list, nvml_device device,
                            struct nvml_processes *ret_processes)
 {
-    /* A driver that writes longer entries stays within these bytes. */
-    static union {
-        struct nvml_process items[NVML_PROCESSES_MAX];
-        unsigned char room[NVML_PROCESSES_MAX * NVML_PROCESS_BYTES_MOST];
-    } buffer;
-    unsigned count = NVML_PROCESSES_MAX;
+    static union process_buffer buffer;
+    unsigned count = 0;
     if (list == NULL) {
         ret_processes->result = NVML_FUNCTION_NOT_FOUND;
         return;
     }
-    ret_processes->result = note(figures, list(device, &count, buffer.items));
-    for (unsigned i = 0; ret_processes->result == NVML_OK && i < count && i < NVML_PROCESSES_MAX;
-         i++) {
-        ret_processes->pids[ret_processes->count++] = buffer.items[i].pid;
+    ret_processes->result = note(figures, list_exactly(list, device, &count, &buffer));
+    const size_t apart = entry_bytes(&buffer, count);
+    for (unsigned i = 0; ret_processes->result == NVML_OK && i < count; i++) {
+        memcpy(&ret_processes->pids[ret_processes->count++], buffer.bytes + i * apart,
+               sizeof ret_processes->pids[0]);
     }
 }
 

@@ -60,7 +60,7 @@ struct nvml_utilization { /* nvmlUtilization_t; percent of the last moments */
 
 /* nvmlProcessInfo_t of the functions with the suffix _v3. The library writes this many bytes for a
  * process. Some drivers of the series 535 write NVML_PROCESS_BYTES_MOST, so a list needs room for
- * these. */
+ * these, and a reader looks which of the two was written. */
 struct nvml_process {
     unsigned pid;
     unsigned long long memory_bytes;

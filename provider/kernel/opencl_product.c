@@ -164,16 +164,35 @@ struct kernel_product opencl_product_of_cores(uint32_t lanes)
     static const char entry[] = "bourse_product";
     /* Wide vectors come with 32 registers, and narrow ones with 16. */
     if (lanes >= 16) {
-        return (struct kernel_product){cores_source, entry, "-D LANES=16 -D ROWS=8",
-                                       64,           32,    {1, 1}};
+        return (struct kernel_product){.source = cores_source,
+                                       .entry = entry,
+                                       .options = "-D LANES=16 -D ROWS=8",
+                                       .rows = 64,
+                                       .columns = 32,
+                                       .group = {1, 1}};
     }
     if (lanes == 8) {
-        return (struct kernel_product){cores_source, entry, "-D LANES=8 -D ROWS=6", 48, 16, {1, 1}};
+        return (struct kernel_product){.source = cores_source,
+                                       .entry = entry,
+                                       .options = "-D LANES=8 -D ROWS=6",
+                                       .rows = 48,
+                                       .columns = 16,
+                                       .group = {1, 1}};
     }
-    return (struct kernel_product){cores_source, entry, "-D LANES=4 -D ROWS=6", 48, 8, {1, 1}};
+    return (struct kernel_product){.source = cores_source,
+                                   .entry = entry,
+                                   .options = "-D LANES=4 -D ROWS=6",
+                                   .rows = 48,
+                                   .columns = 8,
+                                   .group = {1, 1}};
 }
 
 struct kernel_product opencl_product_of_groups(void)
 {
-    return (struct kernel_product){groups_source, "bourse_product", "", 64, 64, {256, 1}};
+    return (struct kernel_product){.source = groups_source,
+                                   .entry = "bourse_product",
+                                   .options = "",
+                                   .rows = 64,
+                                   .columns = 64,
+                                   .group = {256, 1}};
 }

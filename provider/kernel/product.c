@@ -49,7 +49,8 @@ static uint64_t lesser(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Chooses how many rows of A and C go at a time beside B. Returns false when not one row fits. */
+/* Chooses how many rows of A and C go at a time beside B: as many as the memory and one launch
+ * take. Returns false when not one row fits. */
 static bool choose_band(struct product *product, uint64_t memory_bytes)
 {
     const struct gemm *gemm = product->gemm;
@@ -64,6 +65,10 @@ static bool choose_band(struct product *product, uint64_t memory_bytes)
         const uint64_t rows =
             lesser((memory_bytes - b_bytes) / row_bytes, buffer_bytes / (longer * sizeof(float)));
         product->band = lesser(rows, gemm->rows);
+        if (product->plan.row_blocks_most > 0) {
+            product->band =
+                lesser(product->band, (uint64_t)product->plan.row_blocks_most * product->plan.rows);
+        }
     }
     if (product->band == 0) {
         problem_set(product->problem,
@@ -115,9 +120,11 @@ static enum operation_status launch(const struct product *product, uint32_t rows
     const uint64_t row_groups = rows / plan->rows + (rows % plan->rows != 0);
     const uint64_t columns = product->gemm->columns;
     const uint64_t column_groups = columns / plan->columns + (columns % plan->columns != 0);
+    const bool rows_first = plan->row_dimension == 0;
     const struct kernel_op op = {
         .dimensions = 2,
-        .global = {row_groups * plan->group[0], column_groups * plan->group[1]},
+        .global = {(rows_first ? row_groups : column_groups) * plan->group[0],
+                   (rows_first ? column_groups : row_groups) * plan->group[1]},
         .has_group = true,
         .group = {plan->group[0], plan->group[1]}};
     enum operation_status status = set(product, PARAMETER_ROWS, &rows);

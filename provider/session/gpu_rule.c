@@ -13,7 +13,8 @@ void gpu_rule_init(struct gpu_rule *rule, const struct gpu_terms *terms, int64_t
                               .cause = GPU_CAUSE_START,
                               .used_ns = now_ns,
                               .seen_ns = now_ns,
-                              .held_ns = terms->is_set ? now_ns : -1};
+                              .order = terms->is_set ? IDLE_HOLD : IDLE_WORK,
+                              .order_ns = now_ns};
 }
 
 static void keep_name(struct gpu_rule *rule, const char *name)
@@ -84,6 +85,29 @@ static bool find_sign(struct gpu_rule *rule, const struct gpu_reading *reading)
     return true;
 }
 
+static void give(struct gpu_rule *rule, enum idle_order order, int64_t now_ns)
+{
+    if (order != rule->order) {
+        rule->order = order;
+        rule->order_ns = now_ns;
+    }
+}
+
+int64_t gpu_rule_due_ns(const struct gpu_rule *rule)
+{
+    return rule->order == IDLE_HOLD   ? rule->order_ns + rule->terms.give_back_ns
+           : rule->order == IDLE_SAVE ? rule->order_ns + IDLE_SAVE_NS
+                                      : INT64_MAX;
+}
+
+enum idle_order gpu_rule_wait(struct gpu_rule *rule, int64_t now_ns)
+{
+    if (now_ns >= gpu_rule_due_ns(rule)) {
+        give(rule, rule->order == IDLE_HOLD ? IDLE_SAVE : IDLE_RETURN, now_ns);
+    }
+    return rule->order;
+}
+
 enum idle_order gpu_rule_see(struct gpu_rule *rule, int64_t now_ns,
                              const struct gpu_reading *reading)
 {
@@ -98,26 +122,19 @@ enum idle_order gpu_rule_see(struct gpu_rule *rule, int64_t now_ns,
     }
     const bool is_idle =
         !rule->is_lost && (!rule->terms.is_set || now_ns - rule->used_ns >= rule->terms.after_ns);
-    if (is_idle) {
-        rule->held_ns = -1;
-    } else if (rule->held_ns < 0) {
-        rule->held_ns = now_ns;
+    if (rule->is_lost) {
+        give(rule, IDLE_RETURN, now_ns);
+    } else if (is_idle) {
+        give(rule, IDLE_WORK, now_ns);
+    } else if (rule->order == IDLE_WORK) {
+        give(rule, IDLE_HOLD, now_ns);
     }
-    return gpu_rule_order(rule);
+    return gpu_rule_wait(rule, now_ns);
 }
 
 enum idle_order gpu_rule_order(const struct gpu_rule *rule)
 {
-    if (rule->is_lost) {
-        return IDLE_RETURN;
-    }
-    if (rule->held_ns < 0) {
-        return IDLE_WORK;
-    }
-    const int64_t held_ns = rule->seen_ns - rule->held_ns;
-    return held_ns < rule->terms.give_back_ns                  ? IDLE_HOLD
-           : held_ns - rule->terms.give_back_ns < IDLE_SAVE_NS ? IDLE_SAVE
-                                                               : IDLE_RETURN;
+    return rule->order;
 }
 
 void gpu_rule_reason(const struct gpu_rule *rule, int64_t now_ns, char ret_text[IDLE_REASON_SIZE])

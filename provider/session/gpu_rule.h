@@ -9,8 +9,9 @@
  *     WORK -> HOLD -> SAVE -> RETURN     a sign; each step goes back to WORK
  *
  * HOLD offers the GPU no more, and lets its running work go on: a GPU keeps computing when the
- * processors' programs stand still. SAVE and RETURN are those of idle_rule.h. A GPU that fell off
- * the bus goes to RETURN at once, whatever the owner allows. Time comes in as an argument; this
+ * processors' programs stand still. SAVE and RETURN are those of idle_rule.h. These steps need time
+ * alone, for a driver that hangs gives no readings; SAVE always has its whole time. A GPU that fell
+ * off the bus goes to RETURN at once, whatever the owner allows. Time comes in as an argument; this
  * file reads no clock and no file. */
 #ifndef BOURSE_PROVIDER_SESSION_GPU_RULE_H
 #define BOURSE_PROVIDER_SESSION_GPU_RULE_H
@@ -62,7 +63,8 @@ struct gpu_rule {
     enum gpu_cause cause;      /* the last sign */
     int64_t used_ns;           /* time of that sign */
     int64_t seen_ns;           /* time of the last reading */
-    int64_t held_ns;           /* time since when the GPU is not offered; -1: it is */
+    enum idle_order order;     /* now */
+    int64_t order_ns;          /* time since when the order holds */
     bool is_lost;              /* by the last reading */
     bool is_hot, is_over;      /* heat, or power, has not fallen clearly below the limit since */
     char name[IDLE_NAME_SIZE]; /* the sign's name, or its figure */
@@ -75,7 +77,12 @@ void gpu_rule_init(struct gpu_rule *rule, const struct gpu_terms *terms, int64_t
 /* Takes a reading, and returns the order from now on. */
 enum idle_order gpu_rule_see(struct gpu_rule *rule, int64_t now_ns,
                              const struct gpu_reading *reading);
-/* Returns the order of the last reading. */
+/* Takes note that time passed without a reading, and returns the order from now on. A GPU that is
+ * withheld takes the next step when its time has come; only a reading puts it back on offer. */
+enum idle_order gpu_rule_wait(struct gpu_rule *rule, int64_t now_ns);
+/* Returns the time at which gpu_rule_wait gives another order; INT64_MAX: never. */
+int64_t gpu_rule_due_ns(const struct gpu_rule *rule);
+/* Returns the order that holds now. */
 enum idle_order gpu_rule_order(const struct gpu_rule *rule);
 /* Says what the last sign was and when: "python3 (process 3182) uses it". Without a sign since the
  * start, the text says for how long the GPU was watched. */

@@ -17,6 +17,11 @@ gpu: {temperature: 85, power: 200, after: 1s, give_back: 1s}
 devices:
   - {cuda: F100, name: card, price: 0.02}
 END
+mkdir bare
+echo 'gpu: {}' >bare/provider.yaml
+"$bin/bourse-provider" run --check-config --dir bare >check.txt 2>&1 || fail "a rule without effect is refused: $(cat check.txt)"
+has "$(cat check.txt)" '`gpu:` has no effect: it is about devices offered by `cuda`, and `devices:` has none'
+! "$bin/bourse-provider" run --check-config --dir "$work/lab" 2>&1 | grep 'no effect' || fail "a rule with an effect is said to have none"
 mkdir fake
 cp "$bin/bourse-provider" "$bin/bourse-worker" fake/
 cp "$bin/bourse-kernel-fake" fake/bourse-kernel

@@ -15,6 +15,9 @@ if [ ! -e /dev/nvidiactl ]; then
     [ "$(wc -l <none.log)" -eq 1 ] && [ ! -s none.txt ] || fail "it says more than one line: $(cat none.txt none.log)"
     has "$(cat none.log)" 'no GPU that CUDA reaches: this machine has no /dev/nvidiactl'
 fi
+"$root/scripts/gpu-check" --help >help.txt 2>help.log || fail "--help ends with $?"
+has "$(cat help.txt)" 'scripts/gpu-check --stand-in'
+[ ! -s help.log ] || fail "--help on stderr: $(cat help.log)"
 status=0
 "$root/scripts/gpu-check" --size 100 --bin "$bin" >usage.log 2>&1 || status=$?
 [ "$status" -eq 2 ] || fail "a size that is no multiple of 64 ends with $status"
@@ -34,7 +37,7 @@ printf '\0\0\x80\x3f' | dd of=one.bin bs=4 seek=327 conv=notrunc status=none # r
 TMPDIR=$work "$root/scripts/gpu-check" --stand-in --size 64 --bin "$bin" >check.json 2>check.log || fail "it is not right: $(cat check.json)"
 [ "$(wc -l <check.json)" -eq 1 ] || fail "more than one line: $(cat check.json)"
 for part in '"good":true,"wrong":[],"stand_in":true,"device":"NVIDIA Fake F100","target":"sm_90"' '"kernel":{"right":true}' \
-    '"fp32":{"right":true,"subtask_s":' '"killed":{"told":true,"next_right":true}' '"lost":{"right":true}' '"celsius":44'; do
+    '"matmul":{"n":64,"tensor":{"right":true,"seconds":' '"fp32":{"right":true,"subtask_s":' '"killed":{"told":true,"next_right":true}' '"lost":{"right":true}' '"celsius":44'; do
     has "$(cat check.json)" "$part"
 done
 ! pgrep -f "$work/bourse-gpu-check" >/dev/null || fail "it leaves processes: $(pgrep -af "$work/bourse-gpu-check")"

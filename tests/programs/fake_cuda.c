@@ -20,6 +20,7 @@
 #include "provider/kernel/cuda_api.h"
 #include "tests/programs/ptx_model.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,11 +36,14 @@ void fake_cuda_fail(const char *function, int result);
 int fake_cuda_alive(void);
 /* The driver compiled this launch last. */
 void fake_cuda_launched(unsigned ret_grid[3], unsigned ret_block[3], unsigned *ret_shared);
+/* A grid has at most so many blocks in each of the dimensions y and z from now on. */
+void fake_cuda_grid_most(unsigned blocks);
 
 enum {
     DEVICES = 2,
     MEMORY_BYTES = 1 << 24,
     THREADS_MOST = 512,
+    GRID_X_MOST = INT_MAX,
     GRID_MOST = 65535,
     SHARED_BYTES = 48 << 10,
     TILE_BYTES = 16 << 10,
@@ -81,6 +85,7 @@ static char failing[64];
 static int failure;
 static int alive;
 static bool is_started, is_lost;
+static unsigned grid_most = GRID_MOST;
 static unsigned last_grid[3], last_block[3], last_shared;
 
 void fake_cuda_fail(const char *function, int result)
@@ -93,6 +98,11 @@ void fake_cuda_fail(const char *function, int result)
 int fake_cuda_alive(void)
 {
     return alive;
+}
+
+void fake_cuda_grid_most(unsigned blocks)
+{
+    grid_most = blocks;
 }
 
 void fake_cuda_launched(unsigned ret_grid[3], unsigned ret_block[3], unsigned *ret_shared)
@@ -165,7 +175,8 @@ cuda_result cuDeviceGetAttribute(int *ret_value, cuda_attribute what, cuda_devic
     const bool is_grid = what >= CUDA_MAX_GRID_X && what < CUDA_MAX_SHARED_PER_BLOCK;
     *ret_value = what == CUDA_MAX_THREADS_PER_BLOCK  ? THREADS_MOST
                  : is_block                          ? THREADS_MOST
-                 : is_grid                           ? GRID_MOST
+                 : what == CUDA_MAX_GRID_X           ? GRID_X_MOST
+                 : is_grid                           ? (int)grid_most
                  : what == CUDA_MAX_SHARED_PER_BLOCK ? SHARED_BYTES
                  : what == CUDA_MULTIPROCESSOR_COUNT ? 3
                  : what == CUDA_CAPABILITY_MAJOR     ? 9 - 4 * device
@@ -467,8 +478,8 @@ cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned gri
     CALL()
     const size_t block = (size_t)block_x * block_y * block_z;
     const size_t threads = block * grid_x * grid_y * grid_z;
-    if (block > THREADS_MOST || grid_y > GRID_MOST || stream != NULL || extra != NULL ||
-        shared_bytes > (unsigned)function->dynamic_most) {
+    if (block > THREADS_MOST || grid_y > grid_most || grid_z > grid_most || stream != NULL ||
+        extra != NULL || shared_bytes > (unsigned)function->dynamic_most) {
         return CUDA_INVALID_VALUE;
     }
     memcpy(last_grid, (unsigned[]){grid_x, grid_y, grid_z}, sizeof last_grid);

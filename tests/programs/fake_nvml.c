@@ -26,6 +26,12 @@ void fake_nvml_use(unsigned pid);
 void fake_nvml_split(int is_split);
 /* Returns how often the library was started, less how often it was ended. */
 int fake_nvml_alive(void);
+/* Lists of processes have entries of so many bytes from now on: 24 or 32. With `clears`, the room
+ * that the list leaves over is cleared. */
+void fake_nvml_entries(unsigned bytes, int clears);
+/* The process that uses every device has this number from now on; 0: the library does not name it,
+ * -1: it is this process. */
+void fake_nvml_own(int pid);
 
 enum { DEVICES = 2, COOL = 44, HOT = 91, SIGNALS = 7 };
 
@@ -39,6 +45,9 @@ static char failing[64];
 static int failure;
 static int alive;
 static int split;
+static unsigned bytes_apart = sizeof(struct nvml_process);
+static int clears_rest;
+static int own = -1;
 static volatile sig_atomic_t user, celsius = COOL, is_lost, hangs;
 
 void fake_nvml_fail(const char *function, int result)
@@ -55,6 +64,17 @@ void fake_nvml_use(unsigned pid)
 void fake_nvml_split(int is_split)
 {
     split = is_split;
+}
+
+void fake_nvml_entries(unsigned bytes, int clears)
+{
+    bytes_apart = bytes;
+    clears_rest = clears;
+}
+
+void fake_nvml_own(int pid)
+{
+    own = pid;
 }
 
 int fake_nvml_alive(void)
@@ -182,6 +202,17 @@ nvml_result nvmlDeviceGetMigMode(nvml_device device, unsigned *ret_mode, unsigne
     return NVML_OK;
 }
 
+/* Writes an entry, with a member more when the entries are long. */
+static void put(unsigned char *place, unsigned pid)
+{
+    const struct nvml_process process = {
+        .pid = pid, .memory_bytes = 77, .gpu_instance = UINT32_MAX, .compute_instance = UINT32_MAX};
+    memcpy(place, &process, sizeof process);
+    if (bytes_apart > sizeof process) {
+        memset(place + sizeof process, 0, bytes_apart - sizeof process);
+    }
+}
+
 /* This process computes on every device, as one of the agent's own jobs does. */
 nvml_result nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned *count,
                                                     struct nvml_process *ret_processes)
@@ -190,13 +221,17 @@ nvml_result nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned
     const bool is_used = device == devices && user != 0;
     const unsigned wanted = is_used ? 2 : 1;
     const bool fits = *count >= wanted;
+    unsigned char *place = (unsigned char *)ret_processes;
+    if (fits && clears_rest) {
+        memset(place, 0, *count * (size_t)bytes_apart);
+    }
     *count = wanted;
     if (!fits) {
         return NVML_INSUFFICIENT_SIZE;
     }
-    ret_processes[0] = (struct nvml_process){.pid = (unsigned)getpid()};
+    put(place, own < 0 ? (unsigned)getpid() : (unsigned)own);
     if (is_used) {
-        ret_processes[1] = (struct nvml_process){.pid = (unsigned)user};
+        put(place + bytes_apart, (unsigned)user);
     }
     return NVML_OK;
 }

@@ -74,12 +74,13 @@ static bool is_used(const struct day *day, int at)
     return used;
 }
 
+/* Goes back to the first look of this use, and then through its looks: SAVE begins at the first one
+ * that is late enough after the use began, RETURN at the first one that is late enough after that
+ * or finds the GPU lost. */
 static enum idle_order expected(const struct day *day, int at)
 {
     int first = at;
-    if (day->looks[at].is_lost) {
-        return IDLE_RETURN;
-    }
+    int64_t saved_ns = -1;
     if (!is_used(day, at)) {
         return IDLE_WORK;
     }
@@ -87,10 +88,16 @@ static enum idle_order expected(const struct day *day, int at)
         first--;
     }
     const int64_t since_ns = first == 0 ? 0 : day->looks[first].at_ns;
-    const int64_t held_ns = day->looks[at].at_ns - since_ns;
-    return held_ns < day->terms.give_back_ns                  ? IDLE_HOLD
-           : held_ns - day->terms.give_back_ns < IDLE_SAVE_NS ? IDLE_SAVE
-                                                              : IDLE_RETURN;
+    for (int i = first; i <= at; i++) {
+        const int64_t now_ns = day->looks[i].at_ns;
+        if (day->looks[i].is_lost || (saved_ns >= 0 && now_ns - saved_ns >= IDLE_SAVE_NS)) {
+            return IDLE_RETURN;
+        }
+        if (saved_ns < 0 && now_ns - since_ns >= day->terms.give_back_ns) {
+            saved_ns = now_ns;
+        }
+    }
+    return saved_ns < 0 ? IDLE_HOLD : IDLE_SAVE;
 }
 
 /* States stay for some looks, so that the GPU is idle at times. */

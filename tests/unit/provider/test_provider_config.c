@@ -254,6 +254,33 @@ START_TEST(the_owner_says_when_a_gpu_may_be_offered)
 }
 END_TEST
 
+START_TEST(a_rule_of_gpus_without_effect_is_told)
+{
+    static const struct {
+        const char *text, *said; /* said: NULL for no warning */
+    } files[] = {
+        {"name: x\n", NULL},
+        {"devices: [{opencl: 0, name: arc}]\n", NULL},
+        {"gpu: {}\ndevices: [{cuda: 0, name: card}]\n", NULL},
+        {"gpu: {}\n", "`gpu:` has no effect: it is about devices offered by `cuda`, and "
+                      "`devices:` has none"},
+        {"gpu: {}\ndevices: [{opencl: 0, name: arc}, {cuda: 0, name: card}]\n",
+         "`gpu:` has no effect on the device \"arc\", offered by `opencl`: only devices offered by "
+         "`cuda` are watched"},
+        {"gpu: {}\ndevices: [{opencl: 0, name: arc}, {opencl: 1, name: other}]\n",
+         "`gpu:` has no effect on the device \"arc\" and 1 more, offered by `opencl`: only devices "
+         "offered by `cuda` are watched"},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        struct problem problem = {""};
+        ck_assert_msg(read_text(files[i].text, &config, &problem), "%s", problem.text);
+        ck_assert_msg(config_gpu_warning(&config, &problem) == (files[i].said != NULL), "%s",
+                      files[i].text);
+        ck_assert_str_eq(problem.text, files[i].said != NULL ? files[i].said : "");
+    }
+}
+END_TEST
+
 START_TEST(the_owner_says_when_the_machine_is_idle)
 {
     struct problem problem = {""};
@@ -322,8 +349,8 @@ END_TEST
 START_TEST(an_engine_for_modules_is_a_program_that_jobs_see)
 {
     static const char *const wrong[][2] = {
-        {"wasm: true\n", ":1: wasm: say which: {engine: /usr/bin/node}"},
-        {"wasm: maybe\n", "wasm: "},
+        {"wasm: true\n", ":1: wasm: is false, or names an engine, as in {engine: /usr/bin/node}"},
+        {"wasm: node\n", ":1: wasm: is false, or names an engine, as in {engine: /usr/bin/node}"},
         {"wasm: {}\n", "\"engine:\" is missing"},
         {"wasm: {engine: node}\n", "\"node\" is no program below /usr"},
         {"wasm: {engine: /usr/bin/no-such-engine}\n", "is no program below /usr"},
@@ -354,6 +381,7 @@ SUITE("provider config", NULL, NULL, TEST(an_absent_file_gives_the_defaults),
       TEST(wrong_keys_and_values_are_refused_with_their_line),
       TEST(an_ask_is_for_some_and_at_some_hours),
       TEST(conditions_that_are_none_are_refused_with_their_line),
-      TEST(the_owner_says_when_a_gpu_may_be_offered), TEST(the_owner_says_when_the_machine_is_idle),
+      TEST(the_owner_says_when_a_gpu_may_be_offered), TEST(a_rule_of_gpus_without_effect_is_told),
+      TEST(the_owner_says_when_the_machine_is_idle),
       TEST(idle_times_that_are_none_are_refused_with_their_line),
       TEST(an_engine_for_modules_is_a_program_that_jobs_see))

@@ -48,12 +48,33 @@ START_TEST(what_does_not_go_with_a_module_is_refused_with_its_line)
         {MODULE "verify: cheap\n", "verify: cheap checks exist for matrix products"},
         {MODULE "kernel: {source: a.cl, entry: k, global: 1}\n", "does not go with kernel"},
         {"run: [\"{in}\"]\neach: [\"*.wasm\"]\n", "program only inside an image"},
+        {MODULE "limits: {disk: 1MiB, memory: 64MiB}\n",
+         "job.yaml:3: limits: memory: 64MiB is too small for a WASM module with its engine; the "
+         "least is 128MiB"},
+        {MODULE "limits: {memory: 134217727B}\n", "is too small for a WASM module"},
+        {"executor: wasm\nbudget: 1\ntasks:\n  - {name: a, run: [tool.wasm], limits: {memory: "
+         "1MiB}}\n",
+         "is too small for a WASM module"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct problem problem;
         struct job_file *job = parse(wrong[i].text, &problem);
         ck_assert_msg(job == NULL, "taken: %s", wrong[i].text);
         ck_assert_msg(strstr(problem.text, wrong[i].said) != NULL, "%s", problem.text);
+    }
+}
+END_TEST
+
+START_TEST(a_module_takes_the_least_memory_and_no_limit)
+{
+    static const char *const right[] = {MODULE "limits: {memory: 128MiB}\n",
+                                        MODULE "limits: {disk: 1MiB}\n",
+                                        "run: [tool]\nlimits: {memory: 1MiB}\n"};
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        struct problem problem;
+        struct job_file *job = parse(right[i], &problem);
+        ck_assert_msg(job != NULL, "%s", problem.text);
+        job_file_destroy(&job);
     }
 }
 END_TEST
@@ -92,4 +113,5 @@ END_TEST
 
 SUITE("job_wasm", NULL, NULL, TEST(a_module_is_a_program_with_words_variables_and_files),
       TEST(what_does_not_go_with_a_module_is_refused_with_its_line),
+      TEST(a_module_takes_the_least_memory_and_no_limit),
       TEST(a_file_says_in_its_first_bytes_what_it_is))

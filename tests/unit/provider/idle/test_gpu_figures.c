@@ -18,6 +18,7 @@ static struct problem problem;
 static void setup(void)
 {
     memset(figures, 0x55, sizeof figures);
+    figures[0].is_lost = figures[1].is_lost = false;
     (void)snprintf(figures[0].id, GPU_ID_SIZE, "a");
     (void)snprintf(figures[1].id, GPU_ID_SIZE, "b");
     problem.text[0] = '\0';
@@ -62,7 +63,7 @@ START_TEST(impossible_figures_are_unknown)
 }
 END_TEST
 
-START_TEST(processes_without_a_number_are_left_out_and_too_many_are_unknown)
+START_TEST(processes_without_a_number_are_noted_and_too_many_are_unknown)
 {
     char line[2048] = "{\"problem\":\"\",\"devices\":[{\"id\":\"a\",\"compute\":[0,-1,5000000000,"
                       "\"7\",9],\"graphics\":[";
@@ -75,7 +76,33 @@ START_TEST(processes_without_a_number_are_left_out_and_too_many_are_unknown)
     ck_assert(figures[0].compute.is_known && !figures[0].graphics.is_known);
     ck_assert_uint_eq(figures[0].compute.count, 1);
     ck_assert_int_eq(figures[0].compute.pids[0], 9);
+    ck_assert(figures[0].compute.has_unnamed && !figures[0].graphics.has_unnamed);
     ck_assert_uint_eq(figures[0].graphics.count, 0);
+    ck_assert(read_line("{\"problem\":\"\",\"devices\":[{\"id\":\"a\",\"compute\":[0,0]},"
+                        "{\"id\":\"b\",\"compute\":[]}]}"));
+    ck_assert(figures[0].compute.is_known && figures[0].compute.has_unnamed);
+    ck_assert(figures[1].compute.is_known && !figures[1].compute.has_unnamed);
+}
+END_TEST
+
+/* The driver lost the device, hung, and did not start again: nothing of this is an answer. */
+START_TEST(a_lost_device_stays_lost_until_it_tells_a_figure)
+{
+    static const char *const silent[] = {
+        "{\"problem\":\"the driver is not loaded\",\"devices\":[]}", "no line of figures",
+        "{\"problem\":\"\",\"devices\":[]}",
+        "{\"problem\":\"\",\"devices\":[{\"id\":\"a\",\"lost\":false,\"split\":false,"
+        "\"why\":{\"device\":\"the library does not find it\"}}]}"};
+    ck_assert(read_line("{\"problem\":\"\",\"devices\":[{\"id\":\"a\",\"lost\":true,"
+                        "\"celsius\":40},{\"id\":\"b\",\"celsius\":40}]}"));
+    for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++) {
+        (void)read_line(silent[i]);
+        ck_assert_msg(figures[0].is_lost && !figures[1].is_lost, "%s", silent[i]);
+        gpu_figures_clear(&figures[0]);
+        ck_assert(figures[0].is_lost);
+    }
+    ck_assert(read_line("{\"problem\":\"\",\"devices\":[{\"id\":\"a\",\"celsius\":40}]}"));
+    ck_assert(!figures[0].is_lost);
 }
 END_TEST
 
@@ -142,6 +169,7 @@ END_TEST
 SUITE("figures of GPUs", setup, NULL,
       TEST(devices_are_found_by_their_place_and_absent_ones_are_unknown),
       TEST(impossible_figures_are_unknown),
-      TEST(processes_without_a_number_are_left_out_and_too_many_are_unknown),
+      TEST(processes_without_a_number_are_noted_and_too_many_are_unknown),
+      TEST(a_lost_device_stays_lost_until_it_tells_a_figure),
       TEST(what_is_no_list_of_figures_clears_all),
       TEST(reasons_are_printable_and_end_with_their_room), TEST(a_process_is_ours_others_or_gone))

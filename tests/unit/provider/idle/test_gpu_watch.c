@@ -43,7 +43,8 @@ START_TEST(a_device_of_another_interface_has_no_figures_and_is_always_offered)
     json_t *list = gpu_watch_json(watch, 10);
     ck_assert_uint_eq(json_array_size(list), 1);
     ck_assert_str_eq(said(list, 0, "device"), "arc");
-    ck_assert_str_eq(said(list, 0, "why"), "figures are read of CUDA devices only");
+    ck_assert_str_eq(said(list, 0, "why"), "figures are read of CUDA devices only, so `gpu:` has "
+                                           "no effect on this device");
     ck_assert(json_is_null(json_object_get(json_array_get(list, 0), "celsius")));
     ck_assert(json_is_null(json_object_get(json_array_get(list, 0), "age_ms")));
     json_decref(list);
@@ -91,7 +92,6 @@ START_TEST(a_watcher_that_cannot_be_started_is_told_and_tried_again)
                       strstr(gpu_watch_problem(watch), "bwrap") != NULL,
                   "%s", gpu_watch_problem(watch));
     ck_assert_int_eq(gpu_watch_order(watch, 0), IDLE_HOLD);
-    ck_assert(gpu_watch_due_ns(watch) == 10 + GPU_WATCH_RETRY_NS);
     ck_assert(!gpu_watch_turn(watch, 11));
     json_t *list = gpu_watch_json(watch, 11);
     ck_assert_str_eq(said(list, 0, "why"), gpu_watch_problem(watch));
@@ -99,8 +99,27 @@ START_TEST(a_watcher_that_cannot_be_started_is_told_and_tried_again)
 }
 END_TEST
 
+/* Nothing answers, so time alone takes the work away, and no step waits for the next start. */
+START_TEST(the_steps_are_made_while_nothing_answers)
+{
+    gpu_watch_add(watch, &cuda, "card", 5);
+    ck_assert(gpu_watch_turn(watch, 10));
+    ck_assert_int_eq(gpu_watch_order(watch, 0), IDLE_HOLD);
+    ck_assert(gpu_watch_due_ns(watch) == 5 + terms.give_back_ns);
+    ck_assert(!gpu_watch_turn(watch, 5 + terms.give_back_ns - 1));
+    ck_assert(gpu_watch_turn(watch, 5 + terms.give_back_ns));
+    ck_assert_int_eq(gpu_watch_order(watch, 0), IDLE_SAVE);
+    const int64_t saved_ns = 5 + terms.give_back_ns + IDLE_SAVE_NS;
+    ck_assert(gpu_watch_due_ns(watch) == saved_ns);
+    ck_assert(gpu_watch_turn(watch, saved_ns));
+    ck_assert_int_eq(gpu_watch_order(watch, 0), IDLE_RETURN);
+    ck_assert(gpu_watch_due_ns(watch) == 10 + GPU_WATCH_RETRY_NS);
+}
+END_TEST
+
 SUITE("the watch over GPUs", setup, teardown,
       TEST(a_device_of_another_interface_has_no_figures_and_is_always_offered),
       TEST(a_cuda_device_is_withheld_until_it_was_read),
       TEST(more_devices_than_there_is_room_for_are_left_out),
-      TEST(a_watcher_that_cannot_be_started_is_told_and_tried_again))
+      TEST(a_watcher_that_cannot_be_started_is_told_and_tried_again),
+      TEST(the_steps_are_made_while_nothing_answers))

@@ -19,6 +19,7 @@ static char folder[] = "/tmp/bourse-cuda-XXXXXX";
 /* Functions of the fake driver. */
 static void (*fail_at)(const char *function, int result);
 static int (*count_alive)(void);
+static void (*limit_grid)(unsigned blocks);
 static void (*launched)(unsigned ret_grid[3], unsigned ret_block[3], unsigned *ret_shared);
 
 #define HEAD ".version 6.0\n.target sm_50\n.address_size 64\n"
@@ -53,6 +54,8 @@ static void begin(void)
     find("fake_cuda_fail", (void *)&fail_at);
     find("fake_cuda_alive", (void *)&count_alive);
     find("fake_cuda_launched", (void *)&launched);
+    find("fake_cuda_grid_most", (void *)&limit_grid);
+    limit_grid(65535);
     fail_at(NULL, 0);
     ck_assert_msg(cuda_find_devices(&api, &devices, &problem), "%s", problem.text);
     ck_assert_msg(engine_open(&devices.items[0], &engine, &problem), "%s", problem.text);
@@ -393,6 +396,27 @@ START_TEST(the_program_of_products_computes_every_shape)
 }
 END_TEST
 
+/* The real limit is 65535 blocks. More columns than its blocks hold go in the dimension without
+ * such a limit, and more rows go in bands. */
+START_TEST(the_limit_of_a_grid_is_no_limit_of_a_product)
+{
+    static const uint64_t wide[] = {3, 2, 130};
+    static const uint64_t high[] = {130, 2, 3};
+    static const uint64_t both[] = {130, 5, 129};
+    struct problem problem;
+    unsigned grid[3];
+    unsigned block[3];
+    unsigned shared;
+    limit_grid(1);
+    ck_assert_msg(multiply(wide, 1, 0, 1 << 20, &problem) == OPERATION_OK, "%s", problem.text);
+    launched(grid, block, &shared);
+    ck_assert_uint_eq(grid[0], 3);
+    ck_assert_uint_eq(grid[1], 1);
+    ck_assert_msg(multiply(high, 1, 0, 1 << 20, &problem) == OPERATION_OK, "%s", problem.text);
+    ck_assert_msg(multiply(both, 2, -1, 1 << 20, &problem) == OPERATION_OK, "%s", problem.text);
+}
+END_TEST
+
 START_TEST(a_failure_of_a_product_is_the_devices)
 {
     static const char *const calls[] = {
@@ -479,6 +503,7 @@ SUITE("cuda_engine", begin, end, TEST(a_launch_computes_from_files_to_files),
       TEST(a_kernel_that_reads_outside_its_buffers_ends_its_process),
       TEST(a_device_that_fails_is_not_opened), TEST(a_device_is_measured),
       TEST(the_program_of_products_computes_every_shape),
+      TEST(the_limit_of_a_grid_is_no_limit_of_a_product),
       TEST(a_failure_of_a_product_is_the_devices),
       TEST(the_products_of_a_device_are_tried_and_measured), TEST(the_devices_are_listed),
       TEST(no_driver_or_device_is_said))

@@ -22,6 +22,8 @@ static void (*fail_at)(const char *function, int result);
 static void (*use)(unsigned pid);
 static void (*split)(int is_split);
 static int (*count_alive)(void);
+static void (*set_entries)(unsigned bytes, int clears);
+static void (*set_own)(int pid);
 
 static void find(const char *name, void *ret_function)
 {
@@ -38,7 +40,11 @@ static void begin(void)
     find("fake_nvml_use", (void *)&use);
     find("fake_nvml_split", (void *)&split);
     find("fake_nvml_alive", (void *)&count_alive);
+    find("fake_nvml_entries", (void *)&set_entries);
+    find("fake_nvml_own", (void *)&set_own);
     fail_at(NULL, 0);
+    set_entries(sizeof(struct nvml_process), 0);
+    set_own(-1);
     use(0);
     split(0);
     ck_assert_int_eq(api.nvmlInit_v2(), NVML_OK);
@@ -89,6 +95,36 @@ START_TEST(every_figure_of_a_device_reaches_the_agent)
     pass_on(SECOND, &figures);
     ck_assert_int_eq(figures.power_limit_mw, 300000);
     ck_assert_uint_eq(figures.compute.count, 1);
+}
+END_TEST
+
+START_TEST(entries_of_either_length_are_read_whether_or_not_the_rest_is_cleared)
+{
+    for (int way = 0; way < 4; way++) {
+        struct gpu_figures figures;
+        set_entries(way < 2 ? sizeof(struct nvml_process) : NVML_PROCESS_BYTES_MOST, way % 2);
+        for (unsigned user = 0; user < 4000; user += 1234) {
+            use(user);
+            pass_on(FIRST, &figures);
+            ck_assert(figures.compute.is_known && !figures.compute.has_unnamed);
+            ck_assert_uint_eq(figures.compute.count, user == 0 ? 1 : 2);
+            ck_assert_int_eq(figures.compute.pids[0], getpid());
+            ck_assert(user == 0 || figures.compute.pids[1] == (pid_t)user);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_user_without_a_number_reaches_the_agent_as_one)
+{
+    struct gpu_figures figures;
+    set_own(0);
+    use(1234);
+    pass_on(FIRST, &figures);
+    ck_assert(figures.compute.is_known && figures.compute.has_unnamed);
+    ck_assert_uint_eq(figures.compute.count, 1);
+    ck_assert_int_eq(figures.compute.pids[0], 1234);
+    ck_assert(!figures.graphics.has_unnamed);
 }
 END_TEST
 
@@ -287,6 +323,8 @@ START_TEST(a_library_that_does_not_start_ends_the_service_with_the_reason)
 END_TEST
 
 SUITE("NVML", begin, end, TEST(every_figure_of_a_device_reaches_the_agent),
+      TEST(entries_of_either_length_are_read_whether_or_not_the_rest_is_cleared),
+      TEST(a_user_without_a_number_reaches_the_agent_as_one),
       TEST(each_call_fails_alone_and_says_why),
       TEST(a_function_that_the_library_lacks_is_a_figure_less),
       TEST(a_device_that_is_lost_or_not_there_has_no_figures),

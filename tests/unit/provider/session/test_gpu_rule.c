@@ -74,7 +74,7 @@ START_TEST(programs_count_as_the_owner_says)
     ck_assert_int_eq(at(60, &draws), IDLE_WORK);
     terms.programs = GPU_PROGRAMS_ANY;
     gpu_rule_init(&rule, &terms, 0);
-    ck_assert_int_eq(at(60, &draws), IDLE_RETURN); /* held since 0 */
+    ck_assert_int_eq(at(60, &draws), IDLE_SAVE); /* held since 0 */
     ck_assert_str_eq(reason(60), "Xorg (process 9) uses it");
     terms.programs = GPU_PROGRAMS_RUN;
     gpu_rule_init(&rule, &terms, 0);
@@ -114,6 +114,7 @@ START_TEST(power_ends_only_clearly_below_the_limit)
     ck_assert_int_eq(at(65, &busy), IDLE_HOLD);
     ck_assert_str_eq(reason(65), "it takes 200 W, and the owner's limit is 200 W");
     busy.milliwatts = 180001;
+    ck_assert_int_eq(at(95, &busy), IDLE_SAVE);
     ck_assert_int_eq(at(130, &busy), IDLE_RETURN);
     busy.milliwatts = 180000;
     ck_assert_int_eq(at(189, &busy), IDLE_RETURN);
@@ -154,7 +155,7 @@ START_TEST(heat_that_is_not_told_any_more_stays)
     (void)at(65, &hot);
     hot.sees_heat = false;
     hot.celsius = -1;
-    ck_assert_int_eq(at(500, &hot), IDLE_RETURN);
+    ck_assert_int_eq(at(500, &hot), IDLE_SAVE);
     ck_assert_str_eq(reason(500), "it is at 95 C, and the owner's limit is 80 C");
 }
 END_TEST
@@ -166,7 +167,7 @@ START_TEST(a_lost_gpu_goes_at_once_whatever_the_terms)
     (void)at(60, &quiet);
     ck_assert_int_eq(at(65, &lost), IDLE_RETURN);
     ck_assert_str_eq(reason(65), "the driver says that it fell off the bus");
-    ck_assert_int_eq(at(70, &quiet), IDLE_HOLD); /* it is back, and in use for a while */
+    ck_assert_int_eq(at(70, &quiet), IDLE_RETURN); /* it is back, and in use for a while */
     ck_assert_int_eq(at(125, &quiet), IDLE_WORK);
     gpu_rule_init(&rule, &none, 0);
     ck_assert_int_eq(gpu_rule_order(&rule), IDLE_WORK);
@@ -188,10 +189,47 @@ START_TEST(without_terms_nothing_but_the_loss_counts)
 }
 END_TEST
 
+static enum idle_order after(int64_t seconds)
+{
+    return gpu_rule_wait(&rule, seconds * NS);
+}
+
+START_TEST(time_alone_makes_the_steps_and_never_offers)
+{
+    struct gpu_reading used = quiet;
+    (void)strcpy(used.compute, "python3 (process 3182)");
+    (void)at(60, &quiet);
+    ck_assert(gpu_rule_due_ns(&rule) == INT64_MAX);
+    ck_assert_int_eq(at(65, &used), IDLE_HOLD);
+    ck_assert(gpu_rule_due_ns(&rule) == 95 * NS);
+    ck_assert_int_eq(after(94), IDLE_HOLD);
+    ck_assert_int_eq(after(97), IDLE_SAVE); /* late, and with its whole time */
+    ck_assert(gpu_rule_due_ns(&rule) == 102 * NS);
+    ck_assert_int_eq(after(101), IDLE_SAVE);
+    ck_assert_int_eq(after(102), IDLE_RETURN);
+    ck_assert_int_eq(after(1000), IDLE_RETURN);
+    ck_assert_str_eq(reason(1000), "python3 (process 3182) uses it");
+}
+END_TEST
+
+START_TEST(no_step_is_left_out_however_seldom_the_looks)
+{
+    struct gpu_reading used = quiet;
+    (void)strcpy(used.compute, "python3 (process 3182)");
+    (void)at(60, &quiet);
+    ck_assert_int_eq(at(100, &used), IDLE_HOLD);
+    ck_assert_int_eq(at(200, &used), IDLE_SAVE);
+    ck_assert_int_eq(at(204, &used), IDLE_SAVE);
+    ck_assert_int_eq(at(205, &used), IDLE_RETURN);
+}
+END_TEST
+
 SUITE("the rule of a GPU", setup, NULL, TEST(a_gpu_is_offered_after_it_was_watched_long_enough),
       TEST(a_program_of_others_withholds_it_and_takes_the_work_away_in_steps),
       TEST(programs_count_as_the_owner_says), TEST(heat_ends_only_clearly_below_the_limit),
       TEST(power_ends_only_clearly_below_the_limit),
       TEST(what_nobody_tells_withholds_it_and_is_named), TEST(heat_that_is_not_told_any_more_stays),
       TEST(a_lost_gpu_goes_at_once_whatever_the_terms),
-      TEST(without_terms_nothing_but_the_loss_counts))
+      TEST(without_terms_nothing_but_the_loss_counts),
+      TEST(time_alone_makes_the_steps_and_never_offers),
+      TEST(no_step_is_left_out_however_seldom_the_looks))

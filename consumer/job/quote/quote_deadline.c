@@ -178,11 +178,15 @@ bool quote_deadline(struct bourse *bourse, const struct bourse_job *job, struct 
     const int64_t deadline_ms = submit_deadline_ms(bourse, job);
     const int64_t left_ms =
         deadline_ms - consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
+    struct bourse_job_summary summary;
     quote->deadline_ns = quote->late_ns = 0;
     quote->deadline_help[0] = '\0';
+    quote->deadline_is_guess = false;
     if (deadline_ms == 0) {
         return true;
     }
+    bourse_job_summary(job, &summary);
+    quote->deadline_is_guess = summary.expect_is_guess;
     if (left_ms <= 0 || !checked_mul(left_ms, NS_PER_MS, &quote->deadline_ns)) {
         if (error != NULL) {
             client_copy(error->field, sizeof error->field, "deadline");

@@ -9,6 +9,7 @@
 #include "consumer/job/quote/quote_part.h"
 #include "consumer/job/submit.h"
 #include "consumer/job/supply.h"
+#include "formats/limits.h"
 #include "formats/units.h"
 #include "runtime/clock.h"
 
@@ -187,14 +188,16 @@ bool quote_deadline(struct bourse *bourse, const struct bourse_job *job, struct 
     }
     bourse_job_summary(job, &summary);
     quote->deadline_is_guess = summary.expect_is_guess;
-    if (left_ms <= 0 || !checked_mul(left_ms, NS_PER_MS, &quote->deadline_ns)) {
+    if (left_ms <= 0 || left_ms > FORMAT_GOOD_TILL_MS ||
+        !checked_mul(left_ms, NS_PER_MS, &quote->deadline_ns)) {
         if (error != NULL) {
             client_copy(error->field, sizeof error->field, "deadline");
         }
         return client_fail(error, BOURSE_USAGE,
                            left_ms <= 0 ? "deadline: the moment has passed by the market's clock; "
                                           "give a later one, or a time from now, as in 2h"
-                                        : "deadline: the moment is at most 366d from now");
+                                        : "deadline: the moment is more than 366d from now, which "
+                                          "is the most; give an earlier one");
     }
     if (quote->makespan_ns <= quote->deadline_ns) {
         return true;

@@ -281,6 +281,9 @@ bool job_check_image(const struct job_file *job, struct job_fault *fault)
 }
 
 const char *const job_objective_names[JOB_OBJECTIVES] = {"time", "price"};
+const char job_objective_no_energy[] =
+    "energy is not available for jobs, because the power of most devices on offer is not known; "
+    "write time or price";
 
 bool job_check_objective(const struct job_file *job, struct job_fault *fault)
 {

@@ -102,6 +102,8 @@ enum job_objective {
     JOB_OBJECTIVES
 };
 extern const char *const job_objective_names[JOB_OBJECTIVES]; /* "time" and "price" */
+/* Says why a job cannot be planned for `energy`, which plans of `bourse plan` can. */
+extern const char job_objective_no_energy[];
 
 struct job_file {
     /* The name is never NULL. A job without `name:` has the program's name without its folders. */

@@ -8,6 +8,7 @@
 #include "formats/limits.h"
 #include "formats/moment.h"
 #include "formats/requirement.h"
+#include "formats/units.h"
 #include "formats/value.h"
 #include "formats/yaml.h"
 
@@ -199,11 +200,18 @@ static void read_value(struct yaml_value text, struct value *value)
 static void read_end(struct yaml_value value, int64_t *ret_for_ms, int64_t *ret_at_ms)
 {
     const char *text = yaml_text(value, FORMAT_VALUE_BYTES, "");
-    if (!moment_is_meant(text)) {
+    int64_t ns = 0;
+    if (moment_is_meant(text)) {
+        if (!moment_read(text, ret_at_ms)) {
+            yaml_refuse(value, "'%s' is no moment; " MOMENT_HELP, text);
+        }
+    } else if (text[0] != '\0' && units_duration(text, &ns) == UNITS_MALFORMED) {
+        yaml_refuse(
+            value,
+            "'%s' is neither a time from the submission, as in 2h, nor a moment; " MOMENT_HELP,
+            text);
+    } else {
         *ret_for_ms = yaml_duration_ms(value, 1, FORMAT_GOOD_TILL_MS, 0);
-    } else if (!moment_read(text, ret_at_ms)) {
-        yaml_refuse(value, "'%s' is no moment of UTC; write for example 2026-12-24T18:00:00Z",
-                    text);
     }
 }
 
@@ -237,8 +245,7 @@ static void read_objective(struct yaml_value value, struct job_file *job)
 {
     const char *text = yaml_text(value, FORMAT_VALUE_BYTES, "");
     if (text != NULL && strcmp(text, "energy") == 0) {
-        yaml_refuse(value, "energy is not available for jobs, because the power of most devices on "
-                           "offer is not known; write time or price");
+        yaml_refuse(value, "%s", job_objective_no_energy);
         return;
     }
     job->objective = (enum job_objective)yaml_choice(value, job_objective_names, JOB_OBJECTIVES,

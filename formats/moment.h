@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* This half of a message about a text that is no moment says what to write. */
+#define MOMENT_HELP "a moment is of UTC, of the years 1970 to 2199, as in 2026-12-24T18:00:00Z"
+
 /* Returns true when the text begins with a year and a month. A text that begins so is meant as a
  * moment, right or wrong, and not as a duration. */
 bool moment_is_meant(const char *text);

@@ -195,6 +195,9 @@ struct bourse_quote {
     /* The plan, on what is on offer now, ends so long after the deadline; 0: in time, or nothing
      * is on offer. */
     int64_t late_ns;
+    /* The planned time is a guess, because the job gave no time (`expect`) and nobody measured
+     * one. */
+    bool deadline_is_guess;
     /* A change that was tried and keeps the deadline, as "without at_most it takes 12m"; "": none
      * was found, or none is needed. */
     char deadline_help[BOURSE_TEXT_SIZE];

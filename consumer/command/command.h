@@ -100,6 +100,9 @@ int command_unknown(struct invocation *invocation, const char *word);
 bool option_money(struct invocation *invocation, const char *name, int64_t *ret_micro);
 bool option_duration_ns(struct invocation *invocation, const char *name, int64_t *ret_ns);
 bool option_duration_ms(struct invocation *invocation, const char *name, int64_t *ret_ms);
+/* Reads a time from now, or a moment of UTC in milliseconds since 1970. The other one becomes 0. */
+bool option_end(struct invocation *invocation, const char *name, int64_t *ret_for_ms,
+                int64_t *ret_at_ms);
 bool option_count(struct invocation *invocation, const char *name, int64_t least, int64_t most,
                   int64_t *ret);
 

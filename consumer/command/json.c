@@ -207,8 +207,9 @@ json_t *json_quote(const struct bourse_quote *quote)
     if (quote->deadline_ns > 0) {
         (void)json_object_set_new(
             value, "deadline",
-            json_pack("{s:I, s:I, s:s}", "left_ns", (json_int_t)quote->deadline_ns, "late_ns",
-                      (json_int_t)quote->late_ns, "help", cell_plain(quote->deadline_help)));
+            json_pack("{s:I, s:I, s:s, s:b}", "left_ns", (json_int_t)quote->deadline_ns, "late_ns",
+                      (json_int_t)quote->late_ns, "help", cell_plain(quote->deadline_help), "guess",
+                      (int)quote->deadline_is_guess));
     }
     if (quote->chosen_slots > 0) {
         (void)json_object_set_new(value, "objective",

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "formats/moment.h"
 #include "formats/units.h"
 
 #include <assert.h>
@@ -475,6 +476,37 @@ bool option_duration_ms(struct invocation *invocation, const char *name, int64_t
         return false;
     }
     *ret_ms = option_given(invocation, name) ? ns / NS_PER_MS : *ret_ms;
+    return true;
+}
+
+bool option_end(struct invocation *invocation, const char *name, int64_t *ret_for_ms,
+                int64_t *ret_at_ms)
+{
+    const char *text = option_text(invocation, name, NULL);
+    int64_t number = 0;
+    if (text == NULL) {
+        return true;
+    }
+    if (moment_is_meant(text)) {
+        if (!moment_read(text, &number)) {
+            (void)complain(invocation, BOURSE_USAGE, "%s: '%s' is no moment; " MOMENT_HELP,
+                           as_written(invocation, name).text, text);
+            return false;
+        }
+        *ret_for_ms = 0;
+        *ret_at_ms = number;
+        return true;
+    }
+    if (units_duration(text, &number) == UNITS_MALFORMED) {
+        (void)complain(invocation, BOURSE_USAGE,
+                       "%s: '%s' is neither a time from now, as in 2h, nor a moment; " MOMENT_HELP,
+                       as_written(invocation, name).text, text);
+        return false;
+    }
+    if (!option_duration_ms(invocation, name, ret_for_ms)) {
+        return false;
+    }
+    *ret_at_ms = 0;
     return true;
 }
 

@@ -18,6 +18,8 @@ static void write_plan(Bourse__V1__ManifestTerms *terms, const struct bourse_quo
     terms->planned_micro = is_planned ? quote->expected_micro : 0;
     terms->has_planned_slots = is_planned && quote->slots_now > 0;
     terms->planned_slots = terms->has_planned_slots ? quote->slots_now : 0;
+    terms->has_chosen_slots = is_planned && quote->chosen_slots > 0;
+    terms->chosen_slots = terms->has_chosen_slots ? quote->chosen_slots : 0;
 }
 
 /* The terms point to these values while they are encoded. */

@@ -8,6 +8,7 @@
 #include "consumer/job/report.h"
 #include "consumer/job/submit.h"
 #include "planner/schedule/online.h"
+#include "runtime/clock.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -256,6 +257,19 @@ static bool find_more(struct bourse *bourse, struct bourse_job *job,
 
 /* ---------------------------------------------------------------- the whole */
 
+/* Returns by how much the rest misses the deadline, by the market's clock; 0: the rest is in time,
+ * or the job has no deadline. */
+static int64_t late_ns(const struct bourse *bourse, const struct bourse_job_row *row,
+                       int64_t left_ns)
+{
+    const int64_t now_ms = consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
+    int64_t until_ns = 0;
+    if (row->deadline_ms == 0 || !checked_mul(row->deadline_ms - now_ms, NS_PER_MS, &until_ns)) {
+        return 0;
+    }
+    return left_ns > until_ns ? left_ns - larger(until_ns, 0) : 0;
+}
+
 /* `quotes` has room for SUBMIT_QUOTES. */
 static bool make(struct bourse *bourse, const struct bourse_job_row *row, const struct pace *pace,
                  struct bourse_job *job, struct bourse_quote *quotes, struct replan *replan,
@@ -277,6 +291,7 @@ static bool make(struct bourse *bourse, const struct bourse_job_row *row, const 
     replan->was_guess = replan->was_guess && !plan->manifest->has_expect_ns;
     replan->left_ns = plan_makespan_ns(plan->plan);
     replan->cost_micro = sum_of(row->charged_micro, plan->plan->total.price_micro);
+    replan->late_ns = late_ns(bourse, row, replan->left_ns);
     replan->lanes = plan->plan->lanes;
     return find_more(bourse, job, quotes, row, plan, replan, error);
 }
@@ -331,6 +346,7 @@ bool replan_job(struct bourse *bourse, const char *id, struct replan *ret_replan
     }
     if (row->subtasks > LAID_OUT_MOST) {
         const bool told = make_large(row, &replan, ret_error);
+        replan.late_ns = told ? late_ns(bourse, row, replan.left_ns) : 0;
         replan.percent = percent_of(row->foreseen_ms, row->took_ms);
         *ret_replan = told ? replan : *ret_replan;
         return told;

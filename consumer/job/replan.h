@@ -14,6 +14,7 @@ struct replan {
     int64_t percent;
     bool was_guess;     /* no person stated and no market measured the expected time */
     int64_t left_ns;    /* time until all is done; running subtasks count from now */
+    int64_t late_ns;    /* the rest ends so long after the job's deadline; 0: in time, or none */
     int64_t cost_micro; /* total cost, the charges so far included */
     uint32_t lanes;     /* lanes of the new plan */
     int64_t takes_ms;   /* longest remaining subtask */

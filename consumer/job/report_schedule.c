@@ -88,8 +88,9 @@ static bool plan_parts(struct planning *planning, const Bourse__V1__Manifest *ma
         if (part->subtasks > manifest->subtask_count - index) {
             return false;
         }
-        planning->parts[i] =
-            (struct list_schedule_part){part->subtasks, part->slots, part->at_most};
+        /* A choice is made for jobs of one part, and the order asks for no more slots. */
+        const uint32_t at_most = terms->has_chosen_slots ? terms->chosen_slots : part->at_most;
+        planning->parts[i] = (struct list_schedule_part){part->subtasks, part->slots, at_most};
         for (uint32_t k = 0; k < part->subtasks; k++) {
             plan_subtask(planning, manifest, part, index++);
         }

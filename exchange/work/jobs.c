@@ -110,11 +110,20 @@ static uint8_t reason_of_failure(const struct job *job, uint8_t otherwise)
                                  : XREASON_PROVIDERS_FAILED;
 }
 
+/* Returns true when good_till or the deadline closed the job and yet cancelled nothing. Every
+ * subtask ran to its end then. A checked job takes held results unchecked at its deadline, so a
+ * checked job is never done late. */
+static bool all_ran_to_the_end(const struct job *job)
+{
+    const bool is_waited_for =
+        job->reason == XREASON_EXPIRED || (job->reason == XREASON_DEADLINE && !job->is_checked);
+    return is_waited_for && job->cancelled == 0;
+}
+
 void job_settle(struct exchange *exchange, struct job *job)
 {
     bids_take_away(exchange, job);
-    const bool all_had_started = job->reason == XREASON_EXPIRED && job->cancelled == 0;
-    if (!job->is_closing || all_had_started) {
+    if (!job->is_closing || all_ran_to_the_end(job)) {
         bool all = job->accepted == job->subtasks;
         job->ends_as = all ? JOB_PHASE_DONE : JOB_PHASE_FAILED;
         job->reason = all ? XREASON_NONE : reason_of_failure(job, XREASON_SUBTASKS_FAILED);

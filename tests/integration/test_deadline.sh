@@ -35,6 +35,15 @@ expect 5 'misses the deadline' "$bourse" run -y --expect 2m --deadline 1m -- tru
 printf '%s\n' 'deadline: 2020-01-01T00:00:00Z' 'run: ["true"]' >past.yaml
 expect 2 'deadline: the moment has passed' "$bourse" quote past.yaml
 expect 2 'at most 366d' "$bourse" run -y --deadline 367d -- true
+printf '%s\n' "deadline: $(($(date +%Y) + 3))-01-01T00:00:00Z" 'run: ["true"]' >distant.yaml
+expect 2 'deadline: the moment is more than 366d from now' "$bourse" quote distant.yaml
+expect 2 'deadline: the moment is more than 366d from now' "$bourse" submit distant.yaml -y
+
+# The option takes what the key takes.
+expect 2 'deadline: the moment has passed' "$bourse" run -y --deadline 2020-01-01T00:00:00Z -- true
+expect 2 "--deadline: 'tomorrow' is neither a time from now, as in 2h, nor a moment" "$bourse" run -y --deadline tomorrow -- true
+expect 2 "--deadline: '9999-01-01T00:00:00Z' is no moment; .*years 1970 to 2199" "$bourse" run -y --deadline 9999-01-01T00:00:00Z -- true
+expect 0 'keeps the deadline, in (1h|2h)' "$bourse" run -y --deadline "$(date -u -d '2 hours' +%FT%TZ)" --expect 1s -- sh -c 'exit 0'
 expect 0 '4 of 4 accepted' "$bourse" submit late.yaml -y --anyway --wait # the last: the market measures the work
 
 # A job that misses its deadline, although its plan keeps it.
@@ -70,5 +79,13 @@ expect 0 '' "$bourse" resume "$missed" -y --quiet
 rest=$(cat out)
 ! job_is "$rest" '"deadline_ms"' || fail "the rest has a deadline that has passed: $(cat ps.json)"
 expect 0 '' "$bourse" cancel "$rest"
+
+# A guess refuses nothing, and the offer says that it is one.
+printf '%s\n' 'deadline: 4s' "run: [sleep, '0']" >guess.yaml
+expect 0 'takes 5[.0]*s \(a guess; `expect` says better\) and misses the deadline' "$bourse" quote guess.yaml
+expect 0 '"guess": ?true' "$bourse" quote guess.yaml --json
+expect 5 'takes 5[.0]*s and misses the deadline' "$bourse" run -y --expect 5s --deadline 4s -- sleep 0
+expect 0 '' "$bourse" submit guess.yaml -y --quiet
+"$bourse" wait "$(cat out)" --quiet >wait.txt || [ $? -eq 5 ] || fail "the guessed job ends with neither 0 nor 5"
 market_audit
 echo "deadlines kept, missed and refused"

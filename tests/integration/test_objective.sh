@@ -41,6 +41,13 @@ expect 0 'at most 1 of 2 slots at a time' "$bourse" quote job.yaml
 job 'objective: price' 'deadline: 2m'
 expect 5 'takes 4m and misses the deadline' "$bourse" submit job.yaml -y
 expect 0 'at most 1 of 2 slots' "$bourse" run -y --objective price --array 1-8 --budget 1 -- true
+# The choice is no at_most of the file. A higher cap gets a choice of its own.
+job 'objective: price' 'cap: 0.20' 'deadline: 5m'
+expect 5 'takes 8m and misses the deadline.*; with a cap of 0[.]50* credits it takes 4m' "$bourse" submit job.yaml -y
+grep -q at_most err && fail "an at_most that the file does not have: $(cat err)"
+job 'objective: price' 'at_most: 1' 'deadline: 5m'
+expect 5 'takes 8m and misses the deadline.*; without at_most it takes 4m' "$bourse" submit job.yaml -y
+expect 2 '--objective: energy is not available for jobs, because the power' "$bourse" run -y --objective energy -- true
 expect 2 "'speed' is neither time nor price" "$bourse" run -y --objective speed -- true
 
 printf '%s\n' 'objective: price' 'array: 1-1100000' 'budget: 5' 'run: ["true"]' >large.yaml
@@ -59,5 +66,13 @@ for chosen in 1 2; do
     until_true 60 ended_by_cancel "$id" || fail "the job does not end"
     until_true 60 on_offer || fail "the slots do not come back"
 done
+
+# The report has the plan of the choice, not the plan on all slots.
+printf '%s\n' 'objective: price' 'array: 0-3' 'expect: 2s' 'budget: 5' "run: [sleep, '0.01']" >done.yaml
+expect 0 '' "$bourse" submit done.yaml -y --quiet --wait
+"$bourse" report "$(cat out)" --json >report.json || fail "report"
+grep -q '"lanes": *1, *"measured_lanes"' report.json || fail "not one planned lane: $(cat report.json)"
+grep -q '"makespan_ns": *8000000000, *"measured_makespan_ns"' report.json || fail "not eight planned seconds: $(cat report.json)"
+grep -q '"lower_bound_ns": *8000000000' report.json || fail "a bound below the chosen slots: $(cat report.json)"
 market_audit
 echo "the price decides how many slots are bought"

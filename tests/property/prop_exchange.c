@@ -148,6 +148,7 @@ static size_t check_deadlines(struct deadlines *deadlines, const struct model *m
             ck_assert_uint_eq(row.waiting + row.checking, 0);
             ck_assert(row.state != JOB_OPEN || now_ns < deadlines->met_ns[i] + CLOSING_NS);
             ck_assert(row.state == JOB_OPEN || !is_late || row.state == JOB_CANCELLED);
+            ck_assert(row.state == JOB_OPEN || !is_late || row.cancelled > 0);
         }
         missed += is_late;
     }

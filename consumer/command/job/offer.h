@@ -35,8 +35,8 @@ bool offer_is_given_away(const struct bourse_quote *quote);
  * part. */
 enum { PART_TEXT_SIZE = 128 };
 void offer_name_part(const struct bourse_job *job, uint32_t part, char ret_text[PART_TEXT_SIZE]);
-/* Says in one statement whether the plan keeps the job's deadline, and what would help. The text is
- * "" without a deadline, or when nothing is on offer. */
+/* Says in one statement whether the plan keeps the job's deadline, whether the planned time is a
+ * guess, and what would help. The text is "" without a deadline, or when nothing is on offer. */
 enum { OFFER_DEADLINE_SIZE = 768 };
 void offer_deadline_text(const struct bourse_quote *quote, char ret_text[OFFER_DEADLINE_SIZE]);
 /* Prints the choice of `objective: price`, and that statement; each behind the title, and neither

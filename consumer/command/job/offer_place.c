@@ -63,7 +63,8 @@ void offer_deadline_text(const struct bourse_quote *quote, char ret_text[OFFER_D
     }
     /* The text of a cell lives only until a few more cells are made. */
     (void)snprintf(left, sizeof left, "%s", cell_duration_ns(quote->deadline_ns));
-    (void)snprintf(planned, sizeof planned, "%s", cell_duration_ns(quote->makespan_ns));
+    (void)snprintf(planned, sizeof planned, "%s%s", cell_duration_ns(quote->makespan_ns),
+                   quote->deadline_is_guess ? " (a guess; `expect` says better)" : "");
     (void)snprintf(apart, sizeof apart, "%s", cell_duration_ns(apart_ns));
     (void)snprintf(ret_text, OFFER_DEADLINE_SIZE,
                    is_late
@@ -88,7 +89,8 @@ void offer_show_terms(FILE *to, const struct bourse_quote *quote, const char *ti
     }
 }
 
-/* A job that cannot start now would wait without a word. Returns false after a message. */
+/* A job that cannot start now would wait without a word. A deadline that only a guess misses is no
+ * reason to refuse; the offer says so. Returns false after a message. */
 static bool can_start(struct invocation *invocation, const struct offer *offer, int *ret_status)
 {
     const struct bourse_quote *quote = &offer->quote;
@@ -127,7 +129,7 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
                                "that or more with --budget%s",
                                cell_money(offer->budget_micro), cell_money(quote->minimum_micro),
                                can_wait ? "; with --anyway the job waits for a lower price" : "");
-    } else if (quote->late_ns > 0 && !waits) {
+    } else if (quote->late_ns > 0 && !quote->deadline_is_guess && !waits) {
         char text[OFFER_DEADLINE_SIZE];
         offer_deadline_text(quote, text);
         *ret_status =

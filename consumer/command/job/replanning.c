@@ -81,14 +81,19 @@ void replanning_text(const struct replan *replan, const struct bourse_job_row *r
                      char ret_text[REPLAN_TEXT])
 {
     char advice[REPLAN_TEXT];
+    char late[96] = "";
     write_advice(replan, row, advice);
+    if (replan->late_ns > 0) {
+        (void)snprintf(late, sizeof late, ", which misses the deadline by %s",
+                       cell_duration_ns(replan->late_ns));
+    }
     (void)snprintf(
         ret_text, REPLAN_TEXT,
         "subtasks of job %.8s take %" PRId64 "%% %s than planned; planned anew, the rest "
-        "takes about %s on %" PRIu32 " lane%s, and all costs about %s credits, %.300s",
+        "takes about %s on %" PRIu32 " lane%s%s, and all costs about %s credits, %.300s",
         row->id, replan->percent < 0 ? -replan->percent : replan->percent,
         replan->percent < 0 ? "less" : "longer", cell_duration_ns(replan->left_ns), replan->lanes,
-        replan->lanes == 1 ? "" : "s", cell_money(replan->cost_micro), advice);
+        replan->lanes == 1 ? "" : "s", late, cell_money(replan->cost_micro), advice);
 }
 
 bool replanning_make(struct invocation *invocation, struct replanning *replanning,
@@ -131,6 +136,10 @@ json_t *replanning_json(const struct replanning *replanning)
                       "left_ms", (json_int_t)(replan->left_ns / NS_PER_MS), "expected_micro",
                       (json_int_t)replan->cost_micro, "lanes", (int)replan->lanes, "guess",
                       (int)replan->was_guess);
+        if (replan->late_ns > 0) {
+            (void)json_object_set_new(value, "late_ms",
+                                      json_integer((json_int_t)(replan->late_ns / NS_PER_MS)));
+        }
         if (replan->slots > 0) {
             (void)json_object_set_new(value, "at_most", json_integer(replan->slots));
         }

@@ -7,7 +7,7 @@
 #include "consumer/command/command.h"
 #include "consumer/job/replan.h"
 
-enum { REPLANS_MOST = 8, REPLAN_TEXT = 512 };
+enum { REPLANS_MOST = 8, REPLAN_TEXT = 640 };
 
 struct replanning { /* state of one job; zero to begin with */
     /* Sums over the results that the last plan knew; 0: the plan of the submission. */

@@ -210,7 +210,12 @@ static bool option_objective(struct invocation *invocation, enum job_objective *
             return true;
         }
     }
-    (void)complain(invocation, BOURSE_USAGE, "--objective: '%s' is neither time nor price", word);
+    if (strcmp(word, "energy") == 0) {
+        (void)complain(invocation, BOURSE_USAGE, "--objective: %s", job_objective_no_energy);
+    } else {
+        (void)complain(invocation, BOURSE_USAGE, "--objective: '%s' is neither time nor price",
+                       word);
+    }
     return false;
 }
 
@@ -348,11 +353,12 @@ int command_resume(struct invocation *invocation)
     int64_t cap_micro = LIMIT_NONE;
     int64_t good_for_ms = 0;
     int64_t deadline_ms = 0;
+    int64_t deadline_at_ms = 0;
     CLEANUP(bourse_job_destroy) struct bourse_job *job = NULL;
     struct bourse_error error;
     if (!check_options(invocation) || !option_money(invocation, "cap", &cap_micro) ||
         !option_duration_ms(invocation, "good-till", &good_for_ms) ||
-        !option_duration_ms(invocation, "deadline", &deadline_ms)) {
+        !option_end(invocation, "deadline", &deadline_ms, &deadline_at_ms)) {
         return BOURSE_USAGE;
     }
     if (good_for_ms > FORMAT_GOOD_TILL_MS || deadline_ms > FORMAT_GOOD_TILL_MS) {
@@ -367,9 +373,9 @@ int command_resume(struct invocation *invocation)
                            option_text(invocation, "value", NULL), good_for_ms, &job, &error)) {
         return complain_with(invocation, &error);
     }
-    if (deadline_ms > 0) { /* instead of the first job's */
+    if (option_given(invocation, "deadline")) { /* instead of the first job's */
         job->file->deadline_ms = deadline_ms;
-        job->file->deadline_at_ms = 0;
+        job->file->deadline_at_ms = deadline_at_ms;
     }
     return look_for_files(invocation, job, &status) ? submit_and_wait(invocation, job) : status;
 }
@@ -455,7 +461,7 @@ static bool set_numbers(struct invocation *invocation, struct job_file *file)
         option_duration_ms(invocation, "limit", &file->limit_ms) &&
         option_duration_ms(invocation, "expect", &file->expect_ms) &&
         option_duration_ms(invocation, "good-till", &file->good_till_ms) &&
-        option_duration_ms(invocation, "deadline", &file->deadline_ms) &&
+        option_end(invocation, "deadline", &file->deadline_ms, &file->deadline_at_ms) &&
         option_money(invocation, "cap", &file->cap_micro) &&
         option_value(invocation, &file->value) && option_order(invocation, &file->order) &&
         option_objective(invocation, &file->objective);

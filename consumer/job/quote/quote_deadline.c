@@ -5,9 +5,11 @@
 #include "consumer/client/client.h"
 #include "consumer/job/job_plan.h"
 #include "consumer/job/quote/quote_limits.h"
+#include "consumer/job/quote/quote_objective.h"
 #include "consumer/job/quote/quote_part.h"
 #include "consumer/job/submit.h"
 #include "consumer/job/supply.h"
+#include "formats/limits.h"
 #include "formats/units.h"
 #include "runtime/clock.h"
 
@@ -37,9 +39,9 @@ static int64_t dearest_of(const struct plan *plan, const struct supply *supply)
     return dearest_micro;
 }
 
-/* Plans the changed job on what the market offers to it now. Leaves the outcome unknown when
- * nothing is on offer or the job is too large to plan. */
-static bool plan_changed(struct bourse *bourse, const struct bourse_job *changed,
+/* Plans the changed job on what the market offers to it now, with a choice of its own for the
+ * price. Leaves the outcome unknown when nothing is on offer or the job is too large to plan. */
+static bool plan_changed(struct bourse *bourse, struct bourse_job *changed,
                          struct bourse_quote *quotes, struct outcome *ret_outcome,
                          struct bourse_error *error)
 {
@@ -61,6 +63,9 @@ static bool plan_changed(struct bourse *bourse, const struct bourse_job *changed
         (!supply_name(bourse, changed, supply, error) || !supply_learn(changed, supply, error))) {
         return false;
     }
+    if (!quote_objective(bourse, changed, supply, &quotes[0], error)) {
+        return false;
+    }
     const enum plan_status status = job_plan_on(changed, supply, 0, &plan);
     if (status == PLAN_NO_MEMORY) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
@@ -72,6 +77,13 @@ static bool plan_changed(struct bourse *bourse, const struct bourse_job *changed
                                         .dearest_micro = dearest_of(plan, supply)};
     }
     return true;
+}
+
+/* Returns the job's own bound. The bound of the job's order may be a choice for the price. */
+static uint32_t at_most_of(const struct bourse_job *job, size_t part)
+{
+    return job->file->objective == JOB_OBJECTIVE_PRICE ? job->file->at_most
+                                                       : job->parts[part].at_most;
 }
 
 /* Tries one change on a copy of the job that shares all but parts and file. */
@@ -87,8 +99,9 @@ static bool try_change(struct bourse *bourse, const struct bourse_job *job,
     if (good) {
         for (size_t i = 0; i < job->part_count; i++) {
             parts[i] = job->parts[i];
-            parts[i].at_most = change->drops_at_most ? 0 : parts[i].at_most;
+            parts[i].at_most = change->drops_at_most ? 0 : at_most_of(job, i);
         }
+        file.at_most = change->drops_at_most ? 0 : file.at_most;
         if (change->drops_limit) {
             file.cap_micro = LIMIT_NONE;
             file.value.rate = RATE_NONE;
@@ -108,7 +121,7 @@ static bool has_at_most(const struct bourse_job *job)
 {
     bool has = false;
     for (size_t i = 0; i < job->part_count; i++) {
-        has = has || job->parts[i].at_most > 0;
+        has = has || at_most_of(job, i) > 0;
     }
     return has;
 }
@@ -166,19 +179,25 @@ bool quote_deadline(struct bourse *bourse, const struct bourse_job *job, struct 
     const int64_t deadline_ms = submit_deadline_ms(bourse, job);
     const int64_t left_ms =
         deadline_ms - consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
+    struct bourse_job_summary summary;
     quote->deadline_ns = quote->late_ns = 0;
     quote->deadline_help[0] = '\0';
+    quote->deadline_is_guess = false;
     if (deadline_ms == 0) {
         return true;
     }
-    if (left_ms <= 0 || !checked_mul(left_ms, NS_PER_MS, &quote->deadline_ns)) {
+    bourse_job_summary(job, &summary);
+    quote->deadline_is_guess = summary.expect_is_guess;
+    if (left_ms <= 0 || left_ms > FORMAT_GOOD_TILL_MS ||
+        !checked_mul(left_ms, NS_PER_MS, &quote->deadline_ns)) {
         if (error != NULL) {
             client_copy(error->field, sizeof error->field, "deadline");
         }
         return client_fail(error, BOURSE_USAGE,
                            left_ms <= 0 ? "deadline: the moment has passed by the market's clock; "
                                           "give a later one, or a time from now, as in 2h"
-                                        : "deadline: the moment is at most 366d from now");
+                                        : "deadline: the moment is more than 366d from now, which "
+                                          "is the most; give an earlier one");
     }
     if (quote->makespan_ns <= quote->deadline_ns) {
         return true;

@@ -214,8 +214,11 @@ START_TEST(a_job_is_good_for_a_time_or_till_a_moment)
     ck_assert_int_eq(other->good_till_ms, 0);
     ck_assert_int_eq(other->good_till_at_ms, INT64_C(1798135200000));
     check_refused("run: [x]\ngood_till: 2026-12-24\n",
-                  "job.yaml:2: good_till: '2026-12-24' is no moment of UTC; write for example "
-                  "2026-12-24T18:00:00Z");
+                  "job.yaml:2: good_till: '2026-12-24' is no moment; a moment is of UTC, of the "
+                  "years 1970 to 2199, as in 2026-12-24T18:00:00Z");
+    check_refused("run: [x]\ndeadline: 9999-01-01T00:00:00Z\n",
+                  "job.yaml:2: deadline: '9999-01-01T00:00:00Z' is no moment; a moment is of UTC, "
+                  "of the years 1970 to 2199, as in 2026-12-24T18:00:00Z");
     ck_assert_ptr_null(parse("run: [x]\ngood_till: 400d\n", &problem));
     ck_assert_ptr_null(parse("run: [x]\ngood_till: [2h]\n", &problem));
 }
@@ -239,8 +242,9 @@ START_TEST(a_job_has_a_deadline_and_an_objective)
     check_refused("run: [x]\ndeadline: 400d\n",
                   "job.yaml:2: deadline: 400d is too large; the most is 366d");
     check_refused("run: [x]\ndeadline: soon\n",
-                  "job.yaml:2: deadline: \"soon\" is not a duration; write for example 90s, 10m, "
-                  "1h30m or 7d");
+                  "job.yaml:2: deadline: 'soon' is neither a time from the submission, as in 2h, "
+                  "nor a moment; a moment is of UTC, of the years 1970 to 2199, as in "
+                  "2026-12-24T18:00:00Z");
     check_refused("run: [x]\nobjective: speed\n",
                   "job.yaml:2: objective: unknown \"speed\"; known are time, price");
     check_refused("run: [x]\nobjective: energy\n",

@@ -390,6 +390,11 @@ START_TEST(a_new_plan_says_which_limit_is_in_the_way)
     ck_assert_str_eq(text, "subtasks of job 01234567 take 900% longer than planned; planned anew, "
                            "the rest takes about 3.0s on 2 lanes, and all costs about 1.50 "
                            "credits, within its budget of 2.00");
+    replan.late_ns = 2 * INT64_C(1000000000);
+    replanning_text(&replan, &row, text);
+    ck_assert_msg(strstr(text, "takes about 3.0s on 2 lanes, which misses the deadline by 2.0s, "
+                               "and all costs") != NULL,
+                  "%s", text);
     replan.slots = 8;
     replan.sooner_ns = INT64_C(1000000000);
     replanning_text(&replan, &row, text);

@@ -110,6 +110,51 @@ START_TEST(a_job_that_is_done_in_time_is_done)
 }
 END_TEST
 
+START_TEST(a_job_whose_last_result_was_on_its_way_at_the_deadline_is_done)
+{
+    offer(PROVIDER, 2, price);
+    struct exchange_command made = submit_by(2, 5 * NS_PER_S);
+    apply(&made);
+    const struct exchange_work works[2] = {nth(EFFECT_DISPATCH, 0)->work,
+                                           nth(EFFECT_DISPATCH, 1)->work};
+    pass(5 * NS_PER_S);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_DEADLINE);
+    for (size_t i = 0; i < 2; i++) {
+        market.now_ns += NS_PER_S;
+        ck_assert_uint_eq(job_row(made.id).state, JOB_OPEN);
+        result(PROVIDER, made.id, works[i], OUTCOME_OK, NS_PER_S);
+        ck_assert_uint_eq(record_of(LEDGER_RESULT)->status, ATTEMPT_ACCEPTED);
+    }
+    const struct exchange_job_row row = job_row(made.id);
+    ck_assert_uint_eq(row.state, JOB_DONE);
+    ck_assert_uint_eq(row.reason, JOB_REASON_NONE);
+    ck_assert_uint_eq(row.accepted, 2);
+    ck_assert_uint_eq(record_of(LEDGER_SETTLED)->status, JOB_DONE);
+    ck_assert_int_eq(balance(CONSUMER).held_micro, 0);
+    reload();
+    check_hash();
+}
+END_TEST
+
+START_TEST(a_job_that_failed_before_its_deadline_and_lost_nothing_to_it_has_failed)
+{
+    offer(PROVIDER, 2, price);
+    struct exchange_command made = submit_by(2, 5 * NS_PER_S);
+    made.submit.retries = 0;
+    apply(&made);
+    const struct exchange_work works[2] = {nth(EFFECT_DISPATCH, 0)->work,
+                                           nth(EFFECT_DISPATCH, 1)->work};
+    market.now_ns += NS_PER_S;
+    result(PROVIDER, made.id, works[0], OUTCOME_PROGRAM_FAILED, NS_PER_S);
+    ck_assert_uint_eq(job_row(made.id).failed, 1);
+    pass(4 * NS_PER_S);
+    market.now_ns += NS_PER_S;
+    result(PROVIDER, made.id, works[1], OUTCOME_OK, NS_PER_S);
+    ck_assert_uint_eq(job_row(made.id).state, JOB_FAILED);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_SUBTASKS_FAILED);
+}
+END_TEST
+
 START_TEST(a_deadline_ends_what_good_till_left_running)
 {
     offer(PROVIDER, 1, price);
@@ -180,7 +225,10 @@ END_TEST
 SUITE("exchange: deadline", set_up, tear_down, TEST(a_job_that_nobody_began_ends_at_its_deadline),
       TEST(what_runs_at_the_deadline_is_withdrawn_and_what_was_accepted_is_paid),
       TEST(a_result_on_its_way_at_the_deadline_counts_and_a_later_one_does_not),
-      TEST(a_job_that_is_done_in_time_is_done), TEST(a_deadline_ends_what_good_till_left_running),
+      TEST(a_job_that_is_done_in_time_is_done),
+      TEST(a_job_whose_last_result_was_on_its_way_at_the_deadline_is_done),
+      TEST(a_job_that_failed_before_its_deadline_and_lost_nothing_to_it_has_failed),
+      TEST(a_deadline_ends_what_good_till_left_running),
       TEST(a_cancelled_job_stays_cancelled_by_its_client),
       TEST(a_job_without_a_deadline_has_the_snapshot_of_before),
       TEST(a_deadline_that_has_passed_is_refused))

@@ -91,8 +91,8 @@ START_TEST(a_lost_device_stays_lost_until_it_tells_a_figure)
     static const char *const silent[] = {
         "{\"problem\":\"the driver is not loaded\",\"devices\":[]}", "no line of figures",
         "{\"problem\":\"\",\"devices\":[]}",
-        "{\"problem\":\"\",\"devices\":[{\"id\":\"a\",\"lost\":false,\"split\":false,"
-        "\"why\":{\"device\":\"the library does not find it\"}}]}"};
+        ("{\"problem\":\"\",\"devices\":[{\"id\":\"a\",\"lost\":false,\"split\":false,"
+         "\"why\":{\"device\":\"the library does not find it\"}}]}")};
     ck_assert(read_line("{\"problem\":\"\",\"devices\":[{\"id\":\"a\",\"lost\":true,"
                         "\"celsius\":40},{\"id\":\"b\",\"celsius\":40}]}"));
     for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++) {

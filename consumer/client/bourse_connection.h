@@ -63,10 +63,11 @@ typedef void bourse_silence(void *context, const char *endpoint, int left_ms);
 enum { BOURSE_SILENCE_MS = 3000 };
 
 struct bourse_options {
-    const char *market;         /* path of a market.yaml */
-    const char *key;            /* path of the account's key file */
-    const char *program;        /* "bourse 0.1.0", for the broker's log; NULL: the library's name */
-    int timeout_ms;             /* for each call; 0: 30 s */
+    const char *market;  /* path of a market.yaml */
+    const char *key;     /* path of the account's key file */
+    const char *program; /* "bourse 0.1.0", for the broker's log; NULL: the library's name */
+    int timeout_ms;      /* for each call; 0: 30 s */
+    int64_t most_ms;     /* calls end this long after the opening, with TIMED_OUT; 0: no such end */
     bourse_silence *on_silence; /* NULL: nobody is told */
     void *silence_context;
 };

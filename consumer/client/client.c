@@ -166,6 +166,12 @@ bool client_open(const struct market *market, struct identity *identity,
     client->identity = identity;
     client->market = *market;
     client->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : TIMEOUT_MS_DEFAULT;
+    client->until_ns = INT64_MAX;
+    int64_t most_ns = 0;
+    if (options->most_ms > 0 && (!checked_mul(options->most_ms, NS_PER_MS, &most_ns) ||
+                                 !checked_add(clock_monotonic_ns(), most_ns, &client->until_ns))) {
+        client->until_ns = INT64_MAX;
+    }
     client->on_silence = options->on_silence;
     client->silence_context = options->silence_context;
     client_copy(client->program, sizeof client->program,
@@ -398,12 +404,16 @@ void client_breathe(struct bourse *client)
 
 static bool timed_out(const struct bourse *client, struct bourse_error *error)
 {
+    const bool is_over = clock_monotonic_ns() >= client->until_ns;
+    if (client->was_ready && is_over) {
+        return client_fail(error, BOURSE_TIMED_OUT, "no answer within the time for all calls");
+    }
     if (client->was_ready) {
         return client_fail(error, BOURSE_TIMED_OUT,
                            "no answer within %d ms; it is safe to try again", client->timeout_ms);
     }
     return client_fail(
-        error, BOURSE_UNREACHABLE,
+        error, is_over ? BOURSE_TIMED_OUT : BOURSE_UNREACHABLE,
         "no broker answers at %s; is the broker running, and is the key in the market's file its "
         "key?%s",
         client->market.control,
@@ -422,7 +432,8 @@ struct patience {
 static enum client_wait next_of_call(struct bourse *client, struct patience *patience,
                                      struct consumer_event *ret_event, struct bourse_error *error)
 {
-    const int64_t deadline_ns = patience->began_ns + client->timeout_ms * NS_PER_MS;
+    int64_t deadline_ns = patience->began_ns + client->timeout_ms * NS_PER_MS;
+    deadline_ns = deadline_ns < client->until_ns ? deadline_ns : client->until_ns;
     const int64_t silence_ns = patience->began_ns + BOURSE_SILENCE_MS * NS_PER_MS;
     if (!patience->told && client->on_silence != NULL && !client->is_following &&
         silence_ns < deadline_ns) {
@@ -432,7 +443,7 @@ static enum client_wait next_of_call(struct bourse *client, struct patience *pat
         }
         patience->told = true;
         client->on_silence(client->silence_context, client->market.control,
-                           client->timeout_ms - BOURSE_SILENCE_MS);
+                           (int)((deadline_ns - silence_ns) / NS_PER_MS));
     }
     return client_next(client, deadline_ns, ret_event, error);
 }

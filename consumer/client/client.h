@@ -41,6 +41,7 @@ struct bourse {
     struct blob_client *blobs; /* opened when first needed */
     char program[64];
     int timeout_ms;
+    int64_t until_ns;           /* the end of all calls; INT64_MAX: none */
     bourse_silence *on_silence; /* NULL: nobody is told */
     void *silence_context;
     /* The call asks for news, which the broker keeps back until there are some. */

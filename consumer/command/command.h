@@ -84,6 +84,7 @@ struct invocation {
     bool json, quiet, color;
     struct bourse *bourse; /* NULL before the connection */
     unsigned umask;        /* the user's umask, for files of the user */
+    int64_t calls_most_ms; /* calls end this long after the connection began; 0: no such end */
 };
 
 /* Parses argv from index 1 on. Returns true when the command is to run. Returns false and

@@ -89,6 +89,7 @@ struct bourse_options command_connection(struct invocation *invocation, const ch
                                    .key = key,
                                    .program = "bourse " BOURSE_VERSION,
                                    .timeout_ms = (int)(timeout_ns / 1000000),
+                                   .most_ms = invocation->calls_most_ms,
                                    .on_silence = complain_of_silence,
                                    .silence_context = invocation};
 }

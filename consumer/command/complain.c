@@ -61,9 +61,9 @@ void complain_of_silence(void *context, const char *endpoint, int left_ms)
     const struct invocation *invocation = context;
     if (!invocation->quiet) {
         (void)fprintf(stderr,
-                      "bourse: %s has not answered for %d s; trying for up to %d s more "
-                      "(--timeout)\n",
-                      endpoint, BOURSE_SILENCE_MS / 1000, (left_ms + 999) / 1000);
+                      "bourse: %s has not answered for %d s; trying for up to %d s more (%s)\n",
+                      endpoint, BOURSE_SILENCE_MS / 1000, (left_ms + 999) / 1000,
+                      invocation->calls_most_ms > 0 ? "--timeout and --wait-at-most" : "--timeout");
         complain_of_reason(endpoint);
     }
 }

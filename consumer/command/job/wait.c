@@ -22,6 +22,7 @@ struct waiting {
     uint32_t absent[JOB_WORDS_MAX]; /* providers of each job that are silent or frozen */
     size_t ended;
     size_t turn;         /* the open job that is watched next */
+    int64_t most_ms;     /* how long the wait may take; 0: for ever */
     int64_t deadline_ns; /* INT64_MAX: none */
     bool is_any;         /* the first end ends the wait */
     bool is_for_success; /* the first end without success ends the wait, and nothing is printed */
@@ -221,6 +222,7 @@ static struct waiting *waiting_begin(struct invocation *invocation, int *ret_sta
         return NULL;
     }
     waiting->invocation = invocation;
+    waiting->most_ms = most_ms;
     waiting->deadline_ns = INT64_MAX;
     if (most_ms > 0 && (!checked_mul(most_ms, NS_PER_MS, &most_ns) ||
                         !checked_add(clock_monotonic_ns(), most_ns, &waiting->deadline_ns))) {
@@ -254,6 +256,7 @@ int command_wait(struct invocation *invocation)
         return status;
     }
     waiting->is_any = option_given(invocation, "any");
+    invocation->calls_most_ms = waiting->most_ms; /* also when no broker answers at all */
     if (command_connect(invocation, &status) &&
         job_words_resolve(invocation, &waiting->ids, &status)) {
         status = run_wait(waiting);

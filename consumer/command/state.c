@@ -15,7 +15,7 @@ enum { CATCHES_UP_TIMES = 100 };
 static void print_reason(FILE *to, const char *reason)
 {
     if (reason[0] != '\0') {
-        (void)fprintf(to, ": \"%s\"", cell_plain(reason));
+        (void)fprintf(to, ": \"%s\"", cell_sentence(reason));
     }
 }
 

@@ -17,7 +17,7 @@ void run_end_say_outcome(const struct bourse_tasks *tasks, const struct bourse_o
     stream_end_line();
     (void)fprintf(stderr, "%s: %s%s%s\n", cell_subtask(tasks, outcome->index),
                   outcome->outcome_text, outcome->detail[0] != '\0' ? ": " : "",
-                  cell_plain(outcome->detail));
+                  cell_sentence(outcome->detail));
 }
 
 struct run_report {

@@ -76,7 +76,7 @@ __attribute__((format(printf, 2, 3))) static void say(const struct shell *shell,
     va_end(arguments);
     char line[640];
     const char *begin = shell->is_raw ? "\r\n" : "";
-    const int length = snprintf(line, sizeof line, "%sbourse: %s%s", begin, cell_plain(text),
+    const int length = snprintf(line, sizeof line, "%sbourse: %s%s", begin, cell_sentence(text),
                                 shell->is_raw ? "\r\n" : "\n");
     const ssize_t written = write(STDERR_FILENO, line, (size_t)length);
     (void)written; /* nobody is there to be told */

@@ -141,7 +141,7 @@ static void show_product(FILE *to, const struct bourse_product_summary *product)
                       "  needs         gemm_fp32 >= %lld, so that no slower device takes part\n",
                       (long long)product->least_mflops);
     }
-    (void)fprintf(to, "  by speed      %s; the best single device %s\n",
+    (void)fprintf(to, "  time          about %s; about %s on the best single device\n",
                   cell_duration(product->predicted_ms), cell_duration(product->single_ms));
     if (product->checks > 0) {
         (void)fprintf(to, "  checks        one of each tile, by a referee, before it is paid\n");

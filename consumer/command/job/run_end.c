@@ -119,9 +119,9 @@ static int finish_run(struct invocation *invocation, const struct bourse_job_row
 }
 
 /* Returns true when the output is printed while the subtasks run. Lines of several subtasks mix, so
- * only a terminal gets them live; a pipe gets one subtask after the other at the end, always the
- * same bytes. With --json each line names its subtask. A file gets even a single subtask at the
- * end: nobody watches a file, and a lost attempt leaves nothing in it. */
+ * only a terminal gets them live. A pipe gets one subtask after the other at the end, so that its
+ * bytes are always the same. With --json each line names its subtask. A file gets even a single
+ * subtask at the end: nobody watches a file, and a lost attempt leaves nothing in it. */
 static bool prints_live(const struct invocation *invocation, uint32_t subtasks)
 {
     struct stat status;

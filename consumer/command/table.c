@@ -95,7 +95,7 @@ static const struct command table[] = {
                 "runs. The command ends with the program's exit status.\n"
                 "At the beginning of a line, `~.` ends the shell and its job, and `~?` prints "
                 "help. However the shell ends, the market gives back the money that was not used. "
-                "What was typed and printed is not kept anywhere."},
+                "The market keeps nothing of what was typed and printed."},
     {.name = "quote",
      .arguments = "FILE",
      .summary = "show what a job would cost now",
@@ -367,8 +367,8 @@ static const struct command table[] = {
      .words_max = -1,
      .run = command_forget,
      .details = JOBS_WORDS
-     "\n\nFiles that another job of yours uses stay. Your quota grows at once; the broker's disk "
-     "is freed after a grace. Receipts, results and the ledger stay."},
+     "\n\nFiles that another job of yours uses stay. Your quota has the space at once; the "
+     "broker's disk is freed after a grace. Receipts, results and the ledger stay."},
     {.name = "receipt",
      .arguments = "JOB [INDEX|TASK]|JOB/INDEX",
      .summary = "get proofs of a job's results",

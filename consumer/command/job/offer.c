@@ -68,7 +68,7 @@ static void show_plan(FILE *to, const struct bourse_job_summary *job)
         if (job->p90_ns < 0) {
             (void)fputs("; a p90 needs more measurements\n", to);
         } else {
-            (void)fprintf(to, "; 90 %% of each size took at most %s\n",
+            (void)fprintf(to, "; 90 %% of the subtasks of each size took at most %s\n",
                           cell_duration_ns(job->p90_ns));
         }
     }

@@ -1,17 +1,17 @@
 /* base/pattern.h matches the names of files with a pattern, as a shell does.
  *
- *     *         any characters of one name, also none
+ *     *         any number of characters of one name, or none
  *     ?         one character
  *     [a-f]     one of these characters; [!a-f] one of the others
- *     \         takes the meaning from the next character
+ *     \         the next character stands for itself
  *
- * No part of a pattern matches a slash. A dot at the beginning of a name is matched by a dot alone.
- * A name of a path that is written like the pattern's name is matched, too, whatever its characters
- * mean. A path that lies below a match is matched: a pattern takes whole folders. A pattern that
+ * No part of a pattern matches a slash. Only a dot matches a dot at the beginning of a name. A name
+ * with the same characters as the pattern matches, even where these are special: `a[1]` matches the
+ * pattern `a[1]`. A pattern takes whole folders, so a path below a match is matched. A pattern that
  * ends with a slash matches folders only.
  *
- * Matching takes time in proportion to the length of the pattern times that of the path, for every
- * pattern: patterns come from strangers. Pure. */
+ * Patterns come from strangers. So the time for any pattern is at most proportional to its length
+ * times the length of the path. Pure. */
 #ifndef BOURSE_BASE_PATTERN_H
 #define BOURSE_BASE_PATTERN_H
 
@@ -22,29 +22,29 @@
 bool pattern_matches_name(const char *pattern, size_t pattern_length, const char *name,
                           size_t length);
 
-/* Returns true when the first `length` bytes have a character that is special in a pattern, also
- * behind a backslash. */
+/* Returns true when a character of the first `length` bytes is special in a pattern. A character
+ * after a backslash counts, too. */
 bool pattern_is_special(const char *text, size_t length);
 
 /* Returns what is wrong with the pattern and what to write instead, or NULL. */
 const char *pattern_problem(const char *pattern);
 
 enum pattern_reach {
-    PATTERN_MISSES, /* neither the path nor anything below it */
-    PATTERN_ABOVE,  /* only paths below this one, which must be a folder */
-    PATTERN_MATCHES /* the path, or a folder that it lies in */
+    PATTERN_MISSES, /* the pattern matches neither the path nor anything below it */
+    PATTERN_ABOVE,  /* the path is a folder, and the pattern may match paths below it */
+    PATTERN_MATCHES /* the pattern matches the path, or a folder that the path lies in */
 };
 /* Says whether the pattern reaches `path`, a plain relative path without a slash at its end. */
 enum pattern_reach pattern_reach(const char *pattern, const char *path, bool is_folder);
 
-/* Splits a relative pattern in two. *ret_rest gets the part from the first name with a special
- * character on, or the last name. The part before it names a folder: ret_folder gets it without
- * backslashes, with a slash at its end, or "./" where there is none. ret_folder has room for
- * strlen(pattern) + 3 bytes. */
+/* Splits a relative pattern before the first name with a special character, or else before the last
+ * name. *ret_rest points to the second part. The first part names a folder. ret_folder gets the
+ * folder without backslashes, with a slash at its end; it gets "./" when the first part is empty.
+ * ret_folder has room for strlen(pattern) + 3 bytes. */
 void pattern_split(const char *pattern, char *ret_folder, const char **ret_rest);
 
-/* Writes `text` so that a pattern takes it as it is, and returns the bytes written, at most
- * 2 * strlen(text), without a NUL. */
+/* Writes a pattern that matches exactly `text`. Returns the number of bytes written, at most
+ * 2 * strlen(text). No NUL is written. */
 size_t pattern_quote(const char *text, char *ret_text);
 
 #endif

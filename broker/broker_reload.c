@@ -10,7 +10,7 @@
 
 enum { RELOAD_TEXT = 1024 };
 
-/* A list of keys for the log, cut where it is too long. */
+/* A key_list is a list of keys for a line of the log. Keys that do not fit are left out. */
 struct key_list {
     char text[RELOAD_TEXT];
     size_t length;

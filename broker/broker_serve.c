@@ -84,7 +84,8 @@ static enum waited wait_for_signal(int signals, int64_t timeout_ms)
     }
 }
 
-/* The shorter of the pulse's time and of the time to the next try to announce, or -1. */
+/* Returns how long to wait: until the next pulse, or until the next attempt to announce, whichever
+ * comes first. -1: without end. */
 static int64_t timeout_of(const struct pulse *pulse, bool is_announced)
 {
     if (is_announced) {
@@ -93,7 +94,8 @@ static int64_t timeout_of(const struct pulse *pulse, bool is_announced)
     return pulse->every_ms > 0 && pulse->every_ms < ANNOUNCE_MS ? pulse->every_ms : ANNOUNCE_MS;
 }
 
-/* A disk without space for market.yaml leaves only clients that know the endpoints. */
+/* Serves until a signal. While the disk has no room for market.yaml, only clients that know the
+ * endpoints reach the broker. */
 bool broker_serve(struct broker *broker, int signals, struct problem *ret_problem)
 {
     bool is_announced = announce(broker, ret_problem);

@@ -29,15 +29,15 @@ enum {
 
 struct ignore;
 
-/* Reads the lines. Returns NULL with "line N: what" in the problem when a line is too long, has a
- * set without an end or a NUL, when there are too many lines, or when memory is short. The caller
- * owns the list. */
+/* Reads the lines. The caller owns the result. Returns NULL with a problem when memory is short,
+ * when there are too many lines, or when a line is too long, has a NUL, or has a set without an
+ * end. The problem begins with "line N: ". */
 struct ignore *ignore_parse(const char *text, size_t length, struct problem *ret_problem);
 void ignore_destroy(struct ignore **self);
 
 /* Returns true when the lines leave out this path, which is relative to the folder and has no "./".
- * The caller asks for each folder on the way first. The time is at most the product of the lengths
- * of a pattern and the path, for each pattern. */
+ * The caller has asked before about each folder that the path leads through. For each pattern, the
+ * time is at most proportional to the pattern's length times the path's length. */
 bool ignore_leaves_out(const struct ignore *ignore, const char *path, bool is_folder);
 
 #endif

@@ -28,7 +28,7 @@ SHAPE(manifest_limits, manifest_limits, DURATION, DURATION, COUNT, COUNT,
 SHAPE(manifest_variable, manifest_variable, NAME(1, LIMIT_NAME_BYTES),
       TEXT(0, LIMIT_ARGUMENT_BYTES));
 
-/* A file needs both names, its own and the output's; a wait without a file has neither. */
+/* Checks that a wait for a file names the file and the output, and any other wait neither. */
 static bool check_manifest_from(const struct sighting *sighting, struct codec_error *ret_error)
 {
     uint32_t outputs = sighting->counts[2];

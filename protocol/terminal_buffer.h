@@ -1,8 +1,9 @@
 /* protocol/terminal_buffer.h keeps the bytes of one direction of a terminal that the other end has
  * not taken yet (docs/protocol.md, section 7).
  *
- * The bytes of a direction are numbered from 0. Both ends and the broker use this buffer: who sends
- * keeps a byte until the other end has taken it, so that a new broker can have it again. Pure. */
+ * The bytes of a direction are numbered from 0. Both ends and the broker use this buffer. A sender
+ * keeps each byte until the other end has taken it, so that a broker that was started anew can get
+ * the byte again. Pure. */
 #ifndef BOURSE_PROTOCOL_TERMINAL_BUFFER_H
 #define BOURSE_PROTOCOL_TERMINAL_BUFFER_H
 
@@ -32,7 +33,7 @@ bool terminal_buffer_drop(struct terminal_buffer *buffer, uint64_t taken);
 const uint8_t *terminal_buffer_piece(const struct terminal_buffer *buffer, uint64_t from,
                                      size_t *ret_size);
 
-/* The end that sends: a buffer, and what the broker has of it. */
+/* The sending end has a buffer, and knows how much of it the broker has. */
 struct terminal_sender {
     struct terminal_buffer buffer;
     uint64_t sent; /* the broker has the bytes before this one */

@@ -59,15 +59,15 @@ enum source {
 static const struct {
     const char *word, *phrase;
 } sources[] = {
-    [SOURCE_CONFIG] = {"config", "the config's, or its default"},
-    [SOURCE_SHARE] = {"share", "of one slot: the config's, or a share of the machine"},
+    [SOURCE_CONFIG] = {"config", "from the config, or its default"},
+    [SOURCE_SHARE] = {"share", "of one slot: from the config, or a share of the machine"},
     [SOURCE_MEASURED] = {"measured", "measured here, on one core"},
     [SOURCE_TRIED] = {"measured", "measured here, in a trial jail with one core"},
     [SOURCE_TRIAL] = {"trial", "found out by a trial jail"},
     [SOURCE_AGENT] = {"agent", "what this agent runs"},
     [SOURCE_MACHINE] = {"machine", "read from the machine"},
     [SOURCE_PLUGIN] = {"plugin", "declared: the plug-in says so"},
-    [SOURCE_CATALOGUE] = {"catalogue", "declared: the catalogue's, of a simulated device"},
+    [SOURCE_CATALOGUE] = {"catalogue", "declared: from the catalogue, for a simulated device"},
 };
 
 static bool is_measured(const struct offer *offer, const char *name)
@@ -368,9 +368,9 @@ void report_text(FILE *out, const struct setup *setup, const struct offers *offe
     if (offers != NULL) {
         /* The market alone knows what others ask, and the owner alone knows what power costs
          * here. */
-        fprintf(out, "Price\n  the one above is the config's, suggested by nothing measured: "
-                     "`bourse-provider why` compares\n  it with what others ask and what waiting "
-                     "jobs pay, once a market is joined\n");
+        fprintf(out, "Price\n  the price above is from the config, and no measurement suggests it; "
+                     "in a market,\n  `bourse-provider why` compares it with what others ask and "
+                     "what waiting jobs pay\n");
     }
 }
 

@@ -13,7 +13,7 @@
 #include <zmq.h>
 
 enum { TERMINALS_MAX = AGENT_TERMINALS_MAX }; /* at a time; each takes 80 KiB */
-/* The last bytes of a program are kept so long after its end. */
+/* The last bytes of a program are kept for this time after its end. */
 #define TERMINALS_KEPT_NS (10 * INT64_C(1000000000))
 
 struct terminals;

@@ -11,10 +11,11 @@
 
 /* A stop may take this long before the watchdog counts it as a hang. */
 #define STOP_WATCHDOG "WATCHDOG_USEC=600000000"
-/* A longer watchdog is as good as none. */
+/* A longer watchdog is ignored. */
 #define WATCHDOG_USEC_MOST (INT64_C(86400) * 1000000)
 
-/* An address that begins with '@' is abstract: its first byte is zero. */
+/* Sends one datagram to the service manager, if there is one. An address that begins with '@' is
+ * abstract: in the kernel's form, its first byte is zero. */
 static void send_state(const char *state)
 {
     const char *path = getenv("NOTIFY_SOCKET");
@@ -32,7 +33,8 @@ static void send_state(const char *state)
     if (fd >= 0) {
         socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
         (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT,
-                     (struct sockaddr *)&address, size); /* nobody has to listen */
+                     (struct sockaddr *)&address,
+                     size); /* the service goes on without a listener */
         (void)close(fd);
     }
 }

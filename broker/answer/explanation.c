@@ -227,17 +227,17 @@ static bool only_reason(const struct exchange_explanation *row, char *ret_text, 
         char reason[REASON_TEXT_SIZE];
         reason_text(row->refused_why, reason);
         (void)snprintf(ret_text, capacity,
-                       "the operator froze this account%s: no job of it is taken until the "
-                       "operator ends the freeze",
+                       "the operator froze this account%s: the market takes none of its jobs until "
+                       "the operator ends the freeze",
                        reason);
     } else if (row->work.is_sated) {
         sated_text(row, ret_text, capacity);
     } else if (row->devices == 0 && row->quiet_agents > 0) {
         const bool is_one = row->quiet_agents == 1;
         (void)snprintf(ret_text, capacity,
-                       "no device is offered now: %s paused, or %s no device to offer; there "
-                       "`bourse-provider status` says which, and `bourse-provider resume` ends a "
-                       "pause",
+                       "no device is offered now: %s paused, or %s no device to offer; on that "
+                       "machine, `bourse-provider status` says which, and `bourse-provider resume` "
+                       "ends a pause",
                        is_one ? "the one agent that is connected is"
                               : "all agents that are connected are",
                        is_one ? "has" : "have");

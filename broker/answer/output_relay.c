@@ -17,7 +17,7 @@ struct piece {
     uint8_t bytes[];
 };
 
-/* Bytes that may come now; a second brings as many as it holds at most. */
+/* A bucket holds the bytes that may come now. An empty bucket is full again after a second. */
 struct bucket {
     int64_t bytes;
     int64_t filled_ns;

@@ -25,7 +25,7 @@ enum {
     OUTPUT_RELAY_JOB_RATE = 4 << 20,
     OUTPUT_RELAY_RATE = 16 << 20,
 };
-/* A job is relayed so long after its last follower asked. */
+/* The output of a job is relayed until this time after its last follower asked. */
 #define OUTPUT_RELAY_TERM_NS (15 * INT64_C(1000000000))
 /* One answer carries what came within this time. */
 #define OUTPUT_RELAY_INTERVAL_NS (20 * INT64_C(1000000))

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Receipts in one reply, which then fits a message with its checkpoint. */
+/* The receipts of one reply have at most so many bytes, so that the checkpoint fits beside them. */
 enum { RECEIPTS_BYTES = 960 << 10 };
 
 static_assert(RECEIPTS_BYTES + LIMIT_NOTE_BYTES + 1024 <= LIMIT_LARGE_BODY_BYTES, "a page fits");
@@ -53,8 +53,8 @@ static ProtobufCBinaryData view(const void *bytes, size_t length)
     return (ProtobufCBinaryData){.data = (uint8_t *)(uintptr_t)bytes, .len = length};
 }
 
-/* `before` is the receipt of the row before, or NULL. Both rows mostly have the same batch and the
- * same hashes near the roots; these are not sent again. */
+/* Fills one row of the reply. `before` is the receipt of the row before, or NULL. The two mostly
+ * have one signature and the same hashes near the roots, which are not sent again. */
 static void fill_row(const struct receipt *receipt, const struct receipt *before, uint8_t *leaf,
                      Bourse__V1__ReceiptRow *row)
 {

@@ -1,5 +1,5 @@
-/* broker/answer/proofs.h has the answers of the reader that anybody can verify offline. They are
- * receipts and the checkpoint. */
+/* broker/answer/proofs.h answers requests for receipts and for the checkpoint, which anybody can
+ * verify offline. The thread that reads the ledger calls these functions. */
 #ifndef BOURSE_BROKER_ANSWER_PROOFS_H
 #define BOURSE_BROKER_ANSWER_PROOFS_H
 

@@ -4,7 +4,7 @@
 
 #include "exchange/exchange.h"
 
-/* Four bytes show a byte that is not printable. */
+/* A byte that is not printable is shown as four characters. */
 enum { REASON_TEXT_SIZE = 4 * EXCHANGE_REASON_SIZE + 16 };
 
 /* Writes ` ("the disk is replaced")`, or nothing for NULL. */

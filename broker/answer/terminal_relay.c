@@ -7,30 +7,32 @@
 
 #include <stdlib.h>
 
-/* A message that has no answer yet. */
+/* An asking is a request that waits for its answer. */
 struct asking {
     bool is_waiting, is_due;
     uint64_t session;
     uint32_t account;
     struct id128 id;
     int64_t until_ns;
-    uint64_t offset; /* TerminalSend: of its first byte */
+    uint64_t offset; /* of a TerminalSend: where its first byte stands in the flow */
 };
 
-/* One direction. */
+/* A flow carries bytes in one direction. */
 struct flow {
     struct terminal_buffer buffer;
     bool has_receiver; /* the receiver has said what it has taken; nothing is accepted before */
     bool has_ended;
-    uint64_t told; /* what the sender knows to be taken */
+    uint64_t told; /* bytes that the sender was told the receiver has taken */
     struct asking send, receive;
-    int64_t rate, allowed, filled_ns; /* bytes a second; bytes that may come now, as of then */
+    int64_t rate;      /* bytes a second */
+    int64_t allowed;   /* bytes that might come at `filled_ns` */
+    int64_t filled_ns; /* when `allowed` was computed */
 };
 
 struct terminal {
     struct id128 job;
     uint32_t owner;
-    uint32_t agent, attempt; /* attempt 0: no agent has come */
+    uint32_t agent, attempt; /* attempt 0: no agent has asked yet */
     uint64_t lease;
     struct flow in, out; /* from the owner, to the owner */
     uint32_t columns, rows;
@@ -119,7 +121,8 @@ static void restart(struct flow *flow)
     flow->send.is_due = flow->receive.is_due = true;
 }
 
-/* A later attempt begins with another program, so what is left of the former one goes. */
+/* Gives the terminal to an attempt. A later attempt runs another program, so both flows start
+ * anew. */
 static void attach(struct terminal *terminal, uint32_t agent, uint64_t lease, uint32_t attempt)
 {
     if (terminal->attempt != 0) {
@@ -132,7 +135,7 @@ static void attach(struct terminal *terminal, uint32_t agent, uint64_t lease, ui
     terminal->is_size_told = false;
 }
 
-/* The end that a message is of. */
+/* An end is one side of a terminal, the one that sent the request. */
 struct end {
     bool is_owner;
     bool is_past; /* the owner means an attempt that is over */
@@ -150,7 +153,7 @@ static struct end find_owner(struct terminal_relay *relay, const struct exchange
                              const struct request *request, const struct id128 *job,
                              uint32_t attempt, int64_t now_ns)
 {
-    struct terminal *terminal = find(relay, job); /* also of a job that has ended since */
+    struct terminal *terminal = find(relay, job); /* its job may have ended */
     const uint32_t owner = terminal != NULL ? terminal->owner : exchange_job_owner(exchange, job);
     int64_t limit = 0;
     if (owner == EXCHANGE_NO_ACCOUNT || owner != request->account ||
@@ -167,7 +170,8 @@ static struct end find_owner(struct terminal_relay *relay, const struct exchange
                         .terminal = terminal};
 }
 
-/* An attempt may print its last bytes after its end, so an agent that came before is known. */
+/* Finds the terminal of an agent's request. An attempt may print its last bytes after its end, so
+ * the terminals come first, and then what runs. */
 static struct end find_agent(struct terminal_relay *relay, const struct exchange *exchange,
                              const struct request *request, uint64_t lease, uint32_t attempt,
                              int64_t now_ns)
@@ -214,7 +218,7 @@ static struct outgoing *answered(struct asking *asking, enum message_type type,
 static struct outgoing *answer_send(struct terminal *terminal, struct flow *flow)
 {
     Bourse__V1__TerminalTaken reply = BOURSE__V1__TERMINAL_TAKEN__INIT;
-    /* Before the receiver has come nothing is accepted, and the sender sends again. */
+    /* Nothing is accepted before the receiver has asked; the sender then sends again. */
     reply.through = flow->has_receiver ? terminal_buffer_end(&flow->buffer) : flow->send.offset;
     reply.taken = flow->has_receiver ? flow->buffer.first : 0;
     reply.has_attempt = flow == &terminal->in && terminal->attempt != 0;
@@ -244,7 +248,7 @@ static struct outgoing *answer_receive(struct terminal *terminal, struct flow *f
     return answered(&flow->receive, MESSAGE_TERMINAL_BYTES, &reply.base);
 }
 
-/* An owner who means a former attempt learns of the present one, and nothing else. */
+/* Answers an owner who means a former attempt. The answer only names the present attempt. */
 static struct outgoing *answer_past(const struct terminal *terminal, const struct request *request)
 {
     Bourse__V1__TerminalTaken taken = BOURSE__V1__TERMINAL_TAKEN__INIT;
@@ -258,7 +262,8 @@ static struct outgoing *answer_past(const struct terminal *terminal, const struc
 
 /* ---------------------------------------------------------------- messages */
 
-/* Notes the message, and returns the answer to the one that it replaces; NULL: to none. */
+/* Notes the request. Returns the answer to the request that it replaces, or NULL when it replaces
+ * none. */
 static struct outgoing *wait_for(struct terminal *terminal, struct flow *flow, bool is_send,
                                  const struct request *request, int64_t until_ns)
 {
@@ -404,7 +409,8 @@ static bool is_due(const struct asking *asking, int64_t now_ns)
     return asking->is_waiting && (asking->is_due || asking->until_ns <= now_ns);
 }
 
-/* Forgets the terminals of which nobody asks any more, and looks when something is due again. */
+/* Forgets the terminals that nobody asks about any more, and finds out when the relay must act
+ * again. */
 static void make_round(struct terminal_relay *relay, int64_t now_ns)
 {
     relay->due_ns = INT64_MAX;

@@ -24,9 +24,9 @@ enum {
 #define TERMINAL_RELAY_WAIT_NS (5 * INT64_C(1000000000))
 /* A sender above its rate is answered after this time. */
 #define TERMINAL_RELAY_RATE_NS (20 * INT64_C(1000000))
-/* An owner without a request for so long is gone. */
+/* An owner who sends no request for this time is gone. */
 #define TERMINAL_RELAY_GONE_NS (LIMIT_TERMINAL_AWAY_S * INT64_C(1000000000))
-/* A terminal of which nobody has asked for so long is forgotten. */
+/* A terminal is forgotten when nobody asks about it for this time. */
 #define TERMINAL_RELAY_TERM_NS (15 * INT64_C(1000000000))
 
 struct terminal_relay;

@@ -1,4 +1,4 @@
-/* The store writes here which blobs there are, and whose they are. */
+/* This file records which blobs the store has, and which accounts own them. */
 #include "broker/blob/blob_store.h"
 
 #include "broker/blob/blob_damage.h"
@@ -25,7 +25,8 @@ enum blob_status blob_store_use(struct blob_store *store, uint32_t account, int6
     return blob_store_run(store, statement);
 }
 
-/* The account may have owned the blob before, and have forgotten it. */
+/* Makes the account an owner of the blob. An account that forgot the blob, and owns it again, keeps
+ * it (SPARE). */
 static enum blob_status own(struct blob_store *store, uint32_t account, const struct hash32 *hash,
                             uint64_t size)
 {
@@ -47,7 +48,7 @@ enum blob_status blob_store_insert(struct blob_store *store, uint32_t account,
     }
     enum blob_status status = blob_store_run(store, statement);
     if (status == BLOB_OK && was_lost && bytes != NULL) {
-        blob_leftovers_add(store->leftovers, hash); /* of wrong bytes, if there is one */
+        blob_leftovers_add(store->leftovers, hash); /* a file of wrong bytes may be there */
     }
     if (status == BLOB_OK && was_lost) {
         status = blob_damage_mend(store->damage, hash) ? BLOB_OK : blob_store_sqlite_failed(store);
@@ -74,7 +75,8 @@ enum blob_status blob_store_name(struct blob_store *store, const struct blob_hol
         status = blob_store_owns(store, account, hash);
         status = status == BLOB_NOT_FOUND ? own(store, account, hash, size) : status;
     }
-    return status == BLOB_NOT_FOUND ? BLOB_OK : status; /* stored otherwise, or not at all */
+    /* A blob that is not pending has an owner already, or is not stored. */
+    return status == BLOB_NOT_FOUND ? BLOB_OK : status;
 }
 
 bool blob_store_has_file(const struct blob_store *store, const struct hash32 *hash,

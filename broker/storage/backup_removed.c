@@ -36,7 +36,7 @@ bool backup_removed_forget_owners(sqlite3 *database)
 struct removed {
     const char *market, *copied; /* folders */
     sqlite3 *index, *copy;       /* their databases */
-    struct hash32 *hashes;       /* that the copy lacks */
+    struct hash32 *hashes;       /* blobs whose files the copy lacks */
     size_t count, capacity;
 };
 
@@ -92,7 +92,7 @@ static bool find_lacking(struct removed *removed, struct problem *ret_problem)
         char path[PATH_MAX];
         struct hash32 hash;
         if (sqlite3_column_bytes(rows, 0) != (int)sizeof hash.bytes) {
-            continue; /* a damaged row: a restore says so */
+            continue; /* a restore reports the damaged row */
         }
         memcpy(hash.bytes, sqlite3_column_blob(rows, 0), sizeof hash.bytes);
         good = file_of(removed->copied, &hash, path, ret_problem);
@@ -127,7 +127,7 @@ static int step_once(sqlite3 *database, const char *text, const struct hash32 *h
     return code;
 }
 
-/* Copies a file whose folder the copy may lack, too. */
+/* Copies a blob's file. Makes the folder of the file where the copy lacks it. */
 static bool copy_one(const struct removed *removed, const struct hash32 *hash,
                      struct problem *ret_problem)
 {
@@ -139,20 +139,21 @@ static bool copy_one(const struct removed *removed, const struct hash32 *hash,
         return false;
     }
     if (access(source, F_OK) != 0) {
-        return true; /* the market lacks it: a restore says so */
+        return true; /* a restore reports the missing file */
     }
     (void)snprintf(folder, sizeof folder, "%.*s", (int)(strlen(target) - 65), target);
     return private_folder(folder, true, ret_problem) && file_copy(source, target, ret_problem);
 }
 
+/* Drops a blob from the copy's database, or copies its file when the market has it. */
 static bool drop_one(struct removed *removed, const struct hash32 *hash,
                      struct problem *ret_problem)
 {
     switch (step_once(removed->index, "SELECT 1 FROM blob WHERE hash = ?1", hash)) {
-    case SQLITE_DONE: /* it was removed */
+    case SQLITE_DONE: /* the market removed the blob */
         return step_once(removed->copy, "DELETE FROM blob WHERE hash = ?1", hash) == SQLITE_DONE ||
                failed(removed->copy, removed->copied, ret_problem);
-    case SQLITE_ROW: /* it was stored again, or the market lacks it, too */
+    case SQLITE_ROW: /* the blob was stored again, or the market lacks its file, too */
         return copy_one(removed, hash, ret_problem);
     default:
         return failed(removed->index, removed->market, ret_problem);

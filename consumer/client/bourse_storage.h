@@ -1,4 +1,4 @@
-/* consumer/client/bourse_storage.h tells what the account stores on the broker, and forgets it.
+/* consumer/client/bourse_storage.h lists what the account stores on the broker, and frees it.
  * Include consumer/client/bourse.h, which states the rules that all of its parts share. */
 #ifndef BOURSE_CONSUMER_CLIENT_BOURSE_STORAGE_H
 #define BOURSE_CONSUMER_CLIENT_BOURSE_STORAGE_H
@@ -15,7 +15,7 @@ extern "C" {
 
 struct bourse_storage {
     uint64_t used_bytes, quota_bytes;
-    int64_t grace_ms; /* forgotten blobs stay on the broker's disk for so long */
+    int64_t grace_ms; /* how long forgotten blobs stay on the broker's disk */
 };
 
 struct bourse_stored_job {
@@ -32,7 +32,7 @@ struct bourse_stored_job {
 typedef bool bourse_stored_visitor(void *context, const struct bourse_stored_job *job);
 bool bourse_storage(struct bourse *bourse, bourse_stored_visitor *visitor, void *context,
                     struct bourse_storage *ret_storage, struct bourse_error *ret_error);
-/* Tells of one job, forgotten or not. */
+/* Finds one job, whether its blobs are forgotten or not. */
 bool bourse_stored(struct bourse *bourse, const char *id, struct bourse_stored_job *ret_job,
                    struct bourse_error *ret_error);
 

@@ -1,4 +1,4 @@
-/* The calls of libbourse that fetch receipts, one or those of a whole job. */
+/* This file holds the calls of libbourse that fetch one receipt, or the receipts of a whole job. */
 #include "consumer/client/client.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,4 @@
-/* The calls of libbourse about what the account stores on the broker. */
+/* This file holds the calls of libbourse about what the account stores on the broker. */
 #include "consumer/client/client.h"
 
 #include "base/cleanup.h"
@@ -26,7 +26,7 @@ static struct bourse_stored_job job_from_wire(const Bourse__V1__StorageRow *row)
 bool bourse_storage(struct bourse *bourse, bourse_stored_visitor *visitor, void *context,
                     struct bourse_storage *ret_storage, struct bourse_error *ret_error)
 {
-    uint64_t after = visitor == NULL ? INT64_MAX : 0; /* no job comes after so many */
+    uint64_t after = visitor == NULL ? INT64_MAX : 0; /* INT64_MAX: after all jobs, so none */
     for (bool more = true; more;) {
         Bourse__V1__StorageRequest body = BOURSE__V1__STORAGE_REQUEST__INIT;
         body.has_after = after > 0;

@@ -140,6 +140,13 @@ const char *cell_plain(const char *text)
     return copy;
 }
 
+const char *cell_sentence(const char *text)
+{
+    static char copy[BOURSE_TEXT_SIZE];
+    text_printable(text, strlen(text), copy, sizeof copy);
+    return copy;
+}
+
 const char *cell_standing(const struct bourse_standing *standing)
 {
     static char text[3 * CELL_SIZE];

@@ -24,7 +24,10 @@ struct figure;
 const char *cell_joules(const struct figure *energy_j);
 const char *cell_count(uint64_t count);
 const char *cell_short_id(const char *id); /* the first 8 digits */
-const char *cell_plain(const char *text);  /* printable form of any text */
+/* Returns the printable form of a name or a short text. A longer text is cut to CELL_SIZE. */
+const char *cell_plain(const char *text);
+/* Returns the printable form of a sentence of up to BOURSE_TEXT_SIZE, until the next such call. */
+const char *cell_sentence(const char *text);
 /* Returns "task split", or "subtask 3"; `tasks` may be NULL. */
 const char *cell_subtask(const struct bourse_tasks *tasks, uint32_t index);
 /* Returns the word by which commands take a subtask: "split", or "3"; `tasks` may be NULL. */

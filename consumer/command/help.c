@@ -79,7 +79,7 @@ struct group {
     const char *commands[GROUP_MAX]; /* ends with NULL */
 };
 
-/* The list of commands, in the order in which a newcomer meets them. */
+/* The groups list the commands in the order in which a newcomer needs them. */
 static const struct group groups[] = {
     {"to begin", {"up", "join", "down", "key", NULL}},
     {"jobs",

@@ -114,7 +114,7 @@ void progress_time_remaining(const struct bourse_job_row *row, int64_t percent,
     if (row->state == BOURSE_OPEN && percent != 0) {
         (void)snprintf(ret_text + used, CELL_SIZE - used,
                        "%ssubtasks take %" PRId64 "%% %s than expected", used > 0 ? ", " : "",
-                       percent < 0 ? -percent : percent, percent < 0 ? "less" : "longer");
+                       percent < 0 ? -percent : percent, percent < 0 ? "less time" : "longer");
     }
 }
 

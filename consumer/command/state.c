@@ -1,4 +1,5 @@
-/* This file runs status, and says of a halted market and of late log time beside other commands. */
+/* This file runs `status`. It also prints lines about a halted market and late log time for other
+ * commands. */
 #include "consumer/command/state.h"
 #include "consumer/client/names.h"
 #include "consumer/command/show.h"
@@ -15,7 +16,7 @@ enum { CATCHES_UP_TIMES = 100 };
 static void print_reason(FILE *to, const char *reason)
 {
     if (reason[0] != '\0') {
-        (void)fprintf(to, ": \"%s\"", cell_plain(reason));
+        (void)fprintf(to, ": \"%s\"", cell_sentence(reason));
     }
 }
 
@@ -25,12 +26,12 @@ static void print_market(FILE *to, const struct bourse_balance *balance)
     if (balance->halted) {
         (void)fputs("the operator halted the market", to);
         print_reason(to, balance->halted_why);
-        (void)fputs(". It takes no new job and no new ask, and fills nothing\n", to);
+        (void)fputs(". It takes no new job and no new ask, and no waiting job gets a lease\n", to);
     }
     if (balance->frozen) {
         (void)fputs("the operator froze this account", to);
         print_reason(to, balance->frozen_why);
-        (void)fputs(". It cannot submit, offer or work until the operator ends that\n", to);
+        (void)fputs(". It cannot submit, offer or work until the operator ends the freeze\n", to);
     }
 }
 

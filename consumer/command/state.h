@@ -1,4 +1,4 @@
-/* The state of the market and of the account, as commands say it. */
+/* The functions print the state of the market and of the account. */
 #ifndef BOURSE_CONSUMER_COMMAND_STATE_H
 #define BOURSE_CONSUMER_COMMAND_STATE_H
 

@@ -1,4 +1,4 @@
-/* This file runs storage, which shows what the account stores on the broker, and forget, which
+/* This file runs `storage`, which shows what the account stores on the broker, and `forget`, which
  * frees the files of ended jobs. */
 #include "consumer/command/job/job_words.h"
 #include "consumer/command/job/jobs.h"
@@ -41,7 +41,7 @@ static void stored_fini(struct stored *stored)
     free(stored->jobs);
 }
 
-/* Reads all jobs. Returns false and the exit status after a message. */
+/* Reads all jobs. On failure it prints a message, sets *ret_status and returns false. */
 static bool read_stored(struct invocation *invocation, struct stored *stored,
                         struct bourse_storage *ret_storage, int *ret_status)
 {
@@ -147,7 +147,7 @@ struct forgetting {
     bool is_dry;
     json_t *list; /* NULL: lines for people */
     struct bourse_storage storage;
-    uint64_t jobs, blobs, bytes; /* that are forgotten now */
+    uint64_t jobs, blobs, bytes; /* forgotten by this command */
     int status;
 };
 
@@ -197,7 +197,8 @@ static void tell(struct forgetting *forgetting, const struct bourse_forgotten *j
     }
 }
 
-/* Forgets jobs, some with each request. Returns false and the exit status after a message. */
+/* Forgets the jobs, BOURSE_FORGET_MAX with each request. On failure it prints a message, sets
+ * *ret_status and returns false. */
 static bool forget_all(struct forgetting *forgetting, const struct job_ids *ids, int *ret_status)
 {
     for (size_t from = 0; from < ids->count; from += BOURSE_FORGET_MAX) {
@@ -251,8 +252,8 @@ static int forget_ids(struct invocation *invocation, const struct job_ids *ids)
     return forgetting.status;
 }
 
-/* Fills in the ended jobs whose files are there, the largest first. Returns false and the exit
- * status after a message. */
+/* Finds the ended jobs that still have files and are old enough, the largest first. On failure it
+ * prints a message, sets *ret_status and returns false. */
 static bool find_ended(struct invocation *invocation, struct job_ids *ret_ids, uint64_t *ret_bytes,
                        int *ret_status)
 {
@@ -288,8 +289,8 @@ static bool find_ended(struct invocation *invocation, struct job_ids *ret_ids, u
     return true;
 }
 
-/* Asks before the files of many jobs go. Returns false and the exit status when the answer is
- * no. */
+/* Asks before the files of all ended jobs are freed. Sets *ret_status and returns false when the
+ * answer is no. */
 static bool agree(struct invocation *invocation, size_t count, uint64_t bytes, int *ret_status)
 {
     if (count == 0 || option_given(invocation, "yes") || option_given(invocation, "dry-run")) {
@@ -315,7 +316,10 @@ static int forget_ended(struct invocation *invocation, struct job_ids *ids)
         return status;
     }
     if (ids->count == 0 && !invocation->quiet && !invocation->json) {
-        (void)fputs("bourse: no ended job of this account has files that old\n", stderr);
+        (void)fputs(option_given(invocation, "older")
+                        ? "bourse: no job of this account that ended so long ago has files left\n"
+                        : "bourse: no ended job of this account has files left\n",
+                    stderr);
     }
     return forget_ids(invocation, ids);
 }

@@ -39,8 +39,9 @@ static const struct command table[] = {
      .words_max = 1,
      .run = command_join,
      .details = "Makes your key if you have none, and makes the market your default.\n"
-                "\nWith --market, the market's file is written there instead: to a new folder of "
-                "your own, or a file in one. The folder of a broker is refused."},
+                "\nWith --market PATH, the command writes the market's file to PATH, and the "
+                "default stays. PATH is a new folder of your own, or a file in one. The folder of "
+                "a broker is refused."},
     {.name = "key",
      .arguments = "",
      .summary = "show your public key, or the public key of the market's log",
@@ -73,12 +74,11 @@ static const struct command table[] = {
      .run = command_run,
      .details = "Prints what the program prints, and downloads its outputs. A path such as ./tool "
                 "is sent with its libraries, and what is piped in is standard input. With --image, "
-                "PROGRAM is in the image, behind the image's entrypoint; a container image says a "
-                "PROGRAM itself where none is given: `bourse run --image docker://debian:12 -- cat "
-                "/etc/os-release`. In arguments, "
-                "{in}, {out}, {line}, {index} and {value} stand for the subtask's values. With "
-                "--json, each line that the program prints is a value of its own, before the "
-                "last, which has the outcomes.\n\n"
+                "PROGRAM is a program of the image, after the image's entrypoint: `bourse run "
+                "--image docker://debian:12 -- cat /etc/os-release`. Without PROGRAM, the image's "
+                "own command runs. In arguments, {in}, {out}, {line}, {index} and {value} stand "
+                "for the subtask's values. With --json, each line that the program prints is a "
+                "value of its own; the last value has the outcomes.\n\n"
                 "`bourse run matmul A.npy B.npy -o C.npy` multiplies matrices: see `bourse run "
                 "matmul --help`."},
     {.name = "shell",
@@ -90,12 +90,12 @@ static const struct command table[] = {
      .words_max = -1,
      .flags = COMMAND_STOPS_EARLY,
      .run = command_shell,
-     .details = "PROGRAM runs in a jail of one device and has your terminal: keys, window size and "
-                "Ctrl-C reach it. Without PROGRAM a shell runs, the host's or the image's. The "
-                "command ends with the program's exit status.\n"
-                "At the beginning of a line, `~.` ends the shell and its job, and `~?` helps. "
-                "Whatever way it ends, the market gives back what was not used. Nothing of what "
-                "was typed or printed is kept."},
+     .details = "PROGRAM runs in a jail on one device and has your terminal: keys, window size and "
+                "Ctrl-C reach the program. Without PROGRAM, the shell of the host or of the image "
+                "runs. The command ends with the program's exit status.\n"
+                "At the beginning of a line, `~.` ends the shell and its job, and `~?` prints "
+                "help. However the shell ends, the market gives back the money that was not used. "
+                "The market keeps nothing of what was typed and printed."},
     {.name = "quote",
      .arguments = "FILE",
      .summary = "show what a job would cost now",
@@ -114,14 +114,15 @@ static const struct command table[] = {
      .options = &options_of_plan,
      .words_max = 1,
      .run = command_plan,
-     .details = "FILE is a job file. For JOB, the plan has the rest of the job. The plan says "
-                "which subtask runs where and when.\n\n"
-                "With --dag instead of FILE, the command schedules tasks and asks no market. The "
-                "file has each task's cost on each processor, and the bytes between tasks. The "
-                "schedule stands beside a bound that no schedule can beat.\n\n"
-                "With TEMPLATE, the command plans a kind of work on devices of the catalogue, or "
-                "on those on offer, by time, price, energy or value. Write ./NAME for a file "
-                "whose name is also a template's."},
+     .details =
+         "FILE is a job file. With JOB, the plan is for the subtasks that are left. The plan "
+         "says which subtask runs where and when.\n\n"
+         "With --dag instead of FILE, the command schedules tasks and asks no market. The "
+         "file has each task's cost on each processor, and the bytes between tasks. Beside "
+         "the schedule stands a bound that no schedule can beat.\n\n"
+         "With TEMPLATE, the command plans a kind of work on devices of the catalogue, or "
+         "on those on offer, by time, price, energy or value. Write ./NAME for a file "
+         "whose name is also a template's."},
     {.name = "ps",
      .arguments = "[JOB]",
      .summary = "list your jobs, or one with its tasks and leases",
@@ -218,9 +219,9 @@ static const struct command table[] = {
      .run = command_judge,
      .details = JOB_WORDS
      "\nIn a job with `verify: cheap`, a result that one referee rejects is held until a "
-     "referee of another owner has judged it. Where there is no such referee, this "
-     "command computes the check from its seed and tells the market the outcome. "
-     "Commands that wait for the job do the same."},
+     "referee of another owner has judged the result. When there is no such referee, this "
+     "command computes the check itself, from the check's seed, and tells the market the "
+     "outcome. Commands that wait for the job do the same."},
     {.name = "resume",
      .arguments = "JOB",
      .summary = "run again what failed or was cancelled in a job that has ended",
@@ -250,8 +251,8 @@ static const struct command table[] = {
      .words_max = 1,
      .run = command_devices,
      .details = "Lists the devices of all providers, with the price per slot-hour and the free "
-                "slots. With ID, a label or the first digits of an id, it shows one device in "
-                "full, each figure with its source.\n\n"
+                "slots. ID is a label or the first digits of an id. With ID, the command shows "
+                "one device in full, each figure with its source.\n\n"
                 "--catalogue and --estimate show published figures and ask no market; ID is then a "
                 "name of the catalogue. --operations lists the operations that can be estimated."},
     {.name = "providers",
@@ -267,8 +268,9 @@ static const struct command table[] = {
      .examples = {"bourse book", "bourse book --follow"},
      .options = &options_of_book,
      .run = command_book,
-     .details = "Lists asks by instrument and price, cheapest first. Then it lists the bids of "
-                "jobs by needs and by the most that they pay per slot-hour. Bids have no names.\n\n"
+     .details = "Lists asks by instrument and price, cheapest first. Then the command lists the "
+                "bids of jobs, by their needs and the most that they pay per slot-hour. The owners "
+                "of bids are not shown.\n\n"
                 "--follow shows changes. On a terminal the book is drawn anew; elsewhere each "
                 "level that changed is a line. With --json each line is the whole book. After a "
                 "lost connection the command connects again and catches up."},
@@ -326,9 +328,9 @@ static const struct command table[] = {
      .examples = {"bourse status", "bourse status --json"},
      .run = command_status,
      .details = "Says whether the market is open or halted, and whether your account is frozen, "
-                "with the operator's reason. It also says how far log time, which all times of "
-                "jobs and payments are in, is behind the broker's own clock. Log time stands "
-                "still while the broker is down."},
+                "with the operator's reason. The times of jobs and payments are log time. Log time "
+                "stands still while the broker is down; the command also says how far it is behind "
+                "the broker's own clock."},
     {.name = "balance",
      .arguments = "",
      .summary = "show your money",
@@ -336,7 +338,7 @@ static const struct command table[] = {
      .options = &options_of_balance,
      .run = command_balance,
      .details = "`available` can be spent. `held` is set apart for open jobs, and what they do not "
-                "use comes back. `stored` is what the broker stores for you, of your quota."},
+                "use comes back. `stored` says how much of your quota the broker's disk holds."},
     {.name = "ledger",
      .arguments = "",
      .summary = "show your account statement",
@@ -352,10 +354,11 @@ static const struct command table[] = {
      .examples = {"bourse storage", "bourse storage -n 5 --json"},
      .options = &options_of_storage,
      .run = command_storage,
-     .details = "SIZE is what a job uses: its program, inputs and outputs. Jobs that use the same "
-                "file count it each, so the sizes may add up to more than is stored.\n"
-                "EXPIRES says when the broker forgets the files, unless an open job needs them; "
-                "`-` is never, or a job that has not ended."},
+     .details = "SIZE is what a job uses: its program, inputs and outputs. A file that several "
+                "jobs use counts in each of them, so the sizes may add up to more than is "
+                "stored.\n"
+                "EXPIRES says when the broker forgets the files, unless an open job needs them. "
+                "`-` means never, or that the job has not ended."},
     {.name = "forget",
      .arguments = "JOB ...|--ended",
      .summary = "free what ended jobs store on the broker",
@@ -364,8 +367,8 @@ static const struct command table[] = {
      .words_max = -1,
      .run = command_forget,
      .details = JOBS_WORDS
-     "\n\nFiles go that no other job of yours uses. Your quota is free at once; the broker's "
-     "disk follows after a grace. Receipts, results and the ledger stay."},
+     "\n\nFiles that another job of yours uses stay. Your quota has the space at once; the "
+     "broker's disk is freed after a grace. Receipts, results and the ledger stay."},
     {.name = "receipt",
      .arguments = "JOB [INDEX|TASK]|JOB/INDEX",
      .summary = "get proofs of a job's results",
@@ -386,8 +389,8 @@ static const struct command table[] = {
      .run = command_verify,
      .details = "Needs only the log's public key. Without --key, the command takes the key of the "
                 "market in use.\n"
-                "DIR stands for every *.receipt in it. The exit status is 7 when a receipt is not "
-                "what was signed."},
+                "DIR stands for every *.receipt in it. The exit status is 7 when a receipt does "
+                "not match its signatures."},
     {.name = "admin",
      .arguments = "mint WHO CREDITS|invite|freeze WHO|halt|bands|owner WHO...|accounts",
      .summary = "run the operator's commands",
@@ -403,7 +406,7 @@ static const struct command table[] = {
          "`halt` stops new jobs, new asks and fills. Leases run on to the end of their term "
          "and are paid; none is renewed.\n\n"
          "`freeze` ends an account's leases and asks, and cancels its jobs.\n\n"
-         "`bands` bounds new and replaced orders, not orders that rest. Without options, "
+         "`bands` bounds new and replaced orders, not orders that wait already. Without options, "
          "`bands` shows the bands. An order is worth price x slots x time; the order of a job "
          "is worth at most its budget.\n\n"
          "`owner` names the owner of accounts. Accounts of one owner do not judge one "
@@ -455,11 +458,12 @@ static const struct command template_table[] = {
      .words_max = 2,
      .run = command_matmul,
      .details = "The matrices are .npy files of float32. The command cuts C into tiles and spreads "
-                "them over devices by the speeds that these declare. Then it puts C together and "
-                "checks it. With --resume, A and B may be left out; then nothing is checked.\n\n"
+                "them over devices by the speeds that these declare. Then the command puts C "
+                "together and checks C. With --resume, A and B may be left out; then C is not "
+                "checked.\n\n"
                 "With --verify cheap, a referee checks each tile. A wrong tile is not paid, and "
-                "another agent computes it again. A referee is an agent whose account has that "
-                "role and that made none of the tiles it checks. Checks are work and are paid.\n\n"
+                "another agent computes it again. A referee is an agent whose account has the role "
+                "referee, and checks no tile that it made. Checks are work and are paid.\n\n"
                 "To run a program called matmul, write `bourse run -- matmul`."},
 };
 

@@ -514,7 +514,8 @@ static bool make_rest(struct bourse *bourse, const char *id, Bourse__V1__Manifes
         return false;
     }
     if (resume->count == 0) {
-        return client_fail(error, BOURSE_NOT_FOUND, "nothing is left of the job %.8s", id);
+        return client_fail(error, BOURSE_NOT_FOUND,
+                           "nothing is left of the job %.8s: all of its subtasks are done", id);
     }
     if (!allocate(resume)) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");

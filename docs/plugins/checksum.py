@@ -56,7 +56,7 @@ def main():
             answer = describe()
         elif request["do"] == "run":
             answer = run(request["operation"], request["arguments"])
-        else:  # probe and figures: nothing is known
+        else:  # `probe`, `figures`, and requests of later versions: this device answers nothing
             answer = {}
         print(json.dumps(answer), flush=True)
 

@@ -23,7 +23,7 @@ static void add(const float *a, const float *b, float *sum, size_t count)
     }
 }
 
-/* Answers one request with one line. */
+/* Answers one request with one line, and frees the object. */
 static void answer(json_t *object)
 {
     json_dumpf(object, stdout, JSON_COMPACT);
@@ -66,7 +66,7 @@ static void probe(void)
         json_pack("{s:f, s:f}", "fp32", additions / took_s, "bandwidth", 12 * additions / took_s));
 }
 
-/* Reads a file of the work folder. Returns NULL with errno. */
+/* Reads a file of the work folder. Returns NULL and sets errno on failure. */
 static float *load(const char *name, size_t *ret_count)
 {
     FILE *file = fopen(name, "rb");
@@ -154,7 +154,7 @@ int main(void)
             probe();
         } else if (strcmp(what, "run") == 0) {
             run(json_object_get(request, "arguments"));
-        } else { /* figures, and what a later version may ask */
+        } else { /* `figures`, and requests of later versions: this device answers nothing */
             answer(json_object());
         }
         json_decref(request);

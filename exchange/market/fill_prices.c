@@ -78,15 +78,17 @@ static struct clearing find_clearing(const struct exchange *exchange, const stru
     return search.found;
 }
 
-/* The checks of a job with a limit order may have no cap: nobody named what they pay. */
+/* Returns true when a bid of the part pays the clearing price. The checks of a job with a limit
+ * order do when they have no cap, because nobody named their price. */
 static bool pays_clearing_price(const struct part *part)
 {
     const uint8_t type = part->job->type;
     return (type != EXCHANGE_LIMIT && type != EXCHANGE_POST_ONLY) || part_limit_is_of_budget(part);
 }
 
-/* Returns true when nothing but foreseen fills of the ask came after the search, and the search
- * foresaw a fill of the part, too: it passes over jobs that wait to be filled all at once. */
+/* Returns true when the result of the last search still holds. Since the search, only fills of the
+ * ask that it foresaw may have happened. It must also have foreseen a fill of this part: the search
+ * passes over jobs that wait to be filled all at once. */
 static bool is_known(const struct exchange *exchange, const struct part *part,
                      const struct ask *ask)
 {

@@ -20,16 +20,16 @@
 
 /* Returns the price at which the two would trade now. */
 int64_t fill_price(const struct exchange *exchange, const struct part *part, const struct ask *ask);
-/* Does the same for a part that wants only so many slots and has only that much money free. */
+/* Does the same for a part with the given number of wanted slots and the given free money. */
 struct fill_means {
     uint32_t wanted;
     int64_t free_micro;
 };
 int64_t fill_price_with(const struct exchange *exchange, const struct part *part,
                         const struct fill_means *means, const struct ask *ask);
-/* A fill that takes what the search foresaw leaves the search's result true, so one search serves
- * all fills of a large ask. The caller calls fill_price_begin() before a fill of so many slots, and
- * gives its answer to fill_price_end() after the fill. */
+/* After a fill that the search foresaw, the result of the search still holds, so one search serves
+ * all fills of a large ask. The caller calls fill_price_begin() before a fill of `slots` slots, and
+ * passes its answer to fill_price_end() after the fill. */
 bool fill_price_begin(const struct exchange *exchange, const struct part *part, struct ask *ask,
                       uint32_t slots);
 void fill_price_end(const struct exchange *exchange, struct ask *ask, bool was_foreseen);

@@ -1,4 +1,5 @@
-/* Reasons are the operator's words on a freeze or a halt. They are kept while it lasts. */
+/* Reasons are the operator's words on a freeze or a halt. They are kept until the freeze or the
+ * halt ends. */
 #ifndef BOURSE_EXCHANGE_STATE_REASONS_H
 #define BOURSE_EXCHANGE_STATE_REASONS_H
 

@@ -191,7 +191,8 @@ static enum elf_status take_entry(struct reading *reading, uint64_t tag, uint64_
     return ELF_OK;
 }
 
-/* The names' address may come after the entries that need it, so the entries are read twice. */
+/* The entry with the address of the names may come last. So the entries are read twice: first for
+ * the address, then for the names. */
 static enum elf_status read_dynamic(struct reading *reading, const struct segment *dynamic)
 {
     enum elf_status status = ELF_OK;

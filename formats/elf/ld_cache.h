@@ -17,10 +17,10 @@
 
 enum { LD_CACHE_BYTES_MAX = 64 << 20 };
 
-/* Returns the path of entry number `*index` or later that has this name, and sets *index behind
- * that entry. Returns NULL when there is none, or the bytes are no cache. Entries for special
- * hardware are left out, because another machine may lack the hardware. The path points into
- * `bytes`. */
+/* Looks for an entry of this name, from entry number `*index` on. Returns the entry's path, which
+ * points into `bytes`, and sets *index to the number after the entry. Returns NULL when there is no
+ * such entry, or the bytes are no cache. Entries for special hardware are left out, because another
+ * machine may lack the hardware. */
 const char *ld_cache_next(const uint8_t *bytes, size_t length, const char *name, size_t *index);
 
 #endif

@@ -32,7 +32,7 @@ struct image_choice {
     struct image_blob blob;
     bool is_index;
     bool has_platform;
-    bool is_attestation; /* says something about another manifest, and is no image */
+    bool is_attestation; /* the manifest describes another manifest, and is no image */
     char os[IMAGE_WORD_BYTES], arch[IMAGE_WORD_BYTES];
     char name[IMAGE_PATH_BYTES]; /* "": none */
 };
@@ -52,13 +52,13 @@ struct image_manifest {
 bool image_manifest_read(const void *bytes, size_t length, struct image_manifest *ret_manifest,
                          struct problem *ret_problem);
 
-/* The manifest of one image of `docker save`; the paths are of files beside it. */
+/* An image_saved is what `docker save` writes of one image. The paths are in the same archive. */
 struct image_saved {
     char config[IMAGE_PATH_BYTES];
     char layers[IMAGE_LAYERS][IMAGE_PATH_BYTES];
     size_t layer_count;
 };
-/* Returns true when the bytes are such a document, whatever else is wrong with it. */
+/* Returns true when the bytes look like the manifest of `docker save`, with or without faults. */
 bool image_saved_is(const void *bytes, size_t length);
 bool image_saved_read(const void *bytes, size_t length, struct image_saved *ret_saved,
                       struct problem *ret_problem);
@@ -78,9 +78,9 @@ bool image_config_read(const void *bytes, size_t length, struct image_config *re
                        struct problem *ret_problem);
 void image_config_fini(struct image_config *config);
 
-/* Returns the name that devices have for an architecture, as x86_64 for amd64, or NULL. */
+/* Returns the name that devices use for an architecture: x86_64 for Go's amd64. NULL: unknown. */
 const char *image_arch(const char *go_name);
-/* Returns the reverse, as amd64 for x86_64, or NULL. */
+/* Returns Go's name for an architecture: amd64 for x86_64. NULL: unknown. */
 const char *image_arch_of_device(const char *name);
 
 #endif

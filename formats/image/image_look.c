@@ -104,7 +104,7 @@ void image_look_destroy(struct image_look **self)
 
 /* ---------------------------------------------------------------- paths */
 
-/* A jail mounts over these places. */
+/* The jail mounts something over each of these places. */
 static bool is_of_jail(const char *place)
 {
     static const char *const names[] = {"proc", "dev", "work", "tmp"};

@@ -23,7 +23,7 @@ enum {
 static const char WHITEOUT[] = ".wh.";
 static const char OPAQUE[] = ".wh..wh..opq";
 
-/* A path. A removed node keeps its place in the table and leaves its folder's list. */
+/* A node is a path. A removed node leaves its folder's list, and keeps its place in the table. */
 struct node {
     uint32_t parent, first, previous, next; /* the nodes of a folder are a list */
     size_t name, link;                      /* offsets in the text */

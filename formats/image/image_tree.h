@@ -35,13 +35,13 @@ void image_tree_next_layer(struct image_tree *tree);
  * reason for a whiteout of a path that no layer below has. */
 bool image_tree_remove(struct image_tree *tree, const struct tar_entry *entry,
                        struct problem *ret_problem);
-/* Adds an entry that is no whiteout. Returns false with the reason when a cap is reached, when the
- * path lies below a file or link, or when a hard link leads to nothing. The tree is then of no
- * further use. */
+/* Adds an entry that is no whiteout. Returns false with the reason when a cap is reached, the path
+ * lies below a file or link, or a hard link leads to nothing. The tree cannot be used after a
+ * failure. */
 bool image_tree_add(struct image_tree *tree, const struct tar_entry *entry,
                     struct problem *ret_problem);
 
-/* An image_tree_item is what the root has at a path. The texts are valid during the visit. */
+/* An image_tree_item describes one path of the root. The texts are valid during the visit. */
 struct image_tree_item {
     const char *path; /* relative to the root, without "/" at either end */
     /* Target of a symbolic link; the path, visited before, of the same file for a hard link. */

@@ -216,7 +216,7 @@ static bool read_settings(struct words *words, struct kernel_op *op)
     return true;
 }
 
-/* A range is made of whole groups, because OpenCL 1.2 knows no others. */
+/* Checks that a range consists of whole groups, because OpenCL 1.2 knows no partial groups. */
 static bool groups_fit(const struct words *words, const struct kernel_op *op)
 {
     for (uint32_t i = 0; op->has_group && i < op->dimensions; i++) {

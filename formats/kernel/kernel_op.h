@@ -35,7 +35,7 @@ enum {
     KERNEL_WORDS = 2 + 3 * 2 + 3 * KERNEL_ARGUMENTS,
 };
 
-/* One buffer, and one side of a range, have at most so many bytes or items: a TiB. */
+/* The most bytes of one buffer, and the most items of one side of a range: 2^40. */
 #define KERNEL_SIZE_MOST (UINT64_C(1) << 40)
 
 /* The interfaces by which kernels reach devices. */

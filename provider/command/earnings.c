@@ -153,7 +153,7 @@ static void print_earnings(const struct earnings *earnings, int64_t available_mi
     }
     printf("%-10s %s for %llu results%s%s\n", "earned", market_money(all->paid_micro, text),
            (unsigned long long)all->results, span[0] == '\0' ? "" : " since ", span);
-    printf("%-10s %s, the market's part of what consumers paid beside that\n", "fees",
+    printf("%-10s %s, which the market kept of what consumers paid\n", "fees",
            market_money(all->fee_micro, text));
     if (all->given_ns > 0) {
         units_slot_hours(all->given_ns, text);

@@ -205,7 +205,7 @@ void kernel_device_learn_node(const char *folder, struct kernel_device *device)
 #define NODES_NVIDIA                                                                               \
     "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2",           \
         "/dev/nvidia3", "/dev/nvidia4", "/dev/nvidia5", "/dev/nvidia6", "/dev/nvidia7"
-/* The nodes of a screen, /dev/dri/card0 and the like, stay outside. */
+/* The nodes of screens, such as /dev/dri/card0, are not given to a jail. */
 #define NODES_OTHERS                                                                               \
     "/dev/kfd", "/dev/dri/renderD128", "/dev/dri/renderD129", "/dev/dri/renderD130",               \
         "/dev/dri/renderD131"

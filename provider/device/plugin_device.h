@@ -21,7 +21,7 @@ enum {
     PLUGIN_NODE_SIZE = 64,
 };
 
-/* The config says this of a plug-in. */
+/* A plugin_program has what the config says about a plug-in. */
 struct plugin_program {
     char path[PLUGIN_PATH_SIZE];                    /* absolute; "": no plug-in */
     char nodes[PLUGIN_NODES_MAX][PLUGIN_NODE_SIZE]; /* device files below /dev */

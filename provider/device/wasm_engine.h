@@ -10,7 +10,7 @@
 
 enum { WASM_PATH_SIZE = 1100, WASM_NAME_SIZE = 64 };
 
-/* The engine's code and heap take so much of a subtask's memory; the module has the rest. Node 20
+/* The engine's code and heap take this part of a subtask's memory; the module has the rest. Node 20
  * takes 44 MiB before it reads a module. */
 #define WASM_ENGINE_BYTES (UINT64_C(64) << 20)
 

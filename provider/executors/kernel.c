@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define LIST_WALL_NS UINT64_C(10000000000)
-/* Three seconds measure; the rest is for the compiler, which is slow at its first start. */
+/* The measurement takes three seconds. The rest is for the compiler, which starts slowly. */
 #define MEASURE_WALL_NS UINT64_C(60000000000)
 
 bool kernel_names(const Bourse__V1__Manifest *manifest)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* More than the helper's own limits together, so that its message arrives. */
+/* The time is longer than the helper's own limits together, so that its message arrives. */
 #define LOOK_WALL_NS UINT64_C(25000000000)
 
 bool plugin_names(const Bourse__V1__Manifest *manifest)

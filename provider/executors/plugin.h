@@ -1,8 +1,8 @@
 /* provider/executors/plugin.h runs subtasks that are operations of an owner's plug-in
  * (docs/plugins.md).
  *
- * executors/program.h runs these subtasks, too, and their files go in and out as for a program. The
- * program bourse-plugin speaks with the plug-in in the jail of their lane. */
+ * The functions of executors/program.h run these subtasks, too, and their files go in and out as
+ * for a program. The program bourse-plugin speaks with the plug-in, inside the jail of the lane. */
 #ifndef BOURSE_PROVIDER_EXECUTORS_PLUGIN_H
 #define BOURSE_PROVIDER_EXECUTORS_PLUGIN_H
 

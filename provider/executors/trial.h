@@ -15,9 +15,9 @@ enum { TRIAL_SAID_BYTES = 256 << 10 };
 #define TRIAL_MEMORY_BYTES (UINT64_C(1) << 30)
 
 /* Runs the words, which end with NULL, for `wall_ns` at most. The spec says what the jail has; its
- * limits are the trial's own. Returns the length of what was printed, or -1 with the problem: that
- * of the jail with the last line of standard error, or that the `helper` says nothing. A jail
- * without a resident runs the words as a program. */
+ * limits are the trial's own. Returns the length of what was printed, or -1 with the problem. The
+ * problem is the jail's, with the last line of standard error, or that the `helper` printed
+ * nothing. A jail without a resident runs the words as a program. */
 ssize_t trial_ask(struct launcher *launcher, const struct jail_spec *spec, const char *helper,
                   const char *const *words, uint64_t wall_ns, char ret_said[TRIAL_SAID_BYTES],
                   struct problem *ret_problem);

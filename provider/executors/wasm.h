@@ -1,8 +1,8 @@
 /* provider/executors/wasm.h runs subtasks that are WASM modules, commands of WASI preview 1.
  *
- * executors/program.h runs these subtasks: a module is a program that an engine of the host starts.
- * The words of the engine come before those of the job. The engine runs a script of ours,
- * bourse-wasm.cjs, in the jail of the subtask, and the script runs the module. */
+ * The functions of executors/program.h run these subtasks, because a module is a program that an
+ * engine of the host starts. The words of the engine come before the words of the job. The engine
+ * runs our script bourse-wasm.cjs in the jail of the subtask, and the script runs the module. */
 #ifndef BOURSE_PROVIDER_EXECUTORS_WASM_H
 #define BOURSE_PROVIDER_EXECUTORS_WASM_H
 

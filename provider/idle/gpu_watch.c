@@ -148,7 +148,7 @@ static void stop(struct gpu_watch *watch, int64_t now_ns)
     watch->due_ns = now_ns + GPU_WATCH_RETRY_NS;
 }
 
-/* Judges without figures, because of the problem. */
+/* Applies the rule without figures, because they could not be read. */
 static void go_blind(struct gpu_watch *watch, int64_t now_ns)
 {
     for (size_t i = 0; i < watch->watched_count; i++) {

@@ -16,12 +16,13 @@
 #include <sys/types.h>
 
 enum { GPU_WATCH_DEVICES_MAX = 16 };
-/* The figures are read so often; without terms of the owner, only the loss of a device matters. */
+/* The time between two readings; the longer one holds without terms of the owner, when only the
+ * loss of a device matters. */
 #define GPU_WATCH_LOOK_NS INT64_C(5000000000)
 #define GPU_WATCH_LONG_LOOK_NS INT64_C(15000000000)
-/* A watcher that does not answer for so long is killed. */
+/* A watcher that does not answer for this time is killed. */
 #define GPU_WATCH_PATIENCE_NS INT64_C(30000000000)
-/* A watcher that has ended is started again after so long. */
+/* A watcher that has ended is started again after this time. */
 #define GPU_WATCH_RETRY_NS INT64_C(15000000000)
 
 struct gpu_watch;

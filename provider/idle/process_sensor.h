@@ -13,8 +13,9 @@
 
 enum { PROCESS_SENSOR_SAMPLES = 16 };
 #define PROCESS_SENSOR_WINDOW_NS INT64_C(5000000000)
-/* A walk is left out, at most for so long, while no process was made and the processors did next to
- * nothing: then no program has begun and nobody has any load. */
+/* The sensor need not walk through the processes while no process was made and the processors did
+ * next to nothing, because no program began and none uses a processor. After this time it walks all
+ * the same. */
 #define PROCESS_SENSOR_WALK_NS INT64_C(10000000000)
 
 struct process_sensor {

@@ -1,9 +1,9 @@
 /* provider/jail/watcher.h starts a watcher, which is a program of ours that tells the agent about
  * devices and loads the library of their maker.
  *
- * A watcher runs no job, and stays for as long as the agent wants. It has a jail like those of
- * kernels, with one difference: it shares the machine's namespace of processes, because the driver
- * names the users of a device by their process. A library that hangs or crashes ends nothing but
+ * A watcher runs no job, and stays for as long as the agent wants. Its jail is like the jails of
+ * kernels, with one difference. The jail shares the machine's namespace of processes, because the
+ * driver names the users of a device by their processes. A library that hangs or crashes stops only
  * the watcher. */
 #ifndef BOURSE_PROVIDER_JAIL_WATCHER_H
 #define BOURSE_PROVIDER_JAIL_WATCHER_H

@@ -1,9 +1,9 @@
 /* provider/kernel/cuda_api.h loads NVIDIA's driver library when the program runs.
  *
- * Nothing of bourse is linked with CUDA or built with its headers. The names, numbers and types
- * here are those of the driver's binary interface, written down by us. tests/unit/provider/kernel/
- * test_cuda_header.c compares them with cuda.h where the toolkit is installed. The functions have
- * the names of the library's real symbols, such as cuMemAlloc_v2. */
+ * Nothing of bourse is linked with CUDA or built with its headers. This file has the names, numbers
+ * and types of the driver's binary interface, written down by us. The test test_cuda_header.c
+ * compares them with cuda.h where the toolkit is installed. The functions have the names of the
+ * library's real symbols, such as cuMemAlloc_v2. */
 #ifndef BOURSE_PROVIDER_KERNEL_CUDA_API_H
 #define BOURSE_PROVIDER_KERNEL_CUDA_API_H
 

@@ -1,10 +1,13 @@
-/* The kernel computes 64 x 64 numbers of C in a block of 256 threads. Thread 16 y + x computes 4 x
- * 4 of them: those of the rows y, y + 16, y + 32 and y + 48 of the block and of the columns x, x +
- * 16, x + 32 and x + 48. The block reads 64 x 16 numbers of A and 16 x 64 of B at a time into
- * shared memory. Numbers outside the matrices are 0 there. A row of the part of A has 65 numbers,
- * so that threads that write a column of it do not wait for one bank of the memory. The columns of
- * C are in the grid's dimension x, which takes 2^31 - 1 blocks where y takes 65535: rows can be cut
- * into bands, and columns cannot. */
+/* The kernel computes 64 x 64 numbers of C in a block of 256 threads.
+ *
+ * Thread 16 y + x computes 4 x 4 of these numbers. They lie in the rows y, y + 16, y + 32 and y +
+ * 48 of the block, and in the columns x, x + 16, x + 32 and x + 48. The block reads 64 x 16 numbers
+ * of A and 16 x 64 of B at a time into shared memory. Numbers outside the matrices are 0 there.
+ *
+ * In shared memory, a row of A has room for 65 numbers. So the threads that write a column use
+ * different banks of the memory, and do not wait for each other. The columns of C are in the grid's
+ * dimension x, which takes 2^31 - 1 blocks; y takes only 65535. Rows can be cut into bands, but
+ * columns cannot. */
 #include "provider/kernel/cuda_product.h"
 
 #include <assert.h>
@@ -44,8 +47,8 @@
     "    mov.u32 %at, %ctaid.x;\n"                                                                 \
     "    shl.b32 %at, %at, 6;\n"
 
-/* Leaves the row of C that is the thread's, whether the row is there, and the address in A of what
- * the thread reads of it. */
+/* Computes the thread's row of C, whether the matrix has this row, and the address in A from which
+ * the thread reads. */
 #define A_ROW(i)                                                                                   \
     "    add.u32 %height" #i ", %first, %y;\n"                                                     \
     "    add.u32 %height" #i ", %height" #i ", 16*" #i ";\n"                                       \

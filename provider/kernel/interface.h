@@ -22,11 +22,12 @@ struct kernel_buffer {
     uint64_t address;
 };
 
-/* This structure says how an interface computes products. The kernel has the parameters uint rows,
- * uint inner, uint columns, float alpha, float beta, and the buffers A, B, C. It computes C = alpha
- * A B + beta C, row by row in memory, and does not read C when beta is 0. A work-group computes a
- * block of C. Its number in row_dimension is that of the block among the rows, and its number in
- * the other one of two dimensions is that among the columns. */
+/* This structure says how an interface computes products.
+ *
+ * The kernel has the parameters uint rows, uint inner, uint columns, float alpha, float beta, and
+ * the buffers A, B, C. It computes C = alpha A B + beta C, and does not read C when beta is 0. The
+ * matrices lie row by row in memory. A work-group computes one block of C. In row_dimension, the
+ * number of the group counts blocks down the rows; in the other dimension, along the columns. */
 struct kernel_product {
     const char *source, *entry, *options;
     uint32_t rows, columns;   /* of a block */
@@ -67,8 +68,8 @@ struct kernel_interface {
 
     /* Returns false when the interface does not tell how many parameters the kernel has. */
     bool (*count)(struct engine *engine, void *kernel, size_t *ret_count);
-    /* Returns NULL when an argument of this kind may be the parameter, as far as the interface
-     * tells, else a phrase for what the kernel takes there. */
+    /* Returns NULL when an argument of this kind fits the parameter, as far as the interface tells.
+     * Otherwise returns a phrase for what the kernel takes there. */
     const char *(*wanted)(struct engine *engine, void *kernel, size_t parameter,
                           enum kernel_argument_kind kind, char ret_text[KERNEL_WANTED_SIZE]);
     /* Returns the most work-items of one work-group of the kernel, or 0 when nobody knows. */

@@ -8,11 +8,11 @@
  *     bourse-kernel         inside a jail: runs kernels of one job, subtask after subtask
  *
  * In a jail the program is the resident of provider/worker/resident.c, with the messages of
- * provider/tensor/ask.h. The first four words of an ASK are the agent's: the interface, the id and
- * name of the device, and the bytes of its memory that the launch may take. Then come the words of
- * formats/kernel/kernel_op.h, or the one word `measure`, or the word `tensor` and those of
- * formats/tensor_op.h. An ASK with the words `list` and an interface prints the devices of that
- * one. */
+ * provider/tensor/ask.h. The agent gives the first four words of an ASK. They are the interface,
+ * the id and name of the device, and the bytes of its memory that the launch may take. After them
+ * come the words of formats/kernel/kernel_op.h, or the one word `measure`, or the word `tensor` and
+ * the words of formats/tensor_op.h. An ASK with the words `list` and an interface prints the
+ * devices of that interface. */
 #include "provider/kernel/cuda.h"
 #include "provider/kernel/measure.h"
 #include "provider/kernel/nvml.h"

@@ -8,13 +8,13 @@
     "#define FMA(a, b, c) ((a) * (b) + (c))\n"                                                     \
     "#endif\n"
 
-/* A work-item computes BLOCKS blocks of C one below another. A block has ROWS x 2 vectors, whose
- * sums stay in registers for DEPTH rows of B, and wait in memory for the next ones. Those rows of B
- * are copied first, side by side: where a row of B has a power of two of bytes, they would drive
- * one another out of the cache. Rows below the last one are computed as copies of the last, and not
- * stored. The last columns are computed together with some before them, so that their vectors are
- * full; each work-item stores only its own. A matrix of fewer columns than a block is computed one
- * by one. */
+/* A work-item computes BLOCKS blocks of C one below another. A block has ROWS x 2 vectors. Their
+ * sums stay in registers for DEPTH rows of B, and wait in memory for the next DEPTH rows. These
+ * rows of B are copied first, side by side. Otherwise rows whose length is a power of two would
+ * drive each other out of the cache. Rows below the last row are computed as copies of the last
+ * row, and not stored. The last columns are computed together with some columns before them, so
+ * that the vectors are full; each work-item stores only its own columns. When a matrix has fewer
+ * columns than a block, its numbers are computed one by one. */
 static const char cores_source[] = HEAD
     "#define JOIN(a, b) a##b\n"
     "#define NAME(a, b) JOIN(a, b)\n"

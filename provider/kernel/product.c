@@ -16,7 +16,7 @@ enum {
     SIDE_MOST = 4096,
     ROUNDS_MOST = 40,
 };
-#define ROUND_NS INT64_C(50000000)  /* a product that takes so long is long enough to time */
+#define ROUND_NS INT64_C(50000000)  /* a product that takes this time can be measured */
 #define PHASE_NS INT64_C(900000000) /* no product begins later */
 
 /* One product on its way. */

@@ -2,8 +2,8 @@
  * (docs/plugins.md).
  *
  * The plug-in is a child process with two pipes. Each request is one line and has one answer of one
- * line (formats/plugin/plugin_line.h). A plug-in that breaks the protocol is killed: it ends, says
- * nothing in time, says more than one line or a line that is too long. */
+ * line (formats/plugin/plugin_line.h). A plug-in that breaks the protocol is killed. It does so
+ * when it gives no answer in time, more than one line, or a line that is too long. */
 #ifndef BOURSE_PROVIDER_PLUGIN_TALK_H
 #define BOURSE_PROVIDER_PLUGIN_TALK_H
 
@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A plug-in may take so long for an answer. `run` has no limit here: the subtask has one. */
+/* A plug-in has this time for an answer. The answer to `run` has only the subtask's limit. */
 enum { TALK_DESCRIBE_MS = 10000, TALK_PROBE_MS = 5000, TALK_FIGURES_MS = 2000, TALK_NO_LIMIT = -1 };
 
 struct talk {

@@ -2,17 +2,17 @@
  * the owner allows (`gpu:` of the config).
  *
  * The GPU is in use while a sign is seen, and for a while after the last one. A sign is a program
- * of others that uses the GPU, heat, or power above the owner's limit. A figure that the owner
- * wants watched and nobody tells is a sign, too. Heat and power stay a sign until they are clearly
- * below the limit, so that a GPU at its limit does not come and go.
+ * of others that uses the GPU, heat, or power above the owner's limit. When the owner wants a
+ * figure watched and the device does not tell it, this is a sign, too. Heat and power stay a sign
+ * until they are clearly below the limit, so that a GPU at its limit does not come and go.
  *
  *     WORK -> HOLD -> SAVE -> RETURN     a sign; each step goes back to WORK
  *
- * HOLD offers the GPU no more, and lets its running work go on: a GPU keeps computing when the
- * processors' programs stand still. SAVE and RETURN are those of idle_rule.h. These steps need time
- * alone, for a driver that hangs gives no readings; SAVE always has its whole time. A GPU that fell
- * off the bus goes to RETURN at once, whatever the owner allows. Time comes in as an argument; this
- * file reads no clock and no file. */
+ * In HOLD the GPU is not offered, and its running work goes on: a GPU cannot be made to stand
+ * still. SAVE and RETURN are those of idle_rule.h. The steps follow from the time alone, because a
+ * driver that hangs gives no readings. SAVE always has its whole time. A GPU that fell off the bus
+ * goes to RETURN at once, whatever the owner allows. The time is an argument; this file reads no
+ * clock and no file. */
 #ifndef BOURSE_PROVIDER_SESSION_GPU_RULE_H
 #define BOURSE_PROVIDER_SESSION_GPU_RULE_H
 
@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Heat ends so many degrees below the limit, and power this part of the limit below it. */
+/* Heat stops being a sign 5 degrees below the limit, and power a tenth below the limit. */
 enum { GPU_COOLER_CELSIUS = 5, GPU_POWER_PART = 10 };
 
 enum gpu_programs {
@@ -36,7 +36,7 @@ struct gpu_terms {
     int64_t after_ns, give_back_ns;
     enum gpu_programs programs;
     int32_t celsius;    /* a GPU as hot as this is in use; 0: heat is not looked at */
-    int64_t milliwatts; /* a GPU that takes so much is in use; 0: power is not looked at */
+    int64_t milliwatts; /* a GPU that takes this power is in use; 0: power does not count */
 };
 
 /* One look at the GPU. A value counts only if it was seen. */

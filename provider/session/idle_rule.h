@@ -30,8 +30,8 @@ enum {
 /* The owner says here when the machine counts as idle. */
 struct idle_terms {
     bool is_set;          /* false: the devices work at any time */
-    int64_t after_ns;     /* the machine is idle so long after the last sign of use */
-    int64_t give_back_ns; /* work is stopped for so long before it goes back to the market */
+    int64_t after_ns;     /* from the last sign of use until the machine is idle */
+    int64_t give_back_ns; /* from the stop of the work until it goes back to the market */
     bool watches_input, watches_sessions, watches_battery;
     int64_t load_milli; /* thousandths of a core that other programs may use; -1: any */
     int32_t celsius;    /* a machine that is as hot as this is in use; 0: heat is not looked at */

@@ -1,9 +1,9 @@
 /* provider/worker/pseudo_terminal.c makes the pseudo-terminal of a program.
  *
- * The terminal belongs to the jail's own instance of devpts, so that its name exists where the
- * program runs, and no terminal of the host has a name there. The agent gets the master and the
- * program the slave. The worker keeps neither: once every process of the run is dead, the agent
- * reads the end. */
+ * The terminal belongs to the jail's own instance of devpts. So its name exists inside the jail,
+ * and no terminal of the host has a name there. The agent gets the master, and the program gets the
+ * slave. The worker keeps neither, so that the agent reads the end of the stream once every process
+ * of the run is dead. */
 #include "base/cursor.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"

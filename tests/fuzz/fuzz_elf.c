@@ -1,5 +1,5 @@
-/* ELF headers: whatever is taken keeps within the caps, every text has an end, and no read leads
- * out of the file. */
+/* The target reads any bytes as an ELF file. What is read keeps within the caps, every text has an
+ * end, and no read leads out of the file. */
 #include "formats/elf/elf.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* The line with figures of GPUs: what is read of it has its bounds, whatever the line is. */
+/* The target reads any line as figures of GPUs. The figures read keep within their bounds. */
 #include "provider/idle/gpu_figures.h"
 
 #include <assert.h>

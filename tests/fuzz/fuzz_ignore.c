@@ -1,4 +1,4 @@
-/* Ignore files: any lines are taken or refused, and a match of any path ends. */
+/* The target reads any bytes as an ignore file, and matches paths. Every match must end. */
 #include "formats/ignore.h"
 
 #include <stddef.h>

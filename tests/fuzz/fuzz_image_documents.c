@@ -1,4 +1,5 @@
-/* JSON documents of container images: whatever the bytes are, they are answered within the caps. */
+/* The target reads any bytes as the JSON documents of container images. What is read keeps within
+ * the caps. */
 #include "formats/image/image_documents.h"
 
 #include <assert.h>

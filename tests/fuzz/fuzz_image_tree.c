@@ -1,5 +1,6 @@
-/* Two layers on one another: the first byte says where the second layer begins, in blocks. Whatever
- * they hold, no path of the root leads out, and each folder comes before what is in it. */
+/* The target puts two layers of an image on one another. The first byte says at which block the
+ * second layer begins. Whatever the layers hold, no path leads out of the root, and each folder
+ * comes before what is in it. */
 #include "formats/image/image_tree.h"
 
 #include <assert.h>

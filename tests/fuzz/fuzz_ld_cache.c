@@ -1,5 +1,5 @@
-/* The loader's index of libraries: every path that is found lies in the file and has an end, and a
- * search ends. */
+/* The target searches any bytes as the loader's index of libraries. Every path found lies in the
+ * file and has an end, and every search ends. */
 #include "formats/elf/ld_cache.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* The answers of an owner's plug-in: what is read of them has its bounds, whatever they are. */
+/* The target reads any lines as answers of a plug-in. What is read keeps within its bounds. */
 #include "formats/plugin/plugin_line.h"
 
 #include <assert.h>

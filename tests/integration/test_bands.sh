@@ -39,14 +39,14 @@ expect 4 'PRICE: price: 0.10 credits, limit 0.05' "$bourse" order replace "$job"
 # Without a cap the order pays no more than the band allows, and the quote says so; and what it pays where there is no price to go by.
 expect 0 '^price band 0.00 to 0.12$' "$bourse" admin bands --most 0.12
 printf 'run: ["true"]\n' >plain.yaml
-expect 0 "price +the least that gets the slots, at most 0.12 credits per slot-hour .the market's price band" "$bourse" quote --verbose plain.yaml
+expect 0 "price +the lowest that gets the slots, at most 0.12 credits per slot-hour .the market's price band" "$bourse" quote --verbose plain.yaml
 expect 0 'done' "$bourse" run -y -- true
 expect 0 '^price band 0.00 to 0.07$' "$bourse" admin bands --most 0.07
 expect 5 'on offer now +nothing within the market.s price band, 0.00 to 0.07$' "$bourse" quote --verbose plain.yaml
 expect 0 '^price band 0.20 to 2.00$' "$bourse" admin bands --least 0.20 --most 2
-expect 0 'price +the least that gets the slots, at most [0-9.]+ credits per slot-hour' "$bourse" quote --verbose plain.yaml
+expect 0 'price +the lowest that gets the slots, at most [0-9.]+ credits per slot-hour' "$bourse" quote --verbose plain.yaml
 printf 'budget: 1\nneeds: {region: xx}\nexpect: 10s\nterm: 1h\nslots: 2\nrun: ["true"]\n' >far.yaml
-expect 5 'price +the least that gets the slots, at most 0.50 credits per slot-hour .what the budget allows' "$bourse" quote --verbose far.yaml
+expect 5 'price +the lowest that gets the slots, at most 0.50 credits per slot-hour .what the budget allows' "$bourse" quote --verbose far.yaml
 expect 0 '.' "$bourse" submit -y -q --anyway far.yaml
 far=$(tail -n 1 out)
 expect 0 '"price_micro":500000' "$bourse" order list --json

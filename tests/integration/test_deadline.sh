@@ -82,7 +82,7 @@ expect 0 '' "$bourse" cancel "$rest"
 
 # A guess refuses nothing, and the offer says that it is one.
 printf '%s\n' 'deadline: 4s' "run: [sleep, '0']" >guess.yaml
-expect 0 'takes 5[.0]*s \(a guess; `expect` says better\) and misses the deadline' "$bourse" quote guess.yaml
+expect 0 'takes 5[.0]*s \(a guess; say the time with `expect`\) and misses the deadline' "$bourse" quote guess.yaml
 expect 0 '"guess": ?true' "$bourse" quote guess.yaml --json
 expect 5 'takes 5[.0]*s and misses the deadline' "$bourse" run -y --expect 5s --deadline 4s -- sleep 0
 expect 0 '' "$bourse" submit guess.yaml -y --quiet

@@ -165,7 +165,7 @@ second=$!
 started+=("$second")
 until_true 60 offered 2 || fail "the second is not on offer"
 printf 'name: movable\nlimit: 60s\nrun: [sleep, "4"]\n' >movable.yaml
-expect 0 'price +the least that gets the slots, at most [0-9.]+ credits per slot-hour' "$bourse" quote --verbose movable.yaml
+expect 0 'price +the lowest that gets the slots, at most [0-9.]+ credits per slot-hour' "$bourse" quote --verbose movable.yaml
 expect 0 'for other devices, if the donated ones go' "$bourse" quote --verbose movable.yaml
 moved=$(own submit movable.yaml -y --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
 until_true 60 runs own "$moved" || fail "it does not run"
@@ -190,7 +190,7 @@ unsaid() { ! grep -qE -- "$1" out err || fail "said, '$1': $(cat out err)"; }
 printf 'name: hold\nlimit: 60s\ncap: 0.2\nneeds: {label: second}\nrun: [sleep, "40"]\n' >hold.yaml
 hold=$(own submit hold.yaml -y --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
 until_true 60 runs own "$hold" || fail "it does not run"
-expect 0 'price +the least that gets the slots, at most [0-9.]+ credits per slot-hour' "$bourse" quote --verbose movable.yaml
+expect 0 'price +the lowest that gets the slots, at most [0-9.]+ credits per slot-hour' "$bourse" quote --verbose movable.yaml
 unsaid '0.10 x'
 said 'budget +0[.]00[1-9]'
 printf 'cap: 0.05\n' | cat movable.yaml - >capped.yaml

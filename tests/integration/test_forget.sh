@@ -103,7 +103,7 @@ run first first.bin
 
 # All ended jobs go with one command, unless they ended too short a time ago.
 "$bourse" forget --ended --older 1h -y >out.txt 2>&1 || fail "forget --older: $(cat out.txt)"
-has "$(cat out.txt)" "no ended job of this account has files that old"
+has "$(cat out.txt)" "no job of this account that ended so long ago has files left"
 "$bourse" forget --ended -y >out.txt 2>&1 || fail "forget --ended: $(cat out.txt)"
 has "$(cat out.txt)" "of 2 jobs; stored 0"
 [ "$(used)" = 0 ] || fail "$(used) bytes are stored when all is forgotten"

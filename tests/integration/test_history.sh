@@ -40,13 +40,13 @@ has "$(cat table)" 'cpu.'
 has "$(cat json)" '"source":"measured"'
 took=$(number expect_ns json)
 [ "$took" -ge 300000000 ] && [ "$took" -lt 5000000000 ] || fail "expected to take $took ns: $(cat json)"
-has "$("$bourse" plan job.yaml)" '90 % of each size took at most'
+has "$("$bourse" plan job.yaml)" '90 % of the subtasks of each size took at most'
 [ "$(number p90_ns json)" -ge "$took" ] || fail "nine of ten took less than is expected: $(cat json)"
 sed 's/0-11/0-2/; s/0.3/0.25/' job.yaml >few.yaml
 "$bourse" submit few.yaml -y --wait --quiet || fail "submit of three"
 "$bourse" plan few.yaml --json >few || fail "plan of three"
 has "$(cat few)" '"p90_ns":null'
-has "$("$bourse" plan few.yaml)" 'too seldom for a p90'
+has "$("$bourse" plan few.yaml)" 'a p90 needs more measurements'
 sed 's/^array.*/&\nexpect: 60s/' job.yaml >said.yaml
 "$bourse" plan said.yaml --json >json || fail "plan of what was said"
 both=$(number expect_ns json)

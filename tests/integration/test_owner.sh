@@ -75,7 +75,7 @@ region: eu-west
 programs: [sh]
 END
 if "$provider" probe --dir looking >out 2>err; then
-    for line in 'label +attic +the config.s' 'region +eu-west +the config.s' 'gflops +[0-9]+ GFLOPS +measured here' \
+    for line in 'label +attic +from the config' 'region +eu-west +from the config' 'gflops +[0-9]+ GFLOPS +measured here' \
         'bandwidth +[0-9.]+ [KMGT]iB/s +measured here' 'instrument +cpu\.[^ ]+ +read from the machine' \
         'isolation +[1-9] +found out by a trial jail' 'executor +command +what this agent runs' \
         'simulated +false +' 'found +[0-9]+ cores?, [0-9]+ threads?, [0-9]+ packages?, '; do

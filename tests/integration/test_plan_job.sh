@@ -74,7 +74,7 @@ grep -qE '"ready_s":0.29[0-9]*,"start_s":0.29[0-9]*|"ready_s":0.3[0-9]*,"start_s
 "$bourse" plan tasks.yaml >out || fail "plan of tasks"
 grep -qE '^one +provider/[^ ]+ +300ms +200ms +unknown ' out || fail "what is handed on is not unknown: $(cat out)"
 grep -qE '^make +provider/[^ ]+ +0s +300ms +1000 B ' out || fail "no bytes: $(cat out)"
-has "$(cat out)" 'and what subtasks hand on, which is not known'
+has "$(cat out)" 'and what subtasks hand on to others, not known yet'
 
 # Parts share the slots there are: two of a second each, twice, take two seconds on two slots, and the quote says so, too.
 cat >parts.yaml <<'YAML'

@@ -238,7 +238,7 @@ until_true 60 multiplying 5 || fail "the second liar offers nothing: $(cat agent
 job twice 'each: A1.npy' 'at_most: 1'
 sed -i '/^cap:/d; /^budget:/d' twice.yaml
 "$bourse" quote --verbose twice.yaml >quote.txt 2>&1 || fail "quote: $(cat quote.txt)"
-has "$(cat quote.txt)" 'price         the least that gets the slots, at most '
+has "$(cat quote.txt)" 'price         the lowest that gets the slots, at most '
 submit twice
 await twice
 [ "$(field state ps.json)" = "done" ] || fail "twice: its work was not done again: $(cat ps.json)"

@@ -85,7 +85,7 @@ known() { # INSTRUMENT PATTERN: a row of the plan of the product there, once the
 }
 until_true 60 known sim.lpu.groq.v1 '^0 +SIM lab/sim.groq-lpu-v1 .* measured \(2\) elsewhere$' ||
     fail "not what was measured elsewhere: $(cat plan.txt)"
-has "$(cat plan.txt)" 'estimated    from what was measured on other devices, alike on all devices'
+has "$(cat plan.txt)" 'estimated    from what was measured on other devices; the same time on all devices'
 known sim.tpu.google.v5p '^0 .* - +0\.00 +measured \(1\)$' || fail "not what was measured there: $(cat plan.txt)"
 has "$(cat plan.txt)" 'energy       unknown: a device of the plan does not state its power'
 known sim.gpu.nvidia.h100-sxm5 '^0 .* 5\.601 J +0\.00 +measured \(1\)$' || fail "no energy of 8 ms at 700 W: $(cat plan.txt)"

@@ -37,7 +37,7 @@ END
 }
 
 diamond '' >good.yaml
-expect 0 'longest way +3.0s' "$bourse" plan good.yaml
+expect 0 'longest path +3.0s' "$bourse" plan good.yaml
 expect 0 '' "$bourse" submit good.yaml -y --wait -o good.d
 sort -n numbers.txt | cmp - good.d/join/all.txt || fail "the diamond's result"
 sort -n good.d/split/half-ab | cmp - good.d/right/sorted || fail "a file between"

@@ -31,7 +31,7 @@ mkdir -m 700 mara
 BOURSE_MARKET='' BOURSE_KEY=$work/mara/key "$bourse" join "$(cat invitation)" --market "$work/mara/market.yaml" >log 2>&1 || fail "join: $(cat log)"
 "${as_mara[@]}" submit -y long.yaml --quiet >id 2>log || fail "submit: $(cat log)"
 "$bourse" admin freeze mara --reason "unpaid bills" >log 2>&1 || fail "freeze: $(cat log)"
-expect 5 'the operator froze this account ."unpaid bills".: no job of it is taken' "${as_mara[@]}" explain long.yaml
+expect 5 'the operator froze this account ."unpaid bills".: the market takes none of its jobs' "${as_mara[@]}" explain long.yaml
 expect 4 'bourse: FROZEN: the operator froze this account ."unpaid bills".' "${as_mara[@]}" run -y --anyway -- sh -c true
 ! grep -qE '^ +(cost|held|offer) ' err || fail "a frozen account gets an offer: $(cat err)"
 expect 4 '"name":"FROZEN".*unpaid bills.*"code":22' "${as_mara[@]}" submit -y long.yaml --json

@@ -1,5 +1,5 @@
-/* Folders of many files: their files come out in order, and thousands of inputs go in with few
- * files open at a time. */
+/* The tests use folders of many files. The files come out in order, and thousands of inputs go in
+ * with few files open at a time. */
 #include "fixture.h"
 
 #include "provider/worker/wire.h"

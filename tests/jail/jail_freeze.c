@@ -1,5 +1,5 @@
-/* Programs that stand still while the owner uses the machine: they use no processor, lose no time
- * of their limit, hear a notice, and cannot go on by themselves. */
+/* The tests stop programs, as the agent does while the owner uses the machine. Stopped programs use
+ * no processor, lose no time of their limit, hear a notice, and cannot go on by themselves. */
 #include "fixture.h"
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
-/* bourse-kernel in a real jail, on pocl: kernels of one job after one another, what is wrong with
- * them, and those that never end. A machine without pocl skips the program. */
+/* The tests run bourse-kernel in a real jail, on pocl. They run the kernels of one job one after
+ * another, kernels with faults, and kernels that never end. A machine without pocl skips the
+ * program. */
 #include "fixture.h"
 #include "provider/executors/kernel.h"
 

@@ -1,5 +1,5 @@
-/* An owner's plug-in in a real jail: operations of one job after one another in one process, and
- * plug-ins that crash, hang, babble or say nothing, of which none harms the agent. */
+/* The tests run plug-ins in a real jail. One process runs the operations of one job one after
+ * another. Plug-ins that crash, hang, write too much or write nothing do not harm the agent. */
 #include "fixture.h"
 #include "provider/executors/plugin.h"
 

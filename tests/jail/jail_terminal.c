@@ -1,5 +1,5 @@
-/* A program's terminal: it controls the program's session, has a name in the jail alone, and ends
- * with the program. No key and no byte goes to another terminal. */
+/* The tests run programs with a terminal. The terminal controls the program's session, has a name
+ * only inside the jail, and ends with the program. No byte goes to another terminal. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -9,10 +9,11 @@
 
 enum { PRINTED_BYTES = 8192 };
 
-/* The agent's end. A thread plays the owner, while the test's own thread runs the program. */
+/* The owner reads and types at the agent's end of the terminal. A thread plays the owner, while the
+ * test's own thread runs the program. */
 struct owner {
     struct fixture *fixture;
-    int ends[2];        /* a pipe that brings the master */
+    int ends[2];        /* the pipe by which the owner gets the terminal's master */
     const char *awaits; /* the owner waits for this text, then types or hangs up */
     const char *types;  /* NULL: hangs up */
     char printed[PRINTED_BYTES];
@@ -72,7 +73,7 @@ static void run(struct fixture *fixture, bool is_plain, struct owner *owner,
     request.stdin_fd = -1;
     request.wall_ns = 300 * SECOND;
     jail_run(fixture->jail, &request, ret_reply);
-    (void)close(owner->ends[1]); /* a run that never began brings no master */
+    (void)close(owner->ends[1]); /* ends the owner's wait when the run never began */
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     (void)close(owner->ends[0]);
 }
@@ -95,12 +96,12 @@ START_TEST(a_program_has_a_terminal_of_its_own)
     ck_assert_msg(strstr(owner.printed, "/dev/pts/") != NULL, "%s", owner.printed);
     ck_assert_msg(strstr(owner.printed, "33 91\r\n") != NULL, "%s", owner.printed);
     ck_assert_msg(strstr(owner.printed, "through\r\n") != NULL, "%s", owner.printed);
-    ck_assert_int_eq(owner.error, EIO); /* no process has it any more */
+    ck_assert_int_eq(owner.error, EIO); /* no process has the terminal open any more */
     ck_assert_int_eq(reply.standard_output.fd, -1);
     ck_assert_int_eq(reply.standard_error.fd, -1);
     jail_reply_fini(&reply);
 
-    /* The next run of the jail has another one, or none. */
+    /* The next run in the jail has a terminal of its own, and the run after that has none. */
     static struct owner second;
     run_script(&fixture, false, &second, "tty", &reply);
     ck_assert_msg(reply.outcome == OUTCOME_OK, "%d %s", reply.outcome, reply.detail);

@@ -1,5 +1,6 @@
-/* WASM modules in a real jail: what they see of it, how much memory they take, and how the engine
- * is learned at a start. wat2wasm makes the modules of tests/support/wasm. */
+/* The tests run WASM modules in a real jail. They show what a module sees of the jail, how much
+ * memory it takes, and how the agent tries the engine at its start. wat2wasm makes the modules of
+ * tests/support/wasm. */
 #include "fixture.h"
 #include "provider/executors/wasm.h"
 

@@ -1,4 +1,4 @@
-/* A library in the place of NVIDIA's driver, for tests. It has two devices and computes some
+/* This library takes the place of NVIDIA's driver in tests. It has two devices and computes some
  * kernels, which it knows by their names in the PTX.
  *
  *     add(.u64 a, .u64 b, .u64 c, .f32 f)    c = a + f * b, a thread for each element

@@ -1,5 +1,5 @@
-/* A library in the place of NVIDIA's management library, for tests. It has two devices, at the
- * places of fake_cuda.c, which draw 61 W of 350 W at 44 degrees and have 1 of 16 MiB in use.
+/* This library takes the place of NVIDIA's management library in tests. It has two devices, at the
+ * places of fake_cuda.c. The devices draw 61 W of 350 W at 44 degrees, and have 1 of 16 MiB in use.
  *
  * Before fake_nvml_fail("nvmlDeviceGetPowerUsage", 3), every call works; later calls of that
  * function fail. fake_nvml_fail(NULL, 0) makes none fail. A test of processes cannot call a

@@ -1,5 +1,5 @@
-/* A library in the place of OpenCL's, for tests. It has two devices and three kernels, and fails
- * wherever it is told to.
+/* This library takes the place of an OpenCL library in tests. It has two devices and three kernels,
+ * and fails wherever a test tells it to.
  *
  *     copy(global in, global out)            copies the smaller of the two
  *     fill(global out, uchar-like int byte)  sets every byte

@@ -6,10 +6,10 @@
  * the script is one of:
  *
  *     type TEXT              types the text; \r, \n, \\ and \xHH stand for bytes
- *     expect SECONDS TEXT    waits until the text was printed after what was expected before
+ *     expect SECONDS TEXT    waits for the text, in what was printed after the last match
  *     size COLUMNS ROWS      changes the window
- *     echo KEYS              types so many keys, one after the echo of the other, and prints to
- *                            standard error "echo median N us, longest M us"
+ *     echo KEYS              types so many keys, each after the echo of the one before, and prints
+ *                            to standard error "echo median N us, longest M us"
  *     signal NUMBER          sends the signal to the program
  *     modes                  fails unless the terminal is as it was at the start
  *     end SECONDS STATUS     waits until the program ends, with this exit status
@@ -34,7 +34,7 @@
 enum { LINE_BYTES = 4096, PRINTED_BYTES = 1 << 20, KEYS_MAX = 1000 };
 
 static int master = -1;
-static int slave = -1; /* kept, so that the modes can be read after the program's end */
+static int slave = -1; /* stays open, so that the modes can be read after the program's end */
 static pid_t program;
 static struct termios start;
 static char printed[PRINTED_BYTES];
@@ -57,14 +57,15 @@ static int64_t now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* Copies what was printed. Returns false when nothing comes within the time. */
+/* Reads what the program prints, and copies it to standard output. Returns false when nothing comes
+ * within the time. */
 static bool read_some(int64_t wait_us)
 {
     struct pollfd one = {.fd = master, .events = POLLIN};
     if (poll(&one, 1, (int)((wait_us + 999) / 1000)) <= 0) {
         return false;
     }
-    if (printed_count == sizeof printed) { /* the older half is not looked at any more */
+    if (printed_count == sizeof printed) { /* the older half is dropped */
         const size_t half = sizeof printed / 2;
         memmove(printed, printed + half, half);
         printed_count -= half;
@@ -75,7 +76,7 @@ static bool read_some(int64_t wait_us)
         return false;
     }
     const ssize_t put = write(STDOUT_FILENO, printed + printed_count, (size_t)got);
-    (void)put; /* for people */
+    (void)put; /* the copy is for people, and nothing depends on it */
     printed_count += (size_t)got;
     return true;
 }
@@ -102,7 +103,7 @@ static bool await(const char *text, size_t size, int64_t wait_us)
     return true;
 }
 
-/* Fills in the escapes in place, and returns the size. */
+/* Replaces the escapes by their bytes, in place. Returns the number of bytes. */
 static size_t unescape(char *text)
 {
     size_t size = 0;

@@ -1,6 +1,6 @@
-/* A GPU's day on a virtual clock: programs of others come and go, it gets hot and cools, takes
- * power, stops telling, and falls off the bus. A slow model keeps the whole history of readings and
- * decides each time anew from all of it. The rule agrees with the model at every look. */
+/* The test plays a GPU's day on a virtual clock. Programs of others come and go. The GPU gets hot,
+ * takes power, tells no figures for a while, and falls off the bus. A slow model keeps all
+ * readings, and decides anew from all of them. The rule must agree with the model at every look. */
 #include "base/random.h"
 #include "provider/session/gpu_rule.h"
 #include "tests/support/property_seed.h"
@@ -25,8 +25,8 @@ struct day {
     struct look looks[LOOKS];
 };
 
-/* Returns true when the figure at `at`, with those before, is a sign: the last one that was told at
- * or above the limit has not been followed by one at or below `less`. */
+/* Returns true when the figures up to look `at` are a sign of use: some figure was at or above the
+ * limit, and none since then was at or below `less`. */
 static bool is_above(const struct day *day, int at, bool is_power, int64_t limit, int64_t less)
 {
     for (int i = at; limit > 0 && i >= 0; i--) {
@@ -58,7 +58,8 @@ static bool is_sign(const struct day *day, int at)
                     terms->milliwatts - terms->milliwatts / GPU_POWER_PART);
 }
 
-/* Returns true when the GPU is in use at the look: some sign, or the start, is not old enough. */
+/* Returns true when the GPU counts as in use at the look: the start, or some sign, is more recent
+ * than `after_ns`. */
 static bool is_used(const struct day *day, int at)
 {
     const int64_t now_ns = day->looks[at].at_ns;
@@ -74,9 +75,9 @@ static bool is_used(const struct day *day, int at)
     return used;
 }
 
-/* Goes back to the first look of this use, and then through its looks: SAVE begins at the first one
- * that is late enough after the use began, RETURN at the first one that is late enough after that
- * or finds the GPU lost. */
+/* Goes back to the look at which this use began, and then through all looks since. SAVE begins at
+ * the first look `give_back_ns` after the beginning. RETURN begins IDLE_SAVE_NS after SAVE, or when
+ * a look finds the GPU lost. */
 static enum idle_order expected(const struct day *day, int at)
 {
     int first = at;
@@ -100,7 +101,7 @@ static enum idle_order expected(const struct day *day, int at)
     return saved_ns < 0 ? IDLE_HOLD : IDLE_SAVE;
 }
 
-/* States stay for some looks, so that the GPU is idle at times. */
+/* Makes a look. A state lasts for some looks, so that the GPU is idle at times. */
 static void make_look(struct day *day, int at)
 {
     struct random *random = &day->random;

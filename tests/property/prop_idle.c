@@ -1,7 +1,7 @@
-/* A donor's day: 24 hours of a machine on a virtual clock, on which the owner comes and goes, and
- * programs use the processors. A slow model knows every sign of use. Nothing is worked more than a
- * second after a sign, until the machine has been idle for the owner's time, and the idle time
- * after that is used but for two seconds. */
+/* The test plays 24 hours of a donor's machine on a virtual clock. The owner comes and goes, and
+ * programs use the processors. A slow model knows every sign of use. A second after a sign no work
+ * runs any more, until the machine has been idle for the owner's time. Of the idle time after that,
+ * all but two seconds is used. */
 #include "base/random.h"
 #include "provider/idle/idle_watch.h"
 #include "provider/session/idle_rule.h"

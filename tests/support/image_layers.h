@@ -1,4 +1,4 @@
-/* tests/support/image_layers.h writes tar archives of layers in memory, hostile ones too. */
+/* tests/support/image_layers.h writes layers as tar archives in memory, hostile layers too. */
 #ifndef BOURSE_TESTS_SUPPORT_IMAGE_LAYERS_H
 #define BOURSE_TESTS_SUPPORT_IMAGE_LAYERS_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An entry; `link` is also the content of a file ("": an empty one). */
+/* A layer_entry is one entry of a layer. For a file, `link` is its content. */
 struct layer_entry {
     char type;
     const char *name;
@@ -15,7 +15,8 @@ struct layer_entry {
     unsigned mode; /* 0: 0644 */
 };
 
-/* Writes the entries, of which the last has the type 0, and the end. The caller frees the bytes. */
+/* Writes the entries and the end of the archive. An entry of type 0 ends the list. The caller frees
+ * the bytes. */
 uint8_t *layer_make(const struct layer_entry *entries, size_t *ret_length);
 
 #endif

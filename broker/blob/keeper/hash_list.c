@@ -27,7 +27,7 @@ bool hash_list_add(struct hash_list *list, const struct hash32 *hashes, size_t c
             continue;
         }
         if (list->count == list->most) {
-            hash_list_sort(list); /* the same blobs may have come often */
+            hash_list_sort(list); /* removes blobs that were added more than once */
             list->is_over = list->count > list->most / 2;
         }
         struct hash_item *items =

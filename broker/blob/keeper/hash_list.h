@@ -1,7 +1,7 @@
 /* A hash list is a sorted set of blobs, each with the number of the job that it was found for.
  *
- * A set of more than `most` blobs is looked at in slices: slice k of n holds the blobs whose hash
- * begins in the k-th of n equal ranges. The code is pure. */
+ * A set of more than `most` blobs is looked at in slices. The space of hashes is cut into n equal
+ * ranges, and slice k holds the blobs whose hash lies in range k. The code is pure. */
 #ifndef BOURSE_BROKER_BLOB_KEEPER_HASH_LIST_H
 #define BOURSE_BROKER_BLOB_KEEPER_HASH_LIST_H
 
@@ -30,7 +30,7 @@ void hash_list_fini(struct hash_list *list);
 /* Adds blobs of this slice. Returns false once the list is over or failed. */
 bool hash_list_add(struct hash_list *list, const struct hash32 *hashes, size_t count,
                    uint32_t number);
-/* Sorts the list and leaves each blob once, for the lowest number. */
+/* Sorts the list. Of each blob, only the entry with the lowest number stays. */
 void hash_list_sort(struct hash_list *list);
 /* Marks those of the blobs that a sorted list holds as needed. */
 void hash_list_need(struct hash_list *list, const struct hash32 *hashes, size_t count);

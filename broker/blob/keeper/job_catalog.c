@@ -13,12 +13,12 @@ enum { SLOTS_LEAST = 1024 };
 struct job_catalog {
     struct known_job *jobs;
     size_t count, capacity;
-    /* A slot has the place + 1 of a job, found by its id; 0: free. The count is a power of two,
-     * and at most half of the slots are used. */
+    /* The slots are a hash table of ids. A slot has the index of a job in `jobs`, plus 1; 0: the
+     * slot is free. Their number is a power of two, and at most half of them are used. */
     uint32_t *slots;
     size_t slot_count;
     sqlite3_int64 last_job, last_end; /* entries that were read */
-    /* Clients choose ids, so the places of the slots are secret. */
+    /* Clients choose the ids, so a secret key decides which slot an id gets. */
     uint8_t slot_key[crypto_shorthash_KEYBYTES];
 };
 
@@ -147,7 +147,7 @@ static bool read_rows(struct job_catalog *catalog, sqlite3 *ledger, const char *
 
 bool job_catalog_read(struct job_catalog *catalog, sqlite3 *ledger)
 {
-    /* The two tables are read as of one commit, so the end of every job that is read is, too. */
+    /* The tables are read as of one commit, so no end is read without its job. */
     if (sqlite3_exec(ledger, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
         return false;
     }

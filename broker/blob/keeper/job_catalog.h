@@ -1,7 +1,7 @@
 /* The catalogue lists the jobs of the ledger, with their owners, ends, and times of expiry.
  *
- * It is read from the ledger's tables `jobs` and `settlements`, which only grow, so a call reads
- * what came since the last one. One thread uses it. */
+ * The catalogue comes from the ledger's tables `jobs` and `settlements`, which only grow. So a call
+ * reads only what was added since the last call. One thread uses the catalogue. */
 #ifndef BOURSE_BROKER_BLOB_KEEPER_JOB_CATALOG_H
 #define BOURSE_BROKER_BLOB_KEEPER_JOB_CATALOG_H
 
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { JOB_CATALOG_MAX = 1 << 24 }; /* jobs; about 48 bytes each. Further jobs are not known. */
+enum { JOB_CATALOG_MAX = 1 << 24 }; /* jobs, about 48 bytes each; further jobs are left out */
 
 struct known_job {
     struct id128 job;
@@ -29,8 +29,8 @@ struct job_catalog;
 struct job_catalog *job_catalog_create(void);
 void job_catalog_destroy(struct job_catalog **self);
 
-/* Reads jobs and ends of jobs that came since the last call. Returns false when the ledger cannot
- * be read, or memory is short; a later call goes on. */
+/* Reads the jobs and the ends of jobs that were added since the last call. Returns false when the
+ * ledger cannot be read, or memory is short; a later call goes on from there. */
 bool job_catalog_read(struct job_catalog *catalog, sqlite3 *ledger);
 size_t job_catalog_count(const struct job_catalog *catalog);
 /* Returns job `index`, the oldest first. Valid until the next read. */

@@ -85,8 +85,8 @@ static void read_forgotten(struct keeper *keeper, const struct known_job *job,
     (void)sqlite3_finalize(select); /* only read */
 }
 
-/* Adds up the blobs that the job uses and its owner owns. A job with more than KEEPER_HASHES_MAX
- * is counted in slices, as when it is forgotten. */
+/* Counts the blobs that the job uses and its owner owns, and adds up their sizes. A job with more
+ * than KEEPER_HASHES_MAX blobs is counted in slices of the space of hashes. */
 static bool add_up(struct keeper *keeper, const struct known_job *job, uint64_t *ret_blobs,
                    uint64_t *ret_bytes)
 {
@@ -194,8 +194,8 @@ static struct outgoing *storage(struct keeper *keeper, const struct request *req
 
 /* ---------------------------------------------------------------- forgetting on request */
 
-/* Sorts out which jobs of the request can be forgotten. The rows are in the order of the request;
- * ret_places names the row of each of the ret_count jobs. */
+/* Finds the jobs of the request that can be forgotten, and fills a row for each job of the request,
+ * in its order. ret_places has the row of each of the *ret_count jobs found. */
 static void choose(struct keeper *keeper, const struct request *request,
                    Bourse__V1__ForgetRow *rows, struct known_job **ret_jobs, size_t *ret_places,
                    size_t *ret_count)
@@ -271,7 +271,7 @@ static struct outgoing *answer(struct keeper *keeper, const struct request *requ
                                                             : storage(keeper, request);
 }
 
-/* Charges the steps of the ledger and the looks, beyond what the core has charged before. */
+/* Charges the account for the steps of the ledger and the looks, less what the core has charged. */
 static void charge(struct keeper *keeper, const struct request *request,
                    const struct outgoing *outgoing)
 {
@@ -295,7 +295,7 @@ static void *run(void *argument)
     while (!queue_finished(keeper->config.inbound)) {
         struct queue_link *link = queue_pop(keeper->config.inbound, NS_PER_S);
         const int64_t now_ns = clock_monotonic_ns();
-        if (now_ns >= tidy_ns) { /* also while requests come without a pause */
+        if (now_ns >= tidy_ns) { /* even while requests come without a pause */
             keeper_tidy(keeper);
             keeper_expire(keeper);
             tidy_ns = now_ns + NS_PER_S;

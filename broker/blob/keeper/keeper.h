@@ -2,9 +2,10 @@
  *
  * It answers StorageRequest and ForgetRequest. When it is idle, it forgets jobs that expired, and
  * removes condemned blobs after the grace (broker/blob/blob_forget.h). It only reads the ledger
- * and blobs.db; the blob port's thread makes the changes (broker/blob/port/forget_order.h). Which
- * blobs a job needs follows from the ledger and the job's manifest each time, so no table of it can
- * be wrong. The cost of forgetting is one walk over the results of the account's other jobs. */
+ * and blobs.db; the blob port's thread makes the changes (broker/blob/port/forget_order.h). The
+ * keeper works out anew each time which blobs a job needs, from the ledger and the job's manifest.
+ * So there is no table that could be wrong. The cost of forgetting is one walk over the results of
+ * the account's other jobs. */
 #ifndef BOURSE_BROKER_BLOB_KEEPER_KEEPER_H
 #define BOURSE_BROKER_BLOB_KEEPER_KEEPER_H
 
@@ -18,10 +19,11 @@
 
 enum {
     KEEPER_HASHES_MAX = 1 << 20, /* blobs that are looked at together: 40 MiB */
-    KEEPER_LOOKS_MAX = 100000, /* blobs whose sizes one StorageReply adds up, and one job's more */
-    KEEPER_EXPIRY_S = 10,      /* between two looks for jobs that expired */
-    KEEPER_MANIFESTS_AT_ONCE = 256, /* are read for their times of expiry in one look */
-    KEEPER_RETRY_S = 60,            /* after something kept a removal from going on */
+    /* A StorageReply adds up the sizes of so many blobs, and finishes the job it is at. */
+    KEEPER_LOOKS_MAX = 100000,
+    KEEPER_EXPIRY_S = 10,           /* between two searches for jobs that expired */
+    KEEPER_MANIFESTS_AT_ONCE = 256, /* manifests that one search reads for times of expiry */
+    KEEPER_RETRY_S = 60,            /* until a removal that failed is tried again */
 };
 
 struct keeper;
@@ -35,9 +37,9 @@ struct keeper_config {
     struct budget *budget;  /* shared with the core; NULL: none */
     struct logtime *clock;  /* shared with the core */
     int64_t quota_bytes;
-    /* A job's blobs expire so long after it ended, unless the job says another time, which is at
-     * most `retain_most_ms`. INT64_MAX: they do not expire. No job's blobs expire before
-     * `retain_least_ms`, whatever is said: whoever runs the job must be able to fetch them. */
+    /* The blobs of a job expire this long after its end. A job may say another time, up to
+     * `retain_most_ms`. INT64_MAX: they do not expire. No blobs expire before `retain_least_ms`,
+     * because whoever runs the job must be able to fetch its outputs. */
     int64_t retain_ms, retain_most_ms, retain_least_ms;
     int64_t grace_ms;
 };

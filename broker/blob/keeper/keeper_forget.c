@@ -48,7 +48,7 @@ bool keeper_settle(struct keeper *keeper)
     return give_order(keeper, &nothing) != KEEPER_FAILED;
 }
 
-/* Blobs on their way to the blob port, and the jobs that are noted with the first of them. */
+/* A batch has blobs for the blob port, and the jobs that are noted with the first blobs. */
 struct batch {
     struct keeper *keeper;
     struct forget_order order;
@@ -227,7 +227,7 @@ enum keeper_status keeper_forget(struct keeper *keeper, uint32_t account,
 
 /* ---------------------------------------------------------------- what was begun */
 
-/* Jobs of one account that blobs.db notes with one state. */
+/* A noted has jobs of one account that have the same state in blobs.db. */
 struct noted {
     uint32_t account;
     enum forget_reason reason;
@@ -268,7 +268,8 @@ static void find_noted(struct keeper *keeper, uint32_t of_account, enum forget_s
     (void)sqlite3_finalize(select); /* only read */
 }
 
-/* Condemns what results named after the blobs were condemned, and notes the jobs as ended. */
+/* Condemns the blobs that results named after the job was forgotten, and notes that its forgetting
+ * is complete. */
 static enum keeper_status end_noted(struct keeper *keeper, const struct noted *noted)
 {
     struct forgotten_job ended[KEEPER_JOBS_AT_ONCE];
@@ -356,8 +357,9 @@ static int64_t next_to_tidy(struct keeper *keeper, int64_t after, int64_t until_
     return keeper_number(keeper, text, until_ms, -1);
 }
 
-/* Goes on with what the account has begun, and removes its blobs after the grace: also when the
- * first cannot go on, which may be because blobs wait for their removal. */
+/* Goes on with what the account has begun to forget, and removes its condemned blobs after the
+ * grace. Blobs are removed even when the first step fails, because it may wait for their
+ * removal. */
 static enum keeper_status tidy_account(struct keeper *keeper, uint32_t account, int64_t until_ms)
 {
     struct noted noted;

@@ -39,12 +39,12 @@ bool keeper_learn(struct keeper *keeper);
  * are not in it. */
 enum job_blobs_status keeper_collect(struct keeper *keeper, const struct known_job *job,
                                      uint32_t number, struct hash_list *list);
-/* Marks blobs that other jobs of the account need, which are neither forgotten nor among the
- * `chosen` ones, in a sorted list. */
+/* Marks the blobs of a sorted list that other jobs of the account need. Other jobs are those that
+ * are neither forgotten nor `chosen`. */
 enum keeper_status {
     KEEPER_OK,
-    KEEPER_WAITS,  /* what an open job needs cannot be known now */
-    KEEPER_GRACE,  /* as much as the quota waits for the end of the grace already */
+    KEEPER_WAITS,  /* the blobs that an open job needs cannot be known now */
+    KEEPER_GRACE,  /* forgotten blobs of the size of a whole quota still wait for their grace */
     KEEPER_FULL,   /* the broker's disk is full */
     KEEPER_FAILED, /* a database or the disk does not answer, or memory is short */
 };
@@ -57,22 +57,23 @@ int64_t keeper_owned_size(struct keeper *keeper, uint32_t account, const struct 
  * statement is `parameter`. */
 int64_t keeper_number(struct keeper *keeper, const char *text, int64_t parameter,
                       int64_t otherwise);
-/* Sets when the blobs of an ended job expire, in log time; INT64_MAX: they do not. What cannot be
- * read now leaves 0, and is tried again. A job whose manifest is lost has the longest time. */
+/* Sets when the blobs of an ended job expire, in log time; INT64_MAX: they do not. The time stays 0
+ * when the manifest cannot be read now; a later call tries again. A job whose manifest is lost has
+ * the longest time. */
 void keeper_set_expiry(struct keeper *keeper, struct known_job *job);
 
 /* ---------------------------------------------------------------- keeper_forget.c */
 
 enum { KEEPER_JOBS_AT_ONCE = 64 };
 
-/* A share is what one job gives up. */
+/* A share counts what forgetting one job frees. */
 struct keeper_share {
     uint64_t blobs, bytes;
 };
-/* Waits until the store has what results have named so far. */
+/* Waits until the store has recorded the blobs that results have named so far. */
 bool keeper_settle(struct keeper *keeper);
-/* Forgets ended jobs of one account, at most KEEPER_JOBS_AT_ONCE. `is_dry`: only says what that
- * would free. ret_shares has an element for each job. */
+/* Forgets ended jobs of one account, at most KEEPER_JOBS_AT_ONCE. With `is_dry` the call only
+ * counts what would be freed. ret_shares has an element for each job. */
 enum keeper_status keeper_forget(struct keeper *keeper, uint32_t account,
                                  struct known_job *const *jobs, size_t count,
                                  enum forget_reason reason, bool is_dry,

@@ -133,8 +133,8 @@ static bool need(void *context, const struct hash32 *hashes, size_t count)
     return true;
 }
 
-/* Marks what one job needs. A result that waits for its check is in no table yet, and names blobs
- * that no one can know of; so does a manifest that is lost. */
+/* Marks the blobs that one job needs. The blobs cannot be known while a result waits for its check,
+ * because such a result is in no table yet. Nor can they be known when the manifest is lost. */
 static enum keeper_status mark_needed_by(struct keeper *keeper, const struct known_job *job,
                                          struct hash_list *list)
 {

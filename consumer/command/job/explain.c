@@ -61,7 +61,7 @@ static int explain_ask(struct invocation *invocation, const struct bourse_order 
                       "fills_at_micro", json_micro(why.fills_at_micro)),
             BOURSE_OK);
     }
-    (void)printf("%s\n", cell_plain(why.text));
+    (void)printf("%s\n", cell_sentence(why.text));
     (void)printf(
         "  %u waiting bid%s, %u fit%s, %u of those in its term, %u of those at its price\n",
         why.bids, text_plural(why.bids), why.fitting, text_verb_ending(why.fitting), why.lasting,
@@ -178,7 +178,7 @@ static int explain_index(struct invocation *invocation, const char *id,
     if (strcmp(explanation.subtask_state, "waiting") == 0 && explanation.waits_on == 0) {
         jobs_print_explanation(stdout, &explanation);
     } else {
-        (void)printf("%s\n", cell_plain(explanation.text));
+        (void)printf("%s\n", cell_sentence(explanation.text));
     }
     return BOURSE_OK;
 }

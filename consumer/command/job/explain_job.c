@@ -30,7 +30,7 @@ static void print_changes(FILE *to, const struct bourse_explanation *explanation
 {
     for (uint32_t i = 0; i < explanation->change_count; i++) {
         (void)fprintf(to, "  %-14s%s\n", i == 0 ? "it fills now" : "  and",
-                      cell_plain(explanation->changes[i].text));
+                      cell_sentence(explanation->changes[i].text));
     }
     if (explanation->change_count > 0) {
         (void)fprintf(to, "                at %s credits per slot-hour",
@@ -63,7 +63,7 @@ void jobs_print_explanation(FILE *to, const struct bourse_explanation *explanati
             continue;
         }
         (void)fprintf(to, "  %u fail%s on %s", predicate->failing,
-                      text_verb_ending(predicate->failing), cell_plain(predicate->text));
+                      text_verb_ending(predicate->failing), cell_sentence(predicate->text));
         if (predicate->has_best) {
             (void)fprintf(to, " (best on the market: %s)", best_text(predicate));
         }

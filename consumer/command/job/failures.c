@@ -148,7 +148,7 @@ json_t *failures_json(struct invocation *invocation, const struct bourse_job_row
         (void)json_array_append_new(
             list, json_pack("{s:I, s:s, s:I, s:I, s:s, s:s}", "index", (json_int_t)item->index,
                             "state", state_of(item), "tries", (json_int_t)item->tries, "busy_ns",
-                            (json_int_t)item->busy_ns, "why", cell_plain(item->why), "subtask",
+                            (json_int_t)item->busy_ns, "why", cell_sentence(item->why), "subtask",
                             cell_word(tasks, item->index)));
     }
     *ret_more = left_out(row, &failures);

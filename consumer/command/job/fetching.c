@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The subtasks that the command line names. */
+/* This struct has the subtasks that the command line names. */
 struct chosen {
     uint32_t *items; /* indices, rising; owned */
     size_t count;    /* 0: all subtasks */

@@ -6,9 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* The jobs that one word could mean. */
+/* The meanings of a word count the jobs that the word could name. */
 struct meanings {
-    size_t prefixes, names, open_names;
+    size_t prefixes;                      /* jobs whose id begins with the word */
+    size_t names, open_names;             /* jobs of that name; those of them that are open */
     const struct bourse_job_row *by_name; /* the newest job of that name */
 };
 

@@ -127,7 +127,7 @@ static void print_frozen(FILE *to, const struct bourse_lease *lease)
 {
     (void)fprintf(to, "provider %s is frozen by the operator", cell_plain(lease->provider));
     if (lease->frozen_why[0] != '\0') {
-        (void)fprintf(to, ": \"%s\"", cell_plain(lease->frozen_why));
+        (void)fprintf(to, ": \"%s\"", cell_sentence(lease->frozen_why));
     }
     (void)fputs(". Its leases have ended, and its subtasks wait for other slots\n", to);
 }

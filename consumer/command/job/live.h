@@ -25,8 +25,8 @@ struct live_options {
     bool splits; /* standard error goes to stderr; otherwise all goes to stdout */
     bool is_one; /* only the subtask `index` */
     uint32_t index;
-    /* The whole stream is printed, in order: behind a gap, the rest comes at the end of the
-     * subtask, out of its result, as far as the result has the gap. */
+    /* The whole stream is printed, in order. After a gap nothing is printed live any more. When the
+     * subtask ends, its result gives the rest, as far as the result has the bytes of the gap. */
     bool is_whole;
     bool is_past;              /* nothing comes live: only results are printed, with --json */
     bool has_prefix;           /* lines come whole, each after the name of its subtask */

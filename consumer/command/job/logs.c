@@ -47,7 +47,7 @@ static bool take_cause(const struct bourse_outcome *outcome, struct cause **caus
     *cause = malloc(sizeof **cause);
     if (*cause != NULL) {
         (void)snprintf((*cause)->text, sizeof(*cause)->text, "%s%s%s", outcome->outcome_text,
-                       outcome->detail[0] != '\0' ? ": " : "", cell_plain(outcome->detail));
+                       outcome->detail[0] != '\0' ? ": " : "", cell_sentence(outcome->detail));
     }
     return *cause != NULL;
 }

@@ -132,16 +132,18 @@ static void show_product(FILE *to, const struct bourse_product_summary *product)
     (void)fprintf(to, "Product of %llu x %llu by %llu x %llu\n", (unsigned long long)product->rows,
                   (unsigned long long)product->inner, (unsigned long long)product->inner,
                   (unsigned long long)product->columns);
-    (void)fprintf(to, "  tiles         %u x %u, %u slot%s of %u of %u device%s that can multiply\n",
+    (void)fprintf(to,
+                  "  tiles         %u x %u, on %u slot%s; %u of %u device%s that can multiply "
+                  "take%s part\n",
                   product->tile_rows, product->tile_columns, product->slots,
                   product->slots == 1 ? "" : "s", product->devices_used, product->devices,
-                  product->devices == 1 ? "" : "s");
+                  product->devices == 1 ? "" : "s", product->devices_used == 1 ? "s" : "");
     if (product->least_mflops > 0) {
         (void)fprintf(to,
                       "  needs         gemm_fp32 >= %lld, so that no slower device takes part\n",
                       (long long)product->least_mflops);
     }
-    (void)fprintf(to, "  by speed      %s; the best single device %s\n",
+    (void)fprintf(to, "  time          about %s; about %s on the best single device\n",
                   cell_duration(product->predicted_ms), cell_duration(product->single_ms));
     if (product->checks > 0) {
         (void)fprintf(to, "  checks        one of each tile, by a referee, before it is paid\n");
@@ -431,8 +433,8 @@ static void show_check(const struct matmul *matmul)
         return;
     }
     (void)fprintf(stderr,
-                  "checked: %u rounds of Freivalds in %.2f s; a sample of rows is off by %.1e of "
-                  "their size at most\n",
+                  "checked: %u rounds of Freivalds in %.2f s; the error in a sample of rows is at "
+                  "most %.1e of their size\n",
                   check->rounds, matmul->check_s, check->max_rel_error);
     if (check->doubtful_rows > 0) {
         (void)fprintf(

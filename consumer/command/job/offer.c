@@ -25,7 +25,7 @@ static void show_plan(FILE *to, const struct bourse_job_summary *job)
 {
     (void)fprintf(to, "Plan for %s\n", cell_plain(job->name));
     if (job->continues[0] != '\0') {
-        (void)fprintf(to, "  continues     job %s, with what is left of it\n",
+        (void)fprintf(to, "  continues     job %s: only the subtasks that are left of that job\n",
                       cell_short_id(job->continues));
     }
     (void)fprintf(to, "  program       %s\n", cell_plain(job->program));
@@ -45,7 +45,7 @@ static void show_plan(FILE *to, const struct bourse_job_summary *job)
                       (unsigned long long)job->checks);
     }
     if (job->way_ms > 0) {
-        (void)fprintf(to, "\n  longest way   %s, of tasks that wait for each other",
+        (void)fprintf(to, "\n  longest path  %s, of tasks that wait for each other",
                       cell_duration(job->way_ms));
     }
     (void)fprintf(to, "\n  inputs        %llu file%s, %s", (unsigned long long)job->inputs,
@@ -55,7 +55,7 @@ static void show_plan(FILE *to, const struct bourse_job_summary *job)
                       (unsigned long long)job->skipped);
     }
     (void)fprintf(to, "\n  one subtask   about %s%s, %s%s\n", cell_duration_ns(job->expect_ns),
-                  job->expect_is_guess ? " (a guess; `expect:` says better)" : "",
+                  job->expect_is_guess ? " (a guess; say the time with `expect:`)" : "",
                   has_limit(job) ? "at most " : "without a limit",
                   has_limit(job) ? cell_duration(job->limit_ms) : "");
     if (job->measured_subtasks > 0) {
@@ -66,9 +66,9 @@ static void show_plan(FILE *to, const struct bourse_job_summary *job)
                           (unsigned long long)job->measured_subtasks);
         }
         if (job->p90_ns < 0) {
-            (void)fputs(", too seldom for a p90\n", to);
+            (void)fputs("; a p90 needs more measurements\n", to);
         } else {
-            (void)fprintf(to, "; 90 %% of each size took at most %s\n",
+            (void)fprintf(to, "; 90 %% of the subtasks of each size took at most %s\n",
                           cell_duration_ns(job->p90_ns));
         }
     }
@@ -164,7 +164,7 @@ static const char *budget_reason(const struct bourse_quote *quote)
            : quote->most_micro == quote->suggested_micro ? " (the most that one order may be worth)"
            : is_donated(quote)
                ? " (for other devices, if the donated ones go)"
-               : " (1.5 times the expected cost, and leases for more slots, should they come)";
+               : " (1.5 times the expected cost, and leases in case that more slots come free)";
 }
 
 /* The market fills by price, and at one price by time. One faster device may therefore lose. */
@@ -277,7 +277,7 @@ static void show_cost(FILE *to, const struct offer *offer)
     if (offer->budget_micro > 0) {
         const bool is_suggested = offer->budget_micro == quote->suggested_micro &&
                                   !limit_is_set(offer->summary.budget_micro);
-        (void)fprintf(to, "  budget        %s credits held, the unused part comes back%s\n",
+        (void)fprintf(to, "  budget        %s credits held; the unused part comes back%s\n",
                       cell_money(offer->budget_micro), is_suggested ? budget_reason(quote) : "");
     } else if (quote->is_of_gifts) {
         show_budget_of_nothing(to, offer);
@@ -297,8 +297,8 @@ static void show_limit(FILE *to, const struct bourse_job_summary *job,
                       cell_money(quote->limit_micro));
     } else if (quote->rests_at_micro >= 0) {
         (void)fprintf(to,
-                      "  price         the least that gets the slots, at most %s credits per "
-                      "slot-hour (%s; `cap` sets another)\n",
+                      "  price         the lowest that gets the slots, at most %s credits per "
+                      "slot-hour (%s; `cap` sets another limit)\n",
                       cell_money(quote->rests_at_micro),
                       quote->rests_at_micro == quote->band_most_micro ? "the market's price band"
                                                                       : "what the budget allows");
@@ -318,7 +318,7 @@ static void show_quote(FILE *to, const struct offer *offer)
     if (quote->suggested_cap_micro >= 0 && !quote->is_of_gifts) {
         (void)fprintf(
             to,
-            "  lately        %s credits or less for three of four slots (%u trade%s): a cap "
+            "  lately        three of four slots went for %s credits or less (%u trade%s): a cap "
             "to begin with\n",
             cell_money(quote->suggested_cap_micro), quote->suggested_cap_trades,
             quote->suggested_cap_trades == 1 ? "" : "s");
@@ -371,7 +371,7 @@ static void show_offer_line(FILE *to, const struct offer *offer)
     if (!starts_now(quote)) {
         const bool is_taken = quote->has_explanation && quote->explanation.starts_at_micro >= 0;
         (void)fprintf(to, "  offer  none %s: %s (--verbose says more)\n", is_taken ? "free" : "now",
-                      quote->has_explanation ? cell_plain(quote->explanation.text)
+                      quote->has_explanation ? cell_sentence(quote->explanation.text)
                                              : "nothing that fits");
         return;
     }

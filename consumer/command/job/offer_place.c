@@ -64,7 +64,7 @@ void offer_deadline_text(const struct bourse_quote *quote, char ret_text[OFFER_D
     /* The text of a cell lives only until a few more cells are made. */
     (void)snprintf(left, sizeof left, "%s", cell_duration_ns(quote->deadline_ns));
     (void)snprintf(planned, sizeof planned, "%s%s", cell_duration_ns(quote->makespan_ns),
-                   quote->deadline_is_guess ? " (a guess; `expect` says better)" : "");
+                   quote->deadline_is_guess ? " (a guess; say the time with `expect`)" : "");
     (void)snprintf(apart, sizeof apart, "%s", cell_duration_ns(apart_ns));
     (void)snprintf(ret_text, OFFER_DEADLINE_SIZE,
                    is_late

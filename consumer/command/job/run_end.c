@@ -17,7 +17,7 @@ void run_end_say_outcome(const struct bourse_tasks *tasks, const struct bourse_o
     stream_end_line();
     (void)fprintf(stderr, "%s: %s%s%s\n", cell_subtask(tasks, outcome->index),
                   outcome->outcome_text, outcome->detail[0] != '\0' ? ": " : "",
-                  cell_plain(outcome->detail));
+                  cell_sentence(outcome->detail));
 }
 
 struct run_report {
@@ -25,7 +25,7 @@ struct run_report {
     const struct bourse_tasks *tasks; /* NULL: subtasks have only indices */
     struct live *live;                /* NULL: nothing was printed live */
     json_t *list;                     /* with --json */
-    int exit_code;                    /* the first exit code that is not 0 */
+    int exit_code;                    /* the first that is not 0; with --exit-code, the command's */
     bool failed;                      /* the job failed */
     bool ok;
     struct bourse_error error;
@@ -56,7 +56,7 @@ static bool report(void *context, const struct bourse_outcome *outcome)
     if (run->list != NULL) {
         run->ok = json_array_append_new(run->list, json_outcome(outcome, run->tasks)) == 0;
     }
-    /* The last attempt says why, where none could run. */
+    /* The last attempt says why a job failed when none of its attempts could run. */
     if (run->list == NULL && outcome->outcome != 0 && !run->invocation->quiet &&
         (last_word || run->failed)) {
         run_end_say_outcome(run->tasks, outcome);
@@ -118,10 +118,10 @@ static int finish_run(struct invocation *invocation, const struct bourse_job_row
     return status;
 }
 
-/* Several subtasks print into one another. What is no terminal gets them one after the other at the
- * end, so that a script always gets the same bytes. Lines of --json name their subtask. A file gets
- * one subtask at the end, too: nobody watches it, and an attempt that is lost leaves nothing
- * there. */
+/* Returns true when the output is printed while the subtasks run. Lines of several subtasks mix, so
+ * only a terminal gets them live. A pipe gets one subtask after the other at the end, so that its
+ * bytes are always the same. With --json each line names its subtask. A file gets even a single
+ * subtask at the end: nobody watches a file, and a lost attempt leaves nothing in it. */
 static bool prints_live(const struct invocation *invocation, uint32_t subtasks)
 {
     struct stat status;

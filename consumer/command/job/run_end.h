@@ -1,5 +1,5 @@
-/* The functions wait for the job of `bourse run` and print the output of its subtasks, live where
- * somebody reads along, and the rest at the end. */
+/* The functions wait for the job of `bourse run` and print the output of its subtasks. Output is
+ * printed live when somebody reads along, and the rest at the end. */
 #ifndef BOURSE_CONSUMER_COMMAND_JOB_RUN_END_H
 #define BOURSE_CONSUMER_COMMAND_JOB_RUN_END_H
 

@@ -312,11 +312,11 @@ static void say_absent(void *context, const struct bourse_absent *absent)
     struct absence *absence = context;
     const char *kind = absent->is_image ? "the image" : cell_plain(absent->name);
     if (absence->count++ == 0) {
-        (void)snprintf(absence->first, sizeof absence->first, "%s", cell_plain(absent->why));
+        (void)snprintf(absence->first, sizeof absence->first, "%s", cell_sentence(absent->why));
     }
     if (!absence->invocation->json) {
         (void)fprintf(stderr, "bourse: the broker lost %s, and it cannot be sent again: ", kind);
-        (void)fprintf(stderr, "%s\n        (SHA-256 %s, %s)\n", cell_plain(absent->why),
+        (void)fprintf(stderr, "%s\n        (SHA-256 %s, %s)\n", cell_sentence(absent->why),
                       absent->hash, cell_bytes(absent->size));
     }
 }

@@ -1,5 +1,5 @@
-/* This file runs wait, which waits until all the jobs named have ended, or one of them. A job that
- * is to be submitted after others waits in the same way. */
+/* This file runs `wait`, which waits until all the jobs named have ended, or the first of them. The
+ * option --after of `submit` and `run` waits in the same way. */
 #include "consumer/command/job/job_words.h"
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/watch.h"
@@ -24,10 +24,10 @@ struct waiting {
     size_t turn;         /* the open job that is watched next */
     int64_t most_ms;     /* how long the wait may take; 0: for ever */
     int64_t deadline_ns; /* INT64_MAX: none */
-    bool is_any;         /* the first end ends the wait */
-    bool is_for_success; /* the first end without success ends the wait, and nothing is printed */
+    bool is_any;         /* --any: the wait is over when the first job has ended */
+    bool is_for_success; /* --after: a job without success ends the wait; ends are not printed */
     bool is_lost;        /* the broker cannot be reached */
-    bool has_looked;     /* the broker answered once; from then on the command waits for it */
+    bool has_looked;     /* the broker answered once, so an outage no longer ends the command */
     struct progress progress;
 };
 
@@ -84,7 +84,7 @@ static const struct bourse_job_row *find(const struct bourse_jobs *jobs, const c
     return NULL;
 }
 
-/* Looks at every job that has not ended. */
+/* Reads the state of every job that has not ended. */
 static bool look(struct waiting *waiting, struct bourse_error *error)
 {
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
@@ -118,8 +118,8 @@ static bool on_row(void *context, const struct bourse_job_row *row)
     return true;
 }
 
-/* Waits a round for one open job. The jobs take turns, because a client judges held results only of
- * the job that it watches. */
+/* Watches one open job for a round. The jobs take turns, because a client judges the held results
+ * only of the job that it watches. */
 static bool wait_round(struct waiting *waiting, struct bourse_error *error)
 {
     struct bourse_job_row last;
@@ -177,7 +177,8 @@ static bool wait_for_end(struct waiting *waiting, struct bourse_error *error)
     }
 }
 
-/* The worst of several ends counts: failed, then cancelled, then without a device, then done. */
+/* Returns the exit status of the worst end: failed is worse than cancelled, then comes no device,
+ * then done. */
 static int worst_status(const struct waiting *waiting)
 {
     static const int from_worst[] = {BOURSE_JOB_FAILED, BOURSE_CANCELLED, BOURSE_NO_MATCH};
@@ -206,8 +207,8 @@ static int finish(const struct waiting *waiting)
     return json_print(json_pack("{s:o}", "jobs", list), status);
 }
 
-/* Makes a wait that ends at --wait-at-most. Returns NULL after a message; the caller frees the
- * wait. */
+/* Makes a wait that ends after --wait-at-most. The caller frees it. On failure it prints a message,
+ * sets *ret_status and returns NULL. */
 static struct waiting *waiting_begin(struct invocation *invocation, int *ret_status)
 {
     int64_t most_ms = 0;

@@ -67,7 +67,7 @@ static bool pause_ok(struct embedded *embedded, const char *what, int *ret_statu
             path_in(embedded, i == 1 ? "broker.log" : "provider.log", log);
             child_log_tail(log, tail);
             *ret_status = complain(embedded->invocation, BOURSE_LOCAL,
-                                   "the %s ended while starting: %s (all of it: %s)",
+                                   "the %s ended while starting: %s (the whole log: %s)",
                                    i == 1 ? "broker" : "provider agent", tail, log);
             return false;
         }

@@ -227,8 +227,9 @@ static void show_places(const struct planned *planned)
 static void show_estimates(const struct planned *planned)
 {
     static const char *const texts[PLANNED_SOURCES] = {
-        "was measured on devices of the same make", "was measured on other devices", "is declared",
-        "is guessed, as nothing is measured and the job has no `expect:`"};
+        "from what was measured on devices of the same make",
+        "from what was measured on other devices", "from what is declared",
+        "by a guess, because nothing was measured and the job has no `expect:`"};
     const struct plan *plan = planned->plan->plan;
     uint32_t counts[PLANNED_SOURCES];
     const char *between = "";
@@ -236,13 +237,13 @@ static void show_estimates(const struct planned *planned)
     (void)printf("estimated    ");
     for (size_t i = 0; i < PLANNED_SOURCES; i++) {
         if (counts[i] == plan->row_count) {
-            (void)printf("from what %s", texts[i]);
+            (void)printf("%s", texts[i]);
         } else if (counts[i] > 0) {
-            (void)printf("%s%" PRIu32 " from what %s", between, counts[i], texts[i]);
+            (void)printf("%s%" PRIu32 " %s", between, counts[i], texts[i]);
             between = "; ";
         }
     }
-    (void)printf("%s\n", counts[PLANNED_MEASURED] > 0 ? "" : ", alike on all devices");
+    (void)printf("%s\n", counts[PLANNED_MEASURED] > 0 ? "" : "; the same time on all devices");
     if (plan->total.p90_s > 0) {
         (void)printf("p90          %s, if every subtask took its p90\n",
                      cell_duration_ns(plan_ns(plan->total.p90_s)));
@@ -296,16 +297,14 @@ static void show_figures(const struct planned *planned)
     show_single(planned);
     (void)printf("cost         %s credits\n", cell_money(plan->total.price_micro));
     if (energy->source == FIGURE_UNKNOWN) {
-        (void)printf("energy       unknown: a device of the plan does not state its power; what "
-                     "subtasks use "
-                     "is known once they have run\n");
+        (void)printf("energy       unknown: a device of the plan does not state its power\n");
     } else {
         (void)printf(
             "energy       %s%s, of slots that are busy, as if at their device's full load\n",
             cell_joules(energy), energy->unverified ? "?" : "");
     }
     (void)printf("moved        %s in%s\n\n", cell_bytes(bytes),
-                 planned_hands_on(planned) ? ", and what subtasks hand on, which is not known"
+                 planned_hands_on(planned) ? ", and what subtasks hand on to others, not known yet"
                                            : "");
 }
 

@@ -12,8 +12,8 @@
 
 enum { COLUMNS_DEFAULT = 80, ROWS_DEFAULT = 24 };
 
-/* A handler of signals reads these. */
-static struct termios former; /* as it was at the start */
+/* The handler of fatal signals reads these two. */
+static struct termios former; /* the modes of the terminal at the start */
 static volatile sig_atomic_t is_raw;
 
 bool local_terminal_is_there(void)
@@ -40,7 +40,8 @@ void local_terminal_restore(void)
 {
     if (is_raw != 0) {
         const int error = errno;
-        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &former); /* a terminal that is gone needs none */
+        (void)tcsetattr(STDIN_FILENO, TCSADRAIN,
+                        &former); /* fails only when the terminal is gone */
         is_raw = 0;
         errno = error;
     }
@@ -49,7 +50,7 @@ void local_terminal_restore(void)
 static void on_fatal_signal(int number)
 {
     local_terminal_restore();
-    (void)raise(number); /* SA_RESETHAND: the process dies of it */
+    (void)raise(number); /* SA_RESETHAND restored the default action, so the process ends */
 }
 
 bool local_terminal_raw(void)

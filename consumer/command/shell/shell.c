@@ -27,9 +27,10 @@ enum {
     END_WAIT_MS = 10000, /* until the job's end is known, after the terminal's */
 };
 #define LIMIT_DEFAULT_MS (60 * INT64_C(60000))
-/* A provider that is not heard may come back within this time. */
+/* A silent provider may come back within this time. */
 #define LOST_NS (15 * NS_PER_S)
-/* The times before its limit at which a shell is told, each at most half of the limit. */
+/* The times before the limit at which the user is warned. A time above half of the limit is left
+ * out. */
 static const int64_t warnings_ms[] = {5 * 60000, 60000, 10000};
 enum { WARNINGS = sizeof warnings_ms / sizeof warnings_ms[0] };
 
@@ -76,13 +77,13 @@ __attribute__((format(printf, 2, 3))) static void say(const struct shell *shell,
     va_end(arguments);
     char line[640];
     const char *begin = shell->is_raw ? "\r\n" : "";
-    const int length = snprintf(line, sizeof line, "%sbourse: %s%s", begin, cell_plain(text),
+    const int length = snprintf(line, sizeof line, "%sbourse: %s%s", begin, cell_sentence(text),
                                 shell->is_raw ? "\r\n" : "\n");
     const ssize_t written = write(STDERR_FILENO, line, (size_t)length);
     (void)written; /* nobody is there to be told */
 }
 
-/* The program's bytes go to the terminal as they are: a terminal is what they are for. */
+/* Prints the program's bytes unchanged, because the program wrote them for a terminal. */
 static bool print(const void *bytes, size_t size)
 {
     const char *at = bytes;
@@ -248,7 +249,7 @@ static void note_running(struct shell *shell, const struct bourse_job_row *row)
     }
 }
 
-/* A job that waits says why, each reason once. */
+/* Says why the job waits, each reason once. */
 static void take_row(struct shell *shell, const struct bourse_job_row *row)
 {
     shell->row = *row;
@@ -410,7 +411,7 @@ static int finish(struct shell *shell)
 
 /* ---------------------------------------------------------------- the job */
 
-/* The program learns what kind of terminal its output ends on. */
+/* Gives the program the variable TERM of the user's terminal. */
 static bool add_kind(struct job_file *file)
 {
     const char *kind = getenv("TERM");

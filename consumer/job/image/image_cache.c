@@ -15,7 +15,8 @@
 
 enum { NAME_BYTES = 2 * sizeof(struct hash32) + 8 };
 
-/* The number is the version of image_flatten: other bytes for the same image need another. */
+/* The number is the version of image_flatten. It changes when image_flatten makes other bytes of
+ * the same image. */
 static void name_of(const struct hash32 *image, char ret_name[NAME_BYTES])
 {
     text_hex(image->bytes, sizeof image->bytes, ret_name);

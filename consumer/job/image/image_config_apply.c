@@ -109,8 +109,8 @@ static bool is_given(const struct job_file *file, const char *name)
     return is;
 }
 
-/* Adds the variables from the last to the first, for the last of a name counts, and none that the
- * job or a later one gives. */
+/* Adds the image's variables that the job does not set. The last variable of a name counts, so the
+ * variables are added from the last to the first, each name once. */
 static bool add_variables(struct job_file *file, const struct image_config *config,
                           struct problem *problem)
 {
@@ -190,7 +190,7 @@ static bool set_user(struct bourse_job *job, const struct image_config *config, 
     return true;
 }
 
-/* The program of the consumer's own lies in the work folder, wherever the program starts. */
+/* The consumer's own program lies in the work folder, whatever folder it starts in. */
 static bool place_program(struct bourse_job *job, struct problem *problem)
 {
     struct job_strings *run = &job->file->run;

@@ -7,9 +7,9 @@
 #include "consumer/job/bourse_job.h"
 #include "formats/image/image_documents.h"
 
-/* Puts the entrypoint before each command, the image's command where the job has none, and the
- * image's variables below the job's. Sets job->start. `root_fd` is the archive of the root, in
- * which the names of users are looked up. */
+/* Puts the image's entrypoint before each command of the job. The image's command stands in where
+ * the job has none, and the image's variables where the job does not set them. Sets job->start. The
+ * names of users are looked up in the archive `root_fd`. */
 bool image_config_apply(struct bourse_job *job, const struct image_config *config, int root_fd,
                         struct problem *ret_problem);
 

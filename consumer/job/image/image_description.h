@@ -26,9 +26,10 @@ struct image_description {
     size_t layer_count;
 };
 
-/* Finds the image. In a layout of several platforms, `arch` (as x86_64; NULL: any) says which. The
- * image is for Linux, and every document has the bytes that its digest says. A failed call leaves a
- * problem. The caller ends the description, on failure too. */
+/* Finds the image. In a layout of several platforms, `arch` chooses one, by the name that devices
+ * use, such as x86_64 (NULL: any). Refuses an image that is not for Linux, and a document whose
+ * bytes do not have its digest. A failed call leaves a problem. The caller calls
+ * image_description_fini, on failure too. */
 bool image_describe(const struct image_source *source, enum image_form form, const char *arch,
                     struct image_description *ret_description, struct problem *ret_problem);
 void image_description_fini(struct image_description *description);

@@ -32,7 +32,7 @@ struct image_fetched {
  * first. */
 bool image_fetch(const char *name, const char *from, const char *arch,
                  struct image_fetched *ret_fetched, struct problem *ret_problem);
-/* Does the same within other caps. */
+/* Does the same with caps that the caller chooses. */
 struct image_fetch_caps {
     int64_t time_ms;
     uint64_t bytes;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The paths are four times what an image may have in the end. */
+/* The layers together may have four times as many paths as the finished image. */
 const struct image_flatten_caps image_flatten_caps = {.paths = 4 * LIMIT_IMAGE_FILES,
                                                       .text_bytes = UINT64_C(128) << 20,
                                                       .layer_bytes = UINT64_C(16) << 30};
@@ -45,7 +45,7 @@ static bool add_entry(void *context, const struct tar_entry *entry, struct probl
     return image_tree_add(context, entry, ret_problem);
 }
 
-/* An entry that comes again and again makes no new path, so entries are bounded apart. */
+/* A repeated entry makes no new path, so the number of entries has a bound of its own. */
 static bool apply(struct flatten *flatten, struct image_part *layer, struct problem *problem)
 {
     const struct tar_source tar = {.size = layer->size, .read = read_layer, .context = layer};
@@ -114,7 +114,7 @@ static bool has_places(const struct flatten *flatten)
     return true;
 }
 
-/* Docker makes the folder in which programs start, where the layers do not. */
+/* Adds the folder in which programs start when no layer has it, as Docker does. */
 static bool make_directory(const struct flatten *flatten)
 {
     const char *directory = flatten->description->config.directory;
@@ -152,7 +152,7 @@ static bool read_root(void *context, uint64_t offset, uint8_t *ret_bytes, size_t
     return file_read_at(*(const int *)context, ret_bytes, length, offset);
 }
 
-/* An image that no agent would unpack is refused here. */
+/* Refuses an image that no agent would unpack. */
 static bool is_root(struct flatten *flatten)
 {
     const struct tar_source tar = {

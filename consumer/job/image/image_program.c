@@ -19,7 +19,7 @@ enum {
     ELF_HEADER_LEAST = 52,  /* of a file for 32 bits */
     MODE_OWNER_RUNS = 0100, /* all files of an image belong to the program's user */
 };
-/* The worker takes it without a variable PATH (provider/jail/jail_wire.c). */
+/* The worker searches these folders when there is no variable PATH (provider/jail/jail_wire.c). */
 static const char PATH_DEFAULT[] = "/usr/local/bin:/usr/bin:/bin";
 
 struct scene {

@@ -66,7 +66,8 @@ static bool plain_path(const char *folder, size_t folder_length, const char *pat
     return length > 0;
 }
 
-/* Finds what a link of an archive leads to, which may be above the link's folder. */
+/* Returns the name that a link of an archive leads to, or NULL. The name may lie outside the link's
+ * own folder. */
 static char *link_target(const char *name, const struct tar_entry *entry)
 {
     char target[IMAGE_PATH_BYTES];
@@ -126,8 +127,8 @@ static bool read_archive(void *context, uint64_t offset, uint8_t *ret_bytes, siz
     return file_read_at(*(const int *)context, ret_bytes, length, offset);
 }
 
-/* Lists the archive's files. What is no archive, or no fit one, has none: whoever reads the file as
- * a root says why. */
+/* Lists the archive's files. A file that is no sound archive has none; the code that reads the file
+ * as a root file system later says why. */
 static bool list_archive(struct image_source *source, uint64_t size, struct problem *problem)
 {
     struct listing listing = {.source = source};
@@ -178,7 +179,7 @@ static bool has(const struct image_source *source, const char *name)
     return is_there;
 }
 
-/* A root may have a file manifest.json of its own, so its content decides. */
+/* A root file system may have a manifest.json of its own, so the content of the file decides. */
 static bool is_saved(const struct image_source *source)
 {
     uint8_t *bytes = NULL;
@@ -201,7 +202,7 @@ bool image_source_open(const char *path, struct image_source *ret_source, enum i
     source->fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (source->fd < 0 || fstat(source->fd, &status) != 0 ||
         (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode))) {
-        image_source_fini(source); /* whoever reads the file as a root says what is wrong */
+        image_source_fini(source); /* the code that reads the file as a root says what is wrong */
         return true;
     }
     source->is_folder = S_ISDIR(status.st_mode);
@@ -261,14 +262,14 @@ bool image_source_part(const struct image_source *source, const char *name,
 {
     char plain[IMAGE_PATH_BYTES];
     if (!plain_path("", 0, name, plain)) {
-        return no_part(name, "no path of a file", ret_problem);
+        return no_part(name, "is not a path of a file", ret_problem);
     }
     if (source->is_folder) {
         return folder_part(source, plain, ret_part, ret_problem);
     }
     const struct image_member *member = find(source, plain);
     if (member != NULL && member->link != NULL) {
-        member = find(source, member->link); /* the layer of another image that was saved, too */
+        member = find(source, member->link); /* `docker save` links layers that images share */
     }
     if (member == NULL || member->link != NULL) {
         return no_part(name, "is not in the archive", ret_problem);

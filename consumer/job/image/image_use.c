@@ -16,7 +16,7 @@
 
 static char empty[] = "";
 
-/* A container image on its way into an archive. */
+/* An opened is a container image while its archive is made. */
 struct opened {
     struct image_fetched fetched;
     struct image_source source;
@@ -45,7 +45,7 @@ static void opened_fini(struct opened *opened)
 
 /* ---------------------------------------------------------------- which image */
 
-/* Returns the machine code that the needs ask for by name, or NULL. */
+/* Returns the architecture that the needs ask for by name, or NULL. */
 static const char *asked_arch(const struct requirement *needs)
 {
     const char *arch = NULL;
@@ -63,8 +63,8 @@ static const char *asked_arch(const struct requirement *needs)
     return arch;
 }
 
-/* An image of several platforms is taken for the devices asked for, or else for those like this
- * machine. */
+/* Chooses the architecture of an image of several platforms: the one that the needs ask for, or
+ * else the one of this machine. */
 static void choose_arch(const struct requirement *needs, char ret_arch[ATTRIBUTE_TEXT_SIZE])
 {
     struct utsname machine;
@@ -93,7 +93,8 @@ static bool no_image(const char *name, int error, struct problem *problem)
     return false;
 }
 
-/* A file or folder of the name comes first, so that any file can be given. */
+/* Opens the image. A file or folder of that name is taken before a name of skopeo's, so that every
+ * file can be given. */
 static bool open_source(struct opened *opened, const char *folder, const char *name,
                         const char *arch, struct problem *problem)
 {
@@ -165,13 +166,13 @@ static bool append_archive(struct opened *opened, const char *name, struct input
     if (opened->is_made) { /* nothing of a refused image stays */
         image_cache_keep(opened->cache, &opened->description->root_hash, archive);
     }
-    opened->archive = -1; /* the list's, on failure too */
+    opened->archive = -1; /* the list closes the file, on failure too */
     return input_list_add_held(list, archive, name, "image.tar", problem);
 }
 
 /* ---------------------------------------------------------------- jobs */
 
-/* Says that the image has no command, where a command is missing. */
+/* Checks that the job has a command, its own or the image's. */
 static bool has_runs(const struct job_file *file, bool is_container, struct problem *problem)
 {
     bool has = file->run.count > 0;
@@ -181,7 +182,7 @@ static bool has_runs(const struct job_file *file, bool is_container, struct prob
             has = has && file->tasks[i].run.count > 0;
         }
     }
-    if (!has) { /* a command line has no lines of a job file */
+    if (!has) { /* image_line is 0 when the image was given on the command line */
         problem_set(problem, "%s says no command; %s",
                     is_container ? "its configuration (Entrypoint, Cmd)"
                                  : "a plain tar of a root file system",
@@ -204,7 +205,8 @@ static bool use_container(struct bourse_job *job, struct opened *opened, struct 
     return image_config_apply(job, &opened->description->config, opened->archive, problem);
 }
 
-/* A plain tar says nothing of how its programs start, and the job may. */
+/* Applies an empty configuration: a plain tar has none, but the job may say how its program
+ * starts. */
 static bool use_root(struct bourse_job *job, struct problem *problem)
 {
     const struct image_config none = {.user = empty, .directory = empty};
@@ -216,7 +218,7 @@ bool image_use(struct bourse_job *job, const char *folder, struct problem *ret_p
     struct job_file *file = job->file;
     struct opened opened;
     char arch[ATTRIBUTE_TEXT_SIZE];
-    if (file->image == NULL || job->image.count > 0) { /* none, or libraries of a program */
+    if (file->image == NULL || job->image.count > 0) { /* no image, or a program's libraries */
         return true;
     }
     choose_arch(&file->needs, arch);

@@ -1,10 +1,10 @@
 /* consumer/job/image/image_use.h makes a container image the root file system of a job. The header
  * is not installed.
  *
- * `image:` names an OCI image layout (a folder, or a tar of one), a tar of `docker save`, or a name
- * of skopeo's. The layers become one archive, and the image's configuration becomes part of the
- * job: the entrypoint and command, the variables, the folder and user, and the machine code that a
- * device must run. A plain tar of a root stays as it is. */
+ * `image:` names an OCI image layout (a folder, or a tar of it), a tar of `docker save`, or an
+ * image that skopeo knows. The layers become one archive. The image's configuration becomes part of
+ * the job: entrypoint, command, variables, folder, user, and the architecture that a device must
+ * have. A plain tar of a root file system stays as it is. */
 #ifndef BOURSE_CONSUMER_JOB_IMAGE_IMAGE_USE_H
 #define BOURSE_CONSUMER_JOB_IMAGE_IMAGE_USE_H
 

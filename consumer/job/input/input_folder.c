@@ -27,7 +27,8 @@ struct walk {
     struct problem *problem;
 };
 
-/* Adds the file at `path` under the name that `named` has below the job file's folder. */
+/* Adds the file at `path`. The path `named` gives the file its name, without the job file's
+ * folder. */
 static bool add(struct walk *walk, const char *path, const char *named, int64_t bytes)
 {
     if (walk->list->count - walk->before >= walk->most) {
@@ -150,7 +151,8 @@ static bool add_tree(struct walk *walk, char *path)
 
 /* ---------------------------------------------------------------- names */
 
-/* Adds the file or the folder at `path`. A link that is named itself is refused, as by `each:`. */
+/* Adds the file or the folder at `path`. A path that is itself a symbolic link is refused, as in
+ * `each:`. */
 static bool add_path(struct walk *walk, char *path)
 {
     struct stat status;
@@ -208,7 +210,7 @@ bool input_folder_add(const char *folder, const char *name, size_t most, struct 
 
 /* ---------------------------------------------------------------- work folders */
 
-/* Reads the ignore file. A folder without one leaves nothing out but the absent file. */
+/* Reads the ignore file. Where there is none, nothing is left out. */
 static struct ignore *read_ignore(const char *work, struct problem *ret_problem)
 {
     char path[PATH_BYTES_MAX];

@@ -13,14 +13,14 @@
 /* The most bytes of all files that one name stands for. */
 #define INPUT_FOLDER_BYTES_MAX (INT64_C(64) << 30)
 
-/* Appends what `name` stands for, sorted within a folder or a pattern; what exists under the exact
- * name is no pattern. `folder` is "." or the job file's folder. More than `most`
- * files, or more bytes than the cap, are a problem. A failed call may leave files in the
- * list. */
+/* Appends the files that `name` stands for, sorted within a folder or a pattern. A name under which
+ * something exists is not taken as a pattern. `folder` is "." or the job file's folder. The call
+ * fails for more than `most` files, or for more than INPUT_FOLDER_BYTES_MAX. A failed call may
+ * leave files in the list. */
 bool input_folder_add(const char *folder, const char *name, size_t most, struct input_list *list,
                       struct problem *ret_problem);
 
-/* The file in a work folder that says what stays here (formats/ignore.h). */
+/* The file in a work folder that lists what is not sent (formats/ignore.h). */
 #define INPUT_FOLDER_IGNORE ".bourseignore"
 /* Appends every file below the folder `work`, under its name relative to `work`. The rules are
  * those of input_folder_add. INPUT_FOLDER_IGNORE at the top of `work` leaves files out, and is left

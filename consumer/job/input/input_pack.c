@@ -15,10 +15,10 @@ enum { PAGE_BYTES = 4096 }; /* a work folder lies in memory */
 struct packing {
     struct input_list *list; /* the result */
     struct input_packed packed;
-    uint64_t mask;        /* an archive ends behind a name whose hash has these bits 0 */
-    uint64_t alone_count; /* files that stay alone so far */
+    uint64_t mask;        /* an archive ends after a name in whose hash these bits are 0 */
+    uint64_t alone_count; /* files so far that are sent by themselves */
     struct archive archive;
-    uint64_t files; /* of the open archive */
+    uint64_t files; /* files in the open archive */
     uint64_t placed_bytes, archive_bytes;
     struct problem *problem;
 };
@@ -67,7 +67,7 @@ static bool ends_archive(const struct packing *packing, const char *name)
 {
     uint64_t bits;
     const struct hash32 hash = sha256_of(name, strlen(name));
-    memcpy(&bits, hash.bytes, sizeof bits); /* little endian, as on every machine of ours */
+    memcpy(&bits, hash.bytes, sizeof bits); /* every machine that we support is little endian */
     return (bits & packing->mask) == 0 && packing->packed.archives + 1 < INPUT_PACK_ARCHIVES_MAX;
 }
 
@@ -103,8 +103,9 @@ static bool take_file(struct packing *packing, const struct input_file *file)
     return good;
 }
 
-/* A larger number of files has some of the ends that a smaller number has, and no others. So most
- * archives stay as they are when a folder grows. */
+/* Returns a mask with one bit more each time that the number of files doubles. A longer mask ends
+ * archives at fewer names, and at no new ones. So most archives stay as they are when a folder
+ * grows. */
 static uint64_t mask_for(size_t count)
 {
     uint64_t mask = 0;

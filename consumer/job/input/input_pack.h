@@ -10,7 +10,7 @@
 
 #include "consumer/job/input_list.h"
 
-/* A file of so many bytes has a hash of its own. */
+/* A file of at least this size is sent by itself, under its own hash. */
 #define INPUT_PACK_ALONE_BYTES (UINT64_C(1) << 20)
 enum {
     INPUT_PACK_ALONE_MAX = 127, /* files that stay alone */
@@ -20,7 +20,7 @@ enum {
 
 struct input_packed {
     uint64_t files, archives;
-    /* The files take so many bytes more in a work folder than their archives have. */
+    /* The bytes that the files take in a work folder beyond the size of their archives. */
     uint64_t more_bytes;
 };
 

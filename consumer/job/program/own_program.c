@@ -16,7 +16,7 @@
 
 enum { PATH_BYTES = 4096, SCRIPT_LINE_BYTES = 256 /* as the kernel reads */ };
 
-/* The program on its way into the job. */
+/* This struct has the program while it is added to the job. */
 struct own {
     struct bourse_job *job;
     const char *word;       /* as `run` has it */

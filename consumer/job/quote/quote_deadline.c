@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-/* A change of the job that may make it end sooner. */
+/* A change may make the job end sooner. */
 struct change {
     bool drops_at_most, drops_limit;
 };
@@ -39,8 +39,8 @@ static int64_t dearest_of(const struct plan *plan, const struct supply *supply)
     return dearest_micro;
 }
 
-/* Plans the changed job on what the market offers to it now, with a choice of its own for the
- * price. Leaves the outcome unknown when nothing is on offer or the job is too large to plan. */
+/* Plans the changed job on what the market offers to it now. `objective: price` chooses the slots
+ * anew. Leaves the outcome unknown when nothing is on offer or the job is too large to plan. */
 static bool plan_changed(struct bourse *bourse, struct bourse_job *changed,
                          struct bourse_quote *quotes, struct outcome *ret_outcome,
                          struct bourse_error *error)
@@ -79,14 +79,16 @@ static bool plan_changed(struct bourse *bourse, struct bourse_job *changed,
     return true;
 }
 
-/* Returns the job's own bound. The bound of the job's order may be a choice for the price. */
+/* Returns the bound of slots that the job file gives, or 0. With `objective: price`, the at_most of
+ * the job's part is a choice and not this bound. */
 static uint32_t at_most_of(const struct bourse_job *job, size_t part)
 {
     return job->file->objective == JOB_OBJECTIVE_PRICE ? job->file->at_most
                                                        : job->parts[part].at_most;
 }
 
-/* Tries one change on a copy of the job that shares all but parts and file. */
+/* Tries one change on a copy of the job. The copy has its own parts and file, and shares the
+ * rest. */
 static bool try_change(struct bourse *bourse, const struct bourse_job *job,
                        const struct change *change, struct outcome *ret_outcome,
                        struct bourse_error *error)
@@ -140,7 +142,8 @@ static void write_help(const struct change *change, const struct outcome *outcom
                    change->drops_limit ? " credits" : "", takes);
 }
 
-/* Finds a change that keeps the deadline. A quicker single device is known already. */
+/* Looks for a change with which the job meets its deadline, and writes it into the quote. Without
+ * such a change, a single device that is fast enough, which the quote knows already, is named. */
 static bool find_help(struct bourse *bourse, const struct bourse_job *job,
                       struct bourse_quote *quote, struct bourse_error *error)
 {
@@ -196,8 +199,8 @@ bool quote_deadline(struct bourse *bourse, const struct bourse_job *job, struct 
         return client_fail(error, BOURSE_USAGE,
                            left_ms <= 0 ? "deadline: the moment has passed by the market's clock; "
                                           "give a later one, or a time from now, as in 2h"
-                                        : "deadline: the moment is more than 366d from now, which "
-                                          "is the most; give an earlier one");
+                                        : "deadline: the moment is more than 366d from now; give "
+                                          "one within 366d");
     }
     if (quote->makespan_ns <= quote->deadline_ns) {
         return true;

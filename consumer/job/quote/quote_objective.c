@@ -14,8 +14,9 @@ static bool is_in_time(const struct objective_try *one, int64_t most_ns)
     return most_ns == 0 || one->makespan_ns <= most_ns;
 }
 
-/* Finds the fewest slots above `low` and up to those of `choice` that are in time, and takes them
- * when they cost less. More slots are assumed to be no slower. */
+/* Searches between `low` slots, which are too slow, and the slots of `choice` for the fewest that
+ * are in time. Takes that number when it costs less. The search assumes that more slots are never
+ * slower. */
 static bool narrow(uint32_t low, uint32_t width, int64_t most_ns, objective_plan *plan,
                    void *context, struct objective_try *choice)
 {
@@ -42,8 +43,8 @@ bool quote_objective_choose(const uint32_t *steps, size_t step_count, uint32_t w
 {
     struct objective_try choice = {.slots = 0};
     struct objective_try last = {.slots = 0};
-    uint32_t late_slots = 0; /* the largest number before the choice, which is late */
-    uint32_t before = 0;
+    uint32_t late_slots = 0; /* the last step before the choice that is too slow; 0: none */
+    uint32_t before = 0;     /* the last step so far that is too slow */
     for (size_t i = 0; i < step_count; i++) {
         if (!plan(context, steps[i], &last)) {
             return false;
@@ -92,8 +93,9 @@ static bool plan_with(void *context, uint32_t slots, struct objective_try *ret_t
     return true;
 }
 
-/* Fills the numbers of slots that all places up to some price have, whole subtasks only, within the
- * job's own bound. */
+/* Fills `steps` with one number for each price on offer: the slots of all places at this price or
+ * less. Each place counts its slots for whole subtasks only. No number exceeds the job's own bound.
+ * Returns how many numbers there are. */
 static size_t steps_of(const struct bourse_job *job, const struct supply *supply,
                        uint32_t steps[PRICES_MOST])
 {
@@ -116,7 +118,7 @@ static size_t steps_of(const struct bourse_job *job, const struct supply *supply
     return count;
 }
 
-/* A job that cannot be planned would run as if it had no objective, so it is refused. */
+/* Refuses a job that cannot be planned, because it would run as if it had no objective. */
 static bool refuse(const struct bourse_job *job, enum plan_status status,
                    struct bourse_error *error)
 {
@@ -143,8 +145,8 @@ bool quote_objective(const struct bourse *bourse, struct bourse_job *job,
     }
     if (job->part_count != 1) {
         return client_fail(error, BOURSE_USAGE,
-                           "objective: price is for a job whose subtasks all need the same; this "
-                           "one has %zu parts",
+                           "objective: price is for a job whose subtasks all have the same needs; "
+                           "this job has %zu parts with different needs",
                            job->part_count);
     }
     const int64_t deadline_ms = submit_deadline_ms(bourse, job);

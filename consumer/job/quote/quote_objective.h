@@ -6,7 +6,7 @@
 #include "consumer/job/bourse_job.h"
 #include "consumer/job/supply.h"
 
-/* A try is what a number of slots at a time costs and takes, by the plan. */
+/* A try has what the job costs and how long it takes with `slots` slots at a time, by its plan. */
 struct objective_try {
     uint32_t slots;
     int64_t cost_micro, makespan_ns;
@@ -16,20 +16,20 @@ struct objective_try {
  * cannot be planned; the search then ends without a choice. */
 typedef bool objective_plan(void *context, uint32_t slots, struct objective_try *ret_try);
 
-/* Chooses a number of slots out of `steps`, which are ascending numbers of slots, one for each
- * price on offer. The choice is the cheapest number that takes at most `most_ns` (0: any time). Of
- * numbers that cost the same, the choice is the largest, because it is done sooner. A larger step
- * that only the deadline asks for is narrowed down to the fewest slots, in units of `width`. When
- * no step is in time, the choice is the last step. Returns false without a choice. The function is
- * pure, but for `plan`. */
+/* Chooses a number of slots. `steps` has ascending numbers of slots, one for each price on offer.
+ * The choice is the cheapest step with which the job takes at most `most_ns` (0: any time). Of
+ * steps that cost the same, the largest is chosen, because the job then ends sooner. When a smaller
+ * step is too slow, the choice is narrowed down to the fewest slots that are in time, in units of
+ * `width`. When no step is in time, the choice is the last step. Returns false without a choice.
+ * Only `plan` reads anything but the arguments. */
 bool quote_objective_choose(const uint32_t *steps, size_t step_count, uint32_t width,
                             int64_t most_ns, objective_plan *plan, void *context,
                             struct objective_try *ret_choice);
 
-/* Sets the at_most of a job with `objective: price` to the choice for its supply, and the quote's
- * chosen_slots and chosen_of. Any other job stays as it is, and so does a job to which nothing is
- * on offer. Returns false and fills the error when the job has several parts or too many subtasks
- * to plan, or memory is short. */
+/* Chooses the slots of a job with `objective: price` from its supply. Sets the job's at_most, and
+ * chosen_slots and chosen_of of the quote. A job without this objective stays as it is, and so does
+ * a job for which nothing is on offer. Returns false and fills the error when the job has several
+ * parts or too many subtasks to plan, or memory is short. */
 bool quote_objective(const struct bourse *bourse, struct bourse_job *job,
                      const struct supply *supply, struct bourse_quote *quote,
                      struct bourse_error *error);

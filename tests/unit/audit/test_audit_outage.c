@@ -1,5 +1,5 @@
-/* The audit of commands that say for how long no broker ran: only since rules 21, and only with a
- * time. */
+/* The tests audit commands that say for how long no broker ran. Such commands exist since rules 21,
+ * and need a time. */
 #include "audit/audit.h"
 #include "broker/core/translate.h"
 #include "exchange/exchange.h"

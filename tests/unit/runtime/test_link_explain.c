@@ -1,4 +1,4 @@
-/* The name servers of the test's machine are in the test's hand: getaddrinfo is a wrap. */
+/* The tests play the name servers: getaddrinfo is wrapped. */
 #include "runtime/link_explain.h"
 
 #include "tests/support/suite.h"

@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The supervisor of the tests: a socket, in a folder or abstract. */
+/* The tests play the supervisor. Its socket lies in a folder, or has an abstract address. */
 static char folder[64];
 static char address_text[128];
 static int supervisor = -1;

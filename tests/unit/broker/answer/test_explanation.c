@@ -131,8 +131,8 @@ START_TEST(a_frozen_account_is_told_before_it_submits)
     ck_assert(!explanation->wire.has_fills_at_micro);
     ck_assert_uint_eq(explanation->wire.n_changes, 0);
     ck_assert_str_eq(explanation->text,
-                     "the operator froze this account (\"unpaid bills\"): no job "
-                     "of it is taken until the operator ends the freeze");
+                     "the operator froze this account (\"unpaid bills\"): the market takes "
+                     "none of its jobs until the operator ends the freeze");
 }
 END_TEST
 

@@ -1,5 +1,5 @@
-/* A backup that was taken beside removals names no file that it lacks, unless the market lacks the
- * file, too. */
+/* The tests take a backup while blobs are removed. The backup names no file that it lacks, unless
+ * the market lacks the file, too. */
 #include "broker/storage/backup_removed.h"
 
 #include "base/id.h"

@@ -311,7 +311,7 @@ START_TEST(a_job_that_takes_longer_than_expected_says_so_and_what_it_would_cost)
     row.took_ms = 5000;
     ck_assert(!progress_outgrows(&row, &micro)); /* sooner: its price is another matter */
     progress_line(&row, -50, line);
-    ck_assert_msg(strstr(line, "subtasks take 50% less than expected") != NULL, "%s", line);
+    ck_assert_msg(strstr(line, "subtasks take 50% less time than expected") != NULL, "%s", line);
     row.timed = 3; /* too few to say */
     ck_assert(!progress_drifts(&row, &percent));
     row.timed = 10;

@@ -1,4 +1,5 @@
-/* The choice of slots for `objective: price`, in a market of equal subtasks and a few prices. */
+/* The tests choose slots for `objective: price`, in a market with equal subtasks and a few
+ * prices. */
 #include "base/checked.h"
 #include "base/random.h"
 #include "consumer/job/quote/quote_objective.h"

@@ -1,4 +1,4 @@
-/* Paths of an image's root, looked up through links. */
+/* The tests look up paths of an image's root, through links. */
 #include "formats/image/image_look.h"
 
 #include "tests/support/image_layers.h"

@@ -1,4 +1,5 @@
-/* Layers on one another: each test shows layers as archives, and what the root is in the end. */
+/* Each test puts layers on one another. It gives the layers as archives, and what the root is in
+ * the end. */
 #include "formats/image/image_tree.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,5 @@
-/* The words of a launch, and the key `kernel` of a job file that makes them. */
+/* The tests read the words of a launch, and the key `kernel` of a job file that makes these
+ * words. */
 #include "formats/job.h"
 #include "formats/kernel/kernel_op.h"
 #include "tests/support/suite.h"

@@ -1,4 +1,4 @@
-/* Jobs whose executor is a plug-in. */
+/* The tests read jobs whose executor is a plug-in. */
 #include "formats/job.h"
 
 #include "tests/support/suite.h"

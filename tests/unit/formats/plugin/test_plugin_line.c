@@ -1,4 +1,4 @@
-/* The lines between a plug-in and bourse-plugin: what is written, read and refused. */
+/* The tests write, read and refuse lines between a plug-in and bourse-plugin. */
 #include "formats/plugin/plugin_line.h"
 
 #include "tests/support/suite.h"

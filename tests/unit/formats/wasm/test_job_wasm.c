@@ -1,4 +1,4 @@
-/* Jobs whose executor is wasm, and the first bytes of WASM files. */
+/* The tests read jobs whose executor is wasm, and the first bytes of WASM files. */
 #include "formats/job.h"
 #include "formats/wasm/wasm_head.h"
 

@@ -1,4 +1,4 @@
-/* Devices for kernels from bourse-kernel's list to the offer. */
+/* The tests take devices for kernels from bourse-kernel's list to the offer. */
 #include "provider/device/kernel_device.h"
 #include "provider/policy.h"
 #include "tests/support/config_text.h"

@@ -1,4 +1,4 @@
-/* Devices that plug-ins attach, from the config and what the plug-in says to the offer. */
+/* The tests make offers of devices with plug-ins, from the config and the plug-in's answers. */
 #include "provider/device/plugin_device.h"
 
 #include "provider/policy.h"
@@ -83,13 +83,13 @@ START_TEST(a_device_is_offered_as_its_plugin_says)
         ck_assert(attribute(i, "memory")->number == INT64_C(8589934592));
         ck_assert(attribute(i, "fp32")->number == INT64_C(2500000000));
         ck_assert_int_eq(attribute(i, "gflops")->number, 2);
-        ck_assert_ptr_null(attribute(i, "measured")); /* the owner's program says so, no more */
+        ck_assert_ptr_null(attribute(i, "measured")); /* the plug-in declares its figures */
         ck_assert_ptr_null(attribute(i, "program"));
         ck_assert_ptr_null(attribute(i, "arch"));
     }
     ck_assert_int_eq(attribute(1, "isolation")->number, 1);
     ck_assert_int_eq(attribute(2, "isolation")->number, 0); /* a device file is in its jail */
-    ck_assert_uint_eq(offers.items[0].device.slots, 2);     /* a core of its own each */
+    ck_assert_uint_eq(offers.items[0].device.slots, 2);     /* each plug-in's device took a core */
     ck_assert_ptr_eq(offers.items[2].plugin, &machine.plugins.items[1]);
 }
 END_TEST

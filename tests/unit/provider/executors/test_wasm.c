@@ -1,4 +1,5 @@
-/* The words that start a WASM module, what its engine says, and how much memory it needs. */
+/* The tests make the words that start a WASM module, read what its engine says, and compute how
+ * much memory it needs. */
 #include "provider/executors/wasm.h"
 
 #include "provider/tensor/ask.h"

@@ -1,5 +1,5 @@
-/* The agent reads lines with figures of GPUs. Anything in a line may be absent, impossible or no
- * figure at all, for a maker's library had its hands on the program that wrote the line. */
+/* The tests read lines with figures of GPUs. Anything in a line may be absent, impossible or no
+ * figure, because the program that wrote the line loads a maker's library. */
 #include "provider/idle/gpu_figures.h"
 #include "provider/idle/process_sensor.h"
 #include "tests/support/suite.h"

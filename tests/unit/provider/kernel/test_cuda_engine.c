@@ -1,4 +1,5 @@
-/* The engine of bourse-kernel on a driver of CUDA that fails wherever it is told to. */
+/* The tests run the engine of bourse-kernel on a CUDA driver that fails wherever a test tells it
+ * to. */
 #include "provider/kernel/cuda.h"
 #include "provider/kernel/engine.h"
 #include "provider/kernel/measure.h"

@@ -1,4 +1,5 @@
-/* The engine of bourse-kernel on an OpenCL library that fails wherever it is told to. */
+/* The tests run the engine of bourse-kernel on an OpenCL library that fails wherever a test tells
+ * it to. */
 #include "provider/kernel/engine.h"
 #include "provider/kernel/measure.h"
 #include "provider/kernel/opencl.h"

@@ -1,5 +1,5 @@
-/* The figures of NVIDIA's devices, from a library that fails wherever it is told to: each figure
- * fails alone, and the agent's reader understands what is printed. */
+/* The tests read the figures of NVIDIA's devices from a library that fails wherever a test tells it
+ * to. Each figure fails alone, and the agent's reader understands what is printed. */
 #include "provider/idle/gpu_figures.h"
 #include "provider/kernel/nvml.h"
 #include "tests/support/suite.h"

@@ -1,4 +1,4 @@
-/* The conversation with a plug-in, which may be late, silent, dead or talkative. */
+/* The tests talk with a plug-in that may be late, silent, dead or talkative. */
 #include "provider/plugin/session.h"
 
 #include "tests/support/suite.h"

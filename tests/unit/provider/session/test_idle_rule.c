@@ -1,5 +1,5 @@
-/* The tests give the rule of idle times readings of a machine by hand, and look at its orders and
- * its reasons. */
+/* The tests feed the rule of idle times with readings of a machine, and look at its orders and
+ * reasons. */
 #include "provider/session/idle_rule.h"
 #include "tests/support/suite.h"
 
@@ -68,7 +68,7 @@ START_TEST(a_key_holds_the_work_at_once_and_for_the_whole_time_after_it)
 }
 END_TEST
 
-/* Each sign of use, and what is said while it is seen and a while later. */
+/* Each round has one sign of use, the reason while it is seen, and the reason 20 s later. */
 START_TEST(every_sign_of_use_is_one_and_is_named)
 {
     static const char *const said[][2] = {
@@ -176,7 +176,7 @@ START_TEST(work_goes_back_when_the_owner_stays)
     ck_assert_int_eq(at(705, &key), IDLE_RETURN);
     ck_assert_int_eq(at(5000, &key), IDLE_RETURN);
     ck_assert_int_eq(at(5060, &quiet), IDLE_WORK);
-    ck_assert_int_eq(at(5061, &key), IDLE_HOLD); /* the next stay has its own time */
+    ck_assert_int_eq(at(5061, &key), IDLE_HOLD); /* the time counts anew for the next use */
 }
 END_TEST
 

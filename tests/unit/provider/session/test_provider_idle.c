@@ -1,5 +1,5 @@
-/* A session whose agent stops for the owner of the machine, and gives its work back when the owner
- * stays. */
+/* The tests play a session whose agent stops its work for the owner of the machine, and gives the
+ * work back when the owner stays. */
 #include "tests/support/agent_play.h"
 #include "tests/support/suite.h"
 
@@ -36,7 +36,7 @@ START_TEST(programs_that_save_their_state_are_told_and_others_are_cancelled)
     ck_assert_str_eq(actions(&play), "");
     agent_session_hand_back(play.session, play.now_ns);
     ck_assert_str_eq(actions(&play), "notice 1/0, cancel 2/1");
-    agent_session_hand_back(play.session, play.now_ns); /* once */
+    agent_session_hand_back(play.session, play.now_ns); /* a second call does nothing */
     ck_assert_str_eq(actions(&play), "");
     ck_assert_int_eq(finish(&play, 1, 0, OUTCOME_PROGRAM_FAILED), AGENT_OK);
     ck_assert_int_eq(finish(&play, 2, 1, OUTCOME_CANCELLED), AGENT_OK);
@@ -62,8 +62,9 @@ START_TEST(a_program_that_does_not_end_is_cancelled_later)
 }
 END_TEST
 
-/* The lease goes on, and a program that fails later fails by itself. */
-START_TEST(what_was_told_says_nothing_of_later_work)
+/* The notice is for the program that ran then. A later program of the lease that fails has failed
+ * by its own fault. */
+START_TEST(a_notice_excuses_no_later_failure)
 {
     CLEANUP(play_end) struct play play;
     play_start(&play);
@@ -84,5 +85,4 @@ END_TEST
 
 SUITE("an owner at the machine", NULL, NULL,
       TEST(programs_that_save_their_state_are_told_and_others_are_cancelled),
-      TEST(a_program_that_does_not_end_is_cancelled_later),
-      TEST(what_was_told_says_nothing_of_later_work))
+      TEST(a_program_that_does_not_end_is_cancelled_later), TEST(a_notice_excuses_no_later_failure))

@@ -1,4 +1,5 @@
-/* The owner takes one of two devices off the market, and brings it back. */
+/* The tests play a session whose owner takes one of two devices off the market, and brings it
+ * back. */
 #include "tests/support/agent_play.h"
 #include "tests/support/suite.h"
 
@@ -79,7 +80,8 @@ START_TEST(one_device_leaves_and_the_other_stays)
     ck_assert_uint_eq(agent_session_counts(play.session).asks_standing, 1);
     forget_seen(&play);
 
-    agent_session_withhold(play.session, play.now_ns, 1, AGENT_WITHHOLD); /* once more */
+    /* A second call does nothing. */
+    agent_session_withhold(play.session, play.now_ns, 1, AGENT_WITHHOLD);
     ck_assert_uint_eq(count_seen(&play, MESSAGE_ORDER_CANCEL), 0);
     agent_session_withhold(play.session, play.now_ns, 1, AGENT_WITHHOLD_NOT);
     ck_assert(!row_of(&play, 1).is_withheld);
@@ -164,7 +166,7 @@ START_TEST(work_of_the_device_is_given_back_and_that_of_others_goes_on)
     agent_session_withhold(play.session, play.now_ns, 0, AGENT_WITHHOLD);
     ck_assert_str_eq(actions(&play), "");
     dispatch(&play, 1, 2, 0);
-    ck_assert_str_eq(actions(&play), ""); /* nothing is started any more */
+    ck_assert_str_eq(actions(&play), ""); /* no more work is started */
     pass_ms(&play, 1000);
     ck_assert_int_eq(sent_outcome(&play, 1), OUTCOME_CANCELLED);
     ck_assert_int_eq(sent_outcome(&play, 2), OUTCOME_CANCELLED);

@@ -1,4 +1,4 @@
-/* The processes of the jail are in the test's hand: kill and watch_stopped are the test's own. */
+/* The tests play the processes of the jail: kill and watch_stopped are functions of the tests. */
 #include "provider/worker/worker.h"
 #include "tests/support/suite.h"
 

@@ -1,4 +1,5 @@
-/* A tilde at the beginning of a line speaks to the command, and everything else to the program. */
+/* The tests type bytes. A tilde at the beginning of a line is for the command, and everything else
+ * is for the program. */
 #include "consumer/command/shell/shell_escape.h"
 
 #include "tests/support/suite.h"

@@ -1,4 +1,4 @@
-/* Fetching an image with a skopeo that copies, fails, takes too long or fills the disk. */
+/* The tests fetch an image with a skopeo that copies, fails, takes too long or fills the disk. */
 #include "consumer/job/image/image_fetch.h"
 
 #include "runtime/clock.h"

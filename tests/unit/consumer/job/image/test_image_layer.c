@@ -1,4 +1,4 @@
-/* Layers with each compression, cut and damaged ones, and bombs. */
+/* The tests read layers with each compression, cut and damaged layers, and bombs. */
 #include "consumer/job/image/image_layer.h"
 
 #include "base/sha256.h"

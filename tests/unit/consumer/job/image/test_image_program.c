@@ -1,4 +1,4 @@
-/* Programs that can start in an image, and programs that can start nowhere. */
+/* The tests check programs that can start in an image, and programs that can start nowhere. */
 #include "consumer/job/image/image_program.h"
 
 #include "tests/support/image_layers.h"

@@ -7,7 +7,8 @@
 
 static char *outputs[] = {"{in}.d/*.csv", "{in}.xz", "part-*", "{out}/[0-9]"};
 
-/* A manifest of one subtask, whose input's name is special in a pattern. */
+/* A scene is a manifest of one subtask. The name of its input has characters that are special in a
+ * pattern. */
 struct scene {
     Bourse__V1__ManifestInput input, *inputs;
     Bourse__V1__ManifestSubtask subtask, *subtasks;
@@ -52,7 +53,7 @@ START_TEST(a_name_from_an_input_stands_for_itself)
     expect(&scene, "part-*", "", "part-*");
     expect(&scene, "out/a[1]*/[0-9]", "out/a[1]*/", "[0-9]");
     expect(&scene, "a[1]*.xz", NULL, NULL); /* a file, whatever its name looks like */
-    expect(&scene, "part-?", NULL, NULL);   /* of no output */
+    expect(&scene, "part-?", NULL, NULL);   /* no output has this pattern */
 }
 END_TEST
 

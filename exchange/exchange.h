@@ -326,6 +326,11 @@ struct exchange_explanation {
      * lease then; it is borrowed until the next step. NULL: none. */
     uint32_t frozen;
     const char *frozen_why;
+    /* Fitting, of providers that are silent. The time is that of the first to fall silent; 0: it is
+     * unknown. The name is borrowed until the next step; NULL: of several providers. */
+    uint32_t silent;
+    int64_t silent_ns;
+    const char *silent_name;
     uint32_t brief;        /* fitting, with an open ask whose longest term is too short */
     int64_t brief_term_ns; /* longest of those terms */
     uint32_t spent;        /* closed: the day's slot-time is used up */

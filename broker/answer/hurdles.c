@@ -125,6 +125,31 @@ static void frozen_text(const struct exchange_explanation *row, char *ret_text, 
                    reason);
 }
 
+/* Writes that providers of devices that fit do not answer the broker. */
+static void silent_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+{
+    char time[UNITS_TEXT_SIZE];
+    char since[UNITS_TEXT_SIZE + 8] = "";
+    if (row->silent_ns > 0) {
+        units_duration_short(row->silent_ns, time);
+        (void)snprintf(since, sizeof since, " for %s", time);
+    }
+    if (row->silent < row->fitting) {
+        (void)snprintf(ret_text, capacity,
+                       "none is offered now, and %u %s of silent providers; wait for a provider to "
+                       "ask",
+                       row->silent, row->silent == 1 ? "is" : "are");
+    } else if (row->silent_name != NULL) {
+        (void)snprintf(ret_text, capacity,
+                       "%s provider \"%s\" has been silent%s; wait until that provider answers",
+                       row->fitting == 1 ? "its" : "their", row->silent_name, since);
+    } else {
+        (void)snprintf(ret_text, capacity,
+                       "their providers have been silent%s; wait until one of these answers",
+                       since);
+    }
+}
+
 /* Writes why no fitting device has an ask for the bid now. */
 static void unoffered_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
 {
@@ -149,6 +174,8 @@ static void unoffered_text(const struct exchange_explanation *row, char *ret_tex
         (void)snprintf(ret_text, capacity, "%s for a term of %s at most%s",
                        row->brief == 1 ? "the one on offer is let" : "all on offer are let", time,
                        is_told ? "" : ": ask for a `limit` and `term` no longer than that");
+    } else if (row->silent > 0) {
+        silent_text(row, ret_text, capacity);
     } else {
         (void)snprintf(ret_text, capacity, "none is offered now; wait for a provider to ask");
     }

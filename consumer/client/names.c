@@ -29,7 +29,8 @@ const char *names_job_reason(unsigned reason)
     static const char *const names[] = {
         [JOB_REASON_NONE] = "",
         [JOB_REASON_NO_DEVICE] = "no device on the market fits the job's needs",
-        [JOB_REASON_NO_ASK] = "devices fit, but none is on offer to the job now for its term",
+        [JOB_REASON_NO_ASK] =
+            "devices fit, but no ask takes the job now: `bourse explain JOB` says why",
         [JOB_REASON_PRICE] =
             "all offers for the job's term are above its limit, or outside of the price band",
         [JOB_REASON_BUSY] = "every device that fits is busy",

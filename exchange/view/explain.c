@@ -14,6 +14,7 @@
 #include "exchange/state/parts.h"
 #include "exchange/state/steps.h"
 #include "exchange/view/effort.h"
+#include "exchange/view/explain_absent.h"
 #include "exchange/view/explain_prices.h"
 #include "exchange/view/predicate_text.h"
 #include "exchange/view/reads.h"
@@ -296,30 +297,6 @@ static void explain_ask(struct explaining *explaining, const struct device *devi
     }
 }
 
-/* Counts a device whose provider the operator froze. Only the owner of a job that lost a lease of
- * that provider may learn the operator's reason. */
-static void count_frozen(const struct explaining *explaining, const struct device *device)
-{
-    const struct exchange *exchange = explaining->exchange;
-    const struct job *job = explaining->part->job;
-    struct exchange_explanation *why = explaining->why;
-    const struct member *provider = lookup_member(exchange, device->key.provider);
-    if (!provider->is_frozen) {
-        return;
-    }
-    why->frozen++;
-    for (const struct list_link *at = job->leases.next;
-         at != &job->leases && why->frozen_why == NULL && provider->frozen_why != NULL;
-         at = at->next) {
-        const struct lease *lease = LIST_ELEMENT(at, struct lease, of_job);
-        steps_add(exchange, 1);
-        why->frozen_why =
-            lease->provider == device->key.provider && read_was_revoked(exchange, lease)
-                ? provider->frozen_why
-                : NULL;
-    }
-}
-
 static void explain_device(struct explaining *explaining, const struct device *device)
 {
     const struct exchange *exchange = explaining->exchange;
@@ -353,7 +330,7 @@ static void explain_device(struct explaining *explaining, const struct device *d
         return;
     }
     why->fitting++;
-    count_frozen(explaining, device);
+    explain_absent(exchange, explaining->part->job, device, why);
     struct book_ask ask;
     if (device->ask == NULL || !book_ask(exchange->book, device->ask->handle, &ask) ||
         device->ask->slots < need->slots || is_conditional(exchange, need, device->ask, why) ||

@@ -161,6 +161,42 @@ START_TEST(a_frozen_provider_is_named_to_those_who_wait)
 }
 END_TEST
 
+static void fall_silent(uint32_t provider)
+{
+    struct exchange_command made = command(EXCHANGE_SUSPECT, EXCHANGE_NO_ACCOUNT);
+    made.provider = provider;
+    apply(&made);
+}
+
+/* The log's time goes on with each command. */
+static void let_time_pass(int64_t seconds)
+{
+    market.now_ns += seconds * NS_PER_S;
+    tick();
+}
+
+START_TEST(a_silent_provider_is_named_with_the_time_of_its_silence)
+{
+    offer_at(PROVIDER, 1, 1, price, "one");
+    fall_silent(PROVIDER);
+    const struct id128 job = submit_at_most(CONSUMER, 1, 0, price);
+    let_time_pass(7);
+    ck_assert_str_eq(line_of(job), "1 of 1 device fits; its provider \"provider\" has been silent "
+                                   "for 7.0s; wait until that provider answers");
+    offer_at(OTHER_PROVIDER, 1, 1, 2 * price, "dear");
+    ck_assert_ptr_null(strstr(line_of(job), "silent")); /* the other one's price is what matters */
+    fall_silent(OTHER_PROVIDER);
+    let_time_pass(1);
+    ck_assert_str_eq(line_of(job), "2 of 2 devices fit; their providers have been silent for 8.0s; "
+                                   "wait until one of these answers");
+    struct exchange_command made = command(EXCHANGE_RETURNED, EXCHANGE_NO_ACCOUNT);
+    made.provider = OTHER_PROVIDER;
+    apply(&made);
+    ck_assert_str_eq(line_of(job), "2 of 2 devices fit; none is offered now, and 1 is of silent "
+                                   "providers; wait for a provider to ask");
+}
+END_TEST
+
 START_TEST(a_job_of_which_all_runs_waits_for_nothing)
 {
     offer_at(PROVIDER, 1, 2, price, "one");
@@ -368,6 +404,7 @@ SUITE("explanation", set_up_many, tear_down_many,
       TEST(where_all_in_reach_judged_what_waits_another_maker_is_needed),
       TEST(a_frozen_account_is_told_before_it_submits),
       TEST(a_frozen_provider_is_named_to_those_who_wait),
+      TEST(a_silent_provider_is_named_with_the_time_of_its_silence),
       TEST(a_job_of_which_all_runs_waits_for_nothing),
       TEST(a_job_that_has_all_that_it_asked_for_at_a_time_waits_for_itself),
       TEST(what_runs_is_told_beside_what_waits),

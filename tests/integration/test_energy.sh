@@ -62,10 +62,14 @@ source=$(sed -n 's/.*"energy_source": *"\([^"]*\)".*/\1/p' report.json)
 case $source in
 "estimated by its owner's power")
     grep -q '"energy_estimated": *1' report.json || fail "the report counts no estimate: $(cat report.json)"
-    expect 0 '~1[0-9.]* J' "$bourse" report "$id"
+    took=$(sed -n 's/.*"measured_s": *\([0-9.]*\).*/\1/p' report.json)
+    used=$(sed -n 's/.*"energy_j": *\([0-9.]*\), *"energy_source".*/\1/p' report.json)
+    awk -v took="$took" -v used="$used" 'BEGIN { exit !(took >= 0.5 && used > 19.99 * took && used < 20.01 * took) }' ||
+        fail "not 20 W for $took s: $used J: $(cat report.json)"
+    expect 0 '~[1-9][0-9.]* J' "$bourse" report "$id"
     expect 0 'the energy of 1 of 1 attempts is an estimate' "$bourse" report "$id"
-    expect 0 '"estimated_uj":1[0-9]{7}[,}]' "$bin/bourse-provider" status --dir "$work/lean" --json
-    expect 0 'energy .* 0 J measured, 1[0-9.]* J estimated' "$bin/bourse-provider" status --dir "$work/lean" ;;
+    expect 0 '"estimated_uj":[1-9][0-9]{7}[,}]' "$bin/bourse-provider" status --dir "$work/lean" --json
+    expect 0 'energy .* 0 J measured, [1-9][0-9.]* J estimated' "$bin/bourse-provider" status --dir "$work/lean" ;;
 measured)
     grep -q '"energy_estimated": *0' report.json || fail "the report counts an estimate: $(cat report.json)" ;;
 *) fail "the result does not say where its energy comes from: $(cat report.json)" ;;

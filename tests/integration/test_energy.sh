@@ -52,6 +52,14 @@ grep -q '"price_micro":500000' ps.json || fail "not the lean device: $(cat ps.js
 expect 0 '' "$bourse" cancel "$id"
 until_true 60 ended_by_cancel "$id" || fail "the job does not end"
 until_true 60 on_offer || fail "the slot does not come back"
+# A job that goes on has the same objective, and may have any device that the first one might have had.
+expect 0 '' "$bourse" resume "$id" -y --quiet
+id=$(cat out)
+until_true 60 leases "$id" 1 || fail "not one lease of the rest: $(cat ps.json)"
+grep -q '"price_micro":500000' ps.json || fail "the rest is not on the lean device: $(cat ps.json)"
+expect 0 '' "$bourse" cancel "$id"
+until_true 60 ended_by_cancel "$id" || fail "the rest does not end"
+until_true 60 on_offer || fail "the slot does not come back"
 
 # An attempt without counters has an estimate, which every view calls one. Where counters can be read, it is measured.
 printf '%s\n' 'objective: energy' 'budget: 1' 'run: [sleep, "0.5"]' >one.yaml

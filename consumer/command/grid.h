@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { GRID_COLUMNS_MAX = 12, CELL_SIZE = 160 };
+enum { GRID_COLUMNS_MAX = 13, CELL_SIZE = 160 };
 
 /* A grid holds rows of text and prints each column as wide as it needs. */
 struct grid {

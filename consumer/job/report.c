@@ -267,9 +267,10 @@ static bool add_outcome(void *context, const struct bourse_outcome *outcome)
         .device = (uint32_t)device,
         .index = outcome->index,
         .attempt = outcome->attempt,
-        .fate = outcome->status == ATTEMPT_ACCEPTED ? REPORT_ACCEPTED
-                : outcome->status == ATTEMPT_LATE   ? REPORT_LATE
-                                                    : REPORT_FAILED,
+        .fate = outcome->status == ATTEMPT_ACCEPTED     ? REPORT_ACCEPTED
+                : outcome->status == ATTEMPT_LATE       ? REPORT_LATE
+                : outcome->outcome == OUTCOME_CANCELLED ? REPORT_CANCELLED
+                                                        : REPORT_FAILED,
         .simulated = outcome->simulated,
         .cause = cause_of(outcome),
         .started_ns = ns_of(outcome->started_ms),

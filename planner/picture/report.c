@@ -41,7 +41,7 @@ static bool is_good(const struct report *report)
     }
     for (size_t i = 0; i < report->attempt_count; i++) {
         const struct report_attempt *attempt = &report->attempts[i];
-        if (attempt->device >= report->device_count || attempt->fate > REPORT_LATE ||
+        if (attempt->device >= report->device_count || attempt->fate > REPORT_CANCELLED ||
             attempt->busy_ns < 0 || attempt->charge_micro < 0 || attempt->bytes_in < -1 ||
             attempt->bytes_out < 0 || attempt->energy_uj < -1) {
             return false;
@@ -175,6 +175,7 @@ static void add_attempt(struct report_sum *sum, const struct report_attempt *att
     sum->accepted += attempt->fate == REPORT_ACCEPTED;
     sum->failed += attempt->fate == REPORT_FAILED;
     sum->late += attempt->fate == REPORT_LATE;
+    sum->cancelled += attempt->fate == REPORT_CANCELLED;
     sum->simulated += attempt->simulated;
     sum->busy_ns = sum_of(sum->busy_ns, attempt->busy_ns);
     sum->charge_micro = sum_of(sum->charge_micro, attempt->charge_micro);
@@ -193,6 +194,7 @@ static void add_sum(struct report_sum *total, const struct report_sum *sum)
     total->accepted += sum->accepted;
     total->failed += sum->failed;
     total->late += sum->late;
+    total->cancelled += sum->cancelled;
     total->simulated += sum->simulated;
     total->lanes += sum->lanes;
     total->busy_ns = sum_of(total->busy_ns, sum->busy_ns);
@@ -461,10 +463,15 @@ int64_t report_planned_uj(const struct report *report)
     return sum_uj;
 }
 
+uint64_t report_attempts(const struct report_sum *sum)
+{
+    return (uint64_t)sum->accepted + sum->failed + sum->late + sum->cancelled;
+}
+
 int64_t report_measured_uj(const struct report *report)
 {
     const struct report_sum *total = &report->total;
-    const uint64_t attempts = (uint64_t)total->accepted + total->failed + total->late;
+    const uint64_t attempts = report_attempts(total);
     return total->energy_known < attempts || attempts == 0 ? -1 : total->energy_uj;
 }
 

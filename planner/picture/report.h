@@ -34,7 +34,7 @@ enum {
     REPORT_GROUPS = 17,
 };
 
-enum report_fate { REPORT_ACCEPTED, REPORT_FAILED, REPORT_LATE };
+enum report_fate { REPORT_ACCEPTED, REPORT_FAILED, REPORT_LATE, REPORT_CANCELLED };
 
 struct report_attempt {
     /* Inputs: */
@@ -60,8 +60,8 @@ struct report_attempt {
 
 /* Sums over the attempts of one device, or of all devices. */
 struct report_sum {
-    uint32_t accepted, failed, late; /* attempts */
-    uint32_t simulated;              /* simulated attempts among those */
+    uint32_t accepted, failed, late, cancelled; /* attempts */
+    uint32_t simulated;                         /* simulated attempts among those */
     uint32_t lanes;
     int64_t busy_ns;
     /* busy / (lanes x span), or -1 when there is no span, or the busy time comes from a model. */
@@ -167,6 +167,8 @@ enum report_status {
  * order. Any status but OK leaves the outputs without meaning. Sums saturate at the largest
  * number. */
 enum report_status report_make(struct report *report);
+/* Returns how many attempts the sum counts, whatever became of them. */
+uint64_t report_attempts(const struct report_sum *sum);
 /* Return the energy of all planned subtasks, and of all attempts; -1 means that some is unknown. */
 int64_t report_planned_uj(const struct report *report);
 int64_t report_measured_uj(const struct report *report);

@@ -253,6 +253,12 @@ wait "$watch" || got=$?
 has "$(cat err)" 'goes on without'
 has "$("$bourse" ps "$(cat id)" --json)" '"state":"open"'
 "$bourse" cancel "$(cat id)" >out
+# The attempt that ran when its job was cancelled has not failed.
+cancelled() { "$bourse" report "$(cat id)" --json >json && grep -qE '"failed":0,"late":0,"cancelled":1,' json; }
+until_true 60 cancelled || fail "not told as cancelled: $(cat json)"
+"$bourse" report "$(cat id)" >table || fail "report of a cancelled job"
+grep -qE '^PROVIDER .* ENERGY +CANCELLED$' table || fail "no column of what was cancelled: $(cat table)"
+grep -qE '^provider +[^ ]+ +1 +0 +0 .* 1$' table || fail "a cancelled attempt is told as another: $(cat table)"
 
 # Before anything has a result, and while it runs.
 "$bourse" submit --anyway --budget 1 -y -q <(printf 'name: never\nneeds: {kind: gpu}\nrun: [sh]\n') >id 2>err || fail "submit: $(cat err)"

@@ -1,5 +1,7 @@
 #include "tests/support/broker_process.h"
 
+#include "tests/support/child.h"
+
 #include "base/checked.h"
 #include "base/text.h"
 #include "protocol/limits.h"
@@ -49,7 +51,7 @@ void broker_process_init(struct broker_process *self, const char *extra)
 
 static pid_t spawn(const char *const words[], int output)
 {
-    pid_t pid = fork();
+    pid_t pid = child_fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
         if (output >= 0) {

@@ -1,5 +1,7 @@
 #include "tests/support/flooders.h"
 
+#include "tests/support/child.h"
+
 #include "base/checked.h"
 #include "protocol/codec_check.h"
 #include "protocol/limits.h"
@@ -136,7 +138,7 @@ static void sink_open(struct sink *sink, const struct arena *arena,
     uint8_t secret[32];
     randombytes_buf(secret, sizeof secret);
     ck_assert_int_eq(crypto_scalarmult_base(sink->server.bytes, secret), 0);
-    sink->pid = fork();
+    sink->pid = child_fork();
     ck_assert_int_ge(sink->pid, 0);
     if (sink->pid == 0) {
         const int is_server = 1;

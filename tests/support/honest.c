@@ -1,5 +1,7 @@
 #include "tests/support/honest.h"
 
+#include "tests/support/child.h"
+
 #include "runtime/clock.h"
 #include "runtime/entropy.h"
 
@@ -188,7 +190,7 @@ pid_t attack_start(attack *run, struct attack_context *context)
 {
     int ends[2];
     ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
-    pid_t pid = fork();
+    pid_t pid = child_fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
         const struct sched_param none = {.sched_priority = 0};

@@ -51,7 +51,7 @@ static const char *energy_text(const struct report_sum *sum, char text[CELL])
     if (sum->energy_known == 0) {
         return "unknown";
     }
-    uint64_t attempts = (uint64_t)sum->accepted + sum->failed + sum->late;
+    const uint64_t attempts = report_attempts(sum);
     char part[CELL / 2] = "";
     if (sum->energy_known < attempts) {
         (void)snprintf(part, sizeof part, " (%u of %" PRIu64 ")", sum->energy_known, attempts);
@@ -61,6 +61,7 @@ static const char *energy_text(const struct report_sum *sum, char text[CELL])
     return text;
 }
 
+/* Column CANCELLED comes last, so that it can be left out. */
 static void add_line(struct grid *table, const char *provider, const char *device,
                      const struct report_sum *sum, const char *price)
 {
@@ -77,16 +78,20 @@ static void add_line(struct grid *table, const char *provider, const char *devic
                            cell_bytes((uint64_t)sum->bytes_out),
                            price,
                            cell_money(sum->charge_micro),
-                           energy_text(sum, energy)};
+                           energy_text(sum, energy),
+                           cell_count(sum->cancelled)};
     grid_add(table, cells);
 }
 
 static void print_devices(const struct report *report, bool color)
 {
-    static const char *const titles[] = {"PROVIDER", "DEVICE", "LANES", "DONE",
-                                         "FAILED",   "BUSY",   "SHARE", "IN",
-                                         "OUT",      "PRICE",  "COST",  "ENERGY"};
-    CLEANUP(grid_fini) struct grid table = grid_of(12, titles, "llrrrrrrrrrr");
+    static const char *const titles[] = {"PROVIDER", "DEVICE", "LANES",    "DONE", "FAILED",
+                                         "BUSY",     "SHARE",  "IN",       "OUT",  "PRICE",
+                                         "COST",     "ENERGY", "CANCELLED"};
+    const bool is_cancelled = report->total.cancelled > 0;
+    CLEANUP(grid_fini)
+    struct grid table =
+        is_cancelled ? grid_of(13, titles, "llrrrrrrrrrrr") : grid_of(12, titles, "llrrrrrrrrrr");
     for (size_t i = 0; i < report->device_count; i++) {
         const struct report_device *device = &report->devices[i];
         char name[CELL_SIZE];

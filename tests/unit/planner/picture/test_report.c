@@ -79,6 +79,23 @@ START_TEST(what_was_predicted_stands_beside_what_was_measured)
 }
 END_TEST
 
+START_TEST(what_was_cancelled_has_not_failed)
+{
+    struct report *report = sample_report(1, 1, 10000, 3);
+    (void)sample_attempt(report, 0, 0, 1000);
+    sample_attempt(report, 0, 1000, 1000)->fate = REPORT_FAILED;
+    sample_attempt(report, 0, 2000, 1000)->fate = REPORT_CANCELLED;
+    ck_assert_int_eq(report_make(report), REPORT_OK);
+    ck_assert_uint_eq(report->total.accepted, 1);
+    ck_assert_uint_eq(report->total.failed, 1);
+    ck_assert_uint_eq(report->total.cancelled, 1);
+    ck_assert_uint_eq(report_attempts(&report->total), 3);
+    report->attempts[0].fate = REPORT_CANCELLED + 1;
+    ck_assert_int_eq(report_make(report), REPORT_BAD_INPUT);
+    report_destroy(&report);
+}
+END_TEST
+
 START_TEST(what_is_unknown_is_not_nothing)
 {
     struct report *report = sample_report(2, 1, 10000, 4);
@@ -527,7 +544,8 @@ END_TEST
 
 SUITE("report", NULL, NULL, TEST(time_money_and_bytes_are_summed_per_device_and_in_all),
       TEST(what_was_predicted_stands_beside_what_was_measured),
-      TEST(what_is_unknown_is_not_nothing), TEST(a_clock_that_is_wrong_moves_its_device_as_a_whole),
+      TEST(what_was_cancelled_has_not_failed), TEST(what_is_unknown_is_not_nothing),
+      TEST(a_clock_that_is_wrong_moves_its_device_as_a_whole),
       TEST(a_market_clock_that_is_behind_moves_all_devices_by_as_much),
       TEST(more_than_the_market_saw_is_cut), TEST(what_runs_one_after_another_is_one_lane),
       TEST(there_are_no_more_lanes_than_slots_and_none_overlap_on_one),

@@ -132,6 +132,7 @@ START_TEST(a_plugin_that_has_ended_is_started_anew)
     write_script("n=0\nwhile read -r request; do case $request in\n" DESCRIBES
                  "*once*) echo '{\"status\":0}'; exit 0;;\n"
                  "*many*) n=$((n+1)); echo \"{\\\"status\\\":0,\\\"text\\\":\\\"$n\\\"}\";;\n"
+                 "*) echo '{\"status\":0}';;\n" /* whatever else it is asked for */
                  "esac; done");
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(session_run(&session, "many", NULL, 0, &result, &problem), SESSION_DONE);

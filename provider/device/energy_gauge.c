@@ -136,8 +136,9 @@ int64_t energy_gauge_end(struct energy_gauges *gauges, struct energy_span *span,
     pthread_mutex_unlock(&gauges->mutex);
     const int64_t all_ns = now_ns - span->begun_ns;
     const int64_t seen_ns = span->last_ns - span->first_ns;
-    if (!span->has_first || all_ns <= 0 || seen_ns < all_ns / 2 || seen_ns <= 0 ||
-        !checked_muldiv_floor(span->last_uj - span->first_uj, all_ns, seen_ns, &energy_uj)) {
+    const int64_t seen_uj = span->last_uj - span->first_uj;
+    if (!span->has_first || all_ns <= 0 || seen_ns < all_ns / 2 || seen_ns <= 0 || seen_uj <= 0 ||
+        !checked_muldiv_floor(seen_uj, all_ns, seen_ns, &energy_uj)) {
         return -1;
     }
     return energy_uj;

@@ -75,6 +75,18 @@ START_TEST(after_a_gap_the_measurement_begins_anew)
 }
 END_TEST
 
+/* No device works without energy. */
+START_TEST(a_counter_that_stands_still_measures_nothing)
+{
+    CLEANUP(energy_gauge_destroy) struct energy_gauges *gauges = energy_gauge_create();
+    struct energy_span span;
+    energy_gauge_begin(gauges, "gpu", 0, &span);
+    energy_gauge_read(gauges, "gpu", 0, 7, -1);
+    energy_gauge_read(gauges, "gpu", 10 * S, 7, -1);
+    ck_assert_int_eq(energy_gauge_end(gauges, &span, 10 * S), -1);
+}
+END_TEST
+
 START_TEST(devices_beyond_the_most_are_not_measured)
 {
     CLEANUP(energy_gauge_destroy) struct energy_gauges *gauges = energy_gauge_create();
@@ -92,4 +104,6 @@ END_TEST
 
 SUITE("energy gauge", NULL, NULL, TEST(readings_inside_an_attempt_measure_it),
       TEST(readings_of_less_than_half_measure_nothing),
-      TEST(after_a_gap_the_measurement_begins_anew), TEST(devices_beyond_the_most_are_not_measured))
+      TEST(after_a_gap_the_measurement_begins_anew),
+      TEST(a_counter_that_stands_still_measures_nothing),
+      TEST(devices_beyond_the_most_are_not_measured))

@@ -280,23 +280,22 @@ bool job_check_image(const struct job_file *job, struct job_fault *fault)
                   "not an absolute path of plain text without \"..\", as in /work");
 }
 
-const char *const job_objective_names[JOB_OBJECTIVES] = {"time", "price"};
-const char job_objective_no_energy[] =
-    "energy is not available for jobs, because the power of most devices on offer is not known; "
-    "write time or price";
+const char *const job_objective_names[JOB_OBJECTIVES] = {"time", "price", "energy"};
 
 bool job_check_objective(const struct job_file *job, struct job_fault *fault)
 {
     const bool is_whole = job->order == JOB_ORDER_FOK || job->order == JOB_ORDER_ALL_OR_NONE;
+    const char *name = job_objective_names[job->objective];
+    struct problem what;
     if (job->objective == JOB_OBJECTIVE_TIME) {
         return true;
     }
     if (is_whole) {
-        return refuse(fault, "objective", 0,
-                      "price chooses how many slots to buy, and this type of order wants all");
+        problem_set(&what, "%s chooses which slots to buy, and this type of order wants all", name);
+        return refuse(fault, "objective", 0, what.text);
     }
-    return strcmp(job->verify, "cheap") != 0 ||
-           refuse(fault, "objective", 0, "price does not go with verify: cheap");
+    problem_set(&what, "%s does not go with verify: cheap", name);
+    return strcmp(job->verify, "cheap") != 0 || refuse(fault, "objective", 0, what.text);
 }
 
 bool job_file_check(struct job_file *job, struct problem *ret_problem)

@@ -94,16 +94,17 @@ enum job_order {
 /* The names are "limit", "ioc", "fok", "post-only", "all-or-none" and "market". */
 extern const char *const job_order_names[JOB_ORDERS];
 
-/* The objective is what the plan of a job is to be best in. It decides how many slots the job buys
- * at a time. The numbers are those of the manifest's terms. */
+/* The objective is what the plan of a job is to be best in. It decides which slots the job buys,
+ * and how many at a time. The numbers are those of the manifest's terms. */
 enum job_objective {
     JOB_OBJECTIVE_TIME,  /* as many slots as the job may have */
     JOB_OBJECTIVE_PRICE, /* those that make the work cheapest, and keep the deadline */
+    /* The slots of the devices that need least energy, and keep the deadline. */
+    JOB_OBJECTIVE_ENERGY,
     JOB_OBJECTIVES
 };
-extern const char *const job_objective_names[JOB_OBJECTIVES]; /* "time" and "price" */
-/* Says why a job cannot be planned for `energy`, which plans of `bourse plan` can. */
-extern const char job_objective_no_energy[];
+/* The names are "time", "price" and "energy". */
+extern const char *const job_objective_names[JOB_OBJECTIVES];
 
 struct job_file {
     /* The name is never NULL. A job without `name:` has the program's name without its folders. */

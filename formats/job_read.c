@@ -243,11 +243,6 @@ static void read_order(struct yaml_value value, struct job_file *job)
 
 static void read_objective(struct yaml_value value, struct job_file *job)
 {
-    const char *text = yaml_text(value, FORMAT_VALUE_BYTES, "");
-    if (text != NULL && strcmp(text, "energy") == 0) {
-        yaml_refuse(value, "%s", job_objective_no_energy);
-        return;
-    }
     job->objective = (enum job_objective)yaml_choice(value, job_objective_names, JOB_OBJECTIVES,
                                                      JOB_OBJECTIVE_TIME);
 }

@@ -2,6 +2,7 @@
  * message types.
  * docs/protocol.md sections 5, 6 and 10 say the same in words. A new field of the schema needs its
  * rule here: a test compares the two. */
+#include "base/energy.h"
 #include "base/requirement.h"
 #include "protocol/codec_check.h"
 #include "protocol/codec_rules.h"
@@ -162,9 +163,26 @@ static const struct rule result_rules[] = {ID,
                                            NESTED(saved),
                                            NUMBER(1, UINT32_MAX),
                                            COUNT,
-                                           FLAG};
+                                           FLAG,
+                                           NUMBER(ENERGY_MEASURED, ENERGY_SOURCES - 1)};
+
+/* An energy with a source is bounded. An energy without one stays as wide as older releases took
+ * it, so that their logs read as before. */
+static bool check_result(const struct sighting *sighting, struct codec_error *ret_error)
+{
+    enum { ENERGY_UJ = 25, SOURCE = 27 };
+    if (sighting->counts[SOURCE] == 0) {
+        return true;
+    }
+    if (sighting->counts[ENERGY_UJ] == 0) {
+        return codec_check_refuse(ret_error, "energy_uj", 0, 1);
+    }
+    return sighting->numbers[ENERGY_UJ] <= LIMIT_ENERGY_UJ ||
+           codec_check_refuse(ret_error, "energy_uj", sighting->numbers[ENERGY_UJ],
+                              LIMIT_ENERGY_UJ);
+}
 const struct shape codec_result_shape = {&bourse__v1__result__descriptor, result_rules,
-                                         LENGTH(result_rules), NULL};
+                                         LENGTH(result_rules), check_result};
 
 static bool check_results(const struct sighting *sighting, struct codec_error *ret_error)
 {

@@ -108,7 +108,8 @@ enum {
 #define LIMIT_DURATION_MS INT64_C(31622400000) /* 366 days: a term, a limit, an estimate */
 #define LIMIT_DAILY_MS                                                                             \
     INT64_C(353894400000) /* slot-time of a day: all slots of a device, all day */
-#define LIMIT_TIME_MS INT64_C(9223372036854)    /* the last moment that int64 nanoseconds hold */
-#define LIMIT_DECODED_BYTES INT64_C(1073741824) /* memory of any one decoded body */
+#define LIMIT_TIME_MS INT64_C(9223372036854) /* the last moment that int64 nanoseconds hold */
+#define LIMIT_ENERGY_UJ INT64_C(1000000000000000000) /* 10^12 joules: one attempt, with a source */
+#define LIMIT_DECODED_BYTES INT64_C(1073741824)      /* memory of any one decoded body */
 
 #endif

@@ -400,6 +400,7 @@ static void hear_owner(struct agent *agent, int64_t now_ns)
         .last_error_ms = agent->last_error_ms,
         .idle = agent->idle,
         .gpus = agent->gpus,
+        .energy = &agent->tally,
     };
     owner_hear(agent->owner, agent->session, now_ns, wall_ms(), &facts);
 }

@@ -28,7 +28,8 @@ struct agent_setup {
     const struct offers *offers;
     const struct setup_options *options; /* by which the config is read again */
     struct launcher *launcher;
-    struct cgroups *cgroups; /* NULL: none */
+    struct cgroups *cgroups;    /* NULL: none */
+    struct energy_meter *meter; /* NULL: what the processors use cannot be read */
     const char *worker_path;
     const char *tensor_path; /* NULL: no matrices are computed here */
     const char *kernel_path; /* NULL: no kernels are run here */

@@ -132,6 +132,7 @@ bool agent_open_gpus(struct agent *agent, struct problem *problem)
     const struct gpu_watch_config config = {.launcher = setup->launcher,
                                             .kernel_path = setup->kernel_path,
                                             .terms = &setup->config->gpu,
+                                            .gauges = agent->gauges,
                                             .self = getpid()};
     const int64_t now_ns = clock_monotonic_ns();
     struct problem warning;

@@ -50,6 +50,8 @@ struct agent {
     struct terminals *terminals;
     struct idle_watch *idle;                           /* NULL: the devices work at any time */
     enum idle_order idle_order;                        /* which the agent carries out now */
+    struct energy_tally tally;                         /* of the attempts since the start */
+    struct energy_gauges *gauges;                      /* the energy of GPUs */
     struct gpu_watch *gpus;                            /* NULL: no device for kernels is offered */
     enum idle_order gpu_orders[GPU_WATCH_DEVICES_MAX]; /* which the agent carries out now */
     struct reports reports;

@@ -102,6 +102,7 @@ bool agent_open_blobs(struct agent *agent, struct problem *problem)
 bool agent_open_lanes(struct agent *agent, struct problem *problem)
 {
     const struct agent_setup *setup = agent->setup;
+    agent->gauges = energy_gauge_create();
     struct lanes_config lanes = {
         .launcher = setup->launcher,
         .cgroups = setup->cgroups,
@@ -115,6 +116,7 @@ bool agent_open_lanes(struct agent *agent, struct problem *problem)
         .cpu_enforced = setup->isolation->cpu_enforced,
         .store = agent->store,
         .images = agent->images,
+        .counters = {.meter = setup->meter, .gauges = agent->gauges, .tally = &agent->tally},
         .left = agent_report_left,
         .done = agent_report_ran,
         .terminal = agent_report_terminal,
@@ -123,10 +125,12 @@ bool agent_open_lanes(struct agent *agent, struct problem *problem)
     agent->lanes = lanes_create(&lanes);
     agent->live = live_output_create();
     agent->terminals = terminals_create();
-    if (agent->lanes == NULL || agent->live == NULL || agent->terminals == NULL) {
+    const bool good = agent->gauges != NULL && agent->lanes != NULL && agent->live != NULL &&
+                      agent->terminals != NULL;
+    if (!good) {
         problem_set(problem, "out of memory");
     }
-    return agent->lanes != NULL && agent->live != NULL && agent->terminals != NULL;
+    return good;
 }
 
 bool agent_open_owner(struct agent *agent, struct problem *problem)
@@ -159,6 +163,7 @@ void agent_close_all(struct agent *agent)
     lanes_destroy(&agent->lanes);
     idle_watch_destroy(&agent->idle);
     gpu_watch_destroy(&agent->gpus);
+    energy_gauge_destroy(&agent->gauges);
     live_output_destroy(&agent->live);
     terminals_destroy(&agent->terminals);
     store_close(&agent->store);

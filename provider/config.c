@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CATALOGUE_IDS_MAX = 256 };
+enum { CATALOGUE_IDS_MAX = 256, POWER_MOST_W = 1000000 };
 #define GIB (INT64_C(1) << 30)
 #define MIB (INT64_C(1) << 20)
 #define PRICE_MOST INT64_C(1000000000000) /* a million credits per slot-hour */
@@ -50,6 +50,16 @@ static uint64_t read_disk(struct yaml_value value, uint64_t fallback)
 static uint32_t read_processes(struct yaml_value value, uint32_t fallback)
 {
     return (uint32_t)yaml_integer(value, 4, FORMAT_PROCESSES, fallback);
+}
+
+/* The power of a simulated device is the catalogue's. */
+static int64_t read_power_w(struct yaml_value map)
+{
+    const struct yaml_value value = yaml_key(map, "power_w");
+    if (yaml_present(value) && yaml_present(yaml_key(map, "simulate"))) {
+        yaml_refuse(value, "the power of a simulated device is the catalogue's");
+    }
+    return yaml_integer(value, 1, POWER_MOST_W, 0);
 }
 
 static int64_t read_term_ms(struct yaml_value value, int64_t fallback)
@@ -244,6 +254,15 @@ static void read_simulated(struct yaml_value item, struct config_device *device)
         read_name(yaml_key(item, "name"), sizeof device->name - sizeof SIMULATED_NAME, id));
 }
 
+int64_t config_power_mw(const struct config_device *device)
+{
+    const double watts = device->simulates != NULL
+                             ? device->simulates->profile.figures[FIGURE_POWER].value
+                             : (double)device->power_w;
+    const int64_t power_mw = (int64_t)(watts * 1000 / device->slots);
+    return watts > 0 && power_mw == 0 ? 1 : power_mw;
+}
+
 bool config_device_is_of(const struct config_device *device, enum kernel_api api)
 {
     return device->kernel[0] != '\0' && device->kernel_api == api;
@@ -337,9 +356,10 @@ static void read_plugin(const struct config *config, struct yaml_value item,
 
 static void read_device(struct config *config, struct yaml_value item, int32_t offset_min)
 {
-    static const char *const keys[] = {
-        "name",  "price", "slots",    "memory",        "disk",   "processes", "term",   "to",
-        "hours", "daily", "simulate", "interruptible", "opencl", "cuda",      "plugin", "nodes"};
+    static const char *const keys[] = {"name",      "price",         "slots",  "memory", "disk",
+                                       "processes", "term",          "to",     "hours",  "daily",
+                                       "simulate",  "interruptible", "opencl", "cuda",   "plugin",
+                                       "nodes",     "power_w"};
     struct config_device *device = &config->devices[config->device_count];
     yaml_known_keys(item, keys, sizeof keys / sizeof keys[0]);
     read_plugin(config, item, &device->plugin);
@@ -358,6 +378,7 @@ static void read_device(struct config *config, struct yaml_value item, int32_t o
     device->memory_bytes = read_memory(yaml_key(item, "memory"), config->memory_bytes);
     device->disk_bytes = read_disk(yaml_key(item, "disk"), config->disk_bytes);
     device->processes = read_processes(yaml_key(item, "processes"), config->processes);
+    device->power_w = read_power_w(item);
     device->term_ms = read_term_ms(yaml_key(item, "term"), config->term_ms);
     read_conditions(item, offset_min, device->term_ms, &config->conditions, &device->conditions);
     device->spot = read_spot(yaml_key(item, "interruptible"), config->spot);
@@ -414,7 +435,7 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
         "market",        "name",  "region",   "price",   "slots",       "memory",     "disk",
         "processes",     "term",  "programs", "visible", "image_files", "image_size", "user",
         "cache",         "spool", "devices",  "to",      "hours",       "daily",      "utc_offset",
-        "interruptible", "idle",  "gpu",      "wasm"};
+        "interruptible", "idle",  "gpu",      "wasm",    "power_w"};
     static const struct agent_conditions none;
     char host[ATTRIBUTE_TEXT_SIZE] = "host";
     (void)gethostname(host, sizeof host - 1); /* on failure the default stays */
@@ -440,6 +461,7 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
     config->memory_bytes = read_memory(yaml_key(root, "memory"), 0);
     config->disk_bytes = read_disk(yaml_key(root, "disk"), 0);
     config->processes = read_processes(yaml_key(root, "processes"), 256);
+    config->power_w = read_power_w(root);
     config->term_ms = read_term_ms(yaml_key(root, "term"), 0);
     const int32_t offset_min = read_offset(yaml_key(root, "utc_offset"));
     read_conditions(root, offset_min, config->term_ms, &none, &config->conditions);

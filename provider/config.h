@@ -96,6 +96,7 @@ struct config_device {
     uint32_t slots;
     uint64_t memory_bytes, disk_bytes; /* per slot; 0: as for the first device */
     uint32_t processes;
+    int64_t power_w; /* of the whole device at full load; 0: unknown */
     int64_t term_ms;
     struct agent_conditions conditions;
     struct config_spot spot;
@@ -122,6 +123,7 @@ struct config {
     uint64_t memory_bytes; /* per slot; 0: a share of the machine */
     uint64_t disk_bytes;   /* per slot; 0: a third of memory */
     uint32_t processes;    /* per slot */
+    int64_t power_w;       /* of the first device at full load; 0: unknown */
     int64_t term_ms;       /* 0: no bound */
     struct agent_conditions conditions;
     struct config_spot spot;
@@ -158,6 +160,8 @@ const struct config_program *config_program(const struct config *config, const c
 void config_visible(const struct config *config, const char *ret_paths[CONFIG_VISIBLE_MAX + 1]);
 
 /* Returns true when the entry offers a device of this interface for kernels. */
+/* Returns the milliwatts of one slot of the device when all its slots work; 0: unknown. */
+int64_t config_power_mw(const struct config_device *device);
 bool config_device_is_of(const struct config_device *device, enum kernel_api api);
 
 /* Returns true when the file has `gpu:` without effect: on a device that is offered by `opencl`, or

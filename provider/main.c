@@ -277,6 +277,7 @@ static int run(const struct options *options)
             .options = &options->command.setup,
             .launcher = setup.launcher,
             .cgroups = setup.cgroups,
+            .meter = setup.meter,
             .worker_path = setup.worker_path,
             .tensor_path = setup.tensor_path[0] != '\0' ? setup.tensor_path : NULL,
             .kernel_path = setup.kernel_path[0] != '\0' ? setup.kernel_path : NULL,

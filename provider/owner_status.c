@@ -76,6 +76,9 @@ json_t *owner_status(const struct pauses *pauses, const char *state,
                                       : json_null();
     json_t *results = json_pack("{s:I, s:I}", "accepted", (json_int_t)counts.accepted, "refused",
                                 (json_int_t)counts.refused);
+    json_t *energy =
+        json_pack("{s:I, s:I}", "measured_uj", (json_int_t)atomic_load(&facts->energy->measured_uj),
+                  "estimated_uj", (json_int_t)atomic_load(&facts->energy->estimated_uj));
     json_t *error = facts->last_error[0] == '\0'
                         ? json_null()
                         : json_pack("{s:s, s:I}", "text", facts->last_error, "at_ms",
@@ -98,6 +101,7 @@ json_t *owner_status(const struct pauses *pauses, const char *state,
     (void)json_object_set_new(answer, "owed", json_integer(counts.owed));
     (void)json_object_set_new(answer, "jails", json_integer(lanes_jails(facts->lanes)));
     (void)json_object_set_new(answer, "results", results);
+    (void)json_object_set_new(answer, "energy", energy);
     (void)json_object_set_new(answer, "last_error", error);
     return answer;
 }

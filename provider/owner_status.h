@@ -25,6 +25,7 @@ struct owner_facts {
     int64_t last_error_ms;
     const struct idle_watch *idle; /* NULL: the devices work at any time */
     const struct gpu_watch *gpus;  /* NULL: no GPU is offered */
+    const struct energy_tally *energy;
 };
 
 /* Returns the answer to `status`. `state` is one word, such as "offering". A member for which

@@ -71,24 +71,12 @@ static int64_t operations(int64_t mflops)
     return mflops < INT64_MAX / 1000000 ? mflops * 1000000 : 0;
 }
 
-/* Returns the variant of a processor by its instruction set, or "" for one without a name. */
-static const char *cpu_variant(const char *arch)
-{
-    if (strcmp(arch, "x86_64") == 0) {
-        return "cpu-x86";
-    }
-    if (strcmp(arch, "aarch64") == 0 || strncmp(arch, "arm", 3) == 0) {
-        return "cpu-arm";
-    }
-    return strncmp(arch, "riscv", 5) == 0 ? "cpu-riscv" : "";
-}
-
 static void describe(struct offer *offer, const struct config *config,
                      const struct machine *machine, const struct profile *profile,
                      const struct isolation *isolation)
 {
     text_attribute(offer, "kind", "cpu");
-    text_attribute(offer, "kind", cpu_variant(machine->arch));
+    text_attribute(offer, "kind", discover_variant(machine->arch));
     text_attribute(offer, "instrument", machine->instrument);
     text_attribute(offer, "arch", machine->arch);
     text_attribute(offer, "vendor", machine->vendor);
@@ -320,6 +308,7 @@ static struct config_device first_device(const struct config *config, uint32_t s
         .memory_bytes = config->memory_bytes,
         .disk_bytes = config->disk_bytes,
         .processes = config->processes,
+        .power_w = config->power_w,
         .term_ms = config->term_ms,
         .conditions = config->conditions,
         .spot = config->spot,
@@ -420,6 +409,7 @@ static void fill_offer(struct offer *offer, const struct config_device *device,
     offer->device.device = discover_device_id(account, name);
     offer->device.attributes = offer->attributes;
     offer->processes = device->processes;
+    offer->power_mw = config_power_mw(device);
     (void)snprintf(offer->device.instrument, sizeof offer->device.instrument, "%s%s",
                    device->simulates != NULL ? "sim." : "",
                    device->simulates != NULL ? device->simulates->instrument : machine->instrument);
@@ -543,6 +533,7 @@ bool policy_offers(const struct config *config, const struct machine *machine,
     }
     for (size_t i = 0; i < ret_offers->count; i++) {
         struct offer *offer = &ret_offers->items[i];
+        number_attribute(offer, "power_mw", offer->power_mw);
         if (offer->kernel_device != NULL) {
             describe_kernel_device(offer, config, isolation);
         } else if (offer->plugin != NULL) {

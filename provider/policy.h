@@ -22,6 +22,7 @@ struct offer {
     uint64_t memory_bytes; /* per slot */
     uint64_t disk_bytes;   /* per slot */
     uint32_t processes;    /* per slot */
+    int64_t power_mw;      /* per slot, at full load; 0: unknown */
     /* The offer has the cores from machine.cpus[first_core] on, one for each slot. */
     uint32_t first_core;
     /* NULL: the device is made of cores of this machine. A simulated device has no cores. */

@@ -112,6 +112,7 @@ static enum source source_of(const struct offer *offer, const char *name)
         enum source source;
     } here[] = {
         {"cores", SOURCE_CONFIG},
+        {"power_mw", SOURCE_CONFIG},
         {"memory", SOURCE_SHARE},
     };
     for (size_t i = 0; i < sizeof everywhere / sizeof everywhere[0]; i++) {
@@ -140,6 +141,7 @@ static void figure_text(const struct attribute *attribute, char ret_text[UNITS_T
 {
     const char *unit = strcmp(attribute->name, "gflops") == 0      ? " GFLOPS"
                        : strcmp(attribute->name, "gemm_fp32") == 0 ? " MFLOPS"
+                       : strcmp(attribute->name, "power_mw") == 0  ? " mW"
                                                                    : "";
     if (strcmp(attribute->name, "simulated") == 0) { /* the form that `needs:` uses */
         (void)snprintf(ret_text, UNITS_TEXT_SIZE, "%s", attribute->number != 0 ? "true" : "false");

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "provider/device/energy_meter.h"
 #include "provider/idle/idle_watch.h"
 #include "provider/jail/jail.h"
 #include "provider/privilege.h"
@@ -558,6 +559,7 @@ bool setup_begin(const struct setup_options *options, struct setup *ret_setup,
         has_other_agent(ret_setup, ret_problem)) {
         return false; /* nothing is made in a folder that is no agent's */
     }
+    ret_setup->meter = energy_meter_open(""); /* root may read what others may not */
     bool prepared = geteuid() == 0 ? prepare_as_root(ret_setup, ret_problem)
                                    : prepare_as_user(ret_setup, ret_problem);
     if (!prepared || !start_as_user(ret_setup, ret_problem)) {
@@ -571,6 +573,7 @@ void setup_end(struct setup *setup)
 {
     launcher_stop(&setup->launcher);
     cgroups_close(&setup->cgroups);
+    energy_meter_close(&setup->meter);
     identity_destroy(&setup->identity);
     if (setup->signals >= 0) {
         close(setup->signals);

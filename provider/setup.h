@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+struct energy_meter;
 struct setup_options {
     const char *config_file; /* NULL: provider.yaml in the folder */
     const char *market;      /* NULL; else the folder of a market on this machine */
@@ -37,7 +38,8 @@ struct setup {
     struct machine machine;
     struct isolation isolation;
     struct profile profile;
-    struct cgroups *cgroups; /* NULL: none */
+    struct cgroups *cgroups;    /* NULL: none */
+    struct energy_meter *meter; /* NULL: this user may not read what the processors use */
     struct launcher *launcher;
     char worker_path[CONFIG_PATH_SIZE + 16];
     /* An empty path means that no matrices are computed here; no_tensor has the reason. */

@@ -99,7 +99,11 @@ struct bourse_verified {
     bool simulated;
     int status; /* the broker's verdict, as in struct bourse_outcome */
     const char *status_text;
-    const char *checked;           /* how a referee checked the result: "none", "cheap" */
+    const char *checked; /* how a referee checked the result: "none", "cheap" */
+    /* The energy that the provider signed, and where it comes from; -1: none. The text is NULL when
+     * the result does not say. */
+    int64_t energy_uj;
+    const char *energy_source_text;
     char check[BOURSE_HEX32_SIZE]; /* SHA-256 of the referee's signed Result, or "" */
 };
 /* Verifies a receipt offline, with nothing but the log's verifier key (bourse_account.verifier).

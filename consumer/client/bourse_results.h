@@ -49,6 +49,10 @@ struct bourse_outcome {
     uint32_t restored;        /* attempt whose checkpoint this attempt continued; 0: none */
     uint32_t saved_files;     /* files of the checkpoint that this attempt left; 0: none */
     uint64_t saved_bytes;
+    /* The source of energy_uj: 1 measured, 2 estimated by the power that the owner states, 3
+     * estimated by the catalogue's power; 0: the result does not say. The text is NULL then. */
+    int energy_source;
+    const char *energy_source_text;
     uint64_t executable; /* bit i: outputs[i] is a file that the program's user could execute */
 };
 /* Visits one result of each subtask that has any, by index: the result that counts, else the last

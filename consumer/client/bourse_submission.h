@@ -190,6 +190,10 @@ struct bourse_quote {
     /* `objective: price` chose so many slots at a time out of those that were to be had; 0: nothing
      * was chosen. */
     uint32_t chosen_slots, chosen_of;
+    /* `objective: energy` chose so many slots of devices out of those that were to be had; 0:
+     * nothing was chosen. The power of `energy_unknown` slots is unknown. */
+    uint32_t energy_slots, energy_of, energy_unknown;
+    int64_t energy_uj; /* of the plan on the chosen slots; -1: unknown. Set with energy_slots. */
     /* Time from now until the job's deadline; 0: the job has none. */
     int64_t deadline_ns;
     /* The plan, on what is on offer now, ends so long after the deadline; 0: in time, or nothing

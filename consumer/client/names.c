@@ -1,5 +1,6 @@
 #include "consumer/client/names.h"
 
+#include "base/energy.h"
 #include "base/rate.h"
 #include "consumer/client/bourse_connection.h"
 #include "ledger/record.h"
@@ -110,6 +111,15 @@ const char *names_verdict(unsigned verdict)
     static const char *const names[] = {
         [VERDICT_ACCEPT] = "accept", [VERDICT_REJECT] = "reject", [VERDICT_UNSURE] = "unsure"};
     return verdict == VERDICT_NONE ? NULL : name_in(names, COUNT(names), verdict);
+}
+
+const char *names_energy(unsigned source)
+{
+    static const char *const names[] = {[ENERGY_MEASURED] = "measured",
+                                        [ENERGY_BY_OWNER] = "estimated by its owner's power",
+                                        [ENERGY_BY_CATALOGUE] =
+                                            "estimated by the catalogue's power"};
+    return source == ENERGY_UNSTATED ? NULL : name_in(names, COUNT(names), source);
 }
 
 const char *names_check(unsigned level)

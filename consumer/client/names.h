@@ -15,6 +15,8 @@ const char *names_outcome(unsigned outcome);
 const char *names_check(unsigned level); /* "none", "cheap" */
 const char *names_attempt(unsigned status);
 const char *names_verdict(unsigned verdict); /* NULL: none */
+/* Returns the source of an attempt's energy; NULL: the result does not say. */
+const char *names_energy(unsigned source);
 const char *names_entry_kind(unsigned kind);
 
 #endif

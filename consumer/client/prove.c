@@ -3,6 +3,7 @@
 #include "consumer/client/names.h"
 
 #include "base/cleanup.h"
+#include "base/energy.h"
 #include "base/text.h"
 #include "ledger/receipt.h"
 
@@ -42,16 +43,20 @@ bool client_receipt_agrees(const struct receipt *receipt)
 static void fill(const struct receipt *receipt, const Bourse__V1__Result *result,
                  const struct key32 *key, struct bourse_verified *verified)
 {
-    *verified = (struct bourse_verified){.index = receipt->leaf.index,
-                                         .attempt = receipt->leaf.attempt,
-                                         .outcome_text = names_outcome(result->outcome),
-                                         .price_micro = receipt->leaf.price_micro,
-                                         .paid_ns = receipt->leaf.paid_ns,
-                                         .charge_micro = receipt->leaf.charge_micro,
-                                         .leaf = receipt->leaf_index,
-                                         .status = receipt->leaf.status,
-                                         .status_text = names_attempt(receipt->leaf.status),
-                                         .simulated = result->has_simulated && result->simulated};
+    *verified = (struct bourse_verified){
+        .index = receipt->leaf.index,
+        .attempt = receipt->leaf.attempt,
+        .outcome_text = names_outcome(result->outcome),
+        .price_micro = receipt->leaf.price_micro,
+        .paid_ns = receipt->leaf.paid_ns,
+        .charge_micro = receipt->leaf.charge_micro,
+        .leaf = receipt->leaf_index,
+        .status = receipt->leaf.status,
+        .status_text = names_attempt(receipt->leaf.status),
+        .simulated = result->has_simulated && result->simulated,
+        .energy_uj = result->has_energy_uj ? result->energy_uj : -1,
+        .energy_source_text =
+            names_energy(result->has_energy_source ? result->energy_source : ENERGY_UNSTATED)};
     text_hex(receipt->cluster.bytes, 16, verified->cluster);
     text_hex(receipt->leaf.job.bytes, 16, verified->job);
     text_hex(receipt->leaf.provider.bytes, 32, verified->provider);

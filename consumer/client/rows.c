@@ -217,6 +217,8 @@ static void fill_from_result(const Bourse__V1__Result *result, struct bourse_out
     outcome->energy_uj = result->has_energy_uj                  ? result->energy_uj
                          : result->energy_mj < INT64_MAX / 1000 ? result->energy_mj * 1000
                                                                 : INT64_MAX;
+    outcome->energy_source = result->has_energy_source ? (int)result->energy_source : 0;
+    outcome->energy_source_text = names_energy((unsigned)outcome->energy_source);
     if (result->standard_output != NULL) {
         outcome->has_standard_output = true;
         outcome->standard_output = output_from_wire(result->standard_output);

@@ -119,6 +119,22 @@ const char *cell_joules(const struct figure *energy_j)
     return energy_j->source == FIGURE_UNKNOWN ? "-" : text;
 }
 
+const char *cell_energy(int64_t energy_uj, bool is_estimate)
+{
+    char *text = ring_next();
+    const struct figure energy = {.value = (double)energy_uj / 1e6, .source = FIGURE_DECLARED};
+    (void)snprintf(text, CELL_SIZE, "%s%.80s", is_estimate ? "~" : "", cell_joules(&energy));
+    return energy_uj < 0 ? "-" : text;
+}
+
+const char *cell_signed_energy(int64_t energy_uj, const char *source)
+{
+    char *text = ring_next();
+    (void)snprintf(text, CELL_SIZE, ", %.40s%s%.60s", cell_energy(energy_uj, false),
+                   source != NULL ? " " : "", source != NULL ? source : "");
+    return energy_uj < 0 ? "" : text;
+}
+
 const char *cell_count(uint64_t count)
 {
     char *text = ring_next();

@@ -22,6 +22,10 @@ const char *cell_bytes(uint64_t bytes);
 struct figure;
 /* Returns text such as "12.5 J" or "1.2 kWh"; "-" for an unknown figure. */
 const char *cell_joules(const struct figure *energy_j);
+/* Returns the same of microjoules, "~12.5 J" when some are an estimate; "-" below 0: unknown. */
+const char *cell_energy(int64_t energy_uj, bool is_estimate);
+/* Returns ", 12.5 J measured", and "" for an energy below 0. `source` is NULL: nobody says. */
+const char *cell_signed_energy(int64_t energy_uj, const char *source);
 const char *cell_count(uint64_t count);
 const char *cell_short_id(const char *id); /* the first 8 digits */
 /* Returns the printable form of a name or a short text. A longer text is cut to CELL_SIZE. */

@@ -217,6 +217,15 @@ json_t *json_quote(const struct bourse_quote *quote)
                                             (json_int_t)quote->chosen_slots, "of",
                                             (json_int_t)quote->chosen_of));
     }
+    if (quote->energy_slots > 0) {
+        (void)json_object_set_new(
+            value, "objective",
+            json_pack("{s:s, s:I, s:I, s:I, s:o}", "name", "energy", "slots",
+                      (json_int_t)quote->energy_slots, "of", (json_int_t)quote->energy_of,
+                      "unknown", (json_int_t)quote->energy_unknown, "energy_uj",
+                      quote->energy_uj < 0 ? json_null()
+                                           : json_integer((json_int_t)quote->energy_uj)));
+    }
     if (quote->without_gift > 0) {
         (void)json_object_set_new(value, "without_gift",
                                   json_integer((json_int_t)quote->without_gift));
@@ -248,6 +257,16 @@ static json_t *json_output(const struct bourse_output *output)
                      (json_int_t)output->size);
 }
 
+void json_add_energy(json_t *object, int64_t energy_uj, const char *source)
+{
+    if (energy_uj >= 0) {
+        (void)json_object_set_new(object, "energy_uj", json_integer((json_int_t)energy_uj));
+    }
+    if (energy_uj >= 0 && source != NULL) {
+        (void)json_object_set_new(object, "energy_source", json_string(source));
+    }
+}
+
 json_t *json_outcome(const struct bourse_outcome *outcome, const struct bourse_tasks *tasks)
 {
     json_t *outputs = json_array();
@@ -275,6 +294,8 @@ json_t *json_outcome(const struct bourse_outcome *outcome, const struct bourse_t
     if (outcome->simulated) {
         (void)json_object_set_new(value, "simulated", json_true());
     }
+    json_add_energy(value, outcome->has_energy ? outcome->energy_uj : -1,
+                    outcome->energy_source_text);
     if (outcome->restored != 0) {
         (void)json_object_set_new(value, "restored", json_integer(outcome->restored));
     }

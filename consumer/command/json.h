@@ -14,6 +14,8 @@ json_t *json_explanation(const struct bourse_explanation *explanation);
 json_t *json_quote(const struct bourse_quote *quote);
 /* `subtask` in the outcome is what commands take: a task's name, or a number. `tasks` may be
  * NULL. */
+/* Adds an energy that is not below 0, and its source unless that is NULL. */
+void json_add_energy(json_t *object, int64_t energy_uj, const char *source);
 json_t *json_outcome(const struct bourse_outcome *outcome, const struct bourse_tasks *tasks);
 json_t *json_standing(const struct bourse_standing *standing);
 json_t *json_bands(struct bourse_bands bands);

@@ -112,7 +112,7 @@ static const struct option_spec run_options[] = {
     {"good-till", 0, "TIME", "cancel subtasks that have not started after this time: 2h (never)"},
     {"deadline", 0, "TIME",
      "end the job after this time, as 2h, or at a moment of UTC; results stay (never)"},
-    {"objective", 0, "NAME", "what to keep low: time, or price, with fewer slots (time)"},
+    {"objective", 0, "NAME", "what to keep low: time, price or energy (time)"},
     {"order", 0, "TYPE",
      "type of the bid: market, limit, ioc, fok, post-only or all-or-none (market)"},
     {"crash-limit", 0, "N", "how many attempts of a subtask may fail by a provider's fault (2)"},

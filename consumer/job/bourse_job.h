@@ -65,6 +65,18 @@ struct job_start {
     uint32_t user, group; /* numbers that the programs see; the user is not 0 */
 };
 
+/* The order of a job with `objective: energy` takes only slots of these instruments, and of each
+ * only those that use at most so much. */
+enum { JOB_POWER_LIMITS_MAX = 16 };
+struct job_power_limit {
+    char instrument[BOURSE_NAME_SIZE];
+    int64_t power_mw; /* of one slot at full load */
+};
+struct job_power_limits {
+    struct job_power_limit items[JOB_POWER_LIMITS_MAX];
+    size_t count; /* 0: any slot will do */
+};
+
 struct bourse_job {
     struct job_file *file;
     char *file_name; /* name of the job file, for messages; NULL: none */
@@ -87,6 +99,7 @@ struct bourse_job {
     uint32_t checks;        /* the last subtasks are checks (result_checks.h) */
     /* The quote found a single referee, so the referee checks and computes nothing else. */
     bool spares_referee;
+    struct job_power_limits power_limits; /* chosen by the quote (quote_energy.h) */
     /* The quote found a budget of 0 or an account without credits, so only donated slots count. */
     bool holds_nothing;
     /* Terms of the checks when they differ from the file; slots 0: the file's. */

@@ -216,9 +216,9 @@ static bool find_more(struct bourse *bourse, struct bourse_job *job,
     struct order_part *part = &job->parts[0];
     const uint32_t at_most = part->at_most;
     const uint32_t held = slots_held(plan);
-    /* A job that is to be cheap has as many slots as its plan chose. */
-    const bool is_cheap = job->file->objective == JOB_OBJECTIVE_PRICE;
-    if (job->part_count != 1 || is_cheap || (at_most == 0 && held == 0)) {
+    /* A job with another objective has the slots that its plan chose. */
+    const bool is_chosen = job->file->objective != JOB_OBJECTIVE_TIME;
+    if (job->part_count != 1 || is_chosen || (at_most == 0 && held == 0)) {
         return true;
     }
     CLEANUP(supply_destroy) struct supply *supply = places_with_more(job, quotes, plan);

@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/energy.h"
 #include "consumer/client/client.h"
 #include "consumer/job/manifest.h"
 #include "consumer/job/order.h"
@@ -278,6 +279,9 @@ static bool add_outcome(void *context, const struct bourse_outcome *outcome)
         .bytes_in = bytes_in(reading, outcome->index),
         .bytes_out = bytes_out(outcome),
         .energy_uj = outcome->has_energy && outcome->energy_uj >= 0 ? outcome->energy_uj : -1,
+        .energy_source = outcome->energy_source_text,
+        .energy_is_estimate = outcome->energy_source == ENERGY_BY_OWNER ||
+                              outcome->energy_source == ENERGY_BY_CATALOGUE,
     };
     return true;
 }

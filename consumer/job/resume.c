@@ -374,10 +374,9 @@ static struct job_file *file_of(const struct resume *resume, int64_t cap_micro,
     file->good_till_at_ms = resume->good_till_ms;
     file->good_till_ms = resume->good_for_ms;
     file->deadline_at_ms = resume->deadline_ms;
-    file->objective =
-        manifest->terms->has_objective && manifest->terms->objective == JOB_OBJECTIVE_PRICE
-            ? JOB_OBJECTIVE_PRICE
-            : JOB_OBJECTIVE_TIME;
+    file->objective = manifest->terms->has_objective && manifest->terms->objective < JOB_OBJECTIVES
+                          ? (enum job_objective)manifest->terms->objective
+                          : JOB_OBJECTIVE_TIME;
     const char *checkpoint = subtask_terms(manifest, 0).checkpoint; /* all have one, or none */
     if (checkpoint != NULL && !job_file_set(&file->checkpoint, checkpoint)) {
         return NULL;

@@ -2,6 +2,7 @@
 #include "consumer/job/submit.h"
 #include "consumer/client/client.h"
 #include "consumer/job/bourse_job.h"
+#include "consumer/job/quote/power_limits.h"
 #include "consumer/job/result_checks.h"
 
 #include "base/cleanup.h"
@@ -286,6 +287,11 @@ Bourse__V1__Requirement *submit_needs(const struct bourse_job *job, size_t part,
                                       struct bourse_error *error)
 {
     struct requirement needs = job->parts[part].needs;
+    if (part == 0 && !power_limits_add_needs(&job->power_limits, &needs)) {
+        (void)client_fail(error, BOURSE_USAGE,
+                          "needs: too many terms to ask for the devices of least energy");
+        return NULL;
+    }
     if (job->spares_referee && !submit_is_checks(job, part) &&
         !result_checks_need_no_referee(&needs)) {
         (void)client_fail(error, BOURSE_USAGE,

@@ -118,8 +118,20 @@ struct finding {
     size_t count;
 };
 
+static int64_t power_said_mw(const struct bourse_device *device)
+{
+    for (size_t i = 0; i < device->attribute_count; i++) {
+        const struct bourse_attribute *attribute = &device->attributes[i];
+        if (attribute->text == NULL && strcmp(attribute->name, "power_mw") == 0) {
+            return attribute->number;
+        }
+    }
+    return 0;
+}
+
 static void identify(struct supply_place *place, const struct bourse_device *device)
 {
+    place->power_mw = power_said_mw(device);
     client_copy(place->account, sizeof place->account, device->account);
     client_copy(place->device, sizeof place->device, device->id);
 }
@@ -303,6 +315,10 @@ struct figure supply_power(const struct supply_place *place)
     if (device != NULL && place->device_slots > 0) {
         power = device->profile.figures[FIGURE_POWER];
         power.value /= place->device_slots;
+    }
+    if (power.source == FIGURE_UNKNOWN && place->power_mw > 0) {
+        power = (struct figure){
+            .value = (double)place->power_mw / 1e3, .source = FIGURE_DECLARED, .unverified = true};
     }
     return power;
 }

@@ -23,6 +23,7 @@ struct supply_place { /* slots at one price */
     bool has_kind;         /* the class is of this device alone */
     uint32_t providers;    /* 0: leased slots, to be taken from their holders */
     uint32_t device_slots; /* all slots of the device; 0: unknown */
+    int64_t power_mw;      /* of one slot, as the device says; 0: it does not */
     int64_t slot_uw;       /* from supply_power, set by supply_set_power; 0: unknown */
     /* Most slots on one device, set by supply_set_widest; 0: unknown. */
     uint32_t widest;
@@ -61,8 +62,8 @@ size_t supply_number_kinds(struct supply *supply,
  * theirs. Returns false when memory is short. */
 bool supply_learn(const struct bourse_job *job, struct supply *supply, struct bourse_error *error);
 
-/* Returns the watts of one slot at full load of its device, from the catalogue. A simulated device
- * has the figure of the device that it imitates. */
+/* Returns the watts of one slot at full load of its device: the catalogue's, else what the device
+ * says. A simulated device has the figure of the device that it imitates. */
 struct figure supply_power(const struct supply_place *place);
 /* Sets the power of places without names, when all of `named` at the price and for the parts of a
  * place use the same power. */

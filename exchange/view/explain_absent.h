@@ -1,5 +1,5 @@
-/* exchange/view/explain_absent.h counts the devices that fit a job and whose providers are silent or
- * frozen. */
+/* exchange/view/explain_absent.h counts the devices that fit a job, but whose providers are silent
+ * or frozen. */
 #ifndef BOURSE_EXCHANGE_VIEW_EXPLAIN_ABSENT_H
 #define BOURSE_EXCHANGE_VIEW_EXPLAIN_ABSENT_H
 

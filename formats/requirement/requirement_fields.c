@@ -44,6 +44,7 @@ const struct requirement_field requirement_field_table[] = {
     {"fp8", FIELD_FLOPS, "peak rate of one slot in 8 bits with a point"},
     {"int8", FIELD_OPS, "peak rate of one slot in 8-bit integers"},
     {"int4", FIELD_OPS, "peak rate of one slot in 4-bit integers"},
+    {"power_mw", FIELD_NUMBER, "power of one slot at full load, in milliwatts"},
     {"measured", FIELD_TEXT,
      "a field of which its owner says that the agent measured the figure, as in gemm_fp32"},
     {"simulated", FIELD_FLAG, "whether the device is a simulation"},

@@ -185,6 +185,7 @@ static void add_attempt(struct report_sum *sum, const struct report_attempt *att
     if (attempt->energy_uj >= 0) {
         sum->energy_uj = sum_of(sum->energy_uj, attempt->energy_uj);
         sum->energy_known++;
+        sum->energy_estimated += attempt->energy_is_estimate;
     }
 }
 
@@ -203,6 +204,7 @@ static void add_sum(struct report_sum *total, const struct report_sum *sum)
     total->bytes_out = sum_of(total->bytes_out, sum->bytes_out);
     total->energy_uj = sum_of(total->energy_uj, sum->energy_uj);
     total->energy_known += sum->energy_known;
+    total->energy_estimated += sum->energy_estimated;
 }
 
 static void set_share(struct report_sum *sum, int64_t span_ns)

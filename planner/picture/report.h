@@ -49,6 +49,10 @@ struct report_attempt {
     int64_t bytes_in;     /* -1: unknown */
     int64_t bytes_out;    /* >= 0 */
     int64_t energy_uj;    /* -1: not in the result */
+    /* The source of the energy, in words; NULL: the result does not say. The text lives as long
+     * as the report. */
+    const char *energy_source;
+    bool energy_is_estimate; /* not measured */
     /* Outputs: */
     uint32_t lane;  /* lane of its device, from 0 */
     int64_t end_ns; /* end of its bar; started_ns + busy_ns unless cut */
@@ -65,8 +69,9 @@ struct report_sum {
     int64_t charge_micro;
     int64_t bytes_in; /* -1: unknown for some attempt */
     int64_t bytes_out;
-    int64_t energy_uj;     /* sum over `energy_known` attempts */
-    uint32_t energy_known; /* 0: the energy is unknown, not zero */
+    int64_t energy_uj;         /* sum over `energy_known` attempts */
+    uint32_t energy_known;     /* 0: the energy is unknown, not zero */
+    uint32_t energy_estimated; /* of `energy_known`, the attempts whose energy is an estimate */
 };
 
 /* Accepted subtasks with a predicted time: their predicted and their measured time. */

@@ -154,8 +154,9 @@ static void add_energy(const struct report *report, char *line, size_t size)
     }
     if (measured_uj >= 0) {
         const size_t length = strlen(line);
-        (void)snprintf(line + length, size - length, "%s %.4g J measured", between,
-                       (double)measured_uj / 1e6);
+        (void)snprintf(line + length, size - length, "%s %.4g J %s", between,
+                       (double)measured_uj / 1e6,
+                       report->total.energy_estimated == 0 ? "measured" : "estimated");
     }
 }
 

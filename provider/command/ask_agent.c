@@ -1,6 +1,7 @@
 /* provider/command/ask_agent.c holds status, pause, resume and drain. Each asks the running agent
  * one question, and prints the answer for people or programs. */
 #include "provider/command/command.h"
+#include "provider/command/energy_line.h"
 #include "provider/command/gpu_lines.h"
 #include "provider/owner.h"
 
@@ -378,6 +379,7 @@ static void print_status(const json_t *answer)
            (long long)number(answer, "jails"), plural(number(answer, "jails")));
     printf("%-12s %lld accepted since it started, %lld refused\n", "results",
            (long long)number(results, "accepted"), (long long)number(results, "refused"));
+    energy_line_print(json_object_get(answer, "energy"));
     if (number(answer, "given_ns") > 0) {
         units_slot_hours(number(answer, "given_ns"), span);
         printf("%-12s %s slot-hours, all in all\n", "donated", span);

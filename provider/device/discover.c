@@ -242,6 +242,17 @@ bool discover_machine(const char *synthetic, struct machine *ret_machine,
     return good;
 }
 
+const char *discover_variant(const char *arch)
+{
+    if (strcmp(arch, "x86_64") == 0) {
+        return "cpu-x86";
+    }
+    if (strcmp(arch, "aarch64") == 0 || strncmp(arch, "arm", 3) == 0) {
+        return "cpu-arm";
+    }
+    return strncmp(arch, "riscv", 5) == 0 ? "cpu-riscv" : "";
+}
+
 struct id128 discover_device_id(const struct key32 *account, const char *name)
 {
     static const char domain[] = "bourse/device/v1";

@@ -48,6 +48,9 @@ bool discover_machine(const char *synthetic, struct machine *ret_machine,
 /* Returns the instruction level of a "flags" or "Features" line of /proc/cpuinfo. */
 const char *discover_level(const char *arch, const char *flags);
 
+/* Returns the variant of a processor by its instruction set, or "" for one without a name. */
+const char *discover_variant(const char *arch);
+
 /* Returns the id of the account's device with this name. The id is the same at every start. */
 struct id128 discover_device_id(const struct key32 *account, const char *name);
 

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "formats/npy.h"
 #include "planner/cost/cost.h"
+#include "protocol/limits.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -109,7 +110,8 @@ bool simulation_end(const struct catalogue_device *device, const struct tensor_o
     }
     double seconds = cost.time_s.value < BUSY_MOST_S ? cost.time_s.value : BUSY_MOST_S;
     int64_t busy_ns = (int64_t)(seconds * NS_PER_S);
-    bool has_energy = cost.energy_j.source != FIGURE_UNKNOWN && cost.energy_j.value < 1e12;
+    bool has_energy = cost.energy_j.source != FIGURE_UNKNOWN &&
+                      cost.energy_j.value < (double)(LIMIT_ENERGY_UJ / 1000000);
     *ret_simulation = (struct simulation){
         .busy_ns = busy_ns > SIMULATION_LEAST_NS ? busy_ns : SIMULATION_LEAST_NS,
         .energy_uj = has_energy ? llround(cost.energy_j.value * 1e6) : -1,

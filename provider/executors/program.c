@@ -230,6 +230,7 @@ static void end_simulation(const struct run *run, const struct tensor_op *operat
     outcome->busy_ns = simulation.busy_ns;
     outcome->has_energy = simulation.energy_uj >= 0;
     outcome->energy_uj = outcome->has_energy ? simulation.energy_uj : 0;
+    outcome->energy_source = ENERGY_BY_CATALOGUE;
     (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", simulation.detail);
 }
 

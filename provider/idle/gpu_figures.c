@@ -9,6 +9,7 @@
 
 enum { CELSIUS_MOST = 1000, PERCENT_MOST = 100 };
 #define POWER_MOST_MW INT64_C(1000000000)
+#define ENERGY_MOST_MJ (INT64_C(1) << 53)
 #define BYTES_MOST (INT64_C(1) << 60)
 
 void gpu_figures_clear(struct gpu_figures *figures)
@@ -21,6 +22,7 @@ void gpu_figures_clear(struct gpu_figures *figures)
                                     .busy_percent = -1,
                                     .power_mw = -1,
                                     .power_limit_mw = -1,
+                                    .energy_mj = -1,
                                     .celsius = -1};
     memcpy(figures->id, id, sizeof id);
     figures->is_lost = was_lost;
@@ -75,7 +77,8 @@ static bool answers(const struct gpu_figures *figures)
 {
     return figures->is_split || figures->memory_used >= 0 || figures->memory_total >= 0 ||
            figures->busy_percent >= 0 || figures->power_mw >= 0 || figures->power_limit_mw >= 0 ||
-           figures->celsius >= 0 || figures->compute.is_known || figures->graphics.is_known;
+           figures->energy_mj >= 0 || figures->celsius >= 0 || figures->compute.is_known ||
+           figures->graphics.is_known;
 }
 
 static void read_device(json_t *object, struct gpu_figures *figures)
@@ -86,6 +89,7 @@ static void read_device(json_t *object, struct gpu_figures *figures)
     figures->busy_percent = figure(object, "busy_percent", PERCENT_MOST);
     figures->power_mw = figure(object, "power_mw", POWER_MOST_MW);
     figures->power_limit_mw = figure(object, "power_limit_mw", POWER_MOST_MW);
+    figures->energy_mj = figure(object, "energy_mj", ENERGY_MOST_MJ);
     figures->celsius = figure(object, "celsius", CELSIUS_MOST);
     read_processes(object, "compute", &figures->compute);
     read_processes(object, "graphics", &figures->graphics);

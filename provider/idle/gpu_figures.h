@@ -28,6 +28,7 @@ struct gpu_figures {
     int64_t memory_used, memory_total; /* bytes */
     int64_t busy_percent;
     int64_t power_mw, power_limit_mw;
+    int64_t energy_mj; /* since the driver was loaded */
     int64_t celsius;
     struct gpu_processes compute, graphics;
     /* Why figures are not known, as in "power_mw: the device does not tell"; "": all are. */

@@ -116,6 +116,17 @@ static void judge_device(struct gpu_watch *watch, size_t index, int64_t now_ns)
     (void)gpu_rule_see(&watch->devices[index].rule, now_ns, &reading);
 }
 
+/* Passes what a reading says of energy on. A split device tells only of all its parts together. */
+static void gauge(struct gpu_watch *watch, int64_t now_ns)
+{
+    for (size_t i = 0; watch->config.gauges != NULL && i < watch->watched_count; i++) {
+        const struct gpu_figures *figures = &watch->figures[i];
+        energy_gauge_read(watch->config.gauges, watch->devices[i].label, now_ns,
+                          figures->is_split ? -1 : figures->energy_mj,
+                          figures->is_split ? -1 : figures->power_mw);
+    }
+}
+
 static void judge(struct gpu_watch *watch, int64_t now_ns)
 {
     for (size_t i = 0; i < watch->watched_count; i++) {
@@ -225,6 +236,7 @@ static void take_line(struct gpu_watch *watch, size_t length, int64_t now_ns)
     watch->line_length = 0; /* one question has one line */
     watch->due_ns =
         now_ns + (watch->config.terms->is_set ? GPU_WATCH_LOOK_NS : GPU_WATCH_LONG_LOOK_NS);
+    gauge(watch, now_ns);
     judge(watch, now_ns);
 }
 

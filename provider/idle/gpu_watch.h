@@ -8,6 +8,7 @@
 #define BOURSE_PROVIDER_IDLE_GPU_WATCH_H
 
 #include "base/problem.h"
+#include "provider/device/energy_gauge.h"
 #include "provider/device/kernel_device.h"
 #include "provider/jail/launcher.h"
 #include "provider/session/gpu_rule.h"
@@ -32,7 +33,8 @@ struct gpu_watch_config {
     struct launcher *launcher;
     const char *kernel_path; /* the installed bourse-kernel */
     const struct gpu_terms *terms;
-    pid_t self; /* the agent, whose programs are not those of others */
+    struct energy_gauges *gauges; /* gets each reading; NULL: nobody measures energy */
+    pid_t self;                   /* the agent, whose programs are not those of others */
 };
 
 /* Returns NULL when memory is short. */

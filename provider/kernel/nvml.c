@@ -102,6 +102,7 @@ static void read_power(const struct nvml_api *api, nvml_device device, struct nv
 {
     unsigned used = 0;
     unsigned limit = 0;
+    unsigned long long energy = 0;
     figures->power_result = api->nvmlDeviceGetPowerUsage == NULL
                                 ? NVML_FUNCTION_NOT_FOUND
                                 : note(figures, api->nvmlDeviceGetPowerUsage(device, &used));
@@ -109,8 +110,13 @@ static void read_power(const struct nvml_api *api, nvml_device device, struct nv
         api->nvmlDeviceGetEnforcedPowerLimit == NULL
             ? NVML_FUNCTION_NOT_FOUND
             : note(figures, api->nvmlDeviceGetEnforcedPowerLimit(device, &limit));
+    figures->energy_result =
+        api->nvmlDeviceGetTotalEnergyConsumption == NULL
+            ? NVML_FUNCTION_NOT_FOUND
+            : note(figures, api->nvmlDeviceGetTotalEnergyConsumption(device, &energy));
     figures->power_mw = used;
     figures->power_limit_mw = limit;
+    figures->energy_mj = energy;
 }
 
 static void read_heat(const struct nvml_api *api, nvml_device device, struct nvml_figures *figures)
@@ -194,6 +200,8 @@ static json_t *figures_json(const char *id, const struct nvml_figures *figures)
         set(object, why, "power_mw", figures->power_result, json_integer(figures->power_mw));
         set(object, why, "power_limit_mw", figures->limit_result,
             json_integer(figures->power_limit_mw));
+        set(object, why, "energy_mj", figures->energy_result,
+            json_integer((json_int_t)figures->energy_mj));
         set(object, why, "celsius", figures->heat_result, json_integer(figures->celsius));
         set(object, why, "compute", figures->compute.result, pids_json(&figures->compute));
         set(object, why, "graphics", figures->graphics.result, pids_json(&figures->graphics));

@@ -23,10 +23,11 @@ struct nvml_figures {
     nvml_result found; /* of the look for the device; no other member counts unless NVML_OK */
     bool is_lost;      /* a call said that the device fell off the bus */
     bool is_split;     /* by MIG */
-    nvml_result memory_result, busy_result, power_result, limit_result, heat_result;
+    nvml_result memory_result, busy_result, power_result, limit_result, energy_result, heat_result;
     uint64_t memory_used, memory_total; /* bytes */
     uint32_t busy_percent;
     uint32_t power_mw, power_limit_mw;
+    uint64_t energy_mj; /* since the driver was loaded */
     uint32_t celsius;
     struct nvml_processes compute, graphics;
 };

@@ -81,6 +81,8 @@ enum { NVML_PROCESS_BYTES_MOST = 32 };
          (nvml_device device, struct nvml_utilization * ret_utilization))                          \
     CALL(nvmlDeviceGetPowerUsage, (nvml_device device, unsigned *ret_milliwatts))                  \
     CALL(nvmlDeviceGetEnforcedPowerLimit, (nvml_device device, unsigned *ret_milliwatts))          \
+    CALL(nvmlDeviceGetTotalEnergyConsumption,                                                      \
+         (nvml_device device, unsigned long long *ret_millijoules))                                \
     CALL(nvmlDeviceGetTemperature, (nvml_device device, int sensor, unsigned *ret_celsius))        \
     CALL(nvmlDeviceGetMigMode, (nvml_device device, unsigned *ret_mode, unsigned *ret_pending))    \
     CALL(nvmlDeviceGetComputeRunningProcesses_v3,                                                  \

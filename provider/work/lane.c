@@ -303,7 +303,10 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
         .wasm_engine = wasm_names(manifest) ? &lane->lanes->config.machine->wasm : NULL,
         .wasm_memory_bytes = lane->limits.memory_bytes,
     };
+    struct attempt_energy energy;
+    attempt_energy_begin(&lane->lanes->config.counters, lane->offer, clock_monotonic_ns(), &energy);
     program_run(&program, outcome, &ended);
+    attempt_energy_end(&energy, width, clock_monotonic_ns(), outcome);
     if (ended) {
         end_jail(lane);
     }

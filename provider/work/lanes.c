@@ -2,6 +2,7 @@
 
 #include "provider/work/lanes_internal.h"
 #include "provider/work/lease_context.h"
+#include "runtime/clock.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -330,6 +331,9 @@ static bool tick_run(struct lanes *lanes, struct lease_run *run)
 void lanes_tick(struct lanes *lanes)
 {
     bool restless = false;
+    if (!list_empty(&lanes->runs)) {
+        energy_meter_keep(lanes->config.counters.meter, clock_monotonic_ns());
+    }
     for (struct list_link *link = lanes->runs.next; link != &lanes->runs;) {
         struct lease_run *run = LIST_ELEMENT(link, struct lease_run, link);
         link = link->next;

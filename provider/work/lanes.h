@@ -7,6 +7,7 @@
 #define BOURSE_PROVIDER_WORK_LANES_H
 
 #include "provider/policy.h"
+#include "provider/work/attempt_energy.h"
 #include "provider/work/images.h"
 #include "provider/work/outcome.h"
 #include "provider/work/store.h"
@@ -27,6 +28,7 @@ struct lanes_config {
     bool cpu_enforced; /* a control group does; else each lane is bound to CPUs of its own */
     struct store *store;
     struct images *images;
+    struct energy_counters counters; /* for the energy of attempts */
     /* Threads of the lanes call both functions. `left` reports that the lane is free. `done` takes
      * over the outcomes of the list, whose outputs are still to be stored. */
     void (*left)(void *context, const struct agent_work *work);

@@ -7,6 +7,7 @@
 #ifndef BOURSE_PROVIDER_WORK_OUTCOME_H
 #define BOURSE_PROVIDER_WORK_OUTCOME_H
 
+#include "base/energy.h"
 #include "base/id.h"
 #include "base/list.h"
 #include "base/problem.h"
@@ -54,8 +55,9 @@ struct outcome {
     enum result_outcome result;
     int64_t started_ms; /* wall clock */
     int64_t busy_ns;
-    int64_t energy_uj; /* set when has_energy */
+    int64_t energy_uj; /* set when has_energy; LIMIT_ENERGY_UJ at most */
     bool has_energy;
+    enum energy_source energy_source; /* of energy_uj */
     int64_t cpu_ns;
     int64_t peak_memory_bytes;
     bool is_cancelled; /* before it began */

@@ -60,6 +60,9 @@ void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *wire,
     ret_result->has_energy_mj = ret_result->has_energy_uj = outcome->has_energy;
     ret_result->energy_mj = outcome->energy_uj / 1000;
     ret_result->energy_uj = outcome->energy_uj;
+    ret_result->has_energy_source =
+        outcome->has_energy && outcome->energy_source != ENERGY_UNSTATED;
+    ret_result->energy_source = (uint32_t)outcome->energy_source;
     if (outcome->standard_output.name != NULL && outcome->standard_output.size > 0) {
         output_to_wire(&outcome->standard_output, &wire->standard_output);
         ret_result->standard_output = &wire->standard_output;

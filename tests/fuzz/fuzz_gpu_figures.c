@@ -9,7 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check(const struct gpu_figures *figures)
 {
     const int64_t all[] = {figures->memory_used, figures->memory_total, figures->busy_percent,
-                           figures->power_mw,    figures->celsius,      figures->power_limit_mw};
+                           figures->power_mw,    figures->celsius,      figures->power_limit_mw,
+                           figures->energy_mj};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         assert(all[i] >= -1);
     }

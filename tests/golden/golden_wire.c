@@ -13,6 +13,7 @@
 #include "runtime/invitation.h"
 #include "runtime/market.h"
 #include "tests/golden/output_vectors.h"
+#include "tests/golden/result_vector.h"
 #include "tests/golden/wire_vector.h"
 #include "tests/support/results_path.h"
 
@@ -227,18 +228,11 @@ static void put_results(struct text *text, struct cast *cast)
         Bourse__V1__Result result = result_of(cast, 17 + i);
         result.n_outputs = 1;
         result.outputs = outputs;
-        bytes[i] = codec_encode(&result.base, &lengths[i]);
-        encoded[i] = binary(bytes[i], lengths[i]);
-        leaves[i] = results_leaf(bytes[i], lengths[i]);
-        Bourse__V1__Result *decoded = NULL;
-        expect(cast, codec_decode_result(bytes[i], lengths[i], &decoded, NULL) == CODEC_OK,
+        char title[16];
+        (void)snprintf(title, sizeof title, "result %" PRIu32, i);
+        expect(cast, result_vector(text, title, &result, &bytes[i], &lengths[i], &leaves[i]),
                "result");
-        codec_result_free(&decoded);
-        put(text, "[result %" PRIu32 "]\nfields:\n", i);
-        put_message(text, "", &result.base);
-        put_hex(text, "bytes", bytes[i], lengths[i]);
-        put_hex(text, "leaf", leaves[i].bytes, 32);
-        put(text, "\n");
+        encoded[i] = binary(bytes[i], lengths[i]);
     }
     struct hash32 root = results_root(leaves, COUNT);
     struct hash32 path[RESULTS_PATH_MAX];
@@ -659,6 +653,8 @@ static void make_vectors(struct text *text, struct cast *cast)
     put_manifest(text, cast);
     put_invitation(text, cast);
     output_vectors(put_output, &(struct output_place){text, cast});
+    const Bourse__V1__Result result = result_of(cast, 23);
+    expect(cast, result_vector_energy(text, &result), "energy");
 }
 
 int main(int argc, char **argv)

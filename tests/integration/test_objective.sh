@@ -47,8 +47,8 @@ expect 5 'takes 8m and misses the deadline.*; with a cap of 0[.]50* credits it t
 grep -q at_most err && fail "an at_most that the file does not have: $(cat err)"
 job 'objective: price' 'at_most: 1' 'deadline: 5m'
 expect 5 'takes 8m and misses the deadline.*; without at_most it takes 4m' "$bourse" submit job.yaml -y
-expect 2 '--objective: energy is not available for jobs, because the power' "$bourse" run -y --objective energy -- true
-expect 2 "'speed' is neither time nor price" "$bourse" run -y --objective speed -- true
+expect 0 'the power of all 2 slots is unknown, so the plan is for the time' "$bourse" run -y --objective energy --array 1-2 --budget 1 -- true
+expect 2 "'speed' is none of time, price and energy" "$bourse" run -y --objective speed -- true
 
 printf '%s\n' 'objective: price' 'array: 1-1100000' 'budget: 5' 'run: ["true"]' >large.yaml
 expect 2 'at most 1048576 subtasks, and this job has 1100000' "$bourse" quote large.yaml

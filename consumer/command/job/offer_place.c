@@ -76,12 +76,37 @@ void offer_deadline_text(const struct bourse_quote *quote, char ret_text[OFFER_D
                              : "");
 }
 
+/* Writes which slots were chosen for the energy, and what is not known. */
+static void show_energy(FILE *to, const struct bourse_quote *quote, const char *title)
+{
+    const bool has_unknown = quote->energy_unknown > 0;
+    if (quote->energy_unknown >= quote->energy_of) {
+        (void)fprintf(to,
+                      "  %sthe power of all %u slot%s is unknown, so the plan is for the time\n",
+                      title, quote->energy_unknown, text_plural(quote->energy_unknown));
+        return;
+    }
+    (void)fprintf(to, "  %son the %u of %u slot%s that take%s least energy%s%s", title,
+                  quote->energy_slots, quote->energy_of, text_plural(quote->energy_of),
+                  quote->energy_slots == 1 ? "s" : "", quote->energy_uj < 0 ? "" : ", about ",
+                  quote->energy_uj < 0 ? "" : cell_energy(quote->energy_uj, false));
+    if (has_unknown) {
+        (void)fprintf(to, "; the power of %u slot%s is unknown, so %s last", quote->energy_unknown,
+                      text_plural(quote->energy_unknown),
+                      quote->energy_unknown == 1 ? "it comes" : "they come");
+    }
+    (void)fputc('\n', to);
+}
+
 void offer_show_terms(FILE *to, const struct bourse_quote *quote, const char *title)
 {
     char text[OFFER_DEADLINE_SIZE];
     if (quote->chosen_slots > 0) {
         (void)fprintf(to, "  %sat most %u of %u slot%s at a time, for the price\n", title,
                       quote->chosen_slots, quote->chosen_of, text_plural(quote->chosen_of));
+    }
+    if (quote->energy_slots > 0) {
+        show_energy(to, quote, title);
     }
     offer_deadline_text(quote, text);
     if (text[0] != '\0') {

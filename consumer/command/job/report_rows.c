@@ -111,18 +111,6 @@ static const char *known_text(int64_t ns)
     return ns < 0 ? "-" : cell_duration_ns(ns);
 }
 
-static struct figure energy_of(int64_t energy_uj)
-{
-    return (struct figure){.value = (double)energy_uj / 1e6,
-                           .source = energy_uj < 0 ? FIGURE_UNKNOWN : FIGURE_DECLARED};
-}
-
-const char *report_energy_text(int64_t energy_uj)
-{
-    const struct figure energy = energy_of(energy_uj);
-    return cell_joules(&energy);
-}
-
 /* The text fits in `columns`; a longer text ends in two dots. */
 static void write_short(const char *text, size_t columns, char ret_text[CELL])
 {
@@ -164,6 +152,7 @@ struct line {
     int64_t bytes_in;                /* -1: unknown */
     int64_t cost_micro;              /* -1: no cost yet */
     int64_t planned_uj, measured_uj; /* -1: unknown */
+    bool is_estimate;                /* some of measured_uj */
 };
 
 static void add_line(struct grid *table, const struct line *line)
@@ -182,8 +171,8 @@ static void add_line(struct grid *table, const struct line *line)
                            : line->bytes_in == 0 ? "-"
                                                  : cell_bytes((uint64_t)line->bytes_in),
                            line->cost_micro < 0 ? "-" : cell_money(line->cost_micro),
-                           report_energy_text(line->planned_uj),
-                           report_energy_text(line->measured_uj)};
+                           cell_energy(line->planned_uj, false),
+                           cell_energy(line->measured_uj, line->is_estimate)};
     grid_add(table, cells);
 }
 
@@ -226,6 +215,7 @@ static void add_subtask(const struct rows *rows, struct grid *table, uint32_t in
         line.bytes_in = attempt->bytes_in;
         line.cost_micro = attempt->charge_micro;
         line.measured_uj = attempt->energy_uj;
+        line.is_estimate = attempt->energy_is_estimate;
     }
     add_line(table, &line);
 }
@@ -245,7 +235,7 @@ static int64_t sum_of(int64_t a, int64_t b)
 
 struct share { /* the work of one device in a part */
     uint32_t subtasks;
-    bool is_guess;
+    bool is_guess, is_estimate;
     int64_t planned_start_ns, start_ns;
     int64_t planned_ns, measured_ns, bytes_in, cost_micro, planned_uj, measured_uj;
 };
@@ -268,6 +258,7 @@ static void add_to_share(const struct rows *rows, const struct report_attempt *a
     if (share->subtasks++ == 0) {
         share->planned_start_ns = share->start_ns = -1;
     }
+    share->is_estimate = share->is_estimate || attempt->energy_is_estimate;
     share->is_guess = share->is_guess || is_guess(report, index);
     share->planned_start_ns = first_of(share->planned_start_ns, planned_start_ns(report, index));
     share->start_ns = first_of(share->start_ns, attempt->started_ns - report->first_ns);
@@ -300,7 +291,8 @@ static void add_share(const struct rows *rows, struct grid *table, size_t part, 
                               .bytes_in = share->bytes_in,
                               .cost_micro = share->cost_micro,
                               .planned_uj = share->planned_uj,
-                              .measured_uj = share->measured_uj};
+                              .measured_uj = share->measured_uj,
+                              .is_estimate = share->is_estimate};
     add_line(table, &line);
 }
 
@@ -347,7 +339,8 @@ static void add_total(const struct rows *rows, struct grid *table)
                               .bytes_in = all.bytes_in,
                               .cost_micro = all.cost_micro,
                               .planned_uj = all.planned_uj,
-                              .measured_uj = all.measured_uj};
+                              .measured_uj = all.measured_uj,
+                              .is_estimate = all.is_estimate};
     if (all.subtasks > 1) {
         add_line(table, &line);
     }
@@ -383,7 +376,8 @@ void report_add_energy(struct grid *table, const struct report *report, bool is_
     char off[OFF_SIZE];
     const int64_t planned = report_planned_uj(report);
     const int64_t measured = report_measured_uj(report);
-    const char *energy[] = {"energy", report_energy_text(planned), report_energy_text(measured),
+    const char *energy[] = {"energy", cell_energy(planned, false),
+                            cell_energy(measured, report->total.energy_estimated > 0),
                             is_whole ? report_off(planned, measured, off) : "-"};
     grid_add(table, energy);
 }
@@ -480,7 +474,7 @@ static void add_name(json_t *value, const struct rows *rows, uint32_t index)
 
 static json_t *json_energy(int64_t energy_uj)
 {
-    return energy_uj < 0 ? json_null() : json_real(energy_of(energy_uj).value);
+    return energy_uj < 0 ? json_null() : json_real((double)energy_uj / 1e6);
 }
 
 /* A subtask that did not run has null. Seconds count from the first start. */
@@ -496,7 +490,7 @@ static json_t *json_measured(const struct rows *rows, uint32_t index)
     (void)json_object_update_new(
         value,
         json_pack(
-            "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "device",
+            "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "device",
             attempt == NULL ? json_null() : json_integer(attempt->device), "lane",
             attempt == NULL ? json_null() : json_integer(attempt->lane), "start_s",
             json_seconds(start_ns), "finish_s",
@@ -509,7 +503,10 @@ static json_t *json_measured(const struct rows *rows, uint32_t index)
             attempt == NULL || attempt->bytes_in < 0 ? json_null()
                                                      : json_integer((json_int_t)attempt->bytes_in),
             "planned_energy_j", json_energy(planned_energy(report, index)), "energy_j",
-            json_energy(attempt == NULL ? -1 : attempt->energy_uj), "price_micro",
+            json_energy(attempt == NULL ? -1 : attempt->energy_uj), "energy_source",
+            attempt == NULL || attempt->energy_source == NULL ? json_null()
+                                                              : json_string(attempt->energy_source),
+            "price_micro",
             attempt == NULL ? json_null() : json_integer((json_int_t)attempt->charge_micro)));
     add_name(value, rows, index);
     return value;

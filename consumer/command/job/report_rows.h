@@ -12,9 +12,6 @@
 enum { OFF_SIZE = 32 };
 const char *report_off(int64_t predicted, int64_t measured, char ret_text[OFF_SIZE]);
 
-/* Returns text such as "4.2 J", or "-" for -1, which means unknown. */
-const char *report_energy_text(int64_t energy_uj);
-
 /* Prints each subtask that is not a check, then the total. A job with many unnamed subtasks gets
  * one row for each device and part. `tasks` may be NULL. */
 void report_print_rows(const struct report *report, const struct bourse_tasks *tasks, bool color);

@@ -56,7 +56,8 @@ static const char *energy_text(const struct report_sum *sum, char text[CELL])
     if (sum->energy_known < attempts) {
         (void)snprintf(part, sizeof part, " (%u of %" PRIu64 ")", sum->energy_known, attempts);
     }
-    (void)snprintf(text, CELL, "%.40s%s", report_energy_text(sum->energy_uj), part);
+    (void)snprintf(text, CELL, "%.40s%s", cell_energy(sum->energy_uj, sum->energy_estimated > 0),
+                   part);
     return text;
 }
 
@@ -280,6 +281,13 @@ static void print_notes(FILE *to, const struct report *report)
         (void)fprintf(
             to, "\nSIM: simulated; its busy time and energy are those of a model, nothing was "
                 "measured.\n");
+    }
+    if (report->total.energy_estimated > report->total.simulated) {
+        (void)fprintf(
+            to,
+            "\n~: the energy of %u of %u attempts is an estimate: the power of their slots "
+            "at full load, for as long as they were busy.\n",
+            report->total.energy_estimated, report->total.energy_known);
     }
     for (size_t i = 0; i < report->device_count; i++) {
         if (report->devices[i].sum.simulated == 0) { /* the times of a model may exceed the log's */

@@ -210,12 +210,8 @@ static bool option_objective(struct invocation *invocation, enum job_objective *
             return true;
         }
     }
-    if (strcmp(word, "energy") == 0) {
-        (void)complain(invocation, BOURSE_USAGE, "--objective: %s", job_objective_no_energy);
-    } else {
-        (void)complain(invocation, BOURSE_USAGE, "--objective: '%s' is neither time nor price",
-                       word);
-    }
+    (void)complain(invocation, BOURSE_USAGE, "--objective: '%s' is none of time, price and energy",
+                   word);
     return false;
 }
 

@@ -408,14 +408,16 @@ static void check_text(const struct bourse_verified *verified, char ret_text[CEL
     }
 }
 
-/* Writes "ok", "ok, paid, not accepted", "program failed, paid, not accepted", "ok, simulated". */
+/* Writes "ok", "ok, paid, not accepted", "program failed, paid, not accepted", "ok, simulated", and
+ * the energy after it. */
 static void outcome_text(const struct bourse_verified *verified, char ret_text[CELL_SIZE])
 {
     const char *status = verified->status == STATUS_ACCEPTED ? ""
                          : verified->status == STATUS_PAID   ? ", paid, not accepted"
                                                              : ", not paid, not accepted";
-    (void)snprintf(ret_text, CELL_SIZE, "%s%s%s", verified->outcome_text, status,
-                   verified->simulated ? ", simulated" : "");
+    (void)snprintf(ret_text, CELL_SIZE, "%s%s%s%.110s", verified->outcome_text, status,
+                   verified->simulated ? ", simulated" : "",
+                   cell_signed_energy(verified->energy_uj, verified->energy_source_text));
 }
 
 static void note(struct verification *verification, const char *path,
@@ -443,6 +445,7 @@ static void note(struct verification *verification, const char *path,
                 "status", verified->status_text);
             (void)json_object_update(item, facts);
             json_decref(facts);
+            json_add_energy(item, verified->energy_uj, verified->energy_source_text);
         } else {
             (void)json_object_set_new(item, "text", json_string(error->text));
         }

@@ -6,6 +6,7 @@
 #include "consumer/job/manifest.h"
 #include "consumer/job/quote/quote_checks.h"
 #include "consumer/job/quote/quote_deadline.h"
+#include "consumer/job/quote/quote_energy.h"
 #include "consumer/job/quote/quote_limits.h"
 #include "consumer/job/quote/quote_objective.h"
 #include "consumer/job/quote/quote_part.h"
@@ -223,8 +224,8 @@ static bool find_supplies(struct bourse *bourse, const struct bourse_job *job,
            (*supply != NULL || client_fail(error, BOURSE_LOCAL, "out of memory"));
 }
 
-/* Quotes the job and finds what is on offer. A job with `objective: price` is quoted once more
- * after the choice of its slots, because budget and limits depend on their number. */
+/* Quotes the job and finds what is on offer. A job with an objective besides the time is quoted
+ * once more after the choice of its slots, because budget and limits depend on them. */
 static bool quote_objectively(struct bourse *bourse, struct bourse_job *job,
                               struct bourse_quote *parts, struct bourse_quote *quote,
                               int64_t limits[ORDER_PARTS_MAX], int64_t *ret_available_micro,
@@ -234,22 +235,27 @@ static bool quote_objectively(struct bourse *bourse, struct bourse_job *job,
     if (job->file->objective == JOB_OBJECTIVE_PRICE && job->part_count == 1) {
         job->parts[0].at_most = job->file->at_most; /* without the choice of an earlier quote */
     }
+    job->power_limits.count = 0;
     if (!quote_for_account(bourse, job, parts, quote, limits, ret_available_micro, error) ||
         !find_supplies(bourse, job, parts, supply, named, error) ||
-        !quote_objective(bourse, job, job->learned.subtasks > 0 ? *named : *supply, quote, error)) {
+        !quote_objective(bourse, job, job->learned.subtasks > 0 ? *named : *supply, quote, error) ||
+        !quote_energy(bourse, job, *named, quote, error)) {
         return false;
     }
-    const uint32_t chosen_slots = quote->chosen_slots;
-    const uint32_t chosen_of = quote->chosen_of;
-    if (chosen_slots == 0) {
+    const struct bourse_quote before = *quote;
+    if (before.chosen_slots == 0 && job->power_limits.count == 0) {
         return true;
     }
     if (!quote_for_account(bourse, job, parts, quote, limits, ret_available_micro, error) ||
         !find_supplies(bourse, job, parts, supply, named, error)) {
         return false;
     }
-    quote->chosen_slots = chosen_slots;
-    quote->chosen_of = chosen_of;
+    quote->chosen_slots = before.chosen_slots;
+    quote->chosen_of = before.chosen_of;
+    quote->energy_slots = before.energy_slots;
+    quote->energy_of = before.energy_of;
+    quote->energy_unknown = before.energy_unknown;
+    quote->energy_uj = before.energy_uj;
     return true;
 }
 

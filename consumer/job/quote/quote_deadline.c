@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "consumer/client/client.h"
 #include "consumer/job/job_plan.h"
+#include "consumer/job/quote/quote_energy.h"
 #include "consumer/job/quote/quote_limits.h"
 #include "consumer/job/quote/quote_objective.h"
 #include "consumer/job/quote/quote_part.h"
@@ -46,6 +47,7 @@ static bool plan_changed(struct bourse *bourse, struct bourse_job *changed,
                          struct bourse_error *error)
 {
     const bool is_measured = changed->learned.subtasks > 0;
+    const bool is_named = is_measured || changed->file->objective == JOB_OBJECTIVE_ENERGY;
     const int64_t budget_micro = changed->holds_nothing ? 0 : changed->file->budget_micro;
     CLEANUP(plan_destroy) struct plan *plan = NULL;
     *ret_outcome = (struct outcome){.is_known = false};
@@ -59,13 +61,13 @@ static bool plan_changed(struct bourse *bourse, struct bourse_job *changed,
     if (supply == NULL) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
-    if (is_measured &&
-        (!supply_name(bourse, changed, supply, error) || !supply_learn(changed, supply, error))) {
+    if ((is_named && !supply_name(bourse, changed, supply, error)) ||
+        (is_measured && !supply_learn(changed, supply, error)) ||
+        !quote_objective(bourse, changed, supply, &quotes[0], error) ||
+        !quote_energy(bourse, changed, supply, &quotes[0], error)) {
         return false;
     }
-    if (!quote_objective(bourse, changed, supply, &quotes[0], error)) {
-        return false;
-    }
+    quote_energy_restrict(&changed->power_limits, supply);
     const enum plan_status status = job_plan_on(changed, supply, 0, &plan);
     if (status == PLAN_NO_MEMORY) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
@@ -95,6 +97,7 @@ static bool try_change(struct bourse *bourse, const struct bourse_job *job,
 {
     struct bourse_job changed = *job;
     struct job_file file = *job->file;
+    changed.power_limits.count = 0; /* the changed job gets a choice of its own */
     struct order_part *parts = calloc(ORDER_PARTS_MAX, sizeof *parts);
     struct bourse_quote *quotes = calloc(ORDER_PARTS_MAX, sizeof *quotes);
     bool good = parts != NULL && quotes != NULL;

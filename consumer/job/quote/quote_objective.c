@@ -118,17 +118,26 @@ static size_t steps_of(const struct bourse_job *job, const struct supply *supply
     return count;
 }
 
-/* Refuses a job that cannot be planned, because it would run as if it had no objective. */
-static bool refuse(const struct bourse_job *job, enum plan_status status,
-                   struct bourse_error *error)
+bool quote_objective_refuse(const struct bourse_job *job, enum plan_status status,
+                            struct bourse_error *error)
 {
     if (status == PLAN_NO_MEMORY) {
         return client_fail(error, BOURSE_LOCAL, "out of memory");
     }
     return client_fail(error, BOURSE_USAGE,
-                       "objective: price is for jobs that can be planned: at most %d subtasks, and "
+                       "objective: %s is for jobs that can be planned: at most %d subtasks, and "
                        "this job has %llu; split the job, or leave objective out",
-                       LIST_SCHEDULE_SUBTASKS, (unsigned long long)job->subtasks);
+                       job_objective_names[job->file->objective], LIST_SCHEDULE_SUBTASKS,
+                       (unsigned long long)job->subtasks);
+}
+
+int64_t quote_objective_left_ns(const struct bourse *bourse, const struct bourse_job *job)
+{
+    const int64_t deadline_ms = submit_deadline_ms(bourse, job);
+    const int64_t now_ms = consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
+    int64_t left_ns = 0;
+    return deadline_ms > now_ms && checked_mul(deadline_ms - now_ms, NS_PER_MS, &left_ns) ? left_ns
+                                                                                          : 0;
 }
 
 bool quote_objective(const struct bourse *bourse, struct bourse_job *job,
@@ -138,29 +147,27 @@ bool quote_objective(const struct bourse *bourse, struct bourse_job *job,
     uint32_t steps[PRICES_MOST];
     struct planner planner = {.job = job, .supply = supply};
     struct objective_try choice;
-    int64_t most_ns = 0;
     quote->chosen_slots = quote->chosen_of = 0;
-    if (job->file->objective != JOB_OBJECTIVE_PRICE) {
+    if (job->file->objective == JOB_OBJECTIVE_TIME) {
         return true;
     }
     if (job->part_count != 1) {
         return client_fail(error, BOURSE_USAGE,
-                           "objective: price is for a job whose subtasks all have the same needs; "
+                           "objective: %s is for a job whose subtasks all have the same needs; "
                            "this job has %zu parts with different needs",
-                           job->part_count);
+                           job_objective_names[job->file->objective], job->part_count);
     }
-    const int64_t deadline_ms = submit_deadline_ms(bourse, job);
-    const int64_t now_ms = consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
-    if (deadline_ms > now_ms && !checked_mul(deadline_ms - now_ms, NS_PER_MS, &most_ns)) {
-        most_ns = 0;
+    if (job->file->objective != JOB_OBJECTIVE_PRICE) {
+        return true;
     }
     const size_t count = steps_of(job, supply, steps);
     if (count == 0) {
         return true; /* nothing is on offer */
     }
-    if (!quote_objective_choose(steps, count, job->parts[0].slots, most_ns, plan_with, &planner,
+    if (!quote_objective_choose(steps, count, job->parts[0].slots,
+                                quote_objective_left_ns(bourse, job), plan_with, &planner,
                                 &choice)) {
-        return refuse(job, planner.status, error);
+        return quote_objective_refuse(job, planner.status, error);
     }
     job->parts[0].at_most = choice.slots;
     quote->chosen_slots = choice.slots;

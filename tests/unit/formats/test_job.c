@@ -234,6 +234,10 @@ START_TEST(a_job_has_a_deadline_and_an_objective)
     ck_assert_int_eq(job->deadline_at_ms, 0);
     ck_assert_int_eq(job->objective, JOB_OBJECTIVE_PRICE);
     CLEANUP(job_file_destroy)
+    struct job_file *lean = parse("run: [x]\nobjective: energy\n", &problem);
+    ck_assert_msg(lean != NULL, "%s", problem.text);
+    ck_assert_int_eq(lean->objective, JOB_OBJECTIVE_ENERGY);
+    CLEANUP(job_file_destroy)
     struct job_file *other = parse("run: [x]\ndeadline: 2026-12-24T18:00:00Z\n", &problem);
     ck_assert_msg(other != NULL, "%s", problem.text);
     ck_assert_int_eq(other->deadline_ms, 0);
@@ -246,12 +250,12 @@ START_TEST(a_job_has_a_deadline_and_an_objective)
                   "nor a moment; a moment is of UTC, of the years 1970 to 2199, as in "
                   "2026-12-24T18:00:00Z");
     check_refused("run: [x]\nobjective: speed\n",
-                  "job.yaml:2: objective: unknown \"speed\"; known are time, price");
-    check_refused("run: [x]\nobjective: energy\n",
-                  "job.yaml:2: objective: energy is not available for jobs, because the power of "
-                  "most devices on offer is not known; write time or price");
+                  "job.yaml:2: objective: unknown \"speed\"; known are time, price, energy");
+    check_refused("run: [x]\nobjective: energy\norder: all-or-none\n",
+                  "job.yaml:2: objective: energy chooses which slots to buy, and this type of "
+                  "order wants all");
     check_refused("run: [x]\nobjective: price\norder: fok\n",
-                  "job.yaml:2: objective: price chooses how many slots to buy, and this type of "
+                  "job.yaml:2: objective: price chooses which slots to buy, and this type of "
                   "order wants all");
     check_refused("executor: tensor\nrun: [matmul, a, b, c]\nfiles: [a, b]\noutputs: c\n"
                   "verify: cheap\nobjective: price\n",

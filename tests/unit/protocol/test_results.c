@@ -1,6 +1,8 @@
 #include "protocol/results.h"
 
+#include "base/energy.h"
 #include "base/sha256.h"
+#include "protocol/codec.h"
 #include "tests/support/results_path.h"
 #include "tests/support/suite.h"
 
@@ -108,6 +110,49 @@ START_TEST(one_signature_covers_the_root_for_one_cluster)
 }
 END_TEST
 
+/* Results of older agents have no source, and any energy. */
+START_TEST(an_energy_with_a_source_has_a_bound)
+{
+    static const struct {
+        bool has_energy, has_source, is_good;
+        int64_t energy_uj;
+        uint32_t source;
+    } ways[] = {{false, false, true, 0, 0},
+                {true, false, true, INT64_MAX, 0},
+                {true, true, true, 0, ENERGY_MEASURED},
+                {true, true, true, LIMIT_ENERGY_UJ, ENERGY_BY_CATALOGUE},
+                {true, true, false, LIMIT_ENERGY_UJ + 1, ENERGY_BY_OWNER},
+                {true, true, false, -1, ENERGY_MEASURED},
+                {true, true, false, 5, ENERGY_UNSTATED},
+                {true, true, false, 5, ENERGY_SOURCES},
+                {false, true, false, 0, ENERGY_MEASURED}};
+    uint8_t zeros[32] = {0};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        Bourse__V1__Result result = BOURSE__V1__RESULT__INIT;
+        result.cluster = result.job = result.device =
+            (ProtobufCBinaryData){.len = 16, .data = zeros};
+        result.provider = result.manifest = (ProtobufCBinaryData){.len = 32, .data = zeros};
+        result.attempt = 1;
+        result.lease = 1;
+        result.has_energy_uj = ways[i].has_energy;
+        result.energy_uj = ways[i].energy_uj;
+        result.has_energy_source = ways[i].has_source;
+        result.energy_source = ways[i].source;
+        size_t length = 0;
+        uint8_t *bytes = codec_encode(&result.base, &length);
+        Bourse__V1__Result *decoded = NULL;
+        struct codec_error error = {.field = ""};
+        ck_assert_ptr_nonnull(bytes);
+        ck_assert_msg((codec_decode_result(bytes, length, &decoded, &error) == CODEC_OK) ==
+                          ways[i].is_good,
+                      "way %zu: %s", i, error.field);
+        codec_result_free(&decoded);
+        free(bytes);
+    }
+}
+END_TEST
+
 SUITE("results", NULL, NULL, TEST(every_leaf_of_every_tree_leads_to_the_root),
       TEST(a_wrong_leaf_index_path_or_length_does_not), TEST(the_root_is_rfc_6962),
-      TEST(one_signature_covers_the_root_for_one_cluster))
+      TEST(one_signature_covers_the_root_for_one_cluster),
+      TEST(an_energy_with_a_source_has_a_bound))

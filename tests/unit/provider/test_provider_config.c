@@ -254,6 +254,25 @@ START_TEST(the_owner_says_when_a_gpu_may_be_offered)
 }
 END_TEST
 
+START_TEST(the_power_of_a_device_is_the_owners_or_unknown)
+{
+    static const char *const wrong[] = {"power_w: 0", "power_w: 65W", "power_w: 1000001",
+                                        "devices: [{simulate: groq-lpu-v1, power_w: 300}]"};
+    struct problem problem = {""};
+    ck_assert_msg(read_text("name: x\npower_w: 65\ndevices:\n  - {name: y, power_w: 7}\n"
+                            "  - {name: z}\n",
+                            &config, &problem),
+                  "%s", problem.text);
+    ck_assert_int_eq(config.power_w, 65);
+    ck_assert_int_eq(config.devices[0].power_w, 7);
+    ck_assert_int_eq(config.devices[1].power_w, 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_msg(!read_text(wrong[i], &config, &problem), "%s", wrong[i]);
+    }
+    ck_assert_ptr_nonnull(strstr(problem.text, "the power of a simulated device is the catalogue"));
+}
+END_TEST
+
 START_TEST(a_rule_of_gpus_without_effect_is_told)
 {
     static const struct {
@@ -381,7 +400,8 @@ SUITE("provider config", NULL, NULL, TEST(an_absent_file_gives_the_defaults),
       TEST(wrong_keys_and_values_are_refused_with_their_line),
       TEST(an_ask_is_for_some_and_at_some_hours),
       TEST(conditions_that_are_none_are_refused_with_their_line),
-      TEST(the_owner_says_when_a_gpu_may_be_offered), TEST(a_rule_of_gpus_without_effect_is_told),
-      TEST(the_owner_says_when_the_machine_is_idle),
+      TEST(the_owner_says_when_a_gpu_may_be_offered),
+      TEST(the_power_of_a_device_is_the_owners_or_unknown),
+      TEST(a_rule_of_gpus_without_effect_is_told), TEST(the_owner_says_when_the_machine_is_idle),
       TEST(idle_times_that_are_none_are_refused_with_their_line),
       TEST(an_engine_for_modules_is_a_program_that_jobs_see))

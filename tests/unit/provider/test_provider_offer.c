@@ -318,6 +318,8 @@ START_TEST(a_simulated_device_says_so_and_owns_no_core)
     ck_assert_str_eq(edge->device.label, "sim.stick");
     ck_assert_ptr_null(fact(edge, "gemm_fp32")); /* it multiplies no float32: nothing is claimed */
     ck_assert_ptr_null(fact(edge, "bandwidth"));
+    ck_assert_int_eq(fact(edge, "power_mw")->number, 2000); /* the catalogue's 2 W */
+    ck_assert_ptr_null(fact(first, "power_mw"));
     ck_assert(!policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem));
     ck_assert_ptr_nonnull(strstr(problem.text, "groq-lpu-v1 cannot be simulated"));
 }

@@ -1,5 +1,6 @@
 #include "broker/core/translate.h"
 
+#include "base/energy.h"
 #include "base/sha256.h"
 #include "broker/core/release.h"
 #include "broker/gateway/verify.h"
@@ -415,6 +416,7 @@ END_TEST
 
 /* Names of the files of the checkpoint that a result has left; NULL: none. */
 static const char *saved_names[2];
+static int64_t stated_uj; /* the energy; 0: none */
 
 static uint8_t *encode_result(const struct key32 *provider, const struct id128 *of_cluster,
                               size_t *ret_length)
@@ -437,6 +439,9 @@ static uint8_t *encode_result(const struct key32 *provider, const struct id128 *
     result.verdict = VERDICT_UNSURE;
     result.has_seed = true;
     result.seed = bytes_of(hash, 32);
+    result.has_energy_uj = result.has_energy_source = stated_uj > 0;
+    result.energy_uj = stated_uj;
+    result.energy_source = stated_uj > 0 ? ENERGY_MEASURED : ENERGY_UNSTATED;
     for (; saved.n_files < 2 && saved_names[saved.n_files] != NULL; saved.n_files++) {
         files[saved.n_files].name = (char *)(uintptr_t)saved_names[saved.n_files];
         files[saved.n_files].hash = bytes_of(hash, 32);
@@ -489,6 +494,10 @@ START_TEST(results_count_when_their_own_provider_signed_them_for_this_market)
     ck_assert_int_eq(send_result(identity_key(identity), &cluster, true), REJECT_BAD_SIGNATURE);
     ck_assert_int_eq(send_result(identity_key(identity), &elsewhere, false), REJECT_MALFORMED);
     ck_assert_int_eq(send_result(&somebody, &cluster, false), REJECT_BAD_SIGNATURE);
+    stated_uj = LIMIT_ENERGY_UJ;
+    ck_assert_int_eq(send_result(identity_key(identity), &cluster, false), REJECT_NONE);
+    stated_uj++;
+    ck_assert_int_eq(send_result(identity_key(identity), &cluster, false), REJECT_MALFORMED);
 }
 END_TEST
 

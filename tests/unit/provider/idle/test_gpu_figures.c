@@ -37,6 +37,7 @@ static void check_unknown(const struct gpu_figures *of)
     ck_assert_int_eq(of->busy_percent, -1);
     ck_assert_int_eq(of->power_mw, -1);
     ck_assert_int_eq(of->power_limit_mw, -1);
+    ck_assert_int_eq(of->energy_mj, -1);
     ck_assert_int_eq(of->celsius, -1);
     ck_assert_str_eq(of->why, "");
 }
@@ -56,7 +57,8 @@ END_TEST
 START_TEST(impossible_figures_are_unknown)
 {
     ck_assert(read_line("{\"problem\":\"\",\"devices\":[{\"id\":\"a\",\"celsius\":-3,"
-                        "\"busy_percent\":101,\"power_mw\":\"61\",\"power_limit_mw\":1e3,"
+                        "\"busy_percent\":101,\"energy_mj\":9223372036854775807,\"power_mw\":"
+                        "\"61\",\"power_limit_mw\":1e3,"
                         "\"memory_used\":9223372036854775807,\"memory_total\":null,"
                         "\"compute\":{},\"graphics\":3,\"lost\":1,\"why\":[]}]}"));
     check_unknown(&figures[0]);

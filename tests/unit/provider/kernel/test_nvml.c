@@ -85,6 +85,7 @@ START_TEST(every_figure_of_a_device_reaches_the_agent)
     ck_assert_int_eq(figures.busy_percent, 12);
     ck_assert_int_eq(figures.power_mw, 61000);
     ck_assert_int_eq(figures.power_limit_mw, 350000);
+    ck_assert_int_eq(figures.energy_mj, INT64_C(5000000000));
     ck_assert_int_eq(figures.celsius, 44);
     ck_assert(figures.compute.is_known && figures.graphics.is_known);
     ck_assert_uint_eq(figures.compute.count, 2);
@@ -132,6 +133,7 @@ static const char *const calls[] = {"nvmlDeviceGetMemoryInfo",
                                     "nvmlDeviceGetUtilizationRates",
                                     "nvmlDeviceGetPowerUsage",
                                     "nvmlDeviceGetEnforcedPowerLimit",
+                                    "nvmlDeviceGetTotalEnergyConsumption",
                                     "nvmlDeviceGetTemperature",
                                     "nvmlDeviceGetComputeRunningProcesses_v3",
                                     "nvmlDeviceGetGraphicsRunningProcesses_v3"};
@@ -144,6 +146,7 @@ static size_t absent(const struct gpu_figures *figures)
                                    figures->busy_percent < 0,
                                    figures->power_mw < 0,
                                    figures->power_limit_mw < 0,
+                                   figures->energy_mj < 0,
                                    figures->celsius < 0,
                                    !figures->compute.is_known,
                                    !figures->graphics.is_known};

@@ -73,6 +73,27 @@ START_TEST(a_dispatch_hands_the_permission_on)
 }
 END_TEST
 
+START_TEST(a_result_says_its_energy_and_where_that_comes_from_or_nothing)
+{
+    CLEANUP(outcome_destroy) struct outcome *outcome = outcome_of(false);
+    struct wire_outcome *wire = calloc(1, sizeof *wire);
+    Bourse__V1__Result result;
+    ck_assert_ptr_nonnull(wire);
+    outcome->energy_source = ENERGY_BY_OWNER;
+    outcome_to_wire(outcome, wire, &result);
+    ck_assert(!result.has_energy_mj && !result.has_energy_uj && !result.has_energy_source);
+    outcome->has_energy = true;
+    outcome->energy_uj = 1999;
+    outcome_to_wire(outcome, wire, &result);
+    ck_assert(result.has_energy_mj && result.has_energy_uj && result.has_energy_source);
+    ck_assert_int_eq(result.energy_mj, 1);
+    ck_assert_int_eq(result.energy_uj, 1999);
+    ck_assert_uint_eq(result.energy_source, ENERGY_BY_OWNER);
+    free(wire);
+}
+END_TEST
+
 SUITE("outcome_wire", NULL, NULL,
       TEST(a_result_says_what_may_be_executed_and_nothing_of_other_files),
+      TEST(a_result_says_its_energy_and_where_that_comes_from_or_nothing),
       TEST(a_dispatch_hands_the_permission_on))

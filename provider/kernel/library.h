@@ -1,6 +1,6 @@
-/* provider/kernel/library.h loads a shared library when the program runs, and fills a table of pointers to
- * its functions. No program of bourse is linked with the library of a device, so that each runs on
- * machines without the device. */
+/* provider/kernel/library.h loads a shared library when the program runs, and fills a table of
+ * pointers to its functions. No program of bourse is linked with the library of a device, so that
+ * each runs on machines without the device. */
 #ifndef BOURSE_PROVIDER_KERNEL_LIBRARY_H
 #define BOURSE_PROVIDER_KERNEL_LIBRARY_H
 

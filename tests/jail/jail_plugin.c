@@ -228,6 +228,10 @@ START_TEST(a_start_learns_why_a_plugin_cannot_be_used)
         const char *text, *said;
     } ways[] = {
         {"#!/bin/sh\nexit 3\n", "the plug-in has ended with status 3 (asked to describe)"},
+        {"#!/bin/sh\necho hello >&2\necho no board here >&2\nexit 3\n",
+         "the plug-in has ended with status 3 (asked to describe): no board here"},
+        {"#!/bin/sh\nread -r line; echo '{\"failed\":\"no board\"}'\n",
+         "the device fails: no board"},
         {"#!/bin/sh\nkill -SEGV $$\n", "ended by signal 11"},
         {"#!/bin/sh\nread -r line; echo hello\n", "no JSON object in one line: hello"},
         {"#!/bin/sh\nread -r line; echo '{\"bourse\":2}'\n",

@@ -149,7 +149,7 @@ static bool figures(struct server *server)
 static bool probe(struct server *server)
 {
     struct pjrt_speed speed;
-    struct pjrt_failure failure;
+    struct pjrt_failure failure = {.code = 0};
     if (!pjrt_measure(&server->client, &speed, &failure)) {
         tell(failure.text);
         return give_up(server, failure.text);
@@ -312,7 +312,7 @@ static bool compute(struct server *server, const struct words *words, char *ret_
 static bool run(struct server *server, const json_t *request)
 {
     static struct words words;
-    struct pjrt_failure failure;
+    struct pjrt_failure failure = {.code = 0};
     char text[TEXT_SIZE];
     const char *operation = json_string_value(json_object_get(request, "operation"));
     if (operation == NULL || strcmp(operation, OPERATION) != 0) {

@@ -46,11 +46,10 @@ config() { # PLUGIN
         "  - {plugin: $work/$1, name: chip, price: 0.02}" >"$work/lab/provider.yaml"
 }
 checked() { "$bin/bourse-provider" run --check-config --dir "$work/lab" >check.txt 2>&1; }
-# A script names the library, as an owner writes it; here there is none, and the agent's log would say so.
-ln "$bin/bourse-pjrt" pjrt 2>/dev/null || cp "$bin/bourse-pjrt" pjrt
-FAKE_PJRT='' ./pjrt /no/such/libtpu.so </dev/null >pjrt.out 2>pjrt.log && fail "a library that is not there is taken"
+cp "$bin/bourse-pjrt" pjrt
+./pjrt /no/such/libtpu.so </dev/null >pjrt.out 2>pjrt.log && fail "a library that is not there is taken"
 has "$(cat pjrt.log)" 'bourse-pjrt: no PJRT library: /no/such/libtpu.so: cannot open shared object file'
-# In the jail, the words of the real program have no library either: what it writes to standard error is the reason.
+# What the plug-in writes to standard error before it ends is the reason that its owner reads.
 config pjrt
 ! checked || fail "a plug-in without its library is taken"
 has "$(cat check.txt)" 'the plug-in has ended with status 2 (asked to describe): usage: bourse-pjrt'

@@ -43,7 +43,7 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Writes the trial's program for arrays of this extent. Returns its length. */
+/* Writes the trial's program for arrays of this extent, with a NUL. Returns its length. */
 static size_t write_code(const struct trial *trial, int64_t extent, char *ret_code, size_t size)
 {
     const long long number = extent;
@@ -61,6 +61,7 @@ static size_t write_code(const struct trial *trial, int64_t extent, char *ret_co
             ret_code[length++] = *at;
         }
     }
+    ret_code[length] = '\0';
     return length;
 }
 

@@ -1,5 +1,6 @@
 #include "provider/pjrt/pjrt_program.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,7 @@ bool pjrt_program_compile(const struct pjrt_client *client, const char *code, si
                           struct pjrt_program *ret_program, struct pjrt_failure *ret_failure)
 {
     static const char format[] = "mlir";
+    assert(code[size] == '\0');
     const struct message options = options_for(client->device_id);
     const struct pjrt_program_code program = {PJRT_SIZE(pjrt_program_code, format_size),
                                               .code = code, .code_size = size, .format = format,

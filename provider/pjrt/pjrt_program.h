@@ -30,8 +30,9 @@ struct pjrt_program {
     size_t output_count;
 };
 
-/* Compiles MLIR, as text or bytecode of the dialect StableHLO. Returns false with the failure. The
- * caller destroys the program, which must not outlive the client. */
+/* Compiles MLIR, as text or bytecode of the dialect StableHLO. A NUL follows the code, because the
+ * parsers of libraries may rely on one. Returns false with the failure. The caller destroys the
+ * program, which must not outlive the client. */
 bool pjrt_program_compile(const struct pjrt_client *client, const char *code, size_t size,
                           struct pjrt_program *ret_program, struct pjrt_failure *ret_failure);
 void pjrt_program_destroy(const struct pjrt_client *client, struct pjrt_program *program);

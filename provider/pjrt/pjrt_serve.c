@@ -220,12 +220,13 @@ static bool load_program(struct server *server, const char *path, struct pjrt_fa
                 memcmp(server->code, map.bytes, map.size) == 0;
     if (!good) {
         forget_program(server);
-        server->code = malloc(map.size);
+        server->code = malloc(map.size + 1);
         server->code_size = map.size;
         if (server->code == NULL) {
             (void)pjrt_api_refuse(failure, "no memory for a program of %zu bytes", map.size);
         } else {
             memcpy(server->code, map.bytes, map.size);
+            server->code[map.size] = '\0';
             good = pjrt_program_compile(&server->client, server->code, map.size, &server->program,
                                         failure);
         }
@@ -313,7 +314,7 @@ static bool run(struct server *server, const json_t *request)
 {
     static struct words words;
     struct pjrt_failure failure = {.code = 0};
-    char text[TEXT_SIZE];
+    char text[TEXT_SIZE] = "";
     const char *operation = json_string_value(json_object_get(request, "operation"));
     if (operation == NULL || strcmp(operation, OPERATION) != 0) {
         return say(server, STATUS_USAGE, "the one operation is " OPERATION);

@@ -350,6 +350,9 @@ FUNCTION(PJRT_Client_Compile, pjrt_client_compile)
     if (code->struct_size < 48 || code->format_size != 4 || memcmp(code->format, "mlir", 4) != 0) {
         return error_of(PJRT_UNIMPLEMENTED, "the format is not mlir");
     }
+    if (code->code[code->code_size] != '\0') { /* a parser of text may rely on it */
+        return error_of(PJRT_INVALID_ARGUMENT, "no NUL follows the program");
+    }
     if (!mlir_model_device(arguments->options, arguments->options_size, &id) || id < FIRST_ID ||
         id >= FIRST_ID + arguments->client->count) {
         return error_of(PJRT_INVALID_ARGUMENT, "the options are not those of one device");

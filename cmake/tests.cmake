@@ -108,8 +108,10 @@ target_compile_definitions(bourse-kernel-fake PRIVATE _GNU_SOURCE KERNEL_CUDA_LI
 set_target_properties(bourse-kernel-fake PROPERTIES ENABLE_EXPORTS ON)
 
 target_sources(fake-pjrt PRIVATE tests/programs/mlir_model.c)
-add_dependencies(test_pjrt fake-pjrt bourse-pjrt)
-target_compile_definitions(test_pjrt PRIVATE BOURSE_FAKE_PJRT="$<TARGET_FILE:fake-pjrt>")
+foreach(name test_pjrt test_pjrt_failures)
+  add_dependencies(${name} fake-pjrt bourse-pjrt)
+  target_compile_definitions(${name} PRIVATE BOURSE_FAKE_PJRT="$<TARGET_FILE:fake-pjrt>")
+endforeach()
 pjrt_program(bourse-pjrt-fake tests/programs/pjrt_inside.c tests/programs/fake_pjrt.c tests/programs/mlir_model.c)
 target_compile_definitions(bourse-pjrt-fake PRIVATE _GNU_SOURCE)
 set_target_properties(bourse-pjrt-fake PROPERTIES ENABLE_EXPORTS ON)

@@ -16,13 +16,15 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: bourse-pjrt [--device N] [--kind KIND] [--create NAME=VALUE]... LIBRARY\n";
+    "usage: bourse-pjrt [--device N] [--kind KIND] [--create NAME=VALUE]... LIBRARY\n"
+    "       bourse-pjrt --list [--create NAME=VALUE]... LIBRARY\n";
 static const char help[] =
     "\n"
     "Answers requests on standard input, one line of JSON each, with what the device of a PJRT\n"
     "library says and does (docs/plugins.md of bourse). LIBRARY is the path of the library, such\n"
     "as libtpu.so.\n"
     "\n"
+    "  --list               prints the devices of the library, and answers nothing\n"
     "  --device N           the device with this place in the library's list; 0, the first one\n"
     "  --kind KIND          the market's kind of the device, such as tpu; else by the library\n"
     "  --create NAME=VALUE  an option for the library's client: a whole number, true, false, or a\n"
@@ -81,18 +83,19 @@ static FILE *take_output(void)
 
 int main(int count, char **words)
 {
-    static const struct option long_options[] = {{"device", required_argument, NULL, 'd'},
-                                                 {"kind", required_argument, NULL, 'k'},
-                                                 {"create", required_argument, NULL, 'c'},
-                                                 {"help", no_argument, NULL, 'h'},
-                                                 {NULL, 0, NULL, 0}};
+    static const struct option long_options[] = {
+        {"device", required_argument, NULL, 'd'}, {"kind", required_argument, NULL, 'k'},
+        {"create", required_argument, NULL, 'c'}, {"list", no_argument, NULL, 'l'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
     struct pjrt_options options = {.library = NULL};
+    bool is_list = false;
     int option;
     while ((option = getopt_long(count, words, "", long_options, NULL)) != -1) {
         if (option == 'h') {
             return printf("%s%s", usage, help) < 0;
         }
-        if (!read_option(option, optarg, &options)) {
+        is_list = is_list || option == 'l';
+        if (option != 'l' && !read_option(option, optarg, &options)) {
             (void)fputs(usage, stderr);
             return 2;
         }
@@ -107,5 +110,5 @@ int main(int count, char **words)
         (void)fprintf(stderr, "bourse-pjrt: standard output: %s\n", strerror(errno));
         return 1;
     }
-    return pjrt_serve(&options, stdin, out);
+    return is_list ? pjrt_serve_list(&options, out) : pjrt_serve(&options, stdin, out);
 }

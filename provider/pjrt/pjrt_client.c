@@ -67,20 +67,19 @@ static bool create(const struct pjrt_options *options, struct pjrt_client *clien
     return true;
 }
 
-static bool find_device(const struct pjrt_options *options, struct pjrt_client *client,
-                        struct pjrt_failure *failure)
+static bool find_device(struct pjrt_client *client, size_t place, struct pjrt_failure *failure)
 {
     struct pjrt_client_devices devices = {PJRT_SIZE(pjrt_client_devices, count),
                                           .client = client->client};
     if (!PJRT_CALL(client->api, PJRT_Client_AddressableDevices, &devices, failure)) {
         return false;
     }
-    if (options->device >= devices.count) {
+    if (place >= devices.count) {
         return pjrt_api_refuse(failure, "the library has %zu device%s; there is no device %zu",
-                               devices.count, devices.count == 1 ? "" : "s", options->device);
+                               devices.count, devices.count == 1 ? "" : "s", place);
     }
     client->device_count = devices.count;
-    client->device = devices.devices[options->device];
+    client->device = devices.devices[place];
     return true;
 }
 
@@ -109,6 +108,11 @@ static bool name_device(struct pjrt_client *client, struct pjrt_failure *failure
     return true;
 }
 
+bool pjrt_client_choose(struct pjrt_client *client, size_t place, struct pjrt_failure *ret_failure)
+{
+    return find_device(client, place, ret_failure) && name_device(client, ret_failure);
+}
+
 bool pjrt_client_open(const struct pjrt_options *options, struct pjrt_client *ret_client,
                       struct pjrt_failure *ret_failure)
 {
@@ -117,8 +121,8 @@ bool pjrt_client_open(const struct pjrt_options *options, struct pjrt_client *re
     if (client.library == NULL) {
         return false;
     }
-    if (!create(options, &client, ret_failure) || !find_device(options, &client, ret_failure) ||
-        !name_device(&client, ret_failure)) {
+    if (!create(options, &client, ret_failure) ||
+        !pjrt_client_choose(&client, options->device, ret_failure)) {
         pjrt_client_close(&client);
         return false;
     }

@@ -39,6 +39,8 @@ bool pjrt_client_is_option(const char *text);
  * nothing is open. */
 bool pjrt_client_open(const struct pjrt_options *options, struct pjrt_client *ret_client,
                       struct pjrt_failure *ret_failure);
+/* Turns the client to another of its devices. Returns false with the failure. */
+bool pjrt_client_choose(struct pjrt_client *client, size_t place, struct pjrt_failure *ret_failure);
 /* Ends the client. The library stays loaded, because such libraries seldom bear to be unloaded. */
 void pjrt_client_close(struct pjrt_client *client);
 

@@ -382,3 +382,34 @@ int pjrt_serve(const struct pjrt_options *options, FILE *in, FILE *out)
     pjrt_client_close(&server.client);
     return 0;
 }
+
+static bool print_device(const struct pjrt_client *client, size_t place, FILE *out)
+{
+    const struct pjrt_memory memory = pjrt_client_memory(client);
+    const struct text_size size =
+        text_size((uint64_t)(memory.limit_bytes > 0 ? memory.limit_bytes : 0));
+    return fprintf(out, "%zu: %s, %s%s, of the platform %s\n", place, client->kind,
+                   memory.limit_bytes > 0 ? size.text : "memory not told",
+                   memory.limit_bytes > 0 ? " of memory" : "", client->platform) > 0;
+}
+
+int pjrt_serve_list(const struct pjrt_options *options, FILE *out)
+{
+    struct pjrt_client client;
+    struct pjrt_failure failure = {.code = 0};
+    if (!pjrt_client_open(options, &client, &failure)) {
+        tell(failure.text);
+        return 1;
+    }
+    bool good = true;
+    for (size_t i = 0; good && i < client.device_count; i++) {
+        good = pjrt_client_choose(&client, i, &failure);
+        if (!good) {
+            tell(failure.text);
+        }
+        good = good && print_device(&client, i, out);
+    }
+    good = fflush(out) == 0 && good;
+    pjrt_client_close(&client);
+    return good ? 0 : 1;
+}

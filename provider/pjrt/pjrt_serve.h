@@ -16,4 +16,8 @@
  * the exit status of the program: 0 at the end of `in`, 1 when the device or its library failed. */
 int pjrt_serve(const struct pjrt_options *options, FILE *in, FILE *out);
 
+/* Prints one line for each device of the library that can be used, for its owner: its place, its
+ * model, its memory and the platform. Returns the exit status likewise. */
+int pjrt_serve_list(const struct pjrt_options *options, FILE *out);
+
 #endif

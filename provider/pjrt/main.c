@@ -15,9 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] =
-    "usage: bourse-pjrt [--device N] [--kind KIND] [--create NAME=VALUE]... LIBRARY\n"
-    "       bourse-pjrt --list [--create NAME=VALUE]... LIBRARY\n";
+/* One line: the last line of standard error is what the agent shows its owner. */
+static const char usage[] = "usage: bourse-pjrt [--list] [--device N] [--kind KIND] "
+                            "[--create NAME=VALUE]... LIBRARY\n";
 static const char help[] =
     "\n"
     "Answers requests on standard input, one line of JSON each, with what the device of a PJRT\n"

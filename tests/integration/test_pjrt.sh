@@ -57,8 +57,8 @@ config plugin
 checked || fail "a plug-in that is right is refused: $(cat check.txt)"
 has "$(cat check.txt)" 'the plug-in of "chip" is Fake v1 (lite), device 0 of 1 by PJRT, a device of kind cpu'
 "$bin/bourse-provider" run --dir "$work/lab" >agent.log 2>&1 &
-started+=($!)
-agent=$!
+lab=$!
+started+=("$lab")
 until_true 60 asked chip || fail "the device is not on offer: $(cat agent.log)"
 "$bourse" devices --needs 'operation = mlir' --json >devices.json
 has "$(cat devices.json)" '"instrument":"cpu.unknown.fake-v1-lite"'
@@ -91,7 +91,7 @@ if on_device lost.mlir 'good_till: 20s'; then fail "a program without a device i
 grep -q '"outcome":"the provider.s jail failed"' outcomes.json || fail "another outcome: $(cat outcomes.json)"
 ! grep -qE '"charge_micro":[1-9]' outcomes.json || fail "a lost device is paid: $(cat outcomes.json)"
 has "$(cat outcomes.json)" 'the device fails: PJRT_LoadedExecutable_Execute: UNAVAILABLE (14): the device is gone'
-kill -0 "$agent" || fail "the agent ended with the device"
+kill -0 "$lab" || fail "the agent ended with the device"
 on_device add.mlir || fail "after a lost device: $(cat submit.log submit.out)"
 market_audit
 echo "pjrt: right and paid, wrong and told, endless and ended, lost and not paid"

@@ -69,9 +69,20 @@ target_compile_options(bourse-plugin PRIVATE -O2 -D_FORTIFY_SOURCE=2)
 set_target_properties(bourse-plugin PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
 target_link_libraries(bourse-plugin PRIVATE bourse_strict PkgConfig::JANSSON)
 
+# The plug-in for devices of PJRT libraries, which it loads when it runs.
+function(pjrt_program name)
+  add_executable(${name} ${ARGN} ${pjrt_sources} provider/kernel/library.c formats/npy.c formats/plugin/plugin_word.c base/device_kind.c
+    base/text.c)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE -O2 -D_FORTIFY_SOURCE=2)
+  set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
+  target_link_libraries(${name} PRIVATE bourse_strict PkgConfig::JANSSON ${CMAKE_DL_LIBS})
+endfunction()
+pjrt_program(bourse-pjrt provider/pjrt/main.c)
+
 # The script that an engine runs in the jails of WASM modules.
 configure_file(provider/executors/wasm_host.cjs ${CMAKE_BINARY_DIR}/bin/bourse-wasm.cjs COPYONLY)
 
 # What is installed, and nothing else: scripts/run needs no benchmark.
 add_custom_target(programs DEPENDS bourse bourse-broker bourse-provider bourse-worker bourse-audit bourse-tensor bourse-kernel
-  bourse-plugin)
+  bourse-plugin bourse-pjrt)

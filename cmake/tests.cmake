@@ -4,7 +4,7 @@
 find_library(SUBUNIT subunit)
 add_library(test_support INTERFACE)
 target_link_libraries(test_support INTERFACE bourse_flags PkgConfig::CHECK
-  broker audit exchange ledger_sqlite ledger matching planner provider provider_session tensor kernel plugin command consumer
+  broker audit exchange ledger_sqlite ledger matching planner provider provider_session tensor pjrt kernel plugin command consumer
   consumer_session
   runtime formats protocol base m)
 if(SUBUNIT)
@@ -83,8 +83,8 @@ foreach(source ${test_sources})
   endif()
 endforeach()
 
-# Libraries in the place of OpenCL's, CUDA's and NVML's, which fail where they are told to.
-foreach(api opencl cuda nvml)
+# Libraries in the place of OpenCL's, CUDA's, NVML's and PJRT's, which fail where they are told to.
+foreach(api opencl cuda nvml pjrt)
   add_library(fake-${api} SHARED tests/programs/fake_${api}.c)
   target_include_directories(fake-${api} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(fake-${api} PRIVATE _GNU_SOURCE)
@@ -106,6 +106,21 @@ target_compile_definitions(test_nvml PRIVATE BOURSE_FAKE_NVML="$<TARGET_FILE:fak
 kernel_program(bourse-kernel-fake tests/programs/fake_cuda.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
 target_compile_definitions(bourse-kernel-fake PRIVATE _GNU_SOURCE KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL)
 set_target_properties(bourse-kernel-fake PROPERTIES ENABLE_EXPORTS ON)
+
+target_sources(fake-pjrt PRIVATE tests/programs/mlir_model.c)
+foreach(name test_pjrt test_pjrt_failures)
+  add_dependencies(${name} fake-pjrt bourse-pjrt)
+  target_compile_definitions(${name} PRIVATE BOURSE_FAKE_PJRT="$<TARGET_FILE:fake-pjrt>")
+endforeach()
+pjrt_program(bourse-pjrt-fake tests/programs/pjrt_inside.c tests/programs/fake_pjrt.c tests/programs/mlir_model.c)
+target_compile_definitions(bourse-pjrt-fake PRIVATE _GNU_SOURCE)
+set_target_properties(bourse-pjrt-fake PROPERTIES ENABLE_EXPORTS ON)
+# What XLA's header says about our structs: pass -DPJRT_INCLUDE=FOLDER where it is unpacked.
+find_path(PJRT_INCLUDE xla/pjrt/c/pjrt_c_api.h)
+if(PJRT_INCLUDE)
+  target_include_directories(test_pjrt_header SYSTEM PRIVATE ${PJRT_INCLUDE})
+  target_compile_definitions(test_pjrt_header PRIVATE BOURSE_PJRT_HEADER)
+endif()
 
 # What the CUDA toolkit says about our numbers and PTX. The tests skip themselves without it.
 find_path(CUDA_INCLUDE cuda.h PATHS /usr/local/cuda/include)

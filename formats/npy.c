@@ -399,21 +399,43 @@ bool npy_is_matrix(const struct npy *npy, struct problem *ret_problem)
     return true;
 }
 
-void npy_write_matrix(uint64_t rows, uint64_t columns, uint8_t ret_bytes[NPY_MATRIX_BYTES])
+/* ---------------------------------------------------------------- writing */
+
+size_t npy_write(const struct npy *npy, uint8_t ret_bytes[NPY_HEADER_MOST])
 {
-    enum { TEXT_BYTES = NPY_MATRIX_BYTES - 10 };
-    char text[TEXT_BYTES + 1];
-    int length =
-        snprintf(text, sizeof text,
-                 "{'descr': '<f4', 'fortran_order': False, 'shape': (%" PRIu64 ", %" PRIu64 "), }",
-                 rows, columns);
-    assert(length > 0 && length < TEXT_BYTES); /* two numbers of 20 digits fit */
-    memset(text + length, ' ', (size_t)(TEXT_BYTES - length));
-    text[TEXT_BYTES - 1] = '\n';
+    enum { PREFIX_BYTES = 10, ROUND = 64 };
+    char text[NPY_HEADER_MOST - PREFIX_BYTES];
+    assert(npy->dimension_count <= NPY_DIMENSIONS);
+    int length = snprintf(text, sizeof text,
+                          "{'descr': '%c%c%" PRIu32 "', 'fortran_order': False, 'shape': (",
+                          npy->item_bytes == 1 ? '|' : '<', npy->kind, npy->item_bytes);
+    for (uint32_t i = 0; i < npy->dimension_count; i++) {
+        length += snprintf(text + length, sizeof text - (size_t)length, "%s%" PRIu64,
+                           i > 0 ? ", " : "", npy->shape[i]);
+    }
+    /* Python reads (3) as a number. */
+    length += snprintf(text + length, sizeof text - (size_t)length, "%s), }",
+                       npy->dimension_count == 1 ? "," : "");
+    const size_t total = (PREFIX_BYTES + (size_t)length + 1 + ROUND - 1) / ROUND * ROUND;
+    assert(total <= NPY_HEADER_MOST); /* as many numbers of 20 digits fit */
+    const size_t text_bytes = total - PREFIX_BYTES;
     memcpy(ret_bytes, magic, MAGIC_BYTES);
     ret_bytes[6] = 1;
     ret_bytes[7] = 0;
-    ret_bytes[8] = TEXT_BYTES;
-    ret_bytes[9] = 0;
-    memcpy(ret_bytes + 10, text, TEXT_BYTES);
+    ret_bytes[8] = (uint8_t)(text_bytes & 0xff);
+    ret_bytes[9] = (uint8_t)(text_bytes >> 8);
+    memcpy(ret_bytes + PREFIX_BYTES, text, (size_t)length);
+    memset(ret_bytes + PREFIX_BYTES + length, ' ', text_bytes - (size_t)length - 1);
+    ret_bytes[total - 1] = '\n';
+    return total;
+}
+
+void npy_write_matrix(uint64_t rows, uint64_t columns, uint8_t ret_bytes[NPY_MATRIX_BYTES])
+{
+    const struct npy npy = {
+        .kind = 'f', .item_bytes = 4, .dimension_count = 2, .shape = {rows, columns}};
+    uint8_t bytes[NPY_HEADER_MOST];
+    const size_t length = npy_write(&npy, bytes);
+    assert(length == NPY_MATRIX_BYTES); /* two numbers of 20 digits fit */
+    memcpy(ret_bytes, bytes, NPY_MATRIX_BYTES);
 }

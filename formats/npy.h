@@ -1,5 +1,5 @@
-/* formats/npy.h reads the header of a .npy file, which is NumPy's format of one array, versions 1.0
- * to 3.0.
+/* formats/npy.h reads and writes the header of a .npy file, which is NumPy's format of one array,
+ * versions 1.0 to 3.0.
  *
  *     offset  size
  *          0     6  "\x93NUMPY"
@@ -26,6 +26,7 @@ enum {
     NPY_HEADER_BYTES = 65536,                 /* of the text */
     NPY_PREFIX_BYTES = 12 + NPY_HEADER_BYTES, /* so many bytes of a file always hold its header */
     NPY_MATRIX_BYTES = 128,                   /* written by npy_write_matrix */
+    NPY_HEADER_MOST = 320,                    /* written by npy_write */
     NPY_TYPE_SIZE = 32,
 };
 
@@ -55,6 +56,11 @@ bool npy_is_matrix(const struct npy *npy, struct problem *ret_problem);
 
 /* Writes the element's type as NumPy names it, such as "float32" or "int64, big-endian". */
 void npy_type_text(const struct npy *npy, char ret_text[NPY_TYPE_SIZE]);
+
+/* Writes a header of version 1.0 for an array of this kind, size of elements and shape, in this
+ * machine's byte order, with the last index running fastest. Returns its length, which is a
+ * multiple of 64. The other members do not count. */
+size_t npy_write(const struct npy *npy, uint8_t ret_bytes[NPY_HEADER_MOST]);
 
 /* Writes the header of a row-major float32 matrix, byte for byte as NumPy writes it. */
 void npy_write_matrix(uint64_t rows, uint64_t columns, uint8_t ret_bytes[NPY_MATRIX_BYTES]);

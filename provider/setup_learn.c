@@ -26,10 +26,13 @@ static bool learn_kernels(struct setup *setup, struct problem *ret_problem)
 
 static void learn_plugins(struct setup *setup)
 {
+    const char *visible[CONFIG_VISIBLE_MAX + 1];
+    config_visible(&setup->config, visible);
     const struct plugin_trial trial = {.launcher = setup->launcher,
                                        .cgroups = setup->cgroups,
                                        .worker_path = setup->worker_path,
-                                       .helper_path = setup->plugin_path};
+                                       .helper_path = setup->plugin_path,
+                                       .visible = visible};
     const char *why = setup->isolation.level == 0 ? setup->isolation.refusal : setup->no_plugin;
     plugins_learn(&setup->config, &trial, why, &setup->machine);
 }

@@ -69,6 +69,19 @@ size_t plugin_write_run(const char *operation, const char *const *arguments, siz
 
 /* ---------------------------------------------------------------- answers */
 
+/* Returns true, with the problem, when the answer is that the device itself failed. */
+static bool has_failed(const json_t *object, struct problem *problem)
+{
+    const json_t *failed = json_object_get(object, "failed");
+    char shown[PLUGIN_TEXT_SIZE];
+    if (!json_is_string(failed)) {
+        return false;
+    }
+    text_printable(json_string_value(failed), json_string_length(failed), shown, sizeof shown);
+    problem_set(problem, "the device fails: %s", shown);
+    return true;
+}
+
 /* Returns the answer's object, which the caller releases, or NULL with the problem. */
 static json_t *read_object(const char *line, size_t length, struct problem *problem)
 {
@@ -78,6 +91,10 @@ static json_t *read_object(const char *line, size_t length, struct problem *prob
         char shown[60];
         text_printable(line, length < sizeof shown ? length : sizeof shown, shown, sizeof shown);
         problem_set(problem, "the plug-in's answer is no JSON object in one line: %s", shown);
+        json_decref(object);
+        return NULL;
+    }
+    if (has_failed(object, problem)) {
         json_decref(object);
         return NULL;
     }

@@ -61,7 +61,7 @@ size_t plugin_write_run(const char *operation, const char *const *arguments, siz
                         char ret_line[PLUGIN_LINE_BYTES], struct problem *ret_problem);
 
 /* These read one answer, with or without its newline. They return false with what is wrong with
- * it. */
+ * it, or with the text of a plug-in whose device failed. */
 bool plugin_read_description(const char *line, size_t length, struct plugin_description *ret_answer,
                              struct problem *ret_problem);
 bool plugin_read_probe(const char *line, size_t length, struct plugin_probe *ret_answer,

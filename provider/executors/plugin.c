@@ -59,6 +59,7 @@ static ssize_t ask(const struct plugin_trial *trial, const struct plugin_program
     struct plugin_parts parts;
     plugin_fill(trial->helper_path, program, &parts);
     const struct jail_spec spec = {.worker_path = trial->worker_path,
+                                   .visible = trial->visible,
                                    .plugin = &parts.jail,
                                    .name = "probe-plugin",
                                    .cgroups = trial->cgroups};

@@ -35,7 +35,8 @@ struct plugin_trial {
     struct launcher *launcher;
     struct cgroups *cgroups; /* NULL: none */
     const char *worker_path;
-    const char *helper_path; /* the installed bourse-plugin */
+    const char *helper_path;    /* the installed bourse-plugin */
+    const char *const *visible; /* as in struct jail_spec */
 };
 
 /* Lets the plug-in say in a trial jail what its device is and does, and notes the answers, or why

@@ -28,6 +28,11 @@ void trial_last_line(const struct jail_reply *reply, char *ret_text, size_t capa
         output->fd < 0 ? 0 : pread(output->fd, end, (size_t)(output->size - from), (off_t)from);
     end[length > 0 ? length : 0] = '\0';
     const char *line = cut_last_line(end);
+    if (strcmp(line, reply->detail) ==
+        0) { /* a helper repeats its reason below the others' words */
+        end[line > end ? line - end - 1 : 0] = '\0';
+        line = cut_last_line(end);
+    }
     text_printable(line, strlen(line), ret_text, capacity);
 }
 

@@ -22,8 +22,8 @@ ssize_t trial_ask(struct launcher *launcher, const struct jail_spec *spec, const
                   const char *const *words, uint64_t wall_ns, char ret_said[TRIAL_SAID_BYTES],
                   struct problem *ret_problem);
 
-/* Writes the last line of the run's standard error, without what could upset a terminal. Writes ""
- * when there is none. */
+/* Writes the last line of the run's standard error that says more than the reply's detail, without
+ * what could upset a terminal. Writes "" when there is none. */
 void trial_last_line(const struct jail_reply *reply, char *ret_text, size_t capacity);
 
 #endif

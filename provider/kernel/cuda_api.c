@@ -1,48 +1,27 @@
 #include "provider/kernel/cuda_api.h"
 
-#include <dlfcn.h>
-#include <string.h>
+#include "provider/kernel/library.h"
 
-/* A pointer to a function comes from dlsym as a pointer to data, which C converts only by bytes. */
-static bool find(const struct cuda_api *api, const char *name, void *ret_function)
-{
-    void *place = dlsym(api->library, name);
-    memcpy(ret_function, &place, sizeof place);
-    return place != NULL;
-}
-
-static bool find_needed(const struct cuda_api *api, const char *name, void *ret_function,
-                        struct problem *problem)
-{
-    if (find(api, name, ret_function)) {
-        return true;
-    }
-    problem_set(problem, "the CUDA driver has no function %s, so it is too old", name);
-    return false;
-}
+#include <stddef.h>
 
 bool cuda_api_load(const char *library, struct cuda_api *ret_api, struct problem *ret_problem)
 {
-    struct cuda_api api = {.library = dlopen(library, RTLD_NOW | RTLD_LOCAL)};
-    if (api.library == NULL) {
-        const char *why = dlerror();
-        problem_set(ret_problem, "no CUDA driver: %s", why != NULL ? why : library);
-        return false;
+#define CUDA_NEEDED(name, arguments) {#name, offsetof(struct cuda_api, name), false},
+#define CUDA_OPTIONAL(name, arguments) {#name, offsetof(struct cuda_api, name), true},
+    static const struct library_function functions[] = {CUDA_CALLS(CUDA_NEEDED)
+                                                            CUDA_NEWER_CALLS(CUDA_OPTIONAL)};
+#undef CUDA_NEEDED
+#undef CUDA_OPTIONAL
+    static const struct library_table table = {.absence = "no CUDA driver",
+                                               .title = "the CUDA driver",
+                                               .verdict = "so it is too old",
+                                               .functions = functions,
+                                               .count = sizeof functions / sizeof functions[0]};
+    void *handle = library_load(library, &table, ret_api, ret_problem);
+    if (handle != NULL) {
+        ret_api->library = handle;
     }
-    bool good = true;
-#define CUDA_FIND(name, arguments)                                                                 \
-    good = good && find_needed(&api, #name, (void *)&api.name, ret_problem);
-    CUDA_CALLS(CUDA_FIND)
-#undef CUDA_FIND
-    if (!good) {
-        (void)dlclose(api.library);
-        return false;
-    }
-#define CUDA_FIND(name, arguments) (void)find(&api, #name, (void *)&api.name);
-    CUDA_NEWER_CALLS(CUDA_FIND)
-#undef CUDA_FIND
-    *ret_api = api;
-    return true;
+    return handle != NULL;
 }
 
 /* One result: its phrase, and who is to blame. */

@@ -1,49 +1,27 @@
 #include "provider/kernel/nvml_api.h"
 
-#include <dlfcn.h>
-#include <string.h>
+#include "provider/kernel/library.h"
 
-/* A pointer to a function comes from dlsym as a pointer to data, which C converts only by bytes. */
-static bool find(const struct nvml_api *api, const char *name, void *ret_function)
-{
-    void *place = dlsym(api->library, name);
-    memcpy(ret_function, &place, sizeof place);
-    return place != NULL;
-}
-
-static bool find_needed(const struct nvml_api *api, const char *name, void *ret_function,
-                        struct problem *problem)
-{
-    if (find(api, name, ret_function)) {
-        return true;
-    }
-    problem_set(problem, "NVIDIA's management library has no function %s, so it is too old", name);
-    return false;
-}
+#include <stddef.h>
 
 bool nvml_api_load(const char *library, struct nvml_api *ret_api, struct problem *ret_problem)
 {
-    struct nvml_api api = {.library = dlopen(library, RTLD_NOW | RTLD_LOCAL)};
-    if (api.library == NULL) {
-        const char *why = dlerror();
-        problem_set(ret_problem, "no management library of NVIDIA: %s",
-                    why != NULL ? why : library);
-        return false;
+#define NVML_NEEDED(name, arguments) {#name, offsetof(struct nvml_api, name), false},
+#define NVML_OPTIONAL(name, arguments) {#name, offsetof(struct nvml_api, name), true},
+    static const struct library_function functions[] = {NVML_CALLS(NVML_NEEDED)
+                                                            NVML_FIGURE_CALLS(NVML_OPTIONAL)};
+#undef NVML_NEEDED
+#undef NVML_OPTIONAL
+    static const struct library_table table = {.absence = "no management library of NVIDIA",
+                                               .title = "NVIDIA's management library",
+                                               .verdict = "so it is too old",
+                                               .functions = functions,
+                                               .count = sizeof functions / sizeof functions[0]};
+    void *handle = library_load(library, &table, ret_api, ret_problem);
+    if (handle != NULL) {
+        ret_api->library = handle;
     }
-    bool good = true;
-#define NVML_FIND(name, arguments)                                                                 \
-    good = good && find_needed(&api, #name, (void *)&api.name, ret_problem);
-    NVML_CALLS(NVML_FIND)
-#undef NVML_FIND
-    if (!good) {
-        (void)dlclose(api.library);
-        return false;
-    }
-#define NVML_FIND(name, arguments) (void)find(&api, #name, (void *)&api.name);
-    NVML_FIGURE_CALLS(NVML_FIND)
-#undef NVML_FIND
-    *ret_api = api;
-    return true;
+    return handle != NULL;
 }
 
 static const struct {

@@ -1,41 +1,24 @@
 #include "provider/kernel/opencl_api.h"
 
-#include <dlfcn.h>
-#include <string.h>
+#include "provider/kernel/library.h"
 
-/* A pointer to a function comes from dlsym as a pointer to data, which C converts only by bytes. */
-static bool find(struct opencl_api *api, const char *name, void *ret_function, size_t size,
-                 struct problem *problem)
-{
-    void *place = dlsym(api->library, name);
-    if (place == NULL || size != sizeof place) {
-        problem_set(problem, "the OpenCL library has no function %s, so it is older than 1.2",
-                    name);
-        return false;
-    }
-    memcpy(ret_function, &place, sizeof place);
-    return true;
-}
+#include <stddef.h>
 
 bool opencl_api_load(const char *library, struct opencl_api *ret_api, struct problem *ret_problem)
 {
-    struct opencl_api api = {.library = dlopen(library, RTLD_NOW | RTLD_LOCAL)};
-    if (api.library == NULL) {
-        const char *why = dlerror();
-        problem_set(ret_problem, "no OpenCL library: %s", why != NULL ? why : library);
-        return false;
+#define OPENCL_NEEDED(name) {#name, offsetof(struct opencl_api, name), false},
+    static const struct library_function functions[] = {OPENCL_CALLS(OPENCL_NEEDED)};
+#undef OPENCL_NEEDED
+    static const struct library_table table = {.absence = "no OpenCL library",
+                                               .title = "the OpenCL library",
+                                               .verdict = "so it is older than 1.2",
+                                               .functions = functions,
+                                               .count = sizeof functions / sizeof functions[0]};
+    void *handle = library_load(library, &table, ret_api, ret_problem);
+    if (handle != NULL) {
+        ret_api->library = handle;
     }
-    bool good = true;
-#define OPENCL_FIND(name)                                                                          \
-    good = good && find(&api, #name, (void *)&api.name, sizeof api.name, ret_problem);
-    OPENCL_CALLS(OPENCL_FIND)
-#undef OPENCL_FIND
-    if (!good) {
-        (void)dlclose(api.library);
-        return false;
-    }
-    *ret_api = api;
-    return true;
+    return handle != NULL;
 }
 
 const char *opencl_api_error(cl_int code)

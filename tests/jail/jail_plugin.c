@@ -222,12 +222,33 @@ START_TEST(a_start_learns_what_a_device_is)
 }
 END_TEST
 
+START_TEST(a_start_shows_a_plugin_the_folders_that_jobs_see)
+{
+    static const char *const visible[] = {"/usr/sbin", NULL};
+    struct fixture fixture = fixture_open(_i);
+    struct plugin_trial trial = trial_of(&fixture);
+    write_script(&fixture, "#!/bin/sh\n[ -e /usr/sbin/nologin ] || exit 9\n"
+                           "read -r line\necho '" DESCRIPTION "'\n"
+                           "read -r line\necho '{}'\nread -r line\necho '{}'\n");
+    plugin_look(&trial, &device);
+    ck_assert_str_eq(device.unusable, "the plug-in has ended with status 9 (asked to describe)");
+    trial.visible = visible;
+    plugin_look(&trial, &device);
+    ck_assert_str_eq(device.unusable, "");
+    close_all(&fixture);
+}
+END_TEST
+
 START_TEST(a_start_learns_why_a_plugin_cannot_be_used)
 {
     static const struct {
         const char *text, *said;
     } ways[] = {
         {"#!/bin/sh\nexit 3\n", "the plug-in has ended with status 3 (asked to describe)"},
+        {"#!/bin/sh\necho hello >&2\necho no board here >&2\nexit 3\n",
+         "the plug-in has ended with status 3 (asked to describe): no board here"},
+        {"#!/bin/sh\nread -r line; echo '{\"failed\":\"no board\"}'\n",
+         "the device fails: no board"},
         {"#!/bin/sh\nkill -SEGV $$\n", "ended by signal 11"},
         {"#!/bin/sh\nread -r line; echo hello\n", "no JSON object in one line: hello"},
         {"#!/bin/sh\nread -r line; echo '{\"bourse\":2}'\n",
@@ -262,6 +283,7 @@ int main(void)
         a_plugin_that_breaks_the_protocol_is_started_anew,
         a_jail_has_the_files_that_are_named_for_it,
         a_start_learns_what_a_device_is,
+        a_start_shows_a_plugin_the_folders_that_jobs_see,
         a_start_learns_why_a_plugin_cannot_be_used,
     };
     return fixture_main("jail_plugin", tests, sizeof tests / sizeof *tests);

@@ -144,6 +144,33 @@ START_TEST(a_result_has_a_status_and_perhaps_a_text)
 END_TEST
 
 /* Every reader bears a good line that is cut anywhere, or has one byte changed. */
+START_TEST(a_device_that_failed_is_told_in_place_of_any_answer)
+{
+    static const char failed[] =
+        "{\"failed\":\"no board\\nin slot 3\",\"status\":0,\"fp32\":1,\"bourse\":1}";
+    static const char unknown[] = "{\"failed\":null,\"status\":0}";
+    static const char wanted[] = "the device fails: no board?in slot 3";
+    struct plugin_description description;
+    struct plugin_figures figures;
+    struct plugin_result result;
+    struct plugin_probe probe;
+    struct problem problem = {""};
+    ck_assert(!plugin_read_result(failed, strlen(failed), &result, &problem));
+    ck_assert_str_eq(problem.text, wanted);
+    problem.text[0] = '\0';
+    ck_assert(!plugin_read_description(failed, strlen(failed), &description, &problem));
+    ck_assert_str_eq(problem.text, wanted);
+    problem.text[0] = '\0';
+    ck_assert(!plugin_read_probe(failed, strlen(failed), &probe, &problem));
+    ck_assert_str_eq(problem.text, wanted);
+    problem.text[0] = '\0';
+    ck_assert(!plugin_read_figures(failed, strlen(failed), &figures, &problem));
+    ck_assert_str_eq(problem.text, wanted);
+    /* Any other value is a key that is not known. */
+    ck_assert(plugin_read_result(unknown, strlen(unknown), &result, &problem));
+}
+END_TEST
+
 START_TEST(garbage_is_refused_or_bounded)
 {
     static char text[sizeof GOOD];
@@ -173,4 +200,6 @@ END_TEST
 SUITE("plugin_line", NULL, NULL, TEST(requests_are_lines_of_json),
       TEST(a_request_that_cannot_be_written_says_why), TEST(a_description_is_read),
       TEST(a_wrong_description_says_what_is_wrong), TEST(figures_may_be_unknown),
-      TEST(a_result_has_a_status_and_perhaps_a_text), TEST(garbage_is_refused_or_bounded))
+      TEST(a_result_has_a_status_and_perhaps_a_text),
+      TEST(a_device_that_failed_is_told_in_place_of_any_answer),
+      TEST(garbage_is_refused_or_bounded))

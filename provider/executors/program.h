@@ -34,6 +34,8 @@ struct program {
     uint64_t left_bytes;
     bool (*may_leave)(void *context);
     void (*take_terminal)(void *context, int master); /* as in struct jail_terminal */
+    /* Gets the figures of a run on a device for kernels. */
+    void (*note_held)(void *context, const struct held_figures *figures);
     void *context;
     struct store *store;                      /* makes room for outputs */
     int64_t limit_ms;                         /* wall time that the lease allows */
@@ -44,6 +46,7 @@ struct program {
     /* A device means that the arguments are a launch on it, or an operation that it computes. */
     const struct kernel_device *kernel_device;
     uint64_t kernel_memory_bytes; /* of the device's own memory, for buffers */
+    uint64_t kernel_held_bytes;   /* most bytes of inputs that the device holds for later runs */
     bool is_plugin;               /* the arguments are an operation of the plug-in */
     /* An engine means that the arguments are a module, which the engine runs in a jail of that
      * memory. */

@@ -36,6 +36,12 @@ static bool read_ask(const uint8_t *bytes, size_t length, const int *files, size
     for (size_t i = 0; i < file_count && !in.failed; i++) {
         ret_ask->given[i] = (struct operation_given){.name = read_text(&in), .file = files[i]};
     }
+    ret_ask->content_count = reader_u32(&in);
+    in.failed = in.failed || ret_ask->content_count > ASK_CONTENTS;
+    for (size_t i = 0; i < ret_ask->content_count && !in.failed; i++) {
+        ret_ask->contents[i].name = read_text(&in);
+        reader_bytes(&in, ret_ask->contents[i].hash.bytes, sizeof ret_ask->contents[i].hash.bytes);
+    }
     return reader_finished(&in);
 }
 
@@ -52,6 +58,11 @@ static bool answer(enum operation_status status, const struct ask_result *result
     writer_u32(&out, (uint32_t)result->exit_code);
     writer_u32(&out, (uint32_t)result->companion);
     writer_u64(&out, (uint64_t)usage.ru_maxrss * 1024 + result->companion_bytes);
+    writer_u64(&out, result->held.hits);
+    writer_u64(&out, result->held.saved_bytes);
+    writer_u64(&out, result->held.copies);
+    writer_u64(&out, result->held.copied_bytes);
+    writer_u64(&out, result->held.held_bytes);
     writer_u32(&out, (uint32_t)length);
     writer_bytes(&out, problem->text, length);
     return !out.failed && packet_send(STDIN_FILENO, bytes, out.position, NULL, 0);

@@ -7,6 +7,7 @@
 #ifndef BOURSE_PROVIDER_TENSOR_OPERATION_H
 #define BOURSE_PROVIDER_TENSOR_OPERATION_H
 
+#include "base/id.h"
 #include "base/problem.h"
 #include "protocol/message.h"
 #include "provider/tensor/gemm.h"
@@ -34,6 +35,22 @@ struct operation_given {
     int file;
 };
 
+/* The hash of an input's bytes, which the agent has verified. */
+struct operation_content {
+    const char *name;
+    struct hash32 hash;
+};
+
+struct operation_contents {
+    const struct operation_content *items;
+    size_t count;
+};
+
+/* Returns the hash of the input with this name, or NULL when nobody knows the hash. `contents` may
+ * be NULL. */
+const struct hash32 *operation_contents_find(const struct operation_contents *contents,
+                                             const char *name);
+
 struct operation_files {
     int folder;
     /* These inputs are not in the folder, but count as if they were. Each is closed before a byte
@@ -42,10 +59,18 @@ struct operation_files {
     size_t given_count;
 };
 
+/* The file of a factor, and the place of the factor's values in it. */
+struct operation_factor {
+    const char *name;
+    uint64_t file_bytes, at;
+};
+
 /* Computes the products of operations: on the machine's cores, or on a device. */
 struct operation_multiplier {
-    /* Computes the product. For any status but OK, the problem says why, without a name. */
+    /* Computes the product of A and B. For any status but OK, the problem says why, without a
+     * name. */
     enum operation_status (*multiply)(void *context, const struct gemm *gemm,
+                                      const struct operation_factor factors[2],
                                       struct problem *ret_problem);
     void *context;
 };

@@ -111,6 +111,7 @@ void kernel_measure(const struct kernel_trial *trial, struct kernel_device *devi
                                  device->name,
                                  memory,
                                  "0",
+                                 "-",
                                  KERNEL_MEASURE,
                                  NULL};
     (void)snprintf(memory, sizeof memory, "%llu", (unsigned long long)device->memory_bytes);

@@ -121,8 +121,10 @@ static bool prepend_device(struct run *run, struct outcome *outcome)
     (void)snprintf(memory, sizeof memory, "%llu",
                    (unsigned long long)run->program->kernel_memory_bytes);
     (void)snprintf(held, sizeof held, "%llu", (unsigned long long)run->program->kernel_held_bytes);
-    return prepend(run, held, outcome) && prepend(run, memory, outcome) &&
-           prepend(run, device->name, outcome) && prepend(run, device->id, outcome) &&
+    const bool keeps = program_is_taken(run->program->manifest, run->program->index);
+    return prepend(run, keeps ? KERNEL_KEEP : "-", outcome) && prepend(run, held, outcome) &&
+           prepend(run, memory, outcome) && prepend(run, device->name, outcome) &&
+           prepend(run, device->id, outcome) &&
            prepend(run, kernel_op_api_word(device->api), outcome);
 }
 
@@ -526,5 +528,7 @@ bool program_prepare(struct run *run, struct outcome *outcome)
     run->request.env = (const char *const *)run->environment.items;
     run->request.inputs = run->inputs;
     run->request.input_count = run->input_count;
+    run->request.made = program->made;
+    run->request.made_count = program->made_count;
     return true;
 }

@@ -25,6 +25,7 @@
 static_assert((int)JAIL_NOOPS_MAX <= (int)WIRE_NOOPS_MAX, "one packet carries them all");
 static_assert((int)JAIL_MAPPED_MAX <= (int)WIRE_MAPPED_MAX, "one GO carries them all");
 static_assert((int)JAIL_CONTENTS_MAX <= (int)WIRE_CONTENTS_MAX, "one RUN tells them all");
+static_assert((int)JAIL_MADE_MAX <= (int)WIRE_MADE_MAX, "one RUN tells them all");
 
 enum {
     GRACE_MS = 10000, /* beyond the worker's own limits; then the jail is killed */
@@ -82,6 +83,7 @@ static bool acceptable(const struct jail *jail, const struct jail_request *reque
                (request->inputs[i].hash != NULL && request->tensor_threads > 0));
     }
     assert(mapped <= JAIL_MAPPED_MAX);
+    assert(request->made_count <= JAIL_MADE_MAX);
     for (size_t i = 0; i < request->output_count; i++) {
         char name[LIMIT_PATH_BYTES + 1];
         const bool is_folder = wire_is_folder(request->outputs[i]);

@@ -156,6 +156,12 @@ struct jail_terminal {
     void *context;
 };
 
+enum { JAIL_MADE_MAX = 8 };
+struct jail_made {
+    const char *name;
+    struct hash32 hash;
+};
+
 /* `argv` ends with NULL and has at least a program. A program name without '/' is looked up in the
  * jail's PATH. `env` is NULL or ends with NULL; PATH, HOME, TMPDIR and LANG have defaults. Standard
  * input is the first `stdin_size` bytes of `stdin_fd` (a regular file), or of `stdin_bytes` unless
@@ -171,6 +177,10 @@ struct jail_request {
     const char *const *env; /* "NAME=value" */
     const struct jail_input *inputs;
     size_t input_count;
+    /* The outputs that the resident left in the jail's last run, for a resident that still has
+     * their bytes elsewhere. At most JAIL_MADE_MAX. */
+    const struct jail_made *made;
+    size_t made_count;
     int stdin_fd;
     uint64_t stdin_size; /* 0: empty */
     const void *stdin_bytes;

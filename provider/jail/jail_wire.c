@@ -142,6 +142,11 @@ static void write_body(struct writer *out, const struct run_source *source)
             writer_bytes(out, request->inputs[i].content->bytes, sizeof(struct hash32));
         }
     }
+    writer_u32(out, (uint32_t)request->made_count);
+    for (size_t i = 0; i < request->made_count; i++) {
+        write_text(out, request->made[i].name);
+        writer_bytes(out, request->made[i].hash.bytes, sizeof request->made[i].hash.bytes);
+    }
     writer_u32(out, (uint32_t)request->output_count);
     for (size_t i = 0; i < request->output_count; i++) {
         write_output(out, request->outputs[i], jail_pattern(request, i));

@@ -19,6 +19,7 @@ enum {
     ENGINE_PROGRAMS = 8,           /* built programs that are kept */
     ENGINE_SOURCE_BYTES = 4 << 20, /* a source file */
     ENGINE_LOG_BYTES = 64 << 10,   /* what is shown of a compiler's log */
+    ENGINE_RESULTS = 8,            /* results of a launch that may stay */
 };
 
 struct engine_program {
@@ -36,6 +37,14 @@ struct engine {
     size_t next; /* the place that the next program takes */
     struct held_inputs held;
     struct held_figures figures; /* since the last engine_buffers_begin */
+    /* The results of the last launch that are held, and when that launch began. */
+    struct engine_result {
+        char name[OPERATION_NAME_SIZE];
+        size_t place;
+    } results[ENGINE_RESULTS];
+    size_t result_count;
+    uint64_t uses_before;
+    bool keeps_results;
 };
 
 /* Opens a device. Returns false with the problem; nothing is left then. */
@@ -91,8 +100,20 @@ enum operation_status engine_buffers_take(struct engine *engine, const struct en
 /* Ends the use of a buffer by its launch. An input that is held stays. */
 void engine_buffers_give(struct engine *engine, const struct engine_buffer *buffer);
 
-/* Begins an ASK: counts anew, and holds at most so many bytes from now on. No buffer is in use. */
-void engine_buffers_begin(struct engine *engine, uint64_t cap_bytes);
+/* Ends the use of a result, as engine_buffers_give does. When later launches are to have the
+ * results, the result stays unless it would drive out a part that this launch used. The part, which
+ * has no hash yet, says which bytes of the file `name` the buffer has. */
+void engine_buffers_leave(struct engine *engine, const struct engine_buffer *buffer,
+                          const char *name, const struct held_part *part);
+
+struct engine_terms {
+    uint64_t cap_bytes; /* the device holds at most so many bytes from now on */
+    bool keeps_results; /* results of this ASK stay, too */
+    /* The hashes of the results that the last ASK left, by name. Results without one go. */
+    struct operation_contents made;
+};
+/* Begins an ASK, and counts anew. No buffer is in use. */
+void engine_buffers_begin(struct engine *engine, const struct engine_terms *terms);
 /* Drops every input that no launch uses. */
 void engine_buffers_clear(struct engine *engine);
 

@@ -2,6 +2,8 @@
 #include "provider/kernel/engine.h"
 
 #include <assert.h>
+#include <stdio.h>
+#include <string.h>
 
 static const struct kernel_interface *interface_of(const struct engine *engine)
 {
@@ -20,15 +22,34 @@ static bool drop_oldest(struct engine *engine)
 
 void engine_buffers_clear(struct engine *engine)
 {
+    engine->result_count = 0; /* they go with the rest */
     while (drop_oldest(engine)) {
     }
     engine->figures.held_bytes = engine->held.held_bytes;
 }
 
-void engine_buffers_begin(struct engine *engine, uint64_t cap_bytes)
+/* Gives the results of the last launch their hashes. A result without one goes, or one that is held
+ * already as an input. */
+static void name_results(struct engine *engine, const struct operation_contents *made)
 {
-    engine->held.cap_bytes = cap_bytes;
-    while (engine->held.held_bytes > cap_bytes && drop_oldest(engine)) {
+    for (size_t i = 0; i < engine->result_count; i++) {
+        const struct engine_result *result = &engine->results[i];
+        const struct hash32 *hash = operation_contents_find(made, result->name);
+        if (hash == NULL || !held_inputs_name(&engine->held, result->place, hash)) {
+            interface_of(engine)->drop_buffer(engine,
+                                              held_inputs_take(&engine->held, result->place));
+        }
+    }
+    engine->result_count = 0;
+}
+
+void engine_buffers_begin(struct engine *engine, const struct engine_terms *terms)
+{
+    name_results(engine, &terms->made);
+    engine->keeps_results = terms->keeps_results;
+    engine->uses_before = engine->held.uses;
+    engine->held.cap_bytes = terms->cap_bytes;
+    while (engine->held.held_bytes > terms->cap_bytes && drop_oldest(engine)) {
     }
     engine->figures = (struct held_figures){.held_bytes = engine->held.held_bytes};
 }
@@ -181,4 +202,34 @@ void engine_buffers_give(struct engine *engine, const struct engine_buffer *buff
     } else {
         interface_of(engine)->drop_buffer(engine, buffer->buffer);
     }
+}
+
+/* Returns true when the result may stay without driving out a part that this launch used. */
+static bool may_stay(struct engine *engine, uint64_t bytes)
+{
+    const uint64_t used_bytes = held_inputs_bytes_since(&engine->held, engine->uses_before);
+    if (!engine->keeps_results || engine->result_count == ENGINE_RESULTS || bytes == 0 ||
+        bytes > engine->held.cap_bytes || used_bytes > engine->held.cap_bytes - bytes) {
+        return false;
+    }
+    while (!held_inputs_has_room(&engine->held, bytes)) {
+        if (held_inputs_oldest_use(&engine->held) > engine->uses_before) {
+            return false;
+        }
+        (void)drop_oldest(engine); /* there is one */
+    }
+    return true;
+}
+
+void engine_buffers_leave(struct engine *engine, const struct engine_buffer *buffer,
+                          const char *name, const struct held_part *part)
+{
+    if (buffer->is_held || strlen(name) >= OPERATION_NAME_SIZE || !may_stay(engine, part->bytes)) {
+        engine_buffers_give(engine, buffer);
+    } else {
+        struct engine_result *result = &engine->results[engine->result_count++];
+        (void)snprintf(result->name, sizeof result->name, "%s", name);
+        result->place = held_inputs_add_result(&engine->held, part, buffer->buffer);
+    }
+    engine->figures.held_bytes = engine->held.held_bytes;
 }

@@ -353,10 +353,16 @@ static enum operation_status write_results(struct launch *launch)
     return result;
 }
 
-static void clear(struct launch *launch)
+/* Results of a launch that ended well may stay. */
+static void clear(struct launch *launch, bool is_done)
 {
     for (size_t i = 0; i < KERNEL_ARGUMENTS; i++) {
-        if (launch->sizes[i] > 0) {
+        const char *name = is_done && launch->sizes[i] > 0 ? launch->op->arguments[i].result : NULL;
+        if (name != NULL) {
+            const struct held_part part = {.file_bytes = launch->sizes[i],
+                                           .bytes = launch->sizes[i]};
+            engine_buffers_leave(launch->engine, &launch->buffers[i], name, &part);
+        } else if (launch->sizes[i] > 0) {
             engine_buffers_give(launch->engine, &launch->buffers[i]);
         }
     }
@@ -382,6 +388,6 @@ enum operation_status engine_launch(struct engine *engine, const struct kernel_o
     }
     status = status == OPERATION_OK ? execute(&launch) : status;
     status = status == OPERATION_OK ? write_results(&launch) : status;
-    clear(&launch);
+    clear(&launch, status == OPERATION_OK);
     return status;
 }

@@ -19,6 +19,8 @@
 /* The parts of files that the factors are; NULL: not known. */
 struct product_parts {
     const struct held_part *a, *b;
+    const char *result_name; /* of the file that C becomes; NULL: C does not stay */
+    struct held_part result; /* without its hash */
 };
 
 /* Computes one product. The buffers together, and the inputs that the engine holds, have at most

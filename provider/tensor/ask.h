@@ -7,7 +7,7 @@
  *     ASK      u64 memory that the operation may allocate, u32 count, for each argument u32 length
  *              with its NUL and the bytes, u32 count, for each input that comes as a descriptor its
  *              name likewise, u32 count, for each input whose content is known its name likewise
- *              and 32 bytes of hash
+ *              and 32 bytes of hash, u32 count, for each file that the last ASK left the same
  *     ANSWER   u32 operation_status, u32 verdict (enum result_verdict), u32 exit code, u32 process
  *              that stays with the resident or 0, u64 peak memory of the program so far, the five
  *              u64 of struct held_figures, u32 length, the problem's text */
@@ -29,9 +29,10 @@ enum {
     ANSWER_BYTES = 1024,
     ASK_CONTENTS = 64, /* inputs whose content is known */
     /* Words before those of a launch: the device's interface, its id, its name, how many bytes of
-     * the device's own memory the launch may take, and how many bytes of inputs the device may hold
-     * for the next launches. */
-    KERNEL_DEVICE_WORDS = 5,
+     * the device's own memory the launch may take, how many bytes the device may hold for the next
+     * launches, and KERNEL_KEEP when results are among these, or another word. */
+    KERNEL_DEVICE_WORDS = 6,
+    ASK_MADE = 8, /* results of the last ASK whose content is known */
 };
 
 #define TENSOR_PROGRAM "/.bourse-tensor" /* its name in a jail that has it */
@@ -46,6 +47,8 @@ enum {
 /* The agent's own word, after the words of a device, says that an operation on matrices follows
  * (formats/tensor_op.h). */
 #define KERNEL_TENSOR "tensor"
+/* The agent's own word says that later launches take results of this one. */
+#define KERNEL_KEEP "keep"
 /* The agent's own word, with an interface, asks for its list of devices, as one line of JSON. */
 #define KERNEL_LIST "list"
 /* The word comes before the places of NVIDIA devices on the PCI bus. The program then answers each
@@ -74,6 +77,8 @@ struct ask {
     size_t given_count;
     struct operation_content contents[ASK_CONTENTS];
     size_t content_count;
+    struct operation_content made[ASK_MADE];
+    size_t made_count;
 };
 
 /* An answer says this beside the status. */

@@ -265,10 +265,10 @@ static enum operation_status make_result(struct operation *operation, struct mat
     return OPERATION_OK;
 }
 
-static struct operation_factor factor_of(const char *name, const struct matrix *matrix)
+static struct operation_place place_of(const char *name, const struct matrix *matrix)
 {
     const uint8_t *values = (const uint8_t *)matrix->values;
-    return (struct operation_factor){
+    return (struct operation_place){
         .name = name, .file_bytes = matrix->file_bytes, .at = (uint64_t)(values - matrix->file)};
 }
 
@@ -296,10 +296,11 @@ static enum operation_status multiply(struct operation *operation)
         memcpy(result.values, operation->c.values, result.file_bytes - NPY_MATRIX_BYTES);
     }
     const struct operation_multiplier *multiplier = operation->multiplier;
-    const struct operation_factor factors[2] = {factor_of(operation->op.a, &operation->a),
-                                                factor_of(operation->op.b, &operation->b)};
+    const struct operation_places places = {.a = place_of(operation->op.a, &operation->a),
+                                            .b = place_of(operation->op.b, &operation->b),
+                                            .result = place_of(operation->op.result, &result)};
     struct problem why = {""};
-    status = multiplier->multiply(multiplier->context, &gemm, factors, &why);
+    status = multiplier->multiply(multiplier->context, &gemm, &places, &why);
     if (status != OPERATION_OK) {
         (void)fail(operation, status, operation->op.result, why.text);
     }

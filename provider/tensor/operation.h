@@ -26,7 +26,8 @@ enum operation_status {
 
 enum {
     OPERATION_LINE_SIZE = 512,
-    OPERATION_GIVEN_MOST = 3, /* no operation has more inputs */
+    OPERATION_GIVEN_MOST = 3,  /* no operation has more inputs */
+    OPERATION_NAME_SIZE = 256, /* a result with a longer name does not stay on a device */
 };
 
 /* An input that comes as an open file. */
@@ -59,18 +60,20 @@ struct operation_files {
     size_t given_count;
 };
 
-/* The file of a factor, and the place of the factor's values in it. */
-struct operation_factor {
+/* The file of a matrix, and the place of the matrix's values in it. */
+struct operation_place {
     const char *name;
     uint64_t file_bytes, at;
+};
+struct operation_places {
+    struct operation_place a, b, result;
 };
 
 /* Computes the products of operations: on the machine's cores, or on a device. */
 struct operation_multiplier {
-    /* Computes the product of A and B. For any status but OK, the problem says why, without a
-     * name. */
+    /* Computes the product. For any status but OK, the problem says why, without a name. */
     enum operation_status (*multiply)(void *context, const struct gemm *gemm,
-                                      const struct operation_factor factors[2],
+                                      const struct operation_places *places,
                                       struct problem *ret_problem);
     void *context;
 };

@@ -43,6 +43,7 @@ static void end_jail(struct lane *lane)
     pthread_mutex_unlock(&lane->mutex);
     jail_close(&jail);
     device_memory_forget(lane->lanes->device_memory, lanes_device_of(lane), &lane->held_bytes);
+    last_outputs_clear(&lane->made);
     outcome_left_release(&lane->left);
 }
 
@@ -309,11 +310,16 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
         .kernel_device = runs_on_device(lane, manifest) ? lane->offer->kernel_device : NULL,
         .kernel_memory_bytes = lane->offer->kernel_bytes * width,
         .kernel_held_bytes = lane->offer->held_bytes * width,
+        .made = lane->made.items,
+        .made_count = lane->made.count,
         .is_plugin = plugin_names(manifest),
         .wasm_engine = wasm_names(manifest) ? &lane->lanes->config.machine->wasm : NULL,
         .wasm_memory_bytes = lane->limits.memory_bytes,
     };
     program_run(&program, outcome, &ended);
+    if (program.kernel_device != NULL) {
+        last_outputs_note(&lane->made, outcome);
+    }
     if (ended) {
         end_jail(lane);
     }

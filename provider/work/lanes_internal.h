@@ -6,6 +6,7 @@
 #include "provider/jail/jail.h"
 #include "provider/work/device_memory.h"
 #include "provider/work/lanes.h"
+#include "provider/work/last_outputs.h"
 #include "provider/work/lease_context.h"
 
 #include <pthread.h>
@@ -47,6 +48,7 @@ struct lane {
     } ends[2];
     struct left_outputs *left; /* outputs in the jail; NULL: none may stay */
     uint64_t held_bytes;       /* the lane's thread only: what the device holds for its jail */
+    struct last_outputs made;  /* the lane's thread only: of the jail's last run on the device */
 };
 
 /* The local side of a lease: its context and its lanes. */

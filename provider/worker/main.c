@@ -147,6 +147,19 @@ static void read_inputs(struct reader *in, struct run *run)
                  run->content_count > (run->tensor_threads > 0 ? (size_t)WIRE_CONTENTS_MAX : 0);
 }
 
+static void read_made(struct reader *in, struct run *run)
+{
+    run->made_count = reader_u32(in);
+    if (run->made_count > (run->tensor_threads > 0 ? (size_t)WIRE_MADE_MAX : 0)) {
+        in->failed = true;
+        run->made_count = 0;
+    }
+    for (size_t i = 0; i < run->made_count; i++) {
+        run->made[i].name = read_text(in);
+        run->made[i].content = reader_view(in, sizeof(struct hash32));
+    }
+}
+
 static bool read_run(const uint8_t *body, size_t length, struct run *run)
 {
     struct reader in = reader_over(body, length);
@@ -164,6 +177,7 @@ static bool read_run(const uint8_t *body, size_t length, struct run *run)
     run->argv = read_texts(&in, LIMIT_ARGUMENTS);
     run->env = read_texts(&in, LIMIT_VARIABLES);
     read_inputs(&in, run);
+    read_made(&in, run);
     run->output_count = reader_u32(&in);
     if (run->output_count > LIMIT_OUTPUTS) {
         return false;

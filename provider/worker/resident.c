@@ -19,6 +19,7 @@
 
 static_assert((int)WIRE_MAPPED_MAX <= (int)OPERATION_GIVEN_MOST, "one ask carries them all");
 static_assert((int)WIRE_CONTENTS_MAX <= (int)ASK_CONTENTS, "one ask carries them all");
+static_assert((int)WIRE_MADE_MAX <= (int)ASK_MADE, "one ask carries them all");
 
 #define ADDRESS_SPARE_BYTES (UINT64_C(1) << 30) /* libraries and the stacks of threads */
 
@@ -154,6 +155,11 @@ bool resident_ask(const struct worker *worker, const struct run *run, struct out
             write_text(&out, run->inputs[i].name);
             writer_bytes(&out, run->inputs[i].content, sizeof(struct hash32));
         }
+    }
+    writer_u32(&out, (uint32_t)run->made_count);
+    for (size_t i = 0; i < run->made_count; i++) {
+        write_text(&out, run->made[i].name);
+        writer_bytes(&out, run->made[i].content, sizeof(struct hash32));
     }
     if (out.failed || count > ASK_ARGUMENTS) {
         return failed(outcome, OUTCOME_REFUSED, "the operation's arguments are too long");

@@ -58,6 +58,7 @@ enum {
     WIRE_NOOPS_MAX = 1024,
     WIRE_MAPPED_MAX = 3,    /* mapped inputs of a run */
     WIRE_CONTENTS_MAX = 64, /* inputs of a run whose hash the resident is told */
+    WIRE_MADE_MAX = 8,      /* outputs of the last run, likewise */
     /* Files in one ENTRIES. Descriptors on their way count against the user's limit of open files,
      * and all lanes of an agent share that limit. */
     WIRE_ENTRIES_MAX = 32,
@@ -75,7 +76,7 @@ enum wire_kind {
     WIRE_SETUP,
     /* RUN: u8 whether the body is in the first descriptor, u64 its length, else the body itself. A
      * further descriptor is stdin as it is. Each input has u8 kind, its name, and u8 whether 32
-     * bytes of hash follow. */
+     * bytes of hash follow. Each output of the last run has its name and 32 bytes of hash. */
     WIRE_RUN,
     WIRE_PLACES, /* u32 count of descriptors in this message */
     WIRE_GO,     /* one descriptor for each input of kind WIRE_INPUT_MAPPED */

@@ -11,6 +11,7 @@
 #include "protocol/message.h"
 #include "provider/tensor/held_figures.h"
 #include "provider/worker/packet.h"
+#include "provider/worker/wire.h"
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -68,6 +69,12 @@ struct run {
     struct input *inputs;
     size_t input_count;
     size_t mapped_count, content_count;
+    /* Files that the resident left in the last run, and their hashes, in the request's body. */
+    struct made {
+        const char *name;
+        const uint8_t *content;
+    } made[WIRE_MADE_MAX];
+    size_t made_count;
     uint64_t mapped_bytes; /* bytes that count as if they had been placed */
     const char *outputs[LIMIT_OUTPUTS];
     bool is_folder[LIMIT_OUTPUTS];       /* the output is a folder with all files below it */

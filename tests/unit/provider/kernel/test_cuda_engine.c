@@ -365,7 +365,7 @@ static enum operation_status multiply(const uint64_t shape[3], float alpha, floa
     }
     *problem = (struct problem){""};
     const enum operation_status status =
-        product_run(&engine, &gemm, (struct product_parts){NULL, NULL}, memory_bytes, problem);
+        product_run(&engine, &gemm, (struct product_parts){.a = NULL}, memory_bytes, problem);
     gemm.c = right;
     gemm_reference(&gemm);
     for (uint64_t i = 0; status == OPERATION_OK && i < cells; i++) {

@@ -44,6 +44,11 @@ static void *find(void *library, const char *name)
         memcpy(&(function), &place_, sizeof place_);                                               \
     } while (0)
 
+static void begin_ask(uint64_t cap_bytes)
+{
+    engine_buffers_begin(&engine, &(struct engine_terms){.cap_bytes = cap_bytes});
+}
+
 static void put(const char *name, const void *bytes, size_t size)
 {
     FILE *file = fopen(name, "w");
@@ -78,7 +83,7 @@ static void use_opencl(size_t device)
     fail_at(NULL, 0);
     ck_assert_msg(opencl_find_devices(&opencl, &devices, &problem), "%s", problem.text);
     ck_assert_msg(engine_open(&devices.items[device], &engine, &problem), "%s", problem.text);
-    engine_buffers_begin(&engine, CAP);
+    begin_ask(CAP);
 }
 
 static void begin(void)
@@ -91,7 +96,7 @@ static void begin(void)
     put("x.cl", "kernel void copy() {}", 21);
     put("a.bin", numbers, sizeof numbers);
     memory_bytes = MEMORY;
-    engine_buffers_begin(&engine, CAP);
+    begin_ask(CAP);
 }
 
 static void end(void)
@@ -153,7 +158,7 @@ START_TEST(an_input_that_is_held_is_not_copied_again)
     ck_assert_uint_eq(engine.figures.copies, 1);
     ck_assert_uint_eq(engine.figures.copied_bytes, 16);
     ck_assert_uint_eq(engine.figures.held_bytes, 16);
-    engine_buffers_begin(&engine, CAP);
+    begin_ask(CAP);
     expect_sum();
     ck_assert_int_eq(count_copies() - before, 1);
     ck_assert_uint_eq(engine.figures.hits, 2);
@@ -166,7 +171,7 @@ START_TEST(a_cap_of_nothing_holds_nothing)
 {
     const int before = count_copies();
     expect_sum();
-    engine_buffers_begin(&engine, 0);
+    begin_ask(0);
     ck_assert_uint_eq(engine.figures.held_bytes, 0);
     expect_sum();
     ck_assert_int_eq(count_copies() - before, 3);
@@ -354,8 +359,9 @@ END_TEST
 
 enum { ROWS = 5, INNER = 4, COLUMNS = 3 };
 
-/* Multiplies matrices whose files have these first letters as hashes. */
-static void multiply(char a_hash, char b_hash, uint64_t bytes)
+/* Multiplies matrices whose files have these first letters as hashes. The result's file is c.npy,
+ * or there is none to stay. */
+static void multiply_into(char a_hash, char b_hash, uint64_t bytes, const char *result_name)
 {
     float a[ROWS * INNER];
     float b[INNER * COLUMNS];
@@ -366,6 +372,11 @@ static void multiply(char a_hash, char b_hash, uint64_t bytes)
     const struct held_part parts[2] = {
         {.hash = {{(uint8_t)a_hash}}, .file_bytes = 999, .at = 128, .bytes = sizeof a},
         {.hash = {{(uint8_t)b_hash}}, .file_bytes = 999, .at = 128, .bytes = sizeof b}};
+    const struct product_parts known = {
+        .a = &parts[0],
+        .b = &parts[1],
+        .result_name = result_name,
+        .result = {.file_bytes = 999, .at = 128, .bytes = sizeof c}};
     struct problem problem = {""};
     for (size_t i = 0; i < ROWS * INNER; i++) {
         a[i] = (float)(i + (size_t)a_hash % 16);
@@ -373,12 +384,16 @@ static void multiply(char a_hash, char b_hash, uint64_t bytes)
     for (size_t i = 0; i < INNER * COLUMNS; i++) {
         b[i] = (float)(i + (size_t)b_hash % 16);
     }
-    ck_assert_msg(product_run(&engine, &gemm, (struct product_parts){&parts[0], &parts[1]}, bytes,
-                              &problem) == OPERATION_OK,
-                  "%s", problem.text);
+    ck_assert_msg(product_run(&engine, &gemm, known, bytes, &problem) == OPERATION_OK, "%s",
+                  problem.text);
     gemm.c = right;
     gemm_reference(&gemm);
     ck_assert_mem_eq(c, right, sizeof c);
+}
+
+static void multiply(char a_hash, char b_hash, uint64_t bytes)
+{
+    multiply_into(a_hash, b_hash, bytes, NULL);
 }
 
 START_TEST(factors_stay_for_the_next_products)
@@ -409,7 +424,7 @@ END_TEST
 
 START_TEST(the_oldest_factor_makes_room_below_the_cap)
 {
-    engine_buffers_begin(&engine, 4 * (ROWS * INNER + INNER * COLUMNS));
+    begin_ask(4 * (ROWS * INNER + INNER * COLUMNS));
     multiply('a', 'b', MEMORY);
     multiply('c', 'b', MEMORY); /* a goes */
     ck_assert_uint_eq(engine.figures.hits, 1);
@@ -418,6 +433,95 @@ START_TEST(the_oldest_factor_makes_room_below_the_cap)
     multiply('a', 'b', MEMORY);
     ck_assert_uint_eq(engine.figures.hits, 4);
     ck_assert_uint_eq(engine.figures.held_bytes, 4 * (ROWS * INNER + INNER * COLUMNS));
+}
+END_TEST
+
+/* Begins an ASK whose results stay. The hash of the last result begins with the letter; 0: nobody
+ * tells it. */
+static void begin_link(uint64_t cap_bytes, char made)
+{
+    const struct operation_content content = {.name = "b.bin", .hash = {{(uint8_t)made}}};
+    engine_buffers_begin(&engine, &(struct engine_terms){.cap_bytes = cap_bytes,
+                                                         .keeps_results = true,
+                                                         .made = {&content, made != 0}});
+}
+
+/* The result of a launch is the input a.bin of the next one. */
+START_TEST(a_result_stays_for_the_launch_that_takes_it)
+{
+    const int before = count_copies();
+    begin_link(CAP, 0);
+    expect_sum(); /* a.bin comes from the file */
+    ck_assert_uint_eq(engine.figures.held_bytes, 32);
+    float sum[4];
+    FILE *file = fopen("b.bin", "r");
+    ck_assert_uint_eq(fread(sum, sizeof sum[0], 4, file), 4);
+    (void)fclose(file);
+    engine_buffers_begin(&engine, &(struct engine_terms){.cap_bytes = 0}); /* all goes */
+    ck_assert_uint_eq(engine.held.held_bytes, 0);
+
+    begin_link(CAP, 0);
+    static const struct operation_content b = {.name = "b.bin", .hash = {{'b'}}};
+    const struct operation_contents contents = {.items = &b, .count = 1};
+    struct kernel_op op;
+    struct problem problem = {""};
+    static const char *const words[] = {"x.ptx", "add",     "--global", "4",        "--input",
+                                        "b.bin", "--input", "b.bin",    "--output", "c.bin",
+                                        "16",    "--float", "1"};
+    expect_sum();
+    begin_link(CAP, 'b');
+    ck_assert(kernel_op_read(words, 13, false, &op, &problem));
+    ck_assert_int_eq(engine_launch(&engine, &op, &contents, memory_bytes, &problem), OPERATION_OK);
+    ck_assert_uint_eq(engine.figures.hits, 2);
+    ck_assert_uint_eq(engine.figures.copies, 0);
+    float twice[4];
+    file = fopen("c.bin", "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fread(twice, sizeof twice[0], 4, file), 4);
+    (void)fclose(file);
+    (void)unlink("c.bin");
+    ck_assert(twice[0] == 2 * sum[0] && twice[3] == 2 * sum[3]);
+    ck_assert_int_eq(count_copies() - before, 2);
+}
+END_TEST
+
+START_TEST(a_result_without_a_hash_goes)
+{
+    begin_link(CAP, 0);
+    expect_sum();
+    ck_assert_uint_eq(engine.figures.held_bytes, 32);
+    begin_link(CAP, 0);
+    ck_assert_uint_eq(engine.figures.held_bytes, 16);
+    begin_ask(CAP); /* results do not stay by themselves */
+    expect_sum();
+    ck_assert_uint_eq(engine.figures.held_bytes, 16);
+    struct problem problem;
+    begin_link(CAP, 0);
+    fail_at("cuMemcpyDtoH_v2", CUDA_INVALID_VALUE);
+    ck_assert_int_eq(add(&problem), OPERATION_FAILED); /* nor do those of a failed launch */
+    ck_assert_uint_eq(engine.held.held_bytes, 16);
+    fail_at(NULL, 0);
+    begin_link(CAP, 'b'); /* a name that no result has */
+    ck_assert_uint_eq(engine.held.held_bytes, 16);
+}
+END_TEST
+
+START_TEST(a_result_drives_out_nothing_that_its_launch_used)
+{
+    enum { FACTORS = 4 * (ROWS * INNER + INNER * COLUMNS), RESULT = 4 * ROWS * COLUMNS };
+    begin_link(FACTORS + RESULT - 4, 0);
+    multiply_into('a', 'b', MEMORY, "b.bin");
+    ck_assert_uint_eq(engine.figures.held_bytes, FACTORS);
+    begin_link(FACTORS + RESULT, 0);
+    multiply_into('a', 'b', MEMORY, "b.bin");
+    ck_assert_uint_eq(engine.figures.held_bytes, FACTORS + RESULT);
+    begin_link(FACTORS + RESULT, 'c');
+    multiply_into('a', 'b', MEMORY, "b.bin"); /* the result before goes, and not a factor */
+    ck_assert_uint_eq(engine.figures.hits, 2);
+    ck_assert_uint_eq(engine.figures.held_bytes, FACTORS + RESULT);
+    engine_buffers_clear(&engine); /* as when the device is out of memory */
+    begin_link(FACTORS + RESULT, 'd');
+    ck_assert_uint_eq(engine.figures.held_bytes, 0);
 }
 END_TEST
 
@@ -430,4 +534,6 @@ SUITE("engine_buffers", begin, end, TEST(an_input_that_is_held_is_not_copied_aga
       TEST(a_const_parameter_gets_what_is_held_itself), TEST(cores_hold_only_what_is_read),
       TEST(a_failure_of_any_call_of_opencl_leaves_what_is_held_right),
       TEST(factors_stay_for_the_next_products), TEST(a_product_in_bands_holds_its_second_factor),
-      TEST(the_oldest_factor_makes_room_below_the_cap))
+      TEST(the_oldest_factor_makes_room_below_the_cap),
+      TEST(a_result_stays_for_the_launch_that_takes_it), TEST(a_result_without_a_hash_goes),
+      TEST(a_result_drives_out_nothing_that_its_launch_used))

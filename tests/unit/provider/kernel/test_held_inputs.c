@@ -133,6 +133,41 @@ START_TEST(the_cap_is_kept)
 }
 END_TEST
 
+START_TEST(a_result_is_found_once_it_has_its_hash)
+{
+    const struct hash32 hash = {{7}};
+    const struct held_part wanted = part_of(7, 40);
+    struct held_part result = wanted;
+    size_t place;
+    result.hash = (struct hash32){{0}};
+    const size_t first =
+        held_inputs_add_result(&held, &result, (struct kernel_buffer){.address = 7});
+    ck_assert_int_eq(held_inputs_find(&held, &result, &place), HELD_ABSENT);
+    ck_assert(held_inputs_name(&held, first, &hash));
+    ck_assert(holds(7, 40));
+    const size_t second =
+        held_inputs_add_result(&held, &result, (struct kernel_buffer){.address = 8});
+    ck_assert(!held_inputs_name(&held, second, &hash)); /* the same bytes are there already */
+    ck_assert_uint_eq(held_inputs_take(&held, second).address, 8);
+    ck_assert_uint_eq(held.held_bytes, 40);
+    ck_assert(holds(7, 40));
+}
+END_TEST
+
+START_TEST(the_table_tells_what_was_used_since)
+{
+    ck_assert_uint_eq(held_inputs_oldest_use(&held), UINT64_MAX);
+    add(1, 30);
+    const uint64_t uses = held.uses;
+    add(2, 20);
+    ck_assert_uint_le(held_inputs_oldest_use(&held), uses);
+    ck_assert_uint_eq(held_inputs_bytes_since(&held, uses), 20);
+    ck_assert(holds(1, 30));
+    ck_assert_uint_gt(held_inputs_oldest_use(&held), uses);
+    ck_assert_uint_eq(held_inputs_bytes_since(&held, uses), 50);
+}
+END_TEST
+
 START_TEST(the_table_has_an_end)
 {
     held.cap_bytes = UINT64_MAX;
@@ -187,5 +222,6 @@ END_TEST
 SUITE("held_inputs", begin, end, TEST(what_was_added_is_found),
       TEST(another_part_of_the_file_is_another_input),
       TEST(the_same_hash_of_a_file_of_another_size_is_refused), TEST(the_oldest_use_goes_first),
-      TEST(a_pinned_part_never_goes), TEST(the_cap_is_kept), TEST(the_table_has_an_end),
-      TEST(random_uses_agree_with_a_list))
+      TEST(a_pinned_part_never_goes), TEST(the_cap_is_kept),
+      TEST(a_result_is_found_once_it_has_its_hash), TEST(the_table_tells_what_was_used_since),
+      TEST(the_table_has_an_end), TEST(random_uses_agree_with_a_list))

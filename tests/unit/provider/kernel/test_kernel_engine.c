@@ -228,7 +228,7 @@ static enum operation_status multiply(uint64_t memory_bytes, struct problem *pro
         .rows = 2, .inner = 3, .columns = 2, .alpha = 2, .beta = -1, .a = a, .b = b, .c = c};
     *problem = (struct problem){""};
     const enum operation_status status =
-        product_run(&engine, &gemm, (struct product_parts){NULL, NULL}, memory_bytes, problem);
+        product_run(&engine, &gemm, (struct product_parts){.a = NULL}, memory_bytes, problem);
     if (status == OPERATION_OK) {
         ck_assert(c[0] == 7 && c[1] == 9 && c[2] == 19 && c[3] == 21);
     }

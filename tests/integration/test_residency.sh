@@ -70,9 +70,12 @@ chain second # another job has another lease, and its first product copies both 
 [ "$(held copies)" -eq 4 ] || fail "another lease found inputs: $(cat status.json)"
 
 # ---------------------------------------------------------------- the owner allows nothing
+config ', device_cache: 0'
+kill -HUP "$lab" # running lanes keep what the device may hold
+told() { grep -q 'SIGHUP: the config changes the device "lab", and only a restart applies that' agent-lab.log; }
+until_true 30 told || fail "the change of the cache is not told: $(cat agent-lab.log)"
 kill "$lab"
 ended "$lab" 60 || fail "the agent does not end"
-config ', device_cache: 0'
 start
 [ "$(held cap_bytes)" -eq 0 ] || fail "another cap: $(cat status.json)"
 chain third

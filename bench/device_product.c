@@ -39,7 +39,8 @@ static bool read_arguments(int count, char **words, uint64_t *ret_side, int *ret
 static double multiply(struct engine *engine, const struct gemm *gemm, struct problem *problem)
 {
     const int64_t before_ns = clock_monotonic_ns();
-    const bool good = product_run(engine, gemm, UINT64_MAX, problem) == OPERATION_OK;
+    const bool good = product_run(engine, gemm, (struct product_parts){.a = NULL}, UINT64_MAX,
+                                  problem) == OPERATION_OK;
     return good ? (double)(clock_monotonic_ns() - before_ns) / 1e9 : -1;
 }
 

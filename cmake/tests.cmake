@@ -100,6 +100,8 @@ add_dependencies(test_kernel_engine fake-opencl)
 target_compile_definitions(test_kernel_engine PRIVATE BOURSE_FAKE_OPENCL="$<TARGET_FILE:fake-opencl>")
 add_dependencies(test_cuda_engine fake-cuda)
 target_compile_definitions(test_cuda_engine PRIVATE BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>")
+add_dependencies(test_engine_buffers fake-opencl fake-cuda)
+target_compile_definitions(test_engine_buffers PRIVATE BOURSE_FAKE_OPENCL="$<TARGET_FILE:fake-opencl>" BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>")
 add_dependencies(test_nvml fake-nvml)
 target_compile_definitions(test_nvml PRIVATE BOURSE_FAKE_NVML="$<TARGET_FILE:fake-nvml>")
 # bourse-kernel with the fake libraries inside, as a jail shows no library of the build's: tests only.

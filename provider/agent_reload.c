@@ -36,9 +36,9 @@ static bool offer_equal(const struct offer *left, const struct offer *right)
 {
     return device_equal(&left->device, &right->device) &&
            left->memory_bytes == right->memory_bytes && left->disk_bytes == right->disk_bytes &&
-           left->processes == right->processes && left->first_core == right->first_core &&
-           left->simulates == right->simulates && left->kernel_device == right->kernel_device &&
-           left->plugin == right->plugin;
+           left->processes == right->processes && left->held_bytes == right->held_bytes &&
+           left->first_core == right->first_core && left->simulates == right->simulates &&
+           left->kernel_device == right->kernel_device && left->plugin == right->plugin;
 }
 
 static bool idle_equal(const struct idle_terms *left, const struct idle_terms *right)

@@ -47,6 +47,12 @@ static uint64_t read_disk(struct yaml_value value, uint64_t fallback)
     return (uint64_t)yaml_bytes(value, 1 * MIB, 4096 * GIB, (int64_t)fallback);
 }
 
+/* Reads how many bytes of inputs a device holds for the next subtasks; 0: none. */
+static uint64_t read_device_cache(struct yaml_value value)
+{
+    return yaml_present(value) ? (uint64_t)yaml_bytes(value, 0, 4096 * GIB, 0) : CONFIG_HELD_SHARE;
+}
+
 static uint32_t read_processes(struct yaml_value value, uint32_t fallback)
 {
     return (uint32_t)yaml_integer(value, 4, FORMAT_PROCESSES, fallback);
@@ -290,6 +296,7 @@ static void read_kernel_device(struct yaml_value item, struct config_device *dev
         yaml_refuse(value, "a device is reached by one interface: leave opencl or cuda out");
     }
     device->kernel_api = api;
+    device->held_bytes = read_device_cache(yaml_key(item, "device_cache"));
     (void)snprintf(device->kernel, sizeof device->kernel, "%s",
                    read_name(value, sizeof device->kernel - 2 - strlen(word), ""));
     (void)snprintf(name, sizeof name, "%s-%s", word, device->kernel);
@@ -356,16 +363,19 @@ static void read_plugin(const struct config *config, struct yaml_value item,
 
 static void read_device(struct config *config, struct yaml_value item, int32_t offset_min)
 {
-    static const char *const keys[] = {"name",      "price",         "slots",  "memory", "disk",
-                                       "processes", "term",          "to",     "hours",  "daily",
-                                       "simulate",  "interruptible", "opencl", "cuda",   "plugin",
-                                       "nodes",     "power_w"};
+    static const char *const keys[] = {
+        "name",   "price", "slots",  "memory", "disk",     "processes",
+        "term",   "to",    "hours",  "daily",  "simulate", "interruptible",
+        "opencl", "cuda",  "plugin", "nodes",  "power_w",  "device_cache"};
     struct config_device *device = &config->devices[config->device_count];
     yaml_known_keys(item, keys, sizeof keys / sizeof keys[0]);
     read_plugin(config, item, &device->plugin);
     enum kernel_api api;
     if (yaml_present(find_kernel_device(item, &api))) {
         read_kernel_device(item, device);
+    } else if (yaml_present(yaml_key(item, "device_cache"))) {
+        yaml_refuse(yaml_key(item, "device_cache"),
+                    "only a device of opencl or cuda holds inputs in its own memory");
     } else if (yaml_present(yaml_key(item, "simulate"))) {
         read_simulated(item, device);
     } else {

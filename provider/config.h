@@ -34,7 +34,10 @@
  *       - {simulate: groq-lpu-v1, price: 0.5}     a simulated catalogue device; it owns no core
  *       - {opencl: 0, name: gpu0, price: 0.5}     an OpenCL device, by number or part of its name;
  *                                                 it owns a core for each slot
- *       - {cuda: 0, name: gpu1, price: 0.5}       a CUDA device, likewise
+ *       - {cuda: 0, name: gpu1, price: 0.5}       a CUDA device, likewise; either may also have
+ *                                                 device_cache: 2GiB, for inputs that stay in the
+ *                                                 device's memory, all slots together; 0: none;
+ *                                                 default a quarter of the memory for buffers
  *       - {plugin: /opt/x/plugin, name: x}        a device that the owner's program reaches, with
  *                                                 the device files of `nodes`; it owns cores, too
  *
@@ -68,6 +71,7 @@ enum {
 
 #define CONFIG_PRICE_MICRO INT64_C(100000)
 #define CONFIG_USER "bourse"
+#define CONFIG_HELD_SHARE UINT64_MAX /* the owner does not say how much the device holds */
 
 struct config_program {
     char name[ATTRIBUTE_TEXT_SIZE];
@@ -90,6 +94,7 @@ struct config_device {
     /* The number of a device for kernels, or a part of its name; "": no such device. */
     char kernel[ATTRIBUTE_TEXT_SIZE];
     enum kernel_api kernel_api;
+    uint64_t held_bytes;          /* inputs that such a device holds, all slots together */
     struct plugin_program plugin; /* the owner's program for the device; path "": none */
     char name[ATTRIBUTE_TEXT_SIZE];
     int64_t price_micro;

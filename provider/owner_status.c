@@ -57,6 +57,25 @@ static json_t *leases_json(const struct agent_session *session, int64_t now_ns)
     return leases;
 }
 
+static json_t *held_json(const struct lanes *lanes)
+{
+    json_t *list = json_array();
+    struct lanes_held held;
+    for (size_t i = 0; i < 1 + CONFIG_DEVICES_MAX; i++) {
+        if (lanes_read_held(lanes, i, &held)) {
+            const struct held_figures *figures = &held.figures;
+            (void)json_array_append_new(
+                list,
+                json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "device", held.label, "held_bytes",
+                          (json_int_t)figures->held_bytes, "cap_bytes", (json_int_t)held.cap_bytes,
+                          "hits", (json_int_t)figures->hits, "saved_bytes",
+                          (json_int_t)figures->saved_bytes, "copies", (json_int_t)figures->copies,
+                          "copied_bytes", (json_int_t)figures->copied_bytes));
+        }
+    }
+    return list;
+}
+
 json_t *owner_status(const struct pauses *pauses, const char *state,
                      const struct agent_session *session, int64_t now_ns, int64_t wall_ms,
                      const struct owner_facts *facts)
@@ -90,6 +109,7 @@ json_t *owner_status(const struct pauses *pauses, const char *state,
         answer, "idle", facts->idle == NULL ? json_null() : idle_watch_json(facts->idle, now_ns));
     (void)json_object_set_new(
         answer, "gpus", facts->gpus == NULL ? json_array() : gpu_watch_json(facts->gpus, now_ns));
+    (void)json_object_set_new(answer, "held", held_json(facts->lanes));
     (void)json_object_set_new(answer, "isolation", json_integer(facts->isolation));
     (void)json_object_set_new(answer, "frozen_text",
                               json_string(agent_session_frozen_text(session)));

@@ -10,6 +10,8 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define MEMORY_LEAST (64 * MIB) /* less runs nothing of use */
+/* Inputs that stay take at most such a part of the memory for buffers. */
+enum { HELD_SHARE = 4 };
 
 /* ---------------------------------------------------------------- attributes */
 
@@ -178,7 +180,6 @@ static void describe_kernel_device(struct offer *offer, const struct config *con
                                    const struct isolation *isolation)
 {
     const struct kernel_device *device = offer->kernel_device;
-    const bool is_processor = strcmp(kernel_device_kind(device), "cpu") == 0;
     char model[ATTRIBUTE_TEXT_SIZE];
     (void)snprintf(model, sizeof model, "%.*s", (int)sizeof model - 1, device->name);
     next_attribute(offer, "simulated")->number = 0;
@@ -196,10 +197,7 @@ static void describe_kernel_device(struct offer *offer, const struct config *con
     text_attribute(offer, "api", kernel_op_api_word(device->api));
     text_attribute(offer, "extension", device->has_fp64 ? "fp64" : "");
     text_attribute(offer, "extension", device->has_fp16 ? "fp16" : "");
-    /* Buffers of a processor live in the memory of its slot. */
-    number_attribute(
-        offer, "memory",
-        (int64_t)(is_processor ? offer->memory_bytes : policy_kernel_memory(offer, 1)));
+    number_attribute(offer, "memory", (int64_t)offer->buffer_bytes);
     number_attribute(offer, "disk", (int64_t)offer->disk_bytes);
     number_attribute(offer, "folders", 1);
     measured_attribute(offer, "gflops", device->mflops / 1000);
@@ -341,6 +339,14 @@ static bool share_memory(struct offer *offer, const struct config_device *device
                     (unsigned long long)(MEMORY_LEAST / MIB),
                     all_slots == 1 ? "more memory" : "fewer slots");
         return false;
+    }
+    if (offer->kernel_device != NULL) {
+        const bool is_processor = strcmp(kernel_device_kind(offer->kernel_device), "cpu") == 0;
+        offer->kernel_bytes = offer->kernel_device->memory_bytes / device->slots;
+        offer->buffer_bytes = is_processor ? offer->memory_bytes : offer->kernel_bytes;
+        offer->held_bytes = device->held_bytes == CONFIG_HELD_SHARE
+                                ? offer->buffer_bytes / HELD_SHARE
+                                : device->held_bytes / device->slots;
     }
     return true;
 }
@@ -577,12 +583,4 @@ struct jail_limits policy_jail(const struct offer *offer, uint32_t width, int64_
         .processes = (uint32_t)lesser((uint64_t)offer->processes * width, processes),
         .cpu_milli = cpu_enforced ? 1000 * width : 0,
     };
-}
-
-uint64_t policy_kernel_memory(const struct offer *offer, uint32_t width)
-{
-    assert(width >= 1 && offer->device.slots >= 1);
-    return offer->kernel_device != NULL
-               ? offer->kernel_device->memory_bytes / offer->device.slots * width
-               : 0;
 }

@@ -23,6 +23,9 @@ struct offer {
     uint64_t disk_bytes;   /* per slot */
     uint32_t processes;    /* per slot */
     int64_t power_mw;      /* per slot, at full load; 0: unknown */
+    /* A device for kernels has these per slot: its own memory, the memory for buffers, and what
+     * inputs that stay may take of the latter. Buffers of a processor live in the slot's memory. */
+    uint64_t kernel_bytes, buffer_bytes, held_bytes;
     /* The offer has the cores from machine.cpus[first_core] on, one for each slot. */
     uint32_t first_core;
     /* NULL: the device is made of cores of this machine. A simulated device has no cores. */
@@ -56,9 +59,5 @@ const struct offer *policy_offer_of(const struct offers *offers, const struct id
  * asks for nothing. */
 struct jail_limits policy_jail(const struct offer *offer, uint32_t width, int64_t memory_bytes,
                                int64_t disk_bytes, uint32_t processes, bool cpu_enforced);
-
-/* Returns how much of its own memory a device for kernels gives to `width` of its slots. All slots
- * have the same share. 0: the offer is of no such device. */
-uint64_t policy_kernel_memory(const struct offer *offer, uint32_t width);
 
 #endif

@@ -3,6 +3,7 @@
 #include "provider/command/command.h"
 #include "provider/command/energy_line.h"
 #include "provider/command/gpu_lines.h"
+#include "provider/command/held_lines.h"
 #include "provider/owner.h"
 
 #include "formats/units.h"
@@ -371,6 +372,7 @@ static void print_status(const json_t *answer)
     print_asks(json_object_get(answer, "asks"));
     print_paused_devices(json_object_get(answer, "paused_devices"));
     gpu_lines_print(json_object_get(answer, "gpus"));
+    held_lines_print(json_object_get(answer, "held"));
     printf("%-12s %lld lease%s, %lld running, %lld queued, %lld result%s not accepted yet, %lld "
            "jail%s\n",
            "work", (long long)number(answer, "lease_count"), plural(number(answer, "lease_count")),

@@ -106,8 +106,14 @@ void kernel_measure(const struct kernel_trial *trial, struct kernel_device *devi
     static char said[TRIAL_SAID_BYTES];
     struct problem problem = {""};
     char memory[24];
-    const char *const words[] = {
-        kernel_op_api_word(device->api), device->id, device->name, memory, KERNEL_MEASURE, NULL};
+    const char *const words[] = {kernel_op_api_word(device->api),
+                                 device->id,
+                                 device->name,
+                                 memory,
+                                 "0",
+                                 "-",
+                                 KERNEL_MEASURE,
+                                 NULL};
     (void)snprintf(memory, sizeof memory, "%llu", (unsigned long long)device->memory_bytes);
     const ssize_t length = ask(trial, device, words, MEASURE_WALL_NS, said, &problem);
     if (length < 0 || !read_figures(said, (size_t)length, device)) {

@@ -248,6 +248,9 @@ void program_run(const struct program *program, struct outcome *outcome, bool *r
         run.request.take_entry = take_entry;
         run.request.take_context = &run;
         jail_run(program->jail, &run.request, &reply);
+        if (program->kernel_device != NULL) {
+            program->note_held(program->context, &reply.held);
+        }
         const int64_t frozen_ns = reply.frozen_ns; /* the program did nothing, and is not paid */
         read_reply(&run, &reply, outcome);
         *ret_jail_ended = reply.jail_ended;

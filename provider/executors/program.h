@@ -34,6 +34,8 @@ struct program {
     uint64_t left_bytes;
     bool (*may_leave)(void *context);
     void (*take_terminal)(void *context, int master); /* as in struct jail_terminal */
+    /* Gets the figures of a run on a device for kernels. */
+    void (*note_held)(void *context, const struct held_figures *figures);
     void *context;
     struct store *store;                      /* makes room for outputs */
     int64_t limit_ms;                         /* wall time that the lease allows */
@@ -44,7 +46,10 @@ struct program {
     /* A device means that the arguments are a launch on it, or an operation that it computes. */
     const struct kernel_device *kernel_device;
     uint64_t kernel_memory_bytes; /* of the device's own memory, for buffers */
-    bool is_plugin;               /* the arguments are an operation of the plug-in */
+    uint64_t kernel_held_bytes;   /* most bytes that the device holds for later runs */
+    const struct jail_made *made; /* outputs of the jail's last run, as in struct jail_request */
+    size_t made_count;
+    bool is_plugin; /* the arguments are an operation of the plug-in */
     /* An engine means that the arguments are a module, which the engine runs in a jail of that
      * memory. */
     const struct wasm_engine *wasm_engine;
@@ -71,6 +76,8 @@ void program_subtask_name(const Bourse__V1__Manifest *manifest, uint32_t index,
 size_t program_taken_count(const Bourse__V1__Manifest *manifest, uint32_t index);
 const Bourse__V1__ManifestFrom *program_taken(const Bourse__V1__Manifest *manifest, uint32_t index,
                                               size_t position);
+/* Returns true when another subtask takes an output of this one. */
+bool program_is_taken(const Bourse__V1__Manifest *manifest, uint32_t index);
 /* Runs the subtask and fills the outcome, outputs included. If *ret_jail_ended is set, the caller
  * must close the jail. */
 void program_run(const struct program *program, struct outcome *outcome, bool *ret_jail_ended);

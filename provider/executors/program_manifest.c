@@ -84,6 +84,19 @@ const Bourse__V1__ManifestFrom *program_taken(const Bourse__V1__Manifest *manife
     return NULL;
 }
 
+bool program_is_taken(const Bourse__V1__Manifest *manifest, uint32_t index)
+{
+    for (size_t i = 0; i < manifest->n_subtasks; i++) {
+        const Bourse__V1__ManifestTask *task = manifest->subtasks[i]->task;
+        for (size_t k = 0; task != NULL && k < task->n_from; k++) {
+            if (task->from[k]->output != NULL && task->from[k]->task == index) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* ---------------------------------------------------------------- the manifest as a whole */
 
 static bool variable_name(const char *name)

@@ -117,9 +117,13 @@ static bool prepend_device(struct run *run, struct outcome *outcome)
 {
     const struct kernel_device *device = run->program->kernel_device;
     char memory[24];
+    char held[24];
     (void)snprintf(memory, sizeof memory, "%llu",
                    (unsigned long long)run->program->kernel_memory_bytes);
-    return prepend(run, memory, outcome) && prepend(run, device->name, outcome) &&
+    (void)snprintf(held, sizeof held, "%llu", (unsigned long long)run->program->kernel_held_bytes);
+    const bool keeps = program_is_taken(run->program->manifest, run->program->index);
+    return prepend(run, keeps ? KERNEL_KEEP : "-", outcome) && prepend(run, held, outcome) &&
+           prepend(run, memory, outcome) && prepend(run, device->name, outcome) &&
            prepend(run, device->id, outcome) &&
            prepend(run, kernel_op_api_word(device->api), outcome);
 }
@@ -316,6 +320,7 @@ bool program_gather(struct run *run, const char *name, struct store_blob *blob, 
                             .fd = blob->fd,
                             .size = blob->size,
                             .hash = blob->is_lent ? &blob->hash : NULL,
+                            .content = &blob->hash,
                             .hashed = blob->is_lent ? &blob->hashed : NULL,
                             .executable = is_executable || is_program(run, name)};
     return true;
@@ -463,6 +468,19 @@ static void settle_mapped(struct run *run)
     }
 }
 
+/* Tells the hashes of the inputs that a device for kernels may hold. */
+static void settle_contents(struct run *run)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < run->input_count; i++) {
+        struct jail_input *input = &run->inputs[i];
+        const bool is_told = run->program->kernel_device != NULL && input->content != NULL &&
+                             count < JAIL_CONTENTS_MAX && is_argument(run, input->name);
+        input->content = is_told ? input->content : NULL;
+        count += is_told;
+    }
+}
+
 static void settle_limits(struct run *run)
 {
     const Bourse__V1__ManifestLimits *limits = run->terms.limits;
@@ -502,6 +520,7 @@ bool program_prepare(struct run *run, struct outcome *outcome)
         return false;
     }
     settle_mapped(run);
+    settle_contents(run);
     settle_limits(run);
     settle_terminal(run);
     run->request.tensor_threads = program->tensor_threads;
@@ -509,5 +528,7 @@ bool program_prepare(struct run *run, struct outcome *outcome)
     run->request.env = (const char *const *)run->environment.items;
     run->request.inputs = run->inputs;
     run->request.input_count = run->input_count;
+    run->request.made = program->made;
+    run->request.made_count = program->made_count;
     return true;
 }

@@ -24,6 +24,8 @@
 
 static_assert((int)JAIL_NOOPS_MAX <= (int)WIRE_NOOPS_MAX, "one packet carries them all");
 static_assert((int)JAIL_MAPPED_MAX <= (int)WIRE_MAPPED_MAX, "one GO carries them all");
+static_assert((int)JAIL_CONTENTS_MAX <= (int)WIRE_CONTENTS_MAX, "one RUN tells them all");
+static_assert((int)JAIL_MADE_MAX <= (int)WIRE_MADE_MAX, "one RUN tells them all");
 
 enum {
     GRACE_MS = 10000, /* beyond the worker's own limits; then the jail is killed */
@@ -81,6 +83,7 @@ static bool acceptable(const struct jail *jail, const struct jail_request *reque
                (request->inputs[i].hash != NULL && request->tensor_threads > 0));
     }
     assert(mapped <= JAIL_MAPPED_MAX);
+    assert(request->made_count <= JAIL_MADE_MAX);
     for (size_t i = 0; i < request->output_count; i++) {
         char name[LIMIT_PATH_BYTES + 1];
         const bool is_folder = wire_is_folder(request->outputs[i]);
@@ -412,12 +415,14 @@ static void run(struct jail *jail, const struct jail_request *request, bool stdi
     if (jail->group != NULL) {
         before = cgroup_events(jail->group);
     }
+    bool holds_wrong = false;
     int64_t started_ns = clock_monotonic_ns();
     if (begin(jail, &full, stdin_given)) {
         struct staging staging = {.request = &full};
         converse(jail, &staging, stdin_given, ret_reply);
         finish(jail, ret_reply);
         jail_inputs_blame(&staging, ret_reply);
+        holds_wrong = jail_inputs_told_wrong(&staging);
         jail_inputs_release(&full);
     } else if (errno == E2BIG) {
         (void)jail_conclude(ret_reply, OUTCOME_REFUSED, "arguments and environment are too long");
@@ -427,7 +432,7 @@ static void run(struct jail *jail, const struct jail_request *request, bool stdi
     ret_reply->frozen_ns = jail_freeze_total_ns(jail);
     ret_reply->busy_ns = clock_monotonic_ns() - started_ns - ret_reply->frozen_ns;
     blame_group(jail, &before, ret_reply);
-    ret_reply->jail_ended = jail->ended;
+    ret_reply->jail_ended = jail->ended || holds_wrong;
 }
 
 void jail_run(struct jail *jail, const struct jail_request *request, struct jail_reply *ret_reply)

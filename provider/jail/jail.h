@@ -20,6 +20,7 @@
 #include "protocol/message.h"
 #include "provider/jail/cgroup.h"
 #include "provider/jail/launcher.h"
+#include "provider/tensor/held_figures.h"
 #include "runtime/stamp.h"
 
 #include <sched.h>
@@ -117,6 +118,9 @@ struct jail_input {
     uint64_t size;
     const struct hash32 *hash; /* hash that the placed bytes must have; NULL: already verified */
     bool is_last;              /* true: its memory may be freed when it is placed; needs a hash */
+    /* The hash of the bytes, for a resident that may hold them for its next runs; NULL: the
+     * resident is not told. It may be the hash above, which is verified first. */
+    const struct hash32 *content;
     /* The file of a tensor operation is hashed and then mapped, not placed. This needs a hash and
      * jail_may_map. */
     bool is_mapped;
@@ -152,6 +156,12 @@ struct jail_terminal {
     void *context;
 };
 
+enum { JAIL_MADE_MAX = 8 };
+struct jail_made {
+    const char *name;
+    struct hash32 hash;
+};
+
 /* `argv` ends with NULL and has at least a program. A program name without '/' is looked up in the
  * jail's PATH. `env` is NULL or ends with NULL; PATH, HOME, TMPDIR and LANG have defaults. Standard
  * input is the first `stdin_size` bytes of `stdin_fd` (a regular file), or of `stdin_bytes` unless
@@ -167,6 +177,10 @@ struct jail_request {
     const char *const *env; /* "NAME=value" */
     const struct jail_input *inputs;
     size_t input_count;
+    /* The outputs that the resident left in the jail's last run, for a resident that still has
+     * their bytes elsewhere. At most JAIL_MADE_MAX. */
+    const struct jail_made *made;
+    size_t made_count;
     int stdin_fd;
     uint64_t stdin_size; /* 0: empty */
     const void *stdin_bytes;
@@ -224,8 +238,9 @@ struct jail_reply {
     bool stdout_cut, stderr_cut;                        /* more was written than is kept */
     struct jail_output outputs[LIMIT_OUTPUTS];
     size_t output_count;
-    uint64_t folder_bytes; /* what the files of folders take in archives, all together */
-    bool was_noticed;      /* jail_notice sent its program SIGTERM */
+    uint64_t folder_bytes;    /* what the files of folders take in archives, all together */
+    struct held_figures held; /* of a device for kernels; else zeros */
+    bool was_noticed;         /* jail_notice sent its program SIGTERM */
     /* The files that the program saved after the notice, by name, in ascending order of their
      * bytes. If there is none, nothing was saved, and the detail says why. */
     struct jail_saved saved[LIMIT_CHECKPOINT_FILES];
@@ -237,7 +252,8 @@ struct jail_reply {
 /* Returns true when the jail's bourse-tensor may map the file. Only root and our own user may be
  * able to change the file, and both could change the agent as well. Nothing in the jail may be able
  * to change it, neither through the mapping nor by opening the descriptor again. */
-enum { JAIL_MAPPED_MAX = 3 }; /* mapped inputs of a request */
+enum { JAIL_MAPPED_MAX = 3 };    /* mapped inputs of a request */
+enum { JAIL_CONTENTS_MAX = 64 }; /* inputs of a request whose content the resident is told */
 bool jail_may_map(const struct jail *jail, int fd);
 
 /* Runs one subtask and always fills the reply. Wrong input, a limit and a broken jail are all

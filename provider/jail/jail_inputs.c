@@ -278,6 +278,22 @@ void jail_inputs_blame(const struct staging *staging, struct jail_reply *reply)
     }
 }
 
+bool jail_inputs_told_wrong(const struct staging *staging)
+{
+    const struct jail_request *request = staging->request;
+    size_t which = 0;
+    bool is_wrong = false;
+    for (size_t i = 0; i < request->input_count && which < staging->checked; i++) {
+        const struct jail_input *input = &request->inputs[i];
+        if (input->is_mapped) {
+            is_wrong = is_wrong || (input->content != NULL &&
+                                    stamp_has_changed(&staging->mapped[which], input->fd));
+            which++;
+        }
+    }
+    return is_wrong;
+}
+
 /* Frees memory of last-read inputs, because reused memory is available sooner than new memory. */
 void jail_inputs_release(const struct jail_request *request)
 {

@@ -131,6 +131,9 @@ bool jail_inputs_check(struct staging *staging, struct jail_reply *reply);
 /* Blames a mapped input, and not the job, when the input was changed or unreadable during the
  * run. */
 void jail_inputs_blame(const struct staging *staging, struct jail_reply *reply);
+/* Returns true when a mapped input, of which the resident was told the hash, has other bytes now.
+ * The resident may hold these bytes under the hash, so the jail is of no further use. */
+bool jail_inputs_told_wrong(const struct staging *staging);
 /* Frees the memory of mapped inputs that nobody is expected to read again. */
 void jail_inputs_release(const struct jail_request *request);
 

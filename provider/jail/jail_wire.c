@@ -137,6 +137,15 @@ static void write_body(struct writer *out, const struct run_source *source)
                        : request->inputs[i].executable ? WIRE_INPUT_PROGRAM
                                                        : WIRE_INPUT_DATA);
         write_text(out, request->inputs[i].name);
+        writer_u8(out, request->inputs[i].content != NULL);
+        if (request->inputs[i].content != NULL) {
+            writer_bytes(out, request->inputs[i].content->bytes, sizeof(struct hash32));
+        }
+    }
+    writer_u32(out, (uint32_t)request->made_count);
+    for (size_t i = 0; i < request->made_count; i++) {
+        write_text(out, request->made[i].name);
+        writer_bytes(out, request->made[i].hash.bytes, sizeof request->made[i].hash.bytes);
     }
     writer_u32(out, (uint32_t)request->output_count);
     for (size_t i = 0; i < request->output_count; i++) {
@@ -410,6 +419,11 @@ static bool read_fields(struct reader *in, const struct jail_request *request, i
     const bool has_saved = (flags & WIRE_REPLY_SAVED) != 0;
     ret_captured[0] = reader_u64(in);
     ret_captured[1] = reader_u64(in);
+    reply->held.hits = reader_u64(in);
+    reply->held.saved_bytes = reader_u64(in);
+    reply->held.copies = reader_u64(in);
+    reply->held.copied_bytes = reader_u64(in);
+    reply->held.held_bytes = reader_u64(in);
     uint64_t most = request != NULL ? request->capture_bytes : 0;
     if (in->failed || outcome >= OUTCOME_COUNT || verdict > VERDICT_UNSURE ||
         ret_captured[0] > most || ret_captured[1] > most) {

@@ -310,6 +310,15 @@ static const char *wanted(struct engine *engine, void *kernel, size_t parameter,
     return takes == 0 || takes == argument_bytes(kind) ? NULL : ret_text;
 }
 
+/* The driver does not tell what a kernel does with its parameters. */
+static bool only_reads(struct engine *engine, void *kernel, size_t parameter)
+{
+    (void)engine;
+    (void)kernel;
+    (void)parameter;
+    return false;
+}
+
 static uint64_t group_most(struct engine *engine, void *kernel)
 {
     const struct cuda_kernel *its = kernel;
@@ -375,6 +384,25 @@ static enum operation_status make(struct engine *engine, uint64_t size, const vo
     }
     result = bytes != NULL ? api->cuMemcpyHtoD_v2(address, bytes, (size_t)size)
                            : api->cuMemsetD8_v2(address, 0, (size_t)size);
+    if (result != CUDA_OK) {
+        (void)api->cuMemFree_v2(address);
+        return checked(engine, result, what, ret_problem);
+    }
+    *ret_buffer = (struct kernel_buffer){.address = address};
+    return OPERATION_OK;
+}
+
+static enum operation_status copy(struct engine *engine, struct kernel_buffer from, uint64_t size,
+                                  const char *what, struct kernel_buffer *ret_buffer,
+                                  struct problem *ret_problem)
+{
+    const struct cuda_api *api = api_of(engine);
+    cuda_address address = 0;
+    int result = api->cuMemAlloc_v2(&address, (size_t)size);
+    if (result != CUDA_OK) {
+        return checked(engine, result, what, ret_problem);
+    }
+    result = api->cuMemcpyDtoD_v2(address, from.address, (size_t)size);
     if (result != CUDA_OK) {
         (void)api->cuMemFree_v2(address);
         return checked(engine, result, what, ret_problem);
@@ -473,8 +501,10 @@ const struct kernel_interface cuda_interface = {
     .drop_kernel = drop_kernel,
     .count = count,
     .wanted = wanted,
+    .only_reads = only_reads,
     .group_most = group_most,
     .make = make,
+    .copy = copy,
     .drop_buffer = drop_buffer,
     .read = read_back,
     .set = set,

@@ -114,6 +114,7 @@ enum {
     CALL(cuMemFree_v2, (cuda_address address))                                                     \
     CALL(cuMemcpyHtoD_v2, (cuda_address to, const void *from, size_t size))                        \
     CALL(cuMemcpyDtoH_v2, (void *to, cuda_address from, size_t size))                              \
+    CALL(cuMemcpyDtoD_v2, (cuda_address to, cuda_address from, size_t size))                       \
     CALL(cuMemsetD8_v2, (cuda_address to, unsigned char byte, size_t size))                        \
     CALL(cuLaunchKernel,                                                                           \
          (cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,               \

@@ -25,10 +25,18 @@ static void forget_program(struct engine *engine, struct engine_program *place)
 
 void engine_close(struct engine *engine)
 {
+    engine_buffers_clear(engine);
     for (size_t i = 0; i < ENGINE_PROGRAMS; i++) {
         forget_program(engine, &engine->programs[i]);
     }
     engine->device->interface->close(engine);
+}
+
+uint64_t engine_idle_most(const struct engine *engine, uint64_t memory_bytes, uint64_t spare_bytes)
+{
+    const bool is_processor = strcmp(engine->device->kind, "cpu") == 0;
+    const uint64_t kept_bytes = is_processor ? memory_bytes / 2 : 0;
+    return spare_bytes > kept_bytes ? spare_bytes - kept_bytes : 0;
 }
 
 /* ---------------------------------------------------------------- programs */

@@ -1,12 +1,15 @@
 /* provider/kernel/engine.h builds and runs kernels on one device, launch after launch.
  *
  * The engine keeps the last programs that it built, so that a job's next subtask need not compile.
- * Buffers live for one launch. Every file is in the current folder. */
+ * Inputs whose content is known stay on the device. All other buffers live for one launch. Every
+ * file is in the current folder. */
 #ifndef BOURSE_PROVIDER_KERNEL_ENGINE_H
 #define BOURSE_PROVIDER_KERNEL_ENGINE_H
 
 #include "formats/kernel/kernel_op.h"
 #include "provider/kernel/devices.h"
+#include "provider/kernel/held_inputs.h"
+#include "provider/tensor/held_figures.h"
 #include "provider/tensor/operation.h"
 
 #include <stddef.h>
@@ -16,6 +19,7 @@ enum {
     ENGINE_PROGRAMS = 8,           /* built programs that are kept */
     ENGINE_SOURCE_BYTES = 4 << 20, /* a source file */
     ENGINE_LOG_BYTES = 64 << 10,   /* what is shown of a compiler's log */
+    ENGINE_RESULTS = 8,            /* results of a launch that may stay */
 };
 
 struct engine_program {
@@ -31,6 +35,16 @@ struct engine {
     bool is_spent;
     struct engine_program programs[ENGINE_PROGRAMS];
     size_t next; /* the place that the next program takes */
+    struct held_inputs held;
+    struct held_figures figures; /* since the last engine_buffers_begin */
+    /* The results of the last launch that are held, and when that launch began. */
+    struct engine_result {
+        char name[OPERATION_NAME_SIZE];
+        size_t place;
+    } results[ENGINE_RESULTS];
+    size_t result_count;
+    uint64_t uses_before;
+    bool keeps_results;
 };
 
 /* Opens a device. Returns false with the problem; nothing is left then. */
@@ -44,10 +58,64 @@ enum operation_status engine_build(struct engine *engine, const char *name, cons
                                    size_t source_bytes, const char *options, void **ret_program,
                                    struct problem *ret_problem);
 
-/* Runs one launch. All buffers together have at most `memory_bytes`. OK means that every result is
- * in the folder. For any other status the problem is a line for the job's owner. */
+/* Runs one launch. All buffers together, and the inputs that the engine holds, have at most
+ * `memory_bytes`. `contents` tells the hashes of inputs; an input without one is not held. OK means
+ * that every result is in the folder. For any other status the problem is a line for the job's
+ * owner. */
 enum operation_status engine_launch(struct engine *engine, const struct kernel_op *op,
+                                    const struct operation_contents *contents,
                                     uint64_t memory_bytes, struct problem *ret_problem);
+/* Returns how much of `memory_bytes` inputs that no launch uses may take, when launches leave
+ * `spare_bytes` of it. Buffers of a processor share its memory with the program itself. */
+uint64_t engine_idle_most(const struct engine *engine, uint64_t memory_bytes, uint64_t spare_bytes);
+
+/* engine_buffers.c makes the buffers of launches. An input whose content is known by its hash may
+ * stay on the device (held_inputs.h). A launch never fails for the sake of an input that is held:
+ * the inputs that nobody uses make room first. When the device is out of memory, they all go, and
+ * the device is asked once more. */
+
+/* A launch needs a buffer. */
+struct engine_want {
+    const void *bytes; /* the content; NULL: zeros */
+    uint64_t size;
+    /* The part of a file that the bytes are; NULL: not known by a hash, or no input. */
+    const struct held_part *part;
+    /* The kernel may write to the buffer, so that a held input is copied on the device first. */
+    bool is_written;
+    /* Idle inputs may keep so many bytes beside this buffer and those that the launch has. */
+    uint64_t spare_bytes;
+    const char *what; /* begins the problem */
+};
+
+struct engine_buffer {
+    struct kernel_buffer buffer;
+    bool is_held; /* at this place of the engine's table */
+    size_t place;
+};
+
+/* Makes a buffer, or finds the input held. For any status but OK the problem says why. */
+enum operation_status engine_buffers_take(struct engine *engine, const struct engine_want *want,
+                                          struct engine_buffer *ret_buffer,
+                                          struct problem *ret_problem);
+/* Ends the use of a buffer by its launch. An input that is held stays. */
+void engine_buffers_give(struct engine *engine, const struct engine_buffer *buffer);
+
+/* Ends the use of a result, as engine_buffers_give does. When later launches are to have the
+ * results, the result stays unless it would drive out a part that this launch used. The part, which
+ * has no hash yet, says which bytes of the file `name` the buffer has. */
+void engine_buffers_leave(struct engine *engine, const struct engine_buffer *buffer,
+                          const char *name, const struct held_part *part);
+
+struct engine_terms {
+    uint64_t cap_bytes; /* the device holds at most so many bytes from now on */
+    bool keeps_results; /* results of this ASK stay, too */
+    /* The hashes of the results that the last ASK left, by name. Results without one go. */
+    struct operation_contents made;
+};
+/* Begins an ASK, and counts anew. No buffer is in use. */
+void engine_buffers_begin(struct engine *engine, const struct engine_terms *terms);
+/* Drops every input that no launch uses. */
+void engine_buffers_clear(struct engine *engine);
 
 /* Puts the first line of a compiler's log that speaks of an error into the problem, and the whole
  * log on standard error. Without a log, the problem has `otherwise`. Interfaces call it. */

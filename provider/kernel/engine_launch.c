@@ -24,9 +24,11 @@ struct launch {
     struct problem *problem;
     const struct kernel_interface *interface;
     void *kernel;
-    struct kernel_buffer buffers[KERNEL_ARGUMENTS];
+    const struct operation_contents *contents;
+    struct engine_buffer buffers[KERNEL_ARGUMENTS];
     uint64_t sizes[KERNEL_ARGUMENTS]; /* 0: the argument has no buffer */
-    uint64_t memory_bytes;            /* what the buffers may still take */
+    uint64_t memory_bytes;            /* what all buffers may take */
+    uint64_t left_bytes;              /* what the buffers may still take */
 };
 
 /* A file that is read, mapped. */
@@ -165,6 +167,22 @@ static enum operation_status check_kind(struct launch *launch, size_t index)
                         index + 1, launch->op->entry, kernel_op_word(kind), wanted);
 }
 
+/* Describes the content of an input, where its hash is known. A device of cores does not hold an
+ * input that the kernel may write to: its copy would take as long as the file's. */
+static bool find_part(const struct launch *launch, size_t index, uint64_t size, bool is_written,
+                      struct held_part *ret_part)
+{
+    const struct kernel_argument *argument = &launch->op->arguments[index];
+    const struct hash32 *hash = argument->kind == KERNEL_INPUT
+                                    ? operation_contents_find(launch->contents, argument->file)
+                                    : NULL;
+    if (hash == NULL || (is_written && strcmp(launch->engine->device->kind, "cpu") == 0)) {
+        return false;
+    }
+    *ret_part = (struct held_part){.hash = *hash, .file_bytes = size, .bytes = size};
+    return true;
+}
+
 static enum operation_status make_buffer(struct launch *launch, size_t index, uint64_t size,
                                          const void *bytes)
 {
@@ -176,16 +194,23 @@ static enum operation_status make_buffer(struct launch *launch, size_t index, ui
                       "%s has %llu bytes; a buffer of this device has at most %llu", what,
                       (unsigned long long)size, (unsigned long long)most);
     }
-    if (size > launch->memory_bytes) {
+    if (size > launch->left_bytes) {
         return REFUSE(launch->problem, OPERATION_MEMORY,
                       "%s has %llu bytes, and %llu are left of the memory for all buffers", what,
-                      (unsigned long long)size, (unsigned long long)launch->memory_bytes);
+                      (unsigned long long)size, (unsigned long long)launch->left_bytes);
     }
-    const enum operation_status status = launch->interface->make(
-        launch->engine, size, bytes, what, &launch->buffers[index], launch->problem);
+    struct held_part part;
+    struct engine_want want = {.bytes = bytes, .size = size, .what = what};
+    want.is_written =
+        !launch->interface->only_reads(launch->engine, launch->kernel, parameters(launch, index));
+    want.part = find_part(launch, index, size, want.is_written, &part) ? &part : NULL;
+    want.spare_bytes =
+        engine_idle_most(launch->engine, launch->memory_bytes, launch->left_bytes - size);
+    const enum operation_status status =
+        engine_buffers_take(launch->engine, &want, &launch->buffers[index], launch->problem);
     if (status == OPERATION_OK) {
         launch->sizes[index] = size;
-        launch->memory_bytes -= size;
+        launch->left_bytes -= size;
     }
     return status;
 }
@@ -242,7 +267,7 @@ static enum operation_status set_argument(struct launch *launch, size_t index)
         good = fill_buffer(launch, index);
         return good == OPERATION_OK
                    ? interface->set_buffer(launch->engine, launch->kernel, parameter,
-                                           launch->buffers[index], what, launch->problem)
+                                           launch->buffers[index].buffer, what, launch->problem)
                    : good;
     }
     if (good != OPERATION_OK) {
@@ -301,8 +326,8 @@ static enum operation_status write_result(struct launch *launch, size_t index, c
     for (uint64_t at = 0; result == OPERATION_OK && at < launch->sizes[index];) {
         const uint64_t rest = launch->sizes[index] - at;
         const size_t size = rest < PIECE_BYTES ? (size_t)rest : PIECE_BYTES;
-        result = launch->interface->read(launch->engine, launch->buffers[index], at, size, piece,
-                                         name, launch->problem);
+        result = launch->interface->read(launch->engine, launch->buffers[index].buffer, at, size,
+                                         piece, name, launch->problem);
         if (result == OPERATION_OK && !write_all(fd, piece, size)) {
             result = REFUSE(launch->problem, OPERATION_DISK, "%s: %s", name, strerror(errno));
         }
@@ -328,11 +353,17 @@ static enum operation_status write_results(struct launch *launch)
     return result;
 }
 
-static void clear(struct launch *launch)
+/* Results of a launch that ended well may stay. */
+static void clear(struct launch *launch, bool is_done)
 {
     for (size_t i = 0; i < KERNEL_ARGUMENTS; i++) {
-        if (launch->sizes[i] > 0) {
-            launch->interface->drop_buffer(launch->engine, launch->buffers[i]);
+        const char *name = is_done && launch->sizes[i] > 0 ? launch->op->arguments[i].result : NULL;
+        if (name != NULL) {
+            const struct held_part part = {.file_bytes = launch->sizes[i],
+                                           .bytes = launch->sizes[i]};
+            engine_buffers_leave(launch->engine, &launch->buffers[i], name, &part);
+        } else if (launch->sizes[i] > 0) {
+            engine_buffers_give(launch->engine, &launch->buffers[i]);
         }
     }
     if (launch->kernel != NULL) {
@@ -341,19 +372,22 @@ static void clear(struct launch *launch)
 }
 
 enum operation_status engine_launch(struct engine *engine, const struct kernel_op *op,
+                                    const struct operation_contents *contents,
                                     uint64_t memory_bytes, struct problem *ret_problem)
 {
     struct launch launch = {.engine = engine,
+                            .contents = contents,
                             .op = op,
                             .problem = ret_problem,
                             .interface = engine->device->interface,
-                            .memory_bytes = memory_bytes};
+                            .memory_bytes = memory_bytes,
+                            .left_bytes = memory_bytes};
     enum operation_status status = find_kernel(&launch);
     for (size_t i = 0; status == OPERATION_OK && i < op->argument_count; i++) {
         status = set_argument(&launch, i);
     }
     status = status == OPERATION_OK ? execute(&launch) : status;
     status = status == OPERATION_OK ? write_results(&launch) : status;
-    clear(&launch);
+    clear(&launch, status == OPERATION_OK);
     return status;
 }

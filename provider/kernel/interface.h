@@ -72,11 +72,18 @@ struct kernel_interface {
      * Otherwise returns a phrase for what the kernel takes there. */
     const char *(*wanted)(struct engine *engine, void *kernel, size_t parameter,
                           enum kernel_argument_kind kind, char ret_text[KERNEL_WANTED_SIZE]);
+    /* Returns true when the kernel only reads the buffer of this parameter, by the type of the
+     * parameter. Returns false when nobody knows. */
+    bool (*only_reads)(struct engine *engine, void *kernel, size_t parameter);
     /* Returns the most work-items of one work-group of the kernel, or 0 when nobody knows. */
     uint64_t (*group_most)(struct engine *engine, void *kernel);
 
     /* Makes a buffer with a copy of `bytes`, or with zeros when `bytes` is NULL. */
     enum operation_status (*make)(struct engine *engine, uint64_t size, const void *bytes,
+                                  const char *what, struct kernel_buffer *ret_buffer,
+                                  struct problem *ret_problem);
+    /* Makes a buffer with a copy of the first `size` bytes of another buffer of the device. */
+    enum operation_status (*copy)(struct engine *engine, struct kernel_buffer from, uint64_t size,
                                   const char *what, struct kernel_buffer *ret_buffer,
                                   struct problem *ret_problem);
     void (*drop_buffer)(struct engine *engine, struct kernel_buffer buffer);

@@ -8,11 +8,12 @@
  *     bourse-kernel         inside a jail: runs kernels of one job, subtask after subtask
  *
  * In a jail the program is the resident of provider/worker/resident.c, with the messages of
- * provider/tensor/ask.h. The agent gives the first four words of an ASK. They are the interface,
- * the id and name of the device, and the bytes of its memory that the launch may take. After them
- * come the words of formats/kernel/kernel_op.h, or the one word `measure`, or the word `tensor` and
- * the words of formats/tensor_op.h. An ASK with the words `list` and an interface prints the
- * devices of that interface. */
+ * provider/tensor/ask.h. The agent gives the first six words of an ASK. They are the interface,
+ * the id and name of the device, the bytes of its memory that the launch may take, the bytes that
+ * it may hold for the next launches, and whether results are among these. After them come the
+ * words of formats/kernel/kernel_op.h, or the one word `measure`, or the word `tensor` and the
+ * words of formats/tensor_op.h. An ASK with the words `list` and an interface prints the devices
+ * of that interface. */
 #include "provider/kernel/cuda.h"
 #include "provider/kernel/measure.h"
 #include "provider/kernel/nvml.h"
@@ -137,14 +138,43 @@ static enum operation_status measure(struct session *session, uint64_t memory_by
 /* A product on the session's device, which is open. */
 struct device_product {
     struct engine *engine;
+    const struct operation_contents *contents;
     uint64_t memory_bytes;
 };
 
+static struct held_part part_of(const struct operation_place *place, uint64_t values)
+{
+    return (struct held_part){
+        .file_bytes = place->file_bytes, .at = place->at, .bytes = values * sizeof(float)};
+}
+
+/* Returns the part of its file that a factor of so many values is, or NULL when the content is not
+ * known. */
+static const struct held_part *find_part(const struct device_product *product,
+                                         const struct operation_place *place, uint64_t values,
+                                         struct held_part *ret_part)
+{
+    const struct hash32 *hash = operation_contents_find(product->contents, place->name);
+    if (hash == NULL) {
+        return NULL;
+    }
+    *ret_part = part_of(place, values);
+    ret_part->hash = *hash;
+    return ret_part;
+}
+
 static enum operation_status multiply(void *context, const struct gemm *gemm,
+                                      const struct operation_places *places,
                                       struct problem *ret_problem)
 {
     const struct device_product *product = context;
-    return product_run(product->engine, gemm, product->memory_bytes, ret_problem);
+    struct held_part parts[2];
+    const struct product_parts known = {
+        .a = find_part(product, &places->a, gemm->rows * gemm->inner, &parts[0]),
+        .b = find_part(product, &places->b, gemm->inner * gemm->columns, &parts[1]),
+        .result_name = places->result.name,
+        .result = part_of(&places->result, gemm->rows * gemm->columns)};
+    return product_run(product->engine, gemm, known, product->memory_bytes, ret_problem);
 }
 
 /* Carries out an operation on matrices. The device computes products. Checks are computed here, on
@@ -155,7 +185,10 @@ static enum operation_status run_tensor(struct session *session, const struct as
 {
     const size_t first = KERNEL_DEVICE_WORDS + 1;
     struct operation_answer answer;
-    struct device_product product = {.engine = &session->engine, .memory_bytes = memory_bytes};
+    const struct operation_contents contents = {.items = ask->contents,
+                                                .count = ask->content_count};
+    struct device_product product = {
+        .engine = &session->engine, .contents = &contents, .memory_bytes = memory_bytes};
     const struct operation_multiplier multiplier = {.multiply = multiply, .context = &product};
     const struct operation_files files = {
         .folder = AT_FDCWD, .given = ask->given, .given_count = ask->given_count};
@@ -203,9 +236,18 @@ static enum operation_status run_words(struct session *session, const struct ask
         return status;
     }
     const uint64_t memory_bytes = buffer_memory(session, ask);
-    return is_tensor  ? run_tensor(session, ask, memory_bytes, ret_result, problem)
-           : measures ? measure(session, memory_bytes, problem)
-                      : engine_launch(&session->engine, &op, memory_bytes, problem);
+    const struct operation_contents contents = {.items = ask->contents,
+                                                .count = ask->content_count};
+    const struct engine_terms terms = {.cap_bytes = strtoull(ask->words[4], NULL, 10),
+                                       .keeps_results = strcmp(ask->words[5], KERNEL_KEEP) == 0,
+                                       .made = {.items = ask->made, .count = ask->made_count}};
+    engine_buffers_begin(&session->engine, &terms);
+    const enum operation_status result =
+        is_tensor  ? run_tensor(session, ask, memory_bytes, ret_result, problem)
+        : measures ? measure(session, memory_bytes, problem)
+                   : engine_launch(&session->engine, &op, &contents, memory_bytes, problem);
+    ret_result->held = session->engine.figures;
+    return result;
 }
 
 static enum operation_status carry_out(void *context, const struct ask *ask,

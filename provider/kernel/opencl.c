@@ -125,14 +125,18 @@ static enum operation_status build(struct engine *engine, const char *name, cons
                                    size_t source_bytes, const char *options, void **ret_program,
                                    struct problem *ret_problem)
 {
+    /* Some libraries tell of a parameter that it is const only when asked at the build. */
+    static const char tells[] = " -cl-kernel-arg-info";
     const struct opencl_state *state = state_of(engine);
+    char all_options[KERNEL_OPTIONS_BYTES + sizeof tells];
     cl_int status = CL_SUCCESS;
+    (void)snprintf(all_options, sizeof all_options, "%s%s", options, tells);
     cl_program program =
         state->api->clCreateProgramWithSource(state->context, 1, &source, &source_bytes, &status);
     if (status != CL_SUCCESS) {
         return failed(status, name, ret_problem);
     }
-    status = state->api->clBuildProgram(program, 1, &state->device, options, NULL, NULL);
+    status = state->api->clBuildProgram(program, 1, &state->device, all_options, NULL, NULL);
     const enum operation_status result = status == CL_BUILD_PROGRAM_FAILURE
                                              ? tell_log(state, program, name, ret_problem)
                                              : checked(status, name, ret_problem);
@@ -212,6 +216,16 @@ static const char *wanted(struct engine *engine, void *kernel, size_t parameter,
     return fits ? NULL : ret_text;
 }
 
+/* A parameter in constant memory has the word `const`, too. */
+static bool only_reads(struct engine *engine, void *kernel, size_t parameter)
+{
+    cl_kernel_arg_type_qualifier type = CL_KERNEL_ARG_TYPE_NONE;
+    return api_of(engine)->clGetKernelArgInfo(kernel, (cl_uint)parameter,
+                                              CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof type, &type,
+                                              NULL) == CL_SUCCESS &&
+           (type & CL_KERNEL_ARG_TYPE_CONST) != 0;
+}
+
 static uint64_t group_most(struct engine *engine, void *kernel)
 {
     size_t most = 0;
@@ -255,6 +269,28 @@ static enum operation_status make(struct engine *engine, uint64_t size, const vo
                                                     bytes, 0, NULL, NULL)
                  : state->api->clEnqueueFillBuffer(state->queue, memory, &zero, sizeof zero, 0,
                                                    (size_t)size, 0, NULL, NULL);
+    if (status != CL_SUCCESS) {
+        (void)state->api->clReleaseMemObject(memory);
+        return failed(status, what, ret_problem);
+    }
+    *ret_buffer = (struct kernel_buffer){.handle = memory};
+    return OPERATION_OK;
+}
+
+static enum operation_status copy(struct engine *engine, struct kernel_buffer from, uint64_t size,
+                                  const char *what, struct kernel_buffer *ret_buffer,
+                                  struct problem *ret_problem)
+{
+    const struct opencl_state *state = state_of(engine);
+    cl_int status = CL_SUCCESS;
+    cl_mem memory =
+        state->api->clCreateBuffer(state->context, CL_MEM_READ_WRITE, (size_t)size, NULL, &status);
+    if (status != CL_SUCCESS) {
+        return failed(status, what, ret_problem);
+    }
+    status = state->api->clEnqueueCopyBuffer(state->queue, from.handle, memory, 0, 0, (size_t)size,
+                                             0, NULL, NULL);
+    status = status == CL_SUCCESS ? state->api->clFinish(state->queue) : status;
     if (status != CL_SUCCESS) {
         (void)state->api->clReleaseMemObject(memory);
         return failed(status, what, ret_problem);
@@ -310,8 +346,10 @@ const struct kernel_interface opencl_interface = {
     .drop_kernel = drop_kernel,
     .count = count,
     .wanted = wanted,
+    .only_reads = only_reads,
     .group_most = group_most,
     .make = make,
+    .copy = copy,
     .drop_buffer = drop_buffer,
     .read = read_back,
     .set = set,

@@ -37,6 +37,7 @@
     CALL(clSetKernelArg)                                                                           \
     CALL(clCreateBuffer)                                                                           \
     CALL(clReleaseMemObject)                                                                       \
+    CALL(clEnqueueCopyBuffer)                                                                      \
     CALL(clEnqueueFillBuffer)                                                                      \
     CALL(clEnqueueWriteBuffer)                                                                     \
     CALL(clEnqueueReadBuffer)                                                                      \

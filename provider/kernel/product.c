@@ -25,7 +25,10 @@ struct product {
     const struct kernel_interface *interface;
     const struct gemm *gemm;
     struct kernel_product plan;
-    uint64_t band; /* rows of A that go at a time */
+    struct product_parts parts;
+    uint64_t memory_bytes;
+    uint64_t band;       /* rows of A that go at a time */
+    uint64_t left_bytes; /* of the memory, beside the buffers that are made */
     void *kernel;
     struct kernel_buffer b;
     struct problem *problem;
@@ -51,9 +54,10 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 
 /* Chooses how many rows of A and C go at a time beside B: as many as the memory and one launch
  * take. Returns false when not one row fits. */
-static bool choose_band(struct product *product, uint64_t memory_bytes)
+static bool choose_band(struct product *product)
 {
     const struct gemm *gemm = product->gemm;
+    const uint64_t memory_bytes = product->memory_bytes;
     const uint64_t told = product->engine->device->buffer_bytes;
     const uint64_t buffer_bytes = lesser(told > 0 ? told : memory_bytes, memory_bytes);
     const uint64_t row_bytes = (gemm->inner + gemm->columns) * sizeof(float);
@@ -135,59 +139,91 @@ static enum operation_status launch(const struct product *product, uint32_t rows
                : status;
 }
 
-/* Computes the rows [first, first + rows) of C. The kernel reads C only when beta is not 0. */
-static enum operation_status run_band(const struct product *product, uint64_t first, uint64_t rows)
+/* Makes a buffer of the product, and counts its bytes until give(). The band is chosen so that all
+ * buffers fit the memory. */
+static enum operation_status take(struct product *product, uint64_t size, const void *bytes,
+                                  const struct held_part *part, const char *what,
+                                  struct engine_buffer *ret_buffer)
 {
-    const struct kernel_interface *interface = product->interface;
+    struct engine_want want = {.bytes = bytes, .size = size, .part = part, .what = what};
+    want.spare_bytes =
+        engine_idle_most(product->engine, product->memory_bytes, product->left_bytes - size);
+    const enum operation_status status =
+        engine_buffers_take(product->engine, &want, ret_buffer, product->problem);
+    product->left_bytes -= status == OPERATION_OK ? size : 0;
+    return status;
+}
+
+static void give(struct product *product, uint64_t size, const struct engine_buffer *buffer)
+{
+    engine_buffers_give(product->engine, buffer);
+    product->left_bytes += size;
+}
+
+/* Computes the rows [first, first + rows) of C. The kernel reads C only when beta is not 0. */
+static enum operation_status run_band(struct product *product, uint64_t first, uint64_t rows)
+{
+    static const char result[] = "the result on the device";
     const struct gemm *gemm = product->gemm;
     const uint64_t a_bytes = rows * gemm->inner * sizeof(float);
     const uint64_t c_bytes = rows * gemm->columns * sizeof(float);
     float *c_values = gemm->c + first * gemm->columns;
-    struct kernel_buffer a;
-    struct kernel_buffer c;
+    struct engine_buffer a;
+    struct engine_buffer c;
     enum operation_status status =
-        interface->make(product->engine, a_bytes, gemm->a + first * gemm->inner,
-                        "the first factor on the device", &a, product->problem);
+        take(product, a_bytes, gemm->a + first * gemm->inner,
+             rows == gemm->rows ? product->parts.a : NULL, "the first factor on the device", &a);
     if (status != OPERATION_OK) {
         return status;
     }
-    status = interface->make(product->engine, c_bytes, gemm->beta != 0 ? c_values : NULL,
-                             "the result on the device", &c, product->problem);
+    status = take(product, c_bytes, gemm->beta != 0 ? c_values : NULL, NULL, result, &c);
     if (status == OPERATION_OK) {
-        status = launch(product, (uint32_t)rows, a, c);
+        status = launch(product, (uint32_t)rows, a.buffer, c.buffer);
         status = status == OPERATION_OK
-                     ? interface->read(product->engine, c, 0, (size_t)c_bytes, c_values,
-                                       "the result on the device", product->problem)
+                     ? product->interface->read(product->engine, c.buffer, 0, (size_t)c_bytes,
+                                                c_values, result, product->problem)
                      : status;
-        interface->drop_buffer(product->engine, c);
+        if (status == OPERATION_OK && rows == gemm->rows && product->parts.result_name != NULL) {
+            engine_buffers_leave(product->engine, &c, product->parts.result_name,
+                                 &product->parts.result);
+        } else {
+            engine_buffers_give(product->engine, &c);
+        }
+        product->left_bytes += c_bytes;
     }
-    interface->drop_buffer(product->engine, a);
+    give(product, a_bytes, &a);
     return status;
 }
 
 static enum operation_status run_bands(struct product *product)
 {
     const struct gemm *gemm = product->gemm;
-    enum operation_status status = product->interface->make(
-        product->engine, gemm->inner * gemm->columns * sizeof(float), gemm->b,
-        "the second factor on the device", &product->b, product->problem);
+    const uint64_t b_bytes = gemm->inner * gemm->columns * sizeof(float);
+    struct engine_buffer b;
+    enum operation_status status =
+        take(product, b_bytes, gemm->b, product->parts.b, "the second factor on the device", &b);
     if (status != OPERATION_OK) {
         return status;
     }
+    product->b = b.buffer;
     status = set_all(product) ? OPERATION_OK : OPERATION_FAILED;
     for (uint64_t first = 0; status == OPERATION_OK && first < gemm->rows; first += product->band) {
         status = run_band(product, first, lesser(product->band, gemm->rows - first));
     }
-    product->interface->drop_buffer(product->engine, product->b);
+    give(product, b_bytes, &b);
     return status;
 }
 
 enum operation_status product_run(struct engine *engine, const struct gemm *gemm,
-                                  uint64_t memory_bytes, struct problem *ret_problem)
+                                  struct product_parts parts, uint64_t memory_bytes,
+                                  struct problem *ret_problem)
 {
     struct product product = {.engine = engine,
                               .interface = engine->device->interface,
                               .gemm = gemm,
+                              .parts = parts,
+                              .memory_bytes = memory_bytes,
+                              .left_bytes = memory_bytes,
                               .problem = ret_problem};
     if (gemm->rows == 0 || gemm->inner == 0 || gemm->columns == 0 || gemm->alpha == 0) {
         struct gemm rest = *gemm; /* beta C: no value of A and B matters, not even NaN */
@@ -202,7 +238,7 @@ enum operation_status product_run(struct engine *engine, const struct gemm *gemm
         return OPERATION_FAILED;
     }
     engine->device->interface->product(engine, &product.plan);
-    if (!choose_band(&product, memory_bytes)) {
+    if (!choose_band(&product)) {
         return OPERATION_MEMORY;
     }
     if (!find_kernel(&product)) {
@@ -214,6 +250,8 @@ enum operation_status product_run(struct engine *engine, const struct gemm *gemm
 }
 
 /* ---------------------------------------------------------------- the trial */
+
+static const struct product_parts nothing = {.a = NULL};
 
 static int64_t now_ns(void)
 {
@@ -248,7 +286,7 @@ static bool is_right(struct engine *engine, uint64_t memory_bytes, struct proble
     fill(b, sizeof b / sizeof *b, 5);
     fill(c[0], sizeof c[0] / sizeof *c[0], 3);
     memcpy(c[1], c[0], sizeof c[0]);
-    if (product_run(engine, &gemm, memory_bytes, ret_problem) != OPERATION_OK) {
+    if (product_run(engine, &gemm, nothing, memory_bytes, ret_problem) != OPERATION_OK) {
         return false;
     }
     gemm.c = c[1];
@@ -276,7 +314,8 @@ static int64_t time_product(struct engine *engine, float *values, uint64_t side,
                               .b = values + cells,
                               .c = values + 2 * cells};
     const int64_t before_ns = now_ns();
-    const bool good = product_run(engine, &gemm, memory_bytes, ret_problem) == OPERATION_OK;
+    const bool good =
+        product_run(engine, &gemm, nothing, memory_bytes, ret_problem) == OPERATION_OK;
     const int64_t took_ns = now_ns() - before_ns;
     return !good ? -1 : took_ns > 0 ? took_ns : 1;
 }

@@ -2,7 +2,8 @@
  *
  * The kernel is bourse's own, and the interface of the device brings its text. The matrices go into
  * the device's memory and come back. Where A and C are too large for that memory, bands of their
- * rows go one after another. B is there whole. */
+ * rows go one after another. B is there whole. A factor whose content is known may stay on the
+ * device for the next products (engine.h), but not A in bands. */
 #ifndef BOURSE_PROVIDER_KERNEL_PRODUCT_H
 #define BOURSE_PROVIDER_KERNEL_PRODUCT_H
 
@@ -15,10 +16,18 @@
 /* No matrix on a device has more rows or columns. The kernels count them in 32 bits. */
 #define PRODUCT_SIDE_MOST (UINT64_C(1) << 30)
 
-/* Computes one product. The buffers together have at most `memory_bytes`. For any status but OK the
- * problem says why, and C is undefined. */
+/* The parts of files that the factors are; NULL: not known. */
+struct product_parts {
+    const struct held_part *a, *b;
+    const char *result_name; /* of the file that C becomes; NULL: C does not stay */
+    struct held_part result; /* without its hash */
+};
+
+/* Computes one product. The buffers together, and the inputs that the engine holds, have at most
+ * `memory_bytes`. For any status but OK the problem says why, and C is undefined. */
 enum operation_status product_run(struct engine *engine, const struct gemm *gemm,
-                                  uint64_t memory_bytes, struct problem *ret_problem);
+                                  struct product_parts parts, uint64_t memory_bytes,
+                                  struct problem *ret_problem);
 
 /* Compares a product of the device with that of plain C, and measures for a second at most, beside
  * the compiler's time. The figure is Mflop/s, with the copies to the device and back. Returns false

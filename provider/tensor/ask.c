@@ -20,6 +20,18 @@ static const char *read_text(struct reader *in)
     return (const char *)text;
 }
 
+/* Reads names with their hashes. Returns their count. */
+static size_t read_contents(struct reader *in, struct operation_content *ret_items, size_t most)
+{
+    const size_t count = reader_u32(in);
+    in->failed = in->failed || count > most;
+    for (size_t i = 0; i < count && !in->failed; i++) {
+        ret_items[i].name = read_text(in);
+        reader_bytes(in, ret_items[i].hash.bytes, sizeof ret_items[i].hash.bytes);
+    }
+    return count;
+}
+
 /* Returns false when the message does not decode. */
 static bool read_ask(const uint8_t *bytes, size_t length, const int *files, size_t file_count,
                      struct ask *ret_ask)
@@ -36,6 +48,8 @@ static bool read_ask(const uint8_t *bytes, size_t length, const int *files, size
     for (size_t i = 0; i < file_count && !in.failed; i++) {
         ret_ask->given[i] = (struct operation_given){.name = read_text(&in), .file = files[i]};
     }
+    ret_ask->content_count = read_contents(&in, ret_ask->contents, ASK_CONTENTS);
+    ret_ask->made_count = read_contents(&in, ret_ask->made, ASK_MADE);
     return reader_finished(&in);
 }
 
@@ -52,6 +66,11 @@ static bool answer(enum operation_status status, const struct ask_result *result
     writer_u32(&out, (uint32_t)result->exit_code);
     writer_u32(&out, (uint32_t)result->companion);
     writer_u64(&out, (uint64_t)usage.ru_maxrss * 1024 + result->companion_bytes);
+    writer_u64(&out, result->held.hits);
+    writer_u64(&out, result->held.saved_bytes);
+    writer_u64(&out, result->held.copies);
+    writer_u64(&out, result->held.copied_bytes);
+    writer_u64(&out, result->held.held_bytes);
     writer_u32(&out, (uint32_t)length);
     writer_bytes(&out, problem->text, length);
     return !out.failed && packet_send(STDIN_FILENO, bytes, out.position, NULL, 0);

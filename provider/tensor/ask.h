@@ -6,14 +6,16 @@
  *
  *     ASK      u64 memory that the operation may allocate, u32 count, for each argument u32 length
  *              with its NUL and the bytes, u32 count, for each input that comes as a descriptor its
- *              name likewise
+ *              name likewise, u32 count, for each input whose content is known its name likewise
+ *              and 32 bytes of hash, u32 count, for each file that the last ASK left the same
  *     ANSWER   u32 operation_status, u32 verdict (enum result_verdict), u32 exit code, u32 process
- *              that stays with the resident or 0, u64 peak memory of the program so far, u32
- *              length, the problem's text */
+ *              that stays with the resident or 0, u64 peak memory of the program so far, the five
+ *              u64 of struct held_figures, u32 length, the problem's text */
 #ifndef BOURSE_PROVIDER_TENSOR_ASK_H
 #define BOURSE_PROVIDER_TENSOR_ASK_H
 
 #include "base/problem.h"
+#include "provider/tensor/held_figures.h"
 #include "provider/tensor/operation.h"
 
 #include <stdbool.h>
@@ -25,9 +27,12 @@ enum {
     ASK_BYTES = 32768, /* arguments are a few names and numbers */
     ASK_ARGUMENTS = 256,
     ANSWER_BYTES = 1024,
-    /* Words before those of a launch: the device's interface, its id, its name, and how many bytes
-     * of the device's own memory the launch may take. */
-    KERNEL_DEVICE_WORDS = 4,
+    ASK_CONTENTS = 64, /* inputs whose content is known */
+    /* Words before those of a launch: the device's interface, its id, its name, how many bytes of
+     * the device's own memory the launch may take, how many bytes the device may hold for the next
+     * launches, and KERNEL_KEEP when results are among these, or another word. */
+    KERNEL_DEVICE_WORDS = 6,
+    ASK_MADE = 8, /* results of the last ASK whose content is known */
 };
 
 #define TENSOR_PROGRAM "/.bourse-tensor" /* its name in a jail that has it */
@@ -42,6 +47,8 @@ enum {
 /* The agent's own word, after the words of a device, says that an operation on matrices follows
  * (formats/tensor_op.h). */
 #define KERNEL_TENSOR "tensor"
+/* The agent's own word says that later launches take results of this one. */
+#define KERNEL_KEEP "keep"
 /* The agent's own word, with an interface, asks for its list of devices, as one line of JSON. */
 #define KERNEL_LIST "list"
 /* The word comes before the places of NVIDIA devices on the PCI bus. The program then answers each
@@ -68,6 +75,10 @@ struct ask {
     size_t count;
     struct operation_given given[OPERATION_GIVEN_MOST];
     size_t given_count;
+    struct operation_content contents[ASK_CONTENTS];
+    size_t content_count;
+    struct operation_content made[ASK_MADE];
+    size_t made_count;
 };
 
 /* An answer says this beside the status. */
@@ -78,11 +89,13 @@ struct ask_result {
      * there is none, and every other process is killed after the answer. */
     pid_t companion;
     uint64_t companion_bytes;
+    struct held_figures held; /* of bourse-kernel; else zeros */
 };
 
 /* Carries out one ASK. The files of ask->given become the function's, which closes them. Before the
  * call the result has no verdict, no companion, and the exit code 1. For any status but
- * OPERATION_OK the problem is a line for the job's owner. */
+ * OPERATION_OK the problem is a line for the job's owner. The names of the contents live as long as
+ * the ASK. */
 typedef enum operation_status ask_carry_out(void *context, const struct ask *ask,
                                             struct ask_result *ret_result,
                                             struct problem *ret_problem);

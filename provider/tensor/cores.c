@@ -1,9 +1,11 @@
 #include "provider/tensor/cores.h"
 
 static enum operation_status multiply(void *context, const struct gemm *gemm,
+                                      const struct operation_places *places,
                                       struct problem *ret_problem)
 {
     (void)context;
+    (void)places;
     switch (gemm_run(gemm)) {
     case GEMM_OK:
         return OPERATION_OK;

@@ -53,6 +53,17 @@ static enum operation_status fail(const struct operation *operation, enum operat
     return status;
 }
 
+const struct hash32 *operation_contents_find(const struct operation_contents *contents,
+                                             const char *name)
+{
+    for (size_t i = 0; contents != NULL && i < contents->count; i++) {
+        if (strcmp(contents->items[i].name, name) == 0) {
+            return &contents->items[i].hash;
+        }
+    }
+    return NULL;
+}
+
 /* ---------------------------------------------------------------- operands */
 
 static bool take_header(const struct operation *operation, const char *name, struct matrix *matrix)
@@ -254,6 +265,13 @@ static enum operation_status make_result(struct operation *operation, struct mat
     return OPERATION_OK;
 }
 
+static struct operation_place place_of(const char *name, const struct matrix *matrix)
+{
+    const uint8_t *values = (const uint8_t *)matrix->values;
+    return (struct operation_place){
+        .name = name, .file_bytes = matrix->file_bytes, .at = (uint64_t)(values - matrix->file)};
+}
+
 static enum operation_status multiply(struct operation *operation)
 {
     struct matrix result = {.file = NULL};
@@ -278,8 +296,11 @@ static enum operation_status multiply(struct operation *operation)
         memcpy(result.values, operation->c.values, result.file_bytes - NPY_MATRIX_BYTES);
     }
     const struct operation_multiplier *multiplier = operation->multiplier;
+    const struct operation_places places = {.a = place_of(operation->op.a, &operation->a),
+                                            .b = place_of(operation->op.b, &operation->b),
+                                            .result = place_of(operation->op.result, &result)};
     struct problem why = {""};
-    status = multiplier->multiply(multiplier->context, &gemm, &why);
+    status = multiplier->multiply(multiplier->context, &gemm, &places, &why);
     if (status != OPERATION_OK) {
         (void)fail(operation, status, operation->op.result, why.text);
     }

@@ -7,6 +7,7 @@
 #ifndef BOURSE_PROVIDER_TENSOR_OPERATION_H
 #define BOURSE_PROVIDER_TENSOR_OPERATION_H
 
+#include "base/id.h"
 #include "base/problem.h"
 #include "protocol/message.h"
 #include "provider/tensor/gemm.h"
@@ -25,7 +26,8 @@ enum operation_status {
 
 enum {
     OPERATION_LINE_SIZE = 512,
-    OPERATION_GIVEN_MOST = 3, /* no operation has more inputs */
+    OPERATION_GIVEN_MOST = 3,  /* no operation has more inputs */
+    OPERATION_NAME_SIZE = 256, /* a result with a longer name does not stay on a device */
 };
 
 /* An input that comes as an open file. */
@@ -33,6 +35,22 @@ struct operation_given {
     const char *name;
     int file;
 };
+
+/* The hash of an input's bytes, which the agent has verified. */
+struct operation_content {
+    const char *name;
+    struct hash32 hash;
+};
+
+struct operation_contents {
+    const struct operation_content *items;
+    size_t count;
+};
+
+/* Returns the hash of the input with this name, or NULL when nobody knows the hash. `contents` may
+ * be NULL. */
+const struct hash32 *operation_contents_find(const struct operation_contents *contents,
+                                             const char *name);
 
 struct operation_files {
     int folder;
@@ -42,10 +60,20 @@ struct operation_files {
     size_t given_count;
 };
 
+/* The file of a matrix, and the place of the matrix's values in it. */
+struct operation_place {
+    const char *name;
+    uint64_t file_bytes, at;
+};
+struct operation_places {
+    struct operation_place a, b, result;
+};
+
 /* Computes the products of operations: on the machine's cores, or on a device. */
 struct operation_multiplier {
     /* Computes the product. For any status but OK, the problem says why, without a name. */
     enum operation_status (*multiply)(void *context, const struct gemm *gemm,
+                                      const struct operation_places *places,
                                       struct problem *ret_problem);
     void *context;
 };

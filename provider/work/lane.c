@@ -42,6 +42,8 @@ static void end_jail(struct lane *lane)
     lane->jail = NULL;
     pthread_mutex_unlock(&lane->mutex);
     jail_close(&jail);
+    device_memory_forget(lane->lanes->device_memory, lanes_device_of(lane), &lane->held_bytes);
+    last_outputs_clear(&lane->made);
     outcome_left_release(&lane->left);
 }
 
@@ -267,6 +269,13 @@ static void take_terminal(void *context, int master)
     lane->lanes->config.terminal(lane->lanes->config.context, &lane->running, master);
 }
 
+static void note_held(void *context, const struct held_figures *figures)
+{
+    struct lane *lane = context;
+    device_memory_note(lane->lanes->device_memory, lanes_device_of(lane), figures,
+                       &lane->held_bytes);
+}
+
 static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct outcome *outcome)
 {
     if (atomic_load(&lane->cancel)) {
@@ -292,13 +301,17 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
         .left_bytes = lane->limits.disk_bytes / LEFT_SHARE,
         .may_leave = may_leave_outputs,
         .take_terminal = take_terminal,
+        .note_held = note_held,
         .context = lane,
         .store = lane->lanes->config.store,
         .limit_ms = lease_context_grant(lane->context)->limit_ms,
         .simulates = lane->offer->simulates,
         .tensor_threads = has_resident ? width : 0,
         .kernel_device = runs_on_device(lane, manifest) ? lane->offer->kernel_device : NULL,
-        .kernel_memory_bytes = policy_kernel_memory(lane->offer, width),
+        .kernel_memory_bytes = lane->offer->kernel_bytes * width,
+        .kernel_held_bytes = lane->offer->held_bytes * width,
+        .made = lane->made.items,
+        .made_count = lane->made.count,
         .is_plugin = plugin_names(manifest),
         .wasm_engine = wasm_names(manifest) ? &lane->lanes->config.machine->wasm : NULL,
         .wasm_memory_bytes = lane->limits.memory_bytes,
@@ -307,6 +320,9 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
     attempt_energy_begin(&lane->lanes->config.counters, lane->offer, clock_monotonic_ns(), &energy);
     program_run(&program, outcome, &ended);
     attempt_energy_end(&energy, width, clock_monotonic_ns(), outcome);
+    if (program.kernel_device != NULL) {
+        last_outputs_note(&lane->made, outcome);
+    }
     if (ended) {
         end_jail(lane);
     }

@@ -114,12 +114,37 @@ static void drop_run(struct lease_run *run)
 struct lanes *lanes_create(const struct lanes_config *config)
 {
     struct lanes *lanes = calloc(1, sizeof *lanes);
-    if (lanes != NULL) {
-        lanes->config = *config;
-        list_init(&lanes->runs);
-        list_init(&lanes->fresh);
+    struct device_memory *device_memory =
+        device_memory_create(sizeof config->offers->items / sizeof config->offers->items[0]);
+    if (lanes == NULL || device_memory == NULL) {
+        free(lanes);
+        device_memory_destroy(&device_memory);
+        return NULL;
     }
+    lanes->config = *config;
+    lanes->device_memory = device_memory;
+    list_init(&lanes->runs);
+    list_init(&lanes->fresh);
     return lanes;
+}
+
+size_t lanes_device_of(const struct lane *lane)
+{
+    const ptrdiff_t number = lane->offer - lane->lanes->config.offers->items;
+    assert(number >= 0 && (size_t)number < lane->lanes->config.offers->count);
+    return (size_t)number;
+}
+
+bool lanes_read_held(const struct lanes *lanes, size_t offer, struct lanes_held *ret_held)
+{
+    const struct offer *its = &lanes->config.offers->items[offer];
+    if (offer >= lanes->config.offers->count || its->kernel_device == NULL) {
+        return false;
+    }
+    *ret_held = (struct lanes_held){.label = its->device.label,
+                                    .cap_bytes = its->held_bytes * its->device.slots,
+                                    .figures = device_memory_read(lanes->device_memory, offer)};
+    return true;
 }
 
 bool lanes_begin(struct lanes *lanes, const struct agent_grant *grant)
@@ -396,6 +421,7 @@ void lanes_destroy(struct lanes **self)
         struct timespec pause = {.tv_nsec = 5000000};
         (void)nanosleep(&pause, NULL); /* an early return is fine */
     }
+    device_memory_destroy(&lanes->device_memory);
     free(lanes);
     *self = NULL;
 }

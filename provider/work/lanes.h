@@ -87,6 +87,14 @@ void lanes_visit_output(struct lanes *lanes, uint64_t lease, lanes_output_visito
                         void *context);
 /* Lets the next visit of every lease except these begin as the first one. */
 void lanes_forget_output(struct lanes *lanes, const uint64_t *leases, size_t count);
+/* A device for kernels holds inputs in its memory, which has saved copies since the start. */
+struct lanes_held {
+    const char *label;  /* of the device */
+    uint64_t cap_bytes; /* all slots together */
+    struct held_figures figures;
+};
+/* Returns false when the offer with this number is of no device for kernels. */
+bool lanes_read_held(const struct lanes *lanes, size_t offer, struct lanes_held *ret_held);
 /* Returns the number of open jails. */
 uint32_t lanes_jails(const struct lanes *lanes);
 /* Returns true while something needs lanes_tick within a tenth of a second. */

@@ -4,7 +4,9 @@
 #define BOURSE_PROVIDER_WORK_LANES_INTERNAL_H
 
 #include "provider/jail/jail.h"
+#include "provider/work/device_memory.h"
 #include "provider/work/lanes.h"
+#include "provider/work/last_outputs.h"
 #include "provider/work/lease_context.h"
 
 #include <pthread.h>
@@ -45,6 +47,8 @@ struct lane {
         uint64_t offset;
     } ends[2];
     struct left_outputs *left; /* outputs in the jail; NULL: none may stay */
+    uint64_t held_bytes;       /* the lane's thread only: what the device holds for its jail */
+    struct last_outputs made;  /* the lane's thread only: of the jail's last run on the device */
 };
 
 /* The local side of a lease: its context and its lanes. */
@@ -59,7 +63,8 @@ struct lease_run {
 struct lanes {
     struct lanes_config config;
     struct list_link runs;
-    struct list_link fresh;    /* lanes with new work */
+    struct list_link fresh; /* lanes with new work */
+    struct device_memory *device_memory;
     atomic_llong full_said_ns; /* last time the log said that the disk is full; 0: never */
     atomic_bool is_frozen;     /* programs stand still; new jails begin so */
     bool cpu_taken[DISCOVER_CPUS_MAX];
@@ -67,6 +72,8 @@ struct lanes {
     uint8_t piece[LANES_PIECE_BYTES]; /* scratch of lanes_visit_output */
 };
 
+/* Returns the number of the lane's device among the offers. */
+size_t lanes_device_of(const struct lane *lane);
 /* A lane's thread runs this: it does the lane's works, one after the other, until the lane is to
  * stop. `argument` is the lane. */
 void *lane_loop(void *argument);

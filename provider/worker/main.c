@@ -2,10 +2,12 @@
  * until the agent hangs up (wire.h).
  *
  *     REPLY   u32 outcome, u32 exit code, u32 signal, u32 verdict, u64 CPU ns, u64 peak memory,
- *             u32 flags, u64 bytes of stdout, u64 of stderr, u32 count of outputs, for each
- *             u8 kind (enum wire_output_kind) and u64 size, then u32 length and the text of the
- *             detail; one descriptor for each file among the outputs */
+ *             u32 flags, u64 bytes of stdout, u64 of stderr, the five u64 of struct held_figures,
+ *             u32 count of outputs, for each u8 kind (enum wire_output_kind) and u64 size, then
+ *             u32 length and the text of the detail; one descriptor for each file among the
+ *             outputs */
 #include "base/cursor.h"
+#include "base/id.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
 #include "provider/worker/worker.h"
@@ -71,6 +73,11 @@ static void reply(const struct worker *worker, uint32_t run, const struct outcom
                          (outcome->has_checkpoint ? WIRE_REPLY_SAVED : 0U));
     writer_u64(&out, outcome->captured[0]);
     writer_u64(&out, outcome->captured[1]);
+    writer_u64(&out, outcome->held.hits);
+    writer_u64(&out, outcome->held.saved_bytes);
+    writer_u64(&out, outcome->held.copies);
+    writer_u64(&out, outcome->held.copied_bytes);
+    writer_u64(&out, outcome->held.held_bytes);
     size_t count = outcome->outcome == OUTCOME_OK ? outcome->output_count : 0;
     writer_u32(&out, (uint32_t)count);
     for (size_t i = 0; i < count; i++) {
@@ -129,12 +136,28 @@ static void read_inputs(struct reader *in, struct run *run)
         run->inputs[i].file = -1;
         run->inputs[i].kind = reader_u8(in);
         run->inputs[i].name = read_text(in);
+        run->inputs[i].content = reader_u8(in) != 0 ? reader_view(in, sizeof(struct hash32)) : NULL;
+        run->content_count += run->inputs[i].content != NULL;
         in->failed = in->failed || run->inputs[i].kind >= WIRE_INPUT_KINDS ||
                      !wire_name_valid(run->inputs[i].name);
         run->mapped_count += run->inputs[i].kind == WIRE_INPUT_MAPPED;
     }
-    in->failed =
-        in->failed || run->mapped_count > (run->tensor_threads > 0 ? (size_t)WIRE_MAPPED_MAX : 0);
+    in->failed = in->failed ||
+                 run->mapped_count > (run->tensor_threads > 0 ? (size_t)WIRE_MAPPED_MAX : 0) ||
+                 run->content_count > (run->tensor_threads > 0 ? (size_t)WIRE_CONTENTS_MAX : 0);
+}
+
+static void read_made(struct reader *in, struct run *run)
+{
+    run->made_count = reader_u32(in);
+    if (run->made_count > (run->tensor_threads > 0 ? (size_t)WIRE_MADE_MAX : 0)) {
+        in->failed = true;
+        run->made_count = 0;
+    }
+    for (size_t i = 0; i < run->made_count; i++) {
+        run->made[i].name = read_text(in);
+        run->made[i].content = reader_view(in, sizeof(struct hash32));
+    }
 }
 
 static bool read_run(const uint8_t *body, size_t length, struct run *run)
@@ -154,6 +177,7 @@ static bool read_run(const uint8_t *body, size_t length, struct run *run)
     run->argv = read_texts(&in, LIMIT_ARGUMENTS);
     run->env = read_texts(&in, LIMIT_VARIABLES);
     read_inputs(&in, run);
+    read_made(&in, run);
     run->output_count = reader_u32(&in);
     if (run->output_count > LIMIT_OUTPUTS) {
         return false;

@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 static_assert((int)WIRE_MAPPED_MAX <= (int)OPERATION_GIVEN_MOST, "one ask carries them all");
+static_assert((int)WIRE_CONTENTS_MAX <= (int)ASK_CONTENTS, "one ask carries them all");
+static_assert((int)WIRE_MADE_MAX <= (int)ASK_MADE, "one ask carries them all");
 
 #define ADDRESS_SPARE_BYTES (UINT64_C(1) << 30) /* libraries and the stacks of threads */
 
@@ -147,6 +149,18 @@ bool resident_ask(const struct worker *worker, const struct run *run, struct out
             files[file_count++] = run->inputs[i].file;
         }
     }
+    writer_u32(&out, (uint32_t)run->content_count);
+    for (size_t i = 0; i < run->input_count; i++) {
+        if (run->inputs[i].content != NULL) {
+            write_text(&out, run->inputs[i].name);
+            writer_bytes(&out, run->inputs[i].content, sizeof(struct hash32));
+        }
+    }
+    writer_u32(&out, (uint32_t)run->made_count);
+    for (size_t i = 0; i < run->made_count; i++) {
+        write_text(&out, run->made[i].name);
+        writer_bytes(&out, run->made[i].content, sizeof(struct hash32));
+    }
     if (out.failed || count > ASK_ARGUMENTS) {
         return failed(outcome, OUTCOME_REFUSED, "the operation's arguments are too long");
     }
@@ -178,6 +192,11 @@ bool resident_answer(struct worker *worker, struct outcome *outcome)
     uint32_t exit_code = reader_u32(&in);
     uint32_t companion = reader_u32(&in);
     uint64_t peak_bytes = reader_u64(&in);
+    struct held_figures held = {.hits = reader_u64(&in)};
+    held.saved_bytes = reader_u64(&in);
+    held.copies = reader_u64(&in);
+    held.copied_bytes = reader_u64(&in);
+    held.held_bytes = reader_u64(&in);
     uint32_t length = reader_u32(&in);
     const uint8_t *text = reader_view(&in, length);
     if (!reader_finished(&in) || status >= OPERATION_STATUSES || verdict > VERDICT_UNSURE ||
@@ -191,6 +210,7 @@ bool resident_answer(struct worker *worker, struct outcome *outcome)
     outcome->exit_code = status == OPERATION_FAILED ? (int)exit_code : 0;
     outcome->verdict = (enum result_verdict)verdict;
     outcome->peak_memory_bytes = peak_bytes;
+    outcome->held = held;
     (void)snprintf(outcome->detail, sizeof outcome->detail, "%.*s", (int)length,
                    text != NULL ? (const char *)text : "");
     return true;

@@ -43,7 +43,7 @@
 #include <string.h>
 
 enum {
-    WIRE_VERSION = 13,
+    WIRE_VERSION = 14,
     WIRE_SOCKET = 3,            /* the worker's descriptor at its start */
     WIRE_MESSAGE_BYTES = 32768, /* a longer RUN travels in a memory file */
     WIRE_BODY_BYTES = 64 << 20, /* size limit of such a memory file */
@@ -56,7 +56,9 @@ enum {
     WIRE_CAPTURE_FILE_BYTES = WIRE_MARK_AT + 4096,
     WIRE_DRAIN_BYTES = 64 << 10, /* most bytes that are written between two marks */
     WIRE_NOOPS_MAX = 1024,
-    WIRE_MAPPED_MAX = 3, /* mapped inputs of a run */
+    WIRE_MAPPED_MAX = 3,    /* mapped inputs of a run */
+    WIRE_CONTENTS_MAX = 64, /* inputs of a run whose hash the resident is told */
+    WIRE_MADE_MAX = 8,      /* outputs of the last run, likewise */
     /* Files in one ENTRIES. Descriptors on their way count against the user's limit of open files,
      * and all lanes of an agent share that limit. */
     WIRE_ENTRIES_MAX = 32,
@@ -73,7 +75,8 @@ enum wire_kind {
      * descriptor is memory.stat of the jail's control group. */
     WIRE_SETUP,
     /* RUN: u8 whether the body is in the first descriptor, u64 its length, else the body itself. A
-     * further descriptor is stdin as it is. */
+     * further descriptor is stdin as it is. Each input has u8 kind, its name, and u8 whether 32
+     * bytes of hash follow. Each output of the last run has its name and 32 bytes of hash. */
     WIRE_RUN,
     WIRE_PLACES, /* u32 count of descriptors in this message */
     WIRE_GO,     /* one descriptor for each input of kind WIRE_INPUT_MAPPED */

@@ -9,7 +9,9 @@
 
 #include "protocol/limits.h"
 #include "protocol/message.h"
+#include "provider/tensor/held_figures.h"
 #include "provider/worker/packet.h"
+#include "provider/worker/wire.h"
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -51,6 +53,8 @@ struct input {
     const char *name;
     uint8_t kind; /* enum wire_input_kind */
     int file;     /* open until it is filled; mapped: from GO to the end of the run */
+    /* The hash of its bytes, for the resident; NULL: not told. Points into the request's body. */
+    const uint8_t *content;
 };
 
 struct run {
@@ -64,7 +68,13 @@ struct run {
     char **argv, **env; /* NULL-terminated, into the request's body */
     struct input *inputs;
     size_t input_count;
-    size_t mapped_count;
+    size_t mapped_count, content_count;
+    /* Files that the resident left in the last run, and their hashes, in the request's body. */
+    struct made {
+        const char *name;
+        const uint8_t *content;
+    } made[WIRE_MADE_MAX];
+    size_t made_count;
     uint64_t mapped_bytes; /* bytes that count as if they had been placed */
     const char *outputs[LIMIT_OUTPUTS];
     bool is_folder[LIMIT_OUTPUTS];       /* the output is a folder with all files below it */
@@ -92,6 +102,7 @@ struct outcome {
     bool is_frozen;      /* the agent wants the program to stand still */
     bool has_checkpoint; /* the program left a checkpoint, whose files have been sent */
     char detail[256];
+    struct held_figures held; /* of bourse-kernel */
 };
 
 /* confine.c confines a new process. */

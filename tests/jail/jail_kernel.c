@@ -3,6 +3,7 @@
  * program. */
 #include "fixture.h"
 #include "provider/executors/kernel.h"
+#include "provider/tensor/ask.h"
 
 #include <sys/mman.h>
 
@@ -48,18 +49,26 @@ static const char source[] =
     "{ size_t i = get_global_id(0); c[i] = a[i] + f * b[i]; }\n"
     "kernel void endless(global int *a) { while (a[0] == 0) { a[1] += 1; } }\n";
 
+/* The device may hold so many bytes of inputs; NULL: none, and their hashes are not told. */
+static const char *held_bytes;
+
 /* Runs the words, which end with NULL, after those of the device. The reply is the caller's. */
 static void run(struct fixture *fixture, const char *text, const char *const *words,
                 uint64_t wall_ns, struct jail_reply *reply)
 {
+    static const struct hash32 hashes[2] = {{"a"}, {"b"}};
     const float a[4] = {1, 2, 3, 4};
     const float b[4] = {10, 20, 30, 40};
-    const struct jail_input inputs[] = {file_of("add.cl", text, strlen(text)),
-                                        file_of("a", a, sizeof a), file_of("b", b, sizeof b)};
+    struct jail_input inputs[] = {file_of("add.cl", text, strlen(text)), file_of("a", a, sizeof a),
+                                  file_of("b", b, sizeof b)};
     static const char *const outputs[] = {"c"};
-    const char *argv[24] = {"opencl", "0", list.items[0].name, "0"};
+    const char *argv[24] = {
+        "opencl", "0", list.items[0].name, "0", held_bytes != NULL ? held_bytes : "0", "-"};
     for (size_t i = 0; words[i] != NULL; i++) {
-        argv[i + 4] = words[i];
+        argv[i + KERNEL_DEVICE_WORDS] = words[i];
+    }
+    for (size_t i = 0; i < 2 && held_bytes != NULL; i++) {
+        inputs[1 + i].content = &hashes[i];
     }
     struct jail_request request = {.tensor_threads = 1,
                                    .argv = argv,
@@ -76,7 +85,7 @@ static void run(struct fixture *fixture, const char *text, const char *const *wo
     }
 }
 
-static void add_once(struct fixture *fixture)
+static struct held_figures add_once(struct fixture *fixture)
 {
     static const char *const words[] = {"add.cl", "add",     "--global", "4",        "--input",
                                         "a",      "--input", "b",        "--output", "c",
@@ -88,13 +97,52 @@ static void add_once(struct fixture *fixture)
     ck_assert_int_eq(pread(reply.outputs[0].fd, c, sizeof c, 0), (ssize_t)sizeof c);
     ck_assert(c[0] == 6 && c[1] == 12 && c[2] == 18 && c[3] == 24);
     jail_reply_fini(&reply);
+    return reply.held;
 }
 
 START_TEST(kernels_of_a_jail_run_one_after_another)
 {
     struct fixture fixture = open_with_kernel(_i);
-    add_once(&fixture);
-    add_once(&fixture);
+    (void)add_once(&fixture);
+    (void)add_once(&fixture);
+    fixture_close(&fixture);
+}
+END_TEST
+
+static void expect_held(const struct held_figures *held, uint64_t hits, uint64_t copies,
+                        uint64_t held_most)
+{
+    ck_assert_uint_eq(held->hits, hits);
+    ck_assert_uint_eq(held->saved_bytes, 16 * hits);
+    ck_assert_uint_eq(held->copies, copies);
+    ck_assert_uint_eq(held->copied_bytes, 16 * copies);
+    ck_assert_uint_eq(held->held_bytes, held_most);
+}
+
+/* Each parameter is const, and the same bytes come with the same hashes. */
+START_TEST(inputs_stay_on_the_device_until_the_jail_ends)
+{
+    struct fixture fixture = open_with_kernel(_i);
+    struct held_figures held = add_once(&fixture);
+    expect_held(&held, 0, 2, 0); /* no hash is told */
+    held_bytes = "1000";
+    held = add_once(&fixture);
+    expect_held(&held, 0, 2, 32);
+    held = add_once(&fixture);
+    expect_held(&held, 2, 0, 32);
+    held_bytes = "16";
+    held = add_once(&fixture);
+    expect_held(&held, 0, 2, 16); /* there is room for one, and each needs it in turn */
+    held_bytes = "0";
+    held = add_once(&fixture);
+    expect_held(&held, 0, 2, 0);
+    held_bytes = "1000";
+    held = add_once(&fixture);
+    fixture_close(&fixture);
+    fixture = open_with_kernel(_i); /* another lease has one of its own */
+    held = add_once(&fixture);
+    expect_held(&held, 0, 2, 32);
+    held_bytes = NULL;
     fixture_close(&fixture);
 }
 END_TEST
@@ -130,7 +178,7 @@ START_TEST(what_is_wrong_is_the_consumers_to_read)
     expect(&fixture, source, add, OUTCOME_PROGRAM_FAILED,
            "the kernel \"add\" has 4 parameters, and 0 arguments are given");
     expect(&fixture, source, large, OUTCOME_MEMORY_LIMIT, "the buffer of argument 1 has");
-    add_once(&fixture);
+    (void)add_once(&fixture);
     fixture_close(&fixture);
 }
 END_TEST
@@ -141,7 +189,7 @@ START_TEST(a_kernel_that_never_ends_is_killed_at_its_limit)
                                         "--output", "c",       "8",        NULL};
     struct fixture fixture = open_with_kernel(_i);
     expect(&fixture, source, words, OUTCOME_TIME_LIMIT, "its limit is 5.000 s");
-    add_once(&fixture); /* the next subtask has a process of its own */
+    (void)add_once(&fixture); /* the next subtask has a process of its own */
     fixture_close(&fixture);
 }
 END_TEST
@@ -190,9 +238,12 @@ int main(void)
         return 77;
     }
     const TTest *const tests[] = {
-        kernels_of_a_jail_run_one_after_another,         what_is_wrong_is_the_consumers_to_read,
-        a_kernel_that_never_ends_is_killed_at_its_limit, a_device_is_measured_in_its_jail,
+        kernels_of_a_jail_run_one_after_another,
+        what_is_wrong_is_the_consumers_to_read,
+        a_kernel_that_never_ends_is_killed_at_its_limit,
+        a_device_is_measured_in_its_jail,
         a_program_that_crashes_or_hangs_lists_nothing,
+        inputs_stay_on_the_device_until_the_jail_ends,
     };
     return fixture_main("jail_kernel", tests, sizeof tests / sizeof *tests);
 }

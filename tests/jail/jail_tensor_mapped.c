@@ -257,7 +257,8 @@ static void change_file(const char *name, enum change change)
 }
 
 /* While its last input is mapped. */
-static void check_while_changed(struct fixture *fixture, enum change change, struct job *job)
+static void check_while_changed(struct fixture *fixture, enum change change, bool is_told,
+                                struct job *job)
 {
     char name[] = ON_DISK;
     pthread_t thread;
@@ -267,13 +268,14 @@ static void check_while_changed(struct fixture *fixture, enum change change, str
     job->inputs[2] = on_disk_named(job->inputs[2], getuid(), 0600, name);
     struct hash32 hash = hash_of(job->inputs[2]);
     job->hashes[2] = &hash;
+    job->is_told = is_told;
     ck_assert_int_eq(pthread_create(&thread, NULL, perform, job), 0);
     await_mapping(pid);
     change_file(name, change);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     job->hashes[2] = NULL;
     (void)unlink(name); /* it may be gone */
-    ck_assert(!job->reply.jail_ended);
+    ck_assert_int_eq(job->reply.jail_ended, is_told && change < CHANGES);
     close_inputs(job);
 }
 
@@ -282,7 +284,7 @@ START_TEST(a_mapped_file_that_is_changed_is_an_input_that_is_missing)
     struct job job;
     struct fixture fixture = open_with_tensor(_i);
     for (int change = 0; change < CHANGES; change++) {
-        check_while_changed(&fixture, (enum change)change, &job);
+        check_while_changed(&fixture, (enum change)change, false, &job);
         ck_assert_msg(job.reply.outcome == OUTCOME_INPUT_MISSING, "%d: %d: %s", change,
                       job.reply.outcome, job.reply.detail);
         ck_assert_str_eq(job.reply.detail,
@@ -295,11 +297,23 @@ START_TEST(a_mapped_file_that_is_changed_is_an_input_that_is_missing)
 }
 END_TEST
 
+/* The resident may hold the changed bytes on a device, under the hash of what they were. */
+START_TEST(a_resident_that_was_told_of_a_changed_file_is_of_no_further_use)
+{
+    struct job job;
+    struct fixture fixture = open_with_tensor(_i);
+    check_while_changed(&fixture, CHANGE_VALUE, true, &job);
+    ck_assert_int_eq(job.reply.outcome, OUTCOME_INPUT_MISSING);
+    jail_reply_fini(&job.reply);
+    fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(a_mapped_file_that_loses_its_name_only_is_computed_with)
 {
     struct job job;
     struct fixture fixture = open_with_tensor(_i);
-    check_while_changed(&fixture, CHANGE_NAME_LOST, &job);
+    check_while_changed(&fixture, CHANGE_NAME_LOST, true, &job);
     ck_assert_msg(job.reply.outcome == OUTCOME_OK, "%d: %s", job.reply.outcome, job.reply.detail);
     jail_reply_fini(&job.reply);
     fixture_close(&fixture);
@@ -315,6 +329,7 @@ int main(void)
         what_is_mapped_counts_as_if_it_lay_in_the_folder,
         a_mapped_file_that_is_changed_is_an_input_that_is_missing,
         a_mapped_file_that_loses_its_name_only_is_computed_with,
+        a_resident_that_was_told_of_a_changed_file_is_of_no_further_use,
     };
     return fixture_main("jail_tensor_mapped", tests, sizeof tests / sizeof *tests);
 }

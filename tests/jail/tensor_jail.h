@@ -64,6 +64,7 @@ struct job { /* an operation on up to three inputs a.npy, b.npy, c.npy; the resu
     struct file inputs[3];
     const struct hash32 *hashes[3]; /* of those that are mapped */
     struct stamp *hashed[3];
+    bool is_told; /* the resident is told the hashes */
     const char *const *arguments;
     struct jail_reply reply;
 };
@@ -86,6 +87,7 @@ static inline void *perform(void *argument)
                                         .size = job->inputs[i].size,
                                         .hash = job->hashes[i],
                                         .hashed = job->hashed[i],
+                                        .content = job->is_told ? job->hashes[i] : NULL,
                                         .is_mapped = job->hashes[i] != NULL};
     }
     request.outputs = outputs;

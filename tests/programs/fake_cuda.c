@@ -16,7 +16,8 @@
  * new. Bytes that begin like an ELF file are a cubin with all these kernels. Before
  * fake_cuda_fail("cuMemAlloc_v2", 2), every call works that can; later ones of that function fail.
  * fake_cuda_fail(NULL, 0) makes none fail. fake_cuda_alive() counts the objects that nobody has
- * released. */
+ * released. fake_cuda_copies() counts the copies to the device. After fake_cuda_memory(SIZE), all
+ * buffers together have at most so many bytes. */
 #include "provider/kernel/cuda_api.h"
 #include "tests/programs/ptx_model.h"
 
@@ -34,6 +35,8 @@ CUDA_CALLS(PROTOTYPE)
 CUDA_NEWER_CALLS(PROTOTYPE)
 void fake_cuda_fail(const char *function, int result);
 int fake_cuda_alive(void);
+int fake_cuda_copies(void);
+void fake_cuda_memory(size_t most);
 /* The driver compiled this launch last. */
 void fake_cuda_launched(unsigned ret_grid[3], unsigned ret_block[3], unsigned *ret_shared);
 /* A grid has at most so many blocks in each of the dimensions y and z from now on. */
@@ -49,7 +52,7 @@ enum {
     TILE_BYTES = 16 << 10,
     PARAMETERS = 32764, /* as many as there can be */
     LONG_NS = 60000000,
-    BUFFERS = 16,
+    BUFFERS = 256,
 };
 
 struct CUctx_st {
@@ -84,6 +87,8 @@ static struct CUfunc_st functions[] = {
 static char failing[64];
 static int failure;
 static int alive;
+static int copies;
+static size_t memory_most = MEMORY_BYTES;
 static bool is_started, is_lost;
 static unsigned grid_most = GRID_MOST;
 static unsigned last_grid[3], last_block[3], last_shared;
@@ -98,6 +103,16 @@ void fake_cuda_fail(const char *function, int result)
 int fake_cuda_alive(void)
 {
     return alive;
+}
+
+int fake_cuda_copies(void)
+{
+    return copies;
+}
+
+void fake_cuda_memory(size_t most)
+{
+    memory_most = most;
 }
 
 void fake_cuda_grid_most(unsigned blocks)
@@ -360,10 +375,20 @@ static void note(cuda_address from, cuda_address to, size_t size)
     }
 }
 
+static size_t used_memory(void)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < BUFFERS; i++) {
+        used += buffers[i].size;
+    }
+    return used;
+}
+
 cuda_result cuMemAlloc_v2(cuda_address *ret_address, size_t size)
 {
     CALL()
-    unsigned char *made = size <= MEMORY_BYTES ? malloc(size) : NULL;
+    const size_t used = used_memory();
+    unsigned char *made = used <= memory_most && size <= memory_most - used ? malloc(size) : NULL;
     if (made == NULL) {
         return CUDA_OUT_OF_MEMORY;
     }
@@ -385,6 +410,14 @@ cuda_result cuMemcpyHtoD_v2(cuda_address to, const void *from, size_t size)
 {
     CALL()
     memcpy(at(to), from, size);
+    copies++;
+    return CUDA_OK;
+}
+
+cuda_result cuMemcpyDtoD_v2(cuda_address to, cuda_address from, size_t size)
+{
+    CALL()
+    memcpy(at(to), at(from), size);
     return CUDA_OK;
 }
 

@@ -7,7 +7,8 @@
  *
  * A source with the word `broken` does not compile. fake_opencl_fail("clCreateBuffer", -4) makes
  * every later call of that function fail, and fake_opencl_fail(NULL, 0) makes none fail.
- * fake_opencl_alive() counts the objects that nobody has released. After fake_opencl_err(), the
+ * fake_opencl_alive() counts the objects that nobody has released. fake_opencl_copies() counts the
+ * writes to buffers. The first parameter of `copy` is const. After fake_opencl_err(), the
  * first number of each product is 1 too large. */
 #define CL_TARGET_OPENCL_VERSION 120
 #define CL_USE_DEPRECATED_OPENCL_1_1_APIS
@@ -23,11 +24,13 @@
 void fake_opencl_fail(const char *function, int code);
 int fake_opencl_alive(void);
 void fake_opencl_err(void);
+int fake_opencl_copies(void);
 
 static bool is_wrong;
 static char failing[64];
 static int failure;
 static int alive;
+static int copies;
 
 void fake_opencl_fail(const char *function, int code)
 {
@@ -44,6 +47,11 @@ void fake_opencl_err(void)
 int fake_opencl_alive(void)
 {
     return alive;
+}
+
+int fake_opencl_copies(void)
+{
+    return copies;
 }
 
 static cl_int status_of(const char *function)
@@ -300,11 +308,14 @@ cl_int clGetKernelInfo(cl_kernel kernel, cl_kernel_info what, size_t capacity, v
 cl_int clGetKernelArgInfo(cl_kernel kernel, cl_uint index, cl_kernel_arg_info what, size_t capacity,
                           void *to, size_t *size)
 {
-    (void)what;
+    const cl_kernel_arg_type_qualifier type =
+        kernel->name == COPY && index == 0 ? CL_KERNEL_ARG_TYPE_CONST : CL_KERNEL_ARG_TYPE_NONE;
     const cl_kernel_arg_address_qualifier where = kernel->name == COPY || index == 0
                                                       ? CL_KERNEL_ARG_ADDRESS_GLOBAL
                                                       : CL_KERNEL_ARG_ADDRESS_PRIVATE;
-    return STATUS != CL_SUCCESS ? STATUS : give(&where, sizeof where, capacity, to, size);
+    return STATUS != CL_SUCCESS                   ? STATUS
+           : what == CL_KERNEL_ARG_TYPE_QUALIFIER ? give(&type, sizeof type, capacity, to, size)
+                                                  : give(&where, sizeof where, capacity, to, size);
 }
 
 cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id id, cl_kernel_work_group_info what,
@@ -413,6 +424,19 @@ cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool waits
     (void)events;
     (void)event;
     memcpy(buffer->bytes + offset, bytes, size);
+    copies++;
+    return STATUS;
+}
+
+cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset,
+                           size_t to_offset, size_t size, cl_uint count, const cl_event *events,
+                           cl_event *event)
+{
+    (void)queue;
+    (void)count;
+    (void)events;
+    (void)event;
+    memcpy(to->bytes + to_offset, from->bytes + from_offset, size);
     return STATUS;
 }
 

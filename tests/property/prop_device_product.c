@@ -110,7 +110,8 @@ static void try_product(struct random *random, uint64_t rows, uint64_t inner, ui
     gemm.a = a;
     gemm.b = b;
     gemm.c = found;
-    ck_assert_msg(product_run(&engine, &gemm, memory_bytes, &problem) == OPERATION_OK,
+    ck_assert_msg(product_run(&engine, &gemm, (struct product_parts){.a = NULL}, memory_bytes,
+                              &problem) == OPERATION_OK,
                   "%llu x %llu x %llu in %llu bytes: %s", (unsigned long long)rows,
                   (unsigned long long)inner, (unsigned long long)columns,
                   (unsigned long long)memory_bytes, problem.text);
@@ -168,8 +169,12 @@ START_TEST(what_holds_no_row_is_refused)
                               .b = values + 16,
                               .c = values + 32};
     plan = plan_of(0);
-    ck_assert_int_eq(product_run(&engine, &gemm, 4 * (16 + 8), &problem), OPERATION_OK);
-    ck_assert_int_eq(product_run(&engine, &gemm, 4 * (16 + 8) - 1, &problem), OPERATION_MEMORY);
+    ck_assert_int_eq(
+        product_run(&engine, &gemm, (struct product_parts){.a = NULL}, 4 * (16 + 8), &problem),
+        OPERATION_OK);
+    ck_assert_int_eq(
+        product_run(&engine, &gemm, (struct product_parts){.a = NULL}, 4 * (16 + 8) - 1, &problem),
+        OPERATION_MEMORY);
     ck_assert_ptr_nonnull(strstr(problem.text, "a factor of 4 x 4 float32 numbers is too large"));
 }
 END_TEST

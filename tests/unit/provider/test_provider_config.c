@@ -300,6 +300,30 @@ START_TEST(a_rule_of_gpus_without_effect_is_told)
 }
 END_TEST
 
+START_TEST(a_device_holds_as_many_inputs_as_its_owner_says)
+{
+    struct problem problem = {""};
+    ck_assert_msg(read_text("devices: [{opencl: 0, name: a}, {cuda: 0, name: b, device_cache: 0},\n"
+                            "  {cuda: 1, name: c, device_cache: 3MiB}]\n",
+                            &config, &problem),
+                  "%s", problem.text);
+    ck_assert(config.devices[0].held_bytes == CONFIG_HELD_SHARE);
+    ck_assert_uint_eq(config.devices[1].held_bytes, 0);
+    ck_assert_uint_eq(config.devices[2].held_bytes, 3 << 20);
+    static const char *const others[] = {"simulate: groq-lpu-v1", "slots: 1",
+                                         "plugin: /opt/x/plugin"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "devices:\n  - {name: a, device_cache: 0, %s}\n",
+                       others[i]);
+        ck_assert(!read_text(text, &config, &problem));
+        ck_assert_ptr_nonnull(strstr(problem.text, ":2: "));
+        ck_assert_ptr_nonnull(
+            strstr(problem.text, "only a device of opencl or cuda holds inputs in its own memory"));
+    }
+}
+END_TEST
+
 START_TEST(the_owner_says_when_the_machine_is_idle)
 {
     struct problem problem = {""};
@@ -402,6 +426,7 @@ SUITE("provider config", NULL, NULL, TEST(an_absent_file_gives_the_defaults),
       TEST(conditions_that_are_none_are_refused_with_their_line),
       TEST(the_owner_says_when_a_gpu_may_be_offered),
       TEST(the_power_of_a_device_is_the_owners_or_unknown),
+      TEST(a_device_holds_as_many_inputs_as_its_owner_says),
       TEST(a_rule_of_gpus_without_effect_is_told), TEST(the_owner_says_when_the_machine_is_idle),
       TEST(idle_times_that_are_none_are_refused_with_their_line),
       TEST(an_engine_for_modules_is_a_program_that_jobs_see))

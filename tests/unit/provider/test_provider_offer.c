@@ -381,6 +381,32 @@ START_TEST(what_is_offered_can_be_asked_for)
 }
 END_TEST
 
+START_TEST(a_device_holds_a_share_or_what_its_owner_says)
+{
+    struct problem problem = {""};
+    machine_of(8, 16 * GIB);
+    machine.kernel_devices[KERNEL_OPENCL] = (struct kernel_device_list){
+        .is_known = true, .count = 1, .items = {{.name = "x", .kind = "cpu", .memory_bytes = GIB}}};
+    machine.kernel_devices[KERNEL_CUDA] = (struct kernel_device_list){
+        .api = KERNEL_CUDA,
+        .is_known = true,
+        .count = 1,
+        .items = {{.api = KERNEL_CUDA, .name = "y", .kind = "gpu", .memory_bytes = 80 * GIB}}};
+    ck_assert_msg(read_text("devices:\n"
+                            "  - {opencl: 0, name: x, slots: 2, memory: 512MiB}\n"
+                            "  - {cuda: 0, name: y, slots: 2}\n"
+                            "  - {opencl: 0, name: z, slots: 2, device_cache: 1MiB}\n",
+                            &config, &problem),
+                  "%s", problem.text);
+    ck_assert_msg(policy_offers(&config, &machine, &profile, &jailed, &account, &offers, &problem),
+                  "%s", problem.text);
+    ck_assert_uint_eq(offers.items[0].held_bytes, 0); /* cores have no other memory */
+    ck_assert_uint_eq(offers.items[1].held_bytes, 128 << 20);
+    ck_assert_uint_eq(offers.items[2].held_bytes, 10 * GIB);
+    ck_assert_uint_eq(offers.items[3].held_bytes, 512 << 10);
+}
+END_TEST
+
 START_TEST(a_job_gets_the_lesser_of_what_it_asks_and_what_is_offered)
 {
     struct problem problem;
@@ -405,4 +431,5 @@ SUITE("provider offer", NULL, NULL, TEST(an_offer_leaves_the_owner_a_quarter),
       TEST(leases_are_firm_unless_the_config_says_otherwise),
       TEST(one_machine_offers_several_devices), TEST(devices_share_what_the_machine_has),
       TEST(a_simulated_device_says_so_and_owns_no_core), TEST(what_is_offered_can_be_asked_for),
+      TEST(a_device_holds_a_share_or_what_its_owner_says),
       TEST(a_job_gets_the_lesser_of_what_it_asks_and_what_is_offered))

@@ -110,8 +110,8 @@ START_TEST(a_device_of_cuda_is_offered_beside_one_of_opencl)
     ck_assert_int_eq(attribute(2, "memory")->number, 85899345920);
     ck_assert(offer("devices: [{cuda: 0, slots: 2}]\n", &problem));
     ck_assert_int_eq(attribute(1, "memory")->number, 42949672960); /* of each slot */
-    ck_assert_uint_eq(policy_kernel_memory(&offers.items[1], 2), 85899345920);
-    ck_assert_uint_eq(policy_kernel_memory(&offers.items[0], 1), 0);
+    ck_assert_uint_eq(offers.items[1].kernel_bytes * 2, 85899345920);
+    ck_assert_uint_eq(offers.items[0].kernel_bytes, 0);
     ck_assert(!offer("devices: [{cuda: 0, name: a}, {cuda: h100, name: b}]\n", &problem));
     ck_assert_str_eq(problem.text, "\"a\" and \"b\" are one device, CUDA 0 \"NVIDIA H100 PCIe\"; "
                                    "offer it once, with `slots` for several jobs");

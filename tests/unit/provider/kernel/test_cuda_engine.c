@@ -90,7 +90,7 @@ static enum operation_status launch(const char *const *words, struct problem *pr
     }
     *problem = (struct problem){""};
     ck_assert_msg(kernel_op_read(words, count, false, &op, problem), "%s", problem->text);
-    return engine_launch(&engine, &op, 4096, problem);
+    return engine_launch(&engine, &op, NULL, 4096, problem);
 }
 #define LAUNCH(problem, ...) launch((const char *const[]){__VA_ARGS__, NULL}, (problem))
 
@@ -365,7 +365,8 @@ static enum operation_status multiply(const uint64_t shape[3], float alpha, floa
         right[i] = c[i] = beta == 0 ? NAN : c[i];
     }
     *problem = (struct problem){""};
-    const enum operation_status status = product_run(&engine, &gemm, memory_bytes, problem);
+    const enum operation_status status =
+        product_run(&engine, &gemm, (struct product_parts){.a = NULL}, memory_bytes, problem);
     gemm.c = right;
     gemm_reference(&gemm);
     for (uint64_t i = 0; status == OPERATION_OK && i < cells; i++) {

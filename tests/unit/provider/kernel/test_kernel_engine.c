@@ -78,7 +78,7 @@ static enum operation_status launch(const char *const *words, struct problem *pr
     }
     *problem = (struct problem){""};
     ck_assert_msg(kernel_op_read(words, count, false, &op, problem), "%s", problem->text);
-    return engine_launch(&engine, &op, 4096, problem);
+    return engine_launch(&engine, &op, NULL, 4096, problem);
 }
 #define LAUNCH(problem, ...) launch((const char *const[]){__VA_ARGS__, NULL}, (problem))
 
@@ -228,7 +228,8 @@ static enum operation_status multiply(uint64_t memory_bytes, struct problem *pro
     const struct gemm gemm = {
         .rows = 2, .inner = 3, .columns = 2, .alpha = 2, .beta = -1, .a = a, .b = b, .c = c};
     *problem = (struct problem){""};
-    const enum operation_status status = product_run(&engine, &gemm, memory_bytes, problem);
+    const enum operation_status status =
+        product_run(&engine, &gemm, (struct product_parts){.a = NULL}, memory_bytes, problem);
     if (status == OPERATION_OK) {
         ck_assert(c[0] == 7 && c[1] == 9 && c[2] == 19 && c[3] == 21);
     }

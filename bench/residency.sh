@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# bench/residency.sh [--json] [--links N] [--side N] [--rows N] [--rounds N] [BUILD] - a chain of products on pocl's device
+# through a market: once where the fixed factor stays in the device's memory, and once where nothing stays. Prints one JSON value.
+#
+# A market has two agents with pocl's device: one holds inputs, and one has `device_cache: 0`. Each round runs the same chain on
+# both, in turns, the other one first each time. A product of the chain is rows x side times the fixed factor of side x side.
+# The copies are counted by bourse-kernel, as `status` shows them. The first round warms up and does not count.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+links=50 side=2048 rows=16 rounds=5 build=build/release
+while [ $# -gt 0 ]; do
+    case $1 in
+    --json) shift ;; # there is no other form
+    --links) links=$2; shift 2 ;;
+    --side) side=$2; shift 2 ;;
+    --rows) rows=$2; shift 2 ;;
+    --rounds) rounds=$2; shift 2 ;;
+    -*) echo "usage: bench/residency.sh [--json] [--links N] [--side N] [--rows N] [--rounds N] [BUILD]" >&2; exit 2 ;;
+    *) build=$1; shift ;;
+    esac
+done
+[ -r /etc/OpenCL/vendors/pocl.icd ] || { echo "residency.sh: no pocl (Debian package pocl-opencl-icd)" >&2; exit 1; }
+bin=$PWD/$build/bin
+export PATH=$bin:$PATH
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/bourse-residency.XXXXXX")
+[ "$(id -u)" -ne 0 ] || chmod 711 "$work"
+export XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state BOURSE_MARKET=$work/market
+agents=()
+finish() {
+    for agent in "${agents[@]}"; do
+        kill "$agent" 2>/dev/null || true
+        wait "$agent" 2>/dev/null || true
+    done
+    bourse down --dir "$work/market" >/dev/null 2>&1 || true
+    rm -rf "$work"
+}
+trap finish EXIT
+
+median() { tr ' ' '\n' | sort -g | awk 'NF {v[++n] = $1} END {print n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2}'; }
+spread() { tr ' ' '\n' | sort -g | awk 'NF {v[++n] = $1} END {printf "[%s, %s]", v[1], v[n]}'; }
+matrix() { # FILE ROWS COLUMNS SEED
+    perl -e 'my ($file, $rows, $columns, $seed) = @ARGV;
+        srand($seed);
+        my $text = "{\x27descr\x27: \x27<f4\x27, \x27fortran_order\x27: False, \x27shape\x27: ($rows, $columns), }";
+        $text .= " " x (117 - length $text) . "\n";
+        open my $to, ">:raw", $file or die "$file: $!\n";
+        print $to "\x93NUMPY\1\0", pack("v", length $text), $text;
+        print $to pack("f<*", map { (rand(2) - 1) / sqrt($columns) } 1 .. $columns) for 1 .. $rows;
+        close $to or die "$file: $!\n"' "$@"
+}
+figure() { # AGENT FIELD: of its device, since the agent's start
+    bourse-provider status --dir "$work/$1" --json | grep -o '"held":\[[^]]*\]' | grep -oE "\"$2\":[0-9]+" | cut -d: -f2
+}
+
+bourse up --dir "$work/market" --slots 1 --price 5 --detach >/dev/null 2>&1
+for name in holds copies; do
+    mkdir -m 700 "$work/$name"
+    bourse-provider join "$(bourse admin invite --role provider --name "$name" 2>/dev/null)" --dir "$work/$name" >/dev/null 2>&1
+    cat >"$work/$name/provider.yaml" <<END
+name: $name-cores
+slots: 1
+price: 5
+memory: 64MiB
+disk: 16MiB
+devices:
+  - {opencl: 0, name: $name, price: 0.05, memory: 1GiB, disk: 256MiB$([ "$name" = holds ] || echo ', device_cache: 0')}
+END
+    bourse-provider run --dir "$work/$name" >"$work/$name.log" 2>&1 &
+    agents+=($!)
+    for _ in $(seq 1200); do
+        ! bourse devices --needs "label = $name" --json 2>/dev/null | grep -q '"price_micro"' || break
+        sleep 0.1 # between two looks
+    done
+    bourse devices --needs "label = $name" --json | grep -q '"price_micro"' || { cat "$work/$name.log" >&2; exit 1; }
+done
+
+cd "$work"
+chain() { # DEVICE
+    printf '%s\n' "name: chain" "executor: tensor" "expect: 50ms" "budget: 1" "needs: {label: $1}" "files: [x0.npy, w.npy]" "tasks:"
+    echo "  - {name: p1, run: [matmul, x0.npy, w.npy, y1.npy], outputs: y1.npy}"
+    for i in $(seq 2 "$links"); do
+        echo "  - {name: p$i, from: [p$((i - 1))/y$((i - 1)).npy], run: [matmul, y$((i - 1)).npy, w.npy, y$i.npy], outputs: y$i.npy}"
+    done
+}
+declare -A seconds=() busy=() copied=() hits=() saved=()
+saved_s='' saved_busy=''
+for round in $(seq 0 "$rounds"); do
+    matrix x0.npy "$rows" "$side" $((2 * round + 1))
+    matrix w.npy "$side" "$side" $((2 * round + 2))
+    order=(holds copies)
+    [ $((round % 2)) -eq 0 ] || order=(copies holds)
+    declare -A took=() paid=()
+    for name in "${order[@]}"; do
+        chain "$name" >chain.yaml
+        before=$(figure "$name" copied_bytes) before_hits=$(figure "$name" hits) before_saved=$(figure "$name" saved_bytes)
+        began=$(date +%s%N)
+        bourse submit chain.yaml -y --wait >out 2>&1 </dev/null || { cat out >&2; exit 1; }
+        ended=$(date +%s%N)
+        took[$name]=$(awk -v t=$((ended - began)) 'BEGIN {print t / 1e9}')
+        # What is paid for: from the start of a product in the jail until its result is read. The longest one compiled.
+        paid[$name]=$(bourse logs last --json | grep -oE '"busy_ns":[0-9]+' | cut -d: -f2 |
+            awk '{s += $1; most = $1 > most ? $1 : most} END {print (s - most) / 1e9}')
+        [ "$round" -eq 0 ] && continue
+        seconds[$name]+=" ${took[$name]}"
+        busy[$name]+=" ${paid[$name]}"
+        copied[$name]+=" $(($(figure "$name" copied_bytes) - before))"
+        hits[$name]+=" $(($(figure "$name" hits) - before_hits))"
+        saved[$name]+=" $(($(figure "$name" saved_bytes) - before_saved))"
+    done
+    [ "$round" -eq 0 ] && continue
+    saved_busy+=" $(awk -v a="${paid[copies]}" -v b="${paid[holds]}" 'BEGIN {print a - b}')"
+    saved_s+=" $(awk -v a="${took[copies]}" -v b="${took[holds]}" 'BEGIN {print a - b}')"
+done
+printf '{"machine":"%s, %d processors","kernel":"%s","version":"%s","links":%d,"side":%d,"rows":%d,"rounds":%d' \
+    "$(awk -F': ' '/model name/ {print $2; exit}' /proc/cpuinfo)" "$(nproc)" "$(uname -r)" "$(bourse version | awk '{print $2; exit}')" \
+    "$links" "$side" "$rows" "$rounds"
+for name in holds copies; do
+    printf ',"%s":{"seconds":%s,"seconds_range":%s,"busy_s":%s,"busy_range":%s,"hits":%s,"copied_bytes":%s,"saved_bytes":%s}' "$name" \
+        "$(median <<<"${seconds[$name]}")" "$(spread <<<"${seconds[$name]}")" "$(median <<<"${busy[$name]}")" \
+        "$(spread <<<"${busy[$name]}")" "$(median <<<"${hits[$name]}")" "$(median <<<"${copied[$name]}")" "$(median <<<"${saved[$name]}")"
+done
+printf ',"saved_s":%s,"saved_range":%s,"saved_busy_s":%s,"saved_busy_range":%s}\n' "$(median <<<"$saved_s")" "$(spread <<<"$saved_s")" \
+    "$(median <<<"$saved_busy")" "$(spread <<<"$saved_busy")"

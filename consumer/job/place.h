@@ -50,7 +50,7 @@ enum place_status {
     PLACE_WRONG,    /* the hash of the content differs */
     PLACE_FAILED,   /* the file system failed, see the problem */
 };
-/* What the file must be, by the signed result. */
+/* The signed result says what the file must be. */
 struct place_content {
     struct hash32 hash;
     uint64_t size;

@@ -1,5 +1,5 @@
-/* consumer/command/shell/shell_away.h tells what `bourse shell` says after a time in which the
- * command stood still: suspended, stopped by a signal, or kept from writing to its terminal.
+/* consumer/command/shell/shell_away.h decides what `bourse shell` tells its user after a stop. The
+ * command was suspended, stopped by a signal, or kept from writing to its terminal.
  *
  * A command that stood still has not heard the broker either. So the loss of the broker, right
  * after a stop, says nothing about the broker: only a loss that lasts is told. The shell may have

@@ -49,10 +49,23 @@ static uint32_t take_literal(struct name *pattern)
     return take_character(pattern);
 }
 
+/* A match in progress. */
+struct match {
+    struct name pattern, name; /* what is left of both */
+    /* The first bracket without an end, or NULL while none is known. Each bracket behind it has no
+     * end either, so that one search for an end, at most, is in vain. */
+    const char *unclosed;
+    size_t steps; /* characters read so far */
+};
+
 /* Reads a bracket at the front of the pattern. Returns false when the bracket has no end, and so
  * stands for itself; the pattern is untouched then. */
-static bool take_bracket(struct name *pattern, uint32_t character, bool *ret_matches)
+static bool take_bracket(struct match *match, uint32_t character, bool *ret_matches)
 {
+    struct name *pattern = &match->pattern;
+    if (match->unclosed != NULL && pattern->bytes >= match->unclosed) {
+        return false;
+    }
     struct name rest = {.bytes = pattern->bytes + 1, .length = pattern->length - 1};
     const bool is_negated = rest.length > 0 && (rest.bytes[0] == '!' || rest.bytes[0] == '^');
     bool matches = false;
@@ -62,14 +75,17 @@ static bool take_bracket(struct name *pattern, uint32_t character, bool *ret_mat
          is_first = false) {
         const uint32_t low = take_literal(&rest);
         uint32_t high = low;
+        match->steps++;
         if (rest.length > 1 && rest.bytes[0] == '-' && rest.bytes[1] != ']') {
             rest.bytes++;
             rest.length--;
             high = take_literal(&rest);
+            match->steps++;
         }
         matches = matches || (low <= character && character <= high);
     }
     if (rest.length == 0) {
+        match->unclosed = pattern->bytes;
         return false;
     }
     pattern->bytes = rest.bytes + 1;
@@ -80,46 +96,61 @@ static bool take_bracket(struct name *pattern, uint32_t character, bool *ret_mat
 
 /* Takes one element of the pattern that is no star, and one character of the name. Returns whether
  * they match. */
-static bool take_both(struct name *pattern, struct name *name)
+static bool take_both(struct match *match)
 {
     bool matches = true;
-    const uint32_t character = take_character(name);
-    if (pattern->bytes[0] == '?') {
-        pattern->bytes++;
-        pattern->length--;
+    const uint32_t character = take_character(&match->name);
+    match->steps++;
+    if (match->pattern.bytes[0] == '?') {
+        match->pattern.bytes++;
+        match->pattern.length--;
         return true;
     }
-    if (pattern->bytes[0] == '[' && take_bracket(pattern, character, &matches)) {
+    if (match->pattern.bytes[0] == '[' && take_bracket(match, character, &matches)) {
         return matches;
     }
-    return take_literal(pattern) == character;
+    match->steps++;
+    return take_literal(&match->pattern) == character;
 }
 
 /* Tries the stars from left to right. A star that has taken too little takes one character more.
  * The last star alone needs another try, because an earlier one could not give the rest more. */
-bool pattern_matches_name(const char *text, size_t text_length, const char *bytes, size_t length)
+bool pattern_match_counted(const char *text, size_t text_length, const char *bytes, size_t length,
+                           size_t *ret_steps)
 {
-    struct name pattern = {.bytes = text, .length = text_length};
-    struct name name = {.bytes = bytes, .length = length};
+    struct match match = {.pattern = {.bytes = text, .length = text_length},
+                          .name = {.bytes = bytes, .length = length}};
     struct name after_star = {.bytes = NULL};
-    struct name retry = name;
+    struct name retry = match.name;
+    bool matches = false;
     for (;;) {
-        if (pattern.length > 0 && pattern.bytes[0] == '*') {
-            pattern.bytes++;
-            pattern.length--;
-            after_star = pattern;
-            retry = name;
-        } else if (name.length == 0) {
-            return pattern.length == 0; /* a longer try leaves less of the name */
-        } else if (pattern.length == 0 || !take_both(&pattern, &name)) {
+        if (match.pattern.length > 0 && match.pattern.bytes[0] == '*') {
+            match.pattern.bytes++;
+            match.pattern.length--;
+            match.steps++;
+            after_star = match.pattern;
+            retry = match.name;
+        } else if (match.name.length == 0) {
+            matches = match.pattern.length == 0; /* a longer try leaves less of the name */
+            break;
+        } else if (match.pattern.length == 0 || !take_both(&match)) {
             if (after_star.bytes == NULL || retry.length == 0) {
-                return false;
+                break;
             }
             (void)take_character(&retry);
-            pattern = after_star;
-            name = retry;
+            match.steps++;
+            match.pattern = after_star;
+            match.name = retry;
         }
     }
+    *ret_steps = match.steps;
+    return matches;
+}
+
+bool pattern_matches_name(const char *text, size_t text_length, const char *bytes, size_t length)
+{
+    size_t steps;
+    return pattern_match_counted(text, text_length, bytes, length, &steps);
 }
 
 static bool begins_with_dot(struct name pattern)

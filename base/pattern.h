@@ -22,6 +22,11 @@
 bool pattern_matches_name(const char *pattern, size_t pattern_length, const char *name,
                           size_t length);
 
+/* Does the same, and says how many characters were read of both, most of them more than once. The
+ * count is at most 3 * (pattern_length + 1) * (length + 1). */
+bool pattern_match_counted(const char *pattern, size_t pattern_length, const char *name,
+                           size_t length, size_t *ret_steps);
+
 /* Returns true when a character of the first `length` bytes is special in a pattern. A character
  * after a backslash counts, too. */
 bool pattern_is_special(const char *text, size_t length);

@@ -291,6 +291,20 @@ static bool is_taken(const struct job_task *task, const char *name)
     return false;
 }
 
+/* Returns true when the task takes the files of this pattern into this folder already. Each file
+ * would be there twice. */
+static bool is_pattern_taken(const struct job_task *task, const struct job_wait *wanted)
+{
+    for (size_t i = 0; i < task->wait_count; i++) {
+        const struct job_wait *wait = &task->waits[i];
+        if (wait->output != NULL && wait->task == wanted->task &&
+            strcmp(wait->output, wanted->output) == 0 && strcmp(wait->name, wanted->name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Reads one output that the task takes over as a file. The file gets `name`, or the output's own
  * name when `name` is NULL. The files of a pattern go into a folder, which may be the work
  * folder. */
@@ -329,6 +343,11 @@ static bool read_from_one(struct tasks *tasks, struct yaml_value value, struct j
         yaml_refuse(value,
                     "the task takes two files as \"%s\"; give one another name, as in {other: %s}",
                     name, text);
+        return false;
+    }
+    const struct job_wait wanted = {.task = found, .output = output, .name = (char *)name};
+    if (is_pattern && is_pattern_taken(task, &wanted)) {
+        yaml_refuse(value, "the task takes the files of %s twice; name the pattern once", text);
         return false;
     }
     return add_wait(

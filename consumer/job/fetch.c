@@ -181,7 +181,7 @@ static bool unfetched(struct fetch *fetch, uint32_t index, const struct bourse_o
 /* Places a file under the path that the output's name gives it. `fill` has reported its own
  * failures, with *ret_unfilled. */
 static bool place_output(struct fetch *fetch, uint32_t index, const struct bourse_output *output,
-                         const struct hash32 *hash, place_fill *fill, void *context,
+                         const struct place_content *content, place_fill *fill, void *context,
                          bool *ret_unfilled)
 {
     char path[PLACE_PATH_SIZE];
@@ -196,27 +196,16 @@ static bool place_output(struct fetch *fetch, uint32_t index, const struct bours
             label, output->name);
     }
     bool is_again = false;
-    if (!take(fetch, index, path, hash, &is_again) || !open_places(fetch)) {
+    if (!take(fetch, index, path, &content->hash, &is_again) || !open_places(fetch)) {
         return false;
     }
     if (is_again) {
         return true; /* the file has been placed */
     }
-    enum place_status status =
-        place_file(fetch->places, path, hash, output->size, fill, context, &problem);
+    enum place_status status = place_file(fetch->places, path, content, fill, context, &problem);
     fetch->done->files++;
     *ret_unfilled = status == PLACE_UNFILLED;
     return placed(fetch, status, output->size, &problem);
-}
-
-/* Fills a file that was executable where it was made. */
-static bool fill_program(void *context, int fd)
-{
-    if (!fetch_blob_fill(context, fd)) {
-        return false;
-    }
-    place_allow_execution(fd);
-    return true;
 }
 
 static bool fetch_file(struct fetch *fetch, uint32_t index, const struct bourse_output *output,
@@ -227,9 +216,10 @@ static bool fetch_file(struct fetch *fetch, uint32_t index, const struct bourse_
     if (!fetch_blob_of(fetch->client, output, &blob, fetch->error)) {
         return false;
     }
+    const struct place_content content = {
+        .hash = blob.hash, .size = output->size, .is_executable = is_executable};
     const bool good =
-        place_output(fetch, index, output, &blob.hash,
-                     is_executable ? fill_program : fetch_blob_fill, &blob, &is_unfilled);
+        place_output(fetch, index, output, &content, fetch_blob_fill, &blob, &is_unfilled);
     return is_unfilled ? unfetched(fetch, index, output, &blob.hash) : good;
 }
 
@@ -271,7 +261,9 @@ static bool place_entry(void *context, const struct folder_file *file)
     (void)snprintf(output.name, sizeof output.name, "%s%s", unpacking->folder, file->name);
     unpacking->file = file;
     client_breathe(fetch->client);
-    return place_output(fetch, unpacking->index, &output, &file->hash, fill_from_archive, unpacking,
+    const struct place_content content = {
+        .hash = file->hash, .size = file->size, .is_executable = file->is_executable};
+    return place_output(fetch, unpacking->index, &output, &content, fill_from_archive, unpacking,
                         &is_unfilled);
 }
 

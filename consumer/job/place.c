@@ -177,34 +177,34 @@ static int open_parent(struct place_folder *places, const char *path, const char
 
 /* ---------------------------------------------------------------- content */
 
-enum content { CONTENT_SAME, CONTENT_OTHER, CONTENT_UNREADABLE }; /* unreadable: see errno */
+enum found { FOUND_SAME, FOUND_OTHER, FOUND_UNREADABLE }; /* unreadable: see errno */
 
-static enum content compare(int fd, const struct hash32 *hash, uint64_t size)
+static enum found compare(int fd, const struct place_content *content)
 {
     struct stat status;
     if (fstat(fd, &status) != 0) {
-        return CONTENT_UNREADABLE;
+        return FOUND_UNREADABLE;
     }
-    if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size != size) {
-        return CONTENT_OTHER;
+    if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size != content->size) {
+        return FOUND_OTHER;
     }
     uint8_t buffer[READ_BYTES];
     struct sha256 sum;
     sha256_start(&sum);
     uint64_t done = 0;
-    while (done < size) {
+    while (done < content->size) {
         ssize_t got = pread(fd, buffer, sizeof buffer, (off_t)done);
         if (got < 0 && errno == EINTR) {
             continue;
         }
         if (got <= 0) {
-            return got < 0 ? CONTENT_UNREADABLE : CONTENT_OTHER;
+            return got < 0 ? FOUND_UNREADABLE : FOUND_OTHER;
         }
         sha256_add(&sum, buffer, (size_t)got);
         done += (uint64_t)got;
     }
-    struct hash32 found = sha256_end(&sum);
-    return hash32_equal(&found, hash) ? CONTENT_SAME : CONTENT_OTHER;
+    struct hash32 hash = sha256_end(&sum);
+    return hash32_equal(&hash, &content->hash) ? FOUND_SAME : FOUND_OTHER;
 }
 
 static enum place_status disk_failed(const char *path, struct problem *ret_problem)
@@ -213,9 +213,33 @@ static enum place_status disk_failed(const char *path, struct problem *ret_probl
     return PLACE_FAILED;
 }
 
+/* Allows execution to whoever may read, or to nobody. Nothing happens on a file system without such
+ * bits, or to the file of another user. */
+static void set_mode(int fd, mode_t mode, bool is_executable)
+{
+    mode &= 0666;
+    (void)fchmod(fd, is_executable ? mode | (mode & 0444) >> 2 : mode);
+}
+
+/* Gives a file that is there the mode of a new one. The folder tells that mode by a file without a
+ * name, since a library cannot ask for the umask without a change of it. A folder that has no such
+ * files leaves reading and writing as they are. */
+static void renew_mode(int folder, int fd, bool is_executable)
+{
+    struct stat status;
+    const int sample = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    if (fstat(sample >= 0 ? sample : fd, &status) == 0) {
+        set_mode(fd, status.st_mode, is_executable);
+    }
+    if (sample >= 0) {
+        (void)close(sample); /* the sample ends here */
+    }
+}
+
 /* Looks at the file under the final name. Returns false when there is none. */
-static bool look(int folder, const char *name, const char *path, const struct hash32 *hash,
-                 uint64_t size, enum place_status *ret_status, struct problem *ret_problem)
+static bool look(int folder, const char *name, const char *path,
+                 const struct place_content *content, enum place_status *ret_status,
+                 struct problem *ret_problem)
 {
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) {
@@ -227,15 +251,16 @@ static bool look(int folder, const char *name, const char *path, const struct ha
     }
     /* A file that cannot be opened for another reason is in the way: a link, a socket, another
      * user's file. */
-    enum content content = fd < 0 ? CONTENT_OTHER : compare(fd, hash, size);
-    switch (content) {
-    case CONTENT_SAME:
+    enum found found = fd < 0 ? FOUND_OTHER : compare(fd, content);
+    switch (found) {
+    case FOUND_SAME:
+        renew_mode(folder, fd, content->is_executable);
         *ret_status = PLACE_PRESENT;
         break;
-    case CONTENT_UNREADABLE:
+    case FOUND_UNREADABLE:
         *ret_status = disk_failed(path, ret_problem);
         break;
-    case CONTENT_OTHER:
+    case FOUND_OTHER:
         *ret_status = PLACE_OCCUPIED;
         problem_set(ret_problem,
                     "%s is there already with other content; nothing is overwritten: move it away,"
@@ -244,7 +269,7 @@ static bool look(int folder, const char *name, const char *path, const struct ha
         break;
     }
     if (fd >= 0) {
-        (void)close(fd); /* read only: nothing to lose */
+        (void)close(fd); /* its bytes were only read */
     }
     return true;
 }
@@ -262,15 +287,15 @@ static bool settle(int folder, const char *temporary, const char *name)
     return true;
 }
 
-static enum place_status check_filled(int fd, const char *path, const struct hash32 *hash,
-                                      uint64_t size, struct problem *ret_problem)
+static enum place_status check_filled(int fd, const char *path, const struct place_content *content,
+                                      struct problem *ret_problem)
 {
-    switch (compare(fd, hash, size)) {
-    case CONTENT_SAME:
+    switch (compare(fd, content)) {
+    case FOUND_SAME:
         return PLACE_WRITTEN;
-    case CONTENT_UNREADABLE:
+    case FOUND_UNREADABLE:
         return disk_failed(path, ret_problem);
-    case CONTENT_OTHER:
+    case FOUND_OTHER:
         break;
     }
     problem_set(ret_problem, "%s does not have the size and hash of the signed result",
@@ -436,18 +461,9 @@ void place_folder_close(struct place_folder **self)
 
 /* ---------------------------------------------------------------- one file */
 
-void place_allow_execution(int fd)
-{
-    struct stat status;
-    if (fstat(fd, &status) == 0) { /* the user's umask has decided who may read */
-        (void)fchmod(fd, (status.st_mode & 0777) | (status.st_mode & 0444) >> 2);
-    }
-}
-
 /* A WRITTEN *waiting is complete and owns its descriptors. */
-static enum place_status fill_file(struct waiting *waiting, const struct hash32 *hash,
-                                   uint64_t size, place_fill *fill, void *context,
-                                   struct problem *ret_problem)
+static enum place_status fill_file(struct waiting *waiting, const struct place_content *content,
+                                   place_fill *fill, void *context, struct problem *ret_problem)
 {
     static unsigned serial;
     (void)snprintf(waiting->temporary, sizeof waiting->temporary, ".bourse-%ld-%u.part",
@@ -458,9 +474,13 @@ static enum place_status fill_file(struct waiting *waiting, const struct hash32 
     if (waiting->fd < 0) {
         return disk_failed(waiting->path, ret_problem);
     }
-    enum place_status status = fill(context, waiting->fd) ? check_filled(waiting->fd, waiting->path,
-                                                                         hash, size, ret_problem)
-                                                          : PLACE_UNFILLED;
+    enum place_status status = fill(context, waiting->fd)
+                                   ? check_filled(waiting->fd, waiting->path, content, ret_problem)
+                                   : PLACE_UNFILLED;
+    struct stat made;
+    if (status == PLACE_WRITTEN && content->is_executable && fstat(waiting->fd, &made) == 0) {
+        set_mode(waiting->fd, made.st_mode, true);
+    }
     if (status != PLACE_WRITTEN) {
         (void)close(waiting->fd); /* an unwanted file */
         (void)unlinkat(waiting->folder, waiting->temporary, 0);
@@ -469,8 +489,8 @@ static enum place_status fill_file(struct waiting *waiting, const struct hash32 
 }
 
 enum place_status place_file(struct place_folder *places, const char *path,
-                             const struct hash32 *hash, uint64_t size, place_fill *fill,
-                             void *context, struct problem *ret_problem)
+                             const struct place_content *content, place_fill *fill, void *context,
+                             struct problem *ret_problem)
 {
     if (!is_plain_path(path) || strlen(path) >= PLACE_PATH_SIZE) {
         problem_set(ret_problem, "'%s' is not a plain relative path", shown(path).text);
@@ -485,8 +505,8 @@ enum place_status place_file(struct place_folder *places, const char *path,
     }
     (void)snprintf(waiting->name, sizeof waiting->name, "%s", name); /* is_plain_path bounds it */
     (void)snprintf(waiting->path, sizeof waiting->path, "%s", path);
-    if (!look(waiting->folder, name, path, hash, size, &status, ret_problem)) {
-        status = fill_file(waiting, hash, size, fill, context, ret_problem);
+    if (!look(waiting->folder, name, path, content, &status, ret_problem)) {
+        status = fill_file(waiting, content, fill, context, ret_problem);
     }
     if (status == PLACE_PRESENT) {
         return note_present(places, waiting->folder) ? PLACE_PRESENT : not_durable(ret_problem);

@@ -31,10 +31,6 @@ bool place_path(const char *input, bool single, uint64_t number, const char *out
 /* Makes the path of a task's output: TASK/output. */
 bool place_path_of_task(const char *task, const char *output, char ret_path[PLACE_PATH_SIZE]);
 
-/* Lets whoever may read the file execute it, too. Nothing happens on a file system without such
- * bits. */
-void place_allow_execution(int fd);
-
 struct place_folder; /* an output folder, and its files that wait for names */
 
 /* Opens the output folder and makes it, with its parents, when absent. Returns NULL and the problem
@@ -54,10 +50,18 @@ enum place_status {
     PLACE_WRONG,    /* the hash of the content differs */
     PLACE_FAILED,   /* the file system failed, see the problem */
 };
-/* Writes one file. The caller gives each path once between two calls of place_folder_settle. */
+/* The signed result says what the file must be. */
+struct place_content {
+    struct hash32 hash;
+    uint64_t size;
+    bool is_executable; /* whoever may read the file may execute it, too */
+};
+/* Writes one file. The caller gives each path once between two calls of place_folder_settle. The
+ * umask decides who may read and write the file. A file that is PRESENT gets the mode of a new one.
+ * A mode that the file system or the owner of a PRESENT file forbids is left as it is. */
 enum place_status place_file(struct place_folder *places, const char *path,
-                             const struct hash32 *hash, uint64_t size, place_fill *fill,
-                             void *context, struct problem *ret_problem);
+                             const struct place_content *content, place_fill *fill, void *context,
+                             struct problem *ret_problem);
 /* Makes every written file and its name durable, and PRESENT files too. Returns WRITTEN, or the
  * status and problem of the first file that failed, OCCUPIED or FAILED. The other files are in
  * place then. place_file settles by itself when a batch is full. */

@@ -83,8 +83,8 @@ static enum place_status place(struct problem *problem)
     if (places == NULL) {
         return PLACE_FAILED;
     }
-    enum place_status status =
-        place_file(places, "a/result", &content_hash, SIZE, fill, NULL, problem);
+    const struct place_content wanted = {.hash = content_hash, .size = SIZE};
+    enum place_status status = place_file(places, "a/result", &wanted, fill, NULL, problem);
     if (status == PLACE_WRITTEN) {
         status = place_folder_settle(places, problem);
     }

@@ -231,7 +231,7 @@ static int open_at(int at, const char *path, int flags, unsigned mode)
         return -1;
     }
     int fd = (int)syscall(SYS_openat, at, path, flags, mode);
-    if (fd >= 0) {
+    if (fd >= 0 && (flags & O_TMPFILE) != O_TMPFILE) { /* a file without a name leaves nothing */
         pthread_mutex_lock(&mutex);
         note_open(fd, at, path, flags);
         pthread_mutex_unlock(&mutex);

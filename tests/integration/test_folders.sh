@@ -56,6 +56,11 @@ modes() { (cd "$1" && stat -c '%a %n' tool secret data | tr '\n' ' '); } # FOLDE
 [ "$(modes/tool)" = ran ] || fail "a fetched program does not start"
 (umask 022 && "$bourse" fetch last -o modes-again 2>err) || fail "fetch: $(cat err)"
 [ "$(modes modes-again)" = "755 tool 755 secret 644 data " ] || fail "modes under umask 022: $(modes modes-again)"
+# A file that is there gets the mode of a new one, and keeps its bytes.
+chmod 600 modes-again/tool modes-again/secret
+chmod 777 modes-again/data
+(umask 027 && "$bourse" fetch last -o modes-again 2>err) || fail "fetch over files: $(cat err)"
+[ "$(modes modes-again)" = "750 tool 750 secret 640 data " ] || fail "modes of files that were there: $(modes modes-again)"
 "$bourse" receipt last --all -o receipts >out 2>err || fail "receipt: $(cat out err)"
 "$bourse" verify receipts/* --key "$("$bourse" key --log)" >out 2>err || fail "a receipt with modes: $(cat out err)"
 
@@ -73,6 +78,10 @@ files_in() { (cd "$1" && find . -type f | LC_ALL=C sort | tr '\n' ' '); } # FOLD
 [ "$(files_in matched)" = "./part b ./part-a ./part-ü ./results/x.csv ./run-1/sub/.one ./run-2/two " ] ||
     fail "patterns brought $(files_in matched)"
 [ -x matched/part-a ] && [ ! -x matched/part-ü ] || fail "the modes of a pattern's files: $(ls -l matched)"
+chmod -x matched/part-a
+chmod +x matched/part-ü
+"$bourse" fetch last -o matched 2>err || fail "fetch over a pattern's files: $(cat err)"
+[ -x matched/part-a ] && [ ! -x matched/part-ü ] || fail "the modes of a pattern's files that were there: $(ls -l matched)"
 "$bourse" logs last --json >out 2>&1
 grep -q 'left out of results/\*.csv: 1 links' out || fail "a link is not told: $(cat out)"
 "$bourse" fetch last -o matched >out 2>err || fail "a second fetch of patterns: $(cat err)"

@@ -112,7 +112,7 @@ else
         [ "$((10#$found))" -le "$2" ] || fail "$1 is exposed: $found tenths, and $2 at most are allowed"
     }
     exposed bourse-broker 14
-    exposed bourse-provider 28
+    exposed bourse-provider 25
     mkdir -p root/etc
     touch root/etc/passwd root/etc/group
     systemd-sysusers --root="$work/root" "$at/lib/sysusers.d/bourse-broker.conf" "$at/lib/sysusers.d/bourse-provider.conf" ||
@@ -125,6 +125,9 @@ else
             fail "tmpfiles"
         [ "$(stat -c %a:%u root/var/lib/bourse)" = "700:$(awk -F: '$1 == "bourse-broker" { print $3 }' root/etc/passwd)" ] ||
             fail "the market's folder: $(stat -c %a:%u root/var/lib/bourse)"
+        # The folder hides a /proc that shows the processes of others.
+        hidden=$(sed -nE 's#^BindPaths=/proc:(/run/.*)/proc:norbind$#\1#p' "$at/lib/systemd/system/bourse-provider.service")
+        [ "$(stat -c %a:%u "root$hidden")" = 700:0 ] || fail "the folder of the second /proc: $(stat -c %a:%u "root$hidden")"
     fi
 fi
 echo ok

@@ -109,6 +109,31 @@ modes
 type exit\n
 end 30 9
 END
+# The lease ends while the command is suspended: the user learns when and why, and of no lost broker.
+echo "exec '$bourse' shell -y --budget 1 --limit 20s" >short.sh
+cat >ended.sh <<END
+for i in \$(seq 600); do '$bourse' ps last --json | grep -q '"state":"open"' || exit 0; sleep 0.1; done; exit 1
+END
+"$bin/terminal-user" 91x33 env PS1='local: ' ENV= dash -i >missed.out 2>missed.err <<END || fail "missed: $(cat missed.err)"
+expect 20 local: 
+type sh short.sh\n
+expect 60 connected
+expect 10 $ 
+type ~\x1a
+expect 10 suspended
+expect 10 local: 
+run bash ended.sh
+type fg\n
+expect 60 the lease ended at 20
+expect 20 while this command was suspended
+expect 20 shell ended (time limit: 
+expect 20 credits paid
+expect 60 local: 
+modes
+type exit\n
+end 30 1
+END
+! grep -q 'cannot be reached\|is back' missed.out || fail "a broker was called lost: $(cat missed.out)"
 # Without a shell that could go on with it, the command does not stop.
 user 80x24 alone --limit 10m <<'END'
 expect 60 connected
@@ -132,7 +157,8 @@ expect 60 suspended
 expect 60 local: 
 run i=0; until "$bourse" ps last --json | grep -q '"state":"failed"'; do sleep 0.2; i=\$((i + 1)); [ \$i -lt 600 ] || exit 1; done
 type fg\n
-expect 60 shell ended
+expect 60 the lease ended at 20
+expect 20 shell ended (nobody asked for its terminal for 30 s)
 expect 60 local: 
 modes
 type exit\n

@@ -4,6 +4,7 @@
 #include "consumer/command/job/offer.h"
 #include "consumer/command/job/watch.h"
 #include "consumer/command/shell/local_terminal.h"
+#include "consumer/command/shell/shell_away.h"
 #include "consumer/command/shell/shell_escape.h"
 #include "consumer/command/show.h"
 #include "consumer/job/job_build.h"
@@ -52,6 +53,7 @@ struct shell {
     bool has_run;    /* a row said that the program runs */
     int64_t lost_ns; /* since then no row says so; 0: it runs */
     struct shell_escape escape;
+    struct shell_away away;
     int64_t begun_ns;
     size_t warned; /* warnings given */
     char reason[BOURSE_TEXT_SIZE];
@@ -295,10 +297,12 @@ static void take_event(struct shell *shell, const struct bourse_terminal_event *
         take_row(shell, &event->row);
         break;
     case BOURSE_TERMINAL_LOST:
-        say(shell, "the broker cannot be reached; the shell goes on, waiting for it");
+        shell_away_lost(&shell->away);
         break;
     case BOURSE_TERMINAL_BACK:
-        say(shell, "the broker is back");
+        if (shell_away_found(&shell->away)) {
+            say(shell, "the broker is back");
+        }
         break;
     }
 }
@@ -326,7 +330,11 @@ static void run(struct shell *shell)
             shell->ending = SHELL_FAILED;
             break;
         }
+        shell_away_turn(&shell->away, clock_monotonic_ns(), clock_wall_ns() / NS_PER_MS);
         take_event(shell, &event);
+        if (shell_away_tells(&shell->away, clock_monotonic_ns())) {
+            say(shell, "the broker cannot be reached; the shell goes on, waiting for it");
+        }
         warn_of_limit(shell);
         if (shell->lost_ns != 0 && clock_monotonic_ns() >= shell->lost_ns + LOST_NS) {
             fail_lost(shell);
@@ -377,6 +385,29 @@ static void settle(struct shell *shell)
     }
 }
 
+/* Says how the shell ended, and when, to a user who was not there. */
+static void tell_end(struct shell *shell, const struct result *result)
+{
+    const struct bourse_job_row *row = &shell->row;
+    const bool is_missed = shell_away_missed(&shell->away, row->ended_ms);
+    const bool has_left = shell->ending == SHELL_LEFT || shell->ending == SHELL_SIGNAL;
+    const bool is_hung_up = is_missed && result->is_there && result->status == 128 + SIGHUP &&
+                            shell->away.stopped_ns >= LIMIT_TERMINAL_AWAY_S * NS_PER_S;
+    char away[64];
+    (void)snprintf(away, sizeof away, "nobody asked for its terminal for %d s",
+                   LIMIT_TERMINAL_AWAY_S);
+    if (is_missed) {
+        say(shell, "the lease ended at %s, while this command was suspended",
+            cell_time(row->ended_ms));
+    }
+    say(shell, "shell ended (%s), %s credits paid; job %.8s",
+        has_left && !is_missed ? "you left"
+        : is_hung_up           ? away
+        : result->is_there     ? result->text
+                               : row->reason_text,
+        cell_money(row->charged_micro), row->id);
+}
+
 static int finish(struct shell *shell)
 {
     struct result result = {.is_there = false};
@@ -386,11 +417,7 @@ static int finish(struct shell *shell)
     const bool has_ended = row->state_text != NULL && row->state != BOURSE_OPEN;
     (void)bourse_outcomes(shell->invocation->bourse, shell->id, 0, take_outcome, &result, &ignored);
     if (has_ended) {
-        const char *how = shell->ending == SHELL_LEFT || shell->ending == SHELL_SIGNAL ? "you left"
-                          : result.is_there                                            ? result.text
-                                            : row->reason_text;
-        say(shell, "shell ended (%s), %s credits paid; job %.8s", how,
-            cell_money(row->charged_micro), row->id);
+        tell_end(shell, &result);
     }
     switch (shell->ending) {
     case SHELL_RUNS:

@@ -1,7 +1,6 @@
 #include "consumer/job/output/folder_unpack.h"
 
 #include "base/sha256.h"
-#include "consumer/job/place.h"
 #include "formats/tar.h"
 #include "protocol/limits.h"
 #include "runtime/files.h"
@@ -47,13 +46,7 @@ static bool read_file(const struct folder_file *file, int to, struct hash32 *ret
 bool folder_file_copy(const struct folder_file *file, int to)
 {
     struct hash32 hash; /* unused: who places the file hashes what came */
-    if (!read_file(file, to, &hash)) {
-        return false;
-    }
-    if (file->is_executable) {
-        place_allow_execution(to);
-    }
-    return true;
+    return read_file(file, to, &hash);
 }
 
 static bool take_entry(void *context, const struct tar_entry *entry, struct problem *ret_problem)

@@ -33,8 +33,7 @@ enum folder_status {
 enum folder_status folder_unpack(int fd, uint64_t size, folder_take *take, void *context,
                                  struct problem *ret_problem);
 
-/* Copies a file to `to` from offset 0. Whoever may read the file `to` may execute it, too, when the
- * program could. Returns false with errno. */
+/* Copies the bytes of a file to `to` from offset 0. Returns false with errno. */
 bool folder_file_copy(const struct folder_file *file, int to);
 
 #endif

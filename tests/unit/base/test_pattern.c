@@ -169,8 +169,71 @@ START_TEST(no_pattern_takes_long)
 }
 END_TEST
 
+/* Fills `text` with copies of `piece`, and returns the length, at most size - 1. */
+static size_t fill(char *text, size_t size, const char *piece)
+{
+    size_t length = 0;
+    while (length + strlen(piece) < size) {
+        length += (size_t)snprintf(text + length, size - length, "%s", piece);
+    }
+    return length;
+}
+
+/* A bracket without an end stands for itself. A search for its end at each try would read this
+ * pattern as often as it has brackets. */
+START_TEST(a_match_reads_no_more_than_pattern_times_name)
+{
+    static const char *const pieces[] = {"[",  "[!",  "[^]", "[a",    "[\\]", "[a-",
+                                         "*[", "[[]", "?",   "*a[b]", "\\["};
+    static const char *const ends[] = {"", "]", "\\]", "b", "[]"};
+    static const char *const names[] = {"[", "a", "]", "[a", "\xc3\xb6", "\xff"};
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        for (size_t e = 0; e < sizeof ends / sizeof *ends; e++) {
+            for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+                char pattern[124] = "*";
+                char name[251];
+                size_t steps = 0;
+                (void)fill(pattern + 1, sizeof pattern - 4, pieces[i]);
+                (void)strcat(pattern, ends[e]);
+                const size_t length = fill(name, sizeof name, names[n]);
+                (void)pattern_match_counted(pattern, strlen(pattern), name, length, &steps);
+                ck_assert_msg(steps <= 3 * (strlen(pattern) + 1) * (length + 1),
+                              "%zu steps for %s and %s", steps, pattern, name);
+            }
+        }
+    }
+}
+END_TEST
+
+/* The matcher remembers the first bracket without an end: those behind it must mean the same. */
+START_TEST(brackets_match_as_in_the_c_library)
+{
+    struct random random = {.state = 23};
+    uint32_t matches = 0;
+    for (uint32_t i = 0; i < 300000; i++) {
+        static const char parts[] = "[[]!^aab*?";
+        char pattern[10] = "";
+        char name[8] = "";
+        const size_t pattern_length = 1 + random_below(&random, sizeof pattern - 1);
+        const size_t name_length = 1 + random_below(&random, sizeof name - 1);
+        for (size_t k = 0; k < pattern_length; k++) {
+            pattern[k] = parts[random_below(&random, sizeof parts - 1)];
+        }
+        for (size_t k = 0; k < name_length; k++) {
+            name[k] = "[[]!ab"[random_below(&random, 6)];
+        }
+        const bool expected = fnmatch(pattern, name, 0) == 0;
+        ck_assert_msg(pattern_matches_name(pattern, pattern_length, name, name_length) == expected,
+                      "%s of %s: %d", name, pattern, expected);
+        matches += expected;
+    }
+    ck_assert_uint_gt(matches, 1000);
+}
+END_TEST
+
 SUITE("pattern", NULL, NULL, TEST(a_name_is_matched_as_by_a_shell),
       TEST(a_folder_is_taken_whole_and_one_above_is_walked),
       TEST(a_pattern_is_split_before_its_first_open_name), TEST(a_quoted_text_matches_itself_alone),
       TEST(what_a_shell_reads_otherwise_is_a_problem), TEST(names_match_as_in_the_c_library),
-      TEST(no_pattern_takes_long))
+      TEST(no_pattern_takes_long), TEST(a_match_reads_no_more_than_pattern_times_name),
+      TEST(brackets_match_as_in_the_c_library))

@@ -102,6 +102,22 @@ START_TEST(files_of_a_pattern_go_into_a_folder)
 }
 END_TEST
 
+START_TEST(a_pattern_goes_into_a_folder_once)
+{
+    CLEANUP(job_file_destroy)
+    struct job_file *job = taken("tasks:\n- {name: a, run: [x], outputs: ['p-*', 'p-?']}\n"
+                                 "- {name: b, run: [x], from: {q/: 'a/p-*', r/: 'a/p-*'}}\n"
+                                 "- {name: c, run: [x], outputs: ['p-*']}\n"
+                                 "- {name: d, run: [x], from: ['a/p-*', 'c/p-*', 'a/p-?']}\n");
+    ck_assert_uint_eq(job->tasks[1].wait_count, 2);
+    ck_assert_uint_eq(job->tasks[3].wait_count, 3);
+    check_refused("tasks:\n- {name: a, run: [x], outputs: ['p-*']}\n"
+                  "- {name: b, run: [x], from: ['a/p-*', a]}\n",
+                  "job.yaml:3: from: the task takes the files of a twice; "
+                  "name the pattern once");
+}
+END_TEST
+
 START_TEST(what_a_task_leaves_open_is_the_jobs)
 {
     CLEANUP(job_file_destroy)
@@ -276,7 +292,8 @@ START_TEST(what_is_read_can_be_sent)
 END_TEST
 
 SUITE("job_tasks", NULL, NULL, TEST(a_diamond_is_read_in_any_order),
-      TEST(files_of_a_pattern_go_into_a_folder), TEST(what_a_task_leaves_open_is_the_jobs),
+      TEST(files_of_a_pattern_go_into_a_folder), TEST(a_pattern_goes_into_a_folder_once),
+      TEST(what_a_task_leaves_open_is_the_jobs),
       TEST(names_that_are_nobodys_are_refused_with_the_nearest), TEST(a_circle_names_its_tasks),
       TEST(the_rules_of_a_job_hold_for_its_tasks), TEST(files_do_not_meet_in_the_work_folder),
       TEST(tasks_of_no_ops_wait_and_take_nothing), TEST(a_long_chain_is_read),

@@ -101,11 +101,16 @@ static bool fill_nothing(void *context, int fd)
     return false;
 }
 
+static struct place_content content_of(const char *text)
+{
+    return (struct place_content){.hash = sha256_of(text, strlen(text)), .size = strlen(text)};
+}
+
 static enum place_status place(const char *path, const char *text, struct problem *ret_problem)
 {
-    struct hash32 hash = sha256_of(text, strlen(text));
-    enum place_status status = place_file(places, path, &hash, strlen(text), fill_text,
-                                          (char *)(uintptr_t)text, ret_problem);
+    const struct place_content content = content_of(text);
+    enum place_status status =
+        place_file(places, path, &content, fill_text, (char *)(uintptr_t)text, ret_problem);
     return status == PLACE_WRITTEN ? place_folder_settle(places, ret_problem) : status;
 }
 
@@ -199,9 +204,49 @@ START_TEST(what_is_there_with_the_right_content_is_left_alone)
 {
     struct problem problem;
     ck_assert_int_eq(place("a", "hello", &problem), PLACE_WRITTEN);
-    struct hash32 hash = sha256_of("hello", 5);
-    ck_assert_int_eq(place_file(places, "a", &hash, 5, fill_nothing, NULL, &problem),
+    const struct place_content content = content_of("hello");
+    ck_assert_int_eq(place_file(places, "a", &content, fill_nothing, NULL, &problem),
                      PLACE_PRESENT);
+}
+END_TEST
+
+static enum place_status place_mode(const char *path, bool is_executable)
+{
+    struct problem problem;
+    struct place_content content = content_of("hello");
+    content.is_executable = is_executable;
+    const enum place_status status =
+        place_file(places, path, &content, fill_text, (char *)(uintptr_t) "hello", &problem);
+    ck_assert_int_eq(place_folder_settle(places, &problem), PLACE_WRITTEN);
+    return status;
+}
+
+static mode_t mode_of(const char *path)
+{
+    struct stat status;
+    ck_assert_int_eq(stat(path, &status), 0);
+    return status.st_mode & 07777;
+}
+
+START_TEST(what_is_there_gets_the_mode_of_a_new_file)
+{
+    static const mode_t modes[] = {0600, 0644, 0777, 0755, 0444, 0700, 06755};
+    const mode_t before = umask(_i == 0 ? 0022 : 0027);
+    const mode_t plain = _i == 0 ? 0644 : 0640;
+    const mode_t program = _i == 0 ? 0755 : 0750;
+    ck_assert_int_eq(place_mode("plain", false), PLACE_WRITTEN);
+    ck_assert_int_eq(place_mode("program", true), PLACE_WRITTEN);
+    ck_assert_uint_eq(mode_of("out/plain"), plain);
+    ck_assert_uint_eq(mode_of("out/program"), program);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        ck_assert_int_eq(chmod("out/plain", modes[i]), 0);
+        ck_assert_int_eq(chmod("out/program", modes[i]), 0);
+        ck_assert_int_eq(place_mode("plain", false), PLACE_PRESENT);
+        ck_assert_int_eq(place_mode("program", true), PLACE_PRESENT);
+        ck_assert_uint_eq(mode_of("out/plain"), plain);
+        ck_assert_uint_eq(mode_of("out/program"), program);
+    }
+    (void)umask(before);
 }
 END_TEST
 
@@ -248,14 +293,14 @@ END_TEST
 START_TEST(bytes_with_another_hash_leave_nothing)
 {
     struct problem problem;
-    struct hash32 hash = sha256_of("honest", 6);
+    const struct place_content content = content_of("honest");
     ck_assert_int_eq(
-        place_file(places, "a", &hash, 6, fill_text, (char *)(uintptr_t) "forged", &problem),
+        place_file(places, "a", &content, fill_text, (char *)(uintptr_t) "forged", &problem),
         PLACE_WRONG);
     ck_assert_int_eq(
-        place_file(places, "a", &hash, 6, fill_text, (char *)(uintptr_t) "honest+", &problem),
+        place_file(places, "a", &content, fill_text, (char *)(uintptr_t) "honest+", &problem),
         PLACE_WRONG);
-    ck_assert_int_eq(place_file(places, "a", &hash, 6, fill_nothing, NULL, &problem),
+    ck_assert_int_eq(place_file(places, "a", &content, fill_nothing, NULL, &problem),
                      PLACE_UNFILLED);
     ck_assert_uint_eq(entries("out"), 0);
 }
@@ -311,7 +356,7 @@ END_TEST
 START_TEST(many_small_files_cost_two_syncs_a_batch)
 {
     struct problem problem;
-    struct hash32 hash = sha256_of("x", 1);
+    const struct place_content content = content_of("x");
     char expected[4 * MANY] = "S";
     memset(expected + 1, 'r', BATCH);
     strcat(expected, "SS");
@@ -321,7 +366,7 @@ START_TEST(many_small_files_cost_two_syncs_a_batch)
         char path[32];
         (void)snprintf(path, sizeof path, "%d/x%d", i % 3, i);
         ck_assert_int_eq(
-            place_file(places, path, &hash, 1, fill_text, (char *)(uintptr_t) "x", &problem),
+            place_file(places, path, &content, fill_text, (char *)(uintptr_t) "x", &problem),
             PLACE_WRITTEN);
     }
     ck_assert_int_eq(place_folder_settle(places, &problem), PLACE_WRITTEN);
@@ -346,9 +391,9 @@ END_TEST
 START_TEST(what_was_not_settled_is_gone_after_the_end)
 {
     struct problem problem;
-    struct hash32 hash = sha256_of("x", 1);
+    const struct place_content content = content_of("x");
     ck_assert_int_eq(
-        place_file(places, "a", &hash, 1, fill_text, (char *)(uintptr_t) "x", &problem),
+        place_file(places, "a", &content, fill_text, (char *)(uintptr_t) "x", &problem),
         PLACE_WRITTEN);
     place_folder_close(&places);
     ck_assert_uint_eq(entries("out"), 0);
@@ -361,10 +406,10 @@ START_TEST(a_name_that_was_taken_meanwhile_is_not_replaced)
 {
     struct problem problem;
     static const char *const names[] = {"a", "b", "c"};
-    struct hash32 hash = sha256_of("x", 1);
+    const struct place_content content = content_of("x");
     for (size_t i = 0; i < 3; i++) {
         ck_assert_int_eq(
-            place_file(places, names[i], &hash, 1, fill_text, (char *)(uintptr_t) "x", &problem),
+            place_file(places, names[i], &content, fill_text, (char *)(uintptr_t) "x", &problem),
             PLACE_WRITTEN);
     }
     FILE *mine = fopen("out/b", "w");
@@ -397,6 +442,7 @@ SUITE("place", setup, teardown, TEST(outputs_of_files_land_beside_where_their_in
       TEST(outputs_without_an_input_land_in_a_folder_per_subtask),
       TEST(names_that_would_leave_the_folder_are_refused), TEST(a_file_is_written_with_its_folders),
       TEST(what_is_there_with_the_right_content_is_left_alone),
+      LOOP(what_is_there_gets_the_mode_of_a_new_file, 0, 2),
       TEST(what_is_there_with_other_content_is_never_overwritten),
       TEST(symbolic_links_are_not_followed), TEST(a_fifo_in_the_way_does_not_block),
       TEST(bytes_with_another_hash_leave_nothing), TEST(an_empty_file_is_a_file),

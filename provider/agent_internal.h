@@ -52,6 +52,7 @@ struct agent {
     enum idle_order idle_order;                        /* which the agent carries out now */
     struct gpu_watch *gpus;                            /* NULL: no device for kernels is offered */
     enum idle_order gpu_orders[GPU_WATCH_DEVICES_MAX]; /* which the agent carries out now */
+    bool figures_due;                                  /* the broker has not heard the newest */
     struct reports reports;
     struct unaccepted unaccepted;
     struct list_link settled; /* outcomes that nobody asks for; dropped at the end of a turn */

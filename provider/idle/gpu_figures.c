@@ -70,12 +70,17 @@ static void read_why(json_t *object, char ret_why[GPU_WHY_SIZE])
     }
 }
 
+bool gpu_figures_any(const struct gpu_figures *figures)
+{
+    return figures->memory_used >= 0 || figures->memory_total >= 0 || figures->busy_percent >= 0 ||
+           figures->power_mw >= 0 || figures->power_limit_mw >= 0 || figures->celsius >= 0;
+}
+
 /* Returns true when the device itself told anything. */
 static bool answers(const struct gpu_figures *figures)
 {
-    return figures->is_split || figures->memory_used >= 0 || figures->memory_total >= 0 ||
-           figures->busy_percent >= 0 || figures->power_mw >= 0 || figures->power_limit_mw >= 0 ||
-           figures->celsius >= 0 || figures->compute.is_known || figures->graphics.is_known;
+    return figures->is_split || gpu_figures_any(figures) || figures->compute.is_known ||
+           figures->graphics.is_known;
 }
 
 static void read_device(json_t *object, struct gpu_figures *figures)

@@ -36,6 +36,8 @@ struct gpu_figures {
 
 /* Sets every figure to not known. A device that is lost stays lost. */
 void gpu_figures_clear(struct gpu_figures *figures);
+/* Returns true when one or more figures are known. */
+bool gpu_figures_any(const struct gpu_figures *figures);
 /* Reads a line, without its newline, for devices whose ids are set. The figures of a device that
  * the line does not name are cleared. Returns false with the problem, which is the line's own when
  * bourse-kernel could not read anything; the figures of all devices are cleared then. A device that

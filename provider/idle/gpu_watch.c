@@ -1,6 +1,5 @@
 #include "provider/idle/gpu_watch.h"
 
-#include "provider/idle/gpu_figures.h"
 #include "provider/idle/process_sensor.h"
 #include "provider/jail/watcher.h"
 #include "provider/tensor/ask.h"
@@ -329,6 +328,18 @@ void gpu_watch_reason(const struct gpu_watch *watch, size_t index, int64_t now_n
                       char ret_text[IDLE_REASON_SIZE])
 {
     gpu_rule_reason(&watch->devices[index].rule, now_ns, ret_text);
+}
+
+bool gpu_watch_figures(const struct gpu_watch *watch, size_t index, int64_t now_ns,
+                       struct gpu_figures *ret_figures, int64_t *ret_age_ns)
+{
+    if (index >= watch->watched_count || watch->read_ns < 0 ||
+        !gpu_figures_any(&watch->figures[index])) {
+        return false;
+    }
+    *ret_figures = watch->figures[index];
+    *ret_age_ns = now_ns - watch->read_ns;
+    return true;
 }
 
 const char *gpu_watch_problem(const struct gpu_watch *watch)

@@ -9,6 +9,7 @@
 
 #include "base/problem.h"
 #include "provider/device/kernel_device.h"
+#include "provider/idle/gpu_figures.h"
 #include "provider/jail/launcher.h"
 #include "provider/session/gpu_rule.h"
 
@@ -58,6 +59,9 @@ enum idle_order gpu_watch_order(const struct gpu_watch *watch, size_t index);
 bool gpu_watch_is_lost(const struct gpu_watch *watch, size_t index);
 void gpu_watch_reason(const struct gpu_watch *watch, size_t index, int64_t now_ns,
                       char ret_text[IDLE_REASON_SIZE]);
+/* Says what the device does, and how old that is. Returns false when nothing is known of it. */
+bool gpu_watch_figures(const struct gpu_watch *watch, size_t index, int64_t now_ns,
+                       struct gpu_figures *ret_figures, int64_t *ret_age_ns);
 /* Returns why no device has figures now, or "". */
 const char *gpu_watch_problem(const struct gpu_watch *watch);
 /* Returns the devices for `status`, or NULL when memory is short. */

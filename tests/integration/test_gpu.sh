@@ -59,6 +59,14 @@ until_true 60 says 'card: memory 1.0 MiB of 16.0 MiB, busy 12 %, power 61 W of 3
 "$bin/bourse-provider" status --dir "$work/lab" --json >status.json
 has "$(cat status.json)" '"device":"card","order":"work","reason":"","lost":false,"memory_used":1048576,"memory_total":16777216,"busy_percent":12'
 has "$(cat status.json)" '"power_mw":61000,"power_limit_mw":350000,"celsius":44'
+# The market shows them, too, as the word of the owner's machine.
+market_says() { "$bourse" devices lab/card >devices.txt 2>&1 && grep -qF -- "$1" devices.txt; } # TEXT
+until_true 60 market_says "s machine " || fail "the market does not show the figures: $(cat devices.txt)"
+grep -qE "^now \(said by its owner's machine .* ago\): memory 1\.0 MiB of 16\.0 MiB, busy 12 %, power 61 W of 350 W, temperature 44 C\$" devices.txt || fail "the market shows other figures: $(cat devices.txt)"
+"$bourse" devices lab/card --json >devices.json
+has "$(cat devices.json)" '"memory_used":1048576,"memory_total":16777216,"busy_percent":12,"power_mw":61000,"power_limit_mw":350000,"celsius":44'
+has "$(cat devices.json)" '"now":{"source":"owner","age_ms":'
+silent_of_card() { "$bourse" devices lab/card >devices.txt 2>&1 && ! grep -q '^now' devices.txt; }
 find_watcher || fail "no process reads the figures"
 # The watcher is in a jail: no network but its own, and no way to be root.
 [ "$(readlink "/proc/$watcher/ns/net")" != "$(readlink /proc/self/ns/net)" ] || fail "the watcher has the machine's network"
@@ -78,6 +86,7 @@ has "$(cat pause.json)" '"device":"card"'
 "$bin/bourse-provider" resume --dir "$work/lab" --device card >resume.txt || fail "resume: $(cat resume.txt)"
 has "$(cat resume.txt)" 'the device is resumed; what it may offer is withheld for now'
 ! asked card || fail "resume offers a card that others use"
+until_true 60 silent_of_card || fail "the market is told of a card that its owner uses: $(cat devices.txt)"
 tell 2
 until_true 60 asked card || fail "the card does not come back: $(cat agent-lab.log)"
 

@@ -20,6 +20,8 @@ enum { CELSIUS_LEAST = 30, CELSIUS_MOST = 120, NAME_MOST = 255, KEYS_MOST = 64 }
 #define GIVE_BACK_MOST_MS INT64_C(86400000)
 #define GPU_AFTER_MS INT64_C(60000)
 #define GPU_GIVE_BACK_MS INT64_C(30000)
+#define POWER_FOR_MS INT64_C(10000)
+#define POWER_FOR_MOST_MS INT64_C(3600000)
 enum { WATTS_LEAST = 10, WATTS_MOST = 100000 };
 #define LOAD_MILLI INT64_C(500)
 #define LOAD_MOST_MILLI INT64_C(4096000)
@@ -67,6 +69,36 @@ static void read_programs(struct yaml_value list, struct idle_terms *terms)
     }
 }
 
+/* Reads `pause`, `run`, or the percent from which on the battery is no sign of use, as in 60%. */
+static void read_battery(struct yaml_value value, struct idle_terms *terms)
+{
+    int64_t percent = 0;
+    terms->watches_battery = true;
+    if (!yaml_present(value)) {
+        return;
+    }
+    const char *text = yaml_text(value, NAME_MOST, "");
+    char number[8];
+    const size_t length = strlen(text);
+    if (length >= 2 && length <= sizeof number && text[length - 1] == '%') {
+        (void)snprintf(number, sizeof number, "%.*s", (int)length - 1, text);
+        percent = units_count(number, &percent) == UNITS_OK ? percent : 0;
+    }
+    if (percent < 0 || percent > 100 ||
+        (percent == 0 && strcmp(text, "pause") != 0 && strcmp(text, "run") != 0)) {
+        yaml_refuse(value, "`pause`, `run` or a charge from 1%% to 100%% is needed");
+        return;
+    }
+    terms->watches_battery = strcmp(text, "run") != 0;
+    terms->battery_percent = (int32_t)percent;
+}
+
+/* Reads a limit of watts, or `any`; returns milliwatts, or 0 for any. */
+static int64_t read_power(struct yaml_value value)
+{
+    return is_any(value) ? 0 : 1000 * yaml_integer(value, WATTS_LEAST, WATTS_MOST, 0);
+}
+
 static void read_root(struct config *config, struct yaml_value value)
 {
     const char *root = yaml_text(value, sizeof config->idle_root - 1, "/");
@@ -82,10 +114,9 @@ static void read_root(struct config *config, struct yaml_value value)
 
 void config_read_idle(struct config *config, struct yaml_value map)
 {
-    static const char *const keys[] = {"after",       "input",     "load",
-                                       "sessions",    "programs",  "battery",
-                                       "temperature", "give_back", "root"};
-    static const char *const batteries[] = {"run", "pause"};
+    static const char *const keys[] = {"after",    "input",   "load",        "sessions",
+                                       "programs", "battery", "temperature", "give_back",
+                                       "root",     "power",   "power_for"};
     struct idle_terms *terms = &config->idle;
     if (!yaml_present(map) || !yaml_is_map(map, KEYS_MOST)) {
         return;
@@ -100,7 +131,10 @@ void config_read_idle(struct config *config, struct yaml_value map)
     terms->watches_input = yaml_boolean(yaml_key(map, "input"), true);
     terms->load_milli = read_load_milli(yaml_key(map, "load"));
     terms->watches_sessions = yaml_boolean(yaml_key(map, "sessions"), false);
-    terms->watches_battery = yaml_choice(yaml_key(map, "battery"), batteries, 2, 1) == 1;
+    read_battery(yaml_key(map, "battery"), terms);
+    terms->milliwatts = read_power(yaml_key(map, "power"));
+    terms->power_for_ns = NS_PER_MS * yaml_duration_ms(yaml_key(map, "power_for"), 0,
+                                                       POWER_FOR_MOST_MS, POWER_FOR_MS);
     terms->celsius = is_any(heat) ? 0 : (int32_t)yaml_integer(heat, CELSIUS_LEAST, CELSIUS_MOST, 0);
     read_programs(yaml_key(map, "programs"), terms);
     read_root(config, yaml_key(map, "root"));
@@ -108,7 +142,8 @@ void config_read_idle(struct config *config, struct yaml_value map)
 
 void config_read_gpu(struct config *config, struct yaml_value map)
 {
-    static const char *const keys[] = {"programs", "temperature", "power", "after", "give_back"};
+    static const char *const keys[] = {"programs", "temperature", "power",
+                                       "after",    "give_back",   "power_for"};
     static const char *const programs[] = {
         [GPU_PROGRAMS_COMPUTE] = "compute", [GPU_PROGRAMS_ANY] = "any", [GPU_PROGRAMS_RUN] = "run"};
     struct gpu_terms *terms = &config->gpu;
@@ -117,12 +152,13 @@ void config_read_gpu(struct config *config, struct yaml_value map)
     }
     yaml_known_keys(map, keys, sizeof keys / sizeof keys[0]);
     const struct yaml_value heat = yaml_key(map, "temperature");
-    const struct yaml_value power = yaml_key(map, "power");
     terms->is_set = true;
     terms->programs = (enum gpu_programs)yaml_choice(yaml_key(map, "programs"), programs, 3,
                                                      GPU_PROGRAMS_COMPUTE);
     terms->celsius = is_any(heat) ? 0 : (int32_t)yaml_integer(heat, CELSIUS_LEAST, CELSIUS_MOST, 0);
-    terms->milliwatts = is_any(power) ? 0 : 1000 * yaml_integer(power, WATTS_LEAST, WATTS_MOST, 0);
+    terms->milliwatts = read_power(yaml_key(map, "power"));
+    terms->power_for_ns =
+        NS_PER_MS * yaml_duration_ms(yaml_key(map, "power_for"), 0, POWER_FOR_MOST_MS, 0);
     terms->after_ns =
         NS_PER_MS * yaml_duration_ms(yaml_key(map, "after"), 0, AFTER_MOST_MS, GPU_AFTER_MS);
     terms->give_back_ns = NS_PER_MS * yaml_duration_ms(yaml_key(map, "give_back"), 0,

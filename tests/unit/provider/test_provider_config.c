@@ -310,6 +310,13 @@ START_TEST(the_owner_says_when_the_machine_is_idle)
     ck_assert_str_eq(idle->programs[0], "steam");
     ck_assert_str_eq(idle->programs[1], "a-name-of-many-"); /* as the kernel has it */
     ck_assert_str_eq(config.idle_root, "/host");
+    ck_assert(idle->milliwatts == 0 && idle->battery_percent == 0);
+    ck_assert_msg(read_text("idle: {battery: 60%, power: 65, power_for: 30s}\n", &config, &problem),
+                  "%s", problem.text);
+    ck_assert(idle->watches_battery && idle->battery_percent == 60);
+    ck_assert(idle->milliwatts == 65000 && idle->power_for_ns == INT64_C(30000000000));
+    ck_assert(read_text("idle: {power: any}\n", &config, &problem));
+    ck_assert(idle->milliwatts == 0 && idle->power_for_ns == INT64_C(10000000000));
     ck_assert(read_text("idle: {load: any, temperature: any, programs: []}\n", &config, &problem));
     ck_assert_int_eq(idle->load_milli, -1);
     ck_assert_int_eq(idle->celsius, 0);
@@ -333,6 +340,12 @@ START_TEST(idle_times_that_are_none_are_refused_with_their_line)
         {"idle: {programs: [\"\"]}\n", "the name of a program is needed"},
         {"idle: {programs: steam}\n", "programs: "},
         {"idle: {battery: stop}\n", "battery: "},
+        {"idle: {battery: 0%}\n", "a charge from 1% to 100% is needed"},
+        {"idle: {battery: 101%}\n", "a charge from 1% to 100% is needed"},
+        {"idle: {battery: 60}\n", "a charge from 1% to 100% is needed"},
+        {"idle: {battery: -5%}\n", "a charge from 1% to 100% is needed"},
+        {"idle: {power: 5}\n", "power: "},
+        {"idle: {power_for: 2h}\n", "power_for: "},
         {"idle: {temperature: 20}\n", "temperature: "},
         {"idle: {temperature: hot}\n", "temperature: "},
         {"idle: {root: host}\n", "an absolute path is needed"},

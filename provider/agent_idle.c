@@ -4,6 +4,7 @@
 #include "provider/agent_internal.h"
 
 #include "base/checked.h"
+#include "formats/units.h"
 #include "protocol/limits.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
@@ -152,7 +153,10 @@ bool agent_open_gpus(struct agent *agent, struct problem *problem)
             problem_set(problem, "out of memory");
             return false;
         }
-        gpu_watch_add(agent->gpus, offer->kernel_device, offer->device.label, now_ns);
+        const uint64_t whole_bytes = offer->kernel_device->memory_bytes;
+        const uint64_t share_bytes = config_share_of(&offer->kernel_memory, whole_bytes);
+        gpu_watch_add(agent->gpus, offer->kernel_device, offer->device.label,
+                      share_bytes < whole_bytes ? (int64_t)share_bytes : 0, now_ns);
     }
     for (size_t i = 0; agent->gpus != NULL && i < gpu_watch_count(agent->gpus); i++) {
         agent->gpu_orders[i] = gpu_watch_order(agent->gpus, i);
@@ -222,6 +226,28 @@ static void post_figures(struct agent *agent, int64_t now_ns)
         agent_session_post_figures(agent->session, now_ns, pointers, count) == AGENT_UNKNOWN;
 }
 
+/* Ends work that takes more of a device's memory than the owner allows. bourse-kernel keeps its
+ * buffers within the limit, but code of a job may hold memory of its own. */
+static void bound_memory(struct agent *agent, size_t index)
+{
+    int64_t used_bytes;
+    int64_t allowed_bytes;
+    if (!gpu_watch_exceeds(agent->gpus, index, &used_bytes, &allowed_bytes)) {
+        return;
+    }
+    char used[UNITS_TEXT_SIZE];
+    char allowed[UNITS_TEXT_SIZE];
+    struct problem detail;
+    units_bytes_short(used_bytes, used);
+    units_bytes_short(allowed_bytes, allowed);
+    problem_set(&detail, "%s of the device's memory are used, and the owner allows %s", used,
+                allowed);
+    const char *label = gpu_watch_label(agent->gpus, index);
+    if (lanes_exceed(agent->lanes, label, detail.text) > 0) {
+        log_warning("work on the device \"%s\" is ended: %s", label, detail.text);
+    }
+}
+
 static void judge_gpus(struct agent *agent, int64_t now_ns)
 {
     char before[sizeof(struct problem)];
@@ -235,6 +261,7 @@ static void judge_gpus(struct agent *agent, int64_t now_ns)
         log_warning("no figures of the GPUs: %s", problem);
     }
     for (size_t i = 0; i < gpu_watch_count(agent->gpus); i++) {
+        bound_memory(agent, i);
         const enum idle_order former = agent->gpu_orders[i];
         agent->gpu_orders[i] = gpu_watch_order(agent->gpus, i);
         if (agent->gpu_orders[i] != former) {

@@ -337,14 +337,17 @@ static void read_plugin(const struct config *config, struct yaml_value item,
 
 static void read_device(struct config *config, struct yaml_value item, int32_t offset_min)
 {
-    static const char *const keys[] = {
-        "name",  "price", "slots",    "memory",        "disk",   "processes", "term",   "to",
-        "hours", "daily", "simulate", "interruptible", "opencl", "cuda",      "plugin", "nodes"};
+    static const char *const keys[] = {"name",      "price",         "slots",  "memory", "disk",
+                                       "processes", "term",          "to",     "hours",  "daily",
+                                       "simulate",  "interruptible", "opencl", "cuda",   "plugin",
+                                       "nodes",     "device_memory"};
     struct config_device *device = &config->devices[config->device_count];
     yaml_known_keys(item, keys, sizeof keys / sizeof keys[0]);
     read_plugin(config, item, &device->plugin);
     enum kernel_api api;
-    if (yaml_present(find_kernel_device(item, &api))) {
+    const bool is_for_kernels = yaml_present(find_kernel_device(item, &api));
+    config_read_share(yaml_key(item, "device_memory"), is_for_kernels, &device->kernel_memory);
+    if (is_for_kernels) {
         read_kernel_device(item, device);
     } else if (yaml_present(yaml_key(item, "simulate"))) {
         read_simulated(item, device);

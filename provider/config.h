@@ -84,13 +84,20 @@ struct config_spot {
     int64_t minimum_run_ms; /* nobody may take the lease for so long */
 };
 
+/* The owner bounds here what jobs may take of a device's own memory; both 0: all of it. */
+struct config_share {
+    uint64_t bytes;
+    uint32_t percent;
+};
+
 /* One entry of `devices:`; settings that the entry leaves out are as for the first device. */
 struct config_device {
     const struct catalogue_device *simulates; /* NULL: cores of this machine */
     /* The number of a device for kernels, or a part of its name; "": no such device. */
     char kernel[ATTRIBUTE_TEXT_SIZE];
     enum kernel_api kernel_api;
-    struct plugin_program plugin; /* the owner's program for the device; path "": none */
+    struct config_share kernel_memory; /* of that device */
+    struct plugin_program plugin;      /* the owner's program for the device; path "": none */
     char name[ATTRIBUTE_TEXT_SIZE];
     int64_t price_micro;
     uint32_t slots;
@@ -159,6 +166,9 @@ void config_visible(const struct config *config, const char *ret_paths[CONFIG_VI
 
 /* Returns true when the entry offers a device of this interface for kernels. */
 bool config_device_is_of(const struct config_device *device, enum kernel_api api);
+
+/* Returns what jobs may take of so much memory. */
+uint64_t config_share_of(const struct config_share *share, uint64_t memory_bytes);
 
 /* Returns true when the file has `gpu:` without effect: on a device that is offered by `opencl`, or
  * on any, because none is offered by `cuda`. The warning says so. */

@@ -23,6 +23,7 @@ enum { CELSIUS_LEAST = 30, CELSIUS_MOST = 120, NAME_MOST = 255, KEYS_MOST = 64 }
 #define POWER_FOR_MS INT64_C(10000)
 #define POWER_FOR_MOST_MS INT64_C(3600000)
 enum { WATTS_LEAST = 10, WATTS_MOST = 100000 };
+#define SHARE_LEAST_BYTES (INT64_C(1) << 20)
 #define LOAD_MILLI INT64_C(500)
 #define LOAD_MOST_MILLI INT64_C(4096000)
 
@@ -69,28 +70,65 @@ static void read_programs(struct yaml_value list, struct idle_terms *terms)
     }
 }
 
+/* Reads a percentage from 1% to 100%. Returns 0 for any other text. */
+static uint32_t read_percent(const char *text)
+{
+    char number[8];
+    int64_t percent = 0;
+    const size_t length = strlen(text);
+    if (length < 2 || length > sizeof number || text[length - 1] != '%') {
+        return 0;
+    }
+    (void)snprintf(number, sizeof number, "%.*s", (int)length - 1, text);
+    return units_count(number, &percent) == UNITS_OK && percent <= 100 ? (uint32_t)percent : 0;
+}
+
+void config_read_share(struct yaml_value value, bool is_for_kernels, struct config_share *ret_share)
+{
+    int64_t bytes = 0;
+    *ret_share = (struct config_share){.bytes = 0};
+    if (!yaml_present(value)) {
+        return;
+    }
+    if (!is_for_kernels) {
+        yaml_refuse(value, "device_memory is a limit of a device offered by `cuda` or `opencl`");
+    }
+    const char *text = yaml_text(value, NAME_MOST, "");
+    ret_share->percent = read_percent(text);
+    if (ret_share->percent > 0) {
+        return;
+    }
+    if (units_bytes(text, &bytes) != UNITS_OK || bytes < SHARE_LEAST_BYTES) {
+        yaml_refuse(value, "a size of 1MiB or more is needed, as in 8GiB, or a share from 1%% to "
+                           "100%%");
+        return;
+    }
+    ret_share->bytes = (uint64_t)bytes;
+}
+
+uint64_t config_share_of(const struct config_share *share, uint64_t memory_bytes)
+{
+    const uint64_t part_bytes =
+        memory_bytes / 100 * share->percent + memory_bytes % 100 * share->percent / 100;
+    const uint64_t share_bytes = share->percent > 0 ? part_bytes
+                                 : share->bytes > 0 ? share->bytes
+                                                    : memory_bytes;
+    return share_bytes < memory_bytes ? share_bytes : memory_bytes;
+}
+
 /* Reads `pause`, `run`, or the percent from which on the battery is no sign of use, as in 60%. */
 static void read_battery(struct yaml_value value, struct idle_terms *terms)
 {
-    int64_t percent = 0;
     terms->watches_battery = true;
     if (!yaml_present(value)) {
         return;
     }
     const char *text = yaml_text(value, NAME_MOST, "");
-    char number[8];
-    const size_t length = strlen(text);
-    if (length >= 2 && length <= sizeof number && text[length - 1] == '%') {
-        (void)snprintf(number, sizeof number, "%.*s", (int)length - 1, text);
-        percent = units_count(number, &percent) == UNITS_OK ? percent : 0;
-    }
-    if (percent < 0 || percent > 100 ||
-        (percent == 0 && strcmp(text, "pause") != 0 && strcmp(text, "run") != 0)) {
+    terms->battery_percent = (int32_t)read_percent(text);
+    if (terms->battery_percent == 0 && strcmp(text, "pause") != 0 && strcmp(text, "run") != 0) {
         yaml_refuse(value, "`pause`, `run` or a charge from 1%% to 100%% is needed");
-        return;
     }
     terms->watches_battery = strcmp(text, "run") != 0;
-    terms->battery_percent = (int32_t)percent;
 }
 
 /* Reads a limit of watts, or `any`; returns milliwatts, or 0 for any. */

@@ -24,4 +24,8 @@ void config_read_wasm(struct config *config, struct yaml_value value);
 /* Makes the offered programs visible. `value` is what a refusal names. */
 void config_show_programs(struct config *config, struct yaml_value value);
 
+/* Reads the share of a device's memory, as in 8GiB or 50%, for an entry of a device for kernels. */
+void config_read_share(struct yaml_value value, bool is_for_kernels,
+                       struct config_share *ret_share);
+
 #endif

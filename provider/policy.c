@@ -416,6 +416,7 @@ static void fill_offer(struct offer *offer, const struct config_device *device,
         (void)snprintf(name, sizeof name, "cpu/%s", device->name);
     }
     offer->simulates = device->simulates;
+    offer->kernel_memory = device->kernel_memory;
     offer->device.slots = device->slots;
     offer->device.device = discover_device_id(account, name);
     offer->device.attributes = offer->attributes;
@@ -591,7 +592,8 @@ struct jail_limits policy_jail(const struct offer *offer, uint32_t width, int64_
 uint64_t policy_kernel_memory(const struct offer *offer, uint32_t width)
 {
     assert(width >= 1 && offer->device.slots >= 1);
-    return offer->kernel_device != NULL
-               ? offer->kernel_device->memory_bytes / offer->device.slots * width
-               : 0;
+    const struct kernel_device *device = offer->kernel_device;
+    return device == NULL ? 0
+                          : config_share_of(&offer->kernel_memory, device->memory_bytes) /
+                                offer->device.slots * width;
 }

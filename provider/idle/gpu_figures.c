@@ -34,16 +34,21 @@ static int64_t figure(const json_t *object, const char *name, int64_t most)
     return json_is_integer(value) && number >= 0 && number <= most ? number : -1;
 }
 
-static void read_processes(const json_t *object, const char *name,
+static void read_processes(const json_t *object, const char *name, const char *memory_name,
                            struct gpu_processes *ret_processes)
 {
     const json_t *list = json_object_get(object, name);
+    const json_t *memories = json_object_get(object, memory_name);
     const size_t count = json_array_size(list);
     *ret_processes =
         (struct gpu_processes){.is_known = json_is_array(list) && count <= GPU_PROCESSES_MAX};
     for (size_t i = 0; ret_processes->is_known && i < count; i++) {
         const json_int_t pid = json_integer_value(json_array_get(list, i));
         if (pid > 0 && pid <= INT32_MAX) {
+            const json_t *memory = json_array_get(memories, i);
+            const json_int_t bytes = json_is_integer(memory) ? json_integer_value(memory) : -1;
+            ret_processes->memory_bytes[ret_processes->count] =
+                bytes >= 0 && bytes <= BYTES_MOST ? bytes : -1;
             ret_processes->pids[ret_processes->count++] = (pid_t)pid;
         } else { /* a driver that cannot name a process says 0 */
             ret_processes->has_unnamed = true;
@@ -92,8 +97,8 @@ static void read_device(json_t *object, struct gpu_figures *figures)
     figures->power_mw = figure(object, "power_mw", POWER_MOST_MW);
     figures->power_limit_mw = figure(object, "power_limit_mw", POWER_MOST_MW);
     figures->celsius = figure(object, "celsius", CELSIUS_MOST);
-    read_processes(object, "compute", &figures->compute);
-    read_processes(object, "graphics", &figures->graphics);
+    read_processes(object, "compute", "compute_memory", &figures->compute);
+    read_processes(object, "graphics", "", &figures->graphics);
     read_why(object, figures->why);
     figures->is_lost =
         json_is_true(json_object_get(object, "lost")) || (figures->is_lost && !answers(figures));

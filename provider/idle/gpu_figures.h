@@ -17,6 +17,7 @@ struct gpu_processes {
     bool is_known;
     bool has_unnamed; /* the driver names one or more of the processes by no number */
     pid_t pids[GPU_PROCESSES_MAX];
+    int64_t memory_bytes[GPU_PROCESSES_MAX]; /* of the device's memory; -1: not known */
     size_t count;
 };
 

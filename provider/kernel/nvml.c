@@ -73,8 +73,12 @@ static void read_processes(struct nvml_figures *figures, list_function *list, nv
     ret_processes->result = note(figures, list_exactly(list, device, &count, &buffer));
     const size_t apart = entry_bytes(&buffer, count);
     for (unsigned i = 0; ret_processes->result == NVML_OK && i < count; i++) {
-        memcpy(&ret_processes->pids[ret_processes->count++], buffer.bytes + i * apart,
-               sizeof ret_processes->pids[0]);
+        struct nvml_process process;
+        memcpy(&process, buffer.bytes + i * apart, sizeof process);
+        ret_processes->pids[ret_processes->count] = process.pid;
+        /* A library that does not know the memory says ULLONG_MAX. */
+        ret_processes->memory_bytes[ret_processes->count++] =
+            process.memory_bytes <= INT64_MAX ? (int64_t)process.memory_bytes : -1;
     }
 }
 
@@ -178,6 +182,15 @@ static json_t *pids_json(const struct nvml_processes *processes)
     return list;
 }
 
+static json_t *memories_json(const struct nvml_processes *processes)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < processes->count; i++) {
+        (void)json_array_append_new(list, json_integer(processes->memory_bytes[i]));
+    }
+    return list;
+}
+
 static json_t *figures_json(const char *id, const struct nvml_figures *figures)
 {
     json_t *why = json_object();
@@ -196,6 +209,9 @@ static json_t *figures_json(const char *id, const struct nvml_figures *figures)
             json_integer(figures->power_limit_mw));
         set(object, why, "celsius", figures->heat_result, json_integer(figures->celsius));
         set(object, why, "compute", figures->compute.result, pids_json(&figures->compute));
+        if (figures->compute.result == NVML_OK) {
+            (void)json_object_set_new(object, "compute_memory", memories_json(&figures->compute));
+        }
         set(object, why, "graphics", figures->graphics.result, pids_json(&figures->graphics));
     }
     (void)json_object_set_new(object, "why", why);

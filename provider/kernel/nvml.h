@@ -15,7 +15,8 @@ enum { NVML_DEVICES_MAX = 16, NVML_PROCESSES_MAX = 64 };
 
 struct nvml_processes {
     nvml_result result;
-    uint32_t pids[NVML_PROCESSES_MAX]; /* as the namespace of this process numbers them */
+    uint32_t pids[NVML_PROCESSES_MAX];        /* as the namespace of this process numbers them */
+    int64_t memory_bytes[NVML_PROCESSES_MAX]; /* of the device's memory; -1: not told */
     size_t count;
 };
 

@@ -515,10 +515,26 @@ static void say_given_back(struct lane *lane, const struct outcome *outcome)
     }
 }
 
+/* The result of a work that took too much of a device's memory says so. */
+static void name_excess(struct lane *lane, struct outcome *outcome)
+{
+    char detail[sizeof lane->excess_detail];
+    pthread_mutex_lock(&lane->mutex);
+    const enum result_outcome excess = lane->excess;
+    memcpy(detail, lane->excess_detail, sizeof detail);
+    pthread_mutex_unlock(&lane->mutex);
+    const bool is_ended =
+        outcome->result == OUTCOME_CANCELLED || outcome->result == OUTCOME_MEMORY_LIMIT;
+    if (excess != OUTCOME_OK && is_ended) {
+        outcome_fail(outcome, excess, "%s", detail);
+    }
+}
+
 static void run_one(struct lane *lane, struct outcome *outcome)
 {
     struct agent_work work = outcome->work;
     run_work(lane, outcome);
+    name_excess(lane, outcome);
     lane_keep_ends(lane, &work);
     say_given_back(lane, outcome);
     if (!lane->is_noop) {
@@ -558,6 +574,7 @@ void *lane_loop(void *argument)
         pthread_mutex_lock(&lane->mutex);
         lane->running.attempt = 0;
         atomic_store(&lane->cancel, false);
+        lane->excess = OUTCOME_OK;
         atomic_store(&lane->notice, false);
         while (list_empty(&lane->waiting) && !lane->stop) {
             pthread_cond_wait(&lane->woken, &lane->mutex);

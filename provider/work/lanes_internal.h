@@ -30,13 +30,15 @@ struct lane {
     pthread_mutex_t mutex;
     pthread_cond_t woken;
     bool stop;
-    struct list_link waiting;  /* outcomes of works not begun, oldest first */
-    struct agent_work running; /* attempt 0: no work that could be cancelled */
-    struct agent_work next;    /* announced and not started yet; attempt 0: none */
-    atomic_bool cancel;        /* `running` is to end */
-    atomic_bool notice;        /* the program is to be told to end; false afterwards */
-    struct jail *jail;         /* guarded: a cancel must not meet a close */
-    struct jail_limits limits; /* the lane's thread only: limits of the open jail */
+    struct list_link waiting;   /* outcomes of works not begun, oldest first */
+    struct agent_work running;  /* attempt 0: no work that could be cancelled */
+    struct agent_work next;     /* announced and not started yet; attempt 0: none */
+    atomic_bool cancel;         /* `running` is to end */
+    enum result_outcome excess; /* guarded: why it ends, unless OUTCOME_OK */
+    char excess_detail[256];    /* guarded, likewise */
+    atomic_bool notice;         /* the program is to be told to end; false afterwards */
+    struct jail *jail;          /* guarded: a cancel must not meet a close */
+    struct jail_limits limits;  /* the lane's thread only: limits of the open jail */
     /* The end of a followed work's output, which its result does not keep. Guarded. */
     struct agent_work ended_work;
     struct lane_end {

@@ -8,7 +8,8 @@
  *     1: process 1 computes on the first device    2: nothing computes there
  *     3: the first device is at 91 degrees         4: at 44 degrees again
  *     5: the first device is lost                  6: it is back
- *     7: the next call never returns */
+ *     7: the next call never returns
+ *     8: every process takes 4 GiB of memory       9: 77 bytes again */
 #include "provider/kernel/nvml_api.h"
 
 #include <signal.h>
@@ -33,7 +34,7 @@ void fake_nvml_entries(unsigned bytes, int clears);
  * -1: it is this process. */
 void fake_nvml_own(int pid);
 
-enum { DEVICES = 2, COOL = 44, HOT = 91, SIGNALS = 7 };
+enum { DEVICES = 2, COOL = 44, HOT = 91, SIGNALS = 9 };
 
 struct nvmlDevice_st {
     const char *id;
@@ -48,7 +49,7 @@ static int split;
 static unsigned bytes_apart = sizeof(struct nvml_process);
 static int clears_rest;
 static int own = -1;
-static volatile sig_atomic_t user, celsius = COOL, is_lost, hangs;
+static volatile sig_atomic_t user, celsius = COOL, is_lost, hangs, is_large;
 
 void fake_nvml_fail(const char *function, int result)
 {
@@ -118,6 +119,12 @@ static void obey(int number)
         break;
     case 6:
         is_lost = 0;
+        break;
+    case 8:
+        is_large = 1;
+        break;
+    case 9:
+        is_large = 0;
         break;
     default:
         hangs = 1;
@@ -205,8 +212,10 @@ nvml_result nvmlDeviceGetMigMode(nvml_device device, unsigned *ret_mode, unsigne
 /* Writes an entry, with a member more when the entries are long. */
 static void put(unsigned char *place, unsigned pid)
 {
-    const struct nvml_process process = {
-        .pid = pid, .memory_bytes = 77, .gpu_instance = UINT32_MAX, .compute_instance = UINT32_MAX};
+    const struct nvml_process process = {.pid = pid,
+                                         .memory_bytes = is_large != 0 ? UINT64_C(4) << 30 : 77,
+                                         .gpu_instance = UINT32_MAX,
+                                         .compute_instance = UINT32_MAX};
     memcpy(place, &process, sizeof process);
     if (bytes_apart > sizeof process) {
         memset(place + sizeof process, 0, bytes_apart - sizeof process);

@@ -359,6 +359,32 @@ START_TEST(idle_times_that_are_none_are_refused_with_their_line)
 }
 END_TEST
 
+START_TEST(jobs_get_a_share_of_a_devices_own_memory)
+{
+    static const char *const wrong[][2] = {
+        {"devices: [{cuda: 0, device_memory: 0%}]\n", "a share from 1% to 100%"},
+        {"devices: [{cuda: 0, device_memory: 101%}]\n", "a share from 1% to 100%"},
+        {"devices: [{cuda: 0, device_memory: 5}]\n", "a size of 1MiB or more is needed"},
+        {"devices: [{cuda: 0, device_memory: 1kB}]\n", "a size of 1MiB or more is needed"},
+        {"devices: [{name: a, device_memory: 50%}]\n", "device_memory is a limit of a device"},
+        {"device_memory: 50%\n", "unknown key"},
+    };
+    struct problem problem = {""};
+    const struct config_device *device = &config.devices[0];
+    ck_assert(read_text("devices: [{cuda: 0}]\n", &config, &problem));
+    ck_assert_uint_eq(config_share_of(&device->kernel_memory, 1000), 1000);
+    ck_assert(read_text("devices: [{cuda: 0, device_memory: 50%}]\n", &config, &problem));
+    ck_assert_uint_eq(config_share_of(&device->kernel_memory, 1000), 500);
+    ck_assert(read_text("devices: [{opencl: 0, device_memory: 2MiB}]\n", &config, &problem));
+    ck_assert_uint_eq(config_share_of(&device->kernel_memory, 16 << 20), 2 << 20);
+    ck_assert_uint_eq(config_share_of(&device->kernel_memory, 1000), 1000); /* there is no more */
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_msg(!read_text(wrong[i][0], &config, &problem), "%s", wrong[i][0]);
+        ck_assert_msg(strstr(problem.text, wrong[i][1]) != NULL, "%s", problem.text);
+    }
+}
+END_TEST
+
 START_TEST(an_engine_for_modules_is_a_program_that_jobs_see)
 {
     static const char *const wrong[][2] = {
@@ -397,4 +423,5 @@ SUITE("provider config", NULL, NULL, TEST(an_absent_file_gives_the_defaults),
       TEST(the_owner_says_when_a_gpu_may_be_offered), TEST(a_rule_of_gpus_without_effect_is_told),
       TEST(the_owner_says_when_the_machine_is_idle),
       TEST(idle_times_that_are_none_are_refused_with_their_line),
+      TEST(jobs_get_a_share_of_a_devices_own_memory),
       TEST(an_engine_for_modules_is_a_program_that_jobs_see))

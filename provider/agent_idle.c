@@ -280,6 +280,25 @@ void agent_gpu_turn(struct agent *agent, int64_t now_ns)
     post_figures(agent, now_ns);
 }
 
+void agent_room_turn(struct agent *agent, int64_t now_ns)
+{
+    struct problem problem = {""};
+    const bool was_spent = agent->is_spent;
+    if (agent->network != NULL) {
+        agent->is_spent = network_is_spent(agent->network);
+        if (!network_turn(agent->network, now_ns, &problem)) {
+            agent_warn(agent, problem.text);
+        }
+    }
+    if (agent->is_spent && !was_spent) {
+        agent_warn(agent, "the month's bytes of the network are used up: nothing is offered before "
+                          "the next month");
+    } else if (was_spent && !agent->is_spent) {
+        log_info("a month has begun: offering");
+    }
+    agent_session_pause(agent->session, now_ns, agent->crowded || agent->is_spent);
+}
+
 int64_t agent_idle_due_ns(const struct agent *agent)
 {
     if (agent->drain_began_ns != 0) {

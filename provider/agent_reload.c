@@ -75,7 +75,10 @@ static const char *differing_key(const struct config *old, const struct config *
            : !idle_equal(&old->idle, &now->idle) || strcmp(old->idle_root, now->idle_root) != 0
                ? "idle"
            : !gpu_equal(&old->gpu, &now->gpu) ? "gpu"
-                                              : NULL;
+           : old->network.rate_bytes != now->network.rate_bytes ||
+                   old->network.month_bytes != now->network.month_bytes
+               ? "network"
+               : NULL;
 }
 
 /* Returns true when a part of the new reading waits for a restart. *ret_what then names the part:

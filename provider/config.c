@@ -417,7 +417,7 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
         "market",        "name",  "region",   "price",   "slots",       "memory",     "disk",
         "processes",     "term",  "programs", "visible", "image_files", "image_size", "user",
         "cache",         "spool", "devices",  "to",      "hours",       "daily",      "utc_offset",
-        "interruptible", "idle",  "gpu",      "wasm"};
+        "interruptible", "idle",  "gpu",      "wasm",    "network"};
     static const struct agent_conditions none;
     char host[ATTRIBUTE_TEXT_SIZE] = "host";
     (void)gethostname(host, sizeof host - 1); /* on failure the default stays */
@@ -455,6 +455,7 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
                                                (int64_t)config->cache_bytes);
     config_read_idle(config, yaml_key(root, "idle"));
     config_read_gpu(config, yaml_key(root, "gpu"));
+    config_read_network(config, yaml_key(root, "network"));
     config_read_programs(config, yaml_key(root, "programs"));
     config_read_visible(config, yaml_key(root, "visible"));
     config_show_programs(config, yaml_key(root, "programs"));

@@ -51,6 +51,7 @@
 #include "provider/session/agent_session.h"
 #include "provider/session/gpu_rule.h"
 #include "provider/session/idle_rule.h"
+#include "provider/session/network_rule.h"
 #include "runtime/files.h"
 
 #include <limits.h>
@@ -136,6 +137,7 @@ struct config {
     uint64_t image_files, image_bytes; /* limits of one unpacked image */
     struct idle_terms idle;
     struct gpu_terms gpu;
+    struct network_terms network;
     char idle_root[256]; /* the sensors read the files below this folder; "": the machine's root */
     struct config_program programs[CONFIG_PROGRAMS_MAX];
     size_t program_count;

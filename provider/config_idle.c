@@ -24,6 +24,7 @@ enum { CELSIUS_LEAST = 30, CELSIUS_MOST = 120, NAME_MOST = 255, KEYS_MOST = 64 }
 #define POWER_FOR_MOST_MS INT64_C(3600000)
 enum { WATTS_LEAST = 10, WATTS_MOST = 100000 };
 #define SHARE_LEAST_BYTES (INT64_C(1) << 20)
+#define NETWORK_LEAST_BYTES INT64_C(1000)
 #define LOAD_MILLI INT64_C(500)
 #define LOAD_MOST_MILLI INT64_C(4096000)
 
@@ -201,6 +202,33 @@ void config_read_gpu(struct config *config, struct yaml_value map)
         NS_PER_MS * yaml_duration_ms(yaml_key(map, "after"), 0, AFTER_MOST_MS, GPU_AFTER_MS);
     terms->give_back_ns = NS_PER_MS * yaml_duration_ms(yaml_key(map, "give_back"), 0,
                                                        GIVE_BACK_MOST_MS, GPU_GIVE_BACK_MS);
+}
+
+/* Reads a limit of bytes, of a second or a month; returns 0 without the key, or for `any`. */
+static int64_t read_limit(struct yaml_value value, enum units_kind kind, const char *example)
+{
+    int64_t bytes = 0;
+    if (!yaml_present(value) || is_any(value)) {
+        return 0;
+    }
+    const char *text = yaml_text(value, NAME_MOST, "");
+    if (units_read(kind, text, &bytes) != UNITS_OK || bytes < NETWORK_LEAST_BYTES) {
+        yaml_refuse(value, "%s is needed, of 1kB or more; or `any`", example);
+        return 0;
+    }
+    return bytes;
+}
+
+void config_read_network(struct config *config, struct yaml_value map)
+{
+    static const char *const keys[] = {"rate", "month"};
+    if (!yaml_present(map) || !yaml_is_map(map, KEYS_MOST)) {
+        return;
+    }
+    yaml_known_keys(map, keys, sizeof keys / sizeof keys[0]);
+    config->network = (struct network_terms){
+        .rate_bytes = read_limit(yaml_key(map, "rate"), UNITS_BANDWIDTH, "a rate as in 10MB/s"),
+        .month_bytes = read_limit(yaml_key(map, "month"), UNITS_BYTES, "a size as in 50GiB")};
 }
 
 bool config_gpu_warning(const struct config *config, struct problem *ret_warning)

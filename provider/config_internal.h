@@ -9,9 +9,10 @@
 /* Reads a text that the market takes as a word about a device. */
 const char *config_word(struct yaml_value value, size_t most_bytes, const char *fallback);
 
-/* config_idle.c reads `idle` and `gpu`. */
+/* config_idle.c reads `idle`, `gpu` and `network`. */
 void config_read_idle(struct config *config, struct yaml_value map);
 void config_read_gpu(struct config *config, struct yaml_value map);
+void config_read_network(struct config *config, struct yaml_value map);
 
 /* config_programs.c reads which programs and folders of the machine jobs see. */
 

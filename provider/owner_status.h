@@ -5,6 +5,7 @@
 #include "provider/config.h"
 #include "provider/idle/gpu_watch.h"
 #include "provider/idle/idle_watch.h"
+#include "provider/network.h"
 #include "provider/pauses.h"
 #include "provider/session/agent_session.h"
 #include "provider/work/lanes.h"
@@ -25,6 +26,7 @@ struct owner_facts {
     int64_t last_error_ms;
     const struct idle_watch *idle; /* NULL: the devices work at any time */
     const struct gpu_watch *gpus;  /* NULL: no GPU is offered */
+    struct network *network;       /* NULL: it has no limits */
 };
 
 /* Returns the answer to `status`. `state` is one word, such as "offering". A member for which

@@ -2,6 +2,7 @@
  * one question, and prints the answer for people or programs. */
 #include "provider/command/command.h"
 #include "provider/command/gpu_lines.h"
+#include "provider/command/network_line.h"
 #include "provider/owner.h"
 
 #include "formats/units.h"
@@ -187,6 +188,7 @@ static void print_state(const json_t *answer)
         {"frozen", "the operator froze this account; offering again when that is undone"},
         {"disconnected", "offering again as soon as the broker is there; work goes on"},
         {"disk-full", "nothing is offered until there is room on the disk"},
+        {"network-spent", "nothing is offered before the next month; the line `network` says why"},
         {"withheld", "no device may be offered now; the lines of `gpu` and `paused` say why"},
         {"draining", "draining: ends when nothing runs and every result is accepted"},
         {"leaving", "ending"},
@@ -370,6 +372,7 @@ static void print_status(const json_t *answer)
     print_asks(json_object_get(answer, "asks"));
     print_paused_devices(json_object_get(answer, "paused_devices"));
     gpu_lines_print(json_object_get(answer, "gpus"));
+    network_line_print(json_object_get(answer, "network"));
     printf("%-12s %lld lease%s, %lld running, %lld queued, %lld result%s not accepted yet, %lld "
            "jail%s\n",
            "work", (long long)number(answer, "lease_count"), plural(number(answer, "lease_count")),

@@ -101,8 +101,8 @@ static void find_other(const struct gpu_watch *watch, const struct gpu_processes
     }
 }
 
-/* Adds up what the agent's own programs take of the device's memory. Returns -1 when the driver does
- * not tell. */
+/* Adds up what the agent's own programs take of the device's memory. Returns -1 when the driver
+ * does not tell. */
 static int64_t find_own_bytes(const struct gpu_watch *watch, const struct gpu_processes *processes)
 {
     int64_t sum_bytes = 0;

@@ -39,8 +39,8 @@ struct gpu_watch_config {
 struct gpu_watch *gpu_watch_create(const struct gpu_watch_config *config);
 /* Kills the watcher, too. */
 void gpu_watch_destroy(struct gpu_watch **self);
-/* The driver's own part of a job, its context and code, may take so much beyond the owner's limit of
- * memory. */
+/* The driver's own part of a job, its context and code, may take so much beyond the owner's limit
+ * of memory. */
 #define GPU_WATCH_CONTEXT_BYTES (INT64_C(1) << 30)
 /* Adds a device under the label that the market knows. Jobs may take `allowed_bytes` of its memory;
  * 0: all. A device of another maker has no figures and

@@ -385,6 +385,31 @@ START_TEST(jobs_get_a_share_of_a_devices_own_memory)
 }
 END_TEST
 
+START_TEST(the_network_has_a_rate_and_a_month)
+{
+    static const char *const wrong[][2] = {
+        {"network: {rate: 1kB/m}\n", "a rate as in 10MB/s is needed"},
+        {"network: {rate: 0B/s}\n", "a rate as in 10MB/s is needed"},
+        {"network: {month: 5}\n", "a size as in 50GiB is needed"},
+        {"network: {week: 5GiB}\n", "unknown key"},
+        {"network: 5\n", "network"},
+    };
+    struct problem problem = {""};
+    ck_assert(read_text("price: 0\n", &config, &problem));
+    ck_assert(config.network.rate_bytes == 0 && config.network.month_bytes == 0);
+    ck_assert_msg(read_text("network: {rate: 10MB/s, month: 50GiB}\n", &config, &problem), "%s",
+                  problem.text);
+    ck_assert_int_eq(config.network.rate_bytes, 10000000);
+    ck_assert(config.network.month_bytes == INT64_C(50) << 30);
+    ck_assert(read_text("network: {rate: any}\n", &config, &problem));
+    ck_assert(config.network.rate_bytes == 0 && config.network.month_bytes == 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_msg(!read_text(wrong[i][0], &config, &problem), "%s", wrong[i][0]);
+        ck_assert_msg(strstr(problem.text, wrong[i][1]) != NULL, "%s", problem.text);
+    }
+}
+END_TEST
+
 START_TEST(an_engine_for_modules_is_a_program_that_jobs_see)
 {
     static const char *const wrong[][2] = {
@@ -423,5 +448,5 @@ SUITE("provider config", NULL, NULL, TEST(an_absent_file_gives_the_defaults),
       TEST(the_owner_says_when_a_gpu_may_be_offered), TEST(a_rule_of_gpus_without_effect_is_told),
       TEST(the_owner_says_when_the_machine_is_idle),
       TEST(idle_times_that_are_none_are_refused_with_their_line),
-      TEST(jobs_get_a_share_of_a_devices_own_memory),
+      TEST(jobs_get_a_share_of_a_devices_own_memory), TEST(the_network_has_a_rate_and_a_month),
       TEST(an_engine_for_modules_is_a_program_that_jobs_see))

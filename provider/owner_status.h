@@ -5,10 +5,10 @@
 #include "provider/config.h"
 #include "provider/idle/gpu_watch.h"
 #include "provider/idle/idle_watch.h"
-#include "provider/network.h"
 #include "provider/pauses.h"
 #include "provider/session/agent_session.h"
 #include "provider/work/lanes.h"
+#include "provider/work/network.h"
 #include "runtime/market.h"
 
 enum { OWNER_STATUS_VERSION = 1, OWNER_LEASES_MAX = 256 /* leases listed one by one */ };

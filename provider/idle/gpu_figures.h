@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { GPU_PROCESSES_MAX = 64, GPU_ID_SIZE = 32, GPU_WHY_SIZE = 512 };
+enum { GPU_PROCESSES_MAX = 64, GPU_ID_SIZE = 48, GPU_WHY_SIZE = 512 };
 
 struct gpu_processes {
     bool is_known;

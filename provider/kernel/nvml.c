@@ -1,5 +1,7 @@
 #include "provider/kernel/nvml.h"
 
+#include "provider/tensor/ask.h"
+
 #include <jansson.h>
 
 #include <stdlib.h>
@@ -136,17 +138,37 @@ static bool is_split(const struct nvml_api *api, nvml_device device, struct nvml
            mode == NVML_MIG_ON;
 }
 
+/* Finds the device, and the whole device that it is or that it is an instance of. */
+static nvml_result find_device(const struct nvml_api *api, const char *id, nvml_device *ret_device,
+                               nvml_device *ret_whole)
+{
+    if (strncmp(id, KERNEL_MIG, strlen(KERNEL_MIG)) != 0) {
+        const nvml_result result = api->nvmlDeviceGetHandleByPciBusId_v2(id, ret_device);
+        *ret_whole = *ret_device;
+        return result;
+    }
+    if (api->nvmlDeviceGetHandleByUUID == NULL ||
+        api->nvmlDeviceGetDeviceHandleFromMigDeviceHandle == NULL) {
+        return NVML_FUNCTION_NOT_FOUND;
+    }
+    const nvml_result result = api->nvmlDeviceGetHandleByUUID(id, ret_device);
+    return result != NVML_OK
+               ? result
+               : api->nvmlDeviceGetDeviceHandleFromMigDeviceHandle(*ret_device, ret_whole);
+}
+
 void nvml_read(const struct nvml_api *api, const char *id, struct nvml_figures *ret_figures)
 {
     nvml_device device = NULL;
+    nvml_device whole = NULL;
     *ret_figures = (struct nvml_figures){.is_lost = false};
-    ret_figures->found = note(ret_figures, api->nvmlDeviceGetHandleByPciBusId_v2(id, &device));
+    ret_figures->found = note(ret_figures, find_device(api, id, &device, &whole));
     if (ret_figures->found != NVML_OK) {
         return;
     }
-    ret_figures->is_split = is_split(api, device, ret_figures);
-    read_power(api, device, ret_figures);
-    read_heat(api, device, ret_figures);
+    ret_figures->is_split = device == whole && is_split(api, device, ret_figures);
+    read_power(api, whole, ret_figures);
+    read_heat(api, whole, ret_figures);
     if (ret_figures->is_split) {
         ret_figures->memory_result = ret_figures->busy_result = NVML_NOT_SUPPORTED;
         ret_figures->compute.result = ret_figures->graphics.result = NVML_NOT_SUPPORTED;

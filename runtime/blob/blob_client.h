@@ -29,8 +29,8 @@ bool blob_client_open(void *context, const char *endpoint, const struct key32 *s
                       struct problem *ret_problem);
 void blob_client_close(struct blob_client **self);
 
-/* Calls `meter` with the bytes of each message that was sent or has come, on the thread of the call.
- * The meter may wait, and slows the client down so. `context` lives as long as the client. */
+/* Calls `meter` with the bytes of each message that was sent or has come, on the thread of the
+ * call. The meter may wait, and slows the client down so. `context` lives as long as the client. */
 typedef void blob_meter(void *context, uint64_t bytes);
 void blob_client_measure(struct blob_client *client, blob_meter *meter, void *context);
 

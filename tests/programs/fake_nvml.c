@@ -39,9 +39,18 @@ enum { DEVICES = 2, COOL = 44, HOT = 91, SIGNALS = 9 };
 struct nvmlDevice_st {
     const char *id;
     unsigned limit_mw;
+    struct nvmlDevice_st *whole; /* of an instance of MIG */
+    unsigned gpu_instance;
 };
 
-static struct nvmlDevice_st devices[DEVICES] = {{"0000:3b:00.0", 350000}, {"0000:4b:00.0", 300000}};
+static struct nvmlDevice_st devices[DEVICES] = {{.id = "0000:3b:00.0", .limit_mw = 350000},
+                                                {.id = "0000:4b:00.0", .limit_mw = 300000}};
+/* The instances of the first device. One was taken away, so the library has a gap there. */
+static struct nvmlDevice_st instances[] = {
+    {.id = "MIG-00112233-4455-6677-8899-aabbccddee01", .whole = devices, .gpu_instance = 1},
+    {.id = NULL},
+    {.id = "MIG-00112233-4455-6677-8899-aabbccddee03", .whole = devices, .gpu_instance = 5}};
+enum { INSTANCES = sizeof instances / sizeof instances[0] };
 static char failing[64];
 static int failure;
 static int alive;
@@ -166,10 +175,108 @@ nvml_result nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvml_device *ret_de
     return NVML_NOT_FOUND;
 }
 
+nvml_result nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device *ret_device)
+{
+    CALL(NULL)
+    for (size_t i = 0; i < INSTANCES; i++) {
+        if (split != 0 && instances[i].id != NULL && strcmp(instances[i].id, uuid) == 0) {
+            *ret_device = &instances[i];
+            return NVML_OK;
+        }
+    }
+    return NVML_NOT_FOUND;
+}
+
+nvml_result nvmlDeviceGetCount_v2(unsigned *ret_count)
+{
+    CALL(NULL)
+    *ret_count = DEVICES;
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device *ret_device)
+{
+    CALL(NULL)
+    *ret_device = &devices[index < DEVICES ? index : 0];
+    return index < DEVICES ? NVML_OK : NVML_INVALID_ARGUMENT;
+}
+
+nvml_result nvmlDeviceGetPciInfo_v3(nvml_device device, struct nvml_pci *ret_pci)
+{
+    CALL(device)
+    *ret_pci = (struct nvml_pci){.id = ""};
+    (void)snprintf(ret_pci->id, sizeof ret_pci->id, "00000000:%cB:00.0", device->id[5]);
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned *ret_count)
+{
+    CALL(device)
+    *ret_count = device == devices ? INSTANCES : 0;
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetMigDeviceHandleByIndex(nvml_device device, unsigned index,
+                                                nvml_device *ret_instance)
+{
+    CALL(device)
+    if (device != devices || index >= INSTANCES || instances[index].id == NULL) {
+        return NVML_NOT_FOUND;
+    }
+    *ret_instance = &instances[index];
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvml_device instance,
+                                                         nvml_device *ret_device)
+{
+    CALL(instance)
+    *ret_device = instance->whole;
+    return instance->whole != NULL ? NVML_OK : NVML_INVALID_ARGUMENT;
+}
+
+nvml_result nvmlDeviceGetGpuInstanceId(nvml_device instance, unsigned *ret_id)
+{
+    CALL(instance)
+    *ret_id = instance->gpu_instance;
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetComputeInstanceId(nvml_device instance, unsigned *ret_id)
+{
+    CALL(instance)
+    *ret_id = 0;
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetUUID(nvml_device device, char *ret_uuid, unsigned size)
+{
+    CALL(device)
+    (void)snprintf(ret_uuid, size, "%s", device->id);
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetName(nvml_device device, char *ret_name, unsigned size)
+{
+    CALL(device)
+    (void)snprintf(ret_name, size, "NVIDIA Fake F100 MIG %ug.4mb", device->gpu_instance);
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetCudaComputeCapability(nvml_device device, int *ret_major, int *ret_minor)
+{
+    CALL(device)
+    *ret_major = 9;
+    *ret_minor = 0;
+    return NVML_OK;
+}
+
 nvml_result nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *ret_memory)
 {
     CALL(device)
-    *ret_memory = (struct nvml_memory){.total = 16 << 20, .used = 1 << 20, .free = 15 << 20};
+    *ret_memory = device->whole != NULL
+                      ? (struct nvml_memory){.total = 4 << 20, .used = 1 << 20, .free = 3 << 20}
+                      : (struct nvml_memory){.total = 16 << 20, .used = 1 << 20, .free = 15 << 20};
     return NVML_OK;
 }
 

@@ -1,13 +1,13 @@
-/* provider/network.h holds the transfers of jobs to the owner's limits of the network, and keeps
- * the count of the month.
+/* provider/work/network.h holds the transfers of jobs to the owner's limits of the network, and
+ * keeps the count of the month.
  *
  * The count survives a restart in the file `network` of the agent's folder, which is JSON:
  *
  *     {"month":24322,"bytes":1048576}
  *
  * The month is that of network_rule.h. A crash loses the count of the last second. */
-#ifndef BOURSE_PROVIDER_NETWORK_H
-#define BOURSE_PROVIDER_NETWORK_H
+#ifndef BOURSE_PROVIDER_WORK_NETWORK_H
+#define BOURSE_PROVIDER_WORK_NETWORK_H
 
 #include "base/problem.h"
 #include "provider/session/network_rule.h"
@@ -27,11 +27,11 @@ void network_close(struct network **self);
 /* Lets every thread that waits go on, and no thread wait any more. */
 void network_stop(struct network *network);
 
-/* Counts bytes that went, and waits until the next ones may go. `context` is the network; any thread
- * may call it (runtime/blob/blob_client.h). */
+/* Counts bytes that went, and waits until the next ones may go. `context` is the network. Any
+ * thread may call it (runtime/blob/blob_client.h). */
 void network_meter(void *context, uint64_t bytes);
-/* Writes the count when it has changed since the last second. Returns false with the problem when it
- * cannot be written; the next call tries again. */
+/* Writes the count when it has changed since the last second. Returns false with the problem when
+ * it cannot be written; the next call tries again. */
 bool network_turn(struct network *network, int64_t now_ns, struct problem *ret_problem);
 /* Returns true when the month's bytes are used up. */
 bool network_is_spent(struct network *network);

@@ -1,4 +1,4 @@
-#include "provider/network.h"
+#include "provider/work/network.h"
 
 #include "base/checked.h"
 #include "provider/config.h"

@@ -1,5 +1,5 @@
 /* The count of a month is kept in a file, and waits end when the network stops. */
-#include "provider/network.h"
+#include "provider/work/network.h"
 
 #include "base/checked.h"
 #include "tests/support/scratch_folder.h"

@@ -104,6 +104,8 @@ add_dependencies(test_engine_buffers fake-opencl fake-cuda)
 target_compile_definitions(test_engine_buffers PRIVATE BOURSE_FAKE_OPENCL="$<TARGET_FILE:fake-opencl>" BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>")
 add_dependencies(test_nvml fake-nvml)
 target_compile_definitions(test_nvml PRIVATE BOURSE_FAKE_NVML="$<TARGET_FILE:fake-nvml>")
+add_dependencies(test_mig fake-nvml fake-cuda)
+target_compile_definitions(test_mig PRIVATE BOURSE_FAKE_NVML="$<TARGET_FILE:fake-nvml>" BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>")
 # bourse-kernel with the fake libraries inside, as a jail shows no library of the build's: tests only.
 kernel_program(bourse-kernel-fake tests/programs/fake_cuda.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
 target_compile_definitions(bourse-kernel-fake PRIVATE _GNU_SOURCE KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL)

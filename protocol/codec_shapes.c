@@ -305,9 +305,14 @@ enum { TERMS = 3 }; /* attributes that describe the leases of its ask */
 SHAPE(device_place, device_place, COUNT, COUNT);
 SHAPE(devices_request, devices_request, NESTED(codec_requirement), NESTED(device_place),
       ROWS_WANTED);
+#define PERCENT NUMBER(0, 100)
+#define CELSIUS NUMBER(0, LIMIT_CELSIUS)
+SHAPE(device_figures, device_figures, ID, SPAN, COUNT, COUNT, PERCENT, COUNT, COUNT, CELSIUS);
+SHAPE(figures_post, figures_post, MANY(device_figures, LIMIT_FIGURES));
+SHAPE_EMPTY(figures_taken, figures_taken);
 SHAPE(device_row, device_row, HASH, NAME(0, LIMIT_NAME_BYTES), STATE, ID, NAME(0, LIMIT_NAME_BYTES),
       ATTRIBUTE_TEXT, SLOTS, COUNT, COUNT, MONEY, DURATION,
-      MANY(attribute, LIMIT_ATTRIBUTES + TERMS), NESTED(standing));
+      MANY(attribute, LIMIT_ATTRIBUTES + TERMS), NESTED(standing), NESTED(device_figures));
 SHAPE(devices_reply, devices_reply, MANY(device_row, LIMIT_ROWS), NESTED(device_place), COUNT);
 
 SHAPE(providers_request, providers_request, NUMBER(1, UINT32_MAX), ROWS_WANTED);
@@ -439,6 +444,10 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
                                   TRADER, MESSAGE_TERMINAL_BYTES},
     [MESSAGE_TERMINAL_BYTES] = {"terminal-bytes", &codec_terminal_bytes_shape, MEDIUM, false,
                                 BROKER, 0},
+
+    [MESSAGE_FIGURES_POST] = {"figures-post", &figures_post_shape, SMALL, false, ROLE_PROVIDER,
+                              MESSAGE_FIGURES_TAKEN},
+    [MESSAGE_FIGURES_TAKEN] = {"figures-taken", &figures_taken_shape, SMALL, false, BROKER, 0},
 
     [MESSAGE_SUBMIT_JOB] = {"submit-job", &submit_job_shape, LARGE, true, ROLE_CONSUMER,
                             MESSAGE_ACCEPTED},

@@ -61,6 +61,8 @@ enum {
     /* Longest time that a MarketRequest or an OutputRequest may wait for its answer. */
     LIMIT_WAIT_MS = 30 * 1000,
     LIMIT_OUTPUT_PIECES = 1024,       /* in one OutputPost or OutputReply */
+    LIMIT_FIGURES = 16,               /* devices in one FiguresPost */
+    LIMIT_CELSIUS = 1000,             /* of a device */
     LIMIT_OUTPUT_BYTES = 64 << 10,    /* of one piece of live output */
     LIMIT_TERMINAL_BYTES = 16 << 10,  /* in one TerminalSend or TerminalBytes */
     LIMIT_TERMINAL_WINDOW = 64 << 10, /* sent in one direction and not taken by the other end */

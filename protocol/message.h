@@ -47,6 +47,9 @@ enum message_type {
     MESSAGE_TERMINAL_TAKEN = 48,
     MESSAGE_TERMINAL_RECEIVE = 49,
     MESSAGE_TERMINAL_BYTES = 50,
+    /* The sender's devices, as they are at this moment. */
+    MESSAGE_FIGURES_POST = 51,
+    MESSAGE_FIGURES_TAKEN = 52,
     /* consumer */
     MESSAGE_SUBMIT_JOB = 64, /* S */
     MESSAGE_JOB_CANCEL = 65, /* S */

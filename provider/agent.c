@@ -393,6 +393,7 @@ static void hear_owner(struct agent *agent, int64_t now_ns)
         .isolation = agent->setup->isolation->level,
         .lanes = agent->lanes,
         .is_crowded = agent->crowded,
+        .network = agent->network,
         .is_leaving = agent->drain_began_ns != 0,
         .started_ms = agent->started_ms,
         .since_ms = agent->since_ms,
@@ -455,7 +456,7 @@ static int wait_ms(const struct agent *agent, int64_t now_ns)
 
 /* Stops offering while the disk has no room for inputs. Leased work that then fails is given
  * back. */
-static void watch_room(struct agent *agent, int64_t now_ns)
+static void watch_room(struct agent *agent)
 {
     /* The limit for offering again is twice as high, so that asks do not come and go. */
     uint64_t bytes = agent->crowded ? 2 * FREE_SPACE_LEAST : FREE_SPACE_LEAST;
@@ -464,7 +465,6 @@ static void watch_room(struct agent *agent, int64_t now_ns)
         return;
     }
     agent->crowded = crowded;
-    agent_session_pause(agent->session, now_ns, crowded);
     if (crowded) {
         struct problem full;
         problem_set(&full, "the disk of %s is full: nothing is offered until there is room",
@@ -481,7 +481,8 @@ static void watch_store(struct agent *agent, int64_t now_ns)
         return;
     }
     agent->look_again_ns = now_ns + NS_PER_S;
-    watch_room(agent, now_ns);
+    watch_room(agent);
+    agent_room_turn(agent, now_ns);
     if (agent_session_counts(agent->session).leases == 0) {
         store_forget_lent(agent->store); /* frees space on the broker's disk */
     }

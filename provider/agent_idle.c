@@ -4,9 +4,12 @@
 #include "provider/agent_internal.h"
 
 #include "base/checked.h"
+#include "formats/units.h"
+#include "protocol/limits.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -151,7 +154,10 @@ bool agent_open_gpus(struct agent *agent, struct problem *problem)
             problem_set(problem, "out of memory");
             return false;
         }
-        gpu_watch_add(agent->gpus, offer->kernel_device, offer->device.label, now_ns);
+        const uint64_t whole_bytes = offer->kernel_device->memory_bytes;
+        const uint64_t share_bytes = config_share_of(&offer->kernel_memory, whole_bytes);
+        gpu_watch_add(agent->gpus, offer->kernel_device, offer->device.label,
+                      share_bytes < whole_bytes ? (int64_t)share_bytes : 0, now_ns);
     }
     for (size_t i = 0; agent->gpus != NULL && i < gpu_watch_count(agent->gpus); i++) {
         agent->gpu_orders[i] = gpu_watch_order(agent->gpus, i);
@@ -162,21 +168,101 @@ bool agent_open_gpus(struct agent *agent, struct problem *problem)
     return true;
 }
 
-void agent_gpu_turn(struct agent *agent, int64_t now_ns)
+static void set_figure(protobuf_c_boolean *ret_has, uint64_t *ret_figure, int64_t figure)
 {
-    if (agent->gpus == NULL || agent->drain_began_ns != 0) {
+    *ret_has = figure >= 0;
+    *ret_figure = figure >= 0 ? (uint64_t)figure : 0;
+}
+
+/* Fills the wire form of what a device does. Returns false when nothing is known of it, or when it
+ * is withheld: what its owner does with it is nobody else's business. */
+static bool figures_of(const struct agent *agent, size_t index, int64_t now_ns,
+                       struct id128 *ret_device, Bourse__V1__DeviceFigures *ret_figures)
+{
+    struct agent_device_row row;
+    struct gpu_figures figures;
+    size_t place;
+    int64_t age_ns;
+    if (!gpu_watch_figures(agent->gpus, index, now_ns, &figures, &age_ns) ||
+        !agent_session_find_label(agent->session, gpu_watch_label(agent->gpus, index), &place,
+                                  &row) ||
+        row.is_withheld) {
+        return false;
+    }
+    *ret_device = row.device;
+    bourse__v1__device_figures__init(ret_figures);
+    ret_figures->device =
+        (ProtobufCBinaryData){.len = sizeof ret_device->bytes, .data = ret_device->bytes};
+    ret_figures->age_ms = (uint64_t)(age_ns / NS_PER_MS);
+    set_figure(&ret_figures->has_memory_used, &ret_figures->memory_used, figures.memory_used);
+    set_figure(&ret_figures->has_memory_total, &ret_figures->memory_total, figures.memory_total);
+    set_figure(&ret_figures->has_power_mw, &ret_figures->power_mw, figures.power_mw);
+    set_figure(&ret_figures->has_power_limit_mw, &ret_figures->power_limit_mw,
+               figures.power_limit_mw);
+    ret_figures->has_busy_percent = figures.busy_percent >= 0;
+    ret_figures->busy_percent = figures.busy_percent >= 0 ? (uint32_t)figures.busy_percent : 0;
+    ret_figures->has_celsius = figures.celsius >= 0;
+    ret_figures->celsius = figures.celsius >= 0 ? (int32_t)figures.celsius : 0;
+    return true;
+}
+
+/* Tells the broker what the devices do, for those who list devices. */
+static void post_figures(struct agent *agent, int64_t now_ns)
+{
+    static_assert((int)GPU_WATCH_DEVICES_MAX <= (int)LIMIT_FIGURES, "one message has all devices");
+    struct id128 devices[GPU_WATCH_DEVICES_MAX];
+    Bourse__V1__DeviceFigures figures[GPU_WATCH_DEVICES_MAX];
+    Bourse__V1__DeviceFigures *pointers[GPU_WATCH_DEVICES_MAX];
+    size_t count = 0;
+    if (!agent->figures_due || !agent_session_may_post_figures(agent->session)) {
         return;
     }
+    for (size_t i = 0; i < gpu_watch_count(agent->gpus); i++) {
+        if (figures_of(agent, i, now_ns, &devices[count], &figures[count])) {
+            pointers[count] = &figures[count];
+            count++;
+        }
+    }
+    agent->figures_due =
+        agent_session_post_figures(agent->session, now_ns, pointers, count) == AGENT_UNKNOWN;
+}
+
+/* Ends work that takes more of a device's memory than the owner allows. bourse-kernel keeps its
+ * buffers within the limit, but code of a job may hold memory of its own. */
+static void bound_memory(struct agent *agent, size_t index)
+{
+    int64_t used_bytes;
+    int64_t allowed_bytes;
+    if (!gpu_watch_exceeds(agent->gpus, index, &used_bytes, &allowed_bytes)) {
+        return;
+    }
+    char used[UNITS_TEXT_SIZE];
+    char allowed[UNITS_TEXT_SIZE];
+    struct problem detail;
+    units_bytes_short(used_bytes, used);
+    units_bytes_short(allowed_bytes, allowed);
+    problem_set(&detail, "%s of the device's memory are used, and the owner allows %s", used,
+                allowed);
+    const char *label = gpu_watch_label(agent->gpus, index);
+    if (lanes_exceed(agent->lanes, label, detail.text) > 0) {
+        log_warning("work on the device \"%s\" is ended: %s", label, detail.text);
+    }
+}
+
+static void judge_gpus(struct agent *agent, int64_t now_ns)
+{
     char before[sizeof(struct problem)];
     (void)snprintf(before, sizeof before, "%s", gpu_watch_problem(agent->gpus));
     if (!gpu_watch_turn(agent->gpus, now_ns)) {
         return;
     }
+    agent->figures_due = true;
     const char *problem = gpu_watch_problem(agent->gpus);
     if (problem[0] != '\0' && strcmp(problem, before) != 0) {
         log_warning("no figures of the GPUs: %s", problem);
     }
     for (size_t i = 0; i < gpu_watch_count(agent->gpus); i++) {
+        bound_memory(agent, i);
         const enum idle_order former = agent->gpu_orders[i];
         agent->gpu_orders[i] = gpu_watch_order(agent->gpus, i);
         if (agent->gpu_orders[i] != former) {
@@ -184,6 +270,34 @@ void agent_gpu_turn(struct agent *agent, int64_t now_ns)
             say_gpu(agent, i, former, now_ns);
         }
     }
+}
+
+void agent_gpu_turn(struct agent *agent, int64_t now_ns)
+{
+    if (agent->gpus == NULL || agent->drain_began_ns != 0) {
+        return;
+    }
+    judge_gpus(agent, now_ns);
+    post_figures(agent, now_ns);
+}
+
+void agent_room_turn(struct agent *agent, int64_t now_ns)
+{
+    struct problem problem = {""};
+    const bool was_spent = agent->is_spent;
+    if (agent->network != NULL) {
+        agent->is_spent = network_is_spent(agent->network);
+        if (!network_turn(agent->network, now_ns, &problem)) {
+            agent_warn(agent, problem.text);
+        }
+    }
+    if (agent->is_spent && !was_spent) {
+        agent_warn(agent, "the month's bytes of the network are used up: nothing is offered before "
+                          "the next month");
+    } else if (was_spent && !agent->is_spent) {
+        log_info("a month has begun: offering");
+    }
+    agent_session_pause(agent->session, now_ns, agent->crowded || agent->is_spent);
 }
 
 int64_t agent_idle_due_ns(const struct agent *agent)

@@ -54,6 +54,9 @@ struct agent {
     struct energy_gauges *gauges;                      /* the energy of GPUs */
     struct gpu_watch *gpus;                            /* NULL: no device for kernels is offered */
     enum idle_order gpu_orders[GPU_WATCH_DEVICES_MAX]; /* which the agent carries out now */
+    struct network *network;                           /* NULL: it has no limits */
+    bool is_spent;    /* by the month's bytes: nothing is offered */
+    bool figures_due; /* the broker has not heard the newest */
     struct reports reports;
     struct unaccepted unaccepted;
     struct list_link settled; /* outcomes that nobody asks for; dropped at the end of a turn */
@@ -85,6 +88,9 @@ bool agent_open_owner(struct agent *agent, struct problem *problem);
 /* These two are in agent_idle.c. */
 bool agent_open_idle(struct agent *agent, struct problem *problem);
 bool agent_open_gpus(struct agent *agent, struct problem *problem);
+/* Offers nothing while the disk is full or the month's bytes of the network are used up. Call it
+ * once a second. */
+void agent_room_turn(struct agent *agent, int64_t now_ns);
 /* Says goodbye, and closes the parts that were opened. */
 void agent_close_all(struct agent *agent);
 

@@ -58,11 +58,18 @@ bool agent_open_blobs(struct agent *agent, struct problem *problem)
     char images[CONFIG_PATH_SIZE + 16];
     (void)snprintf(cache, sizeof cache, "%s/cache", setup->config->folder);
     (void)snprintf(images, sizeof images, "%s/images", setup->config->folder);
+    const struct network_terms *limits = &setup->config->network;
+    if ((limits->rate_bytes > 0 || limits->month_bytes > 0) &&
+        !network_open(setup->config->folder, limits, &agent->network, problem)) {
+        return false;
+    }
     struct transfer_config transfer = {
         .zmq = agent->zmq,
         .endpoint = setup->market->blobs,
         .server = setup->market->server,
         .identity = setup->identity,
+        .meter = agent->network == NULL ? NULL : network_meter,
+        .meter_context = agent->network,
         .done = agent_report_done,
         .context = agent,
     };
@@ -153,6 +160,9 @@ static void leave(struct agent *agent)
 void agent_close_all(struct agent *agent)
 {
     leave(agent);
+    if (agent->network != NULL) {
+        network_stop(agent->network);
+    }
     if (agent->transfer != NULL) {
         transfer_stop(agent->transfer);
     }
@@ -169,6 +179,7 @@ void agent_close_all(struct agent *agent)
     store_close(&agent->store);
     images_close(&agent->images);
     transfer_close(&agent->transfer);
+    network_close(&agent->network);
     if (agent->owner != NULL) { /* only the process is left to end */
         owner_ends(agent->owner, agent->session, clock_monotonic_ns());
         owner_close(&agent->owner);

@@ -48,7 +48,9 @@ static bool idle_equal(const struct idle_terms *left, const struct idle_terms *r
         left->give_back_ns == right->give_back_ns && left->watches_input == right->watches_input &&
         left->watches_sessions == right->watches_sessions &&
         left->watches_battery == right->watches_battery && left->load_milli == right->load_milli &&
-        left->celsius == right->celsius && left->program_count == right->program_count;
+        left->battery_percent == right->battery_percent && left->milliwatts == right->milliwatts &&
+        left->power_for_ns == right->power_for_ns && left->celsius == right->celsius &&
+        left->program_count == right->program_count;
     for (size_t i = 0; equal && i < left->program_count; i++) {
         equal = strcmp(left->programs[i], right->programs[i]) == 0;
     }
@@ -59,7 +61,8 @@ static bool gpu_equal(const struct gpu_terms *left, const struct gpu_terms *righ
 {
     return left->is_set == right->is_set && left->after_ns == right->after_ns &&
            left->give_back_ns == right->give_back_ns && left->programs == right->programs &&
-           left->celsius == right->celsius && left->milliwatts == right->milliwatts;
+           left->celsius == right->celsius && left->milliwatts == right->milliwatts &&
+           left->power_for_ns == right->power_for_ns;
 }
 
 /* Returns the key of a setting that only a start reads and that differs, or NULL. */
@@ -72,7 +75,10 @@ static const char *differing_key(const struct config *old, const struct config *
            : !idle_equal(&old->idle, &now->idle) || strcmp(old->idle_root, now->idle_root) != 0
                ? "idle"
            : !gpu_equal(&old->gpu, &now->gpu) ? "gpu"
-                                              : NULL;
+           : old->network.rate_bytes != now->network.rate_bytes ||
+                   old->network.month_bytes != now->network.month_bytes
+               ? "network"
+               : NULL;
 }
 
 /* Returns true when a part of the new reading waits for a restart. *ret_what then names the part:

@@ -364,14 +364,16 @@ static void read_plugin(const struct config *config, struct yaml_value item,
 static void read_device(struct config *config, struct yaml_value item, int32_t offset_min)
 {
     static const char *const keys[] = {
-        "name",   "price", "slots",  "memory", "disk",     "processes",
-        "term",   "to",    "hours",  "daily",  "simulate", "interruptible",
-        "opencl", "cuda",  "plugin", "nodes",  "power_w",  "device_cache"};
+        "name",   "price", "slots",   "memory",       "disk",          "processes", "term",
+        "to",     "hours", "daily",   "simulate",     "interruptible", "opencl",    "cuda",
+        "plugin", "nodes", "power_w", "device_cache", "device_memory"};
     struct config_device *device = &config->devices[config->device_count];
     yaml_known_keys(item, keys, sizeof keys / sizeof keys[0]);
     read_plugin(config, item, &device->plugin);
     enum kernel_api api;
-    if (yaml_present(find_kernel_device(item, &api))) {
+    const bool is_for_kernels = yaml_present(find_kernel_device(item, &api));
+    config_read_share(yaml_key(item, "device_memory"), is_for_kernels, &device->kernel_memory);
+    if (is_for_kernels) {
         read_kernel_device(item, device);
     } else if (yaml_present(yaml_key(item, "device_cache"))) {
         yaml_refuse(yaml_key(item, "device_cache"),
@@ -445,7 +447,7 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
         "market",        "name",  "region",   "price",   "slots",       "memory",     "disk",
         "processes",     "term",  "programs", "visible", "image_files", "image_size", "user",
         "cache",         "spool", "devices",  "to",      "hours",       "daily",      "utc_offset",
-        "interruptible", "idle",  "gpu",      "wasm",    "power_w"};
+        "interruptible", "idle",  "gpu",      "wasm",    "power_w",     "network"};
     static const struct agent_conditions none;
     char host[ATTRIBUTE_TEXT_SIZE] = "host";
     (void)gethostname(host, sizeof host - 1); /* on failure the default stays */
@@ -484,6 +486,7 @@ static void read_keys(struct config *config, struct yaml_value root, const char 
                                                (int64_t)config->cache_bytes);
     config_read_idle(config, yaml_key(root, "idle"));
     config_read_gpu(config, yaml_key(root, "gpu"));
+    config_read_network(config, yaml_key(root, "network"));
     config_read_programs(config, yaml_key(root, "programs"));
     config_read_visible(config, yaml_key(root, "visible"));
     config_show_programs(config, yaml_key(root, "programs"));

@@ -54,6 +54,7 @@
 #include "provider/session/agent_session.h"
 #include "provider/session/gpu_rule.h"
 #include "provider/session/idle_rule.h"
+#include "provider/session/network_rule.h"
 #include "runtime/files.h"
 
 #include <limits.h>
@@ -88,14 +89,21 @@ struct config_spot {
     int64_t minimum_run_ms; /* nobody may take the lease for so long */
 };
 
+/* The owner bounds here what jobs may take of a device's own memory; both 0: all of it. */
+struct config_share {
+    uint64_t bytes;
+    uint32_t percent;
+};
+
 /* One entry of `devices:`; settings that the entry leaves out are as for the first device. */
 struct config_device {
     const struct catalogue_device *simulates; /* NULL: cores of this machine */
     /* The number of a device for kernels, or a part of its name; "": no such device. */
     char kernel[ATTRIBUTE_TEXT_SIZE];
     enum kernel_api kernel_api;
-    uint64_t held_bytes;          /* inputs that such a device holds, all slots together */
-    struct plugin_program plugin; /* the owner's program for the device; path "": none */
+    uint64_t held_bytes;               /* inputs that such a device holds, all slots together */
+    struct config_share kernel_memory; /* of that device */
+    struct plugin_program plugin;      /* the owner's program for the device; path "": none */
     char name[ATTRIBUTE_TEXT_SIZE];
     int64_t price_micro;
     uint32_t slots;
@@ -136,6 +144,7 @@ struct config {
     uint64_t image_files, image_bytes; /* limits of one unpacked image */
     struct idle_terms idle;
     struct gpu_terms gpu;
+    struct network_terms network;
     char idle_root[256]; /* the sensors read the files below this folder; "": the machine's root */
     struct config_program programs[CONFIG_PROGRAMS_MAX];
     size_t program_count;
@@ -168,6 +177,9 @@ void config_visible(const struct config *config, const char *ret_paths[CONFIG_VI
 /* Returns the milliwatts of one slot of the device when all its slots work; 0: unknown. */
 int64_t config_power_mw(const struct config_device *device);
 bool config_device_is_of(const struct config_device *device, enum kernel_api api);
+
+/* Returns what jobs may take of so much memory. */
+uint64_t config_share_of(const struct config_share *share, uint64_t memory_bytes);
 
 /* Returns true when the file has `gpu:` without effect: on a device that is offered by `opencl`, or
  * on any, because none is offered by `cuda`. The warning says so. */

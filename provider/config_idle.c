@@ -20,7 +20,11 @@ enum { CELSIUS_LEAST = 30, CELSIUS_MOST = 120, NAME_MOST = 255, KEYS_MOST = 64 }
 #define GIVE_BACK_MOST_MS INT64_C(86400000)
 #define GPU_AFTER_MS INT64_C(60000)
 #define GPU_GIVE_BACK_MS INT64_C(30000)
+#define POWER_FOR_MS INT64_C(10000)
+#define POWER_FOR_MOST_MS INT64_C(3600000)
 enum { WATTS_LEAST = 10, WATTS_MOST = 100000 };
+#define SHARE_LEAST_BYTES (INT64_C(1) << 20)
+#define NETWORK_LEAST_BYTES INT64_C(1000)
 #define LOAD_MILLI INT64_C(500)
 #define LOAD_MOST_MILLI INT64_C(4096000)
 
@@ -67,6 +71,73 @@ static void read_programs(struct yaml_value list, struct idle_terms *terms)
     }
 }
 
+/* Reads a percentage from 1% to 100%. Returns 0 for any other text. */
+static uint32_t read_percent(const char *text)
+{
+    char number[8];
+    int64_t percent = 0;
+    const size_t length = strlen(text);
+    if (length < 2 || length > sizeof number || text[length - 1] != '%') {
+        return 0;
+    }
+    (void)snprintf(number, sizeof number, "%.*s", (int)length - 1, text);
+    return units_count(number, &percent) == UNITS_OK && percent <= 100 ? (uint32_t)percent : 0;
+}
+
+void config_read_share(struct yaml_value value, bool is_for_kernels, struct config_share *ret_share)
+{
+    int64_t bytes = 0;
+    *ret_share = (struct config_share){.bytes = 0};
+    if (!yaml_present(value)) {
+        return;
+    }
+    if (!is_for_kernels) {
+        yaml_refuse(value, "device_memory is a limit of a device offered by `cuda` or `opencl`");
+    }
+    const char *text = yaml_text(value, NAME_MOST, "");
+    ret_share->percent = read_percent(text);
+    if (ret_share->percent > 0) {
+        return;
+    }
+    if (units_bytes(text, &bytes) != UNITS_OK || bytes < SHARE_LEAST_BYTES) {
+        yaml_refuse(value, "a size of 1MiB or more is needed, as in 8GiB, or a share from 1%% to "
+                           "100%%");
+        return;
+    }
+    ret_share->bytes = (uint64_t)bytes;
+}
+
+uint64_t config_share_of(const struct config_share *share, uint64_t memory_bytes)
+{
+    const uint64_t part_bytes =
+        memory_bytes / 100 * share->percent + memory_bytes % 100 * share->percent / 100;
+    const uint64_t share_bytes = share->percent > 0 ? part_bytes
+                                 : share->bytes > 0 ? share->bytes
+                                                    : memory_bytes;
+    return share_bytes < memory_bytes ? share_bytes : memory_bytes;
+}
+
+/* Reads `pause`, `run`, or the percent from which on the battery is no sign of use, as in 60%. */
+static void read_battery(struct yaml_value value, struct idle_terms *terms)
+{
+    terms->watches_battery = true;
+    if (!yaml_present(value)) {
+        return;
+    }
+    const char *text = yaml_text(value, NAME_MOST, "");
+    terms->battery_percent = (int32_t)read_percent(text);
+    if (terms->battery_percent == 0 && strcmp(text, "pause") != 0 && strcmp(text, "run") != 0) {
+        yaml_refuse(value, "`pause`, `run` or a charge from 1%% to 100%% is needed");
+    }
+    terms->watches_battery = strcmp(text, "run") != 0;
+}
+
+/* Reads a limit of watts, or `any`; returns milliwatts, or 0 for any. */
+static int64_t read_power(struct yaml_value value)
+{
+    return is_any(value) ? 0 : 1000 * yaml_integer(value, WATTS_LEAST, WATTS_MOST, 0);
+}
+
 static void read_root(struct config *config, struct yaml_value value)
 {
     const char *root = yaml_text(value, sizeof config->idle_root - 1, "/");
@@ -82,10 +153,9 @@ static void read_root(struct config *config, struct yaml_value value)
 
 void config_read_idle(struct config *config, struct yaml_value map)
 {
-    static const char *const keys[] = {"after",       "input",     "load",
-                                       "sessions",    "programs",  "battery",
-                                       "temperature", "give_back", "root"};
-    static const char *const batteries[] = {"run", "pause"};
+    static const char *const keys[] = {"after",    "input",   "load",        "sessions",
+                                       "programs", "battery", "temperature", "give_back",
+                                       "root",     "power",   "power_for"};
     struct idle_terms *terms = &config->idle;
     if (!yaml_present(map) || !yaml_is_map(map, KEYS_MOST)) {
         return;
@@ -100,7 +170,10 @@ void config_read_idle(struct config *config, struct yaml_value map)
     terms->watches_input = yaml_boolean(yaml_key(map, "input"), true);
     terms->load_milli = read_load_milli(yaml_key(map, "load"));
     terms->watches_sessions = yaml_boolean(yaml_key(map, "sessions"), false);
-    terms->watches_battery = yaml_choice(yaml_key(map, "battery"), batteries, 2, 1) == 1;
+    read_battery(yaml_key(map, "battery"), terms);
+    terms->milliwatts = read_power(yaml_key(map, "power"));
+    terms->power_for_ns = NS_PER_MS * yaml_duration_ms(yaml_key(map, "power_for"), 0,
+                                                       POWER_FOR_MOST_MS, POWER_FOR_MS);
     terms->celsius = is_any(heat) ? 0 : (int32_t)yaml_integer(heat, CELSIUS_LEAST, CELSIUS_MOST, 0);
     read_programs(yaml_key(map, "programs"), terms);
     read_root(config, yaml_key(map, "root"));
@@ -108,7 +181,8 @@ void config_read_idle(struct config *config, struct yaml_value map)
 
 void config_read_gpu(struct config *config, struct yaml_value map)
 {
-    static const char *const keys[] = {"programs", "temperature", "power", "after", "give_back"};
+    static const char *const keys[] = {"programs", "temperature", "power",
+                                       "after",    "give_back",   "power_for"};
     static const char *const programs[] = {
         [GPU_PROGRAMS_COMPUTE] = "compute", [GPU_PROGRAMS_ANY] = "any", [GPU_PROGRAMS_RUN] = "run"};
     struct gpu_terms *terms = &config->gpu;
@@ -117,16 +191,44 @@ void config_read_gpu(struct config *config, struct yaml_value map)
     }
     yaml_known_keys(map, keys, sizeof keys / sizeof keys[0]);
     const struct yaml_value heat = yaml_key(map, "temperature");
-    const struct yaml_value power = yaml_key(map, "power");
     terms->is_set = true;
     terms->programs = (enum gpu_programs)yaml_choice(yaml_key(map, "programs"), programs, 3,
                                                      GPU_PROGRAMS_COMPUTE);
     terms->celsius = is_any(heat) ? 0 : (int32_t)yaml_integer(heat, CELSIUS_LEAST, CELSIUS_MOST, 0);
-    terms->milliwatts = is_any(power) ? 0 : 1000 * yaml_integer(power, WATTS_LEAST, WATTS_MOST, 0);
+    terms->milliwatts = read_power(yaml_key(map, "power"));
+    terms->power_for_ns =
+        NS_PER_MS * yaml_duration_ms(yaml_key(map, "power_for"), 0, POWER_FOR_MOST_MS, 0);
     terms->after_ns =
         NS_PER_MS * yaml_duration_ms(yaml_key(map, "after"), 0, AFTER_MOST_MS, GPU_AFTER_MS);
     terms->give_back_ns = NS_PER_MS * yaml_duration_ms(yaml_key(map, "give_back"), 0,
                                                        GIVE_BACK_MOST_MS, GPU_GIVE_BACK_MS);
+}
+
+/* Reads a limit of bytes, of a second or a month; returns 0 without the key, or for `any`. */
+static int64_t read_limit(struct yaml_value value, enum units_kind kind, const char *example)
+{
+    int64_t bytes = 0;
+    if (!yaml_present(value) || is_any(value)) {
+        return 0;
+    }
+    const char *text = yaml_text(value, NAME_MOST, "");
+    if (units_read(kind, text, &bytes) != UNITS_OK || bytes < NETWORK_LEAST_BYTES) {
+        yaml_refuse(value, "%s is needed, of 1kB or more; or `any`", example);
+        return 0;
+    }
+    return bytes;
+}
+
+void config_read_network(struct config *config, struct yaml_value map)
+{
+    static const char *const keys[] = {"rate", "month"};
+    if (!yaml_present(map) || !yaml_is_map(map, KEYS_MOST)) {
+        return;
+    }
+    yaml_known_keys(map, keys, sizeof keys / sizeof keys[0]);
+    config->network = (struct network_terms){
+        .rate_bytes = read_limit(yaml_key(map, "rate"), UNITS_BANDWIDTH, "a rate as in 10MB/s"),
+        .month_bytes = read_limit(yaml_key(map, "month"), UNITS_BYTES, "a size as in 50GiB")};
 }
 
 bool config_gpu_warning(const struct config *config, struct problem *ret_warning)

@@ -9,9 +9,10 @@
 /* Reads a text that the market takes as a word about a device. */
 const char *config_word(struct yaml_value value, size_t most_bytes, const char *fallback);
 
-/* config_idle.c reads `idle` and `gpu`. */
+/* config_idle.c reads `idle`, `gpu` and `network`. */
 void config_read_idle(struct config *config, struct yaml_value map);
 void config_read_gpu(struct config *config, struct yaml_value map);
+void config_read_network(struct config *config, struct yaml_value map);
 
 /* config_programs.c reads which programs and folders of the machine jobs see. */
 
@@ -23,5 +24,9 @@ void config_read_visible(struct config *config, struct yaml_value list);
 void config_read_wasm(struct config *config, struct yaml_value value);
 /* Makes the offered programs visible. `value` is what a refusal names. */
 void config_show_programs(struct config *config, struct yaml_value value);
+
+/* Reads the share of a device's memory, as in 8GiB or 50%, for an entry of a device for kernels. */
+void config_read_share(struct yaml_value value, bool is_for_kernels,
+                       struct config_share *ret_share);
 
 #endif

@@ -155,6 +155,11 @@ bool owner_wants_drain(const struct owner *owner)
     return owner->is_draining;
 }
 
+static bool is_spent(const struct owner_facts *facts)
+{
+    return facts->network != NULL && network_is_spent(facts->network);
+}
+
 static const char *state_of(const struct owner *owner, const struct agent_session *session,
                             const struct owner_facts *facts)
 {
@@ -167,6 +172,7 @@ static const char *state_of(const struct owner *owner, const struct agent_sessio
                ? (agent_session_holds(session, "") ? "withheld" : "paused")
            : !counts.ready                 ? "disconnected"
            : facts->is_crowded             ? "disk-full"
+           : is_spent(facts)               ? "network-spent"
            : agent_session_frozen(session) ? "frozen"
            : owner_waits_for_asks(session) ? "asking"
                                            : "offering";

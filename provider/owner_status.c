@@ -110,6 +110,8 @@ json_t *owner_status(const struct pauses *pauses, const char *state,
     (void)json_object_set_new(
         answer, "gpus", facts->gpus == NULL ? json_array() : gpu_watch_json(facts->gpus, now_ns));
     (void)json_object_set_new(answer, "held", held_json(facts->lanes));
+    (void)json_object_set_new(answer, "network",
+                              facts->network == NULL ? json_null() : network_json(facts->network));
     (void)json_object_set_new(answer, "isolation", json_integer(facts->isolation));
     (void)json_object_set_new(answer, "frozen_text",
                               json_string(agent_session_frozen_text(session)));

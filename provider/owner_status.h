@@ -8,6 +8,7 @@
 #include "provider/pauses.h"
 #include "provider/session/agent_session.h"
 #include "provider/work/lanes.h"
+#include "provider/work/network.h"
 #include "runtime/market.h"
 
 enum { OWNER_STATUS_VERSION = 1, OWNER_LEASES_MAX = 256 /* leases listed one by one */ };
@@ -26,6 +27,7 @@ struct owner_facts {
     const struct idle_watch *idle; /* NULL: the devices work at any time */
     const struct gpu_watch *gpus;  /* NULL: no GPU is offered */
     const struct energy_tally *energy;
+    struct network *network; /* NULL: it has no limits */
 };
 
 /* Returns the answer to `status`. `state` is one word, such as "offering". A member for which

@@ -342,7 +342,9 @@ static bool share_memory(struct offer *offer, const struct config_device *device
     }
     if (offer->kernel_device != NULL) {
         const bool is_processor = strcmp(kernel_device_kind(offer->kernel_device), "cpu") == 0;
-        offer->kernel_bytes = offer->kernel_device->memory_bytes / device->slots;
+        offer->kernel_bytes =
+            config_share_of(&device->kernel_memory, offer->kernel_device->memory_bytes) /
+            device->slots;
         offer->buffer_bytes = is_processor ? offer->memory_bytes : offer->kernel_bytes;
         offer->held_bytes = device->held_bytes == CONFIG_HELD_SHARE
                                 ? offer->buffer_bytes / HELD_SHARE
@@ -411,6 +413,7 @@ static void fill_offer(struct offer *offer, const struct config_device *device,
         (void)snprintf(name, sizeof name, "cpu/%s", device->name);
     }
     offer->simulates = device->simulates;
+    offer->kernel_memory = device->kernel_memory;
     offer->device.slots = device->slots;
     offer->device.device = discover_device_id(account, name);
     offer->device.attributes = offer->attributes;

@@ -31,6 +31,7 @@ struct offer {
     /* NULL: the device is made of cores of this machine. A simulated device has no cores. */
     const struct catalogue_device *simulates;
     const struct kernel_device *kernel_device; /* a device for kernels, the machine's; NULL: none */
+    struct config_share kernel_memory;         /* what jobs may take of that device's memory */
     const struct plugin_device *plugin; /* a device with a plug-in, the machine's; NULL: none */
 };
 

@@ -78,11 +78,19 @@ struct device_wire { /* the memory of one row */
     struct exchange_account_row provider;
     struct exchange_device_row row;
     struct standing_wire standing;
+    Bourse__V1__DeviceFigures figures;
+};
+
+struct device_list {
+    struct page page;
+    const struct figures_board *figures;
+    int64_t now_ns;
 };
 
 static bool add_device(void *context, const struct exchange_device_row *row)
 {
-    struct page *page = context;
+    struct device_list *list = context;
+    struct page *page = &list->page;
     struct device_wire *device = page_take(page, 1, sizeof *device);
     if (device == NULL) {
         return false;
@@ -105,6 +113,10 @@ static bool add_device(void *context, const struct exchange_device_row *row)
     wire->has_max_term_ms = row->max_term_ns > 0;
     wire->max_term_ms = row->max_term_ns / NS_PER_MS;
     wire->standing = standing_to_wire(page->exchange, row->provider, &device->standing);
+    wire->figures = figures_board_find(list->figures, row->provider, &device->row.device,
+                                       list->now_ns, &device->figures)
+                        ? &device->figures
+                        : NULL;
     return attributes_to_wire(page, row, wire) && page_add(page, &wire->base);
 }
 
@@ -139,7 +151,9 @@ static struct outgoing *devices_reply(const struct request *request, const struc
     return outgoing_reply(request, MESSAGE_DEVICES_REPLY, &answer.base);
 }
 
-struct outgoing *listings_devices(const struct exchange *exchange, const struct request *request)
+struct outgoing *listings_devices(const struct exchange *exchange,
+                                  const struct figures_board *figures,
+                                  const struct request *request, int64_t now_ns)
 {
     const Bourse__V1__DevicesRequest *body = (const void *)request->translation.body;
     struct requirement needs;
@@ -150,19 +164,20 @@ struct outgoing *listings_devices(const struct exchange *exchange, const struct 
     if (body->from != NULL) {
         from = (struct exchange_place){body->from->provider, body->from->device};
     }
-    struct page page;
+    struct device_list list = {.figures = figures, .now_ns = now_ns};
+    struct page *page = &list.page;
     struct exchange_place next;
     struct outgoing *outgoing = NULL;
-    if (page_open(&page, exchange, body->has_limit, body->limit)) {
+    if (page_open(page, exchange, body->has_limit, body->limit)) {
         enum exchange_listing listing =
             exchange_list_devices(exchange, body->needs == NULL ? NULL : &needs,
-                                  body->from == NULL ? NULL : &from, add_device, &page, &next);
+                                  body->from == NULL ? NULL : &from, add_device, &list, &next);
         outgoing = refuse(request, listing);
-        if (outgoing == NULL && !page.is_out_of_memory) {
-            outgoing = devices_reply(request, &page, listing == LISTING_MORE ? &next : NULL);
+        if (outgoing == NULL && !page->is_out_of_memory) {
+            outgoing = devices_reply(request, page, listing == LISTING_MORE ? &next : NULL);
         }
     }
-    arena_fini(&page.arena);
+    arena_fini(&page->arena);
     return outgoing;
 }
 

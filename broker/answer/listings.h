@@ -6,13 +6,17 @@
 #ifndef BOURSE_BROKER_ANSWER_LISTINGS_H
 #define BOURSE_BROKER_ANSWER_LISTINGS_H
 
+#include "broker/answer/figures_board.h"
 #include "broker/core/outgoing.h"
 #include "broker/core/request.h"
 #include "exchange/view/feed.h"
 #include "protocol/codec.h"
 
-/* Each listing below returns the answer, or NULL when memory is short. */
-struct outgoing *listings_devices(const struct exchange *exchange, const struct request *request);
+/* Each listing below returns the answer, or NULL when memory is short. The listing of devices has
+ * what the board knows of them; `now_ns` is the time of a monotonic clock. */
+struct outgoing *listings_devices(const struct exchange *exchange,
+                                  const struct figures_board *figures,
+                                  const struct request *request, int64_t now_ns);
 struct outgoing *listings_providers(const struct exchange *exchange, const struct request *request);
 struct outgoing *listings_book(const struct exchange *exchange, const struct request *request);
 /* Lists the asker's own orders. */

@@ -497,8 +497,6 @@ struct outgoing *replies_to_read(const struct exchange *exchange, const struct r
         return donations(exchange, request);
     case MESSAGE_ACCOUNTS_REQUEST:
         return accounts(exchange, request);
-    case MESSAGE_DEVICES_REQUEST:
-        return listings_devices(exchange, request);
     case MESSAGE_PROVIDERS_REQUEST:
         return listings_providers(exchange, request);
     case MESSAGE_BOOK_REQUEST:

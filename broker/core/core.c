@@ -492,11 +492,12 @@ struct core *core_start(const struct core_config *config)
     core->follow = follow_create(entropy_u64() >> 1); /* fits a signed number */
     core->relay = output_relay_create(entropy_u64() >> 1);
     core->terminals = terminal_relay_create();
+    core->figures = figures_board_create();
     core->open = group_create();
     struct group *spare = group_create();
     /* The spare comes out of `returned` like a group that was committed. */
     if (core->watches == NULL || core->follow == NULL || core->relay == NULL ||
-        core->terminals == NULL || core->open == NULL || spare == NULL ||
+        core->terminals == NULL || core->figures == NULL || core->open == NULL || spare == NULL ||
         pthread_create(&core->thread, NULL, run, core) != 0 ||
         !queue_try_push(config->returned, &spare->link)) {
         fatal("the core cannot start: out of memory or threads");
@@ -519,6 +520,7 @@ void core_stop(struct core **self)
         follow_destroy(&core->follow);
         output_relay_destroy(&core->relay);
         terminal_relay_destroy(&core->terminals);
+        figures_board_destroy(&core->figures);
         group_destroy(&core->open);
         free(core);
         *self = NULL;

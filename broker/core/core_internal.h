@@ -4,6 +4,7 @@
 
 #include "broker/core/core.h"
 
+#include "broker/answer/figures_board.h"
 #include "broker/answer/follow.h"
 #include "broker/answer/output_relay.h"
 #include "broker/answer/terminal_relay.h"
@@ -23,6 +24,7 @@ struct core {
     struct follow *follow;
     struct output_relay *relay;
     struct terminal_relay *terminals;
+    struct figures_board *figures;
     struct group *open;    /* being gathered */
     int64_t events_due_ns; /* monotonic; INT64_MAX: no job has changed */
     int64_t next_tick_ns;  /* monotonic: no tick before */

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "broker/answer/follow.h"
+#include "broker/answer/listings.h"
 #include "broker/answer/replies.h"
 #include "broker/answer/watches.h"
 #include "broker/core/group.h"
@@ -94,6 +95,18 @@ static const struct outgoing *relay_terminal(struct core *core, const struct req
     return reply != NULL ? reply : former;
 }
 
+/* Takes what an agent says of its devices, or lists devices with what was said of them. */
+static const struct outgoing *tell_figures(struct core *core, const struct request *request)
+{
+    const int64_t now_ns = clock_monotonic_ns();
+    struct outgoing *reply =
+        request->envelope.type == MESSAGE_FIGURES_POST
+            ? figures_board_post(core->figures, request, now_ns)
+            : listings_devices(core->config.exchange, core->figures, request, now_ns);
+    core_add_reply(core, reply);
+    return reply;
+}
+
 static bool is_of_terminals(enum message_type type)
 {
     return type == MESSAGE_TERMINAL_SEND || type == MESSAGE_TERMINAL_RECEIVE;
@@ -125,6 +138,8 @@ static void answer_now(struct core *core, struct request *request)
         told = follow_market(core, request);
     } else if (type == MESSAGE_OUTPUT_POST || type == MESSAGE_OUTPUT_REQUEST) {
         told = relay_output(core, request);
+    } else if (type == MESSAGE_FIGURES_POST || type == MESSAGE_DEVICES_REQUEST) {
+        told = tell_figures(core, request);
     } else if (is_of_terminals(type)) {
         told = relay_terminal(core, request);
     } else {

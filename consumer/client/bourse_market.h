@@ -31,6 +31,16 @@ struct bourse_standing {
     char owner[BOURSE_NAME_SIZE]; /* as the operator named it; "": the account itself */
 };
 
+/* The figures of a device at this moment, as its owner's machine says. One below 0 is unknown. */
+struct bourse_device_figures {
+    int64_t age_ms; /* since the machine read the figures; -1: it said nothing lately */
+    int64_t memory_used, memory_total; /* bytes */
+    int64_t busy_percent;
+    int64_t power_mw;
+    int64_t power_limit_mw; /* the device's own */
+    int64_t celsius;
+};
+
 struct bourse_device {
     char provider[BOURSE_NAME_SIZE];
     char account[BOURSE_HEX32_SIZE]; /* the provider's key, as outcomes name it */
@@ -47,6 +57,7 @@ struct bourse_device {
     size_t attribute_count;                    /* all but the instrument */
     const struct bourse_attribute *attributes; /* lives as long as the callback */
     struct bourse_standing standing;           /* the provider's */
+    struct bourse_device_figures now;
 };
 /* Visits every device on the market, by provider. The visitor returns false to stop. The market may
  * change between two pages of the answer. */

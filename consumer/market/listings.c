@@ -55,6 +55,26 @@ static const char *figure_source(const char *name, bool is_simulated)
     return is_simulated ? "catalogue" : "declared";
 }
 
+static int64_t figure_of(bool is_known, uint64_t figure)
+{
+    return is_known && figure <= INT64_MAX ? (int64_t)figure : -1;
+}
+
+static struct bourse_device_figures figures_from_wire(const Bourse__V1__DeviceFigures *wire)
+{
+    if (wire == NULL) {
+        return (struct bourse_device_figures){-1, -1, -1, -1, -1, -1, -1};
+    }
+    return (struct bourse_device_figures){
+        .age_ms = figure_of(true, wire->age_ms),
+        .memory_used = figure_of(wire->has_memory_used, wire->memory_used),
+        .memory_total = figure_of(wire->has_memory_total, wire->memory_total),
+        .busy_percent = figure_of(wire->has_busy_percent, wire->busy_percent),
+        .power_mw = figure_of(wire->has_power_mw, wire->power_mw),
+        .power_limit_mw = figure_of(wire->has_power_limit_mw, wire->power_limit_mw),
+        .celsius = wire->has_celsius ? wire->celsius : -1};
+}
+
 /* `attributes` has room for LIMIT_ATTRIBUTES; the device points to it. */
 static void device_from_wire(const Bourse__V1__DeviceRow *row, struct bourse_attribute *attributes,
                              struct bourse_device *ret_device)
@@ -66,7 +86,8 @@ static void device_from_wire(const Bourse__V1__DeviceRow *row, struct bourse_att
                                .price_micro = row->has_price_micro ? row->price_micro : -1,
                                .max_term_ms = row->has_max_term_ms ? row->max_term_ms : 0,
                                .attribute_count = row->n_attributes,
-                               .attributes = attributes};
+                               .attributes = attributes,
+                               .now = figures_from_wire(row->figures)};
     text_hex(row->account.data, 32, ret_device->account);
     rows_standing(row->standing, &ret_device->standing);
     text_hex(row->device.data, 16, ret_device->id);

@@ -1,9 +1,9 @@
 /* provider/command/ask_agent.c holds status, pause, resume and drain. Each asks the running agent
  * one question, and prints the answer for people or programs. */
 #include "provider/command/command.h"
-#include "provider/command/energy_line.h"
 #include "provider/command/gpu_lines.h"
-#include "provider/command/held_lines.h"
+#include "provider/command/shell_word.h"
+#include "provider/command/usage_lines.h"
 #include "provider/owner.h"
 
 #include "formats/units.h"
@@ -120,29 +120,6 @@ static const char *plural(int64_t count)
     return count == 1 ? "" : "s";
 }
 
-/* Names a device as a shell takes it. The buffer is overwritten by the next call. */
-static const char *quoted(const char *name)
-{
-    static char word[4 * ATTRIBUTE_TEXT_SIZE + 3];
-    char *at = word;
-    if (name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")] ==
-        '\0') {
-        return name;
-    }
-    *at++ = '\'';
-    for (; *name != '\0' && at < word + sizeof word - 6; name++) {
-        if (*name == '\'') {
-            memcpy(at, "'\\''", 4);
-            at += 4;
-        } else {
-            *at++ = *name;
-        }
-    }
-    *at++ = '\'';
-    *at = '\0';
-    return word;
-}
-
 static void print_until(int64_t until_ms)
 {
     char when[32];
@@ -189,6 +166,7 @@ static void print_state(const json_t *answer)
         {"frozen", "the operator froze this account; offering again when that is undone"},
         {"disconnected", "offering again as soon as the broker is there; work goes on"},
         {"disk-full", "nothing is offered until there is room on the disk"},
+        {"network-spent", "nothing is offered before the next month; the line `network` says why"},
         {"withheld", "no device may be offered now; the lines of `gpu` and `paused` say why"},
         {"draining", "draining: ends when nothing runs and every result is accepted"},
         {"leaving", "ending"},
@@ -282,7 +260,7 @@ static void print_paused_devices(const json_t *devices)
         char when[32];
         printf("%-12s the device %s, until ", i == 0 ? "paused" : "", text(device, "device"));
         if (until_ms == 0) {
-            printf("`bourse-provider resume --device %s`\n", quoted(text(device, "device")));
+            printf("`bourse-provider resume --device %s`\n", shell_word(text(device, "device")));
         } else {
             printf("%s\n", moment(until_ms, when));
         }
@@ -372,7 +350,6 @@ static void print_status(const json_t *answer)
     print_asks(json_object_get(answer, "asks"));
     print_paused_devices(json_object_get(answer, "paused_devices"));
     gpu_lines_print(json_object_get(answer, "gpus"));
-    held_lines_print(json_object_get(answer, "held"));
     printf("%-12s %lld lease%s, %lld running, %lld queued, %lld result%s not accepted yet, %lld "
            "jail%s\n",
            "work", (long long)number(answer, "lease_count"), plural(number(answer, "lease_count")),
@@ -381,7 +358,7 @@ static void print_status(const json_t *answer)
            (long long)number(answer, "jails"), plural(number(answer, "jails")));
     printf("%-12s %lld accepted since it started, %lld refused\n", "results",
            (long long)number(results, "accepted"), (long long)number(results, "refused"));
-    energy_line_print(json_object_get(answer, "energy"));
+    usage_lines_print(answer);
     if (number(answer, "given_ns") > 0) {
         units_slot_hours(number(answer, "given_ns"), span);
         printf("%-12s %s slot-hours, all in all\n", "donated", span);
@@ -452,7 +429,7 @@ static void print_pause(const json_t *answer, const char *device)
     const int64_t until_ms = number(answer, "until_ms");
     printf("paused ");
     if (device != NULL && until_ms == 0) {
-        printf("until `bourse-provider resume --device %s`", quoted(device));
+        printf("until `bourse-provider resume --device %s`", shell_word(device));
     } else {
         print_until(until_ms);
     }

@@ -1,5 +1,6 @@
 /* This file runs earnings, which adds up what the market paid this provider. */
 #include "base/array.h"
+#include "base/text.h"
 #include "consumer/client/bourse.h"
 #include "formats/units.h"
 #include "provider/command/command.h"
@@ -143,6 +144,16 @@ static void print_sums(const char *title, const struct sums *sums, bool with_giv
     }
 }
 
+/* Returns the number of jobs to which slot-time was donated. */
+static size_t count_given(const struct earnings *earnings)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < earnings->jobs.count; i++) {
+        count += earnings->jobs.rows[i].given_ns > 0;
+    }
+    return count;
+}
+
 static void print_earnings(const struct earnings *earnings, int64_t available_micro)
 {
     const struct sum *all = &earnings->all;
@@ -157,7 +168,9 @@ static void print_earnings(const struct earnings *earnings, int64_t available_mi
            market_money(all->fee_micro, text));
     if (all->given_ns > 0) {
         units_slot_hours(all->given_ns, text);
-        printf("%-10s %s slot-hours\n", "donated", text);
+        const size_t jobs = count_given(earnings);
+        printf("%-10s %s slot-hours to %zu job%s of others: thank you\n", "donated", text, jobs,
+               text_plural(jobs));
     }
     printf("%-10s %s\n", "balance", market_money(available_micro, text));
     if (earnings->days.count > 0) {
@@ -227,13 +240,13 @@ int command_earnings(const struct command *command)
         status = market_fail(&error);
     } else if (command->json) {
         market_print_json(json_pack(
-            "{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "since_ms",
+            "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "since_ms",
             (json_int_t)earnings.from_ms, "earned_micro", (json_int_t)earnings.all.paid_micro,
             "fee_micro", (json_int_t)earnings.all.fee_micro, "results",
             (json_int_t)earnings.all.results, "given_ns", (json_int_t)earnings.all.given_ns,
-            "balance_micro", (json_int_t)balance.available_micro, "days",
-            sums_json(&earnings.days, "day"), "jobs", sums_json(&earnings.jobs, "job"), "devices",
-            sums_json(&earnings.devices, "device")));
+            "given_jobs", (json_int_t)count_given(&earnings), "balance_micro",
+            (json_int_t)balance.available_micro, "days", sums_json(&earnings.days, "day"), "jobs",
+            sums_json(&earnings.jobs, "job"), "devices", sums_json(&earnings.devices, "device")));
     } else {
         print_earnings(&earnings, balance.available_micro);
     }

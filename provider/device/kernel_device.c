@@ -23,12 +23,17 @@ static uint64_t read_figure(const json_t *object, const char *key)
     return figure > 0 ? (uint64_t)figure : 0;
 }
 
+enum { INSTANCE_MOST = 0xFFFF };
+
 static bool read_device(const json_t *object, enum kernel_api api, uint32_t index,
                         struct kernel_device *ret_device)
 {
-    struct kernel_device device = {.api = api, .index = index, .node = -1};
+    struct kernel_device device = {.api = api, .index = index, .node = -1, .caps = {-1, -1}};
     const uint64_t units = read_figure(object, "compute_units");
     read_text(object, "id", device.id, sizeof device.id);
+    read_text(object, "whole", device.whole, sizeof device.whole);
+    device.gpu_instance = (int)(read_figure(object, "gpu_instance") & INSTANCE_MOST);
+    device.compute_instance = (int)(read_figure(object, "compute_instance") & INSTANCE_MOST);
     read_text(object, "target", device.target, sizeof device.target);
     read_text(object, "name", device.name, sizeof device.name);
     read_text(object, "vendor", device.vendor, sizeof device.vendor);
@@ -91,7 +96,9 @@ const struct kernel_device *kernel_device_find(const struct kernel_device_list *
     const unsigned long index = strtoul(wanted, &end, 10);
     const bool is_number = isdigit((unsigned char)wanted[0]) && *end == '\0';
     for (size_t i = 0; i < list->count; i++) {
-        if (is_number ? i == index : has_part(list->items[i].name, wanted)) {
+        if (is_number
+                ? i == index
+                : has_part(list->items[i].name, wanted) || strcmp(list->items[i].id, wanted) == 0) {
             return &list->items[i];
         }
     }
@@ -169,7 +176,7 @@ void kernel_device_instrument(const struct kernel_device *device,
 
 /* ---------------------------------------------------------------- files */
 
-enum { NODES_MAX = 255 }; /* number 255 is nvidiactl's */
+enum { NODES_MAX = 255, MINOR_MOST = 1 << 20 }; /* number 255 is nvidiactl's */
 
 /* Returns true for a place on the PCI bus, such as 0000:3b:00.0. */
 static bool is_pci_place(const char *id)
@@ -177,28 +184,50 @@ static bool is_pci_place(const char *id)
     return id[0] != '\0' && id[0] != '.' && id[strspn(id, "0123456789abcdef:.")] == '\0';
 }
 
-void kernel_device_learn_node(const char *folder, struct kernel_device *device)
+/* Reads the number after the key, in a line of its own. Returns -1 when there is none. */
+static int read_minor(const char *path, const char *key)
 {
-    static const char key[] = "Device Minor:";
-    char path[160];
     char line[160];
-    device->node = -1;
-    const int length = snprintf(path, sizeof path, "%s/%s/information", folder, device->id);
-    if (device->api != KERNEL_CUDA || !is_pci_place(device->id) || length < 0 ||
-        (size_t)length >= sizeof path) {
-        return;
-    }
+    int minor = -1;
     FILE *file = fopen(path, "re");
-    while (file != NULL && device->node < 0 && fgets(line, sizeof line, file) != NULL) {
+    while (file != NULL && minor < 0 && fgets(line, sizeof line, file) != NULL) {
         char *end = NULL;
         const char *value = line + strlen(key);
         const bool has_key = strncmp(line, key, strlen(key)) == 0;
         const long number = has_key ? strtol(value, &end, 10) : -1;
-        device->node =
-            has_key && end != value && number >= 0 && number < NODES_MAX ? (int)number : -1;
+        minor = has_key && end != value && number >= 0 && number <= MINOR_MOST ? (int)number : -1;
     }
     if (file != NULL) {
         (void)fclose(file); /* read only: nothing to lose */
+    }
+    return minor;
+}
+
+/* Finds the files of an instance: one for the part of the GPU, and one for its processors. */
+static void learn_caps(const char *folder, struct kernel_device *device)
+{
+    char path[320];
+    (void)snprintf(path, sizeof path, "%s/capabilities/gpu%d/mig/gi%d/access", folder, device->node,
+                   device->gpu_instance);
+    device->caps[0] = read_minor(path, "DeviceFileMinor:");
+    (void)snprintf(path, sizeof path, "%s/capabilities/gpu%d/mig/gi%d/ci%d/access", folder,
+                   device->node, device->gpu_instance, device->compute_instance);
+    device->caps[1] = read_minor(path, "DeviceFileMinor:");
+}
+
+void kernel_device_learn_node(const char *folder, struct kernel_device *device)
+{
+    char path[320];
+    const char *place = device->whole[0] != '\0' ? device->whole : device->id;
+    device->node = device->caps[0] = device->caps[1] = -1;
+    if (device->api != KERNEL_CUDA || !is_pci_place(place)) {
+        return;
+    }
+    (void)snprintf(path, sizeof path, "%s/gpus/%s/information", folder, place);
+    const int node = read_minor(path, "Device Minor:");
+    device->node = node < NODES_MAX ? node : -1;
+    if (device->node >= 0 && device->whole[0] != '\0') {
+        learn_caps(folder, device);
     }
 }
 
@@ -228,6 +257,42 @@ static const char *const *nodes_of(int node)
     return lists[node];
 }
 
+/* Returns the files for one instance of MIG. A list is filled when it is first asked for, and
+ * stays. An instance whose files are not known must not see those of others. */
+static const char *const *nodes_of_instance(const struct kernel_device *device)
+{
+    static struct instance_files {
+        int node, caps[2];
+        char texts[3][40];
+        const char *list[6];
+    } known[KERNEL_DEVICES_MAX];
+    static size_t count;
+    static const char *const none[] = {"/dev/nvidiactl", NULL};
+    for (size_t i = 0; i < count; i++) {
+        if (known[i].node == device->node && known[i].caps[0] == device->caps[0] &&
+            known[i].caps[1] == device->caps[1]) {
+            return known[i].list;
+        }
+    }
+    if (device->node < 0 || device->caps[0] < 0 || device->caps[1] < 0 ||
+        count == KERNEL_DEVICES_MAX) {
+        return none;
+    }
+    struct instance_files *files = &known[count++];
+    *files = (struct instance_files){.node = device->node,
+                                     .caps = {device->caps[0], device->caps[1]},
+                                     .list = {"/dev/nvidiactl", "/dev/nvidia-uvm"}};
+    (void)snprintf(files->texts[0], sizeof files->texts[0], "/dev/nvidia%d", device->node);
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(files->texts[1 + i], sizeof files->texts[1 + i],
+                       "/dev/nvidia-caps/nvidia-cap%d", device->caps[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        files->list[2 + i] = files->texts[i];
+    }
+    return files->list;
+}
+
 const char *const *kernel_device_nodes(const struct kernel_device *device)
 {
     static const char *const none[] = {NULL};
@@ -237,6 +302,9 @@ const char *const *kernel_device_nodes(const struct kernel_device *device)
     char word[32];
     if (device == NULL) {
         return all;
+    }
+    if (device->whole[0] != '\0') {
+        return nodes_of_instance(device);
     }
     if (device->api == KERNEL_CUDA && nodes_of(device->node) != NULL) {
         return nodes_of(device->node);

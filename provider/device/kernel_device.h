@@ -21,7 +21,10 @@ enum {
 struct kernel_device {
     enum kernel_api api;
     uint32_t index; /* its number in the list, from 0 */
-    char id[32];    /* how bourse-kernel finds the device again */
+    char id[48];    /* how bourse-kernel finds the device again */
+    /* An instance of MIG: the place of its whole device, and its numbers there. "": no instance. */
+    char whole[48];
+    int gpu_instance, compute_instance;
     char name[128]; /* as the library says it, whole */
     char vendor[ATTRIBUTE_TEXT_SIZE];
     char platform[ATTRIBUTE_TEXT_SIZE];
@@ -34,6 +37,8 @@ struct kernel_device {
     uint64_t work_group; /* work-items of one work-group, at most */
     bool has_fp64, has_fp16;
     int node; /* CUDA: the number of its file in /dev; -1: not known */
+    /* An instance of MIG: the numbers of its two files in /dev/nvidia-caps; -1: not known. */
+    int caps[2];
     /* Measured in a trial jail, of one slot; 0: not measured. A device that is offered has both. */
     int64_t mflops, bandwidth_bytes;
     /* Measured likewise: float32 products. 0: the device computes none, for the reason in
@@ -57,10 +62,10 @@ struct kernel_device_list {
 bool kernel_device_read(const char *text, size_t length, enum kernel_api api,
                         struct kernel_device_list *ret_list);
 
-/* Finds the number of a CUDA device's file in /dev. `folder` is KERNEL_DEVICE_FOLDER; only tests
+/* Finds the numbers of a CUDA device's files in /dev. `folder` is KERNEL_DEVICE_FOLDER; only tests
  * give another. */
 void kernel_device_learn_node(const char *folder, struct kernel_device *device);
-#define KERNEL_DEVICE_FOLDER "/proc/driver/nvidia/gpus"
+#define KERNEL_DEVICE_FOLDER "/proc/driver/nvidia"
 
 /* Returns the device with this number, or the first device whose name contains the text. Returns
  * NULL when there is no such device; the problem then lists the devices. */
@@ -75,7 +80,8 @@ void kernel_device_instrument(const struct kernel_device *device,
 
 /* Returns the device files that the driver of this device needs in a jail; NULL ends the list. A
  * device of processor cores needs none. For a CUDA device whose `node` is known, the list has the
- * file of this GPU alone, beside the driver's. For a NULL device, the list has the files of every
+ * file of this GPU alone, beside the driver's. An instance of MIG has its own two files, too, and
+ * none of other instances. For a NULL device, the list has the files of every
  * maker. */
 const char *const *kernel_device_nodes(const struct kernel_device *device);
 

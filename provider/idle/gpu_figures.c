@@ -36,16 +36,21 @@ static int64_t figure(const json_t *object, const char *name, int64_t most)
     return json_is_integer(value) && number >= 0 && number <= most ? number : -1;
 }
 
-static void read_processes(const json_t *object, const char *name,
+static void read_processes(const json_t *object, const char *name, const char *memory_name,
                            struct gpu_processes *ret_processes)
 {
     const json_t *list = json_object_get(object, name);
+    const json_t *memories = json_object_get(object, memory_name);
     const size_t count = json_array_size(list);
     *ret_processes =
         (struct gpu_processes){.is_known = json_is_array(list) && count <= GPU_PROCESSES_MAX};
     for (size_t i = 0; ret_processes->is_known && i < count; i++) {
         const json_int_t pid = json_integer_value(json_array_get(list, i));
         if (pid > 0 && pid <= INT32_MAX) {
+            const json_t *memory = json_array_get(memories, i);
+            const json_int_t bytes = json_is_integer(memory) ? json_integer_value(memory) : -1;
+            ret_processes->memory_bytes[ret_processes->count] =
+                bytes >= 0 && bytes <= BYTES_MOST ? bytes : -1;
             ret_processes->pids[ret_processes->count++] = (pid_t)pid;
         } else { /* a driver that cannot name a process says 0 */
             ret_processes->has_unnamed = true;
@@ -72,13 +77,17 @@ static void read_why(json_t *object, char ret_why[GPU_WHY_SIZE])
     }
 }
 
+bool gpu_figures_any(const struct gpu_figures *figures)
+{
+    return figures->memory_used >= 0 || figures->memory_total >= 0 || figures->busy_percent >= 0 ||
+           figures->power_mw >= 0 || figures->power_limit_mw >= 0 || figures->celsius >= 0;
+}
+
 /* Returns true when the device itself told anything. */
 static bool answers(const struct gpu_figures *figures)
 {
-    return figures->is_split || figures->memory_used >= 0 || figures->memory_total >= 0 ||
-           figures->busy_percent >= 0 || figures->power_mw >= 0 || figures->power_limit_mw >= 0 ||
-           figures->energy_mj >= 0 || figures->celsius >= 0 || figures->compute.is_known ||
-           figures->graphics.is_known;
+    return figures->is_split || gpu_figures_any(figures) || figures->energy_mj >= 0 ||
+           figures->compute.is_known || figures->graphics.is_known;
 }
 
 static void read_device(json_t *object, struct gpu_figures *figures)
@@ -91,8 +100,8 @@ static void read_device(json_t *object, struct gpu_figures *figures)
     figures->power_limit_mw = figure(object, "power_limit_mw", POWER_MOST_MW);
     figures->energy_mj = figure(object, "energy_mj", ENERGY_MOST_MJ);
     figures->celsius = figure(object, "celsius", CELSIUS_MOST);
-    read_processes(object, "compute", &figures->compute);
-    read_processes(object, "graphics", &figures->graphics);
+    read_processes(object, "compute", "compute_memory", &figures->compute);
+    read_processes(object, "graphics", "", &figures->graphics);
     read_why(object, figures->why);
     figures->is_lost =
         json_is_true(json_object_get(object, "lost")) || (figures->is_lost && !answers(figures));

@@ -11,12 +11,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { GPU_PROCESSES_MAX = 64, GPU_ID_SIZE = 32, GPU_WHY_SIZE = 512 };
+enum { GPU_PROCESSES_MAX = 64, GPU_ID_SIZE = 48, GPU_WHY_SIZE = 512 };
 
 struct gpu_processes {
     bool is_known;
     bool has_unnamed; /* the driver names one or more of the processes by no number */
     pid_t pids[GPU_PROCESSES_MAX];
+    int64_t memory_bytes[GPU_PROCESSES_MAX]; /* of the device's memory; -1: not known */
     size_t count;
 };
 
@@ -37,6 +38,8 @@ struct gpu_figures {
 
 /* Sets every figure to not known. A device that is lost stays lost. */
 void gpu_figures_clear(struct gpu_figures *figures);
+/* Returns true when one or more figures are known. */
+bool gpu_figures_any(const struct gpu_figures *figures);
 /* Reads a line, without its newline, for devices whose ids are set. The figures of a device that
  * the line does not name are cleared. Returns false with the problem, which is the line's own when
  * bourse-kernel could not read anything; the figures of all devices are cleared then. A device that

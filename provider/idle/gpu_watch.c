@@ -1,6 +1,5 @@
 #include "provider/idle/gpu_watch.h"
 
-#include "provider/idle/gpu_figures.h"
 #include "provider/idle/process_sensor.h"
 #include "provider/jail/watcher.h"
 #include "provider/tensor/ask.h"
@@ -19,6 +18,8 @@ struct device {
     const struct kernel_device *facts;
     char label[ATTRIBUTE_TEXT_SIZE];
     struct gpu_rule rule;
+    int64_t allowed_bytes; /* of its memory, for jobs; 0: all */
+    int64_t own_bytes;     /* what the agent's programs take of it; -1: not known */
 };
 
 struct gpu_watch {
@@ -58,7 +59,7 @@ void gpu_watch_destroy(struct gpu_watch **self)
 }
 
 void gpu_watch_add(struct gpu_watch *watch, const struct kernel_device *device, const char *label,
-                   int64_t now_ns)
+                   int64_t allowed_bytes, int64_t now_ns)
 {
     static const struct gpu_terms none;
     const bool is_watched = device->api == KERNEL_CUDA;
@@ -68,7 +69,8 @@ void gpu_watch_add(struct gpu_watch *watch, const struct kernel_device *device, 
     const size_t place = is_watched ? watch->watched_count : watch->count;
     memmove(&watch->devices[place + 1], &watch->devices[place],
             (watch->count - place) * sizeof watch->devices[0]);
-    watch->devices[place] = (struct device){.facts = device};
+    watch->devices[place] =
+        (struct device){.facts = device, .allowed_bytes = allowed_bytes, .own_bytes = -1};
     (void)snprintf(watch->devices[place].label, sizeof watch->devices[place].label, "%s", label);
     gpu_rule_init(&watch->devices[place].rule, is_watched ? watch->config.terms : &none, now_ns);
     if (is_watched) {
@@ -99,9 +101,27 @@ static void find_other(const struct gpu_watch *watch, const struct gpu_processes
     }
 }
 
+/* Adds up what the agent's own programs take of the device's memory. Returns -1 when the driver
+ * does not tell. */
+static int64_t find_own_bytes(const struct gpu_watch *watch, const struct gpu_processes *processes)
+{
+    int64_t sum_bytes = 0;
+    for (size_t i = 0; i < processes->count; i++) {
+        char name[IDLE_PROGRAM_SIZE];
+        if (processes->memory_bytes[i] >= 0 &&
+            process_sensor_owner("", processes->pids[i], watch->config.self, name) ==
+                PROCESS_OURS) {
+            sum_bytes += processes->memory_bytes[i];
+        }
+    }
+    return processes->is_known ? sum_bytes : -1;
+}
+
 static void judge_device(struct gpu_watch *watch, size_t index, int64_t now_ns)
 {
     const struct gpu_figures *figures = &watch->figures[index];
+    watch->devices[index].own_bytes =
+        watch->devices[index].allowed_bytes > 0 ? find_own_bytes(watch, &figures->compute) : -1;
     struct gpu_reading reading = {.is_lost = figures->is_lost,
                                   .sees_compute = figures->compute.is_known,
                                   .sees_graphics = figures->graphics.is_known,
@@ -224,6 +244,16 @@ static void ask(struct gpu_watch *watch, int64_t now_ns)
     watch->asked_ns = now_ns;
 }
 
+/* Returns true when the owner wants more watched than the loss of a device. */
+static bool looks_often(const struct gpu_watch *watch)
+{
+    bool has_limit = watch->config.terms->is_set;
+    for (size_t i = 0; i < watch->watched_count; i++) {
+        has_limit = has_limit || watch->devices[i].allowed_bytes > 0;
+    }
+    return has_limit;
+}
+
 /* Takes a whole line from what has come. */
 static void take_line(struct gpu_watch *watch, size_t length, int64_t now_ns)
 {
@@ -234,8 +264,7 @@ static void take_line(struct gpu_watch *watch, size_t length, int64_t now_ns)
     watch->read_ns = good ? now_ns : watch->read_ns;
     watch->is_asked = false;
     watch->line_length = 0; /* one question has one line */
-    watch->due_ns =
-        now_ns + (watch->config.terms->is_set ? GPU_WATCH_LOOK_NS : GPU_WATCH_LONG_LOOK_NS);
+    watch->due_ns = now_ns + (looks_often(watch) ? GPU_WATCH_LOOK_NS : GPU_WATCH_LONG_LOOK_NS);
     gauge(watch, now_ns);
     judge(watch, now_ns);
 }
@@ -341,6 +370,28 @@ void gpu_watch_reason(const struct gpu_watch *watch, size_t index, int64_t now_n
                       char ret_text[IDLE_REASON_SIZE])
 {
     gpu_rule_reason(&watch->devices[index].rule, now_ns, ret_text);
+}
+
+bool gpu_watch_figures(const struct gpu_watch *watch, size_t index, int64_t now_ns,
+                       struct gpu_figures *ret_figures, int64_t *ret_age_ns)
+{
+    if (index >= watch->watched_count || watch->read_ns < 0 ||
+        !gpu_figures_any(&watch->figures[index])) {
+        return false;
+    }
+    *ret_figures = watch->figures[index];
+    *ret_age_ns = now_ns - watch->read_ns;
+    return true;
+}
+
+bool gpu_watch_exceeds(const struct gpu_watch *watch, size_t index, int64_t *ret_used_bytes,
+                       int64_t *ret_allowed_bytes)
+{
+    const struct device *device = &watch->devices[index];
+    *ret_used_bytes = device->own_bytes;
+    *ret_allowed_bytes = device->allowed_bytes;
+    return device->allowed_bytes > 0 &&
+           device->own_bytes > device->allowed_bytes + GPU_WATCH_CONTEXT_BYTES;
 }
 
 const char *gpu_watch_problem(const struct gpu_watch *watch)

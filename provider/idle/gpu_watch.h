@@ -10,6 +10,7 @@
 #include "base/problem.h"
 #include "provider/device/energy_gauge.h"
 #include "provider/device/kernel_device.h"
+#include "provider/idle/gpu_figures.h"
 #include "provider/jail/launcher.h"
 #include "provider/session/gpu_rule.h"
 
@@ -41,10 +42,14 @@ struct gpu_watch_config {
 struct gpu_watch *gpu_watch_create(const struct gpu_watch_config *config);
 /* Kills the watcher, too. */
 void gpu_watch_destroy(struct gpu_watch **self);
-/* Adds a device under the label that the market knows. A device of another maker has no figures and
+/* The driver's own part of a job, its context and code, may take so much beyond the owner's limit
+ * of memory. */
+#define GPU_WATCH_CONTEXT_BYTES (INT64_C(1) << 30)
+/* Adds a device under the label that the market knows. Jobs may take `allowed_bytes` of its memory;
+ * 0: all. A device of another maker has no figures and
  * is always offered. Devices beyond GPU_WATCH_DEVICES_MAX are left out. */
 void gpu_watch_add(struct gpu_watch *watch, const struct kernel_device *device, const char *label,
-                   int64_t now_ns);
+                   int64_t allowed_bytes, int64_t now_ns);
 
 /* Starts the watcher, asks it and reads its answer, whichever is due. Returns true when the devices
  * were judged anew, or when time alone changed an order. */
@@ -61,6 +66,13 @@ enum idle_order gpu_watch_order(const struct gpu_watch *watch, size_t index);
 bool gpu_watch_is_lost(const struct gpu_watch *watch, size_t index);
 void gpu_watch_reason(const struct gpu_watch *watch, size_t index, int64_t now_ns,
                       char ret_text[IDLE_REASON_SIZE]);
+/* Says what the device does, and how old that is. Returns false when nothing is known of it. */
+bool gpu_watch_figures(const struct gpu_watch *watch, size_t index, int64_t now_ns,
+                       struct gpu_figures *ret_figures, int64_t *ret_age_ns);
+/* Returns true when the agent's programs take more of the device's memory than the owner allows, by
+ * the last figures. */
+bool gpu_watch_exceeds(const struct gpu_watch *watch, size_t index, int64_t *ret_used_bytes,
+                       int64_t *ret_allowed_bytes);
 /* Returns why no device has figures now, or "". */
 const char *gpu_watch_problem(const struct gpu_watch *watch);
 /* Returns the devices for `status`, or NULL when memory is short. */

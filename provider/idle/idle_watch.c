@@ -21,6 +21,7 @@ struct idle_watch {
     char root[ROOT_SIZE];
     struct input_sensor input;
     struct process_sensor processes;
+    struct power_meter meter;
     struct idle_reading last; /* what is looked at less often stays between its looks */
     unsigned looks;
     int64_t due_ns;
@@ -69,6 +70,12 @@ static void look(struct idle_watch *watch, int64_t now_ns)
     }
     if (terms->watches_battery && watch->looks % POWER_EVERY == 0) {
         reading.sees_battery = power_sensor_battery(watch->root, &reading.is_on_battery);
+        reading.battery_percent =
+            terms->battery_percent > 0 ? power_sensor_charge(watch->root) : -1;
+    }
+    if (terms->milliwatts > 0 && watch->looks % POWER_EVERY == 0) {
+        reading.sees_power =
+            power_sensor_power(&watch->meter, watch->root, now_ns, &reading.milliwatts);
     }
     if (terms->celsius > 0 && watch->looks % POWER_EVERY == 0) {
         reading.sees_heat = power_sensor_heat(watch->root, &reading.celsius);
@@ -140,6 +147,11 @@ static struct missing first_missing(const struct idle_terms *terms,
     if (terms->celsius > 0 && !reading->sees_heat) {
         return (struct missing){"no thermal zone", "`temperature: any`"};
     }
+    if (terms->milliwatts > 0 && !reading->sees_power) {
+        return (struct missing){
+            "no counter of energy below /sys/class/powercap (often only root may read it)",
+            "`power: any`"};
+    }
     return (struct missing){NULL, NULL};
 }
 
@@ -173,9 +185,9 @@ void idle_watch_sees(const struct idle_watch *watch, char ret_text[IDLE_SEES_SIZ
         }
     }
     const char *const others[] = {
-        terms->load_milli >= 0 ? "load" : NULL, terms->watches_sessions ? "logins" : NULL,
+        terms->load_milli >= 0 ? "load" : NULL,       terms->watches_sessions ? "logins" : NULL,
         terms->program_count > 0 ? "programs" : NULL, terms->watches_battery ? "battery" : NULL,
-        terms->celsius > 0 ? "temperature" : NULL};
+        terms->celsius > 0 ? "temperature" : NULL,    terms->milliwatts > 0 ? "power" : NULL};
     size_t length = (size_t)snprintf(ret_text, IDLE_SEES_SIZE, "%s", keys);
     for (size_t i = 0; i < sizeof others / sizeof others[0] && length < IDLE_SEES_SIZE; i++) {
         if (others[i] != NULL) {

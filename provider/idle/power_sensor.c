@@ -47,6 +47,69 @@ bool power_sensor_battery(const char *root, bool *ret_is_on_battery)
     return true;
 }
 
+int32_t power_sensor_charge(const char *root)
+{
+    int32_t least = -1;
+    DIR *stream = sensor_file_list(root, "/sys/class/power_supply");
+    for (struct dirent *entry = NULL; stream != NULL && (entry = readdir(stream)) != NULL;) {
+        char folder[sizeof entry->d_name + 32];
+        char text[32];
+        int64_t percent;
+        (void)snprintf(folder, sizeof folder, "/sys/class/power_supply/%s", entry->d_name);
+        if (entry->d_name[0] == '.' || !sensor_file_line(root, folder, "type", text, sizeof text) ||
+            strcmp(text, "Battery") != 0 || !is_own_battery(root, folder) ||
+            !sensor_file_number(root, folder, "capacity", &percent) || percent < 0 ||
+            percent > 100) {
+            continue;
+        }
+        least = least < 0 || percent < least ? (int32_t)percent : least;
+    }
+    if (stream != NULL) {
+        (void)closedir(stream);
+    }
+    return least;
+}
+
+/* Adds what one processor took since the look before. A counter begins anew at its range. */
+static bool add_package(struct power_meter *meter, const char *root, unsigned package,
+                        int64_t *sum_uj)
+{
+    char folder[64];
+    int64_t counted_uj;
+    int64_t range_uj;
+    (void)snprintf(folder, sizeof folder, "/sys/class/powercap/intel-rapl:%u", package);
+    const int64_t before_uj = meter->counted_uj[package];
+    if (!sensor_file_number(root, folder, "energy_uj", &counted_uj) || counted_uj < 0) {
+        meter->counted_uj[package] = -1;
+        return false;
+    }
+    meter->counted_uj[package] = counted_uj;
+    if (meter->looked_ns == 0 || before_uj < 0) {
+        return true;
+    }
+    if (counted_uj >= before_uj) {
+        *sum_uj += counted_uj - before_uj;
+    } else if (sensor_file_number(root, folder, "max_energy_range_uj", &range_uj) &&
+               range_uj >= before_uj) {
+        *sum_uj += range_uj - before_uj + counted_uj;
+    }
+    return true;
+}
+
+bool power_sensor_power(struct power_meter *meter, const char *root, int64_t now_ns,
+                        int64_t *ret_milliwatts)
+{
+    int64_t sum_uj = 0;
+    bool is_known = false;
+    for (unsigned package = 0; package < POWER_SENSOR_PACKAGES; package++) {
+        is_known = add_package(meter, root, package, &sum_uj) || is_known;
+    }
+    const int64_t span_us = meter->looked_ns == 0 ? 0 : (now_ns - meter->looked_ns) / 1000;
+    meter->looked_ns = now_ns;
+    *ret_milliwatts = span_us > 0 ? (int64_t)((double)sum_uj * 1000 / (double)span_us) : 0;
+    return is_known;
+}
+
 bool power_sensor_heat(const char *root, int32_t *ret_celsius)
 {
     bool is_known = false;

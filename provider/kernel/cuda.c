@@ -4,6 +4,7 @@
 #include "provider/kernel/cuda_measure.h"
 #include "provider/kernel/cuda_product.h"
 #include "provider/kernel/engine.h"
+#include "provider/kernel/mig.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +122,7 @@ static int read_facts(const struct cuda_api *api, int number, struct device_fact
     for (size_t i = 0; id[i] != '\0'; i++) { /* the system's folders have small letters */
         ret_facts->id[i] = (char)(id[i] >= 'A' && id[i] <= 'F' ? id[i] - 'A' + 'a' : id[i]);
     }
+    mig_name(api, device, ret_facts);
     (void)snprintf(ret_facts->driver, sizeof ret_facts->driver, "CUDA %d.%d", version / 1000,
                    version % 1000 / 10);
     (void)snprintf(ret_facts->target, sizeof ret_facts->target, "sm_%u%u", major, minor);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { DEVICES_MAX = 16, DEVICES_TEXT_SIZE = 128, DEVICES_ID_SIZE = 32 };
+enum { DEVICES_MAX = 16, DEVICES_TEXT_SIZE = 128, DEVICES_ID_SIZE = 48 };
 
 struct device_facts {
     const struct kernel_interface *interface;
@@ -18,8 +18,11 @@ struct device_facts {
     int number;          /* CUDA: the device */
     /* The id of the device. A jail that has only this device's files shows the same id. For OpenCL
      * the id is the number in the list. For CUDA it is the place on the PCI bus, as in
-     * 0000:3b:00.0. */
+     * 0000:3b:00.0, or the UUID of an instance of MIG. */
     char id[DEVICES_ID_SIZE];
+    /* An instance of MIG: the place of its whole device, and its numbers there. "": no instance. */
+    char whole[DEVICES_ID_SIZE];
+    unsigned gpu_instance, compute_instance;
     char platform_name[DEVICES_TEXT_SIZE];
     char name[DEVICES_TEXT_SIZE];
     char vendor[DEVICES_TEXT_SIZE];

@@ -16,6 +16,7 @@
  * of that interface. */
 #include "provider/kernel/cuda.h"
 #include "provider/kernel/measure.h"
+#include "provider/kernel/mig.h"
 #include "provider/kernel/nvml.h"
 #include "provider/kernel/opencl.h"
 #include "provider/kernel/product.h"
@@ -70,11 +71,25 @@ static bool find_devices(enum kernel_api api, struct found *ret_found, struct pr
            opencl_find_devices(&ret_found->opencl, &ret_found->devices, ret_problem);
 }
 
+/* Lists the instances of devices that are split by MIG in place of these devices. */
+static void list_instances(struct devices *devices)
+{
+    struct nvml_api nvml;
+    struct problem problem;
+    if (nvml_api_load(KERNEL_NVML_LIBRARY, &nvml, &problem)) {
+        mig_replace(&nvml, &cuda_interface, devices);
+    }
+}
+
 static bool list(enum kernel_api api)
 {
     static struct found found;
     struct problem problem = {""};
-    const bool has_some = find_devices(api, &found, &problem);
+    (void)find_devices(api, &found, &problem);
+    if (api == KERNEL_CUDA) {
+        list_instances(&found.devices);
+    }
+    const bool has_some = found.devices.count > 0;
     return devices_print(stdout, api, &found.devices, has_some ? "" : problem.text) &&
            fflush(stdout) == 0;
 }
@@ -100,6 +115,10 @@ static enum operation_status open_device(struct session *session, const struct a
     if (!find_api(ask->words[0], &api)) {
         problem_set(problem, "an ASK for another interface");
         return OPERATION_FAILED;
+    }
+    if (!mig_show_only(ask->words[1])) {
+        problem_set(problem, "no memory to name the instance");
+        return OPERATION_DEVICE;
     }
     if (!find_devices(api, &session->found, problem)) {
         return OPERATION_DEVICE;

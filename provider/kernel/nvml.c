@@ -1,5 +1,7 @@
 #include "provider/kernel/nvml.h"
 
+#include "provider/tensor/ask.h"
+
 #include <jansson.h>
 
 #include <stdlib.h>
@@ -73,8 +75,12 @@ static void read_processes(struct nvml_figures *figures, list_function *list, nv
     ret_processes->result = note(figures, list_exactly(list, device, &count, &buffer));
     const size_t apart = entry_bytes(&buffer, count);
     for (unsigned i = 0; ret_processes->result == NVML_OK && i < count; i++) {
-        memcpy(&ret_processes->pids[ret_processes->count++], buffer.bytes + i * apart,
-               sizeof ret_processes->pids[0]);
+        struct nvml_process process;
+        memcpy(&process, buffer.bytes + i * apart, sizeof process);
+        ret_processes->pids[ret_processes->count] = process.pid;
+        /* A library that does not know the memory says ULLONG_MAX. */
+        ret_processes->memory_bytes[ret_processes->count++] =
+            process.memory_bytes <= INT64_MAX ? (int64_t)process.memory_bytes : -1;
     }
 }
 
@@ -138,17 +144,37 @@ static bool is_split(const struct nvml_api *api, nvml_device device, struct nvml
            mode == NVML_MIG_ON;
 }
 
+/* Finds the device, and the whole device that it is or that it is an instance of. */
+static nvml_result find_device(const struct nvml_api *api, const char *id, nvml_device *ret_device,
+                               nvml_device *ret_whole)
+{
+    if (strncmp(id, KERNEL_MIG, strlen(KERNEL_MIG)) != 0) {
+        const nvml_result result = api->nvmlDeviceGetHandleByPciBusId_v2(id, ret_device);
+        *ret_whole = *ret_device;
+        return result;
+    }
+    if (api->nvmlDeviceGetHandleByUUID == NULL ||
+        api->nvmlDeviceGetDeviceHandleFromMigDeviceHandle == NULL) {
+        return NVML_FUNCTION_NOT_FOUND;
+    }
+    const nvml_result result = api->nvmlDeviceGetHandleByUUID(id, ret_device);
+    return result != NVML_OK
+               ? result
+               : api->nvmlDeviceGetDeviceHandleFromMigDeviceHandle(*ret_device, ret_whole);
+}
+
 void nvml_read(const struct nvml_api *api, const char *id, struct nvml_figures *ret_figures)
 {
     nvml_device device = NULL;
+    nvml_device whole = NULL;
     *ret_figures = (struct nvml_figures){.is_lost = false};
-    ret_figures->found = note(ret_figures, api->nvmlDeviceGetHandleByPciBusId_v2(id, &device));
+    ret_figures->found = note(ret_figures, find_device(api, id, &device, &whole));
     if (ret_figures->found != NVML_OK) {
         return;
     }
-    ret_figures->is_split = is_split(api, device, ret_figures);
-    read_power(api, device, ret_figures);
-    read_heat(api, device, ret_figures);
+    ret_figures->is_split = device == whole && is_split(api, device, ret_figures);
+    read_power(api, whole, ret_figures);
+    read_heat(api, whole, ret_figures);
     if (ret_figures->is_split) {
         ret_figures->memory_result = ret_figures->busy_result = NVML_NOT_SUPPORTED;
         ret_figures->compute.result = ret_figures->graphics.result = NVML_NOT_SUPPORTED;
@@ -184,6 +210,15 @@ static json_t *pids_json(const struct nvml_processes *processes)
     return list;
 }
 
+static json_t *memories_json(const struct nvml_processes *processes)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < processes->count; i++) {
+        (void)json_array_append_new(list, json_integer(processes->memory_bytes[i]));
+    }
+    return list;
+}
+
 static json_t *figures_json(const char *id, const struct nvml_figures *figures)
 {
     json_t *why = json_object();
@@ -204,6 +239,9 @@ static json_t *figures_json(const char *id, const struct nvml_figures *figures)
             json_integer((json_int_t)figures->energy_mj));
         set(object, why, "celsius", figures->heat_result, json_integer(figures->celsius));
         set(object, why, "compute", figures->compute.result, pids_json(&figures->compute));
+        if (figures->compute.result == NVML_OK) {
+            (void)json_object_set_new(object, "compute_memory", memories_json(&figures->compute));
+        }
         set(object, why, "graphics", figures->graphics.result, pids_json(&figures->graphics));
     }
     (void)json_object_set_new(object, "why", why);

@@ -1,9 +1,9 @@
 /* provider/kernel/nvml.h reads the memory, load, power and heat of NVIDIA's devices, and which
  * processes use them. Never tried on hardware.
  *
- * Each figure has the result of its own call. A figure whose result is not NVML_OK is not known. A
- * device that is split by MIG has other handles for its parts, which nothing here reads: only its
- * heat and power are read then. */
+ * Each figure has the result of its own call. A figure whose result is not NVML_OK is not known. Of
+ * a device that is split by MIG only heat and power are read. Its instances are devices of their
+ * own, with the heat and power of the whole device (provider/kernel/mig.h). */
 #ifndef BOURSE_PROVIDER_KERNEL_NVML_H
 #define BOURSE_PROVIDER_KERNEL_NVML_H
 
@@ -15,7 +15,8 @@ enum { NVML_DEVICES_MAX = 16, NVML_PROCESSES_MAX = 64 };
 
 struct nvml_processes {
     nvml_result result;
-    uint32_t pids[NVML_PROCESSES_MAX]; /* as the namespace of this process numbers them */
+    uint32_t pids[NVML_PROCESSES_MAX];        /* as the namespace of this process numbers them */
+    int64_t memory_bytes[NVML_PROCESSES_MAX]; /* of the device's memory; -1: not told */
     size_t count;
 };
 
@@ -32,7 +33,8 @@ struct nvml_figures {
     struct nvml_processes compute, graphics;
 };
 
-/* Reads the device at this place of the PCI bus, such as 0000:3b:00.0. The library is started. */
+/* Reads the device at this place of the PCI bus, such as 0000:3b:00.0, or the instance with this
+ * UUID, such as MIG-5d2ff6dc-.... The library is started. */
 void nvml_read(const struct nvml_api *api, const char *id, struct nvml_figures *ret_figures);
 
 /* Writes the figures of these devices as one line of JSON, or the line with the problem. A figure

@@ -68,6 +68,14 @@ struct nvml_process {
 };
 enum { NVML_PROCESS_BYTES_MOST = 32 };
 
+struct nvml_pci { /* nvmlPciInfo_t of the functions with the suffix _v3 */
+    char legacy_id[16];
+    unsigned domain, bus, device, pci_device, pci_subsystem;
+    char id[32]; /* as in 00000000:3B:00.0 */
+};
+
+enum { NVML_UUID_SIZE = 96, NVML_NAME_SIZE = 96 };
+
 /* CALL(NAME, ARGUMENTS) for each function without which nothing can be read. */
 #define NVML_CALLS(CALL)                                                                           \
     CALL(nvmlInit_v2, (void))                                                                      \
@@ -85,6 +93,20 @@ enum { NVML_PROCESS_BYTES_MOST = 32 };
          (nvml_device device, unsigned long long *ret_millijoules))                                \
     CALL(nvmlDeviceGetTemperature, (nvml_device device, int sensor, unsigned *ret_celsius))        \
     CALL(nvmlDeviceGetMigMode, (nvml_device device, unsigned *ret_mode, unsigned *ret_pending))    \
+    CALL(nvmlDeviceGetCount_v2, (unsigned *ret_count))                                             \
+    CALL(nvmlDeviceGetHandleByIndex_v2, (unsigned index, nvml_device *ret_device))                 \
+    CALL(nvmlDeviceGetHandleByUUID, (const char *uuid, nvml_device *ret_device))                   \
+    CALL(nvmlDeviceGetPciInfo_v3, (nvml_device device, struct nvml_pci * ret_pci))                 \
+    CALL(nvmlDeviceGetMaxMigDeviceCount, (nvml_device device, unsigned *ret_count))                \
+    CALL(nvmlDeviceGetMigDeviceHandleByIndex,                                                      \
+         (nvml_device device, unsigned index, nvml_device *ret_instance))                          \
+    CALL(nvmlDeviceGetDeviceHandleFromMigDeviceHandle,                                             \
+         (nvml_device instance, nvml_device * ret_device))                                         \
+    CALL(nvmlDeviceGetGpuInstanceId, (nvml_device instance, unsigned *ret_id))                     \
+    CALL(nvmlDeviceGetComputeInstanceId, (nvml_device instance, unsigned *ret_id))                 \
+    CALL(nvmlDeviceGetUUID, (nvml_device device, char *ret_uuid, unsigned size))                   \
+    CALL(nvmlDeviceGetName, (nvml_device device, char *ret_name, unsigned size))                   \
+    CALL(nvmlDeviceGetCudaComputeCapability, (nvml_device device, int *ret_major, int *ret_minor)) \
     CALL(nvmlDeviceGetComputeRunningProcesses_v3,                                                  \
          (nvml_device device, unsigned *count, struct nvml_process *ret_processes))                \
     CALL(nvmlDeviceGetGraphicsRunningProcesses_v3,                                                 \

@@ -135,6 +135,7 @@ void agent_session_destroy(struct agent_session **self)
     }
     offers_drop(session);
     output_forget(session);
+    figures_forget(session);
     dialogue_destroy(&session->dialogue);
     free(session->actions);
     free(session);
@@ -154,6 +155,7 @@ void agent_session_connected(struct agent_session *session, int64_t now_ns, uint
      * from the state at the Welcome. The dialogue sends results again as they were. */
     offers_forget(session);
     output_forget(session);
+    figures_forget(session);
     session->welcomed = false;
     session->begin_due = false;
     dialogue_connected(session->dialogue, now_ns, dice);
@@ -211,6 +213,8 @@ static void request_rejected(struct agent_session *session, int64_t now_ns,
         terminal_rejected(session, event);
     } else if (event->request_type == MESSAGE_OUTPUT_POST) {
         output_rejected(session, now_ns, event->reject);
+    } else if (event->request_type == MESSAGE_FIGURES_POST) {
+        figures_rejected(session, event->reject);
     } else {
         offers_rejected(session, now_ns, event);
     }
@@ -265,6 +269,8 @@ static void handle(struct agent_session *session, int64_t now_ns, struct dialogu
     case DIALOGUE_REPLY:
         if (event->message_type == MESSAGE_OUTPUT_WANTED) {
             output_answered(session, event);
+        } else if (event->message_type == MESSAGE_FIGURES_TAKEN) {
+            figures_answered(session);
         } else if (terminal_is_of(event->message_type)) {
             terminal_answered(session, event);
         }

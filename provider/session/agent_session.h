@@ -296,6 +296,14 @@ enum agent_status agent_session_post_output(struct agent_session *session, int64
  * next call that brings messages in. */
 const uint64_t *agent_session_followed(const struct agent_session *session, size_t *ret_count);
 
+/* Returns true when the next figures of devices may go: the session is ready, the last ones were
+ * answered, and this broker takes them. */
+bool agent_session_may_post_figures(const struct agent_session *session);
+/* Tells the broker what the devices do at this moment; no figures: nothing is known any more. The
+ * figures are borrowed during the call. Returns AGENT_UNKNOWN when they cannot go now. */
+enum agent_status agent_session_post_figures(struct agent_session *session, int64_t now_ns,
+                                             Bourse__V1__DeviceFigures **figures, size_t count);
+
 /* Sends a TerminalSend or TerminalReceive, whose answer comes as AGENT_TERMINAL. A connection that
  * is lost changes nothing: the message goes again. Returns AGENT_UNKNOWN when it cannot go now. */
 enum agent_status agent_session_terminal(struct agent_session *session, int64_t now_ns,

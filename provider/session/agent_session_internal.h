@@ -153,6 +153,9 @@ struct agent_session {
     uint64_t *followed;      /* leases that the last answer names */
     size_t followed_count;
 
+    struct id128 figures; /* id of the FiguresPost without an answer; zero: none */
+    bool figures_refused; /* this broker takes no figures */
+
     struct agent_action *actions; /* a ring */
     size_t action_first, action_count, action_capacity;
     struct agent_counts counts;
@@ -206,6 +209,13 @@ void withheld_give_back(struct agent_session *session, int64_t now_ns, struct le
 void output_forget(struct agent_session *session);
 void output_answered(struct agent_session *session, const struct dialogue_event *event);
 void output_rejected(struct agent_session *session, int64_t now_ns, enum reject_code code);
+
+/* figures.c tells what devices do. */
+
+/* Forgets the message under way, for a new connection. */
+void figures_forget(struct agent_session *session);
+void figures_answered(struct agent_session *session);
+void figures_rejected(struct agent_session *session, enum reject_code code);
 
 /* terminal.c carries the messages of terminals. */
 

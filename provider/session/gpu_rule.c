@@ -14,7 +14,8 @@ void gpu_rule_init(struct gpu_rule *rule, const struct gpu_terms *terms, int64_t
                               .used_ns = now_ns,
                               .seen_ns = now_ns,
                               .order = terms->is_set ? IDLE_HOLD : IDLE_WORK,
-                              .order_ns = now_ns};
+                              .order_ns = now_ns,
+                              .over_ns = -1};
 }
 
 static void keep_name(struct gpu_rule *rule, const char *name)
@@ -56,7 +57,9 @@ static void follow_limits(struct gpu_rule *rule, const struct gpu_reading *readi
     }
     if (terms->milliwatts > 0 && reading->sees_power) {
         const int64_t less = terms->milliwatts - terms->milliwatts / GPU_POWER_PART;
-        rule->is_over = reading->milliwatts >= terms->milliwatts ||
+        const bool is_at_limit = reading->milliwatts >= terms->milliwatts;
+        rule->over_ns = !is_at_limit ? -1 : rule->over_ns < 0 ? rule->seen_ns : rule->over_ns;
+        rule->is_over = (is_at_limit && rule->seen_ns - rule->over_ns >= terms->power_for_ns) ||
                         (rule->is_over && reading->milliwatts > less);
     }
 }

@@ -35,8 +35,9 @@ struct gpu_terms {
     bool is_set; /* false: only the loss of a GPU counts */
     int64_t after_ns, give_back_ns;
     enum gpu_programs programs;
-    int32_t celsius;    /* a GPU as hot as this is in use; 0: heat is not looked at */
-    int64_t milliwatts; /* a GPU that takes this power is in use; 0: power does not count */
+    int32_t celsius; /* a GPU as hot as this is in use; 0: heat is not looked at */
+    /* A GPU that has taken this power for this time is in use; 0: power does not count. */
+    int64_t milliwatts, power_for_ns;
 };
 
 /* One look at the GPU. A value counts only if it was seen. */
@@ -67,6 +68,7 @@ struct gpu_rule {
     int64_t order_ns;          /* time since when the order holds */
     bool is_lost;              /* by the last reading */
     bool is_hot, is_over;      /* heat, or power, has not fallen clearly below the limit since */
+    int64_t over_ns;           /* the power is at the limit since then; -1: it is not */
     char name[IDLE_NAME_SIZE]; /* the sign's name, or its figure */
     int32_t celsius;
     int64_t milliwatts;

@@ -14,7 +14,8 @@ void idle_rule_init(struct idle_rule *rule, const struct idle_terms *terms, int6
                                .cause = IDLE_CAUSE_START,
                                .used_ns = now_ns,
                                .seen_ns = now_ns,
-                               .held_ns = now_ns};
+                               .held_ns = now_ns,
+                               .over_ns = -1};
 }
 
 /* Returns what the owner wants watched and no sensor sees, or NULL. */
@@ -26,6 +27,7 @@ static const char *blind_for(const struct idle_terms *terms, const struct idle_r
            : terms->program_count > 0 && !reading->sees_programs ? "which programs run"
            : terms->watches_battery && !reading->sees_battery    ? "the battery"
            : terms->celsius > 0 && !reading->sees_heat           ? "the temperature"
+           : terms->milliwatts > 0 && !reading->sees_power       ? "the power"
                                                                  : NULL;
 }
 
@@ -34,11 +36,32 @@ static void keep_name(struct idle_rule *rule, const char *name)
     (void)snprintf(rule->name, sizeof rule->name, "%s", name);
 }
 
+/* Returns true when the machine runs on its battery, and the battery is as low as counts. */
+static bool is_low(const struct idle_terms *terms, const struct idle_reading *reading)
+{
+    return terms->watches_battery && reading->sees_battery && reading->is_on_battery &&
+           (terms->battery_percent == 0 || reading->battery_percent < terms->battery_percent);
+}
+
+/* Returns true when the machine has taken more than the limit for long enough. */
+static bool follow_power(struct idle_rule *rule, const struct idle_reading *reading)
+{
+    const struct idle_terms *terms = &rule->terms;
+    if (terms->milliwatts == 0 || !reading->sees_power ||
+        reading->milliwatts <= terms->milliwatts) {
+        rule->over_ns = -1;
+        return false;
+    }
+    rule->over_ns = rule->over_ns < 0 ? rule->seen_ns : rule->over_ns;
+    return rule->seen_ns - rule->over_ns >= terms->power_for_ns;
+}
+
 /* Returns true for a sign of use, of which the rule then knows the cause. */
 static bool find_sign(struct idle_rule *rule, const struct idle_reading *reading)
 {
     const struct idle_terms *terms = &rule->terms;
     const char *blind = blind_for(terms, reading);
+    const bool takes_much = follow_power(rule, reading);
     if (terms->program_count > 0 && reading->sees_programs && reading->program[0] != '\0') {
         rule->cause = IDLE_CAUSE_PROGRAM;
         keep_name(rule, reading->program);
@@ -51,11 +74,15 @@ static bool find_sign(struct idle_rule *rule, const struct idle_reading *reading
                reading->load_milli > terms->load_milli) {
         rule->cause = IDLE_CAUSE_LOAD;
         rule->load_milli = reading->load_milli;
-    } else if (terms->watches_battery && reading->sees_battery && reading->is_on_battery) {
+    } else if (is_low(terms, reading)) {
         rule->cause = IDLE_CAUSE_BATTERY;
+        rule->battery_percent = reading->battery_percent;
     } else if (terms->celsius > 0 && reading->sees_heat && reading->celsius >= terms->celsius) {
         rule->cause = IDLE_CAUSE_HEAT;
         rule->celsius = reading->celsius;
+    } else if (takes_much) {
+        rule->cause = IDLE_CAUSE_POWER;
+        rule->milliwatts = reading->milliwatts;
     } else if (blind != NULL) {
         rule->cause = IDLE_CAUSE_BLIND;
         keep_name(rule, blind);
@@ -151,8 +178,23 @@ void idle_rule_reason(const struct idle_rule *rule, int64_t now_ns, char ret_tex
                        is_present ? "runs" : "ran", ago);
         return;
     case IDLE_CAUSE_BATTERY:
+        if (rule->terms.battery_percent > 0 && rule->battery_percent >= 0) {
+            (void)snprintf(ret_text, IDLE_REASON_SIZE,
+                           "the machine %s on its battery, which %s %" PRId32
+                           " %%, and the owner's limit is %" PRId32 " %%%s",
+                           is_present ? "runs" : "ran", is_present ? "has" : "had",
+                           rule->battery_percent, rule->terms.battery_percent, ago);
+            return;
+        }
         (void)snprintf(ret_text, IDLE_REASON_SIZE, "the machine %s on its battery%s",
                        is_present ? "runs" : "ran", ago);
+        return;
+    case IDLE_CAUSE_POWER:
+        (void)snprintf(ret_text, IDLE_REASON_SIZE,
+                       "the processors %s %" PRId64 ".%" PRId64
+                       " W, and the owner's limit is %" PRId64 " W%s",
+                       is_present ? "take" : "took", rule->milliwatts / 1000,
+                       rule->milliwatts % 1000 / 100, rule->terms.milliwatts / 1000, ago);
         return;
     case IDLE_CAUSE_HEAT:
         (void)snprintf(ret_text, IDLE_REASON_SIZE,

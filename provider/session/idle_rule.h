@@ -2,9 +2,9 @@
  * the sensors saw and what the owner allows.
  *
  * The machine is in use while a sign of use is seen, and for a while after the last one. A sign is
- * a key, load of other programs, a person logged in, a listed program, the battery, or heat. A
- * thing that the owner wants watched and that no sensor sees is a sign, too: what is not known is
- * never taken for idle.
+ * a key, load of other programs, a person logged in, a listed program, the battery, heat, or power
+ * above the owner's limit for a while. A thing that the owner wants watched and that no sensor sees
+ * is a sign, too: what is not known is never taken for idle.
  *
  *     WORK -> HOLD -> SAVE -> RETURN     a sign of use; each step goes back to WORK
  *
@@ -33,21 +33,27 @@ struct idle_terms {
     int64_t after_ns;     /* from the last sign of use until the machine is idle */
     int64_t give_back_ns; /* from the stop of the work until it goes back to the market */
     bool watches_input, watches_sessions, watches_battery;
-    int64_t load_milli; /* thousandths of a core that other programs may use; -1: any */
-    int32_t celsius;    /* a machine that is as hot as this is in use; 0: heat is not looked at */
+    /* The battery is no sign while it has so many percent or more; 0: it always is one. */
+    int32_t battery_percent;
+    int64_t milliwatts;   /* a machine that takes more than this is in use; 0: any */
+    int64_t power_for_ns; /* but only when it took more for so long */
+    int64_t load_milli;   /* thousandths of a core that other programs may use; -1: any */
+    int32_t celsius;      /* a machine that is as hot as this is in use; 0: heat is not looked at */
     char programs[IDLE_PROGRAMS_MAX][IDLE_PROGRAM_SIZE];
     size_t program_count;
 };
 
 /* One look of all sensors. A value counts only if its sensor sees anything. */
 struct idle_reading {
-    bool sees_input, sees_load, sees_sessions, sees_programs, sees_battery, sees_heat;
+    bool sees_input, sees_load, sees_sessions, sees_programs, sees_battery, sees_heat, sees_power;
     bool has_input;                  /* since the last reading */
     int64_t load_milli;              /* cores that other programs use, in thousandths */
     char user[IDLE_NAME_SIZE];       /* a person who is logged in here; "": nobody */
     char program[IDLE_PROGRAM_SIZE]; /* a listed program that runs; "": none */
     bool is_on_battery;
-    int32_t celsius; /* the hottest part of the machine */
+    int32_t battery_percent; /* of the emptiest battery; -1: not known */
+    int64_t milliwatts;      /* a mean since the look before */
+    int32_t celsius;         /* the hottest part of the machine */
 };
 
 enum idle_order { IDLE_WORK, IDLE_HOLD, IDLE_SAVE, IDLE_RETURN };
@@ -60,6 +66,7 @@ enum idle_cause {
     IDLE_CAUSE_PROGRAM,
     IDLE_CAUSE_BATTERY,
     IDLE_CAUSE_HEAT,
+    IDLE_CAUSE_POWER,
     IDLE_CAUSE_BLIND, /* no sensor sees what the owner wants watched */
 };
 
@@ -70,8 +77,10 @@ struct idle_rule {
     int64_t seen_ns;       /* time of the last reading */
     int64_t held_ns;       /* time of the order to hold; -1: the devices may work */
     bool is_overridden;    /* the owner wants work until the machine has been idle */
+    int64_t over_ns;       /* the power is above the limit since then; -1: it is not */
     int64_t load_milli;    /* what the sign was: its figure, or its name */
-    int32_t celsius;
+    int64_t milliwatts;
+    int32_t celsius, battery_percent;
     char name[IDLE_NAME_SIZE];
 };
 

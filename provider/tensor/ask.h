@@ -51,7 +51,10 @@ enum {
 #define KERNEL_KEEP "keep"
 /* The agent's own word, with an interface, asks for its list of devices, as one line of JSON. */
 #define KERNEL_LIST "list"
-/* The word comes before the places of NVIDIA devices on the PCI bus. The program then answers each
+/* The id of an instance of MIG begins so. */
+#define KERNEL_MIG "MIG-"
+/* The word comes before the places of NVIDIA devices on the PCI bus, or the ids of instances of
+ * MIG. The program then answers each
  * line on the descriptor KERNEL_WATCH_SOCKET with figures of them (provider/kernel/nvml.h). */
 #define KERNEL_WATCH "watch"
 #define KERNEL_WATCH_SOCKET 3

@@ -386,49 +386,6 @@ static void refuse_index(struct outcome *outcome)
     outcome_fail(outcome, OUTCOME_REFUSED, "the manifest has no subtask %u", outcome->work.index);
 }
 
-/* Returns true when job and device agree about what only such a device runs. Else the outcome says
- * what the job should need. */
-static bool agrees(bool is_job, bool is_device, const char *what, const char *executor,
-                   struct outcome *outcome)
-{
-    if (is_job && !is_device) {
-        outcome_fail(outcome, OUTCOME_REFUSED,
-                     "this device runs no %s; let the job need executor = %s", what, executor);
-    }
-    if (is_device && !is_job) {
-        outcome_fail(outcome, OUTCOME_REFUSED,
-                     "this device runs only %s; let the job need another executor", what);
-    }
-    return is_job == is_device;
-}
-
-/* A device for kernels computes matrices by bourse-kernel, any other one by bourse-tensor. */
-static bool computes_matrices(const struct lane *lane)
-{
-    const struct kernel_device *device = lane->offer->kernel_device;
-    return device != NULL ? device->gemm_mflops > 0 : lane->lanes->config.tensor_path != NULL;
-}
-
-/* Returns true when kernels go to a device for kernels, and operations of plug-ins to a device with
- * a plug-in. The former also takes matrices, and the latter nothing else. */
-static bool fits_device(const struct lane *lane, struct outcome *outcome)
-{
-    const Bourse__V1__Manifest *manifest = lease_context_manifest(lane->context);
-    const bool is_tensor = tensor_names(manifest) && lane->offer->kernel_device != NULL;
-    return (is_tensor || agrees(kernel_names(manifest), lane->offer->kernel_device != NULL,
-                                "kernels", "kernel", outcome)) &&
-           agrees(plugin_names(manifest), lane->offer->plugin != NULL, "operations of its plug-in",
-                  "plugin", outcome);
-}
-
-/* The memory of one slot decides what is on offer. A job may bring more slots, or a limit. */
-static bool offer_runs_wasm(const struct lane *lane)
-{
-    return lane->lanes->config.machine->wasm.unusable[0] == '\0' &&
-           lane->lanes->config.machine->wasm.is_known && lane->offer->kernel_device == NULL &&
-           lane->offer->plugin == NULL && lane->offer->simulates == NULL;
-}
-
 static void run_work(struct lane *lane, struct outcome *outcome)
 {
     struct problem problem = {""};
@@ -450,23 +407,7 @@ static void run_work(struct lane *lane, struct outcome *outcome)
         run_noops(lane, &outcome, 1);
         return;
     }
-    if (tensor_names(lease_context_manifest(lane->context)) && !computes_matrices(lane)) {
-        outcome_fail(outcome, OUTCOME_REFUSED, "this %s; let the job need executor = tensor",
-                     lane->offer->kernel_device != NULL ? "device computes no matrices"
-                                                        : "agent has no tensor executor");
-        return;
-    }
-    if (wasm_names(lease_context_manifest(lane->context)) && !offer_runs_wasm(lane)) {
-        outcome_fail(outcome, OUTCOME_REFUSED,
-                     "this device has no engine for WASM; let the job need executor = wasm");
-        return;
-    }
-    if (!fits_device(lane, outcome)) {
-        return;
-    }
-    if (lane->offer->simulates != NULL && !tensor_names(lease_context_manifest(lane->context))) {
-        outcome_fail(outcome, OUTCOME_REFUSED,
-                     "a simulated device runs no programs, only jobs of the executor tensor");
+    if (!lane_fits(lane, outcome)) {
         return;
     }
     if (outcome->dispatch.has_seed &&
@@ -534,10 +475,26 @@ static void say_given_back(struct lane *lane, const struct outcome *outcome)
     }
 }
 
+/* The result of a work that took too much of a device's memory says so. */
+static void name_excess(struct lane *lane, struct outcome *outcome)
+{
+    char detail[sizeof lane->excess_detail];
+    pthread_mutex_lock(&lane->mutex);
+    const enum result_outcome excess = lane->excess;
+    memcpy(detail, lane->excess_detail, sizeof detail);
+    pthread_mutex_unlock(&lane->mutex);
+    const bool is_ended =
+        outcome->result == OUTCOME_CANCELLED || outcome->result == OUTCOME_MEMORY_LIMIT;
+    if (excess != OUTCOME_OK && is_ended) {
+        outcome_fail(outcome, excess, "%s", detail);
+    }
+}
+
 static void run_one(struct lane *lane, struct outcome *outcome)
 {
     struct agent_work work = outcome->work;
     run_work(lane, outcome);
+    name_excess(lane, outcome);
     lane_keep_ends(lane, &work);
     say_given_back(lane, outcome);
     if (!lane->is_noop) {
@@ -577,6 +534,7 @@ void *lane_loop(void *argument)
         pthread_mutex_lock(&lane->mutex);
         lane->running.attempt = 0;
         atomic_store(&lane->cancel, false);
+        lane->excess = OUTCOME_OK;
         atomic_store(&lane->notice, false);
         while (list_empty(&lane->waiting) && !lane->stop) {
             pthread_cond_wait(&lane->woken, &lane->mutex);

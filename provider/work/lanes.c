@@ -224,7 +224,7 @@ static void press_cancel(struct lane *lane)
 {
     pthread_mutex_lock(&lane->mutex);
     if (lane->jail != NULL) {
-        jail_cancel(lane->jail, OUTCOME_CANCELLED);
+        jail_cancel(lane->jail, lane->excess != OUTCOME_OK ? lane->excess : OUTCOME_CANCELLED);
     }
     pthread_mutex_unlock(&lane->mutex);
 }
@@ -250,6 +250,48 @@ void lanes_cancel(struct lanes *lanes, const struct agent_work *work)
         lanes->restless = true;
         press_cancel(lane);
     }
+}
+
+/* Returns true when a work runs in the lane. With an outcome, the work is ended for it. */
+static bool is_ended_for(struct lane *lane, enum result_outcome excess, const char *detail)
+{
+    pthread_mutex_lock(&lane->mutex);
+    const bool is_running = lane->running.attempt != 0;
+    if (is_running && excess != OUTCOME_OK && !atomic_load(&lane->cancel)) {
+        lane->excess = excess;
+        (void)snprintf(lane->excess_detail, sizeof lane->excess_detail, "%s", detail);
+        atomic_store(&lane->cancel, true);
+    }
+    pthread_mutex_unlock(&lane->mutex);
+    if (is_running && excess != OUTCOME_OK) {
+        press_cancel(lane);
+    }
+    return is_running;
+}
+
+/* Returns the number of works that run on the device. With an outcome, they are ended for it. */
+static size_t end_works_of(struct lanes *lanes, const char *label, enum result_outcome excess,
+                           const char *detail)
+{
+    size_t count = 0;
+    for (struct list_link *link = lanes->runs.next; link != &lanes->runs; link = link->next) {
+        struct lease_run *run = LIST_ELEMENT(link, struct lease_run, link);
+        if (strcmp(run->offer->device.label, label) != 0) {
+            continue;
+        }
+        for (struct list_link *at = run->lanes.next; at != &run->lanes; at = at->next) {
+            count += is_ended_for(LIST_ELEMENT(at, struct lane, link), excess, detail);
+        }
+    }
+    return count;
+}
+
+size_t lanes_exceed(struct lanes *lanes, const char *label, const char *detail)
+{
+    const size_t count = end_works_of(lanes, label, OUTCOME_OK, "");
+    lanes->restless = lanes->restless || count > 0;
+    return end_works_of(lanes, label, count == 1 ? OUTCOME_MEMORY_LIMIT : OUTCOME_CANCELLED,
+                        detail);
 }
 
 static void press_notice(struct lane *lane)

@@ -55,6 +55,11 @@ void lanes_go(struct lanes *lanes);
 void lanes_prepare(struct lanes *lanes, const struct agent_work *work,
                    const Bourse__V1__Work *inputs);
 void lanes_cancel(struct lanes *lanes, const struct agent_work *work);
+/* Ends what runs on the device with this label, because it takes more of the device's memory than
+ * the owner allows. The result of one job has the outcome OUTCOME_MEMORY_LIMIT with `detail`. When
+ * two jobs or more run there, nobody knows whose the memory is, and their work is given back.
+ * Returns the number of ended works. */
+size_t lanes_exceed(struct lanes *lanes, const char *label, const char *detail);
 /* Tells the work's program once to end (SIGTERM), at once or when the program has begun. */
 void lanes_notice(struct lanes *lanes, const struct agent_work *work);
 /* Lets the programs of all lanes stand still, or go on. Programs that begin later stand still, too,

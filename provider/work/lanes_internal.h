@@ -32,13 +32,15 @@ struct lane {
     pthread_mutex_t mutex;
     pthread_cond_t woken;
     bool stop;
-    struct list_link waiting;  /* outcomes of works not begun, oldest first */
-    struct agent_work running; /* attempt 0: no work that could be cancelled */
-    struct agent_work next;    /* announced and not started yet; attempt 0: none */
-    atomic_bool cancel;        /* `running` is to end */
-    atomic_bool notice;        /* the program is to be told to end; false afterwards */
-    struct jail *jail;         /* guarded: a cancel must not meet a close */
-    struct jail_limits limits; /* the lane's thread only: limits of the open jail */
+    struct list_link waiting;   /* outcomes of works not begun, oldest first */
+    struct agent_work running;  /* attempt 0: no work that could be cancelled */
+    struct agent_work next;     /* announced and not started yet; attempt 0: none */
+    atomic_bool cancel;         /* `running` is to end */
+    enum result_outcome excess; /* guarded: why it ends, unless OUTCOME_OK */
+    char excess_detail[256];    /* guarded, likewise */
+    atomic_bool notice;         /* the program is to be told to end; false afterwards */
+    struct jail *jail;          /* guarded: a cancel must not meet a close */
+    struct jail_limits limits;  /* the lane's thread only: limits of the open jail */
     /* The end of a followed work's output, which its result does not keep. Guarded. */
     struct agent_work ended_work;
     struct lane_end {
@@ -77,6 +79,9 @@ size_t lanes_device_of(const struct lane *lane);
 /* A lane's thread runs this: it does the lane's works, one after the other, until the lane is to
  * stop. `argument` is the lane. */
 void *lane_loop(void *argument);
+/* Returns true when the lane's device runs what the lease's job asks for. Else the outcome says what
+ * the job should need. */
+bool lane_fits(const struct lane *lane, struct outcome *outcome);
 /* Keeps the end of the work's output for lanes_visit_output, where the result does not keep it. The
  * lane's thread calls this after the run, while the work is still the lane's. */
 void lane_keep_ends(struct lane *lane, const struct agent_work *work);

@@ -59,6 +59,7 @@ static struct blob_client *connected(struct transfer *transfer, struct connectio
                           transfer->config.identity, &client, problem)) {
         return NULL;
     }
+    blob_client_measure(client, transfer->config.meter, transfer->config.meter_context);
     pthread_mutex_lock(&connection->mutex);
     connection->client = client;
     pthread_mutex_unlock(&connection->mutex);

@@ -14,6 +14,7 @@
 #include "protocol/identity.h"
 #include "provider/work/outcome.h"
 #include "provider/work/store.h"
+#include "runtime/blob/blob_client.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,6 +35,8 @@ struct transfer_config {
     const char *endpoint; /* endpoint of the blob port; copied */
     struct key32 server;
     const struct identity *identity; /* borrowed */
+    blob_meter *meter;               /* counts the bytes, and may wait; NULL: none */
+    void *meter_context;
     transfer_done *done;
     void *context;
 };

@@ -30,6 +30,12 @@ bool blob_client_open(void *context, const char *endpoint, const struct key32 *s
     return true;
 }
 
+void blob_client_measure(struct blob_client *client, blob_meter *meter, void *context)
+{
+    client->meter = meter;
+    client->meter_context = context;
+}
+
 void blob_client_close(struct blob_client **self)
 {
     struct blob_client *client = *self;

@@ -29,6 +29,11 @@ bool blob_client_open(void *context, const char *endpoint, const struct key32 *s
                       struct problem *ret_problem);
 void blob_client_close(struct blob_client **self);
 
+/* Calls `meter` with the bytes of each message that was sent or has come, on the thread of the
+ * call. The meter may wait, and slows the client down so. `context` lives as long as the client. */
+typedef void blob_meter(void *context, uint64_t bytes);
+void blob_client_measure(struct blob_client *client, blob_meter *meter, void *context);
+
 /* A blob_read writes `length` bytes from `offset` of blob `index` to ret_bytes. */
 typedef bool blob_read(void *context, size_t index, uint64_t offset, size_t length,
                        uint8_t *ret_bytes, struct problem *ret_problem);

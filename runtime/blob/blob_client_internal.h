@@ -19,6 +19,9 @@ struct blob_client {
     unsigned tries; /* connections in a row without an answer */
     unsigned busy;  /* refusals in a row that said "not now" */
     int64_t heard_ns;
+    blob_meter *meter; /* NULL: none */
+    void *meter_context;
+    uint64_t draft_bytes; /* of the message that flight_leave sends */
 };
 
 #endif

@@ -45,6 +45,15 @@ bool flight_interrupted(const struct blob_client *client, struct problem *ret_pr
     return true;
 }
 
+/* Tells the meter, which may wait. That wait is no silence of the broker. */
+static void measure(struct blob_client *client, uint64_t bytes)
+{
+    if (client->meter != NULL) {
+        client->meter(client->meter_context, bytes);
+        client->heard_ns = clock_monotonic_ns();
+    }
+}
+
 uint8_t *flight_draft(struct blob_client *client, struct flight *flight, enum message_type type,
                       const ProtobufCMessage *body, const uint8_t *hole)
 {
@@ -56,6 +65,7 @@ uint8_t *flight_draft(struct blob_client *client, struct flight *flight, enum me
                                       .sequence = client->sequence + 1,
                                       .id = flight->id,
                                       .body_length = (uint32_t)body_length};
+    client->draft_bytes = envelope_size(&envelope);
     uint8_t *message = link_draft(client->link, envelope_size(&envelope));
     if (message == NULL) {
         return NULL;
@@ -76,6 +86,7 @@ bool flight_leave(struct blob_client *client, struct flights *flights, const str
     }
     client->sequence++;
     flights->list[flights->count++] = *flight;
+    measure(client, client->draft_bytes);
     return true;
 }
 
@@ -172,6 +183,9 @@ enum flight_status flight_await(struct blob_client *client, struct flights *flig
         const uint8_t *message;
         size_t length;
         int got = is_open ? link_receive(client->link, SLICE_MS, &message, &length) : 0;
+        if (got == 1) {
+            measure(client, length);
+        }
         if (got == 1 && read_answer(flights, message, length, expected, ret_answer)) {
             client->heard_ns = clock_monotonic_ns();
             client->tries = 0;

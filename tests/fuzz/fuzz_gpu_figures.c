@@ -19,6 +19,7 @@ static void check(const struct gpu_figures *figures)
     assert(figures->graphics.count <= GPU_PROCESSES_MAX);
     for (size_t i = 0; i < figures->compute.count; i++) {
         assert(figures->compute.is_known && figures->compute.pids[i] > 0);
+        assert(figures->compute.memory_bytes[i] >= -1);
     }
     assert(memchr(figures->why, 0, sizeof figures->why) != NULL);
 }

@@ -85,6 +85,36 @@ static inline void executable_vector(void (*put)(void *context, enum message_typ
     put(context, MESSAGE_DISPATCH, &dispatch.base);
 }
 
+/* Gives `put` what an agent says of its devices. */
+static inline void figures_vectors(void (*put)(void *context, enum message_type type,
+                                               const ProtobufCMessage *body),
+                                   void *context)
+{
+    uint8_t first[16] = {0xd0, 1};
+    uint8_t second[16] = {0xd0, 2};
+    Bourse__V1__DeviceFigures known = BOURSE__V1__DEVICE_FIGURES__INIT;
+    Bourse__V1__DeviceFigures unknown = BOURSE__V1__DEVICE_FIGURES__INIT;
+    Bourse__V1__DeviceFigures *devices[] = {&known, &unknown};
+    known.device = (ProtobufCBinaryData){.len = sizeof first, .data = first};
+    known.age_ms = 3000;
+    known.has_memory_used = known.has_memory_total = known.has_busy_percent = true;
+    known.has_power_mw = known.has_power_limit_mw = known.has_celsius = true;
+    known.memory_used = 1 << 20;
+    known.memory_total = 16 << 20;
+    known.busy_percent = 12;
+    known.power_mw = 61000;
+    known.power_limit_mw = 350000;
+    known.celsius = 44;
+    unknown.device = (ProtobufCBinaryData){.len = sizeof second, .data = second};
+    Bourse__V1__FiguresPost post = BOURSE__V1__FIGURES_POST__INIT;
+    put(context, MESSAGE_FIGURES_POST, &post.base);
+    post.n_devices = 2;
+    post.devices = devices;
+    put(context, MESSAGE_FIGURES_POST, &post.base);
+    Bourse__V1__FiguresTaken taken = BOURSE__V1__FIGURES_TAKEN__INIT;
+    put(context, MESSAGE_FIGURES_TAKEN, &taken.base);
+}
+
 /* Gives `put` the messages that carry live output from an agent to a follower, and those of
  * terminals. */
 static inline void output_vectors(void (*put)(void *context, enum message_type type,
@@ -134,6 +164,7 @@ static inline void output_vectors(void (*put)(void *context, enum message_type t
     reply.has_more = reply.more = 1;
     put(context, MESSAGE_OUTPUT_REPLY, &reply.base);
     terminal_vectors(put, context);
+    figures_vectors(put, context);
     executable_vector(put, context);
 }
 

@@ -15,7 +15,7 @@ memory: 128MiB
 disk: 64MiB
 gpu: {temperature: 85, power: 200, after: 1s, give_back: 1s}
 devices:
-  - {cuda: F100, name: card, price: 0.02}
+  - {cuda: F100, name: card, price: 0.02, device_memory: 50%}
 END
 mkdir bare
 echo 'gpu: {}' >bare/provider.yaml
@@ -59,11 +59,43 @@ until_true 60 says 'card: memory 1.0 MiB of 16.0 MiB, busy 12 %, power 61 W of 3
 "$bin/bourse-provider" status --dir "$work/lab" --json >status.json
 has "$(cat status.json)" '"device":"card","order":"work","reason":"","lost":false,"memory_used":1048576,"memory_total":16777216,"busy_percent":12'
 has "$(cat status.json)" '"power_mw":61000,"power_limit_mw":350000,"celsius":44'
+# The market shows them, too, as the word of the owner's machine.
+market_says() { "$bourse" devices lab/card >devices.txt 2>&1 && grep -qF -- "$1" devices.txt; } # TEXT
+until_true 60 market_says "s machine " || fail "the market does not show the figures: $(cat devices.txt)"
+grep -qE "^now \(said by its owner's machine .* ago\): memory 1\.0 MiB of 16\.0 MiB, busy 12 %, power 61 W of 350 W, temperature 44 C\$" devices.txt || fail "the market shows other figures: $(cat devices.txt)"
+"$bourse" devices lab/card --json >devices.json
+has "$(cat devices.json)" '"memory_used":1048576,"memory_total":16777216,"busy_percent":12,"power_mw":61000,"power_limit_mw":350000,"celsius":44'
+has "$(cat devices.json)" '"now":{"source":"owner","age_ms":'
+silent_of_card() { "$bourse" devices lab/card >devices.txt 2>&1 && ! grep -q '^now' devices.txt; }
 find_watcher || fail "no process reads the figures"
 # The watcher is in a jail: no network but its own, and no way to be root.
 [ "$(readlink "/proc/$watcher/ns/net")" != "$(readlink /proc/self/ns/net)" ] || fail "the watcher has the machine's network"
 grep -q '^Seccomp:.2' "/proc/$watcher/status" || fail "the watcher has no filter of system calls"
 grep -q '^CapEff:.0*$' "/proc/$watcher/status" || fail "the watcher has capabilities"
+
+# ---------------------------------------------------------------- memory
+# Half of the 16 MiB is for jobs. bourse-kernel refuses larger buffers, and the watcher ends a job whose code holds more.
+has "$(cat devices.json)" '"name":"memory","value":8388608'
+printf '%s\n' '.version 6.0' '.target sm_50' '.address_size 64' '.visible .entry endless() { ret; }' '.visible .entry fill(.param .u64 out, .param .u32 byte) { ret; }' >k.ptx
+kernel() { # NAME ENTRY LINE...: writes a job of a kernel for the card
+    printf '%s\n' "name: $1" 'expect: 1s' 'limit: 100s' 'budget: 1.00' 'retries: 0' 'kernel:' '  source: k.ptx' "  entry: $2" '  global: 1' "${@:3}" >"$1.yaml"
+}
+kernel large fill '  arguments: [{output: e.bin, size: 9MiB}, {uint: 1}]'
+! timeout 120 "$bourse" submit large.yaml -y --wait >submit.out 2>&1 || fail "a buffer above the limit is made"
+"$bourse" logs "$("$bourse" ps last --quiet)" >logs.txt 2>&1 || true
+has "$(cat logs.txt)" 'has 9437184 bytes, and 8388608 are left of the memory for all buffers'
+kernel held endless '  arguments: []'
+timeout 120 "$bourse" submit held.yaml -y --wait >submit.out 2>&1 &
+held=$!
+started+=("$held")
+until_true 60 says ', 1 running' || fail "the kernel does not run: $(cat status.txt submit.out)"
+tell 8
+! wait "$held" || fail "a job that takes too much memory is done"
+"$bourse" logs "$("$bourse" ps last --quiet)" --json >outcomes.json
+has "$(cat outcomes.json)" '"outcome":"memory limit"'
+has "$(cat outcomes.json)" "4.0 GiB of the device's memory are used, and the owner allows 8.0 MiB"
+has "$(cat agent-lab.log)" 'work on the device "card" is ended: 4.0 GiB'
+tell 9
 
 # ---------------------------------------------------------------- others use the first device
 tell 1
@@ -78,6 +110,7 @@ has "$(cat pause.json)" '"device":"card"'
 "$bin/bourse-provider" resume --dir "$work/lab" --device card >resume.txt || fail "resume: $(cat resume.txt)"
 has "$(cat resume.txt)" 'the device is resumed; what it may offer is withheld for now'
 ! asked card || fail "resume offers a card that others use"
+until_true 60 silent_of_card || fail "the market is told of a card that its owner uses: $(cat devices.txt)"
 tell 2
 until_true 60 asked card || fail "the card does not come back: $(cat agent-lab.log)"
 

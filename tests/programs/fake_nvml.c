@@ -8,7 +8,8 @@
  *     1: process 1 computes on the first device    2: nothing computes there
  *     3: the first device is at 91 degrees         4: at 44 degrees again
  *     5: the first device is lost                  6: it is back
- *     7: the next call never returns */
+ *     7: the next call never returns
+ *     8: every process takes 4 GiB of memory       9: 77 bytes again */
 #include "provider/kernel/nvml_api.h"
 
 #include <signal.h>
@@ -33,14 +34,23 @@ void fake_nvml_entries(unsigned bytes, int clears);
  * -1: it is this process. */
 void fake_nvml_own(int pid);
 
-enum { DEVICES = 2, COOL = 44, HOT = 91, SIGNALS = 7 };
+enum { DEVICES = 2, COOL = 44, HOT = 91, SIGNALS = 9 };
 
 struct nvmlDevice_st {
     const char *id;
     unsigned limit_mw;
+    struct nvmlDevice_st *whole; /* of an instance of MIG */
+    unsigned gpu_instance;
 };
 
-static struct nvmlDevice_st devices[DEVICES] = {{"0000:3b:00.0", 350000}, {"0000:4b:00.0", 300000}};
+static struct nvmlDevice_st devices[DEVICES] = {{.id = "0000:3b:00.0", .limit_mw = 350000},
+                                                {.id = "0000:4b:00.0", .limit_mw = 300000}};
+/* The instances of the first device. One was taken away, so the library has a gap there. */
+static struct nvmlDevice_st instances[] = {
+    {.id = "MIG-00112233-4455-6677-8899-aabbccddee01", .whole = devices, .gpu_instance = 1},
+    {.id = NULL},
+    {.id = "MIG-00112233-4455-6677-8899-aabbccddee03", .whole = devices, .gpu_instance = 5}};
+enum { INSTANCES = sizeof instances / sizeof instances[0] };
 static char failing[64];
 static int failure;
 static int alive;
@@ -48,7 +58,7 @@ static int split;
 static unsigned bytes_apart = sizeof(struct nvml_process);
 static int clears_rest;
 static int own = -1;
-static volatile sig_atomic_t user, celsius = COOL, is_lost, hangs;
+static volatile sig_atomic_t user, celsius = COOL, is_lost, hangs, is_large;
 
 void fake_nvml_fail(const char *function, int result)
 {
@@ -119,6 +129,12 @@ static void obey(int number)
     case 6:
         is_lost = 0;
         break;
+    case 8:
+        is_large = 1;
+        break;
+    case 9:
+        is_large = 0;
+        break;
     default:
         hangs = 1;
         break;
@@ -159,10 +175,108 @@ nvml_result nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvml_device *ret_de
     return NVML_NOT_FOUND;
 }
 
+nvml_result nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device *ret_device)
+{
+    CALL(NULL)
+    for (size_t i = 0; i < INSTANCES; i++) {
+        if (split != 0 && instances[i].id != NULL && strcmp(instances[i].id, uuid) == 0) {
+            *ret_device = &instances[i];
+            return NVML_OK;
+        }
+    }
+    return NVML_NOT_FOUND;
+}
+
+nvml_result nvmlDeviceGetCount_v2(unsigned *ret_count)
+{
+    CALL(NULL)
+    *ret_count = DEVICES;
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device *ret_device)
+{
+    CALL(NULL)
+    *ret_device = &devices[index < DEVICES ? index : 0];
+    return index < DEVICES ? NVML_OK : NVML_INVALID_ARGUMENT;
+}
+
+nvml_result nvmlDeviceGetPciInfo_v3(nvml_device device, struct nvml_pci *ret_pci)
+{
+    CALL(device)
+    *ret_pci = (struct nvml_pci){.id = ""};
+    (void)snprintf(ret_pci->id, sizeof ret_pci->id, "00000000:%cB:00.0", device->id[5]);
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned *ret_count)
+{
+    CALL(device)
+    *ret_count = device == devices ? INSTANCES : 0;
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetMigDeviceHandleByIndex(nvml_device device, unsigned index,
+                                                nvml_device *ret_instance)
+{
+    CALL(device)
+    if (device != devices || index >= INSTANCES || instances[index].id == NULL) {
+        return NVML_NOT_FOUND;
+    }
+    *ret_instance = &instances[index];
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvml_device instance,
+                                                         nvml_device *ret_device)
+{
+    CALL(instance)
+    *ret_device = instance->whole;
+    return instance->whole != NULL ? NVML_OK : NVML_INVALID_ARGUMENT;
+}
+
+nvml_result nvmlDeviceGetGpuInstanceId(nvml_device instance, unsigned *ret_id)
+{
+    CALL(instance)
+    *ret_id = instance->gpu_instance;
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetComputeInstanceId(nvml_device instance, unsigned *ret_id)
+{
+    CALL(instance)
+    *ret_id = 0;
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetUUID(nvml_device device, char *ret_uuid, unsigned size)
+{
+    CALL(device)
+    (void)snprintf(ret_uuid, size, "%s", device->id);
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetName(nvml_device device, char *ret_name, unsigned size)
+{
+    CALL(device)
+    (void)snprintf(ret_name, size, "NVIDIA Fake F100 MIG %ug.4mb", device->gpu_instance);
+    return NVML_OK;
+}
+
+nvml_result nvmlDeviceGetCudaComputeCapability(nvml_device device, int *ret_major, int *ret_minor)
+{
+    CALL(device)
+    *ret_major = 9;
+    *ret_minor = 0;
+    return NVML_OK;
+}
+
 nvml_result nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *ret_memory)
 {
     CALL(device)
-    *ret_memory = (struct nvml_memory){.total = 16 << 20, .used = 1 << 20, .free = 15 << 20};
+    *ret_memory = device->whole != NULL
+                      ? (struct nvml_memory){.total = 4 << 20, .used = 1 << 20, .free = 3 << 20}
+                      : (struct nvml_memory){.total = 16 << 20, .used = 1 << 20, .free = 15 << 20};
     return NVML_OK;
 }
 
@@ -213,8 +327,10 @@ nvml_result nvmlDeviceGetMigMode(nvml_device device, unsigned *ret_mode, unsigne
 /* Writes an entry, with a member more when the entries are long. */
 static void put(unsigned char *place, unsigned pid)
 {
-    const struct nvml_process process = {
-        .pid = pid, .memory_bytes = 77, .gpu_instance = UINT32_MAX, .compute_instance = UINT32_MAX};
+    const struct nvml_process process = {.pid = pid,
+                                         .memory_bytes = is_large != 0 ? UINT64_C(4) << 30 : 77,
+                                         .gpu_instance = UINT32_MAX,
+                                         .compute_instance = UINT32_MAX};
     memcpy(place, &process, sizeof process);
     if (bytes_apart > sizeof process) {
         memset(place + sizeof process, 0, bytes_apart - sizeof process);

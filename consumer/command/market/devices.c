@@ -78,6 +78,25 @@ static const char *price_cell(const struct bourse_device *device)
     return strcmp(device->state, "present") == 0 ? "no ask" : device->state;
 }
 
+static json_t *json_figure(int64_t figure)
+{
+    return figure < 0 ? json_null() : json_integer((json_int_t)figure);
+}
+
+/* Returns what the device does at this moment, or null. */
+static json_t *json_now(const struct bourse_device_figures *now)
+{
+    if (now->age_ms < 0) {
+        return json_null();
+    }
+    return json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "source", "owner", "age_ms",
+                     (json_int_t)now->age_ms, "memory_used", json_figure(now->memory_used),
+                     "memory_total", json_figure(now->memory_total), "busy_percent",
+                     json_figure(now->busy_percent), "power_mw", json_figure(now->power_mw),
+                     "power_limit_mw", json_figure(now->power_limit_mw), "celsius",
+                     json_figure(now->celsius));
+}
+
 static json_t *json_device(const struct bourse_device *device)
 {
     json_t *attributes = json_array();
@@ -93,14 +112,15 @@ static json_t *json_device(const struct bourse_device *device)
     }
     json_t *price =
         device->price_micro >= 0 ? json_integer((json_int_t)device->price_micro) : json_null();
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:o, s:o}",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:o, s:o, "
+                     "s:o}",
                      "device", device->id, "provider", device->provider, "account", device->account,
                      "state", device->state, "label", device->label, "instrument",
                      device->instrument, "kind", device->kind, "simulated", device->simulated,
                      "slots", (json_int_t)device->slots, "leased", (json_int_t)device->leased,
                      "free", (json_int_t)device->free, "price_micro", price, "max_term_ms",
                      (json_int_t)device->max_term_ms, "attributes", attributes, "standing",
-                     json_standing(&device->standing));
+                     json_standing(&device->standing), "now", json_now(&device->now));
 }
 
 static bool add_device(void *context, const struct bourse_device *device)
@@ -193,6 +213,42 @@ static void print_facts(const struct bourse_device *device)
     (void)puts("");
 }
 
+/* Prints a known figure, of a whole where there is one: "power 61 W of 350 W". Returns what goes
+ * before the next figure. */
+static const char *print_share(const char *gap, const char *name, int64_t figure, int64_t whole,
+                               int64_t unit, const char *unit_name)
+{
+    if (figure < 0) {
+        return gap;
+    }
+    (void)printf("%s%s %lld %s", gap, name, (long long)(figure / unit), unit_name);
+    if (whole >= 0) {
+        (void)printf(" of %lld %s", (long long)(whole / unit), unit_name);
+    }
+    return ", ";
+}
+
+/* Prints what the device does at this moment, if its owner's machine says so. */
+static void print_now(const struct bourse_device_figures *now)
+{
+    if (now->age_ms < 0) {
+        return;
+    }
+    (void)printf("now (said by its owner's machine %s ago):", cell_duration(now->age_ms));
+    const char *gap = " ";
+    if (now->memory_used >= 0) {
+        (void)printf("%smemory %s", gap, cell_bytes((uint64_t)now->memory_used));
+        gap = ", ";
+    }
+    if (now->memory_used >= 0 && now->memory_total >= 0) {
+        (void)printf(" of %s", cell_bytes((uint64_t)now->memory_total));
+    }
+    gap = print_share(gap, "busy", now->busy_percent, -1, 1, "%");
+    gap = print_share(gap, "power", now->power_mw, now->power_limit_mw, 1000, "W");
+    (void)print_share(gap, "temperature", now->celsius, -1, 1, "C");
+    (void)putchar('\n');
+}
+
 static void print_device(const struct bourse_device *device, bool color)
 {
     (void)printf("%s  %s/%s, instrument %s%s\n", cell_short_id(device->id),
@@ -203,6 +259,7 @@ static void print_device(const struct bourse_device *device, bool color)
     const char *standing = cell_standing(&device->standing);
     (void)printf("%s%s%s\n", standing[0] != '\0' ? "its provider: " : "", standing,
                  standing[0] != '\0' ? "\n" : "");
+    print_now(&device->now);
     print_figures(device, color);
     (void)putchar('\n');
     print_facts(device);

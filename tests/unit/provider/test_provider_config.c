@@ -353,6 +353,13 @@ START_TEST(the_owner_says_when_the_machine_is_idle)
     ck_assert_str_eq(idle->programs[0], "steam");
     ck_assert_str_eq(idle->programs[1], "a-name-of-many-"); /* as the kernel has it */
     ck_assert_str_eq(config.idle_root, "/host");
+    ck_assert(idle->milliwatts == 0 && idle->battery_percent == 0);
+    ck_assert_msg(read_text("idle: {battery: 60%, power: 65, power_for: 30s}\n", &config, &problem),
+                  "%s", problem.text);
+    ck_assert(idle->watches_battery && idle->battery_percent == 60);
+    ck_assert(idle->milliwatts == 65000 && idle->power_for_ns == INT64_C(30000000000));
+    ck_assert(read_text("idle: {power: any}\n", &config, &problem));
+    ck_assert(idle->milliwatts == 0 && idle->power_for_ns == INT64_C(10000000000));
     ck_assert(read_text("idle: {load: any, temperature: any, programs: []}\n", &config, &problem));
     ck_assert_int_eq(idle->load_milli, -1);
     ck_assert_int_eq(idle->celsius, 0);
@@ -376,6 +383,12 @@ START_TEST(idle_times_that_are_none_are_refused_with_their_line)
         {"idle: {programs: [\"\"]}\n", "the name of a program is needed"},
         {"idle: {programs: steam}\n", "programs: "},
         {"idle: {battery: stop}\n", "battery: "},
+        {"idle: {battery: 0%}\n", "a charge from 1% to 100% is needed"},
+        {"idle: {battery: 101%}\n", "a charge from 1% to 100% is needed"},
+        {"idle: {battery: 60}\n", "a charge from 1% to 100% is needed"},
+        {"idle: {battery: -5%}\n", "a charge from 1% to 100% is needed"},
+        {"idle: {power: 5}\n", "power: "},
+        {"idle: {power_for: 2h}\n", "power_for: "},
         {"idle: {temperature: 20}\n", "temperature: "},
         {"idle: {temperature: hot}\n", "temperature: "},
         {"idle: {root: host}\n", "an absolute path is needed"},
@@ -385,6 +398,57 @@ START_TEST(idle_times_that_are_none_are_refused_with_their_line)
         ck_assert_msg(!read_text(wrong[i][0], &config, &problem), "%s", wrong[i][0]);
         ck_assert_msg(strstr(problem.text, wrong[i][1]) != NULL, "%s: %s", wrong[i][0],
                       problem.text);
+    }
+}
+END_TEST
+
+START_TEST(jobs_get_a_share_of_a_devices_own_memory)
+{
+    static const char *const wrong[][2] = {
+        {"devices: [{cuda: 0, device_memory: 0%}]\n", "a share from 1% to 100%"},
+        {"devices: [{cuda: 0, device_memory: 101%}]\n", "a share from 1% to 100%"},
+        {"devices: [{cuda: 0, device_memory: 5}]\n", "a size of 1MiB or more is needed"},
+        {"devices: [{cuda: 0, device_memory: 1kB}]\n", "a size of 1MiB or more is needed"},
+        {"devices: [{name: a, device_memory: 50%}]\n", "device_memory is a limit of a device"},
+        {"device_memory: 50%\n", "unknown key"},
+    };
+    struct problem problem = {""};
+    const struct config_device *device = &config.devices[0];
+    ck_assert(read_text("devices: [{cuda: 0}]\n", &config, &problem));
+    ck_assert_uint_eq(config_share_of(&device->kernel_memory, 1000), 1000);
+    ck_assert(read_text("devices: [{cuda: 0, device_memory: 50%}]\n", &config, &problem));
+    ck_assert_uint_eq(config_share_of(&device->kernel_memory, 1000), 500);
+    ck_assert(read_text("devices: [{opencl: 0, device_memory: 2MiB}]\n", &config, &problem));
+    ck_assert_uint_eq(config_share_of(&device->kernel_memory, 16 << 20), 2 << 20);
+    ck_assert_uint_eq(config_share_of(&device->kernel_memory, 1000), 1000); /* there is no more */
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_msg(!read_text(wrong[i][0], &config, &problem), "%s", wrong[i][0]);
+        ck_assert_msg(strstr(problem.text, wrong[i][1]) != NULL, "%s", problem.text);
+    }
+}
+END_TEST
+
+START_TEST(the_network_has_a_rate_and_a_month)
+{
+    static const char *const wrong[][2] = {
+        {"network: {rate: 1kB/m}\n", "a rate as in 10MB/s is needed"},
+        {"network: {rate: 0B/s}\n", "a rate as in 10MB/s is needed"},
+        {"network: {month: 5}\n", "a size as in 50GiB is needed"},
+        {"network: {week: 5GiB}\n", "unknown key"},
+        {"network: 5\n", "network"},
+    };
+    struct problem problem = {""};
+    ck_assert(read_text("price: 0\n", &config, &problem));
+    ck_assert(config.network.rate_bytes == 0 && config.network.month_bytes == 0);
+    ck_assert_msg(read_text("network: {rate: 10MB/s, month: 50GiB}\n", &config, &problem), "%s",
+                  problem.text);
+    ck_assert_int_eq(config.network.rate_bytes, 10000000);
+    ck_assert(config.network.month_bytes == INT64_C(50) << 30);
+    ck_assert(read_text("network: {rate: any}\n", &config, &problem));
+    ck_assert(config.network.rate_bytes == 0 && config.network.month_bytes == 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_msg(!read_text(wrong[i][0], &config, &problem), "%s", wrong[i][0]);
+        ck_assert_msg(strstr(problem.text, wrong[i][1]) != NULL, "%s", problem.text);
     }
 }
 END_TEST
@@ -429,4 +493,5 @@ SUITE("provider config", NULL, NULL, TEST(an_absent_file_gives_the_defaults),
       TEST(a_device_holds_as_many_inputs_as_its_owner_says),
       TEST(a_rule_of_gpus_without_effect_is_told), TEST(the_owner_says_when_the_machine_is_idle),
       TEST(idle_times_that_are_none_are_refused_with_their_line),
+      TEST(jobs_get_a_share_of_a_devices_own_memory), TEST(the_network_has_a_rate_and_a_month),
       TEST(an_engine_for_modules_is_a_program_that_jobs_see))

@@ -126,6 +126,64 @@ START_TEST(large_devices_fill_pages_by_their_bytes)
 }
 END_TEST
 
+static void post_figures(struct member *provider, uint32_t number, int32_t celsius)
+{
+    uint8_t id[16] = {0};
+    Bourse__V1__DeviceFigures figures = BOURSE__V1__DEVICE_FIGURES__INIT;
+    Bourse__V1__DeviceFigures *pointers[] = {&figures};
+    Bourse__V1__FiguresPost body = BOURSE__V1__FIGURES_POST__INIT;
+    memcpy(id, &number, sizeof number);
+    id[15] = 1;
+    figures.device = bytes_of(id, sizeof id);
+    figures.has_celsius = true;
+    figures.celsius = celsius;
+    body.n_devices = 1;
+    body.devices = pointers;
+    ProtobufCMessage *answer = read_of(&provider->client, MESSAGE_FIGURES_POST, &body.base);
+    codec_free(&answer);
+}
+
+/* Returns the temperatures that the list shows, in thousands: 44 of one and none of another is
+ * 44000. */
+static int64_t celsius_of_list(void)
+{
+    Bourse__V1__DevicesRequest body = BOURSE__V1__DEVICES_REQUEST__INIT;
+    ProtobufCMessage *answer = read_of(&owner, MESSAGE_DEVICES_REQUEST, &body.base);
+    const Bourse__V1__DevicesReply *reply = (const void *)answer;
+    int64_t sum = 0;
+    for (size_t i = 0; i < reply->n_rows; i++) {
+        const Bourse__V1__DeviceFigures *figures = reply->rows[i]->figures;
+        sum = 1000 * sum + (figures == NULL ? 0 : figures->celsius);
+    }
+    codec_free(&answer);
+    return sum;
+}
+
+/* Two providers have devices of the same ids. What one says of them is not shown of the other's. */
+START_TEST(figures_are_shown_of_the_senders_own_devices)
+{
+    open_market();
+    struct member first;
+    struct member second;
+    member_open(&first, ROLE_PROVIDER, SESSION_PROVIDER);
+    member_open(&second, ROLE_PROVIDER, SESSION_PROVIDER);
+    advertise(&first, 2, NULL, 0);
+    advertise(&second, 1, NULL, 0);
+    ck_assert_int_eq(celsius_of_list(), 0);
+    post_figures(&first, 1, 44);
+    ck_assert_int_eq(celsius_of_list(), 44000);
+    post_figures(&second, 0, 61);
+    ck_assert_int_eq(celsius_of_list(), 44061);
+    post_figures(&second, 9, 70); /* it has no such device */
+    ck_assert_int_eq(celsius_of_list(), 44000);
+    Bourse__V1__FiguresPost none = BOURSE__V1__FIGURES_POST__INIT;
+    expect_refused(&owner, MESSAGE_FIGURES_POST, &none.base, REJECT_ROLE);
+    member_close(&first);
+    member_close(&second);
+    close_market();
+}
+END_TEST
+
 /* A word that a name may not hold must not make the whole list unreadable. */
 START_TEST(an_instrument_of_odd_bytes_spoils_nobodys_list)
 {
@@ -337,6 +395,7 @@ int main(void)
     tcase_add_test(tests, any_member_may_read_the_market_and_a_stranger_may_not);
     tcase_add_test(tests, a_thousand_devices_come_in_pages);
     tcase_add_test(tests, large_devices_fill_pages_by_their_bytes);
+    tcase_add_test(tests, figures_are_shown_of_the_senders_own_devices);
     tcase_add_test(tests, an_instrument_of_odd_bytes_spoils_nobodys_list);
     tcase_add_test(tests, absurd_pages_and_needs_are_refused);
     tcase_add_test(tests, a_provider_sees_and_cancels_its_own_asks_only);

@@ -153,16 +153,32 @@ START_TEST(a_device_whose_products_were_right_computes_matrices)
 }
 END_TEST
 
-static void put_information(const char *folder, const char *text)
+/* Writes a file below the folder, with the folders above it. */
+static void put(const char *folder, const char *name, const char *text)
 {
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/0000:3b:00.0", folder);
-    (void)mkdir(path, 0700);
-    (void)snprintf(path, sizeof path, "%s/0000:3b:00.0/information", folder);
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, 0700);
+        *slash = '/';
+    }
     FILE *file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
+    ck_assert_msg(file != NULL, "%s", path);
     (void)fputs(text, file);
     (void)fclose(file);
+}
+
+static void put_information(const char *folder, const char *text)
+{
+    put(folder, "gpus/0000:3b:00.0/information", text);
+}
+
+static void remove_folder(const char *folder)
+{
+    char command[128];
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
 }
 
 static size_t count_nodes(const struct kernel_device *device)
@@ -211,12 +227,48 @@ START_TEST(a_jail_has_the_files_of_its_device_alone)
     (void)snprintf(device.id, sizeof device.id, "x/../0000:3b:00.0"); /* no place on the bus */
     kernel_device_learn_node(folder, &device);
     ck_assert_int_eq(device.node, -1);
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/0000:3b:00.0/information", folder);
-    (void)unlink(path);
-    (void)snprintf(path, sizeof path, "%s/0000:3b:00.0", folder);
-    (void)rmdir(path);
-    ck_assert_int_eq(rmdir(folder), 0);
+    remove_folder(folder);
+}
+END_TEST
+
+/* An instance of MIG has the driver's files, that of its GPU, and its own two. */
+START_TEST(a_jail_has_the_files_of_its_instance_alone)
+{
+    static const char *const wanted[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia3",
+                                         "/dev/nvidia-caps/nvidia-cap40",
+                                         "/dev/nvidia-caps/nvidia-cap41"};
+    char folder[] = "/tmp/bourse-gpus-XXXXXX";
+    struct kernel_device first = {.api = KERNEL_CUDA,
+                                  .id = "MIG-1",
+                                  .whole = "0000:3b:00.0",
+                                  .kind = "gpu",
+                                  .vendor = "NVIDIA Corporation",
+                                  .gpu_instance = 5,
+                                  .compute_instance = 1};
+    struct kernel_device second = first;
+    second.gpu_instance = 7;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    kernel_device_learn_node(folder, &first);
+    ck_assert(first.node == -1 && first.caps[0] == -1 && first.caps[1] == -1);
+    ck_assert_uint_eq(count_nodes(&first), 1); /* never the files of other instances */
+    put_information(folder, "Device Minor: 3\n");
+    put(folder, "capabilities/gpu3/mig/gi5/access", "DeviceFileMinor: 40\nDeviceFileMode: 292\n");
+    kernel_device_learn_node(folder, &first);
+    ck_assert(first.node == 3 && first.caps[0] == 40 && first.caps[1] == -1);
+    ck_assert_uint_eq(count_nodes(&first), 1);
+    put(folder, "capabilities/gpu3/mig/gi5/ci1/access", "DeviceFileMinor: 41\n");
+    put(folder, "capabilities/gpu3/mig/gi7/access", "DeviceFileMinor: 67\n");
+    put(folder, "capabilities/gpu3/mig/gi7/ci1/access", "DeviceFileMinor: 68\n");
+    kernel_device_learn_node(folder, &first);
+    kernel_device_learn_node(folder, &second);
+    ck_assert_uint_eq(count_nodes(&first), 5);
+    for (size_t i = 0; i < 5; i++) {
+        ck_assert_str_eq(kernel_device_nodes(&first)[i], wanted[i]);
+    }
+    ck_assert_uint_eq(count_nodes(&second), 5);
+    ck_assert_str_eq(kernel_device_nodes(&second)[4], "/dev/nvidia-caps/nvidia-cap68");
+    ck_assert_str_eq(kernel_device_nodes(&first)[4], wanted[4]);
+    remove_folder(folder);
 }
 END_TEST
 
@@ -291,6 +343,7 @@ END_TEST
 SUITE("kernel_device", begin, NULL, TEST(a_device_whose_products_were_right_computes_matrices),
       TEST(a_list_is_read_and_nonsense_is_not),
       TEST(a_device_of_cuda_is_offered_beside_one_of_opencl),
+      TEST(a_jail_has_the_files_of_its_instance_alone),
       TEST(a_jail_has_the_files_of_its_device_alone),
       TEST(a_device_is_named_by_number_or_part_of_its_name), TEST(cores_are_never_taken_for_a_gpu),
       TEST(a_device_that_cannot_be_used_is_left_out),

@@ -54,6 +54,17 @@ START_TEST(devices_are_found_by_their_place_and_absent_ones_are_unknown)
 }
 END_TEST
 
+START_TEST(the_memory_of_each_process_is_known_or_not)
+{
+    ck_assert(read_line("{\"problem\":\"\",\"devices\":[{\"id\":\"a\",\"compute\":[7,0,8,9],"
+                        "\"compute_memory\":[100,5,-1]}]}"));
+    ck_assert_uint_eq(figures[0].compute.count, 3); /* 0 names nobody */
+    ck_assert_int_eq(figures[0].compute.memory_bytes[0], 100);
+    ck_assert_int_eq(figures[0].compute.memory_bytes[1], -1);
+    ck_assert_int_eq(figures[0].compute.memory_bytes[2], -1); /* the list is shorter */
+}
+END_TEST
+
 START_TEST(impossible_figures_are_unknown)
 {
     ck_assert(read_line("{\"problem\":\"\",\"devices\":[{\"id\":\"a\",\"celsius\":-3,"
@@ -170,7 +181,7 @@ END_TEST
 
 SUITE("figures of GPUs", setup, NULL,
       TEST(devices_are_found_by_their_place_and_absent_ones_are_unknown),
-      TEST(impossible_figures_are_unknown),
+      TEST(the_memory_of_each_process_is_known_or_not), TEST(impossible_figures_are_unknown),
       TEST(processes_without_a_number_are_noted_and_too_many_are_unknown),
       TEST(a_lost_device_stays_lost_until_it_tells_a_figure),
       TEST(what_is_no_list_of_figures_clears_all),

@@ -35,7 +35,7 @@ static const char *said(const json_t *list, size_t index, const char *name)
 
 START_TEST(a_device_of_another_interface_has_no_figures_and_is_always_offered)
 {
-    gpu_watch_add(watch, &opencl, "arc", 5);
+    gpu_watch_add(watch, &opencl, "arc", 0, 5);
     ck_assert(!gpu_watch_turn(watch, 10));
     ck_assert_int_eq(gpu_watch_fd(watch), -1);
     ck_assert(gpu_watch_due_ns(watch) == INT64_MAX);
@@ -53,8 +53,8 @@ END_TEST
 
 START_TEST(a_cuda_device_is_withheld_until_it_was_read)
 {
-    gpu_watch_add(watch, &opencl, "arc", 5);
-    gpu_watch_add(watch, &cuda, "card", 5);
+    gpu_watch_add(watch, &opencl, "arc", 0, 5);
+    gpu_watch_add(watch, &cuda, "card", 0, 5);
     ck_assert_uint_eq(gpu_watch_count(watch), 2);
     ck_assert_str_eq(gpu_watch_label(watch, 0), "card"); /* devices with figures come first */
     ck_assert_str_eq(gpu_watch_label(watch, 1), "arc");
@@ -74,7 +74,7 @@ START_TEST(more_devices_than_there_is_room_for_are_left_out)
     char label[16];
     for (int i = 0; i < GPU_WATCH_DEVICES_MAX + 4; i++) {
         (void)snprintf(label, sizeof label, "card%d", i);
-        gpu_watch_add(watch, i % 2 == 0 ? &opencl : &cuda, label, 5);
+        gpu_watch_add(watch, i % 2 == 0 ? &opencl : &cuda, label, 0, 5);
     }
     ck_assert_uint_eq(gpu_watch_count(watch), GPU_WATCH_DEVICES_MAX);
     ck_assert_str_eq(gpu_watch_label(watch, 0), "card1");
@@ -86,7 +86,7 @@ END_TEST
 /* There is no program, so the agent goes on without figures, and tries again later. */
 START_TEST(a_watcher_that_cannot_be_started_is_told_and_tried_again)
 {
-    gpu_watch_add(watch, &cuda, "card", 5);
+    gpu_watch_add(watch, &cuda, "card", 0, 5);
     ck_assert(gpu_watch_turn(watch, 10));
     ck_assert_msg(strstr(gpu_watch_problem(watch), "/nonexistent") != NULL ||
                       strstr(gpu_watch_problem(watch), "bwrap") != NULL,
@@ -102,7 +102,7 @@ END_TEST
 /* Nothing answers, so time alone takes the work away, and no step waits for the next start. */
 START_TEST(the_steps_are_made_while_nothing_answers)
 {
-    gpu_watch_add(watch, &cuda, "card", 5);
+    gpu_watch_add(watch, &cuda, "card", 0, 5);
     ck_assert(gpu_watch_turn(watch, 10));
     ck_assert_int_eq(gpu_watch_order(watch, 0), IDLE_HOLD);
     ck_assert(gpu_watch_due_ns(watch) == 5 + terms.give_back_ns);

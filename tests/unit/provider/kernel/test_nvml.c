@@ -91,6 +91,7 @@ START_TEST(every_figure_of_a_device_reaches_the_agent)
     ck_assert_uint_eq(figures.compute.count, 2);
     ck_assert_int_eq(figures.compute.pids[0], getpid());
     ck_assert_int_eq(figures.compute.pids[1], 1234);
+    ck_assert(figures.compute.memory_bytes[0] == 77 && figures.compute.memory_bytes[1] == 77);
     ck_assert_uint_eq(figures.graphics.count, 0);
     ck_assert_str_eq(figures.why, "");
     pass_on(SECOND, &figures);

@@ -224,10 +224,31 @@ START_TEST(no_step_is_left_out_however_seldom_the_looks)
 }
 END_TEST
 
+START_TEST(power_is_a_sign_only_when_it_lasts_as_long_as_the_owner_says)
+{
+    struct gpu_reading high = quiet;
+    terms.power_for_ns = 10 * NS;
+    gpu_rule_init(&rule, &terms, 0);
+    high.milliwatts = 200000;
+    ck_assert_int_eq(at(60, &quiet), IDLE_WORK);
+    ck_assert_int_eq(at(65, &high), IDLE_WORK);
+    ck_assert_int_eq(at(70, &high), IDLE_WORK);
+    ck_assert_int_eq(at(71, &quiet), IDLE_WORK);
+    ck_assert_int_eq(at(75, &high), IDLE_WORK); /* it begins anew */
+    ck_assert_int_eq(at(84, &high), IDLE_WORK);
+    ck_assert_int_eq(at(85, &high), IDLE_HOLD);
+    ck_assert_str_eq(reason(85), "it takes 200 W, and the owner's limit is 200 W");
+    high.milliwatts = 181000;
+    ck_assert_int_eq(at(86, &high), IDLE_HOLD);
+    ck_assert_str_eq(reason(86), "it takes 181 W, and the owner's limit is 200 W");
+}
+END_TEST
+
 SUITE("the rule of a GPU", setup, NULL, TEST(a_gpu_is_offered_after_it_was_watched_long_enough),
       TEST(a_program_of_others_withholds_it_and_takes_the_work_away_in_steps),
       TEST(programs_count_as_the_owner_says), TEST(heat_ends_only_clearly_below_the_limit),
       TEST(power_ends_only_clearly_below_the_limit),
+      TEST(power_is_a_sign_only_when_it_lasts_as_long_as_the_owner_says),
       TEST(what_nobody_tells_withholds_it_and_is_named), TEST(heat_that_is_not_told_any_more_stays),
       TEST(a_lost_gpu_goes_at_once_whatever_the_terms),
       TEST(without_terms_nothing_but_the_loss_counts),

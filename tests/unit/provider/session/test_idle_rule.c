@@ -125,6 +125,54 @@ START_TEST(the_bounds_are_the_owners)
 }
 END_TEST
 
+START_TEST(a_battery_that_is_full_enough_is_no_sign)
+{
+    struct idle_reading drawn = quiet;
+    terms.battery_percent = 60;
+    idle_rule_init(&rule, &terms, 0);
+    drawn.is_on_battery = true;
+    drawn.battery_percent = 60;
+    ck_assert_int_eq(at(60, &drawn), IDLE_WORK);
+    drawn.battery_percent = 59;
+    ck_assert_int_eq(at(61, &drawn), IDLE_HOLD);
+    ck_assert_str_eq(reason(61), "the machine runs on its battery, which has 59 %, and the owner's "
+                                 "limit is 60 %");
+    ck_assert_int_eq(at(81, &quiet), IDLE_HOLD);
+    ck_assert_str_eq(reason(81), "the machine ran on its battery, which had 59 %, and the owner's "
+                                 "limit is 60 % 20 s ago");
+    drawn.battery_percent = -1; /* a charge that nobody tells may be low */
+    ck_assert_int_eq(at(200, &drawn), IDLE_HOLD);
+    ck_assert_str_eq(reason(200), "the machine runs on its battery");
+}
+END_TEST
+
+START_TEST(power_is_a_sign_only_when_it_lasts)
+{
+    struct idle_reading high = quiet;
+    terms.milliwatts = 65000;
+    terms.power_for_ns = 10 * NS;
+    quiet.sees_power = high.sees_power = true;
+    idle_rule_init(&rule, &terms, 0);
+    high.milliwatts = 65001;
+    ck_assert_int_eq(at(60, &quiet), IDLE_WORK);
+    ck_assert_int_eq(at(61, &high), IDLE_WORK);
+    ck_assert_int_eq(at(70, &high), IDLE_WORK);
+    ck_assert_int_eq(at(71, &high), IDLE_HOLD);
+    ck_assert_str_eq(reason(71), "the processors take 65.0 W, and the owner's limit is 65 W");
+    ck_assert_int_eq(at(131, &quiet), IDLE_WORK);
+    ck_assert_int_eq(at(132, &high), IDLE_WORK);
+    high.milliwatts = 65000;
+    ck_assert_int_eq(at(141, &high), IDLE_WORK); /* it is not above the limit, so it begins anew */
+    high.milliwatts = 80000;
+    ck_assert_int_eq(at(142, &high), IDLE_WORK);
+    ck_assert_int_eq(at(151, &high), IDLE_WORK);
+    ck_assert_int_eq(at(152, &high), IDLE_HOLD);
+    high.sees_power = false;
+    ck_assert_int_eq(at(153, &high), IDLE_HOLD);
+    ck_assert_str_eq(reason(153), "nothing here tells of the power");
+}
+END_TEST
+
 /* The owner says which sensors count. */
 START_TEST(signs_that_the_owner_does_not_ask_for_are_none)
 {
@@ -219,8 +267,9 @@ END_TEST
 
 SUITE("idle rule", setup, NULL, TEST(a_machine_that_was_not_watched_long_enough_is_in_use),
       TEST(a_key_holds_the_work_at_once_and_for_the_whole_time_after_it),
-      LOOP(every_sign_of_use_is_one_and_is_named, 0, 6), TEST(the_bounds_are_the_owners),
-      TEST(signs_that_the_owner_does_not_ask_for_are_none),
+      LOOP(every_sign_of_use_is_one_and_is_named, 0, 6),
+      TEST(a_battery_that_is_full_enough_is_no_sign), TEST(power_is_a_sign_only_when_it_lasts),
+      TEST(the_bounds_are_the_owners), TEST(signs_that_the_owner_does_not_ask_for_are_none),
       LOOP(what_no_sensor_sees_holds_the_work, 0, 6), TEST(work_goes_back_when_the_owner_stays),
       TEST(who_resumes_by_hand_is_obeyed_until_the_machine_was_idle),
       TEST(resuming_a_machine_that_works_changes_nothing),

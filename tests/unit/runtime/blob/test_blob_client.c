@@ -34,6 +34,30 @@ START_TEST(what_is_put_can_be_got)
 }
 END_TEST
 
+static void add_bytes(void *context, uint64_t bytes)
+{
+    *(uint64_t *)context += bytes;
+}
+
+START_TEST(every_byte_of_both_directions_is_measured)
+{
+    enum { SIZE = 5000000, MORE = 20000 }; /* heads, hashes and answers are little */
+    struct port *port = port_open();
+    uint8_t *bytes = pattern_of(SIZE, 1);
+    struct blob_source source = source_of(bytes, SIZE);
+    enum reject_code reject;
+    uint64_t measured = 0;
+    blob_client_measure(port->client, add_bytes, &measured);
+    ck_assert(put_blobs(port, &source, 1, &reject));
+    ck_assert(measured > SIZE && measured < SIZE + MORE);
+    measured = 0;
+    check_get(port, &source);
+    ck_assert(measured > SIZE && measured < SIZE + MORE);
+    free(bytes);
+    port_close(port);
+}
+END_TEST
+
 /* The maker makes a blob as it is sent: the first `ends` bytes of it. */
 struct maker {
     const uint8_t *bytes[2];
@@ -507,8 +531,9 @@ START_TEST(an_interrupted_call_gives_up)
 END_TEST
 
 SUITE("blob_client", NULL, NULL, LOOP(what_is_put_can_be_got, 0, SIZE_COUNT),
-      TEST(what_is_made_as_it_is_sent_arrives), TEST(many_go_at_once_and_what_is_there_is_not_sent),
-      TEST(descriptors_serve_on_both_ends), TEST(small_ones_are_asked_for_ahead),
+      TEST(every_byte_of_both_directions_is_measured), TEST(what_is_made_as_it_is_sent_arrives),
+      TEST(many_go_at_once_and_what_is_there_is_not_sent), TEST(descriptors_serve_on_both_ends),
+      TEST(small_ones_are_asked_for_ahead),
       TEST(among_many_an_answer_that_was_dropped_is_asked_for_again),
       TEST(among_many_a_large_one_comes_in_pieces_and_an_empty_one_from_nobody),
       TEST(among_many_the_one_that_fails_is_named), TEST(among_many_other_bytes_are_refused),

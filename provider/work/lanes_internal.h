@@ -79,8 +79,8 @@ size_t lanes_device_of(const struct lane *lane);
 /* A lane's thread runs this: it does the lane's works, one after the other, until the lane is to
  * stop. `argument` is the lane. */
 void *lane_loop(void *argument);
-/* Returns true when the lane's device runs what the lease's job asks for. Else the outcome says what
- * the job should need. */
+/* Returns true when the lane's device runs what the job of the lease asks for. Else the outcome
+ * says what the job should need. */
 bool lane_fits(const struct lane *lane, struct outcome *outcome);
 /* Keeps the end of the work's output for lanes_visit_output, where the result does not keep it. The
  * lane's thread calls this after the run, while the work is still the lane's. */

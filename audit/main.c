@@ -41,11 +41,10 @@ static const char usage[] =
     "  bourse-audit --acts --since 100 /var/lib/bourse/market\n";
 
 /* Errors have one form: who, a stable word for programs, what is wrong, and what to do next. */
-__attribute__((format(printf, 2, 3))) static void complain(const char *name, const char *format,
-                                                           ...)
+__attribute__((format(printf, 1, 2))) static void complain(const char *format, ...)
 {
     va_list arguments;
-    (void)fprintf(stderr, "bourse-audit: %s: ", name);
+    (void)fputs("bourse-audit: ", stderr);
     va_start(arguments, format);
     (void)vfprintf(stderr, format, arguments);
     va_end(arguments);
@@ -105,8 +104,7 @@ static void warn_of_folder(const struct audit_report *report)
 static void print_text(const struct audit_report *report)
 {
     if (report->verdict == AUDIT_UNREADABLE) {
-        complain("UNREADABLE", "%s; nothing was judged: mend that and run the audit again",
-                 report->what);
+        complain("%s; nothing was judged: mend that and run the audit again", report->what);
         return;
     }
     if (report->verdict == AUDIT_FINDING) {
@@ -306,7 +304,7 @@ __attribute__((format(printf, 1, 2))) static int usage_error(const char *format,
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments); /* cut, never overrun */
     va_end(arguments);
-    complain("USAGE", "%s; `bourse-audit --help` says more", text);
+    complain("%s; `bourse-audit --help` says more", text);
     return EXIT_USAGE;
 }
 
@@ -363,7 +361,7 @@ int main(int argc, char **argv)
     }
     struct audit_report report;
     if (sodium_init() < 0) {
-        complain("UNREADABLE", "libsodium cannot be initialised; install it again");
+        complain("libsodium cannot be initialised; install it again");
         return EXIT_UNREADABLE;
     }
     bool printed = true;
@@ -380,8 +378,7 @@ int main(int argc, char **argv)
     warn_of_head(&report);
     warn_of_folder(&report);
     if (!printed) {
-        complain("UNREADABLE",
-                 "the verdict cannot be written to standard output; look at its disk");
+        complain("the verdict cannot be written to standard output; look at its disk");
         return EXIT_UNREADABLE;
     }
     return report.verdict == AUDIT_OK        ? EXIT_SUCCESS

@@ -13,6 +13,8 @@ void command_fail_in_json(bool json)
     is_json = json;
 }
 
+enum { FORMAT_VERSION = 1 }; /* as in the errors of the command bourse */
+
 static const char *name_of(int status)
 {
     switch (status) {
@@ -36,8 +38,8 @@ int command_fail(int status, const char *text)
         fprintf(stderr, "bourse-provider: %s\n", text);
         return status;
     }
-    json_t *root = json_pack("{s:{s:s, s:s, s:i}}", "error", "name", name_of(status), "text", text,
-                             "exit", status);
+    json_t *root = json_pack("{s:{s:s, s:s, s:i}, s:i}", "error", "name", name_of(status), "text",
+                             text, "exit", status, "version", FORMAT_VERSION);
     if (root != NULL && json_dumpf(root, stdout, JSON_COMPACT) == 0) {
         (void)fputc('\n', stdout);
     }

@@ -90,7 +90,9 @@ static bool connect_socket(struct link *link, struct problem *ret_problem)
         return false;
     }
     if (!configure(link, socket) || zmq_connect(socket, link->endpoint) != 0) {
-        problem_set(ret_problem, "cannot connect to %s: %s", link->endpoint, zmq_strerror(errno));
+        problem_set(ret_problem, "cannot connect to %s: %s", link->endpoint,
+                    errno == EINVAL ? "an address is tcp://HOST:PORT or ipc://PATH"
+                                    : zmq_strerror(errno));
         (void)zmq_close(socket);
         return false;
     }

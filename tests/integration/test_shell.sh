@@ -180,6 +180,10 @@ status=0
 echo 'exit 5' | "$bourse" shell -y -q --budget 1 >pipe.out 2>pipe.err || status=$?
 [ "$status" -eq 5 ] || fail "exit status $status: $(cat pipe.out pipe.err)"
 
+# An input that is empty has its end before the terminal is open, and ends the shell all the same.
+"$bourse" shell -y -q --budget 1 --limit 60s </dev/null >pipe.out 2>pipe.err || fail "no input: $? $(cat pipe.out pipe.err)"
+printf '' | "$bourse" shell -y -q --budget 1 --limit 60s >pipe.out 2>pipe.err || fail "an empty pipe: $(cat pipe.out pipe.err)"
+
 # A signal ends the command, the job and the raw mode.
 for number in 1 15; do
     user 80x24 "signal$number" <<END

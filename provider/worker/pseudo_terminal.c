@@ -2,8 +2,8 @@
  *
  * The terminal belongs to the jail's own instance of devpts, so that its name exists where the
  * program runs, and no terminal of the host has a name there. The agent gets the master and the
- * program the slave. The worker keeps neither: once every process of the run is dead, the agent
- * reads the end. */
+ * program the slave. The worker keeps the slave until every process of the run is dead: then the
+ * agent reads the end. A program may close its own slave earlier, and hears of no hang-up. */
 #include "base/cursor.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"

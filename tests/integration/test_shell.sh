@@ -150,6 +150,13 @@ end 60 137
 modes
 END
 
+# A program may close its terminal before it ends, as cat does. Nobody hangs it up for that.
+user 80x24 closes -- sh -c 'echo closing; exec <&- >&- 2>&-; sleep 1; exit 6' <<'END'
+expect 60 closing
+end 30 6
+modes
+END
+
 # The echo of a key.
 user 80x24 echoes -- cat <<'END'
 expect 60 connected

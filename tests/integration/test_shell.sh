@@ -150,6 +150,21 @@ end 60 137
 modes
 END
 
+# A shell that stands still while its program runs and ends has what was printed afterwards. Its job waits at first, and
+# the broker answers its question for output after 5 s: so the shell learns of the job's end before it has asked anew.
+printf 'run: [sleep, "1000"]\narray: 1-2\nlimit: 30m\n' >blocker.yaml
+blocker=$("$bourse" submit blocker.yaml -y -q --budget 10 2>blocker.err) || fail "blocker: $(cat blocker.err)"
+user 80x24 still -- sh -c 'printf "%s" late-words; exit 7' <<END
+expect 60 waiting
+signal 19
+run sleep 6; "$bourse" cancel "$blocker" >cancel.out 2>&1
+run i=0; until "$bourse" ps last --json | grep -qE '"state":"(failed|done)"'; do sleep 0.2; i=\$((i + 1)); [ \$i -lt 600 ] || exit 1; done
+signal 18
+expect 60 late-words
+end 30 7
+modes
+END
+
 # A program may close its terminal before it ends, as cat does. Nobody hangs it up for that.
 user 80x24 closes -- sh -c 'echo closing; exec <&- >&- 2>&-; sleep 1; exit 6' <<'END'
 expect 60 closing

@@ -29,6 +29,10 @@ enum {
 #define LIMIT_DEFAULT_MS (60 * INT64_C(60000))
 /* A provider that is not heard may come back within this time. */
 #define LOST_NS (15 * NS_PER_S)
+/* After the job's end the rest of the output may come so long, from a provider that is there, and
+ * from one that may be lost. */
+#define REST_NS (10 * NS_PER_S)
+#define REST_LOST_NS (2 * NS_PER_S)
 /* The times before its limit at which a shell is told, each at most half of the limit. */
 static const int64_t warnings_ms[] = {5 * 60000, 60000, 10000};
 enum { WARNINGS = sizeof warnings_ms / sizeof warnings_ms[0] };
@@ -248,12 +252,15 @@ static void note_running(struct shell *shell, const struct bourse_job_row *row)
     }
 }
 
-/* A job that waits says why, each reason once. */
+/* A job that waits says why, each reason once. A program that has run may have printed something,
+ * which can arrive after the job's end. */
 static void take_row(struct shell *shell, const struct bourse_job_row *row)
 {
     shell->row = *row;
     if (row->state != BOURSE_OPEN) {
-        shell->ending = shell->has_begun ? shell->ending : SHELL_ENDED;
+        const bool has_program =
+            shell->has_begun || shell->has_run || row->accepted > 0 || row->failed > 0;
+        shell->ending = has_program ? shell->ending : SHELL_ENDED;
         return;
     }
     note_running(shell, row);
@@ -302,14 +309,16 @@ static void take_event(struct shell *shell, const struct bourse_terminal_event *
     }
 }
 
-/* Gives the terminal some time, after the job's end, to bring the rest. */
+/* Gives the terminal some time, after the job's end, to bring the rest. A provider that has sent a
+ * result keeps the rest as long as the longer time. */
 static bool has_waited(const struct shell *shell, int64_t *ended_ns)
 {
     if (shell->row.state_text == NULL || shell->row.state == BOURSE_OPEN) {
         return false;
     }
+    const bool has_result = shell->row.accepted > 0 || shell->row.failed > 0;
     *ended_ns = *ended_ns == 0 ? clock_monotonic_ns() : *ended_ns;
-    return clock_monotonic_ns() >= *ended_ns + 2 * NS_PER_S;
+    return clock_monotonic_ns() >= *ended_ns + (has_result ? REST_NS : REST_LOST_NS);
 }
 
 static void run(struct shell *shell)

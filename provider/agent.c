@@ -67,6 +67,12 @@ static bool settle_outcome(struct agent *agent, int64_t now_ns, struct outcome *
 {
     static struct wire_outcome wire; /* large; only this thread settles */
     Bourse__V1__Result facts;
+    /* What is given back is tried again, but another attempt has nobody at its terminal. */
+    if (outcome->has_terminal && outcome->result == OUTCOME_CANCELLED &&
+        agent_session_gives_back(agent->session)) {
+        outcome_fail(outcome, OUTCOME_REFUSED,
+                     "the provider left, and the files in its jail are gone");
+    }
     outcome_to_wire(outcome, &wire, &facts);
     enum agent_status status =
         agent_session_finished(agent->session, now_ns, &outcome->work, &facts);
@@ -381,7 +387,9 @@ static bool drain(struct agent *agent, int64_t now_ns)
         agent_session_drain(agent->session, now_ns, true);
     }
     bool alone = !counts.ready && counts.running == 0 && waited_ns >= DRAIN_ALONE_NS;
-    return agent_session_drained(agent->session) || alone || waited_ns >= DRAIN_LEAVE_NS;
+    const bool is_done =
+        agent_session_drained(agent->session) && !terminals_are_busy(agent->terminals);
+    return is_done || alone || waited_ns >= DRAIN_LEAVE_NS;
 }
 
 static int wait_ms(const struct agent *agent, int64_t now_ns)

@@ -219,6 +219,11 @@ static void refused(struct terminal *terminal, struct lanes *lanes, enum reject_
     terminal->is_over = true;
 }
 
+bool terminals_are_busy(const struct terminals *terminals)
+{
+    return terminals->count > 0; /* a turn forgets those that are over */
+}
+
 bool terminals_is_new(const struct terminals *terminals, const struct agent_work *work)
 {
     for (size_t i = 0; i < terminals->count; i++) {

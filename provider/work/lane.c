@@ -264,6 +264,7 @@ static bool may_leave_outputs(void *context)
 static void take_terminal(void *context, int master)
 {
     struct lane *lane = context;
+    lane->has_terminal = true;
     lane->lanes->config.terminal(lane->lanes->config.context, &lane->running, master);
 }
 
@@ -303,7 +304,9 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
         .wasm_engine = wasm_names(manifest) ? &lane->lanes->config.machine->wasm : NULL,
         .wasm_memory_bytes = lane->limits.memory_bytes,
     };
+    lane->has_terminal = false;
     program_run(&program, outcome, &ended);
+    outcome->has_terminal = lane->has_terminal;
     if (ended) {
         end_jail(lane);
     }

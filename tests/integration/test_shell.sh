@@ -263,6 +263,25 @@ END
 until_true 90 job_is failed || fail "the killed consumer's job: $(cat job.json)"
 until_true 60 is_idle || fail "the killed consumer's lease stays: $(cat devices.json)"
 
+# A provider that leaves ends the shell, and says so. Its job is not tried again, and costs nothing.
+"$bourse" balance --json >before.json || fail "balance: $(cat before.json)"
+"$bin/terminal-user" 80x24 "$bourse" shell -y --budget 1 >leaves.out 2>leaves.err <<END || fail "leaves: $(cat leaves.err)"
+expect 60 connected
+run kill $agent
+expect 60 the provider left
+end 30 1
+modes
+END
+ended "$agent" 60 || fail "the agent does not leave"
+job_is failed || fail "the job of a provider that left: $(cat job.json)"
+agent_start "$market/provider"
+started+=("$agent")
+until_true 60 offered 2 || fail "the agent does not come back"
+job_is failed || fail "the job is tried again: $(cat job.json)"
+"$bourse" balance --json >balance.json || fail "balance: $(cat balance.json)"
+[ "$(number available_micro balance.json)" -eq "$(number available_micro before.json)" ] ||
+    fail "what was given back is paid: $(cat before.json balance.json)"
+
 # A provider that is killed: the shell says that its device is lost, and what was held comes back.
 "$bin/terminal-user" 80x24 "$bourse" shell -y --budget 1 >lost.out 2>lost.err <<END || fail "lost: $(cat lost.err)"
 expect 60 connected

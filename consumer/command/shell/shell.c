@@ -366,6 +366,34 @@ static bool take_outcome(void *context, const struct bourse_outcome *outcome)
     return false;
 }
 
+/* Goes on with the wait until the job is open, and nothing of it runs any more. */
+static bool is_under_way(void *context, const struct bourse_job_row *row)
+{
+    bool *is_given_back = context;
+    *is_given_back = row != NULL && row->state == BOURSE_OPEN && row->running == 0;
+    return !*is_given_back;
+}
+
+/* Waits until the job has ended. A job that goes on without its program was given back by the
+ * provider. The job then ends, because nobody would sit at the terminal of its next attempt. */
+static bool await_end(struct shell *shell, struct bourse_job_row *ret_row,
+                      struct bourse_error *ret_error)
+{
+    struct bourse *bourse = shell->invocation->bourse;
+    bool is_given_back = false;
+    if (shell->ending == SHELL_ENDED) {
+        const bool is_known = bourse_wait(bourse, shell->id, END_WAIT_MS, is_under_way,
+                                          &is_given_back, ret_row, ret_error);
+        if (is_known && !is_given_back) {
+            return true;
+        }
+        struct bourse_error ignored; /* the wait below tells whether the job has ended */
+        fail_lost(shell);
+        (void)bourse_cancel(bourse, shell->id, &ignored);
+    }
+    return bourse_wait(bourse, shell->id, END_WAIT_MS, NULL, NULL, ret_row, ret_error);
+}
+
 /* Ends the job where it goes on, and waits until its cost is known. */
 static void settle(struct shell *shell)
 {
@@ -377,7 +405,7 @@ static void settle(struct shell *shell)
          * nobody asks for its terminal. The wait below tells. */
         (void)bourse_cancel(invocation->bourse, shell->id, &error);
     }
-    if (bourse_wait(invocation->bourse, shell->id, END_WAIT_MS, NULL, NULL, &row, &error)) {
+    if (await_end(shell, &row, &error)) {
         shell->row = row;
     } else {
         say(shell, "the end of job %.8s is not known yet (%s); `bourse ps %.8s` tells", shell->id,

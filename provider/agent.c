@@ -67,7 +67,7 @@ static bool settle_outcome(struct agent *agent, int64_t now_ns, struct outcome *
 {
     static struct wire_outcome wire; /* large; only this thread settles */
     Bourse__V1__Result facts;
-    /* What is given back is tried again, but another attempt has nobody at its terminal. */
+    /* The market would try work again that is given back, with nobody at the terminal. */
     if (outcome->has_terminal && outcome->result == OUTCOME_CANCELLED &&
         agent_session_gives_back(agent->session)) {
         outcome_fail(outcome, OUTCOME_REFUSED,

@@ -115,7 +115,7 @@ START_TEST(a_program_has_a_terminal_of_its_own)
 }
 END_TEST
 
-/* The owner's end closes its master at the end that it reads, so an early end hangs a program up. */
+/* The owner closes the master at the end that it reads, so an early end hangs a program up. */
 START_TEST(a_program_that_closes_its_terminal_goes_on)
 {
     struct fixture fixture = fixture_open(_i);

@@ -46,17 +46,25 @@ foreach(daemon bourse-broker bourse-provider)
 endforeach()
 installed_text(packaging/bourse-provider.user.service user/bourse-provider.service lib/systemd/user)
 
-# Each program writes its own completion.
-foreach(program bourse bourse-broker bourse-provider)
-  set(completion ${CMAKE_BINARY_DIR}/completions/${program})
+# Each program writes its own completions. Zsh wants a file named after its function, which has no dashes.
+set(BOURSE_ZSH_DIR ${CMAKE_INSTALL_DATADIR}/zsh/site-functions CACHE STRING
+  "where the completions of zsh go, below the prefix or absolute")
+function(installed_completion program shell name folder)
+  set(completion ${CMAKE_BINARY_DIR}/completions/${shell}/${name})
   add_custom_command(
     OUTPUT ${completion}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/completions
-    COMMAND $<TARGET_FILE:${program}> completion bash > ${completion}.new
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/completions/${shell}
+    COMMAND $<TARGET_FILE:${program}> completion ${shell} > ${completion}.new
     COMMAND ${CMAKE_COMMAND} -E rename ${completion}.new ${completion}
     DEPENDS ${program} VERBATIM)
-  list(APPEND completions ${completion})
-  install(FILES ${completion} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${completion} DESTINATION ${folder})
+  set(completions ${completions} ${completion} PARENT_SCOPE)
+endfunction()
+foreach(program bourse bourse-broker bourse-provider)
+  string(REPLACE - _ function _${program})
+  installed_completion(${program} bash ${program} ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  installed_completion(${program} zsh ${function} ${BOURSE_ZSH_DIR})
+  installed_completion(${program} fish ${program}.fish ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endforeach()
 add_custom_target(completions ALL DEPENDS ${completions})
 add_dependencies(programs completions)

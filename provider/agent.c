@@ -1,6 +1,5 @@
 #include "provider/agent.h"
 
-#include "base/array.h"
 #include "base/checked.h"
 #include "base/text.h"
 #include "provider/agent_internal.h"
@@ -46,64 +45,6 @@ void agent_warn(struct agent *agent, const char *text)
     agent->last_error_ms = wall_ms();
 }
 
-/* ---------------------------------------------------------------- reports of other threads */
-
-static void wake(struct reports *reports)
-{
-    uint64_t one = 1;
-    ssize_t written = write(reports->event, &one, sizeof one);
-    (void)written; /* a full counter wakes as well */
-}
-
-void agent_report_left(void *context, const struct agent_work *work)
-{
-    struct reports *reports = &((struct agent *)context)->reports;
-    pthread_mutex_lock(&reports->mutex);
-    struct agent_work *left =
-        array_with_room(reports->left, reports->left_count, &reports->left_capacity, sizeof *left);
-    if (left != NULL) {
-        left[reports->left_count++] = *work;
-        reports->left = left;
-    } /* without memory the outcome, soon after, frees the lane */
-    pthread_mutex_unlock(&reports->mutex);
-    wake(reports);
-}
-
-void agent_report_terminal(void *context, const struct agent_work *work, int master)
-{
-    struct reports *reports = &((struct agent *)context)->reports;
-    pthread_mutex_lock(&reports->mutex);
-    struct agent_terminal *terminals =
-        array_with_room(reports->terminals, reports->terminal_count, &reports->terminal_capacity,
-                        sizeof *terminals);
-    if (terminals != NULL) {
-        terminals[reports->terminal_count++] =
-            (struct agent_terminal){.work = *work, .master = master};
-        reports->terminals = terminals;
-    } else {
-        (void)close(master); /* the program gets SIGHUP */
-    }
-    pthread_mutex_unlock(&reports->mutex);
-    wake(reports);
-}
-
-void agent_report_done(void *context, struct list_link *outcomes)
-{
-    struct reports *reports = &((struct agent *)context)->reports;
-    pthread_mutex_lock(&reports->mutex);
-    bool is_first = list_empty(&reports->done);
-    list_append_all(&reports->done, outcomes);
-    pthread_mutex_unlock(&reports->mutex);
-    if (is_first) { /* otherwise the loop is woken already */
-        wake(reports);
-    }
-}
-
-void agent_report_ran(void *context, struct list_link *outcomes)
-{
-    transfer_submit(((struct agent *)context)->transfer, outcomes);
-}
-
 /* ---------------------------------------------------------------- outcomes as results */
 
 static bool keeps_files(const struct outcome *outcome)
@@ -126,6 +67,12 @@ static bool settle_outcome(struct agent *agent, int64_t now_ns, struct outcome *
 {
     static struct wire_outcome wire; /* large; only this thread settles */
     Bourse__V1__Result facts;
+    /* The market would try work again that is given back, with nobody at the terminal. */
+    if (outcome->has_terminal && outcome->result == OUTCOME_CANCELLED &&
+        agent_session_gives_back(agent->session)) {
+        outcome_fail(outcome, OUTCOME_REFUSED,
+                     "the provider left, and the files in its jail are gone");
+    }
     outcome_to_wire(outcome, &wire, &facts);
     enum agent_status status =
         agent_session_finished(agent->session, now_ns, &outcome->work, &facts);
@@ -151,6 +98,25 @@ static bool settle_again(struct agent *agent, int64_t now_ns, const struct outco
            is_stored;
 }
 
+/* A result ends the attempt, and after that the broker learns of no terminal any more. */
+static void settle_done(struct agent *agent, int64_t now_ns)
+{
+    struct list_link waiting;
+    list_init(&waiting);
+    while (!list_empty(&agent->done)) {
+        struct outcome *outcome = LIST_ELEMENT(agent->done.next, struct outcome, link);
+        list_remove(&outcome->link);
+        if (terminals_is_new(agent->terminals, &outcome->work)) {
+            list_append(&waiting, &outcome->link);
+        } else {
+            hold_outcome(agent, outcome,
+                         outcome->is_again ? settle_again(agent, now_ns, outcome)
+                                           : settle_outcome(agent, now_ns, outcome));
+        }
+    }
+    list_append_all(&agent->done, &waiting);
+}
+
 static void take_reports(struct agent *agent, int64_t now_ns)
 {
     struct reports *reports = &agent->reports;
@@ -170,17 +136,9 @@ static void take_reports(struct agent *agent, int64_t now_ns)
         terminals_add(agent->terminals, &reports->terminals[i].work, reports->terminals[i].master);
     }
     reports->terminal_count = 0;
-    struct list_link done;
-    list_init(&done);
-    list_append_all(&done, &reports->done);
+    list_append_all(&agent->done, &reports->done);
     pthread_mutex_unlock(&reports->mutex);
-    while (!list_empty(&done)) {
-        struct outcome *outcome = LIST_ELEMENT(done.next, struct outcome, link);
-        list_remove(&outcome->link);
-        hold_outcome(agent, outcome,
-                     outcome->is_again ? settle_again(agent, now_ns, outcome)
-                                       : settle_outcome(agent, now_ns, outcome));
-    }
+    settle_done(agent, now_ns);
 }
 
 /* Dropping a tile that stayed in its jail takes 0.15 ms a MiB. */
@@ -431,7 +389,9 @@ static bool drain(struct agent *agent, int64_t now_ns)
         agent_session_drain(agent->session, now_ns, true);
     }
     bool alone = !counts.ready && counts.running == 0 && waited_ns >= DRAIN_ALONE_NS;
-    return agent_session_drained(agent->session) || alone || waited_ns >= DRAIN_LEAVE_NS;
+    const bool is_done =
+        agent_session_drained(agent->session) && !terminals_are_busy(agent->terminals);
+    return is_done || alone || waited_ns >= DRAIN_LEAVE_NS;
 }
 
 static int wait_ms(const struct agent *agent, int64_t now_ns)
@@ -503,6 +463,7 @@ static void turn_terminals(struct agent *agent, int64_t now_ns)
     do {
         agent->has_answers = false;
         terminals_turn(agent->terminals, agent->session, now_ns);
+        settle_done(agent, now_ns);
         agent_carry_out(agent, now_ns);
     } while (agent->has_answers);
 }
@@ -573,6 +534,7 @@ bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct proble
 {
     struct agent agent = {.setup = setup, .reconnect_ns = INT64_MAX, .started_ms = wall_ms()};
     list_init(&agent.reports.done);
+    list_init(&agent.done);
     list_init(&agent.settled);
     unaccepted_init(&agent.unaccepted);
     pthread_mutex_init(&agent.reports.mutex, NULL);

@@ -59,6 +59,7 @@ struct agent {
     bool figures_due; /* the broker has not heard the newest */
     struct reports reports;
     struct unaccepted unaccepted;
+    struct list_link done;    /* outcomes whose results wait until the broker knows a terminal */
     struct list_link settled; /* outcomes that nobody asks for; dropped at the end of a turn */
     int64_t reconnect_ns;     /* INT64_MAX: connected, or trying */
     int64_t drain_began_ns;   /* 0: not draining */
@@ -120,7 +121,7 @@ void agent_carry_out(struct agent *agent, int64_t now_ns);
 /* Destroys the outcomes of the list. */
 void agent_drop_outcomes(struct list_link *outcomes);
 
-/* Other threads report through these functions of agent.c. `context` is the agent. */
+/* Other threads report through these functions of agent_open.c. `context` is the agent. */
 
 /* A program has left its lane; its outcome follows. */
 void agent_report_left(void *context, const struct agent_work *work);

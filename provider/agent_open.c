@@ -1,4 +1,6 @@
-/* This file opens the parts of the agent before its loop, and closes them after it. */
+/* This file opens the parts of the agent before its loop, and closes them after it. The threads of
+ * these parts report here what the loop then takes up. */
+#include "base/array.h"
 #include "base/text.h"
 #include "provider/agent.h"
 #include "provider/agent_internal.h"
@@ -18,6 +20,66 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include <zmq.h>
+
+/* ---------------------------------------------------------------- reports of other threads */
+
+static void wake(struct reports *reports)
+{
+    uint64_t one = 1;
+    ssize_t written = write(reports->event, &one, sizeof one);
+    (void)written; /* a full counter wakes as well */
+}
+
+void agent_report_left(void *context, const struct agent_work *work)
+{
+    struct reports *reports = &((struct agent *)context)->reports;
+    pthread_mutex_lock(&reports->mutex);
+    struct agent_work *left =
+        array_with_room(reports->left, reports->left_count, &reports->left_capacity, sizeof *left);
+    if (left != NULL) {
+        left[reports->left_count++] = *work;
+        reports->left = left;
+    } /* without memory the outcome, soon after, frees the lane */
+    pthread_mutex_unlock(&reports->mutex);
+    wake(reports);
+}
+
+void agent_report_terminal(void *context, const struct agent_work *work, int master)
+{
+    struct reports *reports = &((struct agent *)context)->reports;
+    pthread_mutex_lock(&reports->mutex);
+    struct agent_terminal *terminals =
+        array_with_room(reports->terminals, reports->terminal_count, &reports->terminal_capacity,
+                        sizeof *terminals);
+    if (terminals != NULL) {
+        terminals[reports->terminal_count++] =
+            (struct agent_terminal){.work = *work, .master = master};
+        reports->terminals = terminals;
+    } else {
+        (void)close(master); /* the program gets SIGHUP */
+    }
+    pthread_mutex_unlock(&reports->mutex);
+    wake(reports);
+}
+
+void agent_report_done(void *context, struct list_link *outcomes)
+{
+    struct reports *reports = &((struct agent *)context)->reports;
+    pthread_mutex_lock(&reports->mutex);
+    bool is_first = list_empty(&reports->done);
+    list_append_all(&reports->done, outcomes);
+    pthread_mutex_unlock(&reports->mutex);
+    if (is_first) { /* otherwise the loop is woken already */
+        wake(reports);
+    }
+}
+
+void agent_report_ran(void *context, struct list_link *outcomes)
+{
+    transfer_submit(((struct agent *)context)->transfer, outcomes);
+}
+
+/* ---------------------------------------------------------------- opening */
 
 bool agent_open_session(struct agent *agent, struct problem *problem)
 {
@@ -187,6 +249,7 @@ void agent_close_all(struct agent *agent)
     link_close(&agent->link);
     agent_session_destroy(&agent->session);
     agent_drop_outcomes(&agent->reports.done);
+    agent_drop_outcomes(&agent->done);
     agent_drop_outcomes(&agent->settled);
     unaccepted_fini(&agent->unaccepted);
     free(agent->reports.left);

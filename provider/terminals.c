@@ -29,6 +29,7 @@ struct terminal {
     int64_t end_due_ns; /* next time that the end is typed */
     bool sent_end;      /* the message under way says the end */
     bool is_told;       /* the broker knows the end */
+    bool is_known;      /* the broker has answered: it knows the terminal */
     bool is_over;       /* to be forgotten */
     int64_t ended_ns;
     int64_t again_ns;
@@ -218,6 +219,23 @@ static void refused(struct terminal *terminal, struct lanes *lanes, enum reject_
     terminal->is_over = true;
 }
 
+bool terminals_are_busy(const struct terminals *terminals)
+{
+    return terminals->count > 0; /* a turn forgets those that are over */
+}
+
+bool terminals_is_new(const struct terminals *terminals, const struct agent_work *work)
+{
+    for (size_t i = 0; i < terminals->count; i++) {
+        const struct terminal *terminal = terminals->items[i];
+        if (terminal->work.lease == work->lease && terminal->work.index == work->index &&
+            terminal->work.attempt == work->attempt) {
+            return !terminal->is_known && !terminal->is_over;
+        }
+    }
+    return false;
+}
+
 void terminals_answered(struct terminals *terminals, struct lanes *lanes,
                         const struct agent_terminal_answer *answer, int64_t now_ns)
 {
@@ -228,6 +246,7 @@ void terminals_answered(struct terminals *terminals, struct lanes *lanes,
             continue;
         }
         *(is_send ? &terminal->send : &terminal->receive) = (struct id128){0};
+        terminal->is_known = terminal->is_known || answer->body != NULL;
         if (answer->body == NULL) {
             refused(terminal, lanes, answer->reject, now_ns);
         } else if (is_send && answer->type == MESSAGE_TERMINAL_TAKEN) {

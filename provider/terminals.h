@@ -25,6 +25,11 @@ void terminals_destroy(struct terminals **self); /* NULL is fine */
 /* Takes the master of a work's terminal over. Hangs it up when there are too many. */
 void terminals_add(struct terminals *terminals, const struct agent_work *work, int master);
 /* Takes the answer to a message, or its refusal. */
+/* Returns true while a terminal has bytes or an end that were not taken. */
+bool terminals_are_busy(const struct terminals *terminals);
+/* Returns true until the broker knows the work's terminal. The broker refuses a terminal that it
+ * does not know once the work has a result, so the result must wait. */
+bool terminals_is_new(const struct terminals *terminals, const struct agent_work *work);
 void terminals_answered(struct terminals *terminals, struct lanes *lanes,
                         const struct agent_terminal_answer *answer, int64_t now_ns);
 /* Reads, writes and sends what can be. */

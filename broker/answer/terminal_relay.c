@@ -22,7 +22,13 @@ struct flow {
     struct terminal_buffer buffer;
     bool has_receiver; /* the receiver has said what it has taken; nothing is accepted before */
     bool has_ended;
+<<<<<<< HEAD
     uint64_t told; /* bytes that the sender was told the receiver has taken */
+=======
+    bool has_early_end; /* the sender said its end, at `early_end`, before the receiver came */
+    uint64_t early_end;
+    uint64_t told; /* what the sender knows to be taken */
+>>>>>>> w2
     struct asking send, receive;
     int64_t rate;      /* bytes a second */
     int64_t allowed;   /* bytes that might come at `filled_ns` */
@@ -116,7 +122,7 @@ static struct terminal *begin(struct terminal_relay *relay, const struct id128 *
 static void restart(struct flow *flow)
 {
     terminal_buffer_restart(&flow->buffer, 0);
-    flow->has_receiver = flow->has_ended = false;
+    flow->has_receiver = flow->has_ended = flow->has_early_end = false;
     flow->told = 0;
     flow->send.is_due = flow->receive.is_due = true;
 }
@@ -297,6 +303,10 @@ static bool accept(struct flow *flow, const Bourse__V1__TerminalSend *body, int6
 {
     const size_t size = body->has_bytes ? body->bytes.len : 0;
     if (!flow->has_receiver) {
+        /* The answer makes the sender send its bytes again, but an end without bytes has no place
+         * in the answer. So the sender takes the end for known, and the relay remembers it. */
+        flow->has_early_end = flow->has_early_end || (size == 0 && body->has_end && body->end);
+        flow->early_end = body->offset;
         return false;
     }
     if (body->offset != terminal_buffer_end(&flow->buffer)) {
@@ -340,6 +350,9 @@ static void take_receive(struct terminal *terminal, bool is_owner,
     if (!flow->has_receiver || !terminal_buffer_drop(&flow->buffer, body->taken)) {
         terminal_buffer_restart(&flow->buffer, body->taken);
         flow->has_receiver = true;
+        flow->has_ended =
+            flow->has_ended || (flow->has_early_end && flow->early_end == body->taken);
+        flow->has_early_end = false;
         flow->send.is_due = true;
     }
     flow->send.is_due = flow->send.is_due || flow->told != flow->buffer.first;

@@ -267,6 +267,7 @@ static bool take_event(struct bourse_terminal *terminal, struct consumer_event *
     }
     if (from->type == CONSUMER_LOST && !terminal->is_lost) {
         terminal->is_lost = true;
+        terminal->is_end_told = false; /* a broker that starts anew knows of no end */
         event->type = BOURSE_TERMINAL_LOST;
     } else if (from->type == CONSUMER_READY && terminal->is_lost) {
         terminal->is_lost = false;

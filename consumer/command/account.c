@@ -89,12 +89,20 @@ int command_join(struct invocation *invocation)
     return BOURSE_OK;
 }
 
-/* Loads the account's key, or makes one when there is none. The function never replaces a file. */
-static bool own_key(const char *path, struct identity **ret_identity, struct problem *ret_problem)
+/* Loads the account's key, or makes one when there is none. The function never replaces a file. It
+ * says which file the key is of, because a market that was started here before may have one. */
+static bool own_key(const struct invocation *invocation, struct identity **ret_identity,
+                    struct problem *ret_problem)
 {
+    const struct setting_value *setting = &invocation->settings.items[SETTING_KEY];
+    const char *path = setting->value;
     struct stat status;
     if (lstat(path, &status) == 0 || errno != ENOENT) {
-        return keyfile_load(path, ret_identity, ret_problem);
+        const bool is_loaded = keyfile_load(path, ret_identity, ret_problem);
+        if (is_loaded && !invocation->quiet && !invocation->json) {
+            (void)fprintf(stderr, "the key in %s (%s)\n", cell_plain(path), setting->origin);
+        }
+        return is_loaded;
     }
     char folder[SETTING_VALUE_SIZE + 32];
     (void)snprintf(folder, sizeof folder, "%s", path);
@@ -127,13 +135,16 @@ int command_key(struct invocation *invocation)
         checkpoint_verifier(market.origin, &market.log_key, text);
     } else {
         CLEANUP(identity_destroy) struct identity *identity = NULL;
-        if (!own_key(invocation->settings.items[SETTING_KEY].value, &identity, &problem)) {
+        if (!own_key(invocation, &identity, &problem)) {
             return complain(invocation, BOURSE_LOCAL, "%s", problem.text);
         }
         text_hex(identity_key(identity)->bytes, sizeof identity_key(identity)->bytes, text);
     }
     if (invocation->json) {
-        return json_print(json_pack("{s:s}", log ? "log_key" : "account", text), BOURSE_OK);
+        return json_print(log ? json_pack("{s:s}", "log_key", text)
+                              : json_pack("{s:s, s:s}", "account", text, "key",
+                                          invocation->settings.items[SETTING_KEY].value),
+                          BOURSE_OK);
     }
     (void)puts(text);
     return BOURSE_OK;

@@ -49,7 +49,7 @@ static const struct command table[] = {
      .options = &options_of_key,
      .run = command_key,
      .details = "Your public key names your account in lists and receipts. The first use makes "
-                "the key.\n"
+                "the key. The line before it names the key's file.\n"
                 "`bourse verify` needs the log's key: get it once, from somebody whom you trust."},
     {.name = "submit",
      .arguments = "FILE",

@@ -160,7 +160,9 @@ static _Noreturn void become(const struct order *order, const int *files, size_t
     sigset_t none;
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)signal(SIGPIPE, SIG_DFL);
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        (void)signal(number, SIG_DFL); /* an ignored signal would stay ignored in the jail */
+    }
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* bwrap later asks for the same itself */
     for (size_t i = 0; order->groups[i] != NULL; i++) {

@@ -388,6 +388,11 @@ void agent_session_hand_back(struct agent_session *session, int64_t now_ns)
     results_flush(session, now_ns);
 }
 
+bool agent_session_gives_back(const struct agent_session *session)
+{
+    return session->draining || session->resting;
+}
+
 bool agent_session_drained(const struct agent_session *session)
 {
     return session->draining && session->work_total == 0;

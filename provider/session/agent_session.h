@@ -314,6 +314,8 @@ enum agent_status agent_session_terminal(struct agent_session *session, int64_t 
  * the session asks to end running work. Without it running work finishes. But programs that save
  * their state are told to do so (AGENT_NOTICE). New dispatches are answered as cancelled. */
 void agent_session_drain(struct agent_session *session, int64_t now_ns, bool cancel_running);
+/* Returns true while the agent gives its work back, because it drains or rests. */
+bool agent_session_gives_back(const struct agent_session *session);
 /* Returns true when the session drains, nothing runs and every result is accepted. */
 bool agent_session_drained(const struct agent_session *session);
 /* Sends the last message; nothing is sent after it. */

@@ -266,6 +266,7 @@ static bool may_leave_outputs(void *context)
 static void take_terminal(void *context, int master)
 {
     struct lane *lane = context;
+    lane->has_terminal = true;
     lane->lanes->config.terminal(lane->lanes->config.context, &lane->running, master);
 }
 
@@ -316,6 +317,7 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
         .wasm_engine = wasm_names(manifest) ? &lane->lanes->config.machine->wasm : NULL,
         .wasm_memory_bytes = lane->limits.memory_bytes,
     };
+<<<<<<< HEAD
     struct attempt_energy energy;
     attempt_energy_begin(&lane->lanes->config.counters, lane->offer, clock_monotonic_ns(), &energy);
     program_run(&program, outcome, &ended);
@@ -323,6 +325,11 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
     if (program.kernel_device != NULL) {
         last_outputs_note(&lane->made, outcome);
     }
+=======
+    lane->has_terminal = false;
+    program_run(&program, outcome, &ended);
+    outcome->has_terminal = lane->has_terminal;
+>>>>>>> w2
     if (ended) {
         end_jail(lane);
     }

@@ -23,6 +23,7 @@ struct lane {
     atomic_bool ended; /* the thread is about to return */
 
     bool is_noop;           /* the lane's thread only: no-ops run together */
+    bool has_terminal;      /* the lane's thread only: the program had a terminal */
     struct list_link fresh; /* the main thread only: in lanes->fresh until lanes_go */
     /* The main thread only: how far the output of `printing` was visited. */
     struct agent_work printing;

@@ -62,6 +62,7 @@ struct outcome {
     int64_t peak_memory_bytes;
     bool is_cancelled; /* before it began */
     uint32_t pipeline; /* works that its executor takes at once from one lane; 0: one */
+    bool has_terminal; /* somebody sat at the program's terminal */
     bool ran;          /* exit_code and signal are set */
     int exit_code;
     int signal;

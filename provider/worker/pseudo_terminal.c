@@ -1,9 +1,20 @@
 /* provider/worker/pseudo_terminal.c makes the pseudo-terminal of a program.
  *
+<<<<<<< HEAD
  * The terminal belongs to the jail's own instance of devpts. So its name exists inside the jail,
  * and no terminal of the host has a name there. The agent gets the master, and the program gets the
  * slave. The worker keeps neither, so that the agent reads the end of the stream once every process
  * of the run is dead. */
+=======
+*The terminal belongs to the jail's own instance of devpts, so that its name exists where the *
+    program runs,
+    and no terminal of the host has a name
+            there.The agent gets the master and the *program the slave
+                .The worker keeps the slave until every process of the run is dead
+    : then the *agent reads the end.A program may close its own slave earlier,
+    and hears of no hang -
+        up.* /
+>>>>>>> w2
 #include "base/cursor.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
@@ -16,8 +27,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Turns the echo off where no person types; there a new line stays a new line. */
-static bool set_modes(int slave, uint8_t kind)
+            /* Turns the echo off where no person types; there a new line stays a new line. */
+            static bool set_modes(int slave, uint8_t kind)
 {
     struct termios modes;
     if (kind != WIRE_TERMINAL_PLAIN) {

@@ -567,8 +567,8 @@ void run_program(struct worker *worker, struct run *run, struct outcome *ret_out
     watch.next_ns = watch.started_ns + watch.interval_ns;
     watch.first = start_child(&child, &error);
     int fork_error = errno;
-    (void)close(standard[1]);
-    if (standard[2] != standard[1]) {
+    if (!child.has_terminal) {
+        (void)close(standard[1]);
         (void)close(standard[2]);
     }
     if (watch.first < 0) {
@@ -578,6 +578,9 @@ void run_program(struct worker *worker, struct run *run, struct outcome *ret_out
         start_failed(ret_outcome, run->argv[0], error);
     } else {
         watch_program(&watch);
+    }
+    if (child.has_terminal) { /* so that the agent reads no end before the program's */
+        (void)close(standard[0]);
     }
     for (size_t i = 0; i < 2 && watch.pipes[i] >= 0; i++) {
         (void)close(watch.pipes[i]);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What `cmake --install` puts into a folder is whole: programs run from there, libbourse exports what its headers declare and
-# nothing else, a program finds it by pkg-config, man finds the pages, bash the completions, and systemd takes the units.
+# nothing else, a program finds it by pkg-config, man finds the pages, the shells their completions, and systemd takes the units.
 set -euo pipefail
 bin=$(realpath "${1:?usage: test_installed.sh BIN}")
 build=$(dirname "$bin")
@@ -45,6 +45,14 @@ export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state XDG_DA
 for program in bourse bourse-broker bourse-provider; do
     cmp -s <("$at/bin/$program" completion bash) "$at/share/bash-completion/completions/$program" ||
         fail "the installed completion of $program is not the program's"
+    zsh_function=_${program//-/_}
+    cmp -s <("$at/bin/$program" completion zsh) "$at/share/zsh/site-functions/$zsh_function" ||
+        fail "the installed completion of $program for zsh is not the program's"
+    # Zsh calls the file by its name, and the file completes only when its function has that name.
+    grep -qxF "$zsh_function() {" "$at/share/zsh/site-functions/$zsh_function" ||
+        fail "the completion of $program for zsh has no function $zsh_function"
+    cmp -s <("$at/bin/$program" completion fish) "$at/share/fish/vendor_completions.d/$program.fish" ||
+        fail "the installed completion of $program for fish is not the program's"
     bash -c '. "$1" && complete -p "$2"' - "$at/share/bash-completion/completions/$program" "$program" >/dev/null ||
         fail "bash completes nothing for $program"
 done

@@ -39,7 +39,10 @@ expect 0 'new key in' "$bourse" key
 key=$(cat out)
 [ "$(stat -c %a "$BOURSE_KEY")" = 600 ] || fail "the key file is open"
 expect 0 "^$key$" "$bourse" key
-[ ! -s err ] || fail "the second look made a key again: $(cat err)"
+[ "$(cat err)" = "the key in $BOURSE_KEY (environment BOURSE_KEY)" ] || fail "the second look says another key: $(cat err)"
+expect 0 "\"key\":\"$BOURSE_KEY\"" "$bourse" key --json
+expect 0 "^$key$" "$bourse" key --quiet
+[ ! -s err ] || fail "a quiet look speaks: $(cat err)"
 mkdir -m 700 market
 write_config() {
     cat >market/broker.yaml <<END

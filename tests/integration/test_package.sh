@@ -26,9 +26,10 @@ DESTDIR=$work/dest "$cmake" --install "$build" --prefix /usr >"$work/install.log
 (cd "$work/dest" && find . ! -type d | cut -c3- | sort) >"$work/files"
 [ "$(wc -l <"$work/files")" -gt 40 ] || fail "only these files are installed: $(cat "$work/files")"
 while read -r file; do
-    # The packages have the units in /lib, and the library in the folder of its architecture.
+    # The packages have the units in /lib, zsh's completions where Debian wants them, and the library in the folder of its architecture.
     place=$file
     [[ $file != usr/lib/systemd/system/* ]] || place=${file#usr/}
+    [[ $file != usr/share/zsh/site-functions/* ]] || place=${file/site-functions/vendor-completions}
     [[ $file =~ ^usr/lib/(libbourse|pkgconfig) ]] && place=usr/lib/ARCH/${file#usr/lib/}
     count=0
     for list in "$debian"/*.install; do

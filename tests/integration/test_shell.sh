@@ -176,6 +176,28 @@ end 60 137
 modes
 END
 
+# A shell that stands still while its program runs and ends has what was printed afterwards. Its job waits at first, and
+# the broker answers its question for output after 5 s: so the shell learns of the job's end before it has asked anew.
+printf 'run: [sleep, "1000"]\narray: 1-2\nlimit: 30m\n' >blocker.yaml
+blocker=$("$bourse" submit blocker.yaml -y -q --budget 10 2>blocker.err) || fail "blocker: $(cat blocker.err)"
+user 80x24 still -- sh -c 'printf "%s" late-words; exit 7' <<END
+expect 60 waiting
+signal 19
+run sleep 6; "$bourse" cancel "$blocker" >cancel.out 2>&1
+run i=0; until "$bourse" ps last --json | grep -qE '"state":"(failed|done)"'; do sleep 0.2; i=\$((i + 1)); [ \$i -lt 600 ] || exit 1; done
+signal 18
+expect 60 late-words
+end 30 7
+modes
+END
+
+# A program may close its terminal before it ends, as cat does. Nobody hangs it up for that.
+user 80x24 closes -- sh -c 'echo closing; exec <&- >&- 2>&-; sleep 1; exit 6' <<'END'
+expect 60 closing
+end 30 6
+modes
+END
+
 # The echo of a key.
 user 80x24 echoes -- cat <<'END'
 expect 60 connected
@@ -205,6 +227,10 @@ has "$(cat pipe.out)" 'one'
 status=0
 echo 'exit 5' | "$bourse" shell -y -q --budget 1 >pipe.out 2>pipe.err || status=$?
 [ "$status" -eq 5 ] || fail "exit status $status: $(cat pipe.out pipe.err)"
+
+# An input that is empty has its end before the terminal is open, and ends the shell all the same.
+"$bourse" shell -y -q --budget 1 --limit 60s </dev/null >pipe.out 2>pipe.err || fail "no input: $? $(cat pipe.out pipe.err)"
+printf '' | "$bourse" shell -y -q --budget 1 --limit 60s >pipe.out 2>pipe.err || fail "an empty pipe: $(cat pipe.out pipe.err)"
 
 # A signal ends the command, the job and the raw mode.
 for number in 1 15; do
@@ -262,6 +288,25 @@ end 10 137
 END
 until_true 90 job_is failed || fail "the killed consumer's job: $(cat job.json)"
 until_true 60 is_idle || fail "the killed consumer's lease stays: $(cat devices.json)"
+
+# A provider that leaves ends the shell, and says so. Its job is not tried again, and costs nothing.
+"$bourse" balance --json >before.json || fail "balance: $(cat before.json)"
+"$bin/terminal-user" 80x24 "$bourse" shell -y --budget 1 >leaves.out 2>leaves.err <<END || fail "leaves: $(cat leaves.err)"
+expect 60 connected
+run kill $agent
+expect 60 the provider left
+end 30 1
+modes
+END
+ended "$agent" 60 || fail "the agent does not leave"
+job_is failed || fail "the job of a provider that left: $(cat job.json)"
+agent_start "$market/provider"
+started+=("$agent")
+until_true 60 offered 2 || fail "the agent does not come back"
+job_is failed || fail "the job is tried again: $(cat job.json)"
+"$bourse" balance --json >balance.json || fail "balance: $(cat balance.json)"
+[ "$(number available_micro balance.json)" -eq "$(number available_micro before.json)" ] ||
+    fail "what was given back is paid: $(cat before.json balance.json)"
 
 # A provider that is killed: the shell says that its device is lost, and what was held comes back.
 "$bin/terminal-user" 80x24 "$bourse" shell -y --budget 1 >lost.out 2>lost.err <<END || fail "lost: $(cat lost.err)"

@@ -65,6 +65,26 @@ START_TEST(files_go_in_and_come_out)
 }
 END_TEST
 
+/* An agent that a script starts in the background ignores SIGINT and SIGQUIT, for example. */
+START_TEST(signals_are_as_if_nobody_had_changed_them)
+{
+    for (int number = 1; number < SIGRTMAX; number++) {
+        (void)signal(number, SIG_IGN); /* two of them cannot be ignored, and neither matters */
+    }
+    (void)signal(SIGCHLD, SIG_DFL); /* the test framework waits for its children */
+    struct fixture fixture = fixture_open(_i);
+    struct jail_reply reply =
+        shell(&fixture, (struct jail_request){.stdin_fd = -1},
+              "while read -r name value; do case $name in SigBlk:|SigIgn:) echo $value;; esac; "
+              "done </proc/self/status");
+    char text[64];
+    ck_assert_str_eq(fixture_output(&reply.standard_output, text, sizeof text),
+                     "0000000000000000\n0000000000000000\n");
+    fixture_ends(reply, OUTCOME_OK);
+    fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(hundreds_of_inputs_fit)
 {
     struct fixture fixture = fixture_open(_i);
@@ -404,6 +424,7 @@ int main(void)
     const TTest *const tests[] = {
         files_go_in_and_come_out,
         what_is_placed_has_the_hash_that_was_said,
+        signals_are_as_if_nobody_had_changed_them,
         hundreds_of_inputs_fit,
         long_arguments_and_variables_fit,
         noops_are_answered_together_and_leave_the_jail_as_it_was,

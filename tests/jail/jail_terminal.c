@@ -116,6 +116,21 @@ START_TEST(a_program_has_a_terminal_of_its_own)
 }
 END_TEST
 
+/* The owner closes the master at the end that it reads, so an early end hangs a program up. */
+START_TEST(a_program_that_closes_its_terminal_goes_on)
+{
+    struct fixture fixture = fixture_open(_i);
+    static struct jail_reply reply;
+    static struct owner owner;
+    run_script(&fixture, false, &owner, "echo closing; exec <&- >&- 2>&-; sleep 1; exit 6", &reply);
+    ck_assert_msg(reply.exit_code == 6, "%d %s", reply.outcome, reply.detail);
+    ck_assert_str_eq(owner.printed, "closing\r\n");
+    ck_assert_int_eq(owner.error, EIO);
+    jail_reply_fini(&reply);
+    fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(keys_reach_the_program_and_its_signals)
 {
     struct fixture fixture = fixture_open(_i);
@@ -193,6 +208,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         a_program_has_a_terminal_of_its_own,
+        a_program_that_closes_its_terminal_goes_on,
         keys_reach_the_program_and_its_signals,
         a_plain_terminal_echoes_nothing_and_changes_nothing,
         a_terminal_that_hangs_up_ends_every_program,

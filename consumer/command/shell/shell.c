@@ -30,9 +30,17 @@ enum {
 #define LIMIT_DEFAULT_MS (60 * INT64_C(60000))
 /* A silent provider may come back within this time. */
 #define LOST_NS (15 * NS_PER_S)
+<<<<<<< HEAD
 /* The times before the limit at which the user is warned. A time above half of the limit is left
  * out. */
-static const int64_t warnings_ms[] = {5 * 60000, 60000, 10000};
+=======
+/* After the job's end the rest of the output may come so long, from a provider that is there, and
+ * from one that may be lost. */
+#define REST_NS (10 * NS_PER_S)
+#define REST_LOST_NS (2 * NS_PER_S)
+    /* The times before its limit at which a shell is told, each at most half of the limit. */
+>>>>>>> w2
+    static const int64_t warnings_ms[] = {5 * 60000, 60000, 10000};
 enum { WARNINGS = sizeof warnings_ms / sizeof warnings_ms[0] };
 
 enum ending {
@@ -251,12 +259,19 @@ static void note_running(struct shell *shell, const struct bourse_job_row *row)
     }
 }
 
+<<<<<<< HEAD
 /* Says why the job waits, each reason once. */
+=======
+/* A job that waits says why, each reason once. A program that has run may have printed something,
+ * which can arrive after the job's end. */
+>>>>>>> w2
 static void take_row(struct shell *shell, const struct bourse_job_row *row)
 {
     shell->row = *row;
     if (row->state != BOURSE_OPEN) {
-        shell->ending = shell->has_begun ? shell->ending : SHELL_ENDED;
+        const bool has_program =
+            shell->has_begun || shell->has_run || row->accepted > 0 || row->failed > 0;
+        shell->ending = has_program ? shell->ending : SHELL_ENDED;
         return;
     }
     note_running(shell, row);
@@ -307,14 +322,16 @@ static void take_event(struct shell *shell, const struct bourse_terminal_event *
     }
 }
 
-/* Gives the terminal some time, after the job's end, to bring the rest. */
+/* Gives the terminal some time, after the job's end, to bring the rest. A provider that has sent a
+ * result keeps the rest as long as the longer time. */
 static bool has_waited(const struct shell *shell, int64_t *ended_ns)
 {
     if (shell->row.state_text == NULL || shell->row.state == BOURSE_OPEN) {
         return false;
     }
+    const bool has_result = shell->row.accepted > 0 || shell->row.failed > 0;
     *ended_ns = *ended_ns == 0 ? clock_monotonic_ns() : *ended_ns;
-    return clock_monotonic_ns() >= *ended_ns + 2 * NS_PER_S;
+    return clock_monotonic_ns() >= *ended_ns + (has_result ? REST_NS : REST_LOST_NS);
 }
 
 static void run(struct shell *shell)
@@ -366,6 +383,34 @@ static bool take_outcome(void *context, const struct bourse_outcome *outcome)
     return false;
 }
 
+/* Goes on with the wait until the job is open, and nothing of it runs any more. */
+static bool is_under_way(void *context, const struct bourse_job_row *row)
+{
+    bool *is_given_back = context;
+    *is_given_back = row != NULL && row->state == BOURSE_OPEN && row->running == 0;
+    return !*is_given_back;
+}
+
+/* Waits until the job has ended. A job that goes on without its program was given back by the
+ * provider. The job then ends, because nobody would sit at the terminal of its next attempt. */
+static bool await_end(struct shell *shell, struct bourse_job_row *ret_row,
+                      struct bourse_error *ret_error)
+{
+    struct bourse *bourse = shell->invocation->bourse;
+    bool is_given_back = false;
+    if (shell->ending == SHELL_ENDED) {
+        const bool is_known = bourse_wait(bourse, shell->id, END_WAIT_MS, is_under_way,
+                                          &is_given_back, ret_row, ret_error);
+        if (is_known && !is_given_back) {
+            return true;
+        }
+        struct bourse_error ignored; /* the wait below tells whether the job has ended */
+        fail_lost(shell);
+        (void)bourse_cancel(bourse, shell->id, &ignored);
+    }
+    return bourse_wait(bourse, shell->id, END_WAIT_MS, NULL, NULL, ret_row, ret_error);
+}
+
 /* Ends the job where it goes on, and waits until its cost is known. */
 static void settle(struct shell *shell)
 {
@@ -377,7 +422,7 @@ static void settle(struct shell *shell)
          * nobody asks for its terminal. The wait below tells. */
         (void)bourse_cancel(invocation->bourse, shell->id, &error);
     }
-    if (bourse_wait(invocation->bourse, shell->id, END_WAIT_MS, NULL, NULL, &row, &error)) {
+    if (await_end(shell, &row, &error)) {
         shell->row = row;
     } else {
         say(shell, "the end of job %.8s is not known yet (%s); `bourse ps %.8s` tells", shell->id,

@@ -335,6 +335,53 @@ START_TEST(the_end_comes_behind_the_last_byte_and_after_the_job)
 }
 END_TEST
 
+/* Gives the relay the end of a direction, as its sender does before its receiver has come. */
+static void send_end(bool is_owner, uint64_t offset, int64_t now_ns)
+{
+    Bourse__V1__TerminalSend body = sending(is_owner, offset, "");
+    body.has_end = body.end = true;
+    ck_assert_ptr_null(take(is_owner ? OWNER : AGENT, is_owner ? CONSUMER : PROVIDER,
+                            MESSAGE_TERMINAL_SEND, &body.base, now_ns));
+}
+
+/* Returns true when one of the answers that are due says the end to the session. */
+static bool is_end_told(uint64_t session, int64_t now_ns)
+{
+    bool is_told = false;
+    for (struct got got = next(now_ns); got.type != 0; got = next(now_ns)) {
+        is_told = is_told || (got.session == session && got.end);
+    }
+    return is_told;
+}
+
+START_TEST(an_end_that_comes_before_the_receiver_waits_for_it)
+{
+    const bool is_owner = _i == 0;
+    const uint64_t receiver = is_owner ? AGENT : OWNER;
+    receive(is_owner, 0, 1); /* of the other direction, so that the relay knows the sender */
+    send_end(is_owner, 0, 1);
+    ck_assert(!is_end_told(receiver, 1));
+    /* The answer says that byte 0 comes next, so the sender takes its end for known. */
+    ck_assert(!is_end_told(receiver, 1 + TERMINAL_RELAY_WAIT_NS));
+    receive(!is_owner, 0, 2 + TERMINAL_RELAY_WAIT_NS);
+    ck_assert(is_end_told(receiver, 2 + TERMINAL_RELAY_WAIT_NS));
+}
+END_TEST
+
+START_TEST(an_early_end_behind_bytes_to_come_waits_for_them)
+{
+    send_end(false, 2, 1); /* a broker that starts anew: two bytes were with the former one */
+    receive(true, 1, 1);
+    ck_assert(!is_end_told(OWNER, 1)); /* the agent sends the second byte again */
+    send(false, 1, "!", 2);
+    receive(true, 1, 2);
+    ck_assert(!is_end_told(OWNER, 2));
+    send_end(false, 2, 3);
+    receive(true, 2, 3);
+    ck_assert(is_end_told(OWNER, 3));
+}
+END_TEST
+
 START_TEST(an_owner_who_is_gone_is_told_to_the_agent)
 {
     int64_t now_ns = 1;
@@ -387,5 +434,7 @@ SUITE("terminal_relay", open_market, close_market,
       TEST(an_agent_speaks_for_what_it_runs), TEST(a_full_window_makes_the_sender_wait),
       TEST(typing_has_a_rate), TEST(the_size_goes_to_the_agent_once),
       TEST(the_end_comes_behind_the_last_byte_and_after_the_job),
+      LOOP(an_end_that_comes_before_the_receiver_waits_for_it, 0, 2),
+      TEST(an_early_end_behind_bytes_to_come_waits_for_them),
       TEST(an_owner_who_is_gone_is_told_to_the_agent),
       TEST(a_terminal_that_nobody_asks_for_is_forgotten), TEST(an_owner_has_so_many_terminals))

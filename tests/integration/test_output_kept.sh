@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# A result keeps the first MiB of a stream. Whoever prints it hears on standard error when more was written, also with
+# -q.
+# shellcheck source=tests/support/market.sh
+. "$(dirname "$(realpath "$0")")/../support/market.sh"
+fire_begin output-kept "$1"
+market_up --credits 100 --slots 2 --programs sh,head,sleep
+
+kept=1048576
+run() { "$bourse" run -y --budget 1 --limit 2m "$@" </dev/null; }
+says() { # WHAT PATTERN: err has one line with the pattern
+    [ "$(grep -cE -- "$2" err)" -eq 1 ] || fail "$1: expected one line with \"$2\": $(cat err)"
+}
+silent() { # WHAT: err has nothing of what is kept
+    ! grep -q 'kept' err || fail "$1 says that something is missing: $(cat err)"
+}
+has_kept() { # WHAT FILE
+    [ "$(wc -c <"$2")" -eq "$kept" ] || fail "$1: $(wc -c <"$2") bytes and not $kept"
+}
+cut="^bourse: subtask 0: the first $kept of 3000000 bytes of standard output are kept"
+
+# Into a file, with -q and without; the status stays 0.
+much=(sh -c 'head -c 3000000 /dev/zero')
+run -- "${much[@]}" >out 2>err || fail "run: $(cat err)"
+has_kept run out && says run "$cut\$"
+run -q -- "${much[@]}" >out 2>err || fail "run -q: $(cat err)"
+has_kept 'run -q' out && says 'run -q' "$cut\$"
+for options in '' -q --follow '--follow -q'; do
+    # shellcheck disable=SC2086 # a list
+    "$bourse" logs last $options >out 2>err || fail "logs $options: $(cat err)"
+    has_kept "logs $options" out && says "logs $options" "$cut\$"
+    # shellcheck disable=SC2086 # a list
+    "$bourse" logs last 0 $options >out 2>err || fail "logs 0 $options: $(cat err)"
+    has_kept "logs 0 $options" out && says "logs 0 $options" "$cut\$"
+done
+"$bourse" logs last --stderr >out 2>err || fail "logs --stderr: $(cat err)"
+silent 'logs --stderr'
+
+# Into a pipe, all may come live, and the result keeps less all the same.
+run -- sh -c 'for i in 1 2 3; do head -c 1000000 /dev/zero; sleep 1; done' 2>err | cat >out
+says 'a pipe' "$cut"
+[ "$(wc -c <out)" -ne 3000000 ] || says 'a pipe with all' "$cut; all of them were printed\$"
+
+# Exactly as much as is kept is all there is. Both streams have one line.
+run -- sh -c "head -c $kept /dev/zero" >out 2>err || fail "a full stream: $(cat err)"
+has_kept 'a full stream' out && silent 'a full stream'
+run -- sh -c 'head -c 2000000 /dev/zero; head -c 3000000 /dev/zero >&2' >out 2>err || fail "both streams"
+tr -d '\0' <err >words && mv words err
+says 'both streams' "of 2000000 bytes of standard output are kept; the first $kept of 3000000 bytes of standard error are kept"
+
+# Several subtasks have a line each, up to a cap.
+run --array 1-12 -- sh -c 'head -c 1100000 /dev/zero' >out 2>err || fail "an array: $(cat err)"
+for lines in "run" "logs last"; do
+    [ "$lines" = run ] || "$bourse" logs last >out 2>err || fail "logs of an array: $(cat err)"
+    [ "$(grep -cE '^bourse: subtask [0-9]+: the first' err)" -eq 8 ] || fail "$lines: lines of an array: $(cat err)"
+    says "$lines" '^bourse: subtask 8: '
+    says "$lines" '^bourse: 4 more subtasks have written more than is kept'
+done
+
+# A program that fails says both.
+! run -- sh -c 'head -c 3000000 /dev/zero; exit 3' >out 2>err || fail "a failed program is no failure"
+says 'a failed program' "program failed: .*3000000 bytes were written to standard output, and $kept are kept"
+
+market_audit
+echo "ok"

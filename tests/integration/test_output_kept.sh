@@ -58,8 +58,24 @@ for lines in "run" "logs last"; do
 done
 
 # A program that fails says both.
-! run -- sh -c 'head -c 3000000 /dev/zero; exit 3' >out 2>err || fail "a failed program is no failure"
+! run -q -- sh -c 'head -c 3000000 /dev/zero; exit 3' >out 2>err || fail "a failed program is no failure"
 says 'a failed program' "program failed: .*3000000 bytes were written to standard output, and $kept are kept"
+
+# -q concerns progress: a failure is told, with its reason, and an end without a result is, too.
+status=0
+run -q -- sh -c 'echo why >&2; exit 3' >out 2>err || status=$?
+[ "$status" -eq 1 ] && [ ! -s out ] || fail "run -q of a failed job: status $status: $(cat out err)"
+says 'run -q of a failed job' '^subtask 0: program failed'
+says 'run -q of a failed job' '^job [0-9a-f]{8} failed: 0 of 1 accepted, 1 failed'
+status=0
+run -q --anyway --needs 'memory >= 900TiB' --order ioc -- true >out 2>err || status=$?
+[ "$status" -eq 5 ] || fail "run -q of a job without a device: status $status: $(cat out err)"
+says 'run -q of a job without a device' '^job .* cancelled: .*what the job asked for at once was not on offer'
+printf 'name: fails\nrun: [sh, -c, exit 3]\nbudget: 1\n' >fails.yaml
+status=0
+"$bourse" submit fails.yaml -y -q --wait >out 2>err || status=$?
+[ "$status" -eq 1 ] && grep -qxE '[0-9a-f]{32}' out || fail "submit -q of a failed job: status $status: $(cat out err)"
+says 'submit -q of a failed job' '^subtask 0: program failed'
 
 market_audit
 echo "ok"

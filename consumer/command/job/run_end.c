@@ -63,8 +63,7 @@ static bool report(void *context, const struct bourse_outcome *outcome)
         run->ok = json_array_append_new(run->list, json_outcome(outcome, run->tasks)) == 0;
     }
     /* The last attempt says why, where none could run. */
-    if (run->list == NULL && outcome->outcome != 0 && !run->invocation->quiet &&
-        (last_word || run->failed)) {
+    if (run->list == NULL && outcome->outcome != 0 && (last_word || run->failed)) {
         run_end_say_outcome(run->tasks, outcome);
     }
     if (!last_word || (run->list != NULL && run->live == NULL)) {
@@ -125,7 +124,7 @@ static int finish_run(struct invocation *invocation, const struct bourse_job_row
         (void)json_object_set_new(value, "fetched", json_integer((json_int_t)fetched.files));
         return json_print(value, status);
     }
-    if (!invocation->quiet) {
+    if (!invocation->quiet || row->state != BOURSE_DONE) { /* -q concerns progress */
         job_say_ended(row);
     }
     return status;

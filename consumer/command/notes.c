@@ -1,11 +1,16 @@
 #include "consumer/command/notes.h"
 
+#include "base/cleanup.h"
+#include "consumer/command/job/jobs.h"
 #include "consumer/command/job/stream.h"
 #include "consumer/command/show.h"
 #include "formats/output/result_note.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+
+enum { RESULTS_LOOKED_AT = 10000 };
 
 struct notes_stream notes_stream_of(const struct bourse_outcome *outcome, bool is_error)
 {
@@ -64,5 +69,53 @@ void notes_end(const struct notes *notes)
         const uint32_t more = notes->count - NOTES_LINES;
         (void)fprintf(stderr, "bourse: %" PRIu32 " more subtask%s written more than is kept\n",
                       more, more == 1 ? " has" : "s have");
+    }
+}
+
+/* ---------------------------------------------------------------- what was left out of folders */
+
+void notes_say_left_out(const struct bourse_tasks *tasks, const struct bourse_fetched *fetched)
+{
+    char text[BOURSE_TEXT_SIZE];
+    if (fetched->left_out == 0) {
+        return;
+    }
+    bourse_printable(fetched->left_out_text, text, sizeof text);
+    stream_end_line();
+    (void)fprintf(stderr, "bourse: %s: %s", cell_subtask(tasks, fetched->left_out_index), text);
+    if (fetched->left_out > 1) {
+        const uint64_t more = fetched->left_out - 1;
+        (void)fprintf(stderr, "; %" PRIu64 " more subtask%s left something out, too", more,
+                      more == 1 ? " has" : "s have");
+    }
+    (void)fputc('\n', stderr);
+}
+
+struct look {
+    struct bourse_fetched found;
+    uint32_t results;
+};
+
+static bool look_at(void *context, const struct bourse_outcome *outcome)
+{
+    struct look *look = context;
+    char text[BOURSE_TEXT_SIZE];
+    if (outcome->status == 0 && result_note_left_out(outcome->detail, text, sizeof text)) {
+        if (look->found.left_out++ == 0) {
+            look->found.left_out_index = outcome->index;
+            memcpy(look->found.left_out_text, text, sizeof text);
+        }
+    }
+    return ++look->results < RESULTS_LOOKED_AT;
+}
+
+void notes_say_left_out_of(struct invocation *invocation, const char *id)
+{
+    struct bourse_error error; /* the end of the job matters more than this text */
+    struct look look = {.results = 0};
+    if (bourse_outcomes(invocation->bourse, id, 0, look_at, &look, &error) &&
+        look.found.left_out > 0) {
+        CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = tasks_load(invocation, id);
+        notes_say_left_out(tasks, &look.found);
     }
 }

@@ -1,5 +1,7 @@
-/* consumer/command/notes.h says on standard error when a good result lacks a part of the output.
- * --quiet concerns progress, so the notes come with it, too. */
+/* consumer/command/notes.h says on standard error what a good result lacks.
+ *
+ * A result keeps only a part of a long output, and no links of folders that are outputs. --quiet
+ * concerns progress, so the notes come with it, too. */
 #ifndef BOURSE_CONSUMER_COMMAND_NOTES_H
 #define BOURSE_CONSUMER_COMMAND_NOTES_H
 
@@ -27,5 +29,10 @@ void notes_say_cut(struct notes *notes, uint32_t index, const struct notes_strea
                    size_t count);
 /* Says how many subtasks had no line of their own. */
 void notes_end(const struct notes *notes);
+/* Says what the fetched results left out of their folders, if anything. */
+void notes_say_left_out(const struct bourse_tasks *tasks, const struct bourse_fetched *fetched);
+/* Says in one line what results of an ended job left out of their folders, if anything. Looks at
+ * the first results only, because a job may have a million. */
+void notes_say_left_out_of(struct invocation *invocation, const char *id);
 
 #endif

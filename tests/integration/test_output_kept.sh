@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # A result keeps the first MiB of a stream. Whoever prints it hears on standard error when more was written, also with
-# -q.
+# -q; a failure and what was left out of a folder are told there, too.
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 fire_begin output-kept "$1"
-market_up --credits 100 --slots 2 --programs sh,head,sleep
+market_up --credits 100 --slots 2 --programs sh,head,sleep,ln,mkdir
 
 kept=1048576
 run() { "$bourse" run -y --budget 1 --limit 2m "$@" </dev/null; }
@@ -76,6 +76,29 @@ status=0
 "$bourse" submit fails.yaml -y -q --wait >out 2>err || status=$?
 [ "$status" -eq 1 ] && grep -qxE '[0-9a-f]{32}' out || fail "submit -q of a failed job: status $status: $(cat out err)"
 says 'submit -q of a failed job' '^subtask 0: program failed'
+
+# What was left out of folders is one line, for several folders and subtasks, too.
+make='mkdir -p results more; echo a >results/a; echo b >more/b; ln -s /etc/passwd results/l; ln -s b more/m; ln -s b more/n'
+left='left out of results/: 1 links, devices, pipes or sockets, as l; left out of more/: 2 links, devices, pipes or sockets, as [mn]'
+for options in '' -q; do
+    # shellcheck disable=SC2086 # a list
+    run $options --out results/ --out more/ -o "one$options" -- sh -c "$make" >out 2>err || fail "run with links: $(cat err)"
+    says "run $options with links" "^bourse: subtask 0: $left\$"
+done
+[ -f one/results/a ] && [ ! -e one/results/l ] || fail "the folder came back with $(ls one/results)"
+"$bourse" fetch last -o two >out 2>err || fail "fetch with links: $(cat err)"
+says 'fetch with links' "^bourse: subtask 0: $left\$"
+"$bourse" wait last >out 2>err || fail "wait with links: $(cat err)"
+says 'wait with links' "^bourse: subtask 0: $left\$"
+run --array 3-5 --out 'results/' -o three -- sh -c "$make; head -c 1100000 /dev/zero" >out 2>err || fail "an array with links: $(cat err)"
+says 'an array with links' '^bourse: subtask 3: left out of results/: 1 links, .*, as l; 2 more subtasks have left something out, too$'
+says 'an array with links' "^bourse: subtask 3: the first $kept of 1100000 bytes"
+"$bourse" fetch last/4 -o four >out 2>err || fail "fetch of one: $(cat err)"
+says 'fetch of one' '^bourse: subtask 4: left out of results/: 1 links, .*, as l$'
+"$bourse" wait last 2>err >out || fail "wait of an array: $(cat err)"
+says 'wait of an array' '; 2 more subtasks have left something out, too$'
+run --out plain/ -o five -- sh -c 'mkdir -p plain; echo a >plain/a' >out 2>err || fail "a plain folder: $(cat err)"
+! grep -q 'left out' err || fail "something is left out of a plain folder: $(cat err)"
 
 market_audit
 echo "ok"

@@ -124,6 +124,7 @@ static int finish_run(struct invocation *invocation, const struct bourse_job_row
         (void)json_object_set_new(value, "fetched", json_integer((json_int_t)fetched.files));
         return json_print(value, status);
     }
+    notes_say_left_out(tasks, &fetched);
     if (!invocation->quiet || row->state != BOURSE_DONE) { /* -q concerns progress */
         job_say_ended(row);
     }

@@ -4,6 +4,7 @@
 #include "consumer/command/job/run_end.h"
 #include "consumer/command/job/stream.h"
 #include "consumer/command/job/watch.h"
+#include "consumer/command/notes.h"
 #include "consumer/command/show.h"
 #include "consumer/job/job_build.h"
 #include "consumer/job/submit.h"
@@ -168,6 +169,7 @@ static int submit_and_wait(struct invocation *invocation, struct bourse_job *job
                    : 0);
         return json_print(value, job_exit_status(&row));
     }
+    notes_say_left_out_of(invocation, id);
     if (!invocation->quiet || row.state != BOURSE_DONE) { /* -q concerns progress */
         job_say_why(invocation, &row);
         job_say_ended(&row);

@@ -191,12 +191,14 @@ static bool is_unsafe_point(uint32_t point)
     return control || bidirectional;
 }
 
-void text_printable(const char *text, size_t length, char *ret_text, size_t capacity)
+/* Returns how many bytes of the text were copied. */
+static size_t copy_printable(const char *text, size_t length, char *ret_text, size_t capacity)
 {
     assert(capacity > 0);
     const uint8_t *in = (const uint8_t *)text;
     size_t written = 0;
-    for (size_t i = 0; i < length;) {
+    size_t i = 0;
+    while (i < length) {
         uint32_t point = 0;
         size_t size = utf8_length(in + i, length - i, &point);
         bool safe = size > 0 && !is_unsafe_point(point);
@@ -213,6 +215,31 @@ void text_printable(const char *text, size_t length, char *ret_text, size_t capa
         i += size > 0 ? size : 1;
     }
     ret_text[written] = '\0';
+    return i;
+}
+
+void text_printable(const char *text, size_t length, char *ret_text, size_t capacity)
+{
+    (void)copy_printable(text, length, ret_text, capacity); /* a long text is cut */
+}
+
+void text_printable_words(const char *text, size_t length, char *ret_text, size_t capacity)
+{
+    static const char more[] = "...";
+    assert(capacity >= sizeof more);
+    if (copy_printable(text, length, ret_text, capacity) == length) {
+        return;
+    }
+    const size_t copied = copy_printable(text, length, ret_text, capacity - strlen(more));
+    const char *const blank = strrchr(ret_text, ' ');
+    size_t end = strlen(ret_text);
+    if (text[copied] != ' ' && blank != NULL) {
+        end = (size_t)(blank - ret_text);
+    }
+    while (end > 0 && ret_text[end - 1] == ' ') {
+        end--;
+    }
+    memcpy(ret_text + end, more, sizeof more);
 }
 
 bool text_is_plain(const char *text, size_t length)

@@ -49,6 +49,9 @@ uint32_t text_code_point(const char *text, size_t length, size_t *ret_size);
  * outside ASCII that are not well-formed UTF-8, and bidirectional marks become '?'. The copy
  * always ends with a NUL. */
 void text_printable(const char *text, size_t length, char *ret_text, size_t capacity);
+/* Copies like text_printable. A text that does not fit is cut after a whole word, and ends with
+ * "...". The capacity is above 3. */
+void text_printable_words(const char *text, size_t length, char *ret_text, size_t capacity);
 
 /* Returns true when all of the text is well-formed UTF-8 without control characters, line and
  * paragraph separators and bidirectional marks. The name of a file must be such a text, because

@@ -140,6 +140,13 @@ const char *cell_plain(const char *text)
     return copy;
 }
 
+const char *cell_words(const char *text)
+{
+    char *copy = ring_next();
+    text_printable_words(text, strlen(text), copy, CELL_SIZE);
+    return copy;
+}
+
 const char *cell_standing(const struct bourse_standing *standing)
 {
     static char text[3 * CELL_SIZE];

@@ -25,6 +25,8 @@ const char *cell_joules(const struct figure *energy_j);
 const char *cell_count(uint64_t count);
 const char *cell_short_id(const char *id); /* the first 8 digits */
 const char *cell_plain(const char *text);  /* printable form of any text */
+/* Returns the printable form, cut after a whole word when the text is too long for a cell. */
+const char *cell_words(const char *text);
 /* Returns "task split", or "subtask 3"; `tasks` may be NULL. */
 const char *cell_subtask(const struct bourse_tasks *tasks, uint32_t index);
 /* Returns the word by which commands take a subtask: "split", or "3"; `tasks` may be NULL. */

@@ -178,7 +178,9 @@ static int explain_index(struct invocation *invocation, const char *id,
     if (strcmp(explanation.subtask_state, "waiting") == 0 && explanation.waits_on == 0) {
         jobs_print_explanation(stdout, &explanation);
     } else {
-        (void)printf("%s\n", cell_plain(explanation.text));
+        char text[sizeof explanation.text];
+        bourse_printable(explanation.text, text, sizeof text);
+        (void)printf("%s\n", text);
     }
     return BOURSE_OK;
 }

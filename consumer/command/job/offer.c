@@ -371,7 +371,7 @@ static void show_offer_line(FILE *to, const struct offer *offer)
     if (!starts_now(quote)) {
         const bool is_taken = quote->has_explanation && quote->explanation.starts_at_micro >= 0;
         (void)fprintf(to, "  offer  none %s: %s (--verbose says more)\n", is_taken ? "free" : "now",
-                      quote->has_explanation ? cell_plain(quote->explanation.text)
+                      quote->has_explanation ? cell_words(quote->explanation.text)
                                              : "nothing that fits");
         return;
     }

@@ -320,6 +320,24 @@ START_TEST(an_amount_of_bytes_is_cut_to_one_decimal_of_its_unit)
 }
 END_TEST
 
+START_TEST(a_long_text_is_cut_after_a_whole_word)
+{
+    char shown[16];
+    text_printable_words("one two three", 13, shown, sizeof shown);
+    ck_assert_str_eq(shown, "one two three");
+    text_printable_words("one two three!!", 15, shown, sizeof shown);
+    ck_assert_str_eq(shown, "one two three!!");
+    text_printable_words("one two three four", 18, shown, sizeof shown);
+    ck_assert_str_eq(shown, "one two...");
+    text_printable_words("one two four five six", 21, shown, sizeof shown);
+    ck_assert_str_eq(shown, "one two four...");
+    text_printable_words("onetwothreefourfive", 19, shown, sizeof shown);
+    ck_assert_str_eq(shown, "onetwothreef...");
+    text_printable_words("a\nb\xff two words more", 20, shown, sizeof shown);
+    ck_assert_str_eq(shown, "a?b? two...");
+}
+END_TEST
+
 SUITE("text", NULL, NULL, TEST(hex_goes_there_and_back),
       TEST(wrong_hex_is_refused_and_changes_nothing), TEST(base64_gives_the_vectors_of_rfc_4648),
       TEST(base64_takes_one_text_for_one_value),
@@ -329,5 +347,6 @@ SUITE("text", NULL, NULL, TEST(hex_goes_there_and_back),
       TEST(a_strangers_bytes_are_shown_wherever_they_are_cut),
       TEST(plain_text_has_nothing_that_misnames_a_file),
       TEST(long_lines_are_broken_and_go_on_in_the_next), TEST(near_names_are_found),
-      TEST(an_amount_of_bytes_is_cut_to_one_decimal_of_its_unit), TEST(far_names_are_not),
+      TEST(an_amount_of_bytes_is_cut_to_one_decimal_of_its_unit),
+      TEST(a_long_text_is_cut_after_a_whole_word), TEST(far_names_are_not),
       TEST(the_nearest_of_several_wins_even_when_it_comes_last))

@@ -1,5 +1,6 @@
 #include "broker/answer/smallest_change.h"
 
+#include "base/limit.h"
 #include "formats/job.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
@@ -115,6 +116,12 @@ static bool image_text(const struct exchange_smallest_change *smallest_change,
     return true;
 }
 
+/* Returns false for a cap where the job named none. */
+static bool has_from(const struct exchange_bid_change *change)
+{
+    return change->kind != BID_CHANGE_CAP || limit_is_set(change->from);
+}
+
 /* Writes "a cap of 1.90 instead of 1.60". */
 static void change_text(const struct exchange_smallest_change *smallest_change,
                         const struct exchange_bid_change *change, char ret_text[CHANGE_SIZE])
@@ -139,8 +146,12 @@ static void change_text(const struct exchange_smallest_change *smallest_change,
     case BID_CHANGE_BUDGET:
     case BID_CHANGE_TERM:
     case BID_CHANGE_SLOTS:
-        units_text(kinds[change->kind].units, change->from, before);
         units_text(kinds[change->kind].units, change->to, after);
+        if (!has_from(change)) {
+            (void)snprintf(ret_text, CHANGE_SIZE, "with %s%.48s", kinds[change->kind].words, after);
+            return;
+        }
+        units_text(kinds[change->kind].units, change->from, before);
         (void)snprintf(ret_text, CHANGE_SIZE, "with %s%.48s instead of %.48s",
                        kinds[change->kind].words, after, before);
         return;
@@ -188,7 +199,7 @@ void smallest_change_text(const struct exchange_smallest_change *smallest_change
     const char *fills =
         smallest_change->takes ? "it takes a lease from its holder" : "it fills now";
     if (smallest_change->count == 1 && smallest_change->changes[0].kind == BID_CHANGE_CAP &&
-        smallest_change->rate == RATE_NONE &&
+        smallest_change->rate == RATE_NONE && has_from(&smallest_change->changes[0]) &&
         smallest_change->changes[0].to == smallest_change->price_micro) {
         units_money_text(smallest_change->changes[0].from, change);
         (void)snprintf(ret_text, capacity, "at %s instead of %s %s%s", price, change, fills,
@@ -231,7 +242,8 @@ bool smallest_change_to_wire(const struct exchange_smallest_change *smallest_cha
         const bool is_image = image_text(smallest_change, change, image);
         const char *field = is_value ? "value" : is_image ? "image" : kinds[change->kind].field;
         to->field = (char *)(uintptr_t)field; /* packing only reads it */
-        to->has_from = to->has_to = has_figures;
+        to->has_from = has_figures && has_from(change);
+        to->has_to = has_figures;
         to->from = change->from;
         to->to = change->to;
         /* Other `needs` do not help a job whose image is too large. */

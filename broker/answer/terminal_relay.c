@@ -22,13 +22,9 @@ struct flow {
     struct terminal_buffer buffer;
     bool has_receiver; /* the receiver has said what it has taken; nothing is accepted before */
     bool has_ended;
-<<<<<<< HEAD
-    uint64_t told; /* bytes that the sender was told the receiver has taken */
-=======
     bool has_early_end; /* the sender said its end, at `early_end`, before the receiver came */
     uint64_t early_end;
-    uint64_t told; /* what the sender knows to be taken */
->>>>>>> w2
+    uint64_t told; /* bytes that the sender was told the receiver has taken */
     struct asking send, receive;
     int64_t rate;      /* bytes a second */
     int64_t allowed;   /* bytes that might come at `filled_ns` */

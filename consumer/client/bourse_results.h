@@ -80,6 +80,11 @@ struct bourse_fetched {
     uint64_t present;      /* files found there with the right content */
     uint64_t bytes;        /* bytes written */
     bool declares_outputs; /* the job says which outputs its subtasks leave */
+    /* Subtasks that left something out of a folder: a link, a device, a pipe or a socket. The text
+     * is of the first such subtask, and comes from its provider. */
+    uint64_t left_out;
+    uint32_t left_out_index;
+    char left_out_text[BOURSE_TEXT_SIZE];
 };
 /* Fetches the outputs of every accepted subtask into `folder`, and makes the folder when there are
  * any. docs/consumer.md says where each lands. The call touches nothing outside the folder, follows

@@ -99,7 +99,7 @@ struct bourse_change {            /* one change to the job for a new submission 
     char text[BOURSE_TEXT_SIZE];  /* "with a cap of 1.90 instead of 1.60" */
     char field[BOURSE_NAME_SIZE]; /* field of a job file */
     bool has_figures;             /* false for needs */
-    int64_t from, to;             /* micro-credits, nanoseconds or slots */
+    int64_t from, to; /* micro-credits, nanoseconds or slots; from is -1 where the job named none */
 };
 struct bourse_explanation {
     uint32_t devices, fitting, asking, affordable, free; /* each counts a part of the one before */

@@ -1,6 +1,7 @@
 #include "consumer/client/rows.h"
 
 #include "base/cleanup.h"
+#include "base/limit.h"
 #include "base/text.h"
 #include "consumer/client/client.h"
 #include "consumer/client/names.h"
@@ -26,8 +27,8 @@ static void changes(const Bourse__V1__Explanation *wire, struct bourse_explanati
         struct bourse_change *to = &explanation->changes[explanation->change_count++];
         copy(to->text, sizeof to->text, from->text);
         copy(to->field, sizeof to->field, from->field);
-        to->has_figures = from->has_from && from->has_to;
-        to->from = from->from;
+        to->has_figures = from->has_to;
+        to->from = from->has_from ? from->from : LIMIT_NONE;
         to->to = from->to;
     }
     explanation->changed_price_micro = wire->changed_price_micro;

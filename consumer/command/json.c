@@ -1,5 +1,6 @@
 #include "consumer/command/json.h"
 
+#include "base/limit.h"
 #include "consumer/command/cell.h"
 #include "consumer/command/progress.h"
 
@@ -89,7 +90,9 @@ static json_t *json_changes(const struct bourse_explanation *explanation)
         const struct bourse_change *change = &explanation->changes[i];
         json_t *item = json_pack("{s:s, s:s}", "field", change->field, "text", change->text);
         if (change->has_figures) {
-            (void)json_object_set_new(item, "from", json_integer((json_int_t)change->from));
+            if (limit_is_set(change->from)) {
+                (void)json_object_set_new(item, "from", json_integer((json_int_t)change->from));
+            }
             (void)json_object_set_new(item, "to", json_integer((json_int_t)change->to));
         }
         (void)json_array_append_new(changes, item);

@@ -9,7 +9,8 @@
 
 static const struct option_spec common_options[] = {
     {"json", 0, NULL, "one JSON value on stdout, errors too"},
-    {"quiet", 'q', NULL, "print only ids, if there are any; no progress unless asked for"},
+    {"quiet", 'q', NULL,
+     "print only ids, if there are any; no progress unless asked for; failures are told"},
     {"market", 'm', "PATH", "the market's folder, or its market.yaml"},
     {"key", 'k', "FILE", "the account's key file"},
     {"timeout", 0, "TIME", "how long to wait for one answer (30s)"},

@@ -13,6 +13,7 @@
 #include "base/pattern.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "formats/output/result_note.h"
 #include "formats/template.h"
 #include "protocol/limits.h"
 #include "protocol/subtask.h"
@@ -51,9 +52,9 @@ struct fetch {
     struct bourse_fetched *done;
     struct bourse_error *error;
     bool failed;
-    /* Declared output that is missing in the result of subtask `left_out_index`; NULL: none. */
-    const char *left_out;
-    uint32_t left_out_index;
+    /* Declared output that is missing in the result of subtask `missing_index`; NULL: none. */
+    const char *missing;
+    uint32_t missing_index;
 };
 
 /* A written path. The hash of the path comes first, because the tree is sorted by it. */
@@ -347,18 +348,27 @@ static bool has_output(const struct bourse_outcome *outcome, const char *name)
 
 /* Markets of earlier rules accepted results without a declared output. The existing outputs are
  * fetched all the same. */
-static void note_left_out(struct fetch *fetch, const struct bourse_outcome *outcome)
+static void note_missing(struct fetch *fetch, const struct bourse_outcome *outcome)
 {
     const struct subtask_terms terms = subtask_terms(fetch->manifest, outcome->index);
     const struct template_values values = {
         .in = terms.input, .value = terms.value, .index = terms.number};
-    for (size_t i = 0; i < terms.output_count && fetch->left_out == NULL; i++) {
+    for (size_t i = 0; i < terms.output_count && fetch->missing == NULL; i++) {
         char *name = template_filled(terms.outputs[i], &values, LIMIT_PATH_BYTES, NULL);
         if (name == NULL || !has_output(outcome, name)) {
-            fetch->left_out_index = outcome->index;
-            fetch->left_out = terms.outputs[i];
+            fetch->missing_index = outcome->index;
+            fetch->missing = terms.outputs[i];
         }
         free(name);
+    }
+}
+
+static void note_left_out(struct bourse_fetched *done, const struct bourse_outcome *outcome)
+{
+    char text[sizeof done->left_out_text];
+    if (result_note_left_out(outcome->detail, text, sizeof text) && done->left_out++ == 0) {
+        done->left_out_index = outcome->index;
+        memcpy(done->left_out_text, text, sizeof text);
     }
 }
 
@@ -398,7 +408,8 @@ static bool fetch_outcome(void *context, const struct bourse_outcome *outcome)
     if (fetch->progress != NULL) {
         fetch->progress(fetch->context, fetch->done);
     }
-    note_left_out(fetch, outcome);
+    note_missing(fetch, outcome);
+    note_left_out(fetch->done, outcome);
     return true;
 }
 
@@ -484,14 +495,14 @@ bool bourse_fetch_some(struct bourse *bourse, const char *id, const uint32_t *in
     if (listed && !fetch.failed && !settled) {
         return client_fail(ret_error, BOURSE_LOCAL, "%s", problem.text);
     }
-    if (listed && !fetch.failed && fetch.left_out != NULL) {
+    if (listed && !fetch.failed && fetch.missing != NULL) {
         char label[TASKS_LABEL_SIZE];
-        tasks_label(manifest, fetch.left_out_index, label);
+        tasks_label(manifest, fetch.missing_index, label);
         return client_fail(
             ret_error, BOURSE_UNVERIFIED,
             "%s has left out its output '%s', and was accepted all the same, by a market of "
             "earlier rules: submit the job again to have it",
-            label, fetch.left_out);
+            label, fetch.missing);
     }
     return (listed && !fetch.failed) || bourse_say_forgotten(bourse, id, ret_error);
 }

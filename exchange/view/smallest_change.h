@@ -28,7 +28,9 @@ enum { EXCHANGE_CHANGES_MOST = 4 }; /* more changes would make another job */
 
 struct exchange_bid_change {
     enum exchange_bid_change_kind kind;
-    int64_t from, to;                      /* set for all kinds but the last two */
+    /* The figures are set for all kinds but the last two. The old cap is LIMIT_NONE when the job
+     * named none, so that its limit followed from its budget. */
+    int64_t from, to;
     bool is_negated;                       /* the one condition was under a `not` */
     uint32_t first, nodes;                 /* DROP: a subtree of `was`, its first node and size */
     struct requirement_node before, after; /* LOOSEN */

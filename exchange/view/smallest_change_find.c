@@ -383,7 +383,11 @@ void smallest_change_find(const struct search *search,
     ret_smallest->budget_micro = best->budget_micro;
     ret_smallest->type = best->type;
     smallest_change_add_figure(ret_smallest, BID_CHANGE_ORDER, search->part->job->type, best->type);
-    smallest_change_add_figure(ret_smallest, BID_CHANGE_CAP, need->cap_micro, best->cap_micro);
+    if (best->cap_micro != need->cap_micro) {
+        const bool is_named = need->rate != RATE_NONE || limit_is_set(search->part->cap_micro);
+        smallest_change_add_figure(ret_smallest, BID_CHANGE_CAP,
+                                   is_named ? need->cap_micro : LIMIT_NONE, best->cap_micro);
+    }
     smallest_change_add_figure(ret_smallest, BID_CHANGE_BUDGET, need->budget_micro,
                                best->budget_micro);
     smallest_change_add_figure(ret_smallest, BID_CHANGE_TERM, need->term_ns, best->term_ns);

@@ -1,6 +1,7 @@
 #include "provider/executors/program.h"
 
 #include "base/checked.h"
+#include "formats/output/result_note.h"
 #include "formats/tensor_op.h"
 #include "provider/device/simulation.h"
 #include "provider/executors/program_internal.h"
@@ -132,12 +133,19 @@ static void take_checkpoint(const struct run *run, const struct jail_reply *repl
     }
 }
 
-static void note_cut(const struct jail_reply *reply, struct outcome *outcome)
+/* Notes which streams have more bytes than the result keeps. The jail has counted them, unless it
+ * has ended or could not write them all. */
+static void note_cut(struct jail *jail, const struct jail_reply *reply, struct outcome *outcome)
 {
-    if (outcome->detail[0] == '\0' && (reply->stdout_cut || reply->stderr_cut)) {
-        (void)snprintf(outcome->detail, sizeof outcome->detail,
-                       "more was written to %s than is kept",
-                       reply->stdout_cut ? "standard output" : "standard error");
+    const bool are_cut[] = {reply->stdout_cut, reply->stderr_cut};
+    const uint64_t kept[] = {reply->standard_output.size, reply->standard_error.size};
+    for (unsigned i = 0; i < 2; i++) {
+        struct jail_live live = {.total = 0};
+        if (are_cut[i]) {
+            (void)jail_read_live(jail, i, true, 0, NULL, 0, &live); /* else the total stays 0 */
+            result_note_add_cut(outcome->detail, sizeof outcome->detail, i == 1, live.total,
+                                kept[i]);
+        }
     }
 }
 
@@ -165,7 +173,7 @@ static void read_reply(struct run *run, const struct jail_reply *reply, struct o
     } else {
         take_checkpoint(run, reply, outcome);
     }
-    note_cut(reply, outcome);
+    note_cut(run->program->jail, reply, outcome);
 }
 
 /* ---------------------------------------------------------------- a simulated device */

@@ -27,6 +27,9 @@ typedef struct CUctx_st *cuda_context;
 typedef struct CUmod_st *cuda_module;
 typedef struct CUfunc_st *cuda_function;
 typedef struct CUstream_st *cuda_stream;
+typedef struct {
+    char bytes[16];
+} cuda_uuid;
 #endif
 
 /* Results of the calls. */
@@ -123,8 +126,8 @@ enum {
 
 /* Functions without which the program goes on: newer drivers have them. */
 #define CUDA_NEWER_CALLS(CALL)                                                                     \
-    CALL(cuDeviceGetUuid_v2, (unsigned char *ret_uuid, cuda_device device)) /* CUDA 11.4 */        \
-    CALL(cuDevicePrimaryCtxRelease_v2, (cuda_device device))                /* CUDA 11 */          \
+    CALL(cuDeviceGetUuid_v2, (cuda_uuid * ret_uuid, cuda_device device)) /* CUDA 11.4 */           \
+    CALL(cuDevicePrimaryCtxRelease_v2, (cuda_device device))             /* CUDA 11 */             \
     CALL(cuFuncSetAttribute,                                                                       \
          (cuda_function function, cuda_function_fact what, int value)) /* CUDA 9 */                \
     CALL(cuFuncGetParamInfo, (cuda_function function, size_t index, size_t * ret_offset,           \

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UUID_BYTES = 16, DOMAIN_MORE = 4 };
+enum { DOMAIN_MORE = 4 };
 
 static bool is_instance(const char *id)
 {
@@ -162,17 +162,18 @@ bool mig_show_only(const char *id)
 
 void mig_name(const struct cuda_api *api, cuda_device device, struct device_facts *facts)
 {
-    unsigned char uuid[UUID_BYTES];
+    cuda_uuid uuid;
     char text[DEVICES_ID_SIZE] = KERNEL_MIG;
     const char *shown = getenv("CUDA_VISIBLE_DEVICES");
     if (shown == NULL || api->cuDeviceGetUuid_v2 == NULL ||
-        api->cuDeviceGetUuid_v2(uuid, device) != 0) {
+        api->cuDeviceGetUuid_v2(&uuid, device) != 0) {
         return;
     }
-    for (size_t i = 0; i < sizeof uuid; i++) {
+    for (size_t i = 0; i < sizeof uuid.bytes; i++) {
         const size_t length = strlen(text);
         const bool has_dash = i == 4 || i == 6 || i == 8 || i == 10;
-        (void)snprintf(text + length, sizeof text - length, "%s%02x", has_dash ? "-" : "", uuid[i]);
+        (void)snprintf(text + length, sizeof text - length, "%s%02x", has_dash ? "-" : "",
+                       (unsigned char)uuid.bytes[i]);
     }
     if (strcmp(text, shown) == 0) {
         (void)snprintf(facts->id, sizeof facts->id, "%s", text);

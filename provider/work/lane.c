@@ -317,19 +317,15 @@ static void run_in_jail(struct lane *lane, struct store_blob *inputs, struct out
         .wasm_engine = wasm_names(manifest) ? &lane->lanes->config.machine->wasm : NULL,
         .wasm_memory_bytes = lane->limits.memory_bytes,
     };
-<<<<<<< HEAD
     struct attempt_energy energy;
+    lane->has_terminal = false;
     attempt_energy_begin(&lane->lanes->config.counters, lane->offer, clock_monotonic_ns(), &energy);
     program_run(&program, outcome, &ended);
+    outcome->has_terminal = lane->has_terminal;
     attempt_energy_end(&energy, width, clock_monotonic_ns(), outcome);
     if (program.kernel_device != NULL) {
         last_outputs_note(&lane->made, outcome);
     }
-=======
-    lane->has_terminal = false;
-    program_run(&program, outcome, &ended);
-    outcome->has_terminal = lane->has_terminal;
->>>>>>> w2
     if (ended) {
         end_jail(lane);
     }

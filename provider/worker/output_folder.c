@@ -259,9 +259,11 @@ static void note_left_out(const struct walk *walk)
     const char *folder = walk->run->outputs[walk->output];
     const bool is_top = strcmp(folder, ".") == 0;
     if (walk->left_out > 0) {
-        (void)snprintf(walk->outcome->detail, sizeof walk->outcome->detail,
-                       "left out of %.64s%s%.64s: %llu links, devices, pipes or sockets, as %s",
-                       is_top ? "" : folder, is_top ? "" : "/",
+        char *const detail = walk->outcome->detail; /* another folder may have a note there */
+        const size_t used = strlen(detail);
+        (void)snprintf(detail + used, sizeof walk->outcome->detail - used,
+                       "%sleft out of %.64s%s%.64s: %llu links, devices, pipes or sockets, as %s",
+                       used > 0 ? "; " : "", is_top ? "" : folder, is_top ? "" : "/",
                        walk->pattern != NULL ? walk->pattern : "",
                        (unsigned long long)walk->left_out, walk->left_out_name);
     }

@@ -1,20 +1,9 @@
 /* provider/worker/pseudo_terminal.c makes the pseudo-terminal of a program.
  *
-<<<<<<< HEAD
  * The terminal belongs to the jail's own instance of devpts. So its name exists inside the jail,
- * and no terminal of the host has a name there. The agent gets the master, and the program gets the
- * slave. The worker keeps neither, so that the agent reads the end of the stream once every process
- * of the run is dead. */
-=======
-*The terminal belongs to the jail's own instance of devpts, so that its name exists where the *
-    program runs,
-    and no terminal of the host has a name
-            there.The agent gets the master and the *program the slave
-                .The worker keeps the slave until every process of the run is dead
-    : then the *agent reads the end.A program may close its own slave earlier,
-    and hears of no hang -
-        up.* /
->>>>>>> w2
+ * and no terminal of the host has a name there. The agent gets the master, and the program gets
+ * the slave. The worker keeps the slave until every process of the run is dead, and then the agent
+ * reads the end. A program may close its own slave earlier, and hears of no hang-up. */
 #include "base/cursor.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"

@@ -9,6 +9,15 @@ market_up --credits 100 --slots 1 --programs sh,sleep
 until_true 60 offered 1 || fail "nothing is on offer"
 has "$("$bourse" status 2>&1)" ", open"
 
+# ---- a long reason in the one line of an offer is told to its end
+printf 'run: [sh]\nneeds: memory >= 900TiB and cores >= 4000\norder: post-only\ncap: 0.01\nbudget: 1\n' >wants.yaml
+"$bourse" quote wants.yaml --json >wants.json 2>log || true
+"$bourse" quote wants.yaml >wants.out 2>log || true
+whole=$(grep -oE '"text":"([^"\\]|\\.)*"' wants.json | head -n 1 | sed -E 's/^.*"text":"(.*)"$/\1/; s/\\"/"/g')
+cut=$(sed -nE 's/^  offer  none [a-z]*: (.*) \(--verbose says more\)$/\1/p' wants.out)
+[ "${#whole}" -gt 160 ] && [ -n "$cut" ] || fail "the reason is not long: $(cat wants.json wants.out)"
+[ "$whole" = "$cut" ] || fail "the offer is cut: $(cat wants.out): $whole"
+
 # ---- a term of 4 s, and a subtask of 9 s without a limit
 printf 'name: long\nterm: 4s\nbudget: 1\nrun: [sleep, "9"]\n' >long.yaml
 "$bourse" submit -y long.yaml --quiet >id 2>log || fail "submit: $(cat log)"

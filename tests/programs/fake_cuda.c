@@ -184,13 +184,13 @@ cuda_result cuDeviceGetPCIBusId(char *ret_id, int size, cuda_device device)
 }
 
 /* The first device has the UUID of the first instance of fake_nvml.c. */
-cuda_result cuDeviceGetUuid_v2(unsigned char *ret_uuid, cuda_device device)
+cuda_result cuDeviceGetUuid_v2(cuda_uuid *ret_uuid, cuda_device device)
 {
     CALL()
     static const unsigned char uuid[] = {0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77,
                                          0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0x01};
-    memcpy(ret_uuid, uuid, sizeof uuid);
-    ret_uuid[sizeof uuid - 1] = (unsigned char)(device + 1);
+    memcpy(ret_uuid->bytes, uuid, sizeof uuid);
+    ret_uuid->bytes[sizeof uuid - 1] = (char)(device + 1);
     return CUDA_OK;
 }
 

@@ -1,5 +1,6 @@
 /* This file runs fetch, which downloads the outputs of a job or of some of its subtasks. */
 #include "consumer/command/job/jobs.h"
+#include "consumer/command/notes.h"
 #include "consumer/command/show.h"
 
 #include "base/cleanup.h"
@@ -230,16 +231,21 @@ int command_fetch(struct invocation *invocation)
     status = missing == 0 ? BOURSE_OK : BOURSE_JOB_FAILED;
     if (invocation->json) {
         return json_print(
-            json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "job", id, "folder", folder,
-                      "subtasks", (json_int_t)fetched.subtasks, "simulated",
+            json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "job", id, "folder",
+                      folder, "subtasks", (json_int_t)fetched.subtasks, "simulated",
                       (json_int_t)fetched.simulated, "files", (json_int_t)fetched.files, "written",
                       (json_int_t)fetched.written, "present", (json_int_t)fetched.present, "bytes",
-                      (json_int_t)fetched.bytes, "missing", (json_int_t)missing),
+                      (json_int_t)fetched.bytes, "missing", (json_int_t)missing, "left_out",
+                      (json_int_t)fetched.left_out),
             status);
     }
     const bool is_empty = fetched.files == 0 && fetched.subtasks == 0;
     if (!invocation->quiet && !(is_empty && missing > 0 && chosen.count > 0)) {
         say_fetched(&fetched, id, folder);
+    }
+    if (fetched.left_out > 0) {
+        CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = tasks_load(invocation, id);
+        notes_say_left_out(tasks, &fetched);
     }
     if (missing > 0) {
         say_missing(invocation, id, &chosen, &row, missing);

@@ -17,6 +17,7 @@ struct live_stream {
     uint32_t index, attempt;
     bool is_error;
     uint64_t next;    /* offset of the byte that comes next */
+    uint64_t printed; /* bytes of this attempt */
     uint64_t line_at; /* offset of the first byte of `line` */
     char *line;       /* with prefixes: the line that has no end yet; NULL: none */
     size_t line_size;
@@ -163,6 +164,7 @@ static void add_to_lines(struct live *live, struct live_stream *stream, const ch
 static void print_bytes(struct live *live, struct live_stream *stream, const char *bytes,
                         size_t size)
 {
+    stream->printed += size;
     if (live->options.has_prefix || live->options.invocation->json ||
         live->options.take_line != NULL) {
         add_to_lines(live, stream, bytes, size);
@@ -176,7 +178,7 @@ static void say_gap(struct live *live, const struct live_stream *stream, uint64_
 {
     if (live->options.invocation->json) {
         print_json(live, stream, NULL, 0, bytes);
-    } else if (live->options.take_line == NULL && !live->options.invocation->quiet) {
+    } else if (live->options.take_line == NULL) {
         make_room(live);
         stream_end_line();
         (void)fprintf(stderr, "bourse: %s: %" PRIu64 " bytes left out\n",
@@ -227,6 +229,7 @@ static struct live_stream *stream_of(struct live *live, const struct bourse_piec
         end_line(live, stream);
         stream->attempt = piece->attempt;
         stream->next = 0;
+        stream->printed = 0;
         stream->waits = false;
         stream->visible = (struct text_visible){.held_count = 0};
         if (live->options.take_line == NULL && !live->options.invocation->json &&
@@ -365,10 +368,10 @@ static struct live_stream *past_stream(struct live *live, uint32_t index, uint32
 }
 
 bool live_finish(struct live *live, uint32_t index, uint32_t attempt, bool is_error,
-                 const struct bourse_output *output, bool *ret_is_printed,
+                 const struct bourse_output *output, struct live_printed *ret_printed,
                  struct bourse_error *ret_error)
 {
-    *ret_is_printed = false;
+    *ret_printed = (struct live_printed){.is_any = false};
     if (live == NULL || index >= live->options.subtasks ||
         (live->options.is_one && index != live->options.index)) {
         return true;
@@ -376,14 +379,15 @@ bool live_finish(struct live *live, uint32_t index, uint32_t attempt, bool is_er
     bool ok = true;
     struct live_stream *stream = past_stream(live, index, attempt, is_error, output);
     if (stream != NULL && stream->attempt == attempt) {
-        *ret_is_printed = true;
         if (output != NULL && stream->next > output->size && output->size < LIVE_KEPT_BYTES) {
-            stream->next = 0; /* what came live was more than the signed result has */
+            stream->next = stream->printed =
+                0; /* what came live was more than the signed result has */
         }
         if (output != NULL && output->size > stream->next) {
             ok = print_rest(live, stream, output, ret_error);
         }
         end_line(live, stream);
+        *ret_printed = (struct live_printed){true, stream->printed};
     }
     if (stream != NULL && stream->attempt <= attempt) {
         drop(live, stream);
@@ -454,9 +458,9 @@ bool live_catch_up(struct live *live, struct bourse_error *ret_error)
                               &ended, ret_error);
     for (size_t i = 0; ok && i < ended.count; i++) {
         const struct ended_stream *item = &ended.items[i];
-        bool is_printed = false;
+        struct live_printed printed;
         ok = live_finish(live, item->index, item->attempt, item->is_error,
-                         item->has_output ? &item->output : NULL, &is_printed, ret_error);
+                         item->has_output ? &item->output : NULL, &printed, ret_error);
     }
     for (size_t i = 0; ok && i < ended.count; i++) {
         live_is_over(live, ended.items[i].index, ended.items[i].attempt);

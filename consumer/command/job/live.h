@@ -38,6 +38,12 @@ struct live_options {
 
 struct live;
 
+/* The struct says what was printed of one stream. */
+struct live_printed {
+    bool is_any;
+    uint64_t bytes;
+};
+
 /* Begins to listen to the job. What comes is printed during bourse_wait. Returns NULL after filling
  * the error. */
 struct live *live_begin(const struct live_options *options, struct bourse_error *ret_error);
@@ -45,11 +51,11 @@ void live_end(struct live **self);
 /* Sets the line to clear before anything is printed; NULL: none. `live` may be NULL. */
 void live_set_progress(struct live *live, struct progress *progress);
 /* Prints the rest of a stream that was printed live, out of its result. `output` is NULL when the
- * result keeps no such stream. *ret_is_printed is false when nothing of that attempt came live:
+ * result keeps no such stream. ret_printed->is_any is false when nothing of that attempt came live:
  * then the caller prints the whole. With --json, the lines of the whole are printed here. `live`
  * may be NULL. */
 bool live_finish(struct live *live, uint32_t index, uint32_t attempt, bool is_error,
-                 const struct bourse_output *output, bool *ret_is_printed,
+                 const struct bourse_output *output, struct live_printed *ret_printed,
                  struct bourse_error *ret_error);
 /* Prints the rest of every stream that was printed live and whose subtask has a result by now. */
 bool live_catch_up(struct live *live, struct bourse_error *ret_error);

@@ -4,6 +4,7 @@
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/live.h"
 #include "consumer/command/job/stream.h"
+#include "consumer/command/notes.h"
 #include "consumer/command/show.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@ struct log_item {
         uint64_t size;
         char hash[BOURSE_HEX32_SIZE];
     } stream;
+    struct notes_stream note;
     struct cause *cause;
 };
 
@@ -64,6 +66,7 @@ static void take_stream(const struct bourse_outcome *outcome, bool standard_erro
         item->attempt = outcome->attempt;
         item->stream.size = has ? output->size : 0;
         memcpy(item->stream.hash, output->hash, sizeof item->stream.hash);
+        item->note = notes_stream_of(outcome, standard_error);
     }
 }
 
@@ -107,42 +110,47 @@ struct log_request {
     bool standard_error;
     bool follows;
     bool headed; /* several subtasks: print a header for each */
+    struct notes *notes;
 };
 
-static bool print_cause(const struct log_request *request, const struct log_item *item)
+/* Says on stderr why the subtask failed, which tells what is cut, too, or only what is cut. */
+static bool print_end(const struct log_request *request, const struct log_item *item)
 {
     if (item->cause != NULL && !request->invocation->quiet) {
         (void)fflush(stdout); /* the output comes before the reason of its end */
         (void)fprintf(stderr, "%s: %s\n", cell_subtask(request->tasks, item->index),
                       item->cause->text);
+    } else {
+        notes_say_cut(request->notes, item->index, &item->note, 1);
     }
     return true; /* there is nothing that could fail */
 }
 
 /* Prints the rest of an output that was printed live. */
 static bool finish_item(const struct log_request *request, struct live *live,
-                        const struct log_item *item, bool *ret_is_printed,
+                        const struct log_item *item, struct live_printed *ret_printed,
                         struct bourse_error *error)
 {
     struct bourse_output output = {.size = item->stream.size};
     memcpy(output.hash, item->stream.hash, sizeof output.hash);
     const bool ok = live_finish(live, item->index, item->attempt, request->standard_error, &output,
-                                ret_is_printed, error);
+                                ret_printed, error);
     live_is_over(live, item->index, item->attempt);
     return ok;
 }
 
 /* Prints one of several outputs, found by its hash from the list of results, or the rest of an
  * output that was printed live. */
-static bool print_item(const struct log_request *request, struct live *live,
-                       const struct log_item *item, struct bourse_error *error)
+static bool print_item(const struct log_request *request, struct live *live, struct log_item *item,
+                       struct bourse_error *error)
 {
-    bool is_printed = false;
-    if (!finish_item(request, live, item, &is_printed, error)) {
+    struct live_printed printed;
+    if (!finish_item(request, live, item, &printed, error)) {
         return false;
     }
-    if (is_printed) {
-        return print_cause(request, item);
+    item->note.printed = printed.bytes;
+    if (printed.is_any) {
+        return print_end(request, item);
     }
     const struct stream_item stream = {.job = request->id,
                                        .subtask = cell_subtask(request->tasks, item->index),
@@ -152,24 +160,28 @@ static bool print_item(const struct log_request *request, struct live *live,
     if (request->headed && !request->invocation->quiet) {
         (void)printf("==> %s <==\n", stream.subtask);
     }
-    return stream_item(request->invocation, &stream, error) && print_cause(request, item);
+    return stream_item(request->invocation, &stream, error) && print_end(request, item);
 }
 
 static bool keep_one(void *context, const struct bourse_outcome *outcome)
 {
     struct log_item *item = context;
-    return outcome->index == item->index && take_cause(outcome, &item->cause);
+    if (outcome->index != item->index) {
+        return false;
+    }
+    take_stream(outcome, item->is_error, item);
+    return take_cause(outcome, &item->cause);
 }
 
 /* Prints the output of one subtask and, on stderr, the reason of its failure. */
 static bool print_one(const struct log_request *request, uint32_t index, struct bourse_error *error)
 {
-    struct log_item item = {.index = index};
+    struct log_item item = {.index = index, .is_error = request->standard_error};
     bool ok =
         stream_log(request->invocation, request->id, index, request->standard_error, error) &&
         bourse_outcomes(request->invocation->bourse, request->id, index, keep_one, &item, error);
     if (ok) {
-        print_cause(request, &item);
+        print_end(request, &item);
     }
     free(item.cause);
     return ok;
@@ -400,7 +412,8 @@ static bool print_lines_json(const struct log_request *request, const uint32_t *
         has_ended = row.state != BOURSE_OPEN || !request->follows;
         for (size_t i = 0; ok && i < list.count; i++) {
             has_ended = has_ended || (one != NULL && list.items[i].index == *one);
-            ok = finish_item(request, list.live, &list.items[i], &(bool){false}, error);
+            ok = finish_item(request, list.live, &list.items[i], &(struct live_printed){.bytes = 0},
+                             error);
         }
         forget_causes(&list);
     }
@@ -426,11 +439,13 @@ int command_logs(struct invocation *invocation)
     if (one && !tasks_resolve(invocation, id, tasks, subtask, &index, &status)) {
         return status;
     }
+    struct notes notes = {.tasks = tasks};
     struct log_request request = {.invocation = invocation,
                                   .id = id,
                                   .tasks = tasks,
                                   .standard_error = option_given(invocation, "stderr"),
-                                  .follows = follow};
+                                  .follows = follow,
+                                  .notes = &notes};
     struct bourse_error error;
     if (invocation->json) {
         /* The text of one subtask is in the last value. */
@@ -443,5 +458,6 @@ int command_logs(struct invocation *invocation)
     bool ok = !one      ? print_all(&request, follow, &error)
               : !follow ? print_one(&request, index, &error)
                         : print_followed(&request, index, &error);
+    notes_end(&notes);
     return ok || command_reader_is_gone() ? BOURSE_OK : complain_with(invocation, &error);
 }

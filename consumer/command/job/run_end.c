@@ -5,6 +5,7 @@
 #include "consumer/command/job/live.h"
 #include "consumer/command/job/stream.h"
 #include "consumer/command/job/watch.h"
+#include "consumer/command/notes.h"
 #include "consumer/command/show.h"
 #include "consumer/job/submit.h"
 
@@ -25,24 +26,29 @@ struct run_report {
     const struct bourse_tasks *tasks; /* NULL: subtasks have only indices */
     struct live *live;                /* NULL: nothing was printed live */
     json_t *list;                     /* with --json */
-    int exit_code;                    /* the first that is not 0; with --exit-code, the command's */
-    bool failed;                      /* the job failed */
+    struct notes notes;
+    int exit_code; /* the first that is not 0; with --exit-code, the command's */
+    bool failed;   /* the job failed */
     bool ok;
     struct bourse_error error;
 };
 
 /* Prints a stream, or the rest of one that was printed live. */
 static bool report_stream(struct run_report *run, const struct bourse_outcome *outcome,
-                          bool is_error)
+                          bool is_error, struct notes_stream *ret_stream)
 {
     const bool has = is_error ? outcome->has_standard_error : outcome->has_standard_output;
     const struct bourse_output *output =
         is_error ? &outcome->standard_error : &outcome->standard_output;
-    bool is_printed = false;
-    return live_finish(run->live, outcome->index, outcome->attempt, is_error, has ? output : NULL,
-                       &is_printed, &run->error) &&
-           (is_printed || !has || run->list != NULL ||
-            stream_output(run->invocation, output, is_error, &run->error));
+    struct live_printed printed;
+    *ret_stream = notes_stream_of(outcome, is_error);
+    if (!live_finish(run->live, outcome->index, outcome->attempt, is_error, has ? output : NULL,
+                     &printed, &run->error)) {
+        return false;
+    }
+    ret_stream->printed = printed.bytes;
+    return printed.is_any || !has || run->list != NULL ||
+           stream_output(run->invocation, output, is_error, &run->error);
 }
 
 /* Prints the output of one subtask. After several tries only the last decisive attempt counts. */
@@ -57,15 +63,19 @@ static bool report(void *context, const struct bourse_outcome *outcome)
         run->ok = json_array_append_new(run->list, json_outcome(outcome, run->tasks)) == 0;
     }
     /* The last attempt says why a job failed when none of its attempts could run. */
-    if (run->list == NULL && outcome->outcome != 0 && !run->invocation->quiet &&
-        (last_word || run->failed)) {
+    if (run->list == NULL && outcome->outcome != 0 && (last_word || run->failed)) {
         run_end_say_outcome(run->tasks, outcome);
     }
     if (!last_word || (run->list != NULL && run->live == NULL)) {
         return run->ok; /* --json prints lines, unless --quiet leaves them out */
     }
-    const bool is_out = report_stream(run, outcome, false) || command_reader_is_gone();
-    run->ok = (report_stream(run, outcome, true) || command_reader_is_gone()) && is_out && run->ok;
+    struct notes_stream streams[2];
+    const bool is_out = report_stream(run, outcome, false, &streams[0]) || command_reader_is_gone();
+    run->ok = (report_stream(run, outcome, true, &streams[1]) || command_reader_is_gone()) &&
+              is_out && run->ok;
+    if (run->ok && run->list == NULL && outcome->outcome == 0) { /* other outcomes say it */
+        notes_say_cut(&run->notes, outcome->index, streams, 2);
+    }
     live_is_over(run->live, outcome->index, outcome->attempt);
     return run->ok;
 }
@@ -77,11 +87,13 @@ static int finish_run(struct invocation *invocation, const struct bourse_job_row
     struct run_report run = {.invocation = invocation,
                              .tasks = tasks,
                              .live = *live,
+                             .notes = {.tasks = tasks},
                              .list = invocation->json ? json_array() : NULL,
                              .failed = row->state == BOURSE_FAILED,
                              .ok = true};
     struct bourse_fetched fetched = {.files = 0};
     bool ok = bourse_outcomes(invocation->bourse, row->id, 0, report, &run, &run.error) && run.ok;
+    notes_end(&run.notes);
     ok = ok &&
          (!has_outputs || fetching_all(invocation, row->id, option_text(invocation, "output", "."),
                                        &fetched, &run.error));
@@ -112,7 +124,8 @@ static int finish_run(struct invocation *invocation, const struct bourse_job_row
         (void)json_object_set_new(value, "fetched", json_integer((json_int_t)fetched.files));
         return json_print(value, status);
     }
-    if (!invocation->quiet) {
+    notes_say_left_out(tasks, &fetched);
+    if (!invocation->quiet || row->state != BOURSE_DONE) { /* -q concerns progress */
         job_say_ended(row);
     }
     return status;

@@ -4,6 +4,7 @@
 #include "consumer/command/job/run_end.h"
 #include "consumer/command/job/stream.h"
 #include "consumer/command/job/watch.h"
+#include "consumer/command/notes.h"
 #include "consumer/command/show.h"
 #include "consumer/job/job_build.h"
 #include "consumer/job/submit.h"
@@ -140,7 +141,7 @@ static int submit_and_wait(struct invocation *invocation, struct bourse_job *job
             return json_print(has_ended ? json_job(&row) : json_pack("{s:s}", "job", id), status);
         }
         (void)puts(invocation->quiet ? id : cell_short_id(id));
-        if (has_ended && !invocation->quiet) {
+        if (has_ended && (!invocation->quiet || row.state != BOURSE_DONE)) {
             job_say_ended(&row);
         }
         return status;
@@ -168,7 +169,8 @@ static int submit_and_wait(struct invocation *invocation, struct bourse_job *job
                    : 0);
         return json_print(value, job_exit_status(&row));
     }
-    if (!invocation->quiet) {
+    notes_say_left_out_of(invocation, id);
+    if (!invocation->quiet || row.state != BOURSE_DONE) { /* -q concerns progress */
         job_say_why(invocation, &row);
         job_say_ended(&row);
     }

@@ -3,6 +3,7 @@
 #include "consumer/command/job/job_words.h"
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/watch.h"
+#include "consumer/command/notes.h"
 #include "consumer/command/show.h"
 
 #include "base/checked.h"
@@ -61,6 +62,9 @@ static void take_row(struct waiting *waiting, size_t index, const struct bourse_
         (void)puts(line);
     }
     (void)fflush(stdout);
+    if (!waiting->is_lost) {
+        notes_say_left_out_of(waiting->invocation, row->id);
+    }
 }
 
 /* Asks for one job that the list of the newest jobs does not have. */

@@ -6,6 +6,7 @@
 #include "consumer/command/shell/local_terminal.h"
 #include "consumer/command/shell/shell_away.h"
 #include "consumer/command/shell/shell_escape.h"
+#include "consumer/command/shell/shell_job.h"
 #include "consumer/command/show.h"
 #include "consumer/job/job_build.h"
 
@@ -27,20 +28,15 @@ enum {
     ROUND_MS = 1000,
     END_WAIT_MS = 10000, /* until the job's end is known, after the terminal's */
 };
-#define LIMIT_DEFAULT_MS (60 * INT64_C(60000))
 /* A silent provider may come back within this time. */
 #define LOST_NS (15 * NS_PER_S)
-<<<<<<< HEAD
-/* The times before the limit at which the user is warned. A time above half of the limit is left
- * out. */
-=======
-/* After the job's end the rest of the output may come so long, from a provider that is there, and
- * from one that may be lost. */
+/* After the job's end, the rest of the output may come within REST_NS from a provider that is
+ * there, and within REST_LOST_NS from a provider that may be lost. */
 #define REST_NS (10 * NS_PER_S)
 #define REST_LOST_NS (2 * NS_PER_S)
-    /* The times before its limit at which a shell is told, each at most half of the limit. */
->>>>>>> w2
-    static const int64_t warnings_ms[] = {5 * 60000, 60000, 10000};
+/* The times before the limit at which the user is warned. A time above half of the limit is left
+ * out. */
+static const int64_t warnings_ms[] = {5 * 60000, 60000, 10000};
 enum { WARNINGS = sizeof warnings_ms / sizeof warnings_ms[0] };
 
 enum ending {
@@ -259,12 +255,8 @@ static void note_running(struct shell *shell, const struct bourse_job_row *row)
     }
 }
 
-<<<<<<< HEAD
-/* Says why the job waits, each reason once. */
-=======
-/* A job that waits says why, each reason once. A program that has run may have printed something,
+/* Says why the job waits, each reason once. A program that has run may have printed something,
  * which can arrive after the job's end. */
->>>>>>> w2
 static void take_row(struct shell *shell, const struct bourse_job_row *row)
 {
     shell->row = *row;
@@ -483,65 +475,6 @@ static int finish(struct shell *shell)
 
 /* ---------------------------------------------------------------- the job */
 
-/* Gives the program the variable TERM of the user's terminal. */
-static bool add_kind(struct job_file *file)
-{
-    const char *kind = getenv("TERM");
-    for (size_t i = 0; i < file->env_count; i++) {
-        if (strcmp(file->env[i].name, "TERM") == 0) {
-            return true;
-        }
-    }
-    const bool is_plain = kind != NULL && kind[0] != '\0' &&
-                          strspn(kind, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                       "0123456789+-._") == strlen(kind);
-    return job_file_add_variable(file, "TERM", is_plain ? kind : "dumb");
-}
-
-/* Makes the job of one program with a terminal. Returns NULL after a message. */
-static struct job_file *make_file(struct invocation *invocation, bool is_person)
-{
-    static char host_shell[] = "sh";
-    static char image_shell[] = "/bin/sh";
-    static char *words[1];
-    const bool has_image = option_given(invocation, "image");
-    const bool is_default = invocation->word_count == 0;
-    if (invocation->json) {
-        (void)complain(invocation, BOURSE_USAGE,
-                       "shell prints what its program prints, and no JSON; leave out --json");
-        return NULL;
-    }
-    if (is_default) {
-        words[0] = has_image ? image_shell : host_shell;
-        invocation->words = words;
-        invocation->word_count = 1;
-    }
-    CLEANUP(job_file_destroy) struct job_file *file = job_from_arguments(invocation);
-    if (file == NULL) {
-        return NULL;
-    }
-    if (is_default && has_image) { /* the image's entrypoint is for other programs */
-        file->has_entrypoint = true;
-    }
-    if (!option_given(invocation, "limit")) {
-        file->limit_ms = LIMIT_DEFAULT_MS;
-    }
-    file->term_ms = file->limit_ms + JOB_TERM_MS_LEAST; /* the limit counts from the start */
-    file->expect_ms = file->limit_ms;                   /* so that the quote is of the whole time */
-    file->retries = 0;
-    file->crash_limit = 0;
-    file->interruptions = 0; /* a person is not interrupted for a higher bid */
-    local_terminal_size(&file->terminal.columns, &file->terminal.rows);
-    file->terminal.is_plain = !is_person;
-    if (!add_kind(file)) {
-        (void)complain(invocation, BOURSE_USAGE, "--env: too many variables; the shell needs TERM");
-        return NULL;
-    }
-    struct job_file *made = file;
-    file = NULL;
-    return made;
-}
-
 /* Lets signals be read from here on, so that none ends this command before its job. */
 static int read_signals(void)
 {
@@ -596,7 +529,7 @@ int command_shell(struct invocation *invocation)
                           .is_person = local_terminal_is_there(),
                           .has_input = true};
     struct job_file *file = option_money(invocation, "budget", &ignored)
-                                ? make_file(invocation, shell.is_person)
+                                ? shell_job(invocation, shell.is_person)
                                 : NULL;
     if (file == NULL) {
         return BOURSE_USAGE;

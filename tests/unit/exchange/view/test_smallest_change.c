@@ -1,5 +1,6 @@
 /* The tests read what explain suggests, in the words that people read;
  * tests/property/prop_explain.c shows that it is true. */
+#include "base/limit.h"
 #include "broker/answer/smallest_change.h"
 #include "formats/requirement.h"
 #include "tests/support/hand_market.h"
@@ -122,6 +123,22 @@ START_TEST(each_kind_of_change_has_its_words)
     check_smallest_change(
         &job, "with not memory > 25800MB instead of not memory >= 16GiB it fills now at "
               "7200.00");
+}
+END_TEST
+
+/* The limit of a job without a cap follows from its budget, and its owner never wrote it. */
+START_TEST(a_cap_that_nobody_wrote_is_not_named)
+{
+    struct requirement needs;
+    offer_gpu(2, 2 * price);
+    struct exchange_command job = wanting("kind = gpu", &needs);
+    job.submit.cap_micro = LIMIT_NONE;
+    job.submit.type = EXCHANGE_MARKET;
+    job.submit.budget_micro = MICRO_PER_CREDIT;
+    check_smallest_change(&job, "with a cap of 7200.00 and with a budget of 40.00 instead of 1.00 "
+                                "it fills now at 7200.00");
+    ck_assert_int_eq(why.smallest_change.changes[0].from, LIMIT_NONE);
+    ck_assert_int_eq(why.smallest_change.cap_micro, 2 * price);
 }
 END_TEST
 
@@ -346,6 +363,7 @@ START_TEST(who_waits_in_line_is_told_how_many_come_before)
 END_TEST
 
 SUITE("smallest change", set_up_many, tear_down, TEST(each_kind_of_change_has_its_words),
+      TEST(a_cap_that_nobody_wrote_is_not_named),
       TEST(from_a_value_of_nothing_the_least_that_fills_is_named),
       TEST(of_fewer_slots_it_is_the_most_that_the_budget_covers),
       TEST(without_a_cap_fewer_slots_or_a_shorter_term_can_pay_more_for_each),

@@ -16,6 +16,7 @@ typedef CUcontext cuda_context;
 typedef CUmodule cuda_module;
 typedef CUfunction cuda_function;
 typedef CUstream cuda_stream;
+typedef CUuuid cuda_uuid;
 #include "provider/kernel/cuda_api.h"
 
 #include <assert.h>

@@ -19,6 +19,7 @@ enum { ROUNDS_MOST = 1000 };
 
 static uint32_t rounds = 20;
 static struct follow *followers;
+static struct challenge_facts *challenge_facts;
 
 static int compare(const void *left, const void *right)
 {
@@ -33,7 +34,8 @@ static struct outgoing *answer_once(struct request *request)
     struct outgoing *former = NULL;
     return request->envelope.type == MESSAGE_MARKET_REQUEST
                ? follow_answer(followers, exchange, request, 0, &former)
-               : replies_to_read(exchange, request, exchange_log_time_ns(exchange));
+               : replies_to_read(exchange, challenge_facts, request,
+                                 exchange_log_time_ns(exchange));
 }
 
 static void time_request(json_t *all, const char *name, enum message_type type, uint32_t account,
@@ -149,8 +151,9 @@ int main(int argc, char **argv)
     struct waiting *waiting = memory(jobs, sizeof *waiting);
     wait_for_asks(waiting, jobs);
     followers = follow_create(1);
+    challenge_facts = challenge_facts_create();
     struct requirement needs;
-    if (followers == NULL || !exchange_feed_open(exchange, 0)) {
+    if (followers == NULL || challenge_facts == NULL || !exchange_feed_open(exchange, 0)) {
         die("out of memory");
     }
     needs_of(1, &needs);
@@ -170,6 +173,7 @@ int main(int argc, char **argv)
     codec_requirement_free(&any);
     codec_requirement_free(&none);
     follow_destroy(&followers);
+    challenge_facts_destroy(&challenge_facts);
     free(waiting);
     exchange_effects_fini(&effects);
     exchange_destroy(&exchange);

@@ -108,6 +108,7 @@ SHAPE(accounts_reply, accounts_reply, MANY(account_row, LIMIT_ROWS), COUNT, FLAG
 #define LEASE NUMBER(1, INT64_MAX)
 #define ATTEMPT COUNT
 
+SHAPE(challenge_fact, challenge_fact, COUNT, MOMENT, COUNT, COUNT, COUNT, SPAN);
 SHAPE(standing, standing, COUNT, COUNT, COUNT, COUNT, NAME(0, LIMIT_NAME_BYTES));
 SHAPE(device, device, ID, NAME(1, LIMIT_INSTRUMENT_BYTES), SLOTS, MANY(attribute, LIMIT_ATTRIBUTES),
       NAME(0, LIMIT_NAME_BYTES));
@@ -218,7 +219,7 @@ SHAPE(paid_lately, paid_lately, MONEY, COUNT, MOMENT);
 SHAPE(why_reply, why_reply, COUNT, NOTE, STATE, FLAG, FLAG, COUNT, ID, NAME(0, LIMIT_NAME_BYTES),
       NUMBER(0, LIMIT_SLOTS), NUMBER(0, LIMIT_SLOTS), NUMBER(0, LIMIT_SLOTS), MONEY, COUNT, COUNT,
       COUNT, COUNT, MONEY, MANY(why_refusal, LIMIT_PREDICATES), FLAG, MONEY, COUNT,
-      NESTED(paid_lately), DAILY, COUNT, COUNT, NESTED(standing));
+      NESTED(paid_lately), DAILY, COUNT, COUNT, NESTED(standing), NESTED(challenge_fact));
 SHAPE(quote_level, quote_level, MONEY, COUNT, COUNT, ATTRIBUTE_TEXT, MONEY);
 SHAPE(explain_predicate, explain_predicate, LINE(0, LIMIT_TEXT_BYTES), COUNT, ANY);
 SHAPE(explain_change, explain_change, LINE(0, LIMIT_TEXT_BYTES), STATE, COUNT, COUNT);
@@ -289,7 +290,7 @@ SHAPE(devices_request, devices_request, NESTED(codec_requirement), NESTED(device
       ROWS_WANTED);
 SHAPE(device_row, device_row, HASH, NAME(0, LIMIT_NAME_BYTES), STATE, ID, NAME(0, LIMIT_NAME_BYTES),
       ATTRIBUTE_TEXT, SLOTS, COUNT, COUNT, MONEY, DURATION,
-      MANY(attribute, LIMIT_ATTRIBUTES + TERMS), NESTED(standing));
+      MANY(attribute, LIMIT_ATTRIBUTES + TERMS), NESTED(standing), NESTED(challenge_fact));
 SHAPE(devices_reply, devices_reply, MANY(device_row, LIMIT_ROWS), NESTED(device_place), COUNT);
 
 SHAPE(providers_request, providers_request, NUMBER(1, UINT32_MAX), ROWS_WANTED);
@@ -357,6 +358,20 @@ SHAPE(output_wanted, output_wanted, MANY(output_lease, LIMIT_LEASES));
 SHAPE(output_request, output_request, ID, COUNT, COUNT, NUMBER(0, LIMIT_WAIT_MS));
 SHAPE(output_reply, output_reply, COUNT, COUNT, MANY(output_piece, LIMIT_OUTPUT_PIECES), FLAG);
 
+/* ---- challenges ---- */
+
+static bool check_challenge_ready(const struct sighting *sighting, struct codec_error *ret_error)
+{
+    return (sighting->counts[0] == sighting->counts[1] ||
+            codec_check_refuse(ret_error, "seed", sighting->counts[1], sighting->counts[0])) &&
+           (sighting->counts[2] <= sighting->counts[0] ||
+            codec_check_refuse(ret_error, "device", 0, 1));
+}
+
+SHAPE_CHECKED(challenge_ready, challenge_ready, check_challenge_ready, ID, HASH,
+              SIZED(1, LIMIT_CHALLENGE_BYTES));
+SHAPE(challenge, challenge, ID, HASH, NUMBER(1, UINT32_MAX), NUMBER(1, UINT32_MAX));
+
 /* ---- message types ---- */
 
 enum {
@@ -419,6 +434,9 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
                                 0},
     [MESSAGE_TERMINAL_RECEIVE] = {"terminal-receive", &codec_terminal_receive_shape, SMALL, false,
                                   TRADER, MESSAGE_TERMINAL_BYTES},
+    [MESSAGE_CHALLENGE_READY] = {"challenge-ready", &challenge_ready_shape, LARGE, true,
+                                 ROLE_PROVIDER, MESSAGE_CHALLENGE},
+    [MESSAGE_CHALLENGE] = {"challenge", &challenge_shape, SMALL, false, BROKER, 0},
     [MESSAGE_TERMINAL_BYTES] = {"terminal-bytes", &codec_terminal_bytes_shape, MEDIUM, false,
                                 BROKER, 0},
 

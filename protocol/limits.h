@@ -62,6 +62,7 @@ enum {
     LIMIT_WAIT_MS = 30 * 1000,
     LIMIT_OUTPUT_PIECES = 1024,       /* in one OutputPost or OutputReply */
     LIMIT_OUTPUT_BYTES = 64 << 10,    /* of one piece of live output */
+    LIMIT_CHALLENGE_BYTES = 256 << 10, /* digests of one answer to a challenge */
     LIMIT_TERMINAL_BYTES = 16 << 10,  /* in one TerminalSend or TerminalBytes */
     LIMIT_TERMINAL_WINDOW = 64 << 10, /* sent in one direction and not taken by the other end */
     LIMIT_TERMINAL_SIZE = 10000,      /* columns or rows of a terminal */

@@ -1,5 +1,5 @@
 /* provider/agent_internal.h declares what agent.c, which runs the agent's loop, agent_open.c,
- * agent_reload.c and agent_idle.c share. No other file includes it. */
+ * agent_challenge.c, agent_reload.c and agent_idle.c share. No other file includes it. */
 #ifndef BOURSE_PROVIDER_AGENT_INTERNAL_H
 #define BOURSE_PROVIDER_AGENT_INTERNAL_H
 
@@ -11,6 +11,7 @@
 #include "provider/owner.h"
 #include "provider/session/agent_session.h"
 #include "provider/terminals.h"
+#include "provider/work/challenger.h"
 #include "provider/work/lanes.h"
 #include "provider/work/mender.h"
 #include "provider/work/transfer.h"
@@ -44,6 +45,7 @@ struct agent {
     struct store *store;
     struct images *images;
     struct mender *mender;
+    struct challenger *challenger; /* NULL: no matrices are computed here */
     struct lanes *lanes;
     struct owner *owner;
     struct live_output *live;
@@ -83,8 +85,18 @@ bool agent_open_owner(struct agent *agent, struct problem *problem);
 /* These two are in agent_idle.c. */
 bool agent_open_idle(struct agent *agent, struct problem *problem);
 bool agent_open_gpus(struct agent *agent, struct problem *problem);
+/* Destroys the outcomes of the list. */
+void agent_drop_outcomes(struct list_link *outcomes);
 /* Says goodbye, and closes the parts that were opened. */
 void agent_close_all(struct agent *agent);
+
+/* agent_challenge.c answers the broker's challenges. */
+
+bool agent_open_challenger(struct agent *agent, struct problem *problem);
+/* Begins to compute the answer, or says that it cannot be computed now. */
+void agent_challenge(struct agent *agent, int64_t now_ns, const struct agent_challenge *challenge);
+/* Sends the answer that is done, if there is one. */
+void agent_challenge_take(struct agent *agent, int64_t now_ns);
 
 /* agent_reload.c reads the config again. */
 
@@ -109,8 +121,6 @@ void agent_warn(struct agent *agent, const char *text);
 
 /* Does what the session asks for, and sends its messages. */
 void agent_carry_out(struct agent *agent, int64_t now_ns);
-/* Destroys the outcomes of the list. */
-void agent_drop_outcomes(struct list_link *outcomes);
 
 /* Other threads report through these functions of agent.c. `context` is the agent. */
 

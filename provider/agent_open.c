@@ -27,6 +27,7 @@ bool agent_open_session(struct agent *agent, struct problem *problem)
         .program = "bourse-provider " BOURSE_VERSION,
         .cluster = setup->market->cluster,
         .can_store_again = true,
+        .answers_challenges = setup->tensor_path != NULL,
     };
     entropy_bytes(config.dice.bytes, sizeof config.dice.bytes);
     agent->session = agent_session_create(&config);
@@ -146,6 +147,16 @@ static void leave(struct agent *agent)
     }
 }
 
+/* Dropping a tile that stayed in its jail takes 0.15 ms a MiB. */
+void agent_drop_outcomes(struct list_link *outcomes)
+{
+    while (!list_empty(outcomes)) {
+        struct outcome *outcome = LIST_ELEMENT(outcomes->next, struct outcome, link);
+        list_remove(&outcome->link);
+        outcome_destroy(&outcome);
+    }
+}
+
 void agent_close_all(struct agent *agent)
 {
     leave(agent);
@@ -156,6 +167,7 @@ void agent_close_all(struct agent *agent)
     if (agent->store != NULL) {
         store_stop(agent->store);
     }
+    challenger_destroy(&agent->challenger);
     lanes_destroy(&agent->lanes);
     idle_watch_destroy(&agent->idle);
     gpu_watch_destroy(&agent->gpus);

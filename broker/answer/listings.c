@@ -5,6 +5,7 @@
 #include "broker/answer/page.h"
 #include "broker/answer/standing.h"
 #include "broker/answer/wire_view.h"
+#include "broker/challenge/challenge_wire.h"
 #include "exchange/lifecycle.h"
 #include "exchange/view/listings.h"
 #include "protocol/codec.h"
@@ -78,6 +79,7 @@ struct device_wire { /* the memory of one row */
     struct exchange_account_row provider;
     struct exchange_device_row row;
     struct standing_wire standing;
+    Bourse__V1__ChallengeFact challenge;
 };
 
 static bool add_device(void *context, const struct exchange_device_row *row)
@@ -105,6 +107,8 @@ static bool add_device(void *context, const struct exchange_device_row *row)
     wire->has_max_term_ms = row->max_term_ns > 0;
     wire->max_term_ms = row->max_term_ns / NS_PER_MS;
     wire->standing = standing_to_wire(page->exchange, row->provider, &device->standing);
+    wire->challenge = challenge_wire_of(page->facts, row->provider, &row->device, page->log_ns,
+                                        &device->challenge);
     return attributes_to_wire(page, row, wire) && page_add(page, &wire->base);
 }
 
@@ -139,7 +143,8 @@ static struct outgoing *devices_reply(const struct request *request, const struc
     return outgoing_reply(request, MESSAGE_DEVICES_REPLY, &answer.base);
 }
 
-struct outgoing *listings_devices(const struct exchange *exchange, const struct request *request)
+struct outgoing *listings_devices(const struct exchange *exchange, const struct challenge_facts *facts,
+                                  const struct request *request, int64_t log_ns)
 {
     const Bourse__V1__DevicesRequest *body = (const void *)request->translation.body;
     struct requirement needs;
@@ -154,6 +159,8 @@ struct outgoing *listings_devices(const struct exchange *exchange, const struct 
     struct exchange_place next;
     struct outgoing *outgoing = NULL;
     if (page_open(&page, exchange, body->has_limit, body->limit)) {
+        page.facts = facts;
+        page.log_ns = log_ns;
         enum exchange_listing listing =
             exchange_list_devices(exchange, body->needs == NULL ? NULL : &needs,
                                   body->from == NULL ? NULL : &from, add_device, &page, &next);

@@ -6,13 +6,15 @@
 #ifndef BOURSE_BROKER_ANSWER_LISTINGS_H
 #define BOURSE_BROKER_ANSWER_LISTINGS_H
 
+#include "broker/challenge/challenge_facts.h"
 #include "broker/core/outgoing.h"
 #include "broker/core/request.h"
 #include "exchange/view/feed.h"
 #include "protocol/codec.h"
 
 /* Each listing below returns the answer, or NULL when memory is short. */
-struct outgoing *listings_devices(const struct exchange *exchange, const struct request *request);
+struct outgoing *listings_devices(const struct exchange *exchange, const struct challenge_facts *facts,
+                                  const struct request *request, int64_t log_ns);
 struct outgoing *listings_providers(const struct exchange *exchange, const struct request *request);
 struct outgoing *listings_book(const struct exchange *exchange, const struct request *request);
 /* Lists the asker's own orders. */

@@ -3,6 +3,7 @@
 #ifndef BOURSE_BROKER_ANSWER_PAGE_H
 #define BOURSE_BROKER_ANSWER_PAGE_H
 
+#include "broker/challenge/challenge_facts.h"
 #include "broker/core/arena.h"
 #include "exchange/exchange.h"
 #include "protocol/codec.h"
@@ -15,6 +16,8 @@ enum { PAGE_BYTES = 256 << 10 };
 
 struct page {
     const struct exchange *exchange;
+    const struct challenge_facts *facts; /* of a page of devices */
+    int64_t log_ns;
     struct arena arena;
     void **rows; /* the reply's repeated field; at most `limit` rows */
     size_t count, limit;

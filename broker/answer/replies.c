@@ -477,8 +477,9 @@ static struct outgoing *accounts(const struct exchange *exchange, const struct r
 
 /* ---------------------------------------------------------------- entry points */
 
-struct outgoing *replies_to_read(const struct exchange *exchange, const struct request *request,
-                                 int64_t now_ns)
+struct outgoing *replies_to_read(const struct exchange *exchange,
+                                 const struct challenge_facts *facts,
+                                 const struct request *request, int64_t now_ns)
 {
     switch ((int)request->envelope.type) {
     case MESSAGE_JOBS_REQUEST:
@@ -490,7 +491,7 @@ struct outgoing *replies_to_read(const struct exchange *exchange, const struct r
     case MESSAGE_DISPUTES_REQUEST:
         return disputes(exchange, request);
     case MESSAGE_WHY_REQUEST:
-        return why_reply(exchange, request);
+        return why_reply(exchange, facts, request, now_ns);
     case MESSAGE_BALANCE_REQUEST:
         return balance(exchange, request);
     case MESSAGE_DONATIONS_REQUEST:
@@ -498,7 +499,7 @@ struct outgoing *replies_to_read(const struct exchange *exchange, const struct r
     case MESSAGE_ACCOUNTS_REQUEST:
         return accounts(exchange, request);
     case MESSAGE_DEVICES_REQUEST:
-        return listings_devices(exchange, request);
+        return listings_devices(exchange, facts, request, now_ns);
     case MESSAGE_PROVIDERS_REQUEST:
         return listings_providers(exchange, request);
     case MESSAGE_BOOK_REQUEST:

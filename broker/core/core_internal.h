@@ -8,6 +8,7 @@
 #include "broker/answer/output_relay.h"
 #include "broker/answer/terminal_relay.h"
 #include "broker/answer/watches.h"
+#include "broker/challenge/challenges.h"
 #include "broker/core/group.h"
 #include "broker/core/outgoing.h"
 #include "broker/core/request.h"
@@ -23,6 +24,9 @@ struct core {
     struct follow *follow;
     struct output_relay *relay;
     struct terminal_relay *terminals;
+    struct challenges *challenges;
+    bool challenges_changed;    /* since they were written */
+    int64_t challenges_kept_ns; /* monotonic: they are not written before, unless it is urgent */
     struct group *open;    /* being gathered */
     int64_t events_due_ns; /* monotonic; INT64_MAX: no job has changed */
     int64_t next_tick_ns;  /* monotonic: no tick before */
@@ -40,6 +44,9 @@ void core_add_reply(struct core *core, struct outgoing *reply);
 void core_charge(struct core *core, const struct budget_asker *asker, int64_t steps);
 /* Sends the open group to the committer and opens the next. */
 void core_hand_over(struct core *core);
+
+/* Returns the time, and dice that nobody has seen. */
+struct challenges_now core_challenge_time(struct core *core);
 
 /* Answers a read, keeps it waiting, or refuses it; takes the request over. */
 void core_answer(struct core *core, struct request *request);

@@ -94,6 +94,21 @@ static const struct outgoing *relay_terminal(struct core *core, const struct req
     return reply != NULL ? reply : former;
 }
 
+static const struct outgoing *take_ready(struct core *core, const struct request *request)
+{
+    struct outgoing *former;
+    const struct challenges_now now = core_challenge_time(core);
+    struct outgoing *reply =
+        challenges_ready(core->challenges, core->config.exchange, request, &now, &former);
+    if (former != NULL) {
+        core_add_reply(core, former);
+    }
+    if (reply != NULL) {
+        core_add_reply(core, reply);
+    }
+    return reply != NULL ? reply : former;
+}
+
 static bool is_of_terminals(enum message_type type)
 {
     return type == MESSAGE_TERMINAL_SEND || type == MESSAGE_TERMINAL_RECEIVE;
@@ -125,11 +140,14 @@ static void answer_now(struct core *core, struct request *request)
         told = follow_market(core, request);
     } else if (type == MESSAGE_OUTPUT_POST || type == MESSAGE_OUTPUT_REQUEST) {
         told = relay_output(core, request);
+    } else if (type == MESSAGE_CHALLENGE_READY) {
+        told = take_ready(core, request);
     } else if (is_of_terminals(type)) {
         told = relay_terminal(core, request);
     } else {
         struct outgoing *reply =
-            replies_to_read(exchange, request, logtime_now(core->config.clock));
+            replies_to_read(exchange, challenges_facts(core->challenges), request,
+                            logtime_now(core->config.clock));
         if (type == MESSAGE_JOBS_REQUEST && reply != NULL && reply->type == MESSAGE_JOBS_REPLY) {
             watch(core, request);
         }

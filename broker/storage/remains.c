@@ -222,6 +222,7 @@ static bool move_others(const char *folder, const char *aside, struct problem *r
                                         MARKET_HISTORY,
                                         MARKET_HISTORY "-wal",
                                         MARKET_HISTORY "-shm",
+                                        MARKET_CHALLENGES,
                                         MARKET_BLOBS,
                                         MARKET_FILE,
                                         MARKET_FILE ".old",

@@ -1,5 +1,5 @@
-/* base/challenge_product.h defines the computation of a challenge: products of matrices that follow
- * from a seed.
+/* base/challenge_product.h computes what a challenge asks for. A challenge is products of matrices
+ * that follow from a seed.
  *
  * A challenge has `rounds` products of two square matrices of whole numbers. The left factor has
  * entries from -511 to 511, and the right factor from -7 to 7. So every sum is below 2^24, and

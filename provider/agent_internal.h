@@ -1,5 +1,5 @@
 /* provider/agent_internal.h declares what agent.c, which runs the agent's loop, agent_open.c,
- * agent_challenge.c, agent_reload.c and agent_idle.c share. No other file includes it. */
+ * agent_reload.c and agent_idle.c share. No other file includes it. */
 #ifndef BOURSE_PROVIDER_AGENT_INTERNAL_H
 #define BOURSE_PROVIDER_AGENT_INTERNAL_H
 
@@ -81,6 +81,7 @@ bool agent_open_session(struct agent *agent, struct problem *problem);
 void agent_say_offer(const struct agent *agent);
 bool agent_open_blobs(struct agent *agent, struct problem *problem);
 bool agent_open_lanes(struct agent *agent, struct problem *problem);
+bool agent_open_challenger(struct agent *agent, struct problem *problem);
 bool agent_open_owner(struct agent *agent, struct problem *problem);
 /* These two are in agent_idle.c. */
 bool agent_open_idle(struct agent *agent, struct problem *problem);
@@ -90,10 +91,8 @@ void agent_drop_outcomes(struct list_link *outcomes);
 /* Says goodbye, and closes the parts that were opened. */
 void agent_close_all(struct agent *agent);
 
-/* agent_challenge.c answers the broker's challenges. */
-
-bool agent_open_challenger(struct agent *agent, struct problem *problem);
-/* Begins to compute the answer, or says that it cannot be computed now. */
+/* These two are in agent_open.c. The first begins to compute the answer, or says that it cannot be
+ * computed now. */
 void agent_challenge(struct agent *agent, int64_t now_ns, const struct agent_challenge *challenge);
 /* Sends the answer that is done, if there is one. */
 void agent_challenge_take(struct agent *agent, int64_t now_ns);

@@ -143,7 +143,8 @@ static struct outgoing *devices_reply(const struct request *request, const struc
     return outgoing_reply(request, MESSAGE_DEVICES_REPLY, &answer.base);
 }
 
-struct outgoing *listings_devices(const struct exchange *exchange, const struct challenge_facts *facts,
+struct outgoing *listings_devices(const struct exchange *exchange,
+                                  const struct challenge_facts *facts,
                                   const struct request *request, int64_t log_ns)
 {
     const Bourse__V1__DevicesRequest *body = (const void *)request->translation.body;

@@ -13,7 +13,8 @@
 #include "protocol/codec.h"
 
 /* Each listing below returns the answer, or NULL when memory is short. */
-struct outgoing *listings_devices(const struct exchange *exchange, const struct challenge_facts *facts,
+struct outgoing *listings_devices(const struct exchange *exchange,
+                                  const struct challenge_facts *facts,
                                   const struct request *request, int64_t log_ns);
 struct outgoing *listings_providers(const struct exchange *exchange, const struct request *request);
 struct outgoing *listings_book(const struct exchange *exchange, const struct request *request);

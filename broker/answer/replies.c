@@ -478,8 +478,8 @@ static struct outgoing *accounts(const struct exchange *exchange, const struct r
 /* ---------------------------------------------------------------- entry points */
 
 struct outgoing *replies_to_read(const struct exchange *exchange,
-                                 const struct challenge_facts *facts,
-                                 const struct request *request, int64_t now_ns)
+                                 const struct challenge_facts *facts, const struct request *request,
+                                 int64_t now_ns)
 {
     switch ((int)request->envelope.type) {
     case MESSAGE_JOBS_REQUEST:

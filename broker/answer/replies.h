@@ -15,8 +15,8 @@
 /* Returns the answer to a read that the exchange can give, or NULL when memory is short. `facts`
  * are what challenges found. `now_ns` is log time. */
 struct outgoing *replies_to_read(const struct exchange *exchange,
-                                 const struct challenge_facts *facts,
-                                 const struct request *request, int64_t now_ns);
+                                 const struct challenge_facts *facts, const struct request *request,
+                                 int64_t now_ns);
 
 /* Returns true for a read of committed data (a statement, a receipt and others), which the reader
  * answers. The core only checks such a read: replies_refuse_read returns the refusal, or NULL when

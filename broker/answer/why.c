@@ -256,22 +256,22 @@ static void challenge_text(struct why *why)
     if (fact->has_closed_ms) {
         char wait[UNITS_TEXT_SIZE];
         units_duration_short(fact->closed_ms * NS_PER_MS, wait);
-        (void)snprintf(why->text, sizeof why->text,
-                       "no ask stands for this device: the broker challenged its speed, and %s; its "
-                       "asks are closed for %s",
-                       fact->outcome == CHALLENGE_WRONG ? "the answers were wrong"
-                                                        : "no answer came",
-                       wait);
+        (void)snprintf(
+            why->text, sizeof why->text,
+            "no ask stands for this device: the broker challenged its speed, and %s; its "
+            "asks are closed for %s",
+            fact->outcome == CHALLENGE_WRONG ? "the answers were wrong" : "no answer came", wait);
     } else if (fact->has_limit_mflops) {
-        (void)snprintf(why->text, sizeof why->text,
-                       "no ask stands for this device: the broker challenged its speed, and it showed "
-                       "%" PRId64 " Mflop/s (`gemm_fp32`); no ask of a higher claim is taken",
-                       fact->limit_mflops);
+        (void)snprintf(
+            why->text, sizeof why->text,
+            "no ask stands for this device: the broker challenged its speed, and it showed "
+            "%" PRId64 " Mflop/s (`gemm_fp32`); no ask of a higher claim is taken",
+            fact->limit_mflops);
     }
 }
 
 struct outgoing *why_reply(const struct exchange *exchange, const struct challenge_facts *facts,
-                                  const struct request *request, int64_t log_ns)
+                           const struct request *request, int64_t log_ns)
 {
     const Bourse__V1__WhyRequest *body = (const void *)request->translation.body;
     struct why *why = calloc(1, sizeof *why);
@@ -283,8 +283,8 @@ struct outgoing *why_reply(const struct exchange *exchange, const struct challen
                                  &why->row)) {
     case WHY_OK:
         to_wire(exchange, request->account, why);
-        why->wire.challenge = challenge_wire_of(facts, request->account, &why->row.device, log_ns,
-                                                &why->challenge);
+        why->wire.challenge =
+            challenge_wire_of(facts, request->account, &why->row.device, log_ns, &why->challenge);
         challenge_text(why);
         outgoing = outgoing_reply(request, MESSAGE_WHY_REPLY, &why->wire.base);
         break;

@@ -11,6 +11,6 @@
 
 /* Returns the answer, or NULL when memory is short. */
 struct outgoing *why_reply(const struct exchange *exchange, const struct challenge_facts *facts,
-                                  const struct request *request, int64_t log_ns);
+                           const struct request *request, int64_t log_ns);
 
 #endif

@@ -58,9 +58,9 @@ int64_t challenge_rules_spread(int64_t every_ns, uint64_t dice)
     return every_ns / 2 + (int64_t)((double)every_ns * ((double)(dice >> 11) * 0x1p-53));
 }
 
-static int64_t again_ns(int64_t every_ns)
+static int64_t least(int64_t a, int64_t b)
 {
-    return every_ns < CHALLENGE_AGAIN_NS ? every_ns : CHALLENGE_AGAIN_NS;
+    return a < b ? a : b;
 }
 
 /* Wrong and missing answers close the asks as refuted results do. */
@@ -68,7 +68,7 @@ static bool count_failure(struct challenge_fact *fact, int64_t now_ns, int64_t e
 {
     fact->failed++;
     if (fact->failed <= CHALLENGE_FAILED_MOST) {
-        fact->due_ns = now_ns + again_ns(every_ns);
+        fact->due_ns = now_ns + least(every_ns, CHALLENGE_AGAIN_NS);
         return false;
     }
     int64_t closed_ns = CHALLENGE_CLOSED_NS;
@@ -76,9 +76,9 @@ static bool count_failure(struct challenge_fact *fact, int64_t now_ns, int64_t e
          i < fact->failed && closed_ns < CHALLENGE_CLOSED_MOST_NS; i++) {
         closed_ns *= 2;
     }
-    closed_ns = closed_ns < CHALLENGE_CLOSED_MOST_NS ? closed_ns : CHALLENGE_CLOSED_MOST_NS;
+    closed_ns = least(closed_ns, CHALLENGE_CLOSED_MOST_NS);
     fact->closed_until_ns = now_ns + closed_ns;
-    fact->due_ns = fact->closed_until_ns + again_ns(every_ns);
+    fact->due_ns = fact->closed_until_ns + least(every_ns, CHALLENGE_AGAIN_NS);
     return true;
 }
 
@@ -92,7 +92,7 @@ bool challenge_rules_settle(struct challenge_fact *fact, enum challenge_outcome 
         fact->slow++;
         fact->best_mflops = shown_mflops > fact->best_mflops ? shown_mflops : fact->best_mflops;
         if (fact->slow < CHALLENGE_TRIES) {
-            fact->due_ns = now_ns + again_ns(every_ns);
+            fact->due_ns = now_ns + least(every_ns, CHALLENGE_SLOW_AGAIN_NS);
             return false;
         }
         shown_mflops = fact->best_mflops;
@@ -108,8 +108,11 @@ bool challenge_rules_settle(struct challenge_fact *fact, enum challenge_outcome 
     if (outcome == CHALLENGE_WRONG || outcome == CHALLENGE_UNANSWERED) {
         return count_failure(fact, now_ns, every_ns);
     }
-    if (outcome == CHALLENGE_OK && fact->failed > 0) {
-        fact->failed--;
+    if (outcome == CHALLENGE_OK) {
+        fact->failed -= fact->failed > 0;
+        /* A device that was lowered while others used the machine shows more later. */
+        const bool shows_more = fact->limit_mflops > 0 && shown_mflops > fact->limit_mflops;
+        fact->limit_mflops = shows_more ? shown_mflops : fact->limit_mflops;
     }
     return outcome == CHALLENGE_SLOW;
 }

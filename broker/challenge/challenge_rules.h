@@ -2,38 +2,41 @@
  * follows from its outcome.
  *
  * A claim is the attribute `gemm_fp32` of a device: Mflop/s of float32 products of one slot. The
- * device has CHALLENGE_TOLERANCE times what the claim implies, and time for what is no product:
- * making the factors, hashing the rows, starting. An honest device whose runs take up to 30 % longer
- * than its claim implies uses 1.3 of these 2 times, and one that runs at half of its speed for once
- * is still right. Only CHALLENGE_TRIES slow answers in a row lower a claim. Pure. */
+ * device has CHALLENGE_TOLERANCE times what the claim implies. It has further time for what is no
+ * product: making the factors, hashing the rows, starting. An honest device whose runs take up to
+ * 30 % longer than its claim implies uses 1.3 of these 2 times. One that runs at half of its speed
+ * for once is still right. Only CHALLENGE_TRIES slow answers in a row lower a claim, and they are
+ * minutes apart: the owner of a machine may use it for a while. Pure. */
 #ifndef BOURSE_BROKER_CHALLENGE_CHALLENGE_RULES_H
 #define BOURSE_BROKER_CHALLENGE_CHALLENGE_RULES_H
 
-#include "base/checked.h"
 #include "base/challenge_product.h"
+#include "base/checked.h"
 #include "base/id.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
-    CHALLENGE_TOLERANCE = 2,     /* times that the claim implies */
-    CHALLENGE_TRIES = 3,         /* slow answers in a row that lower a claim */
-    CHALLENGE_FAILED_MOST = 1,   /* wrong or missing answers that do not yet close the asks */
-    CHALLENGE_ROWS_CHECKED = 2,  /* rows of an answer that the broker computes itself */
+    CHALLENGE_TOLERANCE = 2,    /* times that the claim implies */
+    CHALLENGE_TRIES = 3,        /* slow answers in a row that lower a claim */
+    CHALLENGE_FAILED_MOST = 1,  /* wrong or missing answers that do not yet close the asks */
+    CHALLENGE_ROWS_CHECKED = 2, /* rows of an answer that the broker computes itself */
 };
-/* At the claimed speed, the products of a challenge take this long or less. */
+/* The products of a challenge take this long or less at the claimed speed. */
 #define CHALLENGE_WORK_NS (600 * NS_PER_MS)
 /* Time that every challenge may take beside its products: a jail starts, and memory is new. */
 #define CHALLENGE_START_NS (250 * NS_PER_MS)
 /* Time for each entry of a factor: the entry is made, converted and hashed. */
 #define CHALLENGE_ENTRY_NS INT64_C(15)
-/* At most so much of the way there and back is taken off. */
+/* The way there and back is taken off, up to this time. */
 #define CHALLENGE_TRIP_MOST_NS (500 * NS_PER_MS)
 /* A challenge of a claim that was never challenged follows within about this time. */
 #define CHALLENGE_SOON_NS (60 * NS_PER_S)
 /* A challenge that was not decided is repeated after this time. */
 #define CHALLENGE_AGAIN_NS (5 * NS_PER_S)
+/* A slow answer is followed by the next try after this time. */
+#define CHALLENGE_SLOW_AGAIN_NS (600 * NS_PER_S)
 /* A lowered claim is believed again after this time; then it is challenged anew. */
 #define CHALLENGE_LOWERED_NS (7 * 24 * NS_PER_HOUR)
 /* The asks of a device are closed so long for the first time; each further time doubles it. */
@@ -48,19 +51,19 @@ enum challenge_outcome {
     CHALLENGE_UNANSWERED = 4,
 };
 
-/* What is known of one device. Times are log time. */
+/* A fact is what challenges of one device found. Times are log time. */
 struct challenge_fact {
     uint32_t account;
     struct id128 device;
     enum challenge_outcome outcome; /* of the last decided challenge */
     int64_t at_ns;                  /* of that outcome */
     int64_t claimed_mflops;         /* the claim at that time */
-    int64_t shown_mflops;           /* what a slow answer showed; 0: nothing */
+    int64_t shown_mflops;           /* what the slow answers showed at best; 0: nothing */
     int64_t limit_mflops;           /* a higher claim has no ask until limit_until_ns; 0: any */
     int64_t limit_until_ns;
-    uint32_t slow;        /* slow answers in a row, not decided yet */
-    uint32_t failed;      /* wrong and missing answers, less one for each that was right */
-    int64_t best_mflops;  /* the best of the slow answers in a row */
+    uint32_t slow;       /* slow answers in a row, not decided yet */
+    uint32_t failed;     /* wrong and missing answers, less one for each that was right */
+    int64_t best_mflops; /* the best of the slow answers in a row */
     int64_t closed_until_ns;
     int64_t due_ns; /* of the next challenge */
     /* The claim that was seen last; not in the file. */

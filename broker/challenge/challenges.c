@@ -14,7 +14,7 @@
 enum { MISSING_TIMES = 4, MISSING_HEARTBEATS = 30 };
 #define LOOK_LEAST_NS (100 * NS_PER_MS)
 #define LOOK_MOST_NS (60 * NS_PER_S)
-#define LOOK_BUSY_NS NS_PER_S       /* the device that is due is let, or not on offer */
+#define LOOK_BUSY_NS NS_PER_S         /* the device that is due is let, or not on offer */
 #define DOUBT_AGAIN_NS (5 * NS_PER_S) /* the gateway could not pass the note on */
 
 static_assert((int)CHALLENGE_ANSWER_MOST <= (int)LIMIT_CHALLENGE_BYTES, "an answer fits a message");
@@ -26,6 +26,9 @@ struct agent {
     uint64_t session;
     struct id128 id; /* of the message that waits */
     bool is_waiting;
+    /* The agent did not answer in time, and has said nothing since. It cannot be challenged again
+     * before, so that each further due time counts as another missing answer. */
+    bool owes;
     enum stage stage;
     struct id128 device;
     struct challenge_product product;
@@ -177,9 +180,8 @@ static bool look_at(void *context, const struct exchange_device_row *row)
     struct round *round = context;
     const int64_t claimed = claim_of(row);
     struct challenge_fact *fact =
-        claimed > 0
-            ? challenge_facts_of(round->challenges->facts, round->account, &row->device)
-            : NULL;
+        claimed > 0 ? challenge_facts_of(round->challenges->facts, round->account, &row->device)
+                    : NULL;
     if (fact == NULL) {
         return true;
     }
@@ -194,9 +196,8 @@ static bool look_at(void *context, const struct exchange_device_row *row)
         fact->seen_mflops = claimed;
     }
     const bool is_offered = row->price_micro >= 0 && row->state == PROVIDER_PRESENT;
-    round->is_doubted =
-        round->is_doubted ||
-        (is_offered && !challenge_rules_admit(fact, claimed, round->now->log_ns));
+    round->is_doubted = round->is_doubted ||
+                        (is_offered && !challenge_rules_admit(fact, claimed, round->now->log_ns));
     if (is_offered && row->leased == 0 && !round->is_due && fact->due_ns <= round->now->log_ns) {
         round->is_due = true;
         round->row = *row;
@@ -230,8 +231,9 @@ static struct outgoing *challenge(struct challenges *challenges, struct agent *a
     body.seed = wire_view(agent->product.seed.bytes, sizeof agent->product.seed.bytes);
     body.side = agent->product.side;
     body.rounds = agent->product.rounds;
-    struct outgoing *outgoing = outgoing_address(
-        outgoing_message(OUTGOING_REPLY, MESSAGE_CHALLENGE, &body.base), agent->session, &agent->id);
+    struct outgoing *outgoing =
+        outgoing_address(outgoing_message(OUTGOING_REPLY, MESSAGE_CHALLENGE, &body.base),
+                         agent->session, &agent->id);
     outgoing->account = agent->account;
     return outgoing;
 }
@@ -262,9 +264,8 @@ static void settle(struct challenges *challenges, const struct exchange *exchang
     const struct search search = find_device(exchange, agent->account, &agent->device);
     struct challenge_fact *fact =
         challenge_facts_of(challenges->facts, agent->account, &agent->device);
-    const bool is_judged = outcome != CHALLENGE_NONE && search.is_found &&
-                           search.row.leased == 0 && search.row.price_micro >= 0 &&
-                           search.row.state == PROVIDER_PRESENT &&
+    const bool is_judged = outcome != CHALLENGE_NONE && search.is_found && search.row.leased == 0 &&
+                           search.row.price_micro >= 0 && search.row.state == PROVIDER_PRESENT &&
                            search.claimed_mflops == agent->claimed_mflops;
     agent->stage = STAGE_NONE;
     agent->look_ns = now->monotonic_ns;
@@ -319,8 +320,7 @@ static struct agent *agent_of(struct challenges *challenges, uint32_t account)
             return challenges->agents[i];
         }
     }
-    struct agent *agent =
-        challenges->count == CHALLENGES_AGENTS ? NULL : calloc(1, sizeof *agent);
+    struct agent *agent = challenges->count == CHALLENGES_AGENTS ? NULL : calloc(1, sizeof *agent);
     if (agent != NULL) {
         agent->account = account;
         challenges->agents[challenges->count++] = agent;
@@ -332,7 +332,8 @@ static bool answers(const struct agent *agent, const Bourse__V1__ChallengeReady 
 {
     return agent->stage != STAGE_NONE && body->has_device &&
            memcmp(body->device.data, agent->device.bytes, sizeof agent->device.bytes) == 0 &&
-           memcmp(body->seed.data, agent->product.seed.bytes, sizeof agent->product.seed.bytes) == 0;
+           memcmp(body->seed.data, agent->product.seed.bytes, sizeof agent->product.seed.bytes) ==
+               0;
 }
 
 struct outgoing *challenges_ready(struct challenges *challenges, const struct exchange *exchange,
@@ -353,6 +354,7 @@ struct outgoing *challenges_ready(struct challenges *challenges, const struct ex
     agent->session = request->session;
     agent->id = request->envelope.id;
     agent->is_waiting = true;
+    agent->owes = false;
     agent->look_ns = now->monotonic_ns;
     if (answers(agent, body)) {
         if (judge(challenges, exchange, agent, request, now)) {
@@ -384,6 +386,7 @@ void challenges_silent(struct challenges *challenges, uint32_t account)
     for (size_t i = challenges->count; i-- > 0;) {
         if (challenges->agents[i]->account == account) {
             challenges->agents[i]->stage = STAGE_NONE;
+            challenges->agents[i]->owes = false;
             challenges->agents[i]->look_ns = 0;
         }
     }
@@ -417,14 +420,17 @@ static struct outgoing *look(struct challenges *challenges, const struct exchang
     struct round round = {
         .challenges = challenges, .now = now, .account = agent->account, .due_ns = INT64_MAX};
     exchange_visit_devices(exchange, agent->account, look_at, &round);
-    const int64_t wait_ns =
-        round.due_ns == INT64_MAX ? LOOK_MOST_NS : round.due_ns - now->log_ns;
+    const int64_t wait_ns = round.due_ns == INT64_MAX ? LOOK_MOST_NS : round.due_ns - now->log_ns;
     agent->look_ns = now->monotonic_ns + (wait_ns <= 0              ? LOOK_BUSY_NS
                                           : wait_ns < LOOK_LEAST_NS ? LOOK_LEAST_NS
                                           : wait_ns > LOOK_MOST_NS  ? LOOK_MOST_NS
                                                                     : wait_ns);
     if (round.is_doubted && agent->doubt_ns <= now->monotonic_ns) {
         return doubt(agent, now);
+    }
+    if (round.is_due && agent->owes && id128_equal(&round.row.device, &agent->device)) {
+        settle(challenges, exchange, agent, CHALLENGE_UNANSWERED, 0, now);
+        agent->look_ns = now->monotonic_ns + LOOK_LEAST_NS;
     }
     if (!round.is_due || !agent->is_waiting) {
         return NULL;
@@ -449,10 +455,10 @@ struct outgoing *challenges_next(struct challenges *challenges, const struct exc
         }
         if (agent->stage != STAGE_NONE && agent->missing_ns <= now->monotonic_ns) {
             settle(challenges, exchange, agent, CHALLENGE_UNANSWERED, 0, now);
+            agent->owes = true;
         }
-        struct outgoing *outgoing = agent->stage == STAGE_NONE
-                                        ? look(challenges, exchange, agent, now)
-                                        : NULL;
+        struct outgoing *outgoing =
+            agent->stage == STAGE_NONE ? look(challenges, exchange, agent, now) : NULL;
         if (outgoing != NULL) {
             return outgoing;
         }
@@ -479,8 +485,8 @@ struct outgoing *challenges_refuse(struct challenges *challenges, const struct e
         return NULL;
     }
     const int64_t closed_ns = fact->closed_until_ns - log_ns;
-    return closed_ns > 0 ? outgoing_refuse(request, REJECT_CHALLENGE, "closed_ms",
-                                           closed_ns / NS_PER_MS, 0)
-                         : outgoing_refuse(request, REJECT_CHALLENGE, "gemm_fp32",
-                                           search.claimed_mflops, fact->limit_mflops);
+    return closed_ns > 0
+               ? outgoing_refuse(request, REJECT_CHALLENGE, "closed_ms", closed_ns / NS_PER_MS, 0)
+               : outgoing_refuse(request, REJECT_CHALLENGE, "gemm_fp32", search.claimed_mflops,
+                                 fact->limit_mflops);
 }

@@ -4,7 +4,6 @@
 #include "broker/answer/follow.h"
 #include "broker/answer/replies.h"
 #include "broker/answer/watches.h"
-#include "broker/challenge/challenge_file.h"
 #include "broker/core/core_internal.h"
 #include "broker/core/group.h"
 #include "broker/core/outgoing.h"
@@ -29,8 +28,6 @@
 /* A restart must not lose log time that clients were told: their stamps would lie in the future. A
  * quiet journal gets a tick every half LIMIT_ID_AHEAD_MS. */
 #define KEEP_INTERVAL_NS (LIMIT_ID_AHEAD_MS / 2 * NS_PER_MS)
-/* What challenges found is written this often at most. */
-#define CHALLENGES_KEPT_NS (10 * NS_PER_S)
 /* Interval between looks whether a full disk has space for a tick again. */
 #define ROOM_INTERVAL_NS NS_PER_S
 
@@ -107,40 +104,6 @@ static void add_terminals(struct core *core)
                     budget_of_answer(0, reply->length));
         core_add_reply(core, reply);
     }
-}
-
-struct challenges_now core_challenge_time(struct core *core)
-{
-    struct challenges_now now = {.monotonic_ns = clock_monotonic_ns(),
-                                 .log_ns = logtime_now(core->config.clock)};
-    entropy_bytes(now.dice.bytes, sizeof now.dice.bytes);
-    return now;
-}
-
-/* Writes what challenges found. A claim that was found false is written at once; all else may be
- * lost with the last seconds of a killed broker, and is found again. */
-static void keep_challenges(struct core *core, bool is_last)
-{
-    bool is_urgent;
-    const int64_t now_ns = clock_monotonic_ns();
-    core->challenges_changed =
-        challenges_changed(core->challenges, &is_urgent) || core->challenges_changed;
-    if (core->challenges_changed && (is_urgent || is_last || now_ns >= core->challenges_kept_ns)) {
-        challenge_file_write(challenges_facts(core->challenges), core->config.challenges_path);
-        core->challenges_kept_ns = now_ns + CHALLENGES_KEPT_NS;
-        core->challenges_changed = false;
-    }
-}
-
-static void add_challenges(struct core *core)
-{
-    struct outgoing *message = NULL;
-    const struct challenges_now now = core_challenge_time(core);
-    while (core->open->reply_count < GROUP_REPLIES_MAX &&
-           (message = challenges_next(core->challenges, core->config.exchange, &now)) != NULL) {
-        core_add_reply(core, message);
-    }
-    keep_challenges(core, false);
 }
 
 static void add_market(struct core *core)
@@ -358,23 +321,6 @@ static void apply_message(struct core *core, struct request *request)
 
 /* ---------------------------------------------------------------- the loop */
 
-/* Refuses an ask for a device whose claim a challenge found false. Returns false when the request is
- * admitted. */
-static bool refuse_challenged(struct core *core, struct request *request)
-{
-    struct outgoing *refusal = challenges_refuse(core->challenges, core->config.exchange, request,
-                                                 logtime_now(core->config.clock));
-    if (refusal == NULL) {
-        return false;
-    }
-    if (core->open->reply_count + 1 >= GROUP_REPLIES_MAX) {
-        core_hand_over(core);
-    }
-    core_add_reply(core, refusal);
-    request_destroy(&request);
-    return true;
-}
-
 /* The request was on its way when the disk filled. A refusal bounds the use of the reserve. */
 static void refuse_for_reserve(struct core *core, struct request *request)
 {
@@ -395,7 +341,7 @@ static void take_request(struct core *core, struct request *request)
         } else if (disk_reserve_admits(disk_reserve_state(core->config.reserve),
                                        (enum message_type)request->envelope.type) &&
                    (request->envelope.type != MESSAGE_RESULTS || has_dice(core))) {
-            if (!refuse_challenged(core, request)) {
+            if (!core_refuse_challenged(core, request)) {
                 apply_message(core, request); /* the group owns the request now */
             }
         } else {
@@ -511,7 +457,7 @@ static void tick_when_due(struct core *core)
         add_terminals(core);
     }
     if (challenges_due_ns(core->challenges) <= now_ns) {
-        add_challenges(core);
+        core_add_challenges(core);
     }
     if (core->waiting != NULL && core->waiting_due_ns <= now_ns) {
         core_answer_waiting(core);
@@ -559,18 +505,13 @@ struct core *core_start(const struct core_config *config)
     core->follow = follow_create(entropy_u64() >> 1); /* fits a signed number */
     core->relay = output_relay_create(entropy_u64() >> 1);
     core->terminals = terminal_relay_create();
-    core->challenges = challenges_create(
-        &(struct challenges_config){.every_ns = config->challenge_ms * NS_PER_MS,
-                                    .heartbeat_ns = config->heartbeat_ms * NS_PER_MS});
+    core->challenges = core_open_challenges(config);
     core->open = group_create();
-    if (core->challenges != NULL) {
-        challenge_file_read(challenges_facts(core->challenges), config->challenges_path);
-    }
     struct group *spare = group_create();
     /* The spare comes out of `returned` like a group that was committed. */
     if (core->watches == NULL || core->follow == NULL || core->relay == NULL ||
-        core->terminals == NULL || core->challenges == NULL || core->open == NULL || spare == NULL ||
-        pthread_create(&core->thread, NULL, run, core) != 0 ||
+        core->terminals == NULL || core->challenges == NULL || core->open == NULL ||
+        spare == NULL || pthread_create(&core->thread, NULL, run, core) != 0 ||
         !queue_try_push(config->returned, &spare->link)) {
         fatal("the core cannot start: out of memory or threads");
     }
@@ -592,8 +533,7 @@ void core_stop(struct core **self)
         follow_destroy(&core->follow);
         output_relay_destroy(&core->relay);
         terminal_relay_destroy(&core->terminals);
-        keep_challenges(core, true);
-        challenges_destroy(&core->challenges);
+        core_close_challenges(core);
         group_destroy(&core->open);
         free(core);
         *self = NULL;

@@ -36,7 +36,7 @@ enum outgoing_kind {
     OUTGOING_FORGET, /* blob port only: `order` is to be done */
     /* Gateway only: provider `account` may not keep its asks. Its agent has to greet again. */
     OUTGOING_DOUBT,
-    OUTGOING_INDEX,  /* `index`, of log time `log_time_ns`, is durable */
+    OUTGOING_INDEX, /* `index`, of log time `log_time_ns`, is durable */
 };
 
 struct outgoing {

@@ -315,7 +315,8 @@ enum agent_status agent_session_terminal(struct agent_session *session, int64_t 
                                          struct id128 *ret_id);
 
 /* Ends an AGENT_CHALLENGE with its digests. A length of 0 says that the device cannot compute it
- * now. Returns AGENT_UNKNOWN when the broker is not there; the challenge then counts for nothing. */
+ * now. Returns AGENT_UNKNOWN when the broker is not there. The challenge then counts for nothing.
+ */
 enum agent_status agent_session_challenged(struct agent_session *session, int64_t now_ns,
                                            const struct agent_challenge *challenge,
                                            const void *digests, size_t length);

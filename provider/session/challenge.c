@@ -31,7 +31,8 @@ static void send(struct agent_session *session, int64_t now_ns,
 {
     const struct id128 id = session_draw_id(session);
     session->challenge_again_ns = INT64_MAX;
-    switch (dialogue_request(session->dialogue, now_ns, MESSAGE_CHALLENGE_READY, &id, &body->base)) {
+    switch (
+        dialogue_request(session->dialogue, now_ns, MESSAGE_CHALLENGE_READY, &id, &body->base)) {
     case DIALOGUE_OK:
         session->challenge = id;
         return;
@@ -136,8 +137,7 @@ bool challenge_lowers(struct agent_session *session, int64_t now_ns, const struc
 {
     for (size_t i = 0; i < session->device_count; i++) {
         struct offered_device *device = &session->devices[i];
-        if (!id128_equal(&device->facts.device, id) || mflops <= 0 ||
-            !is_lowered(device, mflops)) {
+        if (!id128_equal(&device->facts.device, id) || mflops <= 0 || !is_lowered(device, mflops)) {
             continue;
         }
         session_note(session,

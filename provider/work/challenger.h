@@ -1,4 +1,4 @@
-/* provider/work/challenger.h computes the answer to a challenge of the broker, on a thread of its own.
+/* provider/work/challenger.h computes the answer to a challenge of the broker on its own thread.
  *
  * bourse-tensor computes in a jail like those of jobs, on one thread: what is shown is what a slot
  * does. One challenge is computed at a time. */

@@ -233,6 +233,8 @@ static void add_reads_of_ones_own(struct floods *floods, const struct id128 *job
     flood_add(floods, "why", MESSAGE_WHY_REQUEST, &why.base);
     Bourse__V1__OutputPost output = BOURSE__V1__OUTPUT_POST__INIT;
     flood_add(floods, "output post", MESSAGE_OUTPUT_POST, &output.base);
+    Bourse__V1__ChallengeReady ready = BOURSE__V1__CHALLENGE_READY__INIT;
+    flood_add(floods, "challenge ready", MESSAGE_CHALLENGE_READY, &ready.base);
     Bourse__V1__OutputRequest follow = BOURSE__V1__OUTPUT_REQUEST__INIT;
     follow.job = id;
     flood_add(floods, "output", MESSAGE_OUTPUT_REQUEST, &follow.base);

@@ -19,8 +19,9 @@
  *
  * In all lies but held-back and stalling, the agent does not say that it can store outputs again.
  *
- * The program is linked with --wrap=agent_session_finished, and likewise with the others below. So its code stands between the agent,
- * which has stored the outputs, and the session, which signs the result. */
+ * The program is linked with --wrap=agent_session_finished, and likewise with the other functions
+ * below. So its code stands between the agent, which has stored the outputs, and the session, which
+ * signs the result. */
 #include "base/text.h"
 #include "provider/session/agent_session.h"
 
@@ -145,7 +146,8 @@ enum agent_status __wrap_agent_session_challenged(struct agent_session *session,
     enum agent_status status = AGENT_OK;
     if (!tells("mute")) {
         status = __real_agent_session_challenged(
-            session, now_ns, challenge, tells("guessing") && guess != NULL ? guess : digests, length);
+            session, now_ns, challenge, tells("guessing") && guess != NULL ? guess : digests,
+            length);
     }
     free(guess);
     return status;

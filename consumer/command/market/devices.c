@@ -106,12 +106,11 @@ static const char *challenge_cell(const struct bourse_device *device)
 
 static json_t *json_challenge(const struct bourse_challenge *challenge)
 {
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "outcome", challenge->outcome, "at_ms",
-                     (json_int_t)challenge->at_ms, "claimed_mflops",
-                     (json_int_t)challenge->claimed_mflops, "shown_mflops",
-                     (json_int_t)challenge->shown_mflops, "limit_mflops",
-                     (json_int_t)challenge->limit_mflops, "closed_ms",
-                     (json_int_t)challenge->closed_ms);
+    return json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:I}", "outcome", challenge->outcome, "at_ms",
+        (json_int_t)challenge->at_ms, "claimed_mflops", (json_int_t)challenge->claimed_mflops,
+        "shown_mflops", (json_int_t)challenge->shown_mflops, "limit_mflops",
+        (json_int_t)challenge->limit_mflops, "closed_ms", (json_int_t)challenge->closed_ms);
 }
 
 static json_t *json_device(const struct bourse_device *device)
@@ -129,15 +128,14 @@ static json_t *json_device(const struct bourse_device *device)
     }
     json_t *price =
         device->price_micro >= 0 ? json_integer((json_int_t)device->price_micro) : json_null();
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o}",
-                     "device", device->id, "provider", device->provider, "account", device->account,
-                     "state", device->state, "label", device->label, "instrument",
-                     device->instrument, "kind", device->kind, "simulated", device->simulated,
-                     "slots", (json_int_t)device->slots, "leased", (json_int_t)device->leased,
-                     "free", (json_int_t)device->free, "price_micro", price, "max_term_ms",
-                     (json_int_t)device->max_term_ms, "attributes", attributes, "standing",
-                     json_standing(&device->standing), "challenge",
-                     json_challenge(&device->challenge));
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o}",
+        "device", device->id, "provider", device->provider, "account", device->account, "state",
+        device->state, "label", device->label, "instrument", device->instrument, "kind",
+        device->kind, "simulated", device->simulated, "slots", (json_int_t)device->slots, "leased",
+        (json_int_t)device->leased, "free", (json_int_t)device->free, "price_micro", price,
+        "max_term_ms", (json_int_t)device->max_term_ms, "attributes", attributes, "standing",
+        json_standing(&device->standing), "challenge", json_challenge(&device->challenge));
 }
 
 static bool add_device(void *context, const struct bourse_device *device)

@@ -1,4 +1,4 @@
-#include "provider/tensor/challenge.h"
+#include "provider/tensor/challenge_answer.h"
 
 #include "base/challenge_product.h"
 #include "base/text.h"
@@ -12,7 +12,8 @@ static bool read_product(const char *const *words, size_t count, struct challeng
 {
     char *end_of_side = NULL;
     char *end_of_rounds = NULL;
-    if (count != CHALLENGE_WORDS || !text_unhex(words[1], ret->seed.bytes, sizeof ret->seed.bytes)) {
+    if (count != CHALLENGE_WORDS ||
+        !text_unhex(words[1], ret->seed.bytes, sizeof ret->seed.bytes)) {
         return false;
     }
     const unsigned long side = strtoul(words[2], &end_of_side, 10);
@@ -54,8 +55,8 @@ static void say(const struct challenge_product *product, const float *sums)
     }
 }
 
-enum operation_status challenge_run(const char *const *words, size_t count,
-                                    struct problem *ret_problem)
+enum operation_status challenge_answer_run(const char *const *words, size_t count,
+                                           struct problem *ret_problem)
 {
     struct challenge_product product;
     if (!read_product(words, count, &product)) {

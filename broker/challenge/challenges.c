@@ -34,6 +34,7 @@ struct agent {
     struct challenge_product product;
     int64_t claimed_mflops;
     int64_t sent_ns, trip_ns, missing_ns;
+    int64_t until_ns; /* the waiting message is answered by then */
     int64_t look_ns;
     int64_t doubt_ns; /* no second note before */
 };
@@ -355,6 +356,7 @@ struct outgoing *challenges_ready(struct challenges *challenges, const struct ex
     agent->id = request->envelope.id;
     agent->is_waiting = true;
     agent->owes = false;
+    agent->until_ns = now->monotonic_ns + LIMIT_WAIT_MS * NS_PER_MS;
     agent->look_ns = now->monotonic_ns;
     if (answers(agent, body)) {
         if (judge(challenges, exchange, agent, request, now)) {
@@ -394,14 +396,27 @@ void challenges_silent(struct challenges *challenges, uint32_t account)
 
 /* ---------------------------------------------------------------- what is due */
 
+static int64_t due_of(const struct challenges *challenges, const struct agent *agent)
+{
+    const int64_t until_ns = agent->is_waiting ? agent->until_ns : INT64_MAX;
+    return challenges->config.every_ns > 0 && agent->look_ns < until_ns ? agent->look_ns : until_ns;
+}
+
 int64_t challenges_due_ns(const struct challenges *challenges)
 {
     int64_t due_ns = INT64_MAX;
-    for (size_t i = 0; challenges->config.every_ns > 0 && i < challenges->count; i++) {
-        const int64_t look_ns = challenges->agents[i]->look_ns;
-        due_ns = look_ns < due_ns ? look_ns : due_ns;
+    for (size_t i = 0; i < challenges->count; i++) {
+        const int64_t of_agent = due_of(challenges, challenges->agents[i]);
+        due_ns = of_agent < due_ns ? of_agent : due_ns;
     }
     return due_ns;
+}
+
+/* Answers a message that has waited long enough: the agent asks again. */
+static struct outgoing *let_go(struct agent *agent)
+{
+    agent->is_waiting = false;
+    return outgoing_reject(agent->session, &agent->id, REJECT_BUSY, "", 0, 0);
 }
 
 static struct outgoing *doubt(struct agent *agent, const struct challenges_now *now)
@@ -448,9 +463,12 @@ static struct outgoing *look(struct challenges *challenges, const struct exchang
 struct outgoing *challenges_next(struct challenges *challenges, const struct exchange *exchange,
                                  const struct challenges_now *now)
 {
-    for (size_t i = 0; challenges->config.every_ns > 0 && i < challenges->count; i++) {
+    for (size_t i = 0; i < challenges->count; i++) {
         struct agent *agent = challenges->agents[i];
-        if (agent->look_ns > now->monotonic_ns) {
+        if (agent->is_waiting && agent->until_ns <= now->monotonic_ns) {
+            return let_go(agent);
+        }
+        if (challenges->config.every_ns == 0 || agent->look_ns > now->monotonic_ns) {
             continue;
         }
         if (agent->stage != STAGE_NONE && agent->missing_ns <= now->monotonic_ns) {

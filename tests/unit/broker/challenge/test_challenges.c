@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "protocol/codec.h"
+#include "protocol/limits.h"
 #include "tests/support/hand_market.h"
 #include "tests/support/suite.h"
 
@@ -115,7 +116,8 @@ static struct outgoing *next(void)
     return challenges_next(challenges, market.exchange, &at);
 }
 
-/* Waits until a message is due, for `most_ns` at most; NULL: none is. */
+/* Waits until a challenge or a note is due, for `most_ns` at most; NULL: none is. The agent asks
+ * again when its message has waited long enough. */
 static struct outgoing *await(int64_t most_ns)
 {
     const int64_t end_ns = monotonic_ns + most_ns;
@@ -125,6 +127,10 @@ static struct outgoing *await(int64_t most_ns)
         pass(due_ns > monotonic_ns ? (due_ns < end_ns ? due_ns : end_ns) - monotonic_ns
                                    : NS_PER_MS);
         outgoing = next();
+        if (outgoing != NULL && outgoing->type == MESSAGE_REJECT) {
+            outgoing_destroy(&outgoing);
+            ck_assert_ptr_null(begin_ready());
+        }
     }
     return outgoing;
 }
@@ -336,8 +342,14 @@ START_TEST(a_market_without_challenges_sends_none)
     finish();
     begin_every(0);
     ck_assert_ptr_null(begin_ready());
-    ck_assert_int_eq(challenges_due_ns(challenges), INT64_MAX);
     ck_assert_ptr_null(await(NS_PER_HOUR));
+    pass(LIMIT_WAIT_MS * NS_PER_MS);
+    ck_assert_int_le(challenges_due_ns(challenges), monotonic_ns);
+    struct outgoing *gone = next(); /* nobody waits for ever */
+    ck_assert_ptr_nonnull(gone);
+    ck_assert_int_eq(gone->type, MESSAGE_REJECT);
+    outgoing_destroy(&gone);
+    ck_assert_int_eq(challenges_due_ns(challenges), INT64_MAX);
 }
 END_TEST
 

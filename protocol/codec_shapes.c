@@ -434,7 +434,7 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
                                 0},
     [MESSAGE_TERMINAL_RECEIVE] = {"terminal-receive", &codec_terminal_receive_shape, SMALL, false,
                                   TRADER, MESSAGE_TERMINAL_BYTES},
-    [MESSAGE_CHALLENGE_READY] = {"challenge-ready", &challenge_ready_shape, LARGE, true,
+    [MESSAGE_CHALLENGE_READY] = {"challenge-ready", &challenge_ready_shape, LARGE, false,
                                  ROLE_PROVIDER, MESSAGE_CHALLENGE},
     [MESSAGE_CHALLENGE] = {"challenge", &challenge_shape, SMALL, false, BROKER, 0},
     [MESSAGE_TERMINAL_BYTES] = {"terminal-bytes", &codec_terminal_bytes_shape, MEDIUM, false,

@@ -48,7 +48,7 @@ enum message_type {
     MESSAGE_TERMINAL_RECEIVE = 49,
     MESSAGE_TERMINAL_BYTES = 50,
     /* The broker challenges the speed of a device; the agent asks for the next challenge. */
-    MESSAGE_CHALLENGE_READY = 51, /* S */
+    MESSAGE_CHALLENGE_READY = 51,
     MESSAGE_CHALLENGE = 52,
     /* consumer */
     MESSAGE_SUBMIT_JOB = 64, /* S */

@@ -500,11 +500,11 @@ struct output_place {
     struct text *text;
     struct cast *cast;
 };
+
 static void put_output(void *context, enum message_type type, const ProtobufCMessage *body)
 {
-    const struct output_place *at = context;
-    put_vector(at->text, at->cast, type, message_must_be_signed(type) ? at->cast->provider : NULL,
-               body);
+    const struct output_place *place = context;
+    put_vector(place->text, place->cast, type, NULL, body);
 }
 
 static void put_history(struct text *text, struct cast *cast)

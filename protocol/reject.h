@@ -42,9 +42,6 @@ enum reject_code {
     REJECT_HOURS = 38,       /* no windows of hours, or no valid offset from UTC */
     /* A name in `to` fits no account, or several; `value` is its index from 0. */
     REJECT_ACCOUNT = 39,
-    /* The device may not be offered as it is. `value` and `limit` are Mflop/s of `gemm_fp32`; with
-     * the field `closed_ms`, `value` is a time. */
-    REJECT_CHALLENGE = 37,
     REJECT_BLOB_HASH = 40, /* the bytes do not have the hash */
     REJECT_BLOB_QUOTA = 41,
     REJECT_BLOB_OFFSET = 42, /* resume from `value` */
@@ -53,6 +50,9 @@ enum reject_code {
         44, /* `limit` results lack it; `value` is the subtask of the first */
     /* The same, but nothing is decided: the results may be sent again. */
     REJECT_OUTPUT_LOST = 45,
+    /* The device may not be offered as it is. `value` and `limit` are Mflop/s of `gemm_fp32`; with
+     * the field `closed_ms`, `value` is a time. */
+    REJECT_CHALLENGE = 46,
     REJECT_CODE_COUNT
 };
 

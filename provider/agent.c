@@ -157,6 +157,7 @@ static void take_reports(struct agent *agent, int64_t now_ns)
     uint64_t count;
     ssize_t got = read(reports->event, &count, sizeof count);
     (void)got; /* resets the counter */
+    agent_challenge_take(agent, now_ns);
 
     pthread_mutex_lock(&reports->mutex);
     if (reports->left_count > 0) {
@@ -180,16 +181,6 @@ static void take_reports(struct agent *agent, int64_t now_ns)
         hold_outcome(agent, outcome,
                      outcome->is_again ? settle_again(agent, now_ns, outcome)
                                        : settle_outcome(agent, now_ns, outcome));
-    }
-}
-
-/* Dropping a tile that stayed in its jail takes 0.15 ms a MiB. */
-void agent_drop_outcomes(struct list_link *outcomes)
-{
-    while (!list_empty(outcomes)) {
-        struct outcome *outcome = LIST_ELEMENT(outcomes->next, struct outcome, link);
-        list_remove(&outcome->link);
-        outcome_destroy(&outcome);
     }
 }
 
@@ -306,6 +297,9 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
         break;
     case AGENT_NOTE:
         agent_warn(agent, action->text);
+        break;
+    case AGENT_CHALLENGE:
+        agent_challenge(agent, now_ns, &action->challenge);
         break;
     case AGENT_TERMINAL:
         terminals_answered(agent->terminals, agent->lanes, &action->terminal, now_ns);
@@ -584,8 +578,8 @@ bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct proble
     }
     good = good && agent_open_session(&agent, ret_problem) &&
            agent_open_blobs(&agent, ret_problem) && agent_open_lanes(&agent, ret_problem) &&
-           agent_open_owner(&agent, ret_problem) && agent_open_idle(&agent, ret_problem) &&
-           agent_open_gpus(&agent, ret_problem);
+           agent_open_challenger(&agent, ret_problem) && agent_open_owner(&agent, ret_problem) &&
+           agent_open_idle(&agent, ret_problem) && agent_open_gpus(&agent, ret_problem);
     if (good) {
         loop(&agent);
         notify_stopping();

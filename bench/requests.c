@@ -8,6 +8,7 @@
  * The figures of a request are microseconds (the median), steps, and bytes of the answer. */
 #include "bench/full_market.h"
 #include "broker/answer/follow.h"
+#include "broker/answer/listings.h"
 #include "broker/answer/replies.h"
 #include "broker/gateway/budget.h"
 #include "exchange/view/feed.h"
@@ -19,6 +20,8 @@ enum { ROUNDS_MOST = 1000 };
 
 static uint32_t rounds = 20;
 static struct follow *followers;
+static struct figures_board *figures;
+static struct challenge_facts *challenge_facts;
 
 static int compare(const void *left, const void *right)
 {
@@ -31,9 +34,16 @@ static int compare(const void *left, const void *right)
 static struct outgoing *answer_once(struct request *request)
 {
     struct outgoing *former = NULL;
-    return request->envelope.type == MESSAGE_MARKET_REQUEST
-               ? follow_answer(followers, exchange, request, 0, &former)
-               : replies_to_read(exchange, request, exchange_log_time_ns(exchange));
+    const int64_t log_ns = exchange_log_time_ns(exchange);
+    if (request->envelope.type == MESSAGE_MARKET_REQUEST) {
+        return follow_answer(followers, exchange, request, 0, &former);
+    }
+    if (request->envelope.type == MESSAGE_DEVICES_REQUEST) {
+        const struct listings_sources sources = {
+            .figures = figures, .now_ns = 0, .challenges = challenge_facts, .log_ns = log_ns};
+        return listings_devices(exchange, &sources, request);
+    }
+    return replies_to_read(exchange, challenge_facts, request, log_ns);
 }
 
 static void time_request(json_t *all, const char *name, enum message_type type, uint32_t account,
@@ -149,8 +159,11 @@ int main(int argc, char **argv)
     struct waiting *waiting = memory(jobs, sizeof *waiting);
     wait_for_asks(waiting, jobs);
     followers = follow_create(1);
+    figures = figures_board_create();
+    challenge_facts = challenge_facts_create();
     struct requirement needs;
-    if (followers == NULL || !exchange_feed_open(exchange, 0)) {
+    if (followers == NULL || figures == NULL || challenge_facts == NULL ||
+        !exchange_feed_open(exchange, 0)) {
         die("out of memory");
     }
     needs_of(1, &needs);
@@ -170,6 +183,8 @@ int main(int argc, char **argv)
     codec_requirement_free(&any);
     codec_requirement_free(&none);
     follow_destroy(&followers);
+    figures_board_destroy(&figures);
+    challenge_facts_destroy(&challenge_facts);
     free(waiting);
     exchange_effects_fini(&effects);
     exchange_destroy(&exchange);

@@ -245,6 +245,9 @@ static void start_threads(struct broker *broker)
                                      .keeper = broker->keeps,
                                      .mark_every = broker->config.snapshot_every,
                                      .reserve = &broker->reserve,
+                                     .challenge_ms = broker->config.challenge_ms,
+                                     .heartbeat_ms = broker->config.heartbeat_ms,
+                                     .challenges_path = broker->challenges,
                                      .budget = broker->budget,
                                      .refusals = broker->store.refusals};
     broker->core = core_start(&core);
@@ -361,6 +364,8 @@ static bool find_folder(struct broker *broker, const char *folder, struct proble
                        sizeof broker->blobs_folder, ret_problem) &&
            folder_path(broker->folder, MARKET_HISTORY, broker->history, sizeof broker->history,
                        ret_problem) &&
+           folder_path(broker->folder, MARKET_CHALLENGES, broker->challenges,
+                       sizeof broker->challenges, ret_problem) &&
            folder_path(broker->folder, MARKET_SNAPSHOTS, broker->snapshots_folder,
                        sizeof broker->snapshots_folder, ret_problem) &&
            (access(broker->snapshots_folder, F_OK) != 0 || /* it is made once the start is good */

@@ -37,7 +37,7 @@ struct broker {
     bool is_group; /* the folder's group gets in: the agent of root's market */
     gid_t group;
     char folder[PATH_MAX], snapshots_folder[PATH_MAX], market_path[PATH_MAX], database[PATH_MAX];
-    char history[PATH_MAX], blobs_folder[PATH_MAX];
+    char history[PATH_MAX], challenges[PATH_MAX], blobs_folder[PATH_MAX];
     char epoch_path[PATH_MAX];
     char old_market_path[PATH_MAX]; /* market.yaml of a killed broker: its space is kept for ours */
     struct market market;

@@ -48,6 +48,7 @@ static void find_waiting(const struct broker_config *old, const struct broker_co
         {"advertise", strcmp(old->advertise, now->advertise) != 0},
         {"blob_advertise", strcmp(old->blob_advertise, now->blob_advertise) != 0},
         {"heartbeat", old->heartbeat_ms != now->heartbeat_ms},
+        {"challenge", old->challenge_ms != now->challenge_ms},
         {"workers", old->workers != now->workers},
         {"snapshot_every", old->snapshot_every != now->snapshot_every},
         {"reserve", old->reserve_bytes != now->reserve_bytes},

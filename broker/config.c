@@ -33,6 +33,7 @@ void config_default(struct broker_config *ret_config)
 {
     *ret_config = (struct broker_config){
         .heartbeat_ms = 1000,
+        .challenge_ms = DAY_MS,
         .rate = 5000,
         .rate_anonymous = 20,
         .steps = BUDGET_STEPS,
@@ -302,7 +303,7 @@ bool config_parse(const char *text, size_t length, const char *file_name, bool i
 {
     static const char *const keys[] = {
         "origin",  "listen",         "blob_listen", "advertise", "blob_advertise", "heartbeat",
-        "workers", "snapshot_every", "reserve",     "genesis",   "limits"};
+        "workers", "snapshot_every", "reserve",     "genesis",   "limits",         "challenge"};
     CLEANUP(yaml_close) struct yaml_file *file = yaml_open(text, length, file_name, ret_problem);
     if (file == NULL) {
         return false;
@@ -326,6 +327,8 @@ bool config_parse(const char *text, size_t length, const char *file_name, bool i
     check_advertised(root, "blob_advertise", ret_config->blob_listen, ret_config->blob_advertise);
     ret_config->heartbeat_ms =
         yaml_duration_ms(yaml_key(root, "heartbeat"), 100, LIMIT_HEARTBEAT_MS, 1000);
+    ret_config->challenge_ms =
+        yaml_duration_ms(yaml_key(root, "challenge"), 0, 365 * DAY_MS, DAY_MS);
     ret_config->workers =
         (unsigned)yaml_integer(yaml_key(root, "workers"), 1, 16, ret_config->workers);
     ret_config->snapshot_every =

@@ -23,6 +23,7 @@ struct broker_config {
     char advertise[CONFIG_ENDPOINT_SIZE];   /* endpoint that others connect to; "": `listen` */
     char blob_advertise[CONFIG_ENDPOINT_SIZE];
     int64_t heartbeat_ms;
+    int64_t challenge_ms; /* time between two challenges of a device, on average; 0: none */
     uint32_t rate, rate_anonymous; /* messages per second and session */
     uint32_t steps;                /* per second and session (broker/gateway/budget.h) */
     unsigned workers;              /* signature workers */

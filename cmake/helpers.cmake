@@ -29,7 +29,7 @@ target_link_options(lying-tensor PRIVATE -Wl,--wrap=operation_run)
 # The same of an agent whose results are lies.
 add_executable(lying-provider provider/main.c tests/programs/lying_provider.c)
 target_link_libraries(lying-provider PRIVATE bourse_flags owner provider)
-target_link_options(lying-provider PRIVATE -Wl,--wrap=agent_session_finished,--wrap=agent_session_create)
+target_link_options(lying-provider PRIVATE -Wl,--wrap=agent_session_finished,--wrap=agent_session_create,--wrap=agent_session_challenged)
 if(NOT BOURSE_TESTS)
   set_target_properties(lying-tensor lying-provider PROPERTIES EXCLUDE_FROM_ALL ON)
 endif()

@@ -38,7 +38,8 @@ endif()
 # The tensor program: no sanitizer either. Dynamic, for oneDNN; its jails show the host's system tree.
 function(tensor_program name)
   add_executable(${name} ${tensor_sources} ${numeric_sources} provider/tensor/main.c provider/tensor/ask.c provider/worker/packet.c
-    formats/npy.c formats/tensor_op.c formats/template.c base/pattern.c base/precision.c base/reader.c base/residual.c base/text.c base/writer.c ${ARGN})
+    formats/npy.c formats/tensor_op.c formats/template.c base/challenge_product.c base/pattern.c base/precision.c base/reader.c
+    base/residual.c base/text.c base/writer.c ${ARGN})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE -O2 -D_FORTIFY_SOURCE=2)
   set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)

@@ -1,5 +1,6 @@
-/* protocol/codec_rules.h has the words in which codec_shapes.c, codec_manifest.c and
- * codec_shapes_terminal.c write the rules of fields. No other file includes it. */
+/* protocol/codec_rules.h has the words in which codec_shapes.c, codec_manifest.c,
+ * codec_shapes_terminal.c and codec_shapes_challenge.c write the rules of fields. No other file
+ * includes it. */
 #ifndef BOURSE_PROTOCOL_CODEC_RULES_H
 #define BOURSE_PROTOCOL_CODEC_RULES_H
 

@@ -109,6 +109,7 @@ SHAPE(accounts_reply, accounts_reply, MANY(account_row, LIMIT_ROWS), COUNT, FLAG
 #define LEASE NUMBER(1, INT64_MAX)
 #define ATTEMPT COUNT
 
+SHAPE(challenge_fact, challenge_fact, COUNT, MOMENT, COUNT, COUNT, COUNT, SPAN);
 SHAPE(standing, standing, COUNT, COUNT, COUNT, COUNT, NAME(0, LIMIT_NAME_BYTES));
 SHAPE(device, device, ID, NAME(1, LIMIT_INSTRUMENT_BYTES), SLOTS, MANY(attribute, LIMIT_ATTRIBUTES),
       NAME(0, LIMIT_NAME_BYTES));
@@ -236,7 +237,7 @@ SHAPE(paid_lately, paid_lately, MONEY, COUNT, MOMENT);
 SHAPE(why_reply, why_reply, COUNT, NOTE, STATE, FLAG, FLAG, COUNT, ID, NAME(0, LIMIT_NAME_BYTES),
       NUMBER(0, LIMIT_SLOTS), NUMBER(0, LIMIT_SLOTS), NUMBER(0, LIMIT_SLOTS), MONEY, COUNT, COUNT,
       COUNT, COUNT, MONEY, MANY(why_refusal, LIMIT_PREDICATES), FLAG, MONEY, COUNT,
-      NESTED(paid_lately), DAILY, COUNT, COUNT, NESTED(standing));
+      NESTED(paid_lately), DAILY, COUNT, COUNT, NESTED(standing), NESTED(challenge_fact));
 SHAPE(quote_level, quote_level, MONEY, COUNT, COUNT, ATTRIBUTE_TEXT, MONEY);
 SHAPE(explain_predicate, explain_predicate, LINE(0, LIMIT_TEXT_BYTES), COUNT, ANY);
 SHAPE(explain_change, explain_change, LINE(0, LIMIT_TEXT_BYTES), STATE, COUNT, COUNT);
@@ -312,7 +313,8 @@ SHAPE(figures_post, figures_post, MANY(device_figures, LIMIT_FIGURES));
 SHAPE_EMPTY(figures_taken, figures_taken);
 SHAPE(device_row, device_row, HASH, NAME(0, LIMIT_NAME_BYTES), STATE, ID, NAME(0, LIMIT_NAME_BYTES),
       ATTRIBUTE_TEXT, SLOTS, COUNT, COUNT, MONEY, DURATION,
-      MANY(attribute, LIMIT_ATTRIBUTES + TERMS), NESTED(standing), NESTED(device_figures));
+      MANY(attribute, LIMIT_ATTRIBUTES + TERMS), NESTED(standing), NESTED(device_figures),
+      NESTED(challenge_fact));
 SHAPE(devices_reply, devices_reply, MANY(device_row, LIMIT_ROWS), NESTED(device_place), COUNT);
 
 SHAPE(providers_request, providers_request, NUMBER(1, UINT32_MAX), ROWS_WANTED);
@@ -448,6 +450,9 @@ static const struct message_row rows[MESSAGE_TYPE_END] = {
     [MESSAGE_FIGURES_POST] = {"figures-post", &figures_post_shape, SMALL, false, ROLE_PROVIDER,
                               MESSAGE_FIGURES_TAKEN},
     [MESSAGE_FIGURES_TAKEN] = {"figures-taken", &figures_taken_shape, SMALL, false, BROKER, 0},
+    [MESSAGE_CHALLENGE_READY] = {"challenge-ready", &codec_challenge_ready_shape, LARGE, false,
+                                 ROLE_PROVIDER, MESSAGE_CHALLENGE},
+    [MESSAGE_CHALLENGE] = {"challenge", &codec_challenge_shape, SMALL, false, BROKER, 0},
 
     [MESSAGE_SUBMIT_JOB] = {"submit-job", &submit_job_shape, LARGE, true, ROLE_CONSUMER,
                             MESSAGE_ACCEPTED},

@@ -50,6 +50,9 @@ enum message_type {
     /* The sender's devices, as they are at this moment. */
     MESSAGE_FIGURES_POST = 51,
     MESSAGE_FIGURES_TAKEN = 52,
+    /* The broker challenges the speed of a device; the agent asks for the next challenge. */
+    MESSAGE_CHALLENGE_READY = 53,
+    MESSAGE_CHALLENGE = 54,
     /* consumer */
     MESSAGE_SUBMIT_JOB = 64, /* S */
     MESSAGE_JOB_CANCEL = 65, /* S */

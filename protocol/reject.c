@@ -97,6 +97,11 @@ static const struct reject_row table[REJECT_CODE_COUNT] = {
     [REJECT_ACCOUNT] = {"ACCOUNT",
                         "Name an account of this market: its key, or a name that no other has.",
                         EXIT_NOT_FOUND},
+    [REJECT_CHALLENGE] =
+        {"CHALLENGE",
+         "The broker challenged the device: claim no more than it showed, or wait; "
+         "`bourse-provider why` says what was found.",
+         EXIT_REFUSED},
     [REJECT_BLOB_HASH] = {"BLOB_HASH", "The file changed while it was sent; send it again.",
                           EXIT_REFUSED},
     [REJECT_BLOB_QUOTA] =

@@ -50,6 +50,9 @@ enum reject_code {
         44, /* `limit` results lack it; `value` is the subtask of the first */
     /* The same, but nothing is decided: the results may be sent again. */
     REJECT_OUTPUT_LOST = 45,
+    /* The device may not be offered as it is. `value` and `limit` are Mflop/s of `gemm_fp32`; with
+     * the field `closed_ms`, `value` is a time. */
+    REJECT_CHALLENGE = 46,
     REJECT_CODE_COUNT
 };
 

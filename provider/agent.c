@@ -123,6 +123,7 @@ static void take_reports(struct agent *agent, int64_t now_ns)
     uint64_t count;
     ssize_t got = read(reports->event, &count, sizeof count);
     (void)got; /* resets the counter */
+    agent_challenge_take(agent, now_ns);
 
     pthread_mutex_lock(&reports->mutex);
     if (reports->left_count > 0) {
@@ -139,16 +140,6 @@ static void take_reports(struct agent *agent, int64_t now_ns)
     list_append_all(&agent->done, &reports->done);
     pthread_mutex_unlock(&reports->mutex);
     settle_done(agent, now_ns);
-}
-
-/* Dropping a tile that stayed in its jail takes 0.15 ms a MiB. */
-void agent_drop_outcomes(struct list_link *outcomes)
-{
-    while (!list_empty(outcomes)) {
-        struct outcome *outcome = LIST_ELEMENT(outcomes->next, struct outcome, link);
-        list_remove(&outcome->link);
-        outcome_destroy(&outcome);
-    }
 }
 
 /* ---------------------------------------------------------------- actions of the session */
@@ -264,6 +255,9 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
         break;
     case AGENT_NOTE:
         agent_warn(agent, action->text);
+        break;
+    case AGENT_CHALLENGE:
+        agent_challenge(agent, now_ns, &action->challenge);
         break;
     case AGENT_TERMINAL:
         terminals_answered(agent->terminals, agent->lanes, &action->terminal, now_ns);
@@ -546,8 +540,8 @@ bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct proble
     }
     good = good && agent_open_session(&agent, ret_problem) &&
            agent_open_blobs(&agent, ret_problem) && agent_open_lanes(&agent, ret_problem) &&
-           agent_open_owner(&agent, ret_problem) && agent_open_idle(&agent, ret_problem) &&
-           agent_open_gpus(&agent, ret_problem);
+           agent_open_challenger(&agent, ret_problem) && agent_open_owner(&agent, ret_problem) &&
+           agent_open_idle(&agent, ret_problem) && agent_open_gpus(&agent, ret_problem);
     if (good) {
         loop(&agent);
         notify_stopping();

@@ -11,6 +11,7 @@
 #include "provider/owner.h"
 #include "provider/session/agent_session.h"
 #include "provider/terminals.h"
+#include "provider/work/challenger.h"
 #include "provider/work/lanes.h"
 #include "provider/work/mender.h"
 #include "provider/work/transfer.h"
@@ -44,6 +45,7 @@ struct agent {
     struct store *store;
     struct images *images;
     struct mender *mender;
+    struct challenger *challenger; /* NULL: no matrices are computed here */
     struct lanes *lanes;
     struct owner *owner;
     struct live_output *live;
@@ -85,6 +87,7 @@ bool agent_open_session(struct agent *agent, struct problem *problem);
 void agent_say_offer(const struct agent *agent);
 bool agent_open_blobs(struct agent *agent, struct problem *problem);
 bool agent_open_lanes(struct agent *agent, struct problem *problem);
+bool agent_open_challenger(struct agent *agent, struct problem *problem);
 bool agent_open_owner(struct agent *agent, struct problem *problem);
 /* These two are in agent_idle.c. */
 bool agent_open_idle(struct agent *agent, struct problem *problem);
@@ -92,8 +95,16 @@ bool agent_open_gpus(struct agent *agent, struct problem *problem);
 /* Offers nothing while the disk is full or the month's bytes of the network are used up. Call it
  * once a second. */
 void agent_room_turn(struct agent *agent, int64_t now_ns);
+/* Destroys the outcomes of the list. */
+void agent_drop_outcomes(struct list_link *outcomes);
 /* Says goodbye, and closes the parts that were opened. */
 void agent_close_all(struct agent *agent);
+
+/* These two are in agent_open.c. The first begins to compute the answer, or says that it cannot be
+ * computed now. */
+void agent_challenge(struct agent *agent, int64_t now_ns, const struct agent_challenge *challenge);
+/* Sends the answer that is done, if there is one. */
+void agent_challenge_take(struct agent *agent, int64_t now_ns);
 
 /* agent_reload.c reads the config again. */
 
@@ -118,8 +129,6 @@ void agent_warn(struct agent *agent, const char *text);
 
 /* Does what the session asks for, and sends its messages. */
 void agent_carry_out(struct agent *agent, int64_t now_ns);
-/* Destroys the outcomes of the list. */
-void agent_drop_outcomes(struct list_link *outcomes);
 
 /* Other threads report through these functions of agent_open.c. `context` is the agent. */
 

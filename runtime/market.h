@@ -14,6 +14,7 @@
  *     snapshots/      state-<index>.snapshot
  *     blobs/          blobs.db and large blobs as files
  *     history.db      measured times of work
+ *     challenges      what challenges of devices found
  *     broker.sock, blobs.sock   ipc endpoints
  *     blobs.fd        hands over blobs as open files
  *     provider/       the agent's folder: provider.yaml, provider.key, control.sock, cache/,
@@ -36,6 +37,7 @@
 #define MARKET_SNAPSHOTS "snapshots"
 #define MARKET_BLOBS "blobs"
 #define MARKET_HISTORY "history.db"
+#define MARKET_CHALLENGES "challenges"
 #define MARKET_SOCKET "broker.sock"
 #define MARKET_BLOB_SOCKET "blobs.sock"
 #define MARKET_FILE_SOCKET "blobs.fd" /* descriptor_path of MARKET_BLOB_SOCKET */

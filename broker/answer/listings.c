@@ -5,6 +5,7 @@
 #include "broker/answer/page.h"
 #include "broker/answer/standing.h"
 #include "broker/answer/wire_view.h"
+#include "broker/challenge/challenge_wire.h"
 #include "exchange/lifecycle.h"
 #include "exchange/view/listings.h"
 #include "protocol/codec.h"
@@ -79,12 +80,12 @@ struct device_wire { /* the memory of one row */
     struct exchange_device_row row;
     struct standing_wire standing;
     Bourse__V1__DeviceFigures figures;
+    Bourse__V1__ChallengeFact challenge;
 };
 
 struct device_list {
     struct page page;
-    const struct figures_board *figures;
-    int64_t now_ns;
+    const struct listings_sources *sources;
 };
 
 static bool add_device(void *context, const struct exchange_device_row *row)
@@ -113,10 +114,13 @@ static bool add_device(void *context, const struct exchange_device_row *row)
     wire->has_max_term_ms = row->max_term_ns > 0;
     wire->max_term_ms = row->max_term_ns / NS_PER_MS;
     wire->standing = standing_to_wire(page->exchange, row->provider, &device->standing);
-    wire->figures = figures_board_find(list->figures, row->provider, &device->row.device,
-                                       list->now_ns, &device->figures)
+    const struct listings_sources *sources = list->sources;
+    wire->figures = figures_board_find(sources->figures, row->provider, &device->row.device,
+                                       sources->now_ns, &device->figures)
                         ? &device->figures
                         : NULL;
+    wire->challenge = challenge_wire_of(sources->challenges, row->provider, &row->device,
+                                        sources->log_ns, &device->challenge);
     return attributes_to_wire(page, row, wire) && page_add(page, &wire->base);
 }
 
@@ -152,8 +156,8 @@ static struct outgoing *devices_reply(const struct request *request, const struc
 }
 
 struct outgoing *listings_devices(const struct exchange *exchange,
-                                  const struct figures_board *figures,
-                                  const struct request *request, int64_t now_ns)
+                                  const struct listings_sources *sources,
+                                  const struct request *request)
 {
     const Bourse__V1__DevicesRequest *body = (const void *)request->translation.body;
     struct requirement needs;
@@ -164,7 +168,7 @@ struct outgoing *listings_devices(const struct exchange *exchange,
     if (body->from != NULL) {
         from = (struct exchange_place){body->from->provider, body->from->device};
     }
-    struct device_list list = {.figures = figures, .now_ns = now_ns};
+    struct device_list list = {.sources = sources};
     struct page *page = &list.page;
     struct exchange_place next;
     struct outgoing *outgoing = NULL;

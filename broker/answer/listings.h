@@ -7,16 +7,24 @@
 #define BOURSE_BROKER_ANSWER_LISTINGS_H
 
 #include "broker/answer/figures_board.h"
+#include "broker/challenge/challenge_facts.h"
 #include "broker/core/outgoing.h"
 #include "broker/core/request.h"
 #include "exchange/view/feed.h"
 #include "protocol/codec.h"
 
-/* Each listing below returns the answer, or NULL when memory is short. The listing of devices has
- * what the board knows of them; `now_ns` is the time of a monotonic clock. */
+/* The sources of a listing of devices beside the exchange. */
+struct listings_sources {
+    const struct figures_board *figures;
+    int64_t now_ns; /* of a monotonic clock: the age of figures */
+    const struct challenge_facts *challenges;
+    int64_t log_ns; /* log time: the age of challenges */
+};
+
+/* Each listing below returns the answer, or NULL when memory is short. */
 struct outgoing *listings_devices(const struct exchange *exchange,
-                                  const struct figures_board *figures,
-                                  const struct request *request, int64_t now_ns);
+                                  const struct listings_sources *sources,
+                                  const struct request *request);
 struct outgoing *listings_providers(const struct exchange *exchange, const struct request *request);
 struct outgoing *listings_book(const struct exchange *exchange, const struct request *request);
 /* Lists the asker's own orders. */

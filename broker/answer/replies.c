@@ -477,7 +477,8 @@ static struct outgoing *accounts(const struct exchange *exchange, const struct r
 
 /* ---------------------------------------------------------------- entry points */
 
-struct outgoing *replies_to_read(const struct exchange *exchange, const struct request *request,
+struct outgoing *replies_to_read(const struct exchange *exchange,
+                                 const struct challenge_facts *facts, const struct request *request,
                                  int64_t now_ns)
 {
     switch ((int)request->envelope.type) {
@@ -490,7 +491,7 @@ struct outgoing *replies_to_read(const struct exchange *exchange, const struct r
     case MESSAGE_DISPUTES_REQUEST:
         return disputes(exchange, request);
     case MESSAGE_WHY_REQUEST:
-        return why_reply(exchange, request);
+        return why_reply(exchange, facts, request, now_ns);
     case MESSAGE_BALANCE_REQUEST:
         return balance(exchange, request);
     case MESSAGE_DONATIONS_REQUEST:

@@ -4,6 +4,7 @@
 #ifndef BOURSE_BROKER_ANSWER_REPLIES_H
 #define BOURSE_BROKER_ANSWER_REPLIES_H
 
+#include "broker/challenge/challenge_facts.h"
 #include "broker/core/outgoing.h"
 #include "broker/core/request.h"
 #include "exchange/exchange.h"
@@ -11,9 +12,10 @@
 
 #include <stdbool.h>
 
-/* Returns the answer to a read that the exchange can give, or NULL when memory is short. `now_ns`
- * is log time. */
-struct outgoing *replies_to_read(const struct exchange *exchange, const struct request *request,
+/* Returns the answer to a read that the exchange can give, or NULL when memory is short. `facts`
+ * are what challenges found. `now_ns` is log time. */
+struct outgoing *replies_to_read(const struct exchange *exchange,
+                                 const struct challenge_facts *facts, const struct request *request,
                                  int64_t now_ns);
 
 /* Returns true for a read of committed data (a statement, a receipt and others), which the reader

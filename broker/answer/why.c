@@ -6,6 +6,7 @@
 #include "broker/answer/listings.h"
 #include "broker/answer/reason.h"
 #include "broker/answer/standing.h"
+#include "broker/challenge/challenge_wire.h"
 #include "exchange/lifecycle.h"
 #include "exchange/view/feed.h"
 #include "exchange/view/why.h"
@@ -14,6 +15,7 @@
 #include "protocol/limits.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,7 @@ struct why {
     Bourse__V1__WhyReply wire;
     Bourse__V1__PaidLately paid;
     struct standing_wire standing;
+    Bourse__V1__ChallengeFact challenge;
     Bourse__V1__WhyRefusal refusals[EXCHANGE_WHY_REFUSALS];
     Bourse__V1__WhyRefusal *pointers[EXCHANGE_WHY_REFUSALS];
 };
@@ -242,7 +245,33 @@ static void to_wire(const struct exchange *exchange, uint32_t account, struct wh
     refusals_to_wire(why);
 }
 
-struct outgoing *why_reply(const struct exchange *exchange, const struct request *request)
+/* Says that the broker refuses the ask because of a challenge, where that may be the reason. */
+static void challenge_text(struct why *why)
+{
+    const Bourse__V1__ChallengeFact *fact = why->wire.challenge;
+    const bool has_no_ask = why->row.price_micro < 0 && why->row.state == PROVIDER_PRESENT;
+    if (fact == NULL || !has_no_ask || why->row.is_frozen || why->row.is_halted) {
+        return;
+    }
+    if (fact->has_closed_ms) {
+        char wait[UNITS_TEXT_SIZE];
+        units_duration_short(fact->closed_ms * NS_PER_MS, wait);
+        (void)snprintf(
+            why->text, sizeof why->text,
+            "no ask stands for this device: the broker challenged its speed, and %s; its "
+            "asks are closed for %s",
+            fact->outcome == CHALLENGE_WRONG ? "the answers were wrong" : "no answer came", wait);
+    } else if (fact->has_limit_mflops) {
+        (void)snprintf(
+            why->text, sizeof why->text,
+            "no ask stands for this device: the broker challenged its speed, and it showed "
+            "%" PRId64 " Mflop/s (`gemm_fp32`); no ask of a higher claim is taken",
+            fact->limit_mflops);
+    }
+}
+
+struct outgoing *why_reply(const struct exchange *exchange, const struct challenge_facts *facts,
+                           const struct request *request, int64_t log_ns)
 {
     const Bourse__V1__WhyRequest *body = (const void *)request->translation.body;
     struct why *why = calloc(1, sizeof *why);
@@ -254,6 +283,9 @@ struct outgoing *why_reply(const struct exchange *exchange, const struct request
                                  &why->row)) {
     case WHY_OK:
         to_wire(exchange, request->account, why);
+        why->wire.challenge =
+            challenge_wire_of(facts, request->account, &why->row.device, log_ns, &why->challenge);
+        challenge_text(why);
         outgoing = outgoing_reply(request, MESSAGE_WHY_REPLY, &why->wire.base);
         break;
     case WHY_NO_DEVICE:

@@ -79,6 +79,7 @@ static void route(void *context, struct outgoing *outgoing)
     case OUTGOING_PUSH:
     case OUTGOING_EVENT:
     case OUTGOING_INDEX:
+    case OUTGOING_DOUBT:
     case OUTGOING_FORGET:
         send(committer->config.releases, outgoing);
         return;

@@ -341,12 +341,17 @@ static void take_request(struct core *core, struct request *request)
         } else if (disk_reserve_admits(disk_reserve_state(core->config.reserve),
                                        (enum message_type)request->envelope.type) &&
                    (request->envelope.type != MESSAGE_RESULTS || has_dice(core))) {
-            apply_message(core, request); /* the group owns the request now */
+            if (!core_refuse_challenged(core, request)) {
+                apply_message(core, request); /* the group owns the request now */
+            }
         } else {
             refuse_for_reserve(core, request);
         }
         return;
     case REQUEST_PRESENCE:
+        if (request->presence != ENTRY_RETURNED) {
+            challenges_silent(core->challenges, request->account);
+        }
         apply_own(core, request->presence, request->account);
         break;
     case REQUEST_CLOSED:
@@ -354,6 +359,7 @@ static void take_request(struct core *core, struct request *request)
         follow_forget(core->follow, request->session);
         output_relay_forget(core->relay, request->session);
         terminal_relay_forget(core->terminals, request->session);
+        challenges_forget(core->challenges, request->session);
         core_forget_waiting(core, request->session, false);
         break;
     }
@@ -416,6 +422,10 @@ static int64_t idle_ns(struct core *core, int64_t now_ns)
     if (terminals_ns != INT64_MAX) {
         wait = least(wait, terminals_ns > now_ns ? terminals_ns - now_ns : 0);
     }
+    const int64_t challenges_ns = challenges_due_ns(core->challenges);
+    if (challenges_ns != INT64_MAX) {
+        wait = least(wait, challenges_ns > now_ns ? challenges_ns - now_ns : 0);
+    }
     if (core->waiting != NULL) {
         wait = least(wait, core->waiting_due_ns > now_ns ? core->waiting_due_ns - now_ns : 0);
     }
@@ -445,6 +455,9 @@ static void tick_when_due(struct core *core)
     }
     if (terminal_relay_due_ns(core->terminals) <= now_ns) {
         add_terminals(core);
+    }
+    if (challenges_due_ns(core->challenges) <= now_ns) {
+        core_add_challenges(core);
     }
     if (core->waiting != NULL && core->waiting_due_ns <= now_ns) {
         core_answer_waiting(core);
@@ -493,11 +506,13 @@ struct core *core_start(const struct core_config *config)
     core->relay = output_relay_create(entropy_u64() >> 1);
     core->terminals = terminal_relay_create();
     core->figures = figures_board_create();
+    core->challenges = core_open_challenges(config);
     core->open = group_create();
     struct group *spare = group_create();
     /* The spare comes out of `returned` like a group that was committed. */
     if (core->watches == NULL || core->follow == NULL || core->relay == NULL ||
-        core->terminals == NULL || core->figures == NULL || core->open == NULL || spare == NULL ||
+        core->terminals == NULL || core->figures == NULL || core->challenges == NULL ||
+        core->open == NULL || spare == NULL ||
         pthread_create(&core->thread, NULL, run, core) != 0 ||
         !queue_try_push(config->returned, &spare->link)) {
         fatal("the core cannot start: out of memory or threads");
@@ -521,6 +536,7 @@ void core_stop(struct core **self)
         output_relay_destroy(&core->relay);
         terminal_relay_destroy(&core->terminals);
         figures_board_destroy(&core->figures);
+        core_close_challenges(core);
         group_destroy(&core->open);
         free(core);
         *self = NULL;

@@ -28,8 +28,11 @@ struct core_config {
     struct queue *keeper;               /* struct request: what accounts store and forget */
     uint64_t mark_every;                /* commands between two recorded state hashes; 0: none */
     const struct disk_reserve *reserve; /* the committer changes its state */
-    struct budget *budget;              /* shared with the gateway and the reader; NULL: none */
-    struct refusals *refusals;          /* counts reads that are dropped above the budget */
+    int64_t challenge_ms;               /* time between two challenges of a device; 0: none */
+    int64_t heartbeat_ms;
+    const char *challenges_path; /* file of what challenges found; borrowed */
+    struct budget *budget;       /* shared with the gateway and the reader; NULL: none */
+    struct refusals *refusals;   /* counts reads that are dropped above the budget */
 };
 
 enum { CORE_GROUPS = 2 }; /* one commits, one gathers; capacity of `groups` and `returned` */

@@ -1,4 +1,4 @@
-/* `struct core` is the state of the core's thread, which core.c and core_reads.c share. */
+/* `struct core` is the state of the core's thread, which the files core*.c share. */
 #ifndef BOURSE_BROKER_CORE_CORE_INTERNAL_H
 #define BOURSE_BROKER_CORE_CORE_INTERNAL_H
 
@@ -9,6 +9,7 @@
 #include "broker/answer/output_relay.h"
 #include "broker/answer/terminal_relay.h"
 #include "broker/answer/watches.h"
+#include "broker/challenge/challenges.h"
 #include "broker/core/group.h"
 #include "broker/core/outgoing.h"
 #include "broker/core/request.h"
@@ -25,10 +26,13 @@ struct core {
     struct output_relay *relay;
     struct terminal_relay *terminals;
     struct figures_board *figures;
-    struct group *open;    /* being gathered */
-    int64_t events_due_ns; /* monotonic; INT64_MAX: no job has changed */
-    int64_t next_tick_ns;  /* monotonic: no tick before */
-    int64_t keep_ns;       /* monotonic: a tick by then, unless a command carries log time */
+    struct challenges *challenges;
+    bool challenges_changed;    /* since they were written */
+    int64_t challenges_kept_ns; /* monotonic: they are not written before, unless it is urgent */
+    struct group *open;         /* being gathered */
+    int64_t events_due_ns;      /* monotonic; INT64_MAX: no job has changed */
+    int64_t next_tick_ns;       /* monotonic: no tick before */
+    int64_t keep_ns;            /* monotonic: a tick by then, unless a command carries log time */
     uint64_t next_mark;
     struct queue_link *waiting;       /* reads whose senders must earn more first, oldest first */
     struct queue_link **last_waiting; /* where the next one goes */
@@ -42,6 +46,20 @@ void core_add_reply(struct core *core, struct outgoing *reply);
 void core_charge(struct core *core, const struct budget_asker *asker, int64_t steps);
 /* Sends the open group to the committer and opens the next. */
 void core_hand_over(struct core *core);
+
+/* core_challenges.c challenges devices. */
+
+/* Returns NULL when memory is short. */
+struct challenges *core_open_challenges(const struct core_config *config);
+/* Writes what is known, and frees it. */
+void core_close_challenges(struct core *core);
+/* Sends the challenges that are due. */
+void core_add_challenges(struct core *core);
+/* Refuses an ask for a device whose claim a challenge found false, and destroys the request.
+ * Returns false when the request is admitted. */
+bool core_refuse_challenged(struct core *core, struct request *request);
+/* Returns the time, and dice that nobody has seen. */
+struct challenges_now core_challenge_time(struct core *core);
 
 /* Answers a read, keeps it waiting, or refuses it; takes the request over. */
 void core_answer(struct core *core, struct request *request);

@@ -95,14 +95,39 @@ static const struct outgoing *relay_terminal(struct core *core, const struct req
     return reply != NULL ? reply : former;
 }
 
-/* Takes what an agent says of its devices, or lists devices with what was said of them. */
-static const struct outgoing *tell_figures(struct core *core, const struct request *request)
+static const struct outgoing *take_ready(struct core *core, const struct request *request)
 {
-    const int64_t now_ns = clock_monotonic_ns();
+    struct outgoing *former;
+    const struct challenges_now now = core_challenge_time(core);
     struct outgoing *reply =
-        request->envelope.type == MESSAGE_FIGURES_POST
-            ? figures_board_post(core->figures, request, now_ns)
-            : listings_devices(core->config.exchange, core->figures, request, now_ns);
+        challenges_ready(core->challenges, core->config.exchange, request, &now, &former);
+    if (former != NULL) {
+        core_add_reply(core, former);
+    }
+    if (reply != NULL) {
+        core_add_reply(core, reply);
+    }
+    return reply != NULL ? reply : former;
+}
+
+/* Takes what an agent says of its devices. */
+static const struct outgoing *take_figures(struct core *core, const struct request *request)
+{
+    struct outgoing *reply = figures_board_post(core->figures, request, clock_monotonic_ns());
+    core_add_reply(core, reply);
+    return reply;
+}
+
+/* Lists devices with what their agents said of them, and what challenges found. */
+static const struct outgoing *list_devices(struct core *core, const struct request *request)
+{
+    const struct listings_sources sources = {
+        .figures = core->figures,
+        .now_ns = clock_monotonic_ns(),
+        .challenges = challenges_facts(core->challenges),
+        .log_ns = logtime_now(core->config.clock),
+    };
+    struct outgoing *reply = listings_devices(core->config.exchange, &sources, request);
     core_add_reply(core, reply);
     return reply;
 }
@@ -138,13 +163,17 @@ static void answer_now(struct core *core, struct request *request)
         told = follow_market(core, request);
     } else if (type == MESSAGE_OUTPUT_POST || type == MESSAGE_OUTPUT_REQUEST) {
         told = relay_output(core, request);
-    } else if (type == MESSAGE_FIGURES_POST || type == MESSAGE_DEVICES_REQUEST) {
-        told = tell_figures(core, request);
+    } else if (type == MESSAGE_FIGURES_POST) {
+        told = take_figures(core, request);
+    } else if (type == MESSAGE_DEVICES_REQUEST) {
+        told = list_devices(core, request);
+    } else if (type == MESSAGE_CHALLENGE_READY) {
+        told = take_ready(core, request);
     } else if (is_of_terminals(type)) {
         told = relay_terminal(core, request);
     } else {
-        struct outgoing *reply =
-            replies_to_read(exchange, request, logtime_now(core->config.clock));
+        struct outgoing *reply = replies_to_read(exchange, challenges_facts(core->challenges),
+                                                 request, logtime_now(core->config.clock));
         if (type == MESSAGE_JOBS_REQUEST && reply != NULL && reply->type == MESSAGE_JOBS_REPLY) {
             watch(core, request);
         }

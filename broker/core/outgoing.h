@@ -34,7 +34,9 @@ enum outgoing_kind {
      * `body`. */
     OUTGOING_NAMED,
     OUTGOING_FORGET, /* blob port only: `order` is to be done */
-    OUTGOING_INDEX,  /* `index`, of log time `log_time_ns`, is durable */
+    /* Gateway only: provider `account` may not keep its asks. Its agent has to greet again. */
+    OUTGOING_DOUBT,
+    OUTGOING_INDEX, /* `index`, of log time `log_time_ns`, is durable */
 };
 
 struct outgoing {

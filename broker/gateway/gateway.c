@@ -335,6 +335,9 @@ static void release(struct gateway *gateway, struct outgoing *outgoing)
         gateway->config.index = outgoing->index;
         gateway->config.index_log_ns = outgoing->log_time_ns;
         return;
+    case OUTGOING_DOUBT:
+        gateway_doubt(gateway, outgoing->account);
+        return;
     case OUTGOING_SERVE:
     case OUTGOING_UNSERVE:
     case OUTGOING_GIVEN:

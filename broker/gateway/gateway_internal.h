@@ -62,6 +62,9 @@ uint32_t gateway_account_rate(const struct gateway *gateway);
 /* Tells the exchange about providers that came, went or fell silent, as far as the queues have
  * room. */
 void gateway_tell_presence(struct gateway *gateway);
+/* Treats the provider like one that fell silent: its asks go, and its agent greets again. The asks
+ * that it places then are looked at anew. Does nothing when a queue inside is full. */
+void gateway_doubt(struct gateway *gateway, uint32_t account);
 /* Frees the places of ended sessions, as far as the core can be told. */
 void gateway_let_all_go(struct gateway *gateway);
 /* Frees the place of one ended session, once the core is told. */

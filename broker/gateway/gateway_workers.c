@@ -96,6 +96,13 @@ void gateway_tell_presence(struct gateway *gateway)
     }
 }
 
+void gateway_doubt(struct gateway *gateway, uint32_t account)
+{
+    if (may_tell(gateway) && presence_session(gateway->sessions, account) != 0) {
+        (void)tell(gateway, account, ENTRY_SUSPECT);
+    }
+}
+
 /* An agent's commands must not overtake its earlier goodbye, which would cancel the asks of its
  * return. */
 static bool goodbye_went_first(struct gateway *gateway, uint32_t account)
@@ -148,6 +155,7 @@ bool gateway_pass_on(struct gateway *gateway, const struct incoming *in,
     }
     memcpy(request->message, in->message.bytes, length);
     request->kind = REQUEST_MESSAGE;
+    request->arrived_ns = clock_monotonic_ns();
     request->session = session->number;
     request->account = session->account;
     if (in->account != NULL) {

@@ -41,6 +41,17 @@ struct bourse_device_figures {
     int64_t celsius;
 };
 
+/* The last challenge of a device's speed, by the broker. Figures are Mflop/s of `gemm_fp32`. */
+struct bourse_challenge {
+    /* "none": the speed is only claimed. "ok", "slow", "wrong", "unanswered": what was found. */
+    const char *outcome;
+    int64_t at_ms;          /* log time; 0: never challenged */
+    int64_t claimed_mflops; /* claim at that time */
+    int64_t shown_mflops;   /* what a slow answer showed; 0: nothing */
+    int64_t limit_mflops;   /* a device that claims more has no ask; 0: any claim */
+    int64_t closed_ms;      /* time for which the device has no ask; 0: open */
+};
+
 struct bourse_device {
     char provider[BOURSE_NAME_SIZE];
     char account[BOURSE_HEX32_SIZE]; /* the provider's key, as outcomes name it */
@@ -58,6 +69,7 @@ struct bourse_device {
     const struct bourse_attribute *attributes; /* lives as long as the callback */
     struct bourse_standing standing;           /* the provider's */
     struct bourse_device_figures now;
+    struct bourse_challenge challenge;
 };
 /* Visits every device on the market, by provider. The visitor returns false to stop. The market may
  * change between two pages of the answer. */

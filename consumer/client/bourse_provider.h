@@ -47,6 +47,7 @@ struct bourse_why {
     uint32_t refusal_count;
     struct bourse_why_refusal refusals[BOURSE_PREDICATES_MAX]; /* nearest first */
     struct bourse_standing standing;                           /* standing of this account */
+    struct bourse_challenge challenge;                         /* of the device */
     uint64_t index;
 };
 /* Explains why no work comes to this account's device number `device`, counted from 0. Fails with

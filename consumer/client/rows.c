@@ -282,3 +282,17 @@ void rows_standing(const Bourse__V1__Standing *wire, struct bourse_standing *ret
         client_copy(ret_standing->owner, sizeof ret_standing->owner, wire->owner);
     }
 }
+
+void rows_challenge(const Bourse__V1__ChallengeFact *wire, struct bourse_challenge *ret_challenge)
+{
+    static const char *const outcomes[] = {"none", "ok", "slow", "wrong", "unanswered"};
+    *ret_challenge = (struct bourse_challenge){.outcome = outcomes[0]};
+    if (wire != NULL && wire->outcome < sizeof outcomes / sizeof outcomes[0]) {
+        ret_challenge->outcome = outcomes[wire->outcome];
+        ret_challenge->at_ms = wire->at_ms;
+        ret_challenge->claimed_mflops = wire->claimed_mflops;
+        ret_challenge->shown_mflops = wire->has_shown_mflops ? wire->shown_mflops : 0;
+        ret_challenge->limit_mflops = wire->has_limit_mflops ? wire->limit_mflops : 0;
+        ret_challenge->closed_ms = wire->has_closed_ms ? wire->closed_ms : 0;
+    }
+}

@@ -19,6 +19,8 @@ bool rows_outcome(const Bourse__V1__OutcomeRow *wire, const struct id128 *job,
                   struct bourse_outcome *ret_outcome);
 /* Fills the standing of an account; NULL gives the standing of an account without a record. */
 void rows_standing(const Bourse__V1__Standing *wire, struct bourse_standing *ret_standing);
+/* Fills what the last challenge of a device found; NULL gives that of a device without one. */
+void rows_challenge(const Bourse__V1__ChallengeFact *wire, struct bourse_challenge *ret_challenge);
 void rows_outcome_free(struct bourse_outcome **self);
 
 #endif

@@ -90,6 +90,7 @@ static void device_from_wire(const Bourse__V1__DeviceRow *row, struct bourse_att
                                .now = figures_from_wire(row->figures)};
     text_hex(row->account.data, 32, ret_device->account);
     rows_standing(row->standing, &ret_device->standing);
+    rows_challenge(row->challenge, &ret_device->challenge);
     text_hex(row->device.data, 16, ret_device->id);
     client_copy(ret_device->provider, sizeof ret_device->provider, row->provider);
     client_copy(ret_device->state, sizeof ret_device->state, row->state);

@@ -34,6 +34,7 @@ static void from_wire(const Bourse__V1__WhyReply *reply, struct bourse_why *ret_
         ret_why->paid_since_ms = reply->paid->since_ms;
     }
     rows_standing(reply->standing, &ret_why->standing);
+    rows_challenge(reply->challenge, &ret_why->challenge);
     client_copy(ret_why->text, sizeof ret_why->text, reply->text);
     client_copy(ret_why->state, sizeof ret_why->state, reply->state);
     client_copy(ret_why->label, sizeof ret_why->label, reply->label);

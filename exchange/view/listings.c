@@ -121,6 +121,24 @@ enum exchange_listing exchange_list_devices(const struct exchange *exchange,
     return LISTING_END;
 }
 
+void exchange_visit_devices(const struct exchange *exchange, uint32_t account,
+                            exchange_device_visit *visit, void *context)
+{
+    const struct provider *provider = provider_numbered(exchange, account);
+    if (provider == NULL) {
+        return;
+    }
+    bool goes_on = true;
+    for (const struct list_link *at = provider->devices.next; goes_on && at != &provider->devices;
+         at = at->next) {
+        const struct device *device = LIST_ELEMENT(at, struct device, of_provider);
+        if (device->is_advertised) {
+            const struct exchange_device_row row = device_row(exchange, provider, device);
+            goes_on = visit(context, &row);
+        }
+    }
+}
+
 /* ---------------------------------------------------------------- providers */
 
 static struct exchange_provider_row provider_row(const struct exchange *exchange,

@@ -38,6 +38,10 @@ enum exchange_listing exchange_list_devices(const struct exchange *exchange,
                                             exchange_device_visit *visit, void *context,
                                             struct exchange_place *ret_next);
 
+/* Visits the advertised devices of one account, until `visit` returns false. */
+void exchange_visit_devices(const struct exchange *exchange, uint32_t account,
+                            exchange_device_visit *visit, void *context);
+
 struct exchange_provider_row {
     uint32_t provider;
     uint8_t state;          /* enum provider_state */

@@ -5,6 +5,7 @@
 #include "provider/command/command.h"
 #include "provider/command/market.h"
 #include "provider/control.h"
+#include "provider/device/probe.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,6 +222,22 @@ static void print_refusals(const struct bourse_why *why)
     }
 }
 
+/* Prints what the broker found when it challenged the device's speed. */
+static void print_challenge(const struct bourse_challenge *challenge)
+{
+    char day[PROBE_DAY_SIZE];
+    if (challenge->at_ms == 0) {
+        return;
+    }
+    probe_day(challenge->at_ms / 1000, day);
+    printf("%-10s challenged on %s with a claim of %lld Mflop/s (gemm_fp32): %s", "speed", day,
+           (long long)challenge->claimed_mflops, challenge->outcome);
+    if (challenge->limit_mflops > 0) {
+        printf("; no ask of a claim above %lld is taken", (long long)challenge->limit_mflops);
+    }
+    printf("\n");
+}
+
 static void print_why(const struct bourse_why *why, const struct rivals *rivals)
 {
     if (why->device[0] != '\0') {
@@ -235,6 +252,7 @@ static void print_why(const struct bourse_why *why, const struct rivals *rivals)
                "refuted", why->standing.refuted, text_plural(why->standing.refuted),
                why->standing.refuted == 1 ? "as" : "ere");
     }
+    print_challenge(&why->challenge);
     print_rivals(rivals);
     if (why->bids > 0) {
         printf("%-10s %u wait%s; %u fit%s this device, %u of those in its term, %u of those at its "
@@ -281,7 +299,7 @@ static json_t *why_json(const struct bourse_why *why, const struct rivals *rival
                         (json_int_t)why->paid_trades, "since_ms", (json_int_t)why->paid_since_ms);
     return json_pack(
         "{s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, "
-        "s:I, s:I, s:I, s:b, s:o, s:o, s:I, s:I}",
+        "s:I, s:I, s:I, s:b, s:o, s:o, s:I, s:I, s:o}",
         "device", why->device, "label", why->label, "text", why->text, "slots",
         (json_int_t)why->slots, "leased", (json_int_t)why->leased, "free", (json_int_t)why->free,
         "price_micro", price_json(why->price_micro), "bids", (json_int_t)why->bids, "fitting",
@@ -292,7 +310,12 @@ static json_t *why_json(const struct bourse_why *why, const struct rivals *rival
         (json_int_t)why->daily_ms, "used_ms", (json_int_t)why->used_ms, "promised_ms",
         (json_int_t)why->promised_ms, "partial", (int)why->partial, "refusals", refusals, "others",
         others, "refuted", (json_int_t)why->standing.refuted, "withdrawn_ms",
-        (json_int_t)why->standing.withdrawn_ms);
+        (json_int_t)why->standing.withdrawn_ms, "challenge",
+        json_pack("{s:s, s:I, s:I, s:I, s:I}", "outcome", why->challenge.outcome, "at_ms",
+                  (json_int_t)why->challenge.at_ms, "claimed_mflops",
+                  (json_int_t)why->challenge.claimed_mflops, "limit_mflops",
+                  (json_int_t)why->challenge.limit_mflops, "closed_ms",
+                  (json_int_t)why->challenge.closed_ms));
 }
 
 /* Asks about one device after the other; the first answer says how many there are. */

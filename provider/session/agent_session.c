@@ -106,6 +106,7 @@ struct agent_session *agent_session_create(const struct agent_session_config *co
     session->ready_since_ns = INT64_MAX;
     session->offer_again_ns = INT64_MAX;
     session->state_again_ns = INT64_MAX;
+    session->challenge_again_ns = INT64_MAX;
     struct dialogue_config dialogue = {
         .identity = config->identity,
         .role = SESSION_PROVIDER,
@@ -136,6 +137,7 @@ void agent_session_destroy(struct agent_session **self)
     offers_drop(session);
     output_forget(session);
     figures_forget(session);
+    challenge_forget(session);
     dialogue_destroy(&session->dialogue);
     free(session->actions);
     free(session);
@@ -156,6 +158,7 @@ void agent_session_connected(struct agent_session *session, int64_t now_ns, uint
     offers_forget(session);
     output_forget(session);
     figures_forget(session);
+    challenge_forget(session);
     session->welcomed = false;
     session->begin_due = false;
     dialogue_connected(session->dialogue, now_ns, dice);
@@ -191,6 +194,7 @@ static void begin(struct agent_session *session, int64_t now_ns)
     offers_resume(session, now_ns); /* devices before the Statement: the broker must know us */
     offers_state(session, now_ns);
     results_flush(session, now_ns);
+    challenge_be_ready(session, now_ns);
 }
 
 static void request_accepted(struct agent_session *session, int64_t now_ns,
@@ -211,6 +215,8 @@ static void request_rejected(struct agent_session *session, int64_t now_ns,
         results_rejected(session, now_ns, event);
     } else if (terminal_is_of(event->request_type)) {
         terminal_rejected(session, event);
+    } else if (event->request_type == MESSAGE_CHALLENGE_READY) {
+        challenge_rejected(session, now_ns, &event->id, event->reject);
     } else if (event->request_type == MESSAGE_OUTPUT_POST) {
         output_rejected(session, now_ns, event->reject);
     } else if (event->request_type == MESSAGE_FIGURES_POST) {
@@ -271,6 +277,8 @@ static void handle(struct agent_session *session, int64_t now_ns, struct dialogu
             output_answered(session, event);
         } else if (event->message_type == MESSAGE_FIGURES_TAKEN) {
             figures_answered(session);
+        } else if (event->message_type == MESSAGE_CHALLENGE) {
+            challenge_answered(session, now_ns, event);
         } else if (terminal_is_of(event->message_type)) {
             terminal_answered(session, event);
         }
@@ -327,6 +335,10 @@ void agent_session_tick(struct agent_session *session, int64_t now_ns)
     if (now_ns >= session->state_again_ns && session_ready(session)) {
         offers_state(session, now_ns);
     }
+    if (now_ns >= session->challenge_again_ns && session_ready(session)) {
+        session->challenge_again_ns = INT64_MAX;
+        challenge_be_ready(session, now_ns);
+    }
     results_flush(session, now_ns);
 }
 
@@ -341,6 +353,7 @@ int64_t agent_session_next_deadline_ns(const struct agent_session *session)
     if (session_ready(session)) {
         deadline_ns = sooner(deadline_ns, session->offer_again_ns);
         deadline_ns = sooner(deadline_ns, session->state_again_ns);
+        deadline_ns = sooner(deadline_ns, session->challenge_again_ns);
     }
     deadline_ns = sooner(deadline_ns, results_next_deadline_ns(session));
     return sooner(deadline_ns, work_next_deadline_ns(session));

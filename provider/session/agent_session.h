@@ -58,6 +58,8 @@ struct agent_session_config {
     struct hash32 dice;              /* 32 random bytes from which request ids are drawn */
     /* The shell keeps the files of a result until AGENT_SETTLED and can store them again. */
     bool can_store_again;
+    /* The shell computes the answers to challenges (AGENT_CHALLENGE). */
+    bool answers_challenges;
     /* Most results under one signature, 1 to AGENT_BATCH_MAX; 0 means AGENT_BATCH_MAX. Only tests
      * and bench/endtoend set it: no agent's settings can. */
     uint32_t results_per_signature;
@@ -148,7 +150,8 @@ enum agent_action_type {
     AGENT_READY,
     /* `text` is worth a line in the log. */
     AGENT_NOTE,
-    AGENT_TERMINAL, /* the answer to a message of agent_session_terminal: `terminal` */
+    AGENT_CHALLENGE, /* compute the answer to `challenge`, then call agent_session_challenged */
+    AGENT_TERMINAL,  /* the answer to a message of agent_session_terminal: `terminal` */
 };
 
 /* The answer to a message of a terminal. */
@@ -159,6 +162,14 @@ struct agent_terminal_answer {
     enum reject_code reject;
 };
 
+/* The broker challenges the speed of a device (base/challenge_product.h). The numbers come from a
+ * peer, and may be out of their bounds. */
+struct agent_challenge {
+    struct id128 device;
+    struct hash32 seed;
+    uint32_t side, rounds;
+};
+
 struct agent_action {
     enum agent_action_type type;
     union {
@@ -167,6 +178,7 @@ struct agent_action {
         int64_t wait_ns;
         char text[256];
         struct agent_terminal_answer terminal;
+        struct agent_challenge challenge;
     };
 };
 
@@ -309,6 +321,13 @@ enum agent_status agent_session_post_figures(struct agent_session *session, int6
 enum agent_status agent_session_terminal(struct agent_session *session, int64_t now_ns,
                                          enum message_type type, const ProtobufCMessage *body,
                                          struct id128 *ret_id);
+
+/* Ends an AGENT_CHALLENGE with its digests. A length of 0 says that the device cannot compute it
+ * now. Returns AGENT_UNKNOWN when the broker is not there. The challenge then counts for nothing.
+ */
+enum agent_status agent_session_challenged(struct agent_session *session, int64_t now_ns,
+                                           const struct agent_challenge *challenge,
+                                           const void *digests, size_t length);
 
 /* Starts the drain: cancels the asks and answers queued work as cancelled. With `cancel_running`
  * the session asks to end running work. Without it running work finishes. But programs that save

@@ -1,6 +1,7 @@
-/* provider/session/agent_session_internal.h declares what the five parts of the session share.
+/* provider/session/agent_session_internal.h declares what the parts of the session share.
  * agent_session.c is the connection, offers.c the offers, work.c leases and lanes, results.c
- * unaccepted results, output.c live output, terminal.c terminals. No other file includes it. */
+ * unaccepted results, output.c live output, terminal.c terminals,
+ * challenge.c challenges. No other file includes it. */
 #ifndef BOURSE_PROVIDER_SESSION_AGENT_SESSION_INTERNAL_H
 #define BOURSE_PROVIDER_SESSION_AGENT_SESSION_INTERNAL_H
 
@@ -156,6 +157,12 @@ struct agent_session {
     struct id128 figures; /* id of the FiguresPost without an answer; zero: none */
     bool figures_refused; /* this broker takes no figures */
 
+    /* Id of the ChallengeReady without an answer; zero: none. */
+    struct id128 challenge;
+    bool is_challenged;         /* the shell computes an answer */
+    bool challenge_refused;     /* this broker challenges nobody */
+    int64_t challenge_again_ns; /* next ChallengeReady; INT64_MAX: no need */
+
     struct agent_action *actions; /* a ring */
     size_t action_first, action_count, action_capacity;
     struct agent_counts counts;
@@ -223,6 +230,21 @@ bool terminal_is_of(enum message_type type);
 /* These functions queue the action; the first takes the body out of the event. */
 void terminal_answered(struct agent_session *session, struct dialogue_event *event);
 void terminal_rejected(struct agent_session *session, const struct dialogue_event *event);
+
+/* challenge.c lets the broker challenge the speed of devices. */
+
+/* Forgets the message under way, for a new connection. */
+void challenge_forget(struct agent_session *session);
+/* Says that the agent is ready, unless it has said so. */
+void challenge_be_ready(struct agent_session *session, int64_t now_ns);
+void challenge_answered(struct agent_session *session, int64_t now_ns,
+                        const struct dialogue_event *event);
+void challenge_rejected(struct agent_session *session, int64_t now_ns, const struct id128 *id,
+                        enum reject_code code);
+/* Lowers what the device claims to what it showed, and offers it anew. Returns false when it claims
+ * no more. */
+bool challenge_lowers(struct agent_session *session, int64_t now_ns, const struct id128 *id,
+                      int64_t mflops);
 
 /* work.c keeps leases, lanes and works. */
 

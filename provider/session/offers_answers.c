@@ -205,7 +205,11 @@ void offers_rejected(struct agent_session *session, int64_t now_ns,
         ask->state = ASK_ABSENT;
         memset(&ask->order, 0, sizeof ask->order);
         note_refused_ask(session, ask, event);
-        offers_later(session, now_ns);
+        const bool is_too_high =
+            event->reject == REJECT_CHALLENGE && strcmp(event->field, "gemm_fp32") == 0;
+        if (!is_too_high || !challenge_lowers(session, now_ns, &ask->terms.device, event->limit)) {
+            offers_later(session, now_ns);
+        }
     } else if (type == MESSAGE_STATEMENT_HELD) {
         session_note(session, REJECT_SAID "statement of held work: %s", event->text);
         offers_state_later(session, now_ns);

@@ -38,6 +38,8 @@ enum {
 #define TENSOR_PROGRAM "/.bourse-tensor" /* its name in a jail that has it */
 /* The agent's own argument asks for the speed of one thread: {"engine":..,"mflops":..}. */
 #define TENSOR_MEASURE "measure"
+/* The agent's own word asks for the answer to a challenge (provider/tensor/challenge_answer.h). */
+#define TENSOR_CHALLENGE "challenge"
 
 #define KERNEL_PROGRAM "/.bourse-kernel" /* its name in a jail that has it */
 /* The agent's own word, after the words of a device, asks for the speed of the device:

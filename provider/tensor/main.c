@@ -4,6 +4,7 @@
  * The program runs beside the job's files and parses them there, never in the agent. Nothing of one
  * subtask is kept for the next; between two the program only has its libraries loaded. */
 #include "provider/tensor/ask.h"
+#include "provider/tensor/challenge_answer.h"
 #include "provider/tensor/cores.h"
 
 #include <fcntl.h>
@@ -73,6 +74,9 @@ static enum operation_status carry_out(void *context, const struct ask *ask,
     (void)context;
     if (ask->count == 1 && strcmp(ask->words[0], TENSOR_MEASURE) == 0) {
         return measure(ret_problem);
+    }
+    if (ask->count > 0 && strcmp(ask->words[0], TENSOR_CHALLENGE) == 0) {
+        return challenge_answer_run(ask->words, ask->count, ret_problem);
     }
     enum operation_status status = operation_run(&files, &cores_multiplier, ask->words, ask->count,
                                                  ask->memory_bytes, &answer, ret_problem);

@@ -115,6 +115,29 @@ static inline void figures_vectors(void (*put)(void *context, enum message_type 
     put(context, MESSAGE_FIGURES_TAKEN, &taken.base);
 }
 
+/* Gives `put` a challenge, and the two ends of its answer. */
+static inline void challenge_vectors(void (*put)(void *context, enum message_type type,
+                                                 const ProtobufCMessage *body),
+                                     void *context)
+{
+    uint8_t device[16] = {0xd1, 2, 3};
+    uint8_t seed[32] = {0x5e, 4, 5};
+    uint8_t digests[16] = {6, 7, 8};
+    Bourse__V1__ChallengeReady ready = BOURSE__V1__CHALLENGE_READY__INIT;
+    put(context, MESSAGE_CHALLENGE_READY, &ready.base);
+    Bourse__V1__Challenge challenge = BOURSE__V1__CHALLENGE__INIT;
+    challenge.device = (ProtobufCBinaryData){.len = sizeof device, .data = device};
+    challenge.seed = (ProtobufCBinaryData){.len = sizeof seed, .data = seed};
+    challenge.side = 2048;
+    challenge.rounds = 3;
+    put(context, MESSAGE_CHALLENGE, &challenge.base);
+    ready.has_device = ready.has_seed = ready.has_digests = 1;
+    ready.device = challenge.device;
+    ready.seed = challenge.seed;
+    ready.digests = (ProtobufCBinaryData){.len = sizeof digests, .data = digests};
+    put(context, MESSAGE_CHALLENGE_READY, &ready.base);
+}
+
 /* Gives `put` the messages that carry live output from an agent to a follower, and those of
  * terminals. */
 static inline void output_vectors(void (*put)(void *context, enum message_type type,
@@ -163,6 +186,7 @@ static inline void output_vectors(void (*put)(void *context, enum message_type t
     reply.pieces = pieces;
     reply.has_more = reply.more = 1;
     put(context, MESSAGE_OUTPUT_REPLY, &reply.base);
+    challenge_vectors(put, context);
     terminal_vectors(put, context);
     figures_vectors(put, context);
     executable_vector(put, context);

@@ -235,6 +235,8 @@ static void add_reads_of_ones_own(struct floods *floods, const struct id128 *job
     flood_add(floods, "output post", MESSAGE_OUTPUT_POST, &output.base);
     Bourse__V1__FiguresPost figures = BOURSE__V1__FIGURES_POST__INIT;
     flood_add(floods, "figures post", MESSAGE_FIGURES_POST, &figures.base);
+    Bourse__V1__ChallengeReady ready = BOURSE__V1__CHALLENGE_READY__INIT;
+    flood_add(floods, "challenge ready", MESSAGE_CHALLENGE_READY, &ready.base);
     Bourse__V1__OutputRequest follow = BOURSE__V1__OUTPUT_REQUEST__INIT;
     follow.job = id;
     flood_add(floods, "output", MESSAGE_OUTPUT_REQUEST, &follow.base);

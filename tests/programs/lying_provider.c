@@ -14,11 +14,14 @@
  *     no-image     The result says that the image is missing, which the broker has.
  *     held-back    There is no lie: the result waits until the file BOURSE_TEST_HOLD is gone.
  *     stalling     As never-sent, and the agent says that it can store the output again.
+ *     mute         There is no lie: challenges of the broker are never answered.
+ *     guessing     The answers to challenges are guessed.
  *
- * In all lies but the last two, the agent does not say that it can store outputs again.
+ * In all lies but held-back and stalling, the agent does not say that it can store outputs again.
  *
- * The program is linked with --wrap=agent_session_finished. So its code stands between the agent,
- * which has stored the outputs, and the session, which signs the result. */
+ * The program is linked with --wrap=agent_session_finished, and likewise with the other functions
+ * below. So its code stands between the agent, which has stored the outputs, and the session, which
+ * signs the result. */
 #include "base/text.h"
 #include "provider/session/agent_session.h"
 
@@ -126,4 +129,26 @@ struct agent_session *__wrap_agent_session_create(const struct agent_session_con
     struct agent_session_config told = *config;
     told.can_store_again = tells("held-back") || tells("stalling");
     return __real_agent_session_create(&told);
+}
+
+enum agent_status __real_agent_session_challenged(struct agent_session *session, int64_t now_ns,
+                                                  const struct agent_challenge *challenge,
+                                                  const void *digests, size_t length);
+enum agent_status __wrap_agent_session_challenged(struct agent_session *session, int64_t now_ns,
+                                                  const struct agent_challenge *challenge,
+                                                  const void *digests, size_t length);
+
+enum agent_status __wrap_agent_session_challenged(struct agent_session *session, int64_t now_ns,
+                                                  const struct agent_challenge *challenge,
+                                                  const void *digests, size_t length)
+{
+    uint8_t *guess = length == 0 ? NULL : calloc(1, length);
+    enum agent_status status = AGENT_OK;
+    if (!tells("mute")) {
+        status = __real_agent_session_challenged(
+            session, now_ns, challenge, tells("guessing") && guess != NULL ? guess : digests,
+            length);
+    }
+    free(guess);
+    return status;
 }

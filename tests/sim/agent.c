@@ -211,7 +211,8 @@ static void act(struct agent *agent, const struct agent_action *action)
     case AGENT_READY:
         trace("is ready");
         break;
-    case AGENT_TERMINAL: /* no program of the simulation has a terminal */
+    case AGENT_CHALLENGE: /* the simulated agents answer none */
+    case AGENT_TERMINAL:  /* no program of the simulation has a terminal */
         break;
     case AGENT_NOTE:
         trace("notes: %s", action->text);

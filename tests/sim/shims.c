@@ -1,10 +1,11 @@
 /* The world behind the broker's threads: clocks, entropy, log lines, the end of a process, threads,
  * and the queues between them. Each function here stands in the place of runtime/clock.c,
- * runtime/log.c, broker/fatal.c, broker/core/queue.c, or a call of the system. */
+ * runtime/log.c, runtime/files.c, broker/fatal.c, broker/core/queue.c, or a call of the system. */
 #include "broker/core/queue.h"
 #include "broker/fatal.h"
 #include "runtime/clock.h"
 #include "runtime/entropy.h"
+#include "runtime/files.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
 #include "tests/sim/fibre.h"
@@ -80,6 +81,30 @@ void fatal(const char *format, ...)
     va_end(arguments);
     trace("stops: %s", line);
     process_stops(line);
+}
+
+/* ---------------------------------------------------------------- files: there are none */
+
+bool file_read(const char *path, size_t cap, uint8_t **ret_bytes, size_t *ret_length,
+               struct problem *ret_problem)
+{
+    (void)path;
+    (void)cap;
+    (void)ret_bytes;
+    (void)ret_length;
+    (void)ret_problem;
+    sim_fail("a broker of this world has no file of challenges");
+}
+
+bool file_write(const char *path, const void *bytes, size_t length, unsigned mode,
+                struct problem *ret_problem)
+{
+    (void)path;
+    (void)bytes;
+    (void)length;
+    (void)mode;
+    (void)ret_problem;
+    sim_fail("a broker of this world has no file of challenges");
 }
 
 /* ---------------------------------------------------------------- threads are fibres */

@@ -403,6 +403,9 @@ static inline const char *actions(struct play *play)
         case AGENT_NOTE:
             (void)snprintf(line + at, sizeof line - at, "%snote", comma);
             break;
+        case AGENT_CHALLENGE:
+            (void)snprintf(line + at, sizeof line - at, "%schallenge", comma);
+            break;
         case AGENT_TERMINAL:
             (void)snprintf(line + at, sizeof line - at, "%sterminal", comma);
             agent_session_drop_action(&action);

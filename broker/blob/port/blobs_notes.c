@@ -45,6 +45,7 @@ static void learn(struct blobs *blobs, const struct outgoing *note)
     case OUTGOING_PUSH:
     case OUTGOING_EVENT:
     case OUTGOING_INDEX:
+    case OUTGOING_DOUBT:
         return;
     }
 }

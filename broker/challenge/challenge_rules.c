@@ -1,0 +1,127 @@
+#include "broker/challenge/challenge_rules.h"
+
+#include <assert.h>
+
+enum { SIDE_STEP = 64 };
+#define FLOPS_OF_MFLOPS 1e6
+
+static double products_of(const struct challenge_product *product)
+{
+    const double side = product->side;
+    return 2 * side * side * side * product->rounds;
+}
+
+void challenge_rules_size(int64_t claimed_mflops, struct challenge_product *ret_product)
+{
+    assert(claimed_mflops > 0);
+    const double work =
+        (double)claimed_mflops * FLOPS_OF_MFLOPS * ((double)CHALLENGE_WORK_NS / (double)NS_PER_S);
+    ret_product->rounds = 1;
+    ret_product->side = CHALLENGE_SIDE_LEAST;
+    struct challenge_product next = *ret_product;
+    for (next.side += SIDE_STEP; next.side <= CHALLENGE_SIDE_MOST && products_of(&next) <= work;
+         next.side += SIDE_STEP) {
+        ret_product->side = next.side;
+    }
+    next = *ret_product;
+    for (next.rounds++; next.side == CHALLENGE_SIDE_MOST && next.rounds <= CHALLENGE_ROUNDS_MOST &&
+                        products_of(&next) <= work;
+         next.rounds++) {
+        ret_product->rounds = next.rounds;
+    }
+}
+
+int64_t challenge_rules_allowed_ns(const struct challenge_product *product, int64_t claimed_mflops)
+{
+    assert(claimed_mflops > 0);
+    const double claimed_ns =
+        products_of(product) / ((double)claimed_mflops * FLOPS_OF_MFLOPS) * (double)NS_PER_S;
+    const int64_t entries = (int64_t)product->side * product->side * product->rounds;
+    return (int64_t)(CHALLENGE_TOLERANCE * claimed_ns) + entries * CHALLENGE_ENTRY_NS +
+           CHALLENGE_START_NS;
+}
+
+int64_t challenge_rules_shown(const struct challenge_product *product, int64_t took_ns)
+{
+    assert(took_ns > 0);
+    int64_t mflops = (int64_t)(products_of(product) / (double)took_ns * 1e9 / FLOPS_OF_MFLOPS);
+    int64_t scale = 1;
+    while (mflops / scale >= 100) {
+        scale *= 10;
+    }
+    mflops = mflops / scale * scale;
+    return mflops > 0 ? mflops : 1;
+}
+
+int64_t challenge_rules_spread(int64_t every_ns, uint64_t dice)
+{
+    return every_ns / 2 + (int64_t)((double)every_ns * ((double)(dice >> 11) * 0x1p-53));
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Wrong and missing answers close the asks as refuted results do. */
+static bool count_failure(struct challenge_fact *fact, int64_t now_ns, int64_t every_ns)
+{
+    fact->failed++;
+    if (fact->failed <= CHALLENGE_FAILED_MOST) {
+        fact->due_ns = now_ns + least(every_ns, CHALLENGE_AGAIN_NS);
+        return false;
+    }
+    int64_t closed_ns = CHALLENGE_CLOSED_NS;
+    for (uint32_t i = CHALLENGE_FAILED_MOST + 1;
+         i < fact->failed && closed_ns < CHALLENGE_CLOSED_MOST_NS; i++) {
+        closed_ns *= 2;
+    }
+    closed_ns = least(closed_ns, CHALLENGE_CLOSED_MOST_NS);
+    fact->closed_until_ns = now_ns + closed_ns;
+    fact->due_ns = fact->closed_until_ns + least(every_ns, CHALLENGE_AGAIN_NS);
+    return true;
+}
+
+bool challenge_rules_settle(struct challenge_fact *fact, enum challenge_outcome outcome,
+                            int64_t claimed_mflops, int64_t shown_mflops, int64_t now_ns,
+                            int64_t every_ns, uint64_t dice)
+{
+    assert(outcome != CHALLENGE_NONE);
+    fact->due_ns = now_ns + challenge_rules_spread(every_ns, dice);
+    if (outcome == CHALLENGE_SLOW) {
+        fact->slow++;
+        fact->best_mflops = shown_mflops > fact->best_mflops ? shown_mflops : fact->best_mflops;
+        if (fact->slow < CHALLENGE_TRIES) {
+            fact->due_ns = now_ns + least(every_ns, CHALLENGE_SLOW_AGAIN_NS);
+            return false;
+        }
+        shown_mflops = fact->best_mflops;
+        fact->limit_mflops = shown_mflops;
+        fact->limit_until_ns = now_ns + CHALLENGE_LOWERED_NS;
+    }
+    fact->outcome = outcome;
+    fact->at_ns = now_ns;
+    fact->claimed_mflops = claimed_mflops;
+    fact->shown_mflops = outcome == CHALLENGE_SLOW ? shown_mflops : 0;
+    fact->slow = 0;
+    fact->best_mflops = 0;
+    if (outcome == CHALLENGE_WRONG || outcome == CHALLENGE_UNANSWERED) {
+        return count_failure(fact, now_ns, every_ns);
+    }
+    if (outcome == CHALLENGE_OK) {
+        fact->failed -= fact->failed > 0;
+        /* A device that was lowered while others used the machine shows more later. */
+        const bool shows_more = fact->limit_mflops > 0 && shown_mflops > fact->limit_mflops;
+        fact->limit_mflops = shows_more ? shown_mflops : fact->limit_mflops;
+    }
+    return outcome == CHALLENGE_SLOW;
+}
+
+bool challenge_rules_admit(const struct challenge_fact *fact, int64_t claimed_mflops,
+                           int64_t now_ns)
+{
+    const bool is_closed = now_ns < fact->closed_until_ns;
+    const bool is_above = fact->limit_mflops > 0 && now_ns < fact->limit_until_ns &&
+                          claimed_mflops > fact->limit_mflops;
+    return !is_closed && !is_above;
+}

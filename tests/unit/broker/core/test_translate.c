@@ -498,6 +498,7 @@ START_TEST(results_count_when_their_own_provider_signed_them_for_this_market)
     ck_assert_int_eq(send_result(identity_key(identity), &cluster, false), REJECT_NONE);
     stated_uj++;
     ck_assert_int_eq(send_result(identity_key(identity), &cluster, false), REJECT_MALFORMED);
+    stated_uj = 0;
 }
 END_TEST
 

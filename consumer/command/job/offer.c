@@ -271,8 +271,9 @@ static void show_cost(FILE *to, const struct offer *offer)
                       cell_duration_ns(quote->makespan_ns));
     }
     if (quote->suggested_micro > 0) {
-        (void)fprintf(to, "  least         %s credits; with less the job cannot start\n",
-                      cell_money(quote->minimum_micro));
+        (void)fprintf(to,
+                      "  least         %s credits, for a lease of %s; less cannot start the job\n",
+                      cell_money(quote->minimum_micro), cell_duration(offer->summary.term_ms));
     }
     if (offer->budget_micro > 0) {
         const bool is_suggested = offer->budget_micro == quote->suggested_micro &&
@@ -404,11 +405,10 @@ bool offer_show_short(FILE *to, const struct offer *offer, bool with_job)
     }
     if (offer->budget_micro > 0) {
         (void)fprintf(to,
-                      "  held   %s credits until the job ends%s; at least %s to start one "
-                      "subtask\n",
+                      "  held   %s credits until the job ends%s; at least %s, for a lease of %s\n",
                       cell_money(offer->budget_micro),
                       quote->is_all_there_is ? ", all that the account has" : "",
-                      cell_money(quote->minimum_micro));
+                      cell_money(quote->minimum_micro), cell_duration(offer->summary.term_ms));
     }
     offer_show_terms(to, quote, "terms  ");
     show_offer_line(to, offer);

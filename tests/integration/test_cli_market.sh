@@ -331,12 +331,13 @@ expect 0 'left none; .bourse logs' "$bourse" fetch last -o nothing
 [ ! -e nothing ] || fail "a folder was made for no outputs"
 
 # Down, and up again: the same money, the same jobs.
+cp market/market.yaml closed.yaml
 expect 0 '' env BOURSE_MARKET="$work/market" "$bourse" down
 grep -qE 'commands [1-9][0-9]*, dispatched [1-9][0-9]* subtasks, looked at edges [0-9]+ times' market/broker.log ||
     fail "the broker does not say what it decided: $(tail -n 5 market/broker.log)"
 expect 6 '.' "$bourse" ps --timeout 1s
 # A wait ends at its bound, also when no broker answers at all. A request alone would be given 30 s.
-expect 8 'no broker answers at ' timeout 28 "$bourse" wait last --wait-at-most 2s
+expect 8 'no broker answers at ' timeout 28 "$bourse" wait last --market closed.yaml --key market/owner.key --wait-at-most 2s
 ! command -v sqlite3 >/dev/null || sqlite3 market/ledger.db "UPDATE batches SET signature = zeroblob(64)"
 # A broker that runs by itself keeps its market.yaml when `up` finds the folder taken.
 rm -f "$work/market/market.yaml"

@@ -16,7 +16,7 @@ provider lean 0.50 20
 provider hungry 0.05 200
 on_offer() { "$bourse" devices --json >devices.json 2>/dev/null && [ "$(grep -o '"free": *1' devices.json | wc -l)" -eq 3 ]; }
 until_true 60 on_offer || fail "not three slots on offer: $(cat devices.json)"
-expect 0 'power_mw +20000 mW +the config' "$bin/bourse-provider" probe --dir "$work/lean"
+expect 0 'power_mw +20000 mW +from the config' "$bin/bourse-provider" probe --dir "$work/lean"
 grep -q '"name":"power_mw","value":20000' devices.json || fail "the market does not know the power: $(cat devices.json)"
 
 job() { # LINES...: a job file of eight subtasks, a minute each

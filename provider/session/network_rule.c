@@ -1,15 +1,25 @@
 #include "provider/session/network_rule.h"
 
 #include <assert.h>
-#include <time.h>
 
 #define NS INT64_C(1000000000)
 
+/* The days of a year that begins in March follow the pattern 31 30 31 30 31 five months long, so
+ * the number of its month is (5 day + 2) / 153. Eras have 400 years. By Howard Hinnant,
+ * chrono-Compatible Low-Level Date Algorithms, `civil_from_days`. */
 int32_t network_rule_month(int64_t wall_ms)
 {
-    const time_t seconds = (time_t)(wall_ms / 1000);
-    struct tm day;
-    return gmtime_r(&seconds, &day) == NULL ? 0 : (day.tm_year + 1900) * 12 + day.tm_mon;
+    enum { DAY_MS = 86400000, ERA_DAYS = 146097, TO_MARCH_0000 = 719468 };
+    const int64_t days = wall_ms / DAY_MS - (wall_ms % DAY_MS < 0 ? 1 : 0) + (int64_t)TO_MARCH_0000;
+    const int64_t era = (days >= 0 ? days : days - (ERA_DAYS - 1)) / ERA_DAYS;
+    const int64_t day_of_era = days - era * ERA_DAYS;
+    const int64_t year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    const int64_t day_of_year =
+        day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    const int64_t month_from_march = (5 * day_of_year + 2) / 153;
+    /* January and February are months 10 and 11, and end a year that began in March. */
+    return (int32_t)((era * 400 + year_of_era) * 12 + month_from_march + 2);
 }
 
 void network_rule_init(struct network_rule *rule, const struct network_terms *terms, int32_t month,

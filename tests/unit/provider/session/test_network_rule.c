@@ -3,6 +3,7 @@
 #include "tests/support/suite.h"
 
 #include <check.h>
+#include <time.h>
 
 #define NS INT64_C(1000000000)
 #define NOVEMBER_MS INT64_C(1795996800000) /* 2026-11-30 00:00 UTC */
@@ -81,7 +82,25 @@ START_TEST(what_was_counted_before_counts)
 }
 END_TEST
 
+/* The C library knows the month, too. The moments stand 8 days and some hours apart, from 1700 to
+ * 2400, so that each month of each year is met. */
+START_TEST(a_month_is_that_of_the_calendar)
+{
+    for (int64_t ms = -8520336000000; ms < INT64_C(13569465600000); ms += 700000001) {
+        const time_t seconds = (time_t)((ms - (ms % 1000 + 1000) % 1000) / 1000);
+        struct tm day;
+        ck_assert_ptr_nonnull(gmtime_r(&seconds, &day));
+        ck_assert_int_eq(network_rule_month(ms), (day.tm_year + 1900) * 12 + day.tm_mon);
+    }
+    ck_assert_int_eq(network_rule_month(INT64_C(951782400000) - 1),
+                     2000 * 12 + 1);                                            /* 28 February */
+    ck_assert_int_eq(network_rule_month(INT64_C(951868800000)), 2000 * 12 + 2); /* 1 March */
+    ck_assert_int_eq(network_rule_month(INT64_C(951868800000) - 1),
+                     2000 * 12 + 1); /* 29 February */
+}
+END_TEST
+
 SUITE("the rule of the network", NULL, NULL,
       TEST(the_bucket_gives_a_second_at_once_and_then_the_rate), TEST(without_a_rate_nothing_waits),
       TEST(no_piece_is_too_large), TEST(a_month_is_used_up_until_the_next_one),
-      TEST(what_was_counted_before_counts))
+      TEST(a_month_is_that_of_the_calendar), TEST(what_was_counted_before_counts))

@@ -40,7 +40,7 @@ printf '01%062d\n' 0 >"$work/owner" # the seed of the market's owner
 export BOURSE_KEY=$market/owner.key
 bourse() { "$bin/bourse" "$@" 2>&1; }
 start "$market"
-key=$(bourse key) || fail "the owner's key: $key"
+key=$(bourse key --quiet) || fail "the owner's key: $key"
 job=$(bourse ps --json | sed -E 's/.*"job": *"([0-9a-f]+)".*/\1/' | head -n 1)
 dd if=/dev/urandom of="$work/input" bs=1k count=200 status=none # larger than a row holds: a file of its own
 printf 'name: blobs\neach: [%s]\nrun: ["true", "{in}"]\n' "$work/input" >"$work/job.yaml"

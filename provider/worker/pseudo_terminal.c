@@ -16,8 +16,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-            /* Turns the echo off where no person types; there a new line stays a new line. */
-            static bool set_modes(int slave, uint8_t kind)
+/* Turns the echo off where no person types; there a new line stays a new line. */
+static bool set_modes(int slave, uint8_t kind)
 {
     struct termios modes;
     if (kind != WIRE_TERMINAL_PLAIN) {

@@ -173,9 +173,9 @@ const struct config_program *config_program(const struct config *config, const c
  * the config's. */
 void config_visible(const struct config *config, const char *ret_paths[CONFIG_VISIBLE_MAX + 1]);
 
-/* Returns true when the entry offers a device of this interface for kernels. */
 /* Returns the milliwatts of one slot of the device when all its slots work; 0: unknown. */
 int64_t config_power_mw(const struct config_device *device);
+/* Returns true when the entry offers a device of this interface for kernels. */
 bool config_device_is_of(const struct config_device *device, enum kernel_api api);
 
 /* Returns what jobs may take of so much memory. */

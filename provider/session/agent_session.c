@@ -53,6 +53,26 @@ static bool grow_actions(struct agent_session *session)
     return true;
 }
 
+enum agent_status session_ask(struct agent_session *session, int64_t now_ns, enum message_type type,
+                              const ProtobufCMessage *body, struct id128 *ret_id)
+{
+    const struct id128 id = session_draw_id(session);
+    switch (dialogue_request(session->dialogue, now_ns, type, &id, body)) {
+    case DIALOGUE_OK:
+        *ret_id = id;
+        return AGENT_OK;
+    case DIALOGUE_OUT_OF_MEMORY:
+        session->counts.out_of_memory = true;
+        return AGENT_OUT_OF_MEMORY;
+    case DIALOGUE_TOO_LARGE:
+        return AGENT_BAD;
+    case DIALOGUE_FULL:
+    case DIALOGUE_NOT_READY:
+        break;
+    }
+    return AGENT_UNKNOWN;
+}
+
 void session_act(struct agent_session *session, const struct agent_action *action)
 {
     if (session->action_count == session->action_capacity && !grow_actions(session)) {

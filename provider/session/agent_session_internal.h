@@ -172,6 +172,11 @@ struct agent_session {
 
 bool session_ready(const struct agent_session *session);
 struct id128 session_draw_id(struct agent_session *session);
+/* Sends a request under a fresh id, and fills the id in. Returns AGENT_BAD for a body above the
+ * limit of its type, AGENT_OUT_OF_MEMORY, which is counted, and AGENT_UNKNOWN when nothing can be
+ * sent now. Then *ret_id stays as it is. */
+enum agent_status session_ask(struct agent_session *session, int64_t now_ns, enum message_type type,
+                              const ProtobufCMessage *body, struct id128 *ret_id);
 void session_act(struct agent_session *session, const struct agent_action *action);
 __attribute__((format(printf, 2, 3))) void session_note(struct agent_session *session,
                                                         const char *format, ...);

@@ -29,22 +29,10 @@ static ProtobufCBinaryData view(const void *bytes, size_t length)
 static void send(struct agent_session *session, int64_t now_ns,
                  const Bourse__V1__ChallengeReady *body)
 {
-    const struct id128 id = session_draw_id(session);
-    session->challenge_again_ns = INT64_MAX;
-    switch (
-        dialogue_request(session->dialogue, now_ns, MESSAGE_CHALLENGE_READY, &id, &body->base)) {
-    case DIALOGUE_OK:
-        session->challenge = id;
-        return;
-    case DIALOGUE_OUT_OF_MEMORY:
-        session->counts.out_of_memory = true;
-        return;
-    case DIALOGUE_TOO_LARGE:
-    case DIALOGUE_FULL:
-    case DIALOGUE_NOT_READY:
-        session->challenge_again_ns = now_ns + AGAIN_NS;
-        return;
-    }
+    const enum agent_status status =
+        session_ask(session, now_ns, MESSAGE_CHALLENGE_READY, &body->base, &session->challenge);
+    const bool is_later = status == AGENT_BAD || status == AGENT_UNKNOWN;
+    session->challenge_again_ns = is_later ? now_ns + AGAIN_NS : INT64_MAX;
 }
 
 static bool may_send(const struct agent_session *session)

@@ -37,19 +37,6 @@ enum agent_status agent_session_post_figures(struct agent_session *session, int6
     Bourse__V1__FiguresPost body = BOURSE__V1__FIGURES_POST__INIT;
     body.n_devices = count;
     body.devices = figures;
-    const struct id128 id = session_draw_id(session);
-    switch (dialogue_request(session->dialogue, now_ns, MESSAGE_FIGURES_POST, &id, &body.base)) {
-    case DIALOGUE_OK:
-        session->figures = id;
-        return AGENT_OK;
-    case DIALOGUE_OUT_OF_MEMORY:
-        session->counts.out_of_memory = true;
-        return AGENT_OUT_OF_MEMORY;
-    case DIALOGUE_TOO_LARGE:
-        return AGENT_BAD;
-    case DIALOGUE_FULL:
-    case DIALOGUE_NOT_READY:
-        break;
-    }
-    return AGENT_UNKNOWN; /* newer figures come soon */
+    /* Newer figures come soon, so figures that cannot be sent now are lost. */
+    return session_ask(session, now_ns, MESSAGE_FIGURES_POST, &body.base, &session->figures);
 }

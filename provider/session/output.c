@@ -59,21 +59,8 @@ enum agent_status agent_session_post_output(struct agent_session *session, int64
     Bourse__V1__OutputPost body = BOURSE__V1__OUTPUT_POST__INIT;
     body.n_pieces = count;
     body.pieces = pieces;
-    const struct id128 id = session_draw_id(session);
-    switch (dialogue_request(session->dialogue, now_ns, MESSAGE_OUTPUT_POST, &id, &body.base)) {
-    case DIALOGUE_OK:
-        session->output = id;
-        return AGENT_OK;
-    case DIALOGUE_OUT_OF_MEMORY:
-        session->counts.out_of_memory = true;
-        return AGENT_OUT_OF_MEMORY;
-    case DIALOGUE_TOO_LARGE:
-        return AGENT_BAD;
-    case DIALOGUE_FULL:
-    case DIALOGUE_NOT_READY:
-        break;
-    }
-    return AGENT_UNKNOWN; /* the pieces are read again later */
+    /* Pieces that cannot be sent now are read again later. */
+    return session_ask(session, now_ns, MESSAGE_OUTPUT_POST, &body.base, &session->output);
 }
 
 const uint64_t *agent_session_followed(const struct agent_session *session, size_t *ret_count)

@@ -8,20 +8,9 @@ enum agent_status agent_session_terminal(struct agent_session *session, int64_t 
     if (!session_ready(session) || session->said_goodbye) {
         return AGENT_UNKNOWN;
     }
-    const struct id128 id = session_draw_id(session);
-    switch (dialogue_request(session->dialogue, now_ns, type, &id, body)) {
-    case DIALOGUE_OK:
-        *ret_id = id;
-        return AGENT_OK;
-    case DIALOGUE_OUT_OF_MEMORY:
-        session->counts.out_of_memory = true;
-        return AGENT_OUT_OF_MEMORY;
-    case DIALOGUE_TOO_LARGE:
-    case DIALOGUE_FULL:
-    case DIALOGUE_NOT_READY:
-        break;
-    }
-    return AGENT_UNKNOWN; /* the bytes are still there, and go later */
+    const enum agent_status status = session_ask(session, now_ns, type, body, ret_id);
+    return status == AGENT_BAD ? AGENT_UNKNOWN
+                               : status; /* the bytes are still there, and go later */
 }
 
 bool terminal_is_of(enum message_type type)

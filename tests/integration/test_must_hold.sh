@@ -35,7 +35,11 @@ finish() {
 trap finish EXIT
 cd "$work"
 
-fail() { echo "FAILED: $*" >&2; exit 1; }
+fail() { # with what the two programs of the market said last
+    echo "FAILED: $*" >&2
+    tail -n 15 "$market"/*.log >&2 || true
+    exit 1
+}
 # shellcheck source=tests/support/expect.sh
 . "$(dirname "$(realpath "$0")")/../support/expect.sh"
 

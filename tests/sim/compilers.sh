@@ -16,7 +16,7 @@ case "$(compiler "$build/bin/sim") and $(compiler "$other/bin/sim")" in
 *and*clang*) ;;
 *) echo "compilers: $other/bin/sim is not clang's" >&2; exit 1 ;;
 esac
-for seed in 3 14 41 77; do
+for seed in 14 77; do
     "$build/bin/sim" --seed "$seed" --trace >"$other/gcc.trace"
     "$other/bin/sim" --seed "$seed" --trace >"$other/clang.trace"
     lines=$(wc -l <"$other/gcc.trace")

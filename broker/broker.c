@@ -152,6 +152,7 @@ static void start_gateway(struct broker *broker, uint64_t index, int64_t index_l
                                      .index = index,
                                      .index_log_ns = index_log_ns,
                                      .reserve = &broker->reserve,
+                                     .is_away = &broker->store.is_away,
                                      .refusals = broker->store.refusals};
     memcpy(gateway.origin, genesis->origin, sizeof gateway.origin);
     for (unsigned i = 0; i < broker->config.workers; i++) {
@@ -277,6 +278,7 @@ static void stop_threads(struct broker *broker)
     for (unsigned i = 0; i < broker->config.workers; i++) {
         verify_stop(&broker->workers[i]);
     }
+    atomic_store(&broker->store.ends, true); /* nobody is left who could wait for etcd */
     core_stop(&broker->core);
     committer_stop(&broker->committer);
     reader_stop(&broker->reader);
@@ -393,7 +395,7 @@ static bool start(struct broker *broker, const struct broker_options *options, b
         return false;
     }
     *ret_moved = rename(broker->market_path, broker->old_market_path) == 0;
-    if (!broker_start_exchange(broker, is_new, ret_problem) ||
+    if (!broker_start_exchange(broker, is_new, options->adopt, ret_problem) ||
         !prepare_tables(broker, ret_problem) || !make_queues(broker, ret_problem) ||
         !broker_open_ports(broker, ret_problem) ||
         !private_folder(broker->snapshots_folder, true, ret_problem)) {

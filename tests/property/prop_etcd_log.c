@@ -61,9 +61,10 @@ struct world {
     uint64_t truth_last;
     struct copy late[LATE];
     size_t late_count;
-    bool is_calm;    /* no fault any more */
-    uint64_t names;  /* for entries */
-    uint64_t met[8]; /* by journal_status */
+    bool is_calm;         /* no fault any more */
+    uint64_t base, below; /* keys of entries before the base, at the last look */
+    uint64_t names;       /* for entries */
+    uint64_t met[8];      /* by journal_status */
     uint64_t acknowledged, executed_late, cuts;
 };
 
@@ -73,6 +74,22 @@ static bool chance(struct world *world, unsigned per_hundred)
 }
 
 /* ---- what must hold */
+
+/* An entry that was deleted never comes back. */
+static void check_deleted(struct world *world, uint64_t base)
+{
+    const struct etcd_key end = etcd_key_entry(&world->cluster, base);
+    uint64_t below = 0;
+    for (size_t i = 0; i < world->model.count; i++) {
+        const char *key = world->model.keys[i].key;
+        below += strstr(key, "/log/") != NULL && strcmp(key, end.text) < 0;
+    }
+    ck_assert_msg(base != world->base || below <= world->below,
+                  "%" PRIu64 " entries are before the base, and %" PRIu64 " were", below,
+                  world->below);
+    world->base = base;
+    world->below = below;
+}
 
 /* An index that was written keeps its bytes, and the log is a run without a gap. */
 static void check_log(struct world *world)
@@ -84,6 +101,7 @@ static void check_log(struct world *world)
         return;
     }
     ck_assert(etcd_base_read((struct etcd_bytes){stored->value, stored->length}, &base));
+    check_deleted(world, base.index);
     uint64_t index = base.index;
     for (;; index++) {
         const struct etcd_key key = etcd_key_entry(&world->cluster, index);

@@ -276,6 +276,30 @@ START_TEST(a_long_cut_goes_in_steps_and_leaves_the_rest)
 }
 END_TEST
 
+START_TEST(another_entry_at_the_own_index_is_damage)
+{
+    CLEANUP(etcd_log_destroy) struct etcd_log *log = leading(0, 1);
+    const struct etcd_key key = etcd_key_entry(&market, 1);
+    ck_assert_int_eq(append(log, 1, "one"), JOURNAL_OK);
+    ck_assert_int_eq(append(log, 2, "two"), JOURNAL_OK);
+    CLEANUP(etcd_log_destroy) struct etcd_log *second = leading(2, 2);
+    struct etcd_model_key *there = &model.keys[model.count++]; /* of nobody, after the last key */
+    *there = *etcd_model_find(&model, key.text);
+    there->key[strlen(there->key) - 1] = '3';
+    ck_assert_int_eq(append(second, 3, "three"), JOURNAL_CORRUPT);
+}
+END_TEST
+
+START_TEST(a_log_without_its_end_is_damage)
+{
+    CLEANUP(etcd_log_destroy) struct etcd_log *log = leading(0, 1);
+    ck_assert_int_eq(append(log, 1, "one"), JOURNAL_OK);
+    ck_assert_int_eq(append(log, 2, "two"), JOURNAL_OK);
+    model.count--; /* as after a restore of etcd from an old copy */
+    ck_assert_int_eq(append(log, 3, "three"), JOURNAL_CORRUPT);
+}
+END_TEST
+
 START_TEST(foreign_values_are_damage)
 {
     CLEANUP(etcd_log_destroy) struct etcd_log *log = leading(0, 1);
@@ -297,4 +321,6 @@ SUITE("etcd_log", setup, NULL, TEST(a_log_is_made_once_and_appended_to),
       TEST(a_lead_whose_answer_was_lost_is_found),
       TEST(a_look_finds_a_later_leader_and_ignores_an_earlier_one),
       TEST(a_group_is_all_or_nothing_and_bounded),
-      TEST(a_long_cut_goes_in_steps_and_leaves_the_rest), TEST(foreign_values_are_damage))
+      TEST(a_long_cut_goes_in_steps_and_leaves_the_rest),
+      TEST(another_entry_at_the_own_index_is_damage), TEST(a_log_without_its_end_is_damage),
+      TEST(foreign_values_are_damage))

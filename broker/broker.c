@@ -236,21 +236,23 @@ static void start_threads(struct broker *broker)
                                                .clock = broker->clock};
     broker->committer = committer_start(&committer);
 
-    const struct core_config core = {.exchange = broker->exchange,
-                                     .clock = broker->clock,
-                                     .epoch = &broker->epoch,
-                                     .inbound = broker->core_in,
-                                     .groups = broker->groups,
-                                     .returned = broker->returned,
-                                     .reader = broker->reads,
-                                     .keeper = broker->keeps,
-                                     .mark_every = broker->config.snapshot_every,
-                                     .reserve = &broker->reserve,
-                                     .challenge_ms = broker->config.challenge_ms,
-                                     .heartbeat_ms = broker->config.heartbeat_ms,
-                                     .challenges_path = broker->challenges,
-                                     .budget = broker->budget,
-                                     .refusals = broker->store.refusals};
+    const struct core_config core = {
+        .exchange = broker->exchange,
+        .clock = broker->clock,
+        .epoch = &broker->epoch,
+        .inbound = broker->core_in,
+        .groups = broker->groups,
+        .returned = broker->returned,
+        .reader = broker->reads,
+        .keeper = broker->keeps,
+        .mark_every = broker->config.snapshot_every,
+        .group_bytes = broker->config.etcd.member_count > 0 ? GROUP_BYTES_ON_ETCD : GROUP_BYTES,
+        .reserve = &broker->reserve,
+        .challenge_ms = broker->config.challenge_ms,
+        .heartbeat_ms = broker->config.heartbeat_ms,
+        .challenges_path = broker->challenges,
+        .budget = broker->budget,
+        .refusals = broker->store.refusals};
     broker->core = core_start(&core);
 
     start_gateway(broker, index, index_log_ns);

@@ -38,17 +38,24 @@ until_true 120 is_done "$job" || fail "the job does not end: $(cat ps.json)"
 etcd_start 0
 until_true 60 etcd_healthy || fail "the member of etcd does not come back: $(cat health.log)"
 
-# ---- without etcd commands are refused, and with it the market goes on
+# ---- without etcd commands are refused, the broker can be stopped, and with etcd the market goes on
+job=$("$bourse" submit job.yaml -y --quiet 2>submit.log) || fail "submit: $(cat submit.log)"
+until_true 60 finished "$job" 2 || fail "the second job does not run: $(cat ps.json)"
 for i in 0 1 2; do etcd_kill "$i"; done
 refused() {
     "$bourse" submit job.yaml -y --quiet --timeout 4s >refused.log 2>&1 && fail "a job was accepted without etcd"
     grep -q UNAVAILABLE refused.log
 }
 until_true 60 refused || fail "without etcd a job is not refused as UNAVAILABLE: $(cat refused.log)"
+grep -q "etcd does not answer, or has no quorum" broker.log || fail "the log does not say that entries wait"
 kill -0 "$broker" || fail "the broker ended without etcd"
+kill "$broker"
+ended "$broker" 60 || fail "the broker cannot be stopped without etcd"
+grep -q "stopped, its commands were not acknowledged" broker.log || fail "the log does not say what was not acknowledged"
 for i in 0 1 2; do etcd_start "$i"; done
 until_true 60 etcd_healthy || fail "etcd does not come back: $(cat health.log)"
-job=$("$bourse" submit job.yaml -y --quiet --timeout 60s 2>submit.log) || fail "submit again: $(cat submit.log)"
+broker_start
+broker_await || fail "the broker does not start again with etcd"
 until_true 120 is_done "$job" || fail "the second job does not end: $(cat ps.json)"
 
 # ---- a market that is on etcd does not go on without it

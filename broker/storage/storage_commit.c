@@ -335,9 +335,9 @@ static enum storage_status replicate(struct storage *store, size_t length)
         say_away(store, status);
         return STORAGE_AWAY;
     case JOURNAL_DEPOSED:
-        fatal("another broker leads this market: entry %" PRIu64
-              " was refused; stopped, nothing unacknowledged was sent",
-              entry.index);
+        fatal_deposed("another broker leads this market: entry %" PRIu64
+                      " was refused; stopped, nothing unacknowledged was sent",
+                      entry.index);
     case JOURNAL_BEHIND:
     case JOURNAL_TOO_LARGE:
     case JOURNAL_CORRUPT:

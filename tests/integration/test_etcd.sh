@@ -88,6 +88,9 @@ until_true 120 other_ready || fail "the broker of the other folder does not take
 [ "$(entries "$work/other")" -ge "$before" ] || fail "entries are missing in the other folder"
 kill -CONT "$first"
 ended "$first" 60 || fail "the first broker does not notice that another one leads"
+status=0
+wait "$first" || status=$?
+[ "$status" -eq 4 ] || fail "the first broker ended with $status"
 grep -q "another broker leads this market" broker.log || fail "the first broker does not say why it ended"
 BOURSE_MARKET=$work/other "$bourse" admin mint "$owner" 1 --key "$market/owner.key" --timeout 60s >mint.log 2>&1 ||
     fail "mint at the second broker: $(cat mint.log)"

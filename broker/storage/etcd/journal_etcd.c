@@ -5,6 +5,7 @@
 #include "broker/storage/etcd/etcd_log.h"
 #include "runtime/clock.h"
 #include "runtime/entropy.h"
+#include "runtime/log.h"
 #include "runtime/process.h"
 
 #include <assert.h>
@@ -88,6 +89,10 @@ static void note_away(struct engine *engine, const struct job *job, enum journal
     const bool has_failed =
         status == JOURNAL_UNKNOWN || status == JOURNAL_FULL || status == JOURNAL_UNAVAILABLE;
     if (job->kind == JOB_APPEND) {
+        if (has_failed && !engine->is_stuck) {
+            log_warning("etcd took no entry in time; the last member that was asked: %s",
+                        etcd_calls_error(engine->calls));
+        }
         engine->is_stuck = has_failed;
     }
     if (engine->start.is_away != NULL) {

@@ -53,9 +53,10 @@ static bool is_of_this_folder(const struct journal_leader *leader, const struct 
 static void is_deposed(void *context, const struct journal_leader *leader)
 {
     (void)context;
-    fatal("another broker leads this market (%s%s, epoch %" PRIu64
-          "); stopped, nothing unacknowledged was sent",
-          leader->broker, leader->address[0] == '\0' ? "" : leader->address, leader->epoch);
+    fatal_deposed("another broker leads this market (%s%s%s, epoch %" PRIu64
+                  "); stopped, nothing unacknowledged was sent",
+                  leader->broker, leader->address[0] == '\0' ? "" : " at ", leader->address,
+                  leader->epoch);
 }
 
 /* ---- following */
@@ -332,8 +333,8 @@ static bool join(struct storage *store, struct exchange *exchange,
         store->last_run_ns = 0; /* another broker ran after this folder's */
     }
     store->trim = trim_start(first, store->last.index);
-    log_info("leads the journal on etcd under epoch %" PRIu64 " after entry %" PRIu64
-             ", of which %" PRIu64 " were read from there",
+    log_info("leads the journal on etcd under epoch %" PRIu64 ", after entry %" PRIu64 "; %" PRIu64
+             " entries were read from etcd",
              epoch, store->last.index, store->last.index - first);
     return true;
 }

@@ -152,6 +152,7 @@ static void start_gateway(struct broker *broker, uint64_t index, int64_t index_l
                                      .index = index,
                                      .index_log_ns = index_log_ns,
                                      .reserve = &broker->reserve,
+                                     .is_away = &broker->store.is_away,
                                      .refusals = broker->store.refusals};
     memcpy(gateway.origin, genesis->origin, sizeof gateway.origin);
     for (unsigned i = 0; i < broker->config.workers; i++) {
@@ -235,21 +236,23 @@ static void start_threads(struct broker *broker)
                                                .clock = broker->clock};
     broker->committer = committer_start(&committer);
 
-    const struct core_config core = {.exchange = broker->exchange,
-                                     .clock = broker->clock,
-                                     .epoch = &broker->epoch,
-                                     .inbound = broker->core_in,
-                                     .groups = broker->groups,
-                                     .returned = broker->returned,
-                                     .reader = broker->reads,
-                                     .keeper = broker->keeps,
-                                     .mark_every = broker->config.snapshot_every,
-                                     .reserve = &broker->reserve,
-                                     .challenge_ms = broker->config.challenge_ms,
-                                     .heartbeat_ms = broker->config.heartbeat_ms,
-                                     .challenges_path = broker->challenges,
-                                     .budget = broker->budget,
-                                     .refusals = broker->store.refusals};
+    const struct core_config core = {
+        .exchange = broker->exchange,
+        .clock = broker->clock,
+        .epoch = &broker->epoch,
+        .inbound = broker->core_in,
+        .groups = broker->groups,
+        .returned = broker->returned,
+        .reader = broker->reads,
+        .keeper = broker->keeps,
+        .mark_every = broker->config.snapshot_every,
+        .group_bytes = broker->config.etcd.member_count > 0 ? GROUP_BYTES_ON_ETCD : GROUP_BYTES,
+        .reserve = &broker->reserve,
+        .challenge_ms = broker->config.challenge_ms,
+        .heartbeat_ms = broker->config.heartbeat_ms,
+        .challenges_path = broker->challenges,
+        .budget = broker->budget,
+        .refusals = broker->store.refusals};
     broker->core = core_start(&core);
 
     start_gateway(broker, index, index_log_ns);
@@ -277,6 +280,7 @@ static void stop_threads(struct broker *broker)
     for (unsigned i = 0; i < broker->config.workers; i++) {
         verify_stop(&broker->workers[i]);
     }
+    atomic_store(&broker->store.ends, true); /* nobody is left who could wait for etcd */
     core_stop(&broker->core);
     committer_stop(&broker->committer);
     reader_stop(&broker->reader);
@@ -393,7 +397,7 @@ static bool start(struct broker *broker, const struct broker_options *options, b
         return false;
     }
     *ret_moved = rename(broker->market_path, broker->old_market_path) == 0;
-    if (!broker_start_exchange(broker, is_new, ret_problem) ||
+    if (!broker_start_exchange(broker, is_new, options->adopt, ret_problem) ||
         !prepare_tables(broker, ret_problem) || !make_queues(broker, ret_problem) ||
         !broker_open_ports(broker, ret_problem) ||
         !private_folder(broker->snapshots_folder, true, ret_problem)) {

@@ -3,6 +3,7 @@
 
 #include "broker/core/translate.h"
 #include "broker/storage/balance_check.h"
+#include "broker/storage/etcd/replicated.h"
 #include "broker/storage/history_mark.h"
 #include "broker/storage/replay.h"
 #include "broker/storage/snapshot/snapshots.h"
@@ -14,6 +15,8 @@
 #include <limits.h>
 #include <sys/signalfd.h>
 #include <sys/un.h>
+
+enum { ETCD_TRIES = 5 }; /* of an entry at the start; each has the bound of an append */
 
 struct exchange *broker_rebuild(struct storage *store, const struct broker_config *config,
                                 struct problem *ret_problem)
@@ -113,6 +116,26 @@ struct own_command {
     uint32_t payload_length;
 };
 
+/* Commits a group before any thread exists that could wait for space, or for etcd. */
+static bool commit_at_start(struct broker *broker, const struct group *group,
+                            struct problem *ret_problem)
+{
+    enum storage_status status = STORAGE_AWAY;
+    for (unsigned i = 0; i < ETCD_TRIES && status == STORAGE_AWAY; i++) {
+        status = storage_commit(&broker->store, group);
+    }
+    if (status == STORAGE_FULL && disk_reserve_give_up(broker->folder)) {
+        status = storage_commit(&broker->store, group);
+    }
+    if (status != STORAGE_OK) {
+        problem_set(ret_problem, "%s",
+                    status == STORAGE_FULL
+                        ? "the disk is full"
+                        : "the journal on etcd does not answer: start again when it does");
+    }
+    return status == STORAGE_OK;
+}
+
 /* Applies and commits one command of the broker itself. */
 static bool commit_own(struct broker *broker, const struct own_command *own,
                        struct problem *ret_problem)
@@ -141,12 +164,7 @@ static bool commit_own(struct broker *broker, const struct own_command *own,
         group->first_command = index;
         group->command_count = 1;
         group->commands[0].entry = entry;
-        good = storage_commit(&broker->store, group) == STORAGE_OK ||
-               (disk_reserve_give_up(broker->folder) &&
-                storage_commit(&broker->store, group) == STORAGE_OK);
-        if (!good) {
-            problem_set(ret_problem, "the disk is full");
-        }
+        good = commit_at_start(broker, group, ret_problem);
     }
     translation_fini(&translation);
     group_destroy(&group);
@@ -214,11 +232,19 @@ static bool commit_outage(struct broker *broker, struct problem *ret_problem)
                       ret_problem);
 }
 
-bool broker_start_exchange(struct broker *broker, bool is_new, struct problem *ret_problem)
+/* Takes the lead of the journal, here and on etcd where the config names one. */
+static bool lead_everywhere(struct broker *broker, bool adopt, struct problem *ret_problem)
+{
+    return lead(broker, ret_problem) &&
+           replicated_join(&broker->store, broker->exchange, &broker->config, adopt, ret_problem);
+}
+
+bool broker_start_exchange(struct broker *broker, bool is_new, bool adopt,
+                           struct problem *ret_problem)
 {
     if (!is_new) {
         broker->exchange = broker_rebuild(&broker->store, &broker->config, ret_problem);
-        return broker->exchange != NULL && lead(broker, ret_problem) &&
+        return broker->exchange != NULL && lead_everywhere(broker, adopt, ret_problem) &&
                commit_limits(broker, ret_problem) && commit_outage(broker, ret_problem);
     }
     broker->exchange = exchange_create(&broker->config.limits);
@@ -226,6 +252,6 @@ bool broker_start_exchange(struct broker *broker, bool is_new, struct problem *r
         problem_set(ret_problem, "out of memory for the exchange");
         return false;
     }
-    return lead(broker, ret_problem) && commit_genesis(broker, ret_problem) &&
+    return lead_everywhere(broker, adopt, ret_problem) && commit_genesis(broker, ret_problem) &&
            commit_limits(broker, ret_problem);
 }

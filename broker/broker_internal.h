@@ -67,8 +67,10 @@ struct broker {
 /* Opens the storage. A start on a full disk gives the reserve up and tries once more. */
 bool broker_open_storage(struct broker *broker, bool adopt, bool *ret_new,
                          struct problem *ret_problem);
-/* Rebuilds or founds the exchange, leads the journal, and sets the limits of broker.yaml. */
-bool broker_start_exchange(struct broker *broker, bool is_new, struct problem *ret_problem);
+/* Rebuilds or founds the exchange, leads the journal, and sets the limits of broker.yaml. With
+ * `adopt` a folder may leave the etcd cluster that its journal was on. */
+bool broker_start_exchange(struct broker *broker, bool is_new, bool adopt,
+                           struct problem *ret_problem);
 
 /* Announces the market and serves it until a signal ends the broker. A SIGHUP reads broker.yaml
  * again. Returns false with a problem when market.yaml cannot be written for another reason than a

@@ -285,6 +285,48 @@ void config_limits_text(const struct exchange_limits *old, const struct exchange
     }
 }
 
+static void read_file_name(struct yaml_value map, const char *key, char ret_path[ETCD_PATH_SIZE])
+{
+    const struct yaml_value value = yaml_required(map, key);
+    read_text(value, ret_path, ETCD_PATH_SIZE);
+    if (ret_path[0] != '/') {
+        yaml_refuse(value, "%s is the path of a PEM file, from / on", key);
+    }
+}
+
+static void read_member(struct yaml_value value, char ret_url[ETCD_URL_SIZE])
+{
+    read_text(value, ret_url, ETCD_URL_SIZE);
+    const char *colon = strrchr(ret_url, ':');
+    if (strncmp(ret_url, "https://", 8) != 0 || colon <= ret_url + 8 || !is_port(colon + 1) ||
+        !text_is_plain(ret_url, strlen(ret_url)) || strchr(ret_url + 8, '/') != NULL) {
+        yaml_refuse(value, "a member of etcd is written https://HOST:PORT, for example "
+                           "https://10.0.0.1:2379; there is no way without TLS");
+    }
+}
+
+static void read_journal(struct yaml_value value, struct etcd_config *etcd)
+{
+    static const char *const keys[] = {"etcd", "ca", "certificate", "key"};
+    if (!yaml_present(value)) {
+        return;
+    }
+    yaml_known_keys(value, keys, sizeof keys / sizeof keys[0]);
+    const struct yaml_value members = yaml_required(value, "etcd");
+    if (yaml_is_list(members, ETCD_MEMBERS_MAX)) {
+        etcd->member_count = yaml_count(members);
+        for (size_t i = 0; i < etcd->member_count; i++) {
+            read_member(yaml_item(members, i), etcd->members[i]);
+        }
+        if (etcd->member_count == 0) {
+            yaml_refuse(members, "name the members of etcd, or leave `journal` out");
+        }
+    }
+    read_file_name(value, "ca", etcd->ca);
+    read_file_name(value, "certificate", etcd->certificate);
+    read_file_name(value, "key", etcd->key);
+}
+
 static void check_origin(struct yaml_value value, const char *origin)
 {
     for (const char *at = origin; *at != '\0'; at++) {
@@ -302,8 +344,9 @@ bool config_parse(const char *text, size_t length, const char *file_name, bool i
                   struct broker_config *ret_config, struct problem *ret_problem)
 {
     static const char *const keys[] = {
-        "origin",  "listen",         "blob_listen", "advertise", "blob_advertise", "heartbeat",
-        "workers", "snapshot_every", "reserve",     "genesis",   "limits",         "challenge"};
+        "origin",    "listen",    "blob_listen",    "advertise", "blob_advertise",
+        "heartbeat", "workers",   "snapshot_every", "reserve",   "genesis",
+        "limits",    "challenge", "journal"};
     CLEANUP(yaml_close) struct yaml_file *file = yaml_open(text, length, file_name, ret_problem);
     if (file == NULL) {
         return false;
@@ -341,6 +384,7 @@ bool config_parse(const char *text, size_t length, const char *file_name, bool i
                     "a reserve below 1MiB holds no cancel on a full disk: set 1MiB or more, or 0 "
                     "for none");
     }
+    read_journal(yaml_key(root, "journal"), &ret_config->etcd);
     read_genesis(yaml_key(root, "genesis"), is_new, &ret_config->genesis);
     read_limits(yaml_key(root, "limits"), ret_config);
     return yaml_finished(file, ret_problem);

@@ -7,6 +7,7 @@
 #define BOURSE_BROKER_CONFIG_H
 
 #include "base/problem.h"
+#include "broker/storage/etcd/etcd_config.h"
 #include "exchange/exchange.h"
 #include "protocol/genesis.h"
 
@@ -34,6 +35,7 @@ struct broker_config {
     /* The blobs of a job are kept so long after it ended, by default and at most. */
     int64_t blob_retain_ms, blob_retain_most_ms, blob_retain_least_ms;
     int64_t forget_grace_ms; /* forgotten blobs stay on the disk for so long */
+    struct etcd_config etcd;
     struct exchange_limits limits;
     struct genesis genesis; /* cluster, origin and keys are not set here */
 };

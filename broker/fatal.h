@@ -7,8 +7,14 @@
 #ifndef BOURSE_BROKER_FATAL_H
 #define BOURSE_BROKER_FATAL_H
 
-enum { FATAL_EXIT_STATUS = 1 };
+enum {
+    FATAL_EXIT_STATUS = 1,
+    /* Whoever starts a deposed broker again deposes the other one: systemd must not. */
+    FATAL_DEPOSED_STATUS = 4
+};
 
 __attribute__((format(printf, 1, 2))) _Noreturn void fatal(const char *format, ...);
+/* Ends the process like fatal(), because another broker leads the market. */
+__attribute__((format(printf, 1, 2))) _Noreturn void fatal_deposed(const char *format, ...);
 
 #endif

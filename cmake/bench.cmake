@@ -9,6 +9,7 @@ foreach(source ${bench_sources})
   target_link_libraries(bench_${name} PRIVATE bourse_flags consumer broker provider provider_session kernel tensor)
 endforeach()
 target_link_libraries(bench_gpu PRIVATE kernel)
+target_sources(bench_journal PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/etcd_cluster.c) # three members of etcd
 
 # bourse-provider that signs every result apart, for endtoend --sign-each; never installed.
 add_executable(signs-each-provider EXCLUDE_FROM_ALL provider/main.c bench/agents/signs_each.c)

@@ -71,7 +71,7 @@ list(FILTER broker_sources EXCLUDE REGEX "broker/main\\.c$")
 file(GLOB audit_sources CONFIGURE_DEPENDS audit/*.c)
 list(FILTER audit_sources EXCLUDE REGEX "/main\\.c$")
 room(broker SOURCES ${broker_sources}
-  LINKS exchange ledger_sqlite ledger protocol formats runtime PkgConfig::JANSSON Threads::Threads)
+  LINKS exchange ledger_sqlite ledger protocol formats runtime PkgConfig::JANSSON PkgConfig::CURL Threads::Threads)
 room(audit SOURCES ${audit_sources} LINKS protocol base PkgConfig::SQLITE PkgConfig::JANSSON)
 
 file(GLOB provider_session_sources CONFIGURE_DEPENDS provider/session/*.c)

@@ -30,6 +30,7 @@
 #define MARKET_OWNER_KEY "owner.key"
 #define MARKET_DATABASE "ledger.db"
 #define MARKET_HEAD "HEAD"
+#define MARKET_JOURNAL_ETCD "journal.etcd"
 #define MARKET_EPOCH "epoch.secret"
 #define MARKET_LOCK "LOCK"
 #define MARKET_RESERVE "reserve"

@@ -13,6 +13,8 @@
 
 /* The longest time until a refusal is in the audit log, and until free disk space is noticed. */
 #define IDLE_NS (1 * NS_PER_S)
+/* The time between two tries of an entry that etcd does not take. */
+#define AWAY_PAUSE_NS (NS_PER_S / 5)
 
 struct committer {
     struct committer_config config;
@@ -136,12 +138,22 @@ static void review_reserve(struct committer *committer)
 
 static void commit(struct committer *committer, const struct group *group)
 {
+    /* Time for an operator to free space; a signal that ends the sleep early only causes an early
+     * try. An etcd that does not answer has made the committer wait already, one that is full has
+     * not. */
     const struct timespec second = {.tv_sec = 1};
-    while (storage_commit(committer->config.store, group) == STORAGE_FULL) {
-        if (!disk_reserve_met_full(committer->config.reserve)) {
-            /* Time for an operator to free space; a signal that ends the sleep early only causes an
-             * early try. */
-            (void)nanosleep(&second, NULL);
+    for (;;) {
+        switch (storage_commit(committer->config.store, group)) {
+        case STORAGE_OK:
+            return;
+        case STORAGE_FULL:
+            if (!disk_reserve_met_full(committer->config.reserve)) {
+                (void)nanosleep(&second, NULL);
+            }
+            break;
+        case STORAGE_AWAY:
+            (void)nanosleep(&(struct timespec){.tv_nsec = AWAY_PAUSE_NS}, NULL);
+            break;
         }
     }
 }

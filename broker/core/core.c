@@ -169,7 +169,7 @@ static void note_effects(struct core *core, size_t from)
 static size_t apply(struct core *core, struct exchange_command *command,
                     const struct group_command *entry, bool *ret_is_refused)
 {
-    if (!group_has_room(core->open, &entry->entry)) {
+    if (!group_has_room(core->open, &entry->entry, core->config.group_bytes)) {
         core_hand_over(core);
     }
     struct group *group = core->open;
@@ -497,6 +497,9 @@ struct core *core_start(const struct core_config *config)
         fatal("the core cannot start: out of memory");
     }
     core->config = *config;
+    if (core->config.group_bytes == 0) {
+        core->config.group_bytes = GROUP_BYTES;
+    }
     core->events_due_ns = INT64_MAX;
     core->last_waiting = &core->waiting;
     core->keep_ns = clock_monotonic_ns() + KEEP_INTERVAL_NS;

@@ -37,11 +37,12 @@ bool group_is_empty(const struct group *group)
     return group->command_count == 0 && group->reply_count == 0;
 }
 
-bool group_has_room(const struct group *group, const struct entry_command *command)
+bool group_has_room(const struct group *group, const struct entry_command *command,
+                    size_t most_bytes)
 {
     if (group->reply_count == GROUP_REPLIES_MAX) {
         return false;
     }
     return group->command_count == 0 || (group->command_count < GROUP_COMMANDS_MAX &&
-                                         group->bytes + entry_command_size(command) <= GROUP_BYTES);
+                                         group->bytes + entry_command_size(command) <= most_bytes);
 }

@@ -13,7 +13,13 @@
 #include "broker/storage/entry.h"
 #include "exchange/exchange.h"
 
-enum { GROUP_COMMANDS_MAX = 1024, GROUP_REPLIES_MAX = 4096, GROUP_BYTES = 1 << 20 };
+enum {
+    GROUP_COMMANDS_MAX = 1024,
+    GROUP_REPLIES_MAX = 4096,
+    GROUP_BYTES = 1 << 20,
+    /* A member of etcd holds thousands of the newest entries in memory. */
+    GROUP_BYTES_ON_ETCD = 256 << 10
+};
 
 struct group_command {
     struct entry_command entry;
@@ -44,7 +50,9 @@ void group_destroy(struct group **self);
 /* Drops the content of the group and keeps its memory. */
 void group_clear(struct group *group);
 bool group_is_empty(const struct group *group);
-/* Returns true when the group has room for `command`. An empty group has room for any command. */
-bool group_has_room(const struct group *group, const struct entry_command *command);
+/* Returns true when the group has room for `command` and stays within `most_bytes`. An empty group
+ * has room for any command. */
+bool group_has_room(const struct group *group, const struct entry_command *command,
+                    size_t most_bytes);
 
 #endif

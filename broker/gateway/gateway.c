@@ -95,6 +95,11 @@ static struct refusal check(struct gateway *gateway, const struct incoming *in)
     if (!disk_reserve_admits(disk_reserve_state(gateway->config.reserve), type)) {
         return (struct refusal){REJECT_STORAGE_FULL, "", 0, 0};
     }
+    /* The newest state is not known to last, and another broker may lead: as on a stuck disk. */
+    if (gateway->config.is_away != NULL && atomic_load(gateway->config.is_away) &&
+        !disk_reserve_admits(DISK_RESERVE_STUCK, type)) {
+        return (struct refusal){REJECT_UNAVAILABLE, "journal", 0, 0};
+    }
     if (!translate_is_command(type)) {
         return (struct refusal){.code = REJECT_NONE};
     }

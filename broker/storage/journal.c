@@ -54,6 +54,13 @@ enum journal_status journal_leader(struct journal *journal, struct journal_leade
     return journal->engine.leader(journal->self, ret_leader);
 }
 
+enum journal_status journal_truncate(struct journal *journal, uint64_t epoch,
+                                     const struct journal_base *base)
+{
+    return journal->engine.truncate == NULL ? JOURNAL_OK
+                                            : journal->engine.truncate(journal->self, epoch, base);
+}
+
 const char *journal_status_text(enum journal_status status)
 {
     switch (status) {

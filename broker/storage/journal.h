@@ -4,10 +4,13 @@
  * that carry their own index, epoch, previous chain hash and batch id (broker/storage/entry.h). The
  * SQLite engine is the embedded default, for one broker. Its `lead` always succeeds under the file
  * lock, and UNKNOWN cannot occur (a failed fsync stops the process). The memory engine serves the
- * simulator. It is seeded and injects UNKNOWN, late duplicates, deposal, a short tail and BEHIND. A
- * replicated engine (etcd) would fit unchanged. */
+ * simulator. It is seeded and injects UNKNOWN, late duplicates, deposal, a short tail and BEHIND.
+ * The etcd engine (broker/storage/etcd/) keeps the log on three machines. The SQLite journal of the
+ * broker is then a copy. */
 #ifndef BOURSE_BROKER_STORAGE_JOURNAL_H
 #define BOURSE_BROKER_STORAGE_JOURNAL_H
+
+#include "base/id.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +38,13 @@ struct journal_leader {
     char broker[64], address[128];
 };
 
+/* A base says where a log begins: with the entry after `index`. */
+struct journal_base {
+    uint64_t index;
+    struct hash32 chain; /* of entry `index` */
+    struct hash32 state; /* of the exchange after it; zeros: not recorded */
+};
+
 struct journal;
 
 /* An engine implements these functions; `self` is its own state. */
@@ -46,6 +56,8 @@ struct journal_engine {
     enum journal_status (*next)(void *self, uint64_t index, struct journal_entry *ret_entry,
                                 int timeout_ms);
     enum journal_status (*leader)(void *self, struct journal_leader *ret_leader);
+    /* NULL: the engine keeps all entries. */
+    enum journal_status (*truncate)(void *self, uint64_t epoch, const struct journal_base *base);
     void (*destroy)(void *self);
 };
 
@@ -55,7 +67,7 @@ struct journal *journal_create(const struct journal_engine *engine, void *self);
 void journal_destroy(struct journal **journal);
 
 /* Fences every former leader out. `last_index` is the last entry applied here; returns BEHIND when
- * the log has more. */
+ * the log has more. `me->epoch` is the least epoch to lead under; 0: any. */
 enum journal_status journal_lead(struct journal *journal, uint64_t last_index,
                                  const struct journal_leader *me, uint64_t *ret_epoch);
 /* Appends all entries or none, one append at a time. OK means durable (P6). */
@@ -67,6 +79,10 @@ enum journal_status journal_next(struct journal *journal, uint64_t index,
                                  struct journal_entry *ret_entry, int timeout_ms);
 /* Reads the present leader: a hint, never proof. */
 enum journal_status journal_leader(struct journal *journal, struct journal_leader *ret_leader);
+/* Cuts the log, so that it begins after `base`, an entry that was applied and is durable elsewhere.
+ * An engine may keep more. UNKNOWN: a part is cut; the next call goes on. */
+enum journal_status journal_truncate(struct journal *journal, uint64_t epoch,
+                                     const struct journal_base *base);
 const char *journal_status_text(enum journal_status status);
 
 #endif

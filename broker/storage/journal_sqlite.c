@@ -166,10 +166,11 @@ static enum journal_status engine_lead(void *self, uint64_t last_index,
     if (last.index != last_index) {
         return JOURNAL_BEHIND;
     }
-    bind_u64(engine->prepared[RAISE_EPOCH], 1, epoch + 1);
+    const uint64_t next = me->epoch > epoch ? me->epoch : epoch + 1;
+    bind_u64(engine->prepared[RAISE_EPOCH], 1, next);
     status = finish(engine->prepared[RAISE_EPOCH]);
     if (status == JOURNAL_OK) {
-        engine->epoch = epoch + 1;
+        engine->epoch = next;
         engine->leader = *me;
         engine->leader.epoch = engine->epoch;
         *ret_epoch = engine->epoch;

@@ -218,7 +218,7 @@ static bool move_others(const char *folder, const char *aside, struct problem *r
         MARKET_HEAD,        MARKET_AUDIT_KEY,       MARKET_EPOCH,
         MARKET_HISTORY,     MARKET_HISTORY "-wal",  MARKET_HISTORY "-shm",
         MARKET_CHALLENGES,  MARKET_BLOBS,           MARKET_FILE,
-        MARKET_FILE ".old", MARKET_SNAPSHOTS};
+        MARKET_FILE ".old", MARKET_SNAPSHOTS,       MARKET_JOURNAL_ETCD};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char from[PATH_MAX];
         char to[PATH_MAX];

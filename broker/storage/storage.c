@@ -497,6 +497,7 @@ void storage_close(struct storage *store)
     head_close(&store->head);
     act_log_close(&store->acts);
     refusals_destroy(&store->refusals);
+    journal_destroy(&store->replicated);
     journal_destroy(&store->journal);
     remove_ledger_lock(store);
     ledger_store_close(&store->ledger);

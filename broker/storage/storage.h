@@ -12,12 +12,14 @@
 #include "broker/core/group.h"
 #include "broker/core/refusals.h"
 #include "broker/core/watermark.h"
+#include "broker/storage/etcd/trim.h"
 #include "broker/storage/folder.h"
 #include "broker/storage/journal_sqlite.h"
 #include "ledger/store/sqlite.h"
 #include "protocol/genesis.h"
 #include "protocol/identity.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 enum { STORAGE_NOTES_MAX = 8 };
@@ -38,6 +40,14 @@ struct storage {
     struct identity *audit_key;     /* signs the end of the audit log */
     struct ledger_store *ledger;
     struct journal *journal;
+    /* The same log on etcd, which is appended to first; NULL: this disk has the only one. */
+    struct journal *replicated;
+    atomic_bool is_away; /* etcd takes no entry at present; any thread may ask */
+    atomic_bool ends;    /* the broker stops, so a commit no longer waits for etcd */
+    size_t frozen;       /* bytes of the entry in `buffer` that etcd has, or may have; 0: none */
+    bool is_frozen_in;   /* etcd has it */
+    bool is_away_said;   /* the process log knows that etcd takes no entry */
+    struct replicated_trim trim;
     struct head_file *head;
     int64_t last_run_ns; /* wall clock when the last run wrote HEAD; 0: unknown, or restored */
     struct act_log *acts;
@@ -74,10 +84,18 @@ void storage_close(struct storage *store);
 /* Adds the operator's next step to a finding of damage. */
 void storage_advise(struct problem *problem);
 
-enum storage_status { STORAGE_OK, STORAGE_FULL };
-/* Makes `group` durable. FULL: nothing has changed; try again when there is space. Any other
- * failure ends the process with a line that gives the reason. */
+enum storage_status {
+    STORAGE_OK,
+    STORAGE_FULL,
+    STORAGE_AWAY, /* the journal on etcd does not say whether it has the entry */
+};
+/* Makes `group` durable. FULL: nothing has changed; try again when there is space. AWAY: try again
+ * with the same group, at once. Any other failure ends the process with a line that gives the
+ * reason; so does another broker that leads. */
 enum storage_status storage_commit(struct storage *store, const struct group *group);
+/* Makes a group durable that another leader appended to the journal on etcd. `store->buffer` has
+ * the `length` bytes of its entry. Returns false when the disk is full. */
+bool storage_follow(struct storage *store, const struct group *group, size_t length);
 /* Sets whether commits use as little disk space as they can. Such commits are slower. */
 void storage_save_space(struct storage *store, bool is_scarce);
 

@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "broker/core/privileged_acts.h"
 #include "broker/fatal.h"
+#include "broker/storage/etcd/replicated.h"
 #include "ledger/store/wal.h"
 #include "runtime/clock.h"
 #include "runtime/entropy.h"
@@ -286,11 +287,71 @@ static enum ledger_store_status write_group(struct storage *store, const struct 
     return status;
 }
 
-enum storage_status storage_commit(struct storage *store, const struct group *group)
+/* Says once, not at every try, that etcd takes no entry. */
+static void say_away(struct storage *store, enum journal_status status)
 {
-    assert(group->command_count > 0);
-    assert(group->first_command == store->last.next_command);
-    size_t length = write_entry(store, group);
+    if (!store->is_away_said) {
+        log_error("entry %" PRIu64 " waits, and so does everybody who sent its commands: %s",
+                  store->last.index + 1,
+                  status == JOURNAL_FULL ? "etcd has reached its quota; docs/operator.md says how "
+                                           "to get space"
+                                         : "etcd does not answer, or has no quorum");
+        store->is_away_said = true;
+    }
+    if (atomic_load(&store->ends)) {
+        fatal("etcd does not say whether it has entry %" PRIu64
+              "; stopped, its commands were not acknowledged, and the next start finds out",
+              store->last.index + 1);
+    }
+}
+
+static void say_back(struct storage *store)
+{
+    if (store->is_away_said) {
+        log_info("etcd takes entries again");
+        store->is_away_said = false;
+    }
+}
+
+/* Appends the entry in `buffer` to the journal on etcd. Whatever etcd has, this broker's disk must
+ * get, so the same bytes are tried until both have them. */
+static enum storage_status replicate(struct storage *store, size_t length)
+{
+    const struct journal_entry entry = {
+        .index = store->last.index + 1, .bytes = store->buffer, .length = length};
+    if (store->replicated == NULL || store->is_frozen_in) {
+        return STORAGE_OK;
+    }
+    store->frozen = length;
+    const enum journal_status status = journal_append(store->replicated, store->epoch, &entry, 1);
+    switch (status) {
+    case JOURNAL_OK:
+        store->is_frozen_in = true;
+        say_back(store);
+        return STORAGE_OK;
+    case JOURNAL_UNKNOWN:
+    case JOURNAL_UNAVAILABLE:
+    case JOURNAL_FULL:
+        say_away(store, status);
+        return STORAGE_AWAY;
+    case JOURNAL_DEPOSED:
+        fatal_deposed("another broker leads this market: entry %" PRIu64
+                      " was refused; stopped, nothing unacknowledged was sent",
+                      entry.index);
+    case JOURNAL_BEHIND:
+    case JOURNAL_TOO_LARGE:
+    case JOURNAL_CORRUPT:
+        break;
+    }
+    fatal("entry %" PRIu64 " of %zu bytes could not be appended to the journal on etcd: %s; "
+          "stopped, nothing unacknowledged was sent",
+          entry.index, length, journal_status_text(status));
+}
+
+/* Writes the entry in `buffer` and the group's records to this disk. */
+static enum storage_status commit_here(struct storage *store, const struct group *group,
+                                       size_t length)
+{
     enum ledger_store_status status = ledger_store_begin(store->ledger);
     if (status == LEDGER_STORE_OK) {
         status = write_group(store, group, length);
@@ -308,8 +369,32 @@ enum storage_status storage_commit(struct storage *store, const struct group *gr
     store->last.index++;
     store->last.chain = sha256_of(store->buffer, length);
     store->last.next_command += group->command_count;
+    store->frozen = 0;
+    store->is_frozen_in = false;
     acts_are_durable(store);
     write_head(store);
     watermark_raise(&store->durable, store->last.index);
     return STORAGE_OK;
+}
+
+enum storage_status storage_commit(struct storage *store, const struct group *group)
+{
+    assert(group->command_count > 0);
+    assert(group->first_command == store->last.next_command);
+    const size_t length = store->frozen > 0 ? store->frozen : write_entry(store, group);
+    enum storage_status status = replicate(store, length);
+    if (status == STORAGE_OK) {
+        status = commit_here(store, group, length);
+    }
+    if (status == STORAGE_OK && store->replicated != NULL) {
+        replicated_trim(store, length);
+    }
+    return status;
+}
+
+bool storage_follow(struct storage *store, const struct group *group, size_t length)
+{
+    assert(group->first_command == store->last.next_command);
+    assert(store->frozen == 0);
+    return commit_here(store, group, length) == STORAGE_OK;
 }

@@ -43,6 +43,44 @@ START_TEST(an_empty_file_means_the_defaults)
 }
 END_TEST
 
+START_TEST(the_journal_may_be_on_etcd)
+{
+    ck_assert_msg(parse(""), "%s", problem.text);
+    ck_assert_uint_eq(config.etcd.member_count, 0);
+    ck_assert_msg(parse("journal:\n  etcd: [https://a.example:2379, 'https://[::1]:2380']\n"
+                        "  ca: /c/ca.pem\n  certificate: /c/broker.pem\n  key: /c/broker.key\n"),
+                  "%s", problem.text);
+    ck_assert_uint_eq(config.etcd.member_count, 2);
+    ck_assert_str_eq(config.etcd.members[1], "https://[::1]:2380");
+    ck_assert_str_eq(config.etcd.ca, "/c/ca.pem");
+    ck_assert_str_eq(config.etcd.certificate, "/c/broker.pem");
+    ck_assert_str_eq(config.etcd.key, "/c/broker.key");
+}
+END_TEST
+
+START_TEST(an_etcd_without_tls_or_files_is_refused)
+{
+    static const char files[] = "\n  ca: /a\n  certificate: /b\n  key: /c\n";
+    static const char *const members[] = {"[]",
+                                          "[http://a:2379]",
+                                          "[https://a]",
+                                          "[https://:2379]",
+                                          "[https://a:0]",
+                                          "[https://a:2379/x]",
+                                          "https://a:2379"};
+    char text[256];
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        (void)snprintf(text, sizeof text, "journal:\n  etcd: %s%s", members[i], files);
+        ck_refused(text, "broker.yaml");
+    }
+    ck_refused("journal:\n  etcd: [https://a:2379]\n  ca: /a\n  certificate: /b\n", "key");
+    ck_refused("journal:\n  etcd: [https://a:2379]\n  ca: a\n  certificate: /b\n  key: /c\n",
+               "from / on");
+    ck_refused("journal:\n  ca: /a\n  certificate: /b\n  key: /c\n", "etcd");
+    ck_refused("journal:\n  etcd: [https://a:2379]\n  user: root\n", "user");
+}
+END_TEST
+
 START_TEST(by_default_no_account_may_have_all_subtasks)
 {
     ck_assert_msg(parse("limits: {subtasks: 1001}"), "%s", problem.text);
@@ -179,6 +217,8 @@ int main(void)
     Suite *suite = suite_create("broker config");
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, an_empty_file_means_the_defaults);
+    tcase_add_test(tests, the_journal_may_be_on_etcd);
+    tcase_add_test(tests, an_etcd_without_tls_or_files_is_refused);
     tcase_add_test(tests, by_default_no_account_may_have_all_subtasks);
     tcase_add_test(tests, every_key_is_read);
     tcase_add_test(tests, accounts_that_nobody_could_mend_later_are_refused);

@@ -1,0 +1,47 @@
+/* broker/storage/etcd/etcd_values.h has the keys and values that the journal puts into etcd.
+ *
+ *   /bourse/CLUSTER/leader      who may append: the fence compares the whole value
+ *   /bourse/CLUSTER/base        the entry before the first one that is surely there
+ *   /bourse/CLUSTER/log/INDEX   one entry (broker/storage/entry.h); INDEX is 16 hex digits
+ *
+ *   leader: "BJL1", u64 epoch, u64 mark of this start, u8 length and broker, u8 length and address
+ *   base:   "BJB1", u64 index, 32 chain hash, 32 state hash (zeros: not recorded)
+ *
+ * CLUSTER is the market's cluster id in hex, so several markets may share one etcd. Before entry 1
+ * the log has entry 0 without bytes, so that every entry has a predecessor. The code is pure. */
+#ifndef BOURSE_BROKER_STORAGE_ETCD_ETCD_VALUES_H
+#define BOURSE_BROKER_STORAGE_ETCD_ETCD_VALUES_H
+
+#include "base/id.h"
+#include "broker/storage/etcd/etcd_message.h"
+#include "broker/storage/journal.h"
+
+#include <stdbool.h>
+
+enum { ETCD_KEY_SIZE = 72, ETCD_LEADER_BYTES_MAX = 256, ETCD_BASE_BYTES = 76 };
+
+struct etcd_key {
+    char text[ETCD_KEY_SIZE];
+};
+struct etcd_key etcd_key_leader(const struct id128 *cluster);
+struct etcd_key etcd_key_base(const struct id128 *cluster);
+struct etcd_key etcd_key_entry(const struct id128 *cluster, uint64_t index);
+/* Returns the bytes of a key, borrowed. */
+struct etcd_bytes etcd_key_bytes(const struct etcd_key *key);
+
+/* A leader value, as it is compared. */
+struct etcd_leader {
+    uint8_t bytes[ETCD_LEADER_BYTES_MAX];
+    size_t length;
+};
+/* `mark` tells apart two starts of one broker under one epoch. */
+struct etcd_leader etcd_leader_of(const struct journal_leader *leader, uint64_t mark);
+struct etcd_bytes etcd_leader_bytes(const struct etcd_leader *leader);
+/* Returns false when the bytes are no leader value. */
+bool etcd_leader_read(struct etcd_bytes bytes, struct etcd_leader *ret_value,
+                      struct journal_leader *ret_leader);
+
+void etcd_base_write(const struct journal_base *base, uint8_t ret_bytes[ETCD_BASE_BYTES]);
+bool etcd_base_read(struct etcd_bytes bytes, struct journal_base *ret_base);
+
+#endif

@@ -1,0 +1,341 @@
+#include "broker/storage/etcd/journal_etcd.h"
+
+#include "base/checked.h"
+#include "broker/storage/etcd/etcd_calls.h"
+#include "broker/storage/etcd/etcd_log.h"
+#include "runtime/clock.h"
+#include "runtime/entropy.h"
+#include "runtime/log.h"
+#include "runtime/process.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    REQUEST_MS = 300, /* one request of an append, at first */
+    READ_MS = 3000,   /* one request of a read, which may bring megabytes */
+    POLL_MS = 50      /* between two reads of an entry that is not there yet */
+};
+
+/* An operation that a caller waits for. */
+struct job {
+    enum { JOB_LEAD, JOB_APPEND, JOB_TRUNCATE, JOB_READ, JOB_LOOK } kind;
+    uint64_t index, epoch, mark;
+    const struct journal_leader *me;
+    const struct journal_entry *entries;
+    size_t count;
+    const struct journal_base *base;
+    bool is_done;
+    enum journal_status status;
+};
+
+struct engine {
+    struct journal_etcd_start start;
+    struct etcd_calls *calls;
+    struct etcd_log *log; /* of whoever has the mutex */
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    struct job *job; /* NULL: none */
+    bool ends, is_told;
+    bool is_stuck; /* the last append was not taken */
+};
+
+/* ---- the thread */
+
+static enum journal_status begin(struct engine *engine, const struct job *job)
+{
+    switch (job->kind) {
+    case JOB_LEAD:
+        etcd_log_lead(engine->log, job->index, job->me, job->mark);
+        return JOURNAL_OK;
+    case JOB_APPEND:
+        return etcd_log_append(engine->log, job->epoch, job->entries, job->count);
+    case JOB_TRUNCATE:
+        return etcd_log_truncate(engine->log, job->epoch, job->base);
+    case JOB_READ:
+        etcd_log_read(engine->log, job->index);
+        return JOURNAL_OK;
+    case JOB_LOOK:
+        etcd_log_look(engine->log);
+        return JOURNAL_OK;
+    }
+    return JOURNAL_CORRUPT;
+}
+
+static int64_t bound_of(const struct job *job)
+{
+    switch (job->kind) {
+    case JOB_APPEND:
+    case JOB_LOOK:
+        return JOURNAL_ETCD_APPEND_MS;
+    case JOB_TRUNCATE:
+        return JOURNAL_ETCD_CUT_MS;
+    case JOB_LEAD:
+    case JOB_READ:
+        break;
+    }
+    return JOURNAL_ETCD_START_MS;
+}
+
+/* An etcd at its quota still answers looks. An append alone shows that entries are taken again. */
+static void note_away(struct engine *engine, const struct job *job, enum journal_status status)
+{
+    const bool has_failed =
+        status == JOURNAL_UNKNOWN || status == JOURNAL_FULL || status == JOURNAL_UNAVAILABLE;
+    if (job->kind == JOB_APPEND) {
+        if (has_failed && !engine->is_stuck) {
+            log_warning("etcd took no entry in time; the last member that was asked: %s",
+                        etcd_calls_error(engine->calls));
+        }
+        engine->is_stuck = has_failed;
+    }
+    if (engine->start.is_away != NULL) {
+        atomic_store(engine->start.is_away, engine->is_stuck || has_failed);
+    }
+}
+
+static void run_job(struct engine *engine, struct job *job)
+{
+    enum journal_status status = begin(engine, job);
+    if (status == JOURNAL_OK) {
+        status = etcd_calls_run(engine->calls, engine->log, bound_of(job),
+                                job->kind == JOB_READ ? READ_MS : REQUEST_MS);
+    }
+    if (job->kind == JOB_APPEND || job->kind == JOB_LOOK) {
+        note_away(engine, job, status);
+    }
+    job->status = status;
+}
+
+/* A broker that was deposed, and has nothing to append, would answer from an old state. */
+static void look(struct engine *engine)
+{
+    struct job job = {.kind = JOB_LOOK};
+    if (etcd_log_epoch(engine->log) == 0) {
+        return;
+    }
+    run_job(engine, &job);
+    if (job.status == JOURNAL_DEPOSED && !engine->is_told && engine->start.deposed != NULL) {
+        engine->is_told = true;
+        engine->start.deposed(engine->start.context, etcd_log_leader(engine->log));
+    }
+}
+
+static struct timespec after_ms(int64_t ms)
+{
+    const int64_t at_ns = clock_monotonic_ns() + ms * NS_PER_MS;
+    return (struct timespec){.tv_sec = at_ns / NS_PER_S, .tv_nsec = at_ns % NS_PER_S};
+}
+
+/* The thread has the mutex while it makes calls. A caller waits for the end of its job anyway. */
+static void *run(void *argument)
+{
+    struct engine *engine = argument;
+    process_name_thread("etcd");
+    pthread_mutex_lock(&engine->mutex);
+    struct timespec due = after_ms(JOURNAL_ETCD_LOOK_MS);
+    while (!engine->ends) {
+        struct job *job = engine->job;
+        if (job != NULL && !job->is_done) {
+            run_job(engine, job);
+            job->is_done = true;
+            pthread_cond_broadcast(&engine->changed);
+            due = after_ms(JOURNAL_ETCD_LOOK_MS);
+        } else if (pthread_cond_timedwait(&engine->changed, &engine->mutex, &due) != 0) {
+            look(engine);
+            due = after_ms(JOURNAL_ETCD_LOOK_MS);
+        }
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return NULL;
+}
+
+/* ---- the engine: what callers' threads do */
+
+static enum journal_status wait_for(struct engine *engine, struct job *job)
+{
+    pthread_mutex_lock(&engine->mutex);
+    while (engine->job != NULL) {
+        pthread_cond_wait(&engine->changed, &engine->mutex);
+    }
+    engine->job = job;
+    pthread_cond_broadcast(&engine->changed);
+    while (!job->is_done) {
+        pthread_cond_wait(&engine->changed, &engine->mutex);
+    }
+    engine->job = NULL;
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->mutex);
+    return job->status;
+}
+
+static enum journal_status engine_lead(void *self, uint64_t last_index,
+                                       const struct journal_leader *me, uint64_t *ret_epoch)
+{
+    struct engine *engine = self;
+    struct job job = {.kind = JOB_LEAD, .index = last_index, .me = me, .mark = entropy_u64()};
+    const enum journal_status status = wait_for(engine, &job);
+    if (status == JOURNAL_OK) {
+        pthread_mutex_lock(&engine->mutex);
+        *ret_epoch = etcd_log_epoch(engine->log);
+        pthread_mutex_unlock(&engine->mutex);
+    }
+    return status;
+}
+
+static enum journal_status engine_append(void *self, uint64_t epoch,
+                                         const struct journal_entry *entries, size_t count)
+{
+    struct job job = {.kind = JOB_APPEND, .epoch = epoch, .entries = entries, .count = count};
+    return wait_for(self, &job);
+}
+
+static enum journal_status engine_truncate(void *self, uint64_t epoch,
+                                           const struct journal_base *base)
+{
+    struct job job = {.kind = JOB_TRUNCATE, .epoch = epoch, .base = base};
+    return wait_for(self, &job);
+}
+
+static bool is_kept(struct engine *engine, uint64_t index, struct journal_entry *ret_entry)
+{
+    pthread_mutex_lock(&engine->mutex);
+    const bool found = etcd_log_entry(engine->log, index, ret_entry);
+    pthread_mutex_unlock(&engine->mutex);
+    return found;
+}
+
+static enum journal_status engine_next(void *self, uint64_t index, struct journal_entry *ret_entry,
+                                       int timeout_ms)
+{
+    struct engine *engine = self;
+    const int64_t end_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
+    while (!is_kept(engine, index, ret_entry)) {
+        struct job job = {.kind = JOB_READ, .index = index};
+        const enum journal_status status = wait_for(engine, &job);
+        if (status == JOURNAL_UNAVAILABLE && clock_monotonic_ns() < end_ns) {
+            const struct timespec pause = {.tv_nsec = POLL_MS * NS_PER_MS};
+            (void)nanosleep(&pause, NULL); /* an early end only causes an early try */
+        } else if (status != JOURNAL_OK) {
+            return status;
+        }
+    }
+    return JOURNAL_OK;
+}
+
+static enum journal_status engine_leader(void *self, struct journal_leader *ret_leader)
+{
+    struct engine *engine = self;
+    struct job job = {.kind = JOB_LOOK};
+    const enum journal_status status = wait_for(engine, &job);
+    if (status == JOURNAL_OK || status == JOURNAL_DEPOSED) {
+        pthread_mutex_lock(&engine->mutex);
+        *ret_leader = *etcd_log_leader(engine->log);
+        pthread_mutex_unlock(&engine->mutex);
+        return ret_leader->epoch == 0 ? JOURNAL_UNAVAILABLE : JOURNAL_OK;
+    }
+    return status;
+}
+
+static void engine_destroy(void *self)
+{
+    struct engine *engine = self;
+    if (engine->has_thread) {
+        pthread_mutex_lock(&engine->mutex);
+        engine->ends = true;
+        pthread_cond_broadcast(&engine->changed);
+        pthread_mutex_unlock(&engine->mutex);
+        pthread_join(engine->thread, NULL);
+    }
+    pthread_cond_destroy(&engine->changed);
+    pthread_mutex_destroy(&engine->mutex);
+    etcd_calls_destroy(&engine->calls);
+    etcd_log_destroy(&engine->log);
+    free(engine);
+}
+
+/* ---- the start */
+
+static struct engine *make_engine(const struct journal_etcd_start *start)
+{
+    struct engine *engine = calloc(1, sizeof *engine);
+    pthread_condattr_t monotonic;
+    if (engine == NULL) {
+        return NULL;
+    }
+    engine->start = *start;
+    pthread_mutex_init(&engine->mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&engine->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    engine->calls = etcd_calls_create(start->config, start->etcd_cluster);
+    engine->log = etcd_log_create(&start->cluster);
+    if (engine->calls == NULL || engine->log == NULL) {
+        engine_destroy(engine);
+        return NULL;
+    }
+    return engine;
+}
+
+static enum journal_status open_log(struct engine *engine, struct problem *ret_problem)
+{
+    if (!etcd_calls_check(engine->calls, ret_problem)) {
+        return JOURNAL_UNAVAILABLE;
+    }
+    etcd_log_open(engine->log, &engine->start.last, &engine->start.entry);
+    const enum journal_status status =
+        etcd_calls_run(engine->calls, engine->log, JOURNAL_ETCD_START_MS, READ_MS);
+    if (status == JOURNAL_CORRUPT) {
+        problem_set(ret_problem,
+                    "what etcd has under this market's name was not written by a broker");
+    } else if (status != JOURNAL_OK) {
+        problem_set(ret_problem, "etcd does not open the journal: %s: %s",
+                    journal_status_text(status), etcd_calls_error(engine->calls));
+    }
+    return status;
+}
+
+enum journal_status journal_etcd_open(const struct journal_etcd_start *start,
+                                      struct journal **ret_journal, uint64_t *ret_etcd_cluster,
+                                      struct problem *ret_problem)
+{
+    static const struct journal_engine functions = {
+        .lead = engine_lead,
+        .append = engine_append,
+        .next = engine_next,
+        .leader = engine_leader,
+        .truncate = engine_truncate,
+        .destroy = engine_destroy,
+    };
+    *ret_journal = NULL;
+    struct engine *engine = make_engine(start);
+    if (engine == NULL) {
+        problem_set(ret_problem, "no memory for the journal on etcd, or libcurl lacks HTTP/2");
+        return JOURNAL_UNAVAILABLE;
+    }
+    const enum journal_status status = open_log(engine, ret_problem);
+    if (status != JOURNAL_OK) {
+        engine_destroy(engine);
+        return status;
+    }
+    *ret_etcd_cluster = etcd_calls_cluster(engine->calls);
+    engine->has_thread = pthread_create(&engine->thread, NULL, run, engine) == 0;
+    if (!engine->has_thread) {
+        problem_set(ret_problem, "no thread is left for the journal on etcd");
+        engine_destroy(engine);
+        return JOURNAL_UNAVAILABLE;
+    }
+    *ret_journal = journal_create(&functions, engine);
+    if (*ret_journal == NULL) {
+        problem_set(ret_problem, "out of memory");
+        return JOURNAL_UNAVAILABLE;
+    }
+    return JOURNAL_OK;
+}

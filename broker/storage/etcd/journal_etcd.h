@@ -1,0 +1,49 @@
+/* The etcd journal keeps the log of commands on an etcd cluster, as an engine of journal.h.
+ *
+ * A thread of its own makes all calls, so that a member that stands still holds nobody but the
+ * caller that waits. An operation tries the members in turn and ends within its bound. The thread
+ * looks every second whether this broker still leads, while nothing else is asked. Etcd_log.h
+ * decides what is sent, and what an answer means. */
+#ifndef BOURSE_BROKER_STORAGE_ETCD_JOURNAL_ETCD_H
+#define BOURSE_BROKER_STORAGE_ETCD_JOURNAL_ETCD_H
+
+#include "base/id.h"
+#include "base/problem.h"
+#include "broker/storage/etcd/etcd_config.h"
+#include "broker/storage/journal.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    JOURNAL_ETCD_APPEND_MS = 1500, /* an append is answered within this time, or UNKNOWN */
+    JOURNAL_ETCD_START_MS = 10000, /* the bound of what a start does */
+    JOURNAL_ETCD_CUT_MS = 200,     /* a truncation ends with UNKNOWN then; the next goes on */
+    JOURNAL_ETCD_LOOK_MS = 1000    /* between two looks at the leader */
+};
+
+/* The thread calls this once when it finds that another broker leads. */
+typedef void journal_etcd_deposed(void *context, const struct journal_leader *leader);
+
+struct journal_etcd_start {
+    const struct etcd_config *config; /* outlives the journal */
+    struct id128 cluster;             /* of the market */
+    uint64_t etcd_cluster;            /* the etcd cluster that must answer; 0: any */
+    /* The newest entry of this broker, from which the log goes on where etcd has none. */
+    struct journal_base last;
+    struct journal_entry entry;
+    journal_etcd_deposed *deposed; /* may be NULL */
+    void *context;
+    /* Is true while etcd takes no entry: no quorum, or no answer. May be NULL. */
+    atomic_bool *is_away;
+};
+
+/* Checks the versions of the members that answer, opens or makes the market's log, and starts the
+ * thread. *ret_etcd_cluster is the id of the etcd cluster. Returns UNAVAILABLE or CORRUPT with a
+ * problem. */
+enum journal_status journal_etcd_open(const struct journal_etcd_start *start,
+                                      struct journal **ret_journal, uint64_t *ret_etcd_cluster,
+                                      struct problem *ret_problem);
+
+#endif

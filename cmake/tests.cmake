@@ -4,7 +4,7 @@
 find_library(SUBUNIT subunit)
 add_library(test_support INTERFACE)
 target_link_libraries(test_support INTERFACE bourse_flags PkgConfig::CHECK
-  broker audit exchange ledger_sqlite ledger matching planner provider provider_session tensor pjrt kernel plugin command consumer
+  broker audit exchange ledger_sqlite ledger matching planner provider provider_session tensor pjrt wasm kernel plugin command consumer
   consumer_session
   runtime formats protocol base m)
 if(SUBUNIT)
@@ -83,8 +83,8 @@ foreach(source ${test_sources})
   endif()
 endforeach()
 
-# Libraries in the place of OpenCL's, CUDA's, NVML's and PJRT's, which fail where they are told to.
-foreach(api opencl cuda nvml pjrt)
+# Libraries in the place of OpenCL's, CUDA's, NVML's, PJRT's and wasmtime's, which fail where they are told to.
+foreach(api opencl cuda nvml pjrt wasmtime)
   add_library(fake-${api} SHARED tests/programs/fake_${api}.c)
   target_include_directories(fake-${api} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(fake-${api} PRIVATE _GNU_SOURCE)
@@ -124,6 +124,20 @@ find_path(PJRT_INCLUDE xla/pjrt/c/pjrt_c_api.h)
 if(PJRT_INCLUDE)
   target_include_directories(test_pjrt_header SYSTEM PRIVATE ${PJRT_INCLUDE})
   target_compile_definitions(test_pjrt_header PRIVATE BOURSE_PJRT_HEADER)
+endif()
+
+set(fake_wasmtime_parts tests/programs/fake_wasmtime_module.c tests/programs/fake_wasmtime_run.c)
+target_sources(fake-wasmtime PRIVATE ${fake_wasmtime_parts})
+add_dependencies(test_wasmtime fake-wasmtime bourse-wasm)
+target_compile_definitions(test_wasmtime PRIVATE BOURSE_FAKE_WASMTIME="$<TARGET_FILE:fake-wasmtime>")
+wasm_program(bourse-wasm-fake tests/programs/fake_wasmtime.c ${fake_wasmtime_parts})
+target_compile_definitions(bourse-wasm-fake PRIVATE _GNU_SOURCE WASM_LIBRARY_INSIDE)
+set_target_properties(bourse-wasm-fake PROPERTIES ENABLE_EXPORTS ON)
+# What wasmtime's header says about our types: pass -DWASMTIME_INCLUDE=FOLDER where it is unpacked.
+find_path(WASMTIME_INCLUDE wasmtime.h)
+if(WASMTIME_INCLUDE)
+  target_include_directories(test_wasmtime_header SYSTEM PRIVATE ${WASMTIME_INCLUDE})
+  target_compile_definitions(test_wasmtime_header PRIVATE BOURSE_WASMTIME_HEADER)
 endif()
 
 # What the CUDA toolkit says about our numbers and PTX. The tests skip themselves without it.

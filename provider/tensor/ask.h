@@ -72,6 +72,9 @@ enum {
 /* The script that runs WASM modules, in a jail that has it. The script is no resident, and gets no
  * ASK: the jail's programs are an engine of the host with this script. */
 #define WASM_HOST "/.bourse-wasm.cjs"
+/* Our program that runs WASM modules by wasmtime's library, in a jail that has it. It is no
+ * resident, either. */
+#define WASM_RUNNER "/.bourse-wasm"
 
 /* One ASK as the resident reads it. The words and names point into the message. */
 struct ask {

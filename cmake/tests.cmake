@@ -83,8 +83,9 @@ foreach(source ${test_sources})
   endif()
 endforeach()
 
-# Libraries in the place of OpenCL's, CUDA's, NVML's, PJRT's and wasmtime's, which fail where they are told to.
-foreach(api opencl cuda nvml pjrt wasmtime)
+# Libraries in the place of OpenCL's, CUDA's, NVML's, PJRT's and wasmtime's, which fail where they are told to,
+# and one in the place of the driver's files.
+foreach(api opencl cuda nvml pjrt wasmtime driver_files)
   add_library(fake-${api} SHARED tests/programs/fake_${api}.c)
   target_include_directories(fake-${api} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(fake-${api} PRIVATE _GNU_SOURCE)
@@ -110,6 +111,10 @@ target_compile_definitions(test_mig PRIVATE BOURSE_FAKE_NVML="$<TARGET_FILE:fake
 kernel_program(bourse-kernel-fake tests/programs/fake_cuda.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
 target_compile_definitions(bourse-kernel-fake PRIVATE _GNU_SOURCE KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL)
 set_target_properties(bourse-kernel-fake PROPERTIES ENABLE_EXPORTS ON)
+# The same, with a GPU that is split by MIG.
+kernel_program(bourse-kernel-fake-mig tests/programs/fake_cuda.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
+target_compile_definitions(bourse-kernel-fake-mig PRIVATE _GNU_SOURCE FAKE_MIG KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL)
+set_target_properties(bourse-kernel-fake-mig PROPERTIES ENABLE_EXPORTS ON)
 
 target_sources(fake-pjrt PRIVATE tests/programs/mlir_model.c)
 foreach(name test_pjrt test_pjrt_failures)

@@ -71,13 +71,19 @@ static bool find_devices(enum kernel_api api, struct found *ret_found, struct pr
            opencl_find_devices(&ret_found->opencl, &ret_found->devices, ret_problem);
 }
 
-/* Lists the instances of devices that are split by MIG in place of these devices. */
-static void list_instances(struct devices *devices)
+/* Lists the instances of devices that are split by MIG in place of these devices. OpenCL knows no
+ * instances, so its split devices are marked. */
+static void settle_split(enum kernel_api api, struct devices *devices)
 {
     struct nvml_api nvml;
     struct problem problem;
-    if (nvml_api_load(KERNEL_NVML_LIBRARY, &nvml, &problem)) {
+    if (!nvml_api_load(KERNEL_NVML_LIBRARY, &nvml, &problem)) {
+        return;
+    }
+    if (api == KERNEL_CUDA) {
         mig_replace(&nvml, &cuda_interface, devices);
+    } else {
+        mig_mark_split(&nvml, devices);
     }
 }
 
@@ -86,9 +92,7 @@ static bool list(enum kernel_api api)
     static struct found found;
     struct problem problem = {""};
     (void)find_devices(api, &found, &problem);
-    if (api == KERNEL_CUDA) {
-        list_instances(&found.devices);
-    }
+    settle_split(api, &found.devices);
     const bool has_some = found.devices.count > 0;
     return devices_print(stdout, api, &found.devices, has_some ? "" : problem.text) &&
            fflush(stdout) == 0;

@@ -8,9 +8,10 @@
  *     bourse-kernel         inside a jail: runs kernels of one job, subtask after subtask
  *
  * In a jail the program is the resident of provider/worker/resident.c, with the messages of
- * provider/tensor/ask.h. The agent gives the first six words of an ASK. They are the interface,
+ * provider/tensor/ask.h. The agent gives the first seven words of an ASK. They are the interface,
  * the id and name of the device, the bytes of its memory that the launch may take, the bytes that
- * it may hold for the next launches, and whether results are among these. After them come the
+ * it may hold for the next launches, whether results are among these, and whether a library by the
+ * device's maker may compute products. After them come the
  * words of formats/kernel/kernel_op.h, or the one word `measure`, or the word `tensor` and the
  * words of formats/tensor_op.h. An ASK with the words `list` and an interface prints the devices
  * of that interface. */
@@ -33,6 +34,9 @@
 #ifndef KERNEL_CUDA_LIBRARY
 #define KERNEL_CUDA_LIBRARY CUDA_LIBRARY
 #define KERNEL_NVML_LIBRARY NVML_LIBRARY
+#define KERNEL_CUBLASLT_LIBRARIES                                                                  \
+    "libcublasLt.so.13", "libcublasLt.so.12", "/usr/local/cuda/lib64/libcublasLt.so.13",           \
+        "/usr/local/cuda/lib64/libcublasLt.so.12"
 #endif
 
 /* The functions of the loaded libraries, and the devices of one of them. */
@@ -47,6 +51,8 @@ struct session {
     struct found found;
     struct engine engine;
     bool is_open;
+    char library[KERNEL_LIBRARY_NAME_SIZE]; /* that computes products; "": none is open */
+    struct problem no_library;
 };
 
 static bool find_api(const char *word, enum kernel_api *ret_api)
@@ -138,20 +144,69 @@ static enum operation_status open_device(struct session *session, const struct a
     return session->is_open ? OPERATION_OK : OPERATION_DEVICE;
 }
 
+/* Opens the first library of products that can be used, once. Without one, bourse's own kernel
+ * computes, and the problem is that of the first library tried. */
+static void open_library(struct session *session, uint64_t memory_bytes)
+{
+    static const char *const libraries[] = {KERNEL_CUBLASLT_LIBRARIES};
+    const struct kernel_interface *interface = session->engine.device->interface;
+    bool is_open = session->engine.has_library || interface->open_library == NULL;
+    for (size_t i = 0; !is_open && i < sizeof libraries / sizeof libraries[0]; i++) {
+        struct problem problem = {""};
+        is_open = interface->open_library(&session->engine, libraries[i], memory_bytes,
+                                          session->library, &problem);
+        session->no_library = i == 0 && !is_open ? problem : session->no_library;
+    }
+    if (is_open) {
+        session->no_library = (struct problem){""};
+    }
+}
+
+/* Measures products in float32: by the library, and by the kernel when there is none or it is
+ * wrong. Returns 0 with the problem when the device computes none. */
+static int64_t measure_gemm(struct session *session, uint64_t memory_bytes,
+                            struct problem *ret_problem)
+{
+    int64_t mflops = 0;
+    struct problem *problem = session->engine.has_library ? &session->no_library : ret_problem;
+    if (!product_measure(&session->engine, TENSOR_FP32, memory_bytes, &mflops, problem) &&
+        session->engine.has_library && !session->engine.is_spent) {
+        session->engine.shuns_library = true;
+        session->library[0] = '\0';
+        (void)product_measure(&session->engine, TENSOR_FP32, memory_bytes, &mflops, ret_problem);
+    }
+    return mflops;
+}
+
+/* Measures products whose factors are rounded. Returns 0 when the device computes none. */
+static int64_t measure_rounded(struct session *session, enum tensor_compute compute,
+                               uint64_t memory_bytes)
+{
+    int64_t mflops = 0;
+    if (session->library[0] != '\0' && !session->engine.is_spent) {
+        (void)product_measure(&session->engine, compute, memory_bytes, &mflops,
+                              &session->no_library);
+    }
+    return mflops;
+}
+
 /* A device that computes no products still runs kernels. */
 static enum operation_status measure(struct session *session, uint64_t memory_bytes,
                                      struct problem *problem)
 {
     struct measure figures;
     struct problem no_gemm = {""};
-    int64_t gemm_mflops = 0;
     if (!measure_run(&session->engine, memory_bytes, &figures, problem)) {
         return OPERATION_DEVICE;
     }
-    (void)product_measure(&session->engine, memory_bytes, &gemm_mflops, &no_gemm);
-    json_t *root = json_pack("{s:I, s:I, s:I, s:s}", "mflops", (json_int_t)figures.mflops,
-                             "bandwidth", (json_int_t)figures.bandwidth, "gemm",
-                             (json_int_t)gemm_mflops, "no_gemm", no_gemm.text);
+    const int64_t gemm = measure_gemm(session, memory_bytes, &no_gemm);
+    const int64_t tf32 = measure_rounded(session, TENSOR_TF32, memory_bytes);
+    const int64_t bf16 = measure_rounded(session, TENSOR_BF16, memory_bytes);
+    json_t *root =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s}", "mflops", (json_int_t)figures.mflops,
+                  "bandwidth", (json_int_t)figures.bandwidth, "gemm", (json_int_t)gemm, "tf32",
+                  (json_int_t)tf32, "bf16", (json_int_t)bf16, "no_gemm", no_gemm.text, "library",
+                  session->library, "no_library", session->no_library.text);
     const bool good = root != NULL && json_dumpf(root, stdout, JSON_COMPACT) == 0;
     (void)fputc('\n', stdout);
     json_decref(root);
@@ -258,7 +313,10 @@ static enum operation_status run_words(struct session *session, const struct ask
     if (status != OPERATION_OK) {
         return status;
     }
-    const uint64_t memory_bytes = buffer_memory(session, ask);
+    if ((is_tensor || measures) && strcmp(ask->words[6], KERNEL_LIBRARY) == 0) {
+        open_library(session, buffer_memory(session, ask));
+    }
+    const uint64_t memory_bytes = buffer_memory(session, ask) - session->engine.library_bytes;
     const struct operation_contents contents = {.items = ask->contents,
                                                 .count = ask->content_count};
     const struct engine_terms terms = {.cap_bytes = strtoull(ask->words[4], NULL, 10),

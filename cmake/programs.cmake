@@ -53,8 +53,8 @@ tensor_program(bourse-tensor)
 # The program for devices of OpenCL and CUDA. It loads their libraries when it runs, so nothing is linked with them.
 function(kernel_program name)
   add_executable(${name} ${ARGN} ${kernel_sources} ${numeric_sources} provider/kernel/main.c provider/tensor/ask.c
-    provider/tensor/gemm_plain.c provider/tensor/operation.c provider/worker/packet.c formats/kernel/kernel_op.c formats/npy.c
-    formats/tensor_op.c formats/template.c base/pattern.c base/precision.c base/reader.c base/residual.c base/text.c base/writer.c)
+    provider/tensor/challenge_answer.c provider/tensor/gemm_plain.c provider/tensor/operation.c provider/worker/packet.c
+    formats/kernel/kernel_op.c formats/npy.c formats/tensor_op.c formats/template.c base/challenge_product.c base/pattern.c base/precision.c base/reader.c base/residual.c base/text.c base/writer.c)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE -O2 -D_FORTIFY_SOURCE=2)
   set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)

@@ -115,6 +115,11 @@ kernel_program(bourse-kernel-fake tests/programs/fake_cuda.c tests/programs/fake
 target_compile_definitions(bourse-kernel-fake PRIVATE _GNU_SOURCE KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL
   KERNEL_CUBLASLT_LIBRARIES="none")
 set_target_properties(bourse-kernel-fake PROPERTIES ENABLE_EXPORTS ON)
+# The same, with a device of which the products are wrong behind its trial.
+kernel_program(bourse-kernel-fake-lies tests/programs/fake_cuda.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
+target_compile_definitions(bourse-kernel-fake-lies PRIVATE _GNU_SOURCE FAKE_LIES KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL
+  KERNEL_CUBLASLT_LIBRARIES="none")
+set_target_properties(bourse-kernel-fake-lies PROPERTIES ENABLE_EXPORTS ON)
 # The same, with a GPU that is split by MIG.
 kernel_program(bourse-kernel-fake-mig tests/programs/fake_cuda.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
 target_compile_definitions(bourse-kernel-fake-mig PRIVATE _GNU_SOURCE FAKE_MIG KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL

@@ -13,8 +13,8 @@
  * it may hold for the next launches, whether results are among these, and whether a library by the
  * device's maker may compute products. After them come the
  * words of formats/kernel/kernel_op.h, or the one word `measure`, or the word `tensor` and the
- * words of formats/tensor_op.h. An ASK with the words `list` and an interface prints the devices
- * of that interface. */
+ * words of formats/tensor_op.h, or those of a challenge (provider/tensor/challenge_answer.h). An ASK
+ * with the words `list` and an interface prints the devices of that interface. */
 #include "provider/kernel/cuda.h"
 #include "provider/kernel/measure.h"
 #include "provider/kernel/mig.h"
@@ -22,6 +22,7 @@
 #include "provider/kernel/opencl.h"
 #include "provider/kernel/product.h"
 #include "provider/tensor/ask.h"
+#include "provider/tensor/challenge_answer.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -278,6 +279,18 @@ static enum operation_status run_tensor(struct session *session, const struct as
     return status;
 }
 
+/* Computes the products of a challenge by the device. */
+static enum operation_status run_challenge(struct session *session, const struct ask *ask,
+                                           uint64_t memory_bytes, struct problem *problem)
+{
+    const struct operation_contents nothing = {.items = NULL};
+    struct device_product product = {
+        .engine = &session->engine, .contents = &nothing, .memory_bytes = memory_bytes};
+    const struct operation_multiplier multiplier = {.multiply = multiply, .context = &product};
+    return challenge_answer_run(ask->words + KERNEL_DEVICE_WORDS, ask->count - KERNEL_DEVICE_WORDS,
+                                &multiplier, problem);
+}
+
 /* Buffers of a processor are this process's memory. Other devices have their own, of which each
  * slot has a share. */
 static uint64_t buffer_memory(const struct session *session, const struct ask *ask)
@@ -302,7 +315,9 @@ static enum operation_status run_words(struct session *session, const struct ask
     const size_t count = ask->count - KERNEL_DEVICE_WORDS;
     const bool measures = count == 1 && strcmp(words[0], KERNEL_MEASURE) == 0;
     const bool is_tensor = count > 1 && strcmp(words[0], KERNEL_TENSOR) == 0;
-    if (!measures && !is_tensor && !kernel_op_read(words, count, false, &op, problem)) {
+    const bool is_challenge = count > 1 && strcmp(words[0], TENSOR_CHALLENGE) == 0;
+    if (!measures && !is_tensor && !is_challenge &&
+        !kernel_op_read(words, count, false, &op, problem)) {
         close_given(ask);
         return OPERATION_FAILED;
     }
@@ -313,7 +328,7 @@ static enum operation_status run_words(struct session *session, const struct ask
     if (status != OPERATION_OK) {
         return status;
     }
-    if ((is_tensor || measures) && strcmp(ask->words[6], KERNEL_LIBRARY) == 0) {
+    if ((is_tensor || measures || is_challenge) && strcmp(ask->words[6], KERNEL_LIBRARY) == 0) {
         open_library(session, buffer_memory(session, ask));
     }
     const uint64_t memory_bytes = buffer_memory(session, ask) - session->engine.library_bytes;
@@ -324,9 +339,10 @@ static enum operation_status run_words(struct session *session, const struct ask
                                        .made = {.items = ask->made, .count = ask->made_count}};
     engine_buffers_begin(&session->engine, &terms);
     const enum operation_status result =
-        is_tensor  ? run_tensor(session, ask, memory_bytes, ret_result, problem)
-        : measures ? measure(session, memory_bytes, problem)
-                   : engine_launch(&session->engine, &op, &contents, memory_bytes, problem);
+        is_tensor      ? run_tensor(session, ask, memory_bytes, ret_result, problem)
+        : is_challenge ? run_challenge(session, ask, memory_bytes, problem)
+        : measures     ? measure(session, memory_bytes, problem)
+                       : engine_launch(&session->engine, &op, &contents, memory_bytes, problem);
     ret_result->held = session->engine.figures;
     return result;
 }

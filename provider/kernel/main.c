@@ -13,8 +13,8 @@
  * it may hold for the next launches, whether results are among these, and whether a library by the
  * device's maker may compute products. After them come the
  * words of formats/kernel/kernel_op.h, or the one word `measure`, or the word `tensor` and the
- * words of formats/tensor_op.h, or those of a challenge (provider/tensor/challenge_answer.h). An ASK
- * with the words `list` and an interface prints the devices of that interface. */
+ * words of formats/tensor_op.h, or those of a challenge (provider/tensor/challenge_answer.h). An
+ * ASK with the words `list` and an interface prints the devices of that interface. */
 #include "provider/kernel/cuda.h"
 #include "provider/kernel/measure.h"
 #include "provider/kernel/mig.h"

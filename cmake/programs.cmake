@@ -53,8 +53,8 @@ tensor_program(bourse-tensor)
 # The program for devices of OpenCL and CUDA. It loads their libraries when it runs, so nothing is linked with them.
 function(kernel_program name)
   add_executable(${name} ${ARGN} ${kernel_sources} ${numeric_sources} provider/kernel/main.c provider/tensor/ask.c
-    provider/tensor/gemm_plain.c provider/tensor/operation.c provider/worker/packet.c formats/kernel/kernel_op.c formats/npy.c
-    formats/tensor_op.c formats/template.c base/pattern.c base/precision.c base/reader.c base/residual.c base/text.c base/writer.c)
+    provider/tensor/challenge_answer.c provider/tensor/gemm_plain.c provider/tensor/operation.c provider/worker/packet.c
+    formats/kernel/kernel_op.c formats/npy.c formats/tensor_op.c formats/template.c base/challenge_product.c base/pattern.c base/precision.c base/reader.c base/residual.c base/text.c base/writer.c)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE -O2 -D_FORTIFY_SOURCE=2)
   set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
@@ -81,9 +81,19 @@ function(pjrt_program name)
 endfunction()
 pjrt_program(bourse-pjrt provider/pjrt/main.c)
 
+# The program that runs WASM modules by wasmtime's library, which it loads when it runs.
+function(wasm_program name)
+  add_executable(${name} ${ARGN} ${wasm_sources} provider/wasm/main.c provider/kernel/library.c base/text.c)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE -O2 -D_FORTIFY_SOURCE=2)
+  set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
+  target_link_libraries(${name} PRIVATE bourse_strict ${CMAKE_DL_LIBS})
+endfunction()
+wasm_program(bourse-wasm)
+
 # The script that an engine runs in the jails of WASM modules.
 configure_file(provider/executors/wasm_host.cjs ${CMAKE_BINARY_DIR}/bin/bourse-wasm.cjs COPYONLY)
 
 # What is installed, and nothing else: scripts/run needs no benchmark.
 add_custom_target(programs DEPENDS bourse bourse-broker bourse-provider bourse-worker bourse-audit bourse-tensor bourse-kernel
-  bourse-plugin bourse-pjrt)
+  bourse-plugin bourse-pjrt bourse-wasm)

@@ -4,7 +4,7 @@
 find_library(SUBUNIT subunit)
 add_library(test_support INTERFACE)
 target_link_libraries(test_support INTERFACE bourse_flags PkgConfig::CHECK
-  broker audit exchange ledger_sqlite ledger matching planner provider provider_session tensor pjrt kernel plugin command consumer
+  broker audit exchange ledger_sqlite ledger matching planner provider provider_session tensor pjrt wasm kernel plugin command consumer
   consumer_session
   runtime formats protocol base m)
 if(SUBUNIT)
@@ -83,8 +83,9 @@ foreach(source ${test_sources})
   endif()
 endforeach()
 
-# Libraries in the place of OpenCL's, CUDA's, NVML's and PJRT's, which fail where they are told to.
-foreach(api opencl cuda nvml pjrt)
+# Libraries in the place of OpenCL's, CUDA's, NVML's, cuBLASLt's, PJRT's and wasmtime's, which fail where they are told to,
+# and one in the place of the driver's files.
+foreach(api opencl cuda nvml cublaslt pjrt wasmtime driver_files)
   add_library(fake-${api} SHARED tests/programs/fake_${api}.c)
   target_include_directories(fake-${api} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(fake-${api} PRIVATE _GNU_SOURCE)
@@ -102,14 +103,34 @@ add_dependencies(test_cuda_engine fake-cuda)
 target_compile_definitions(test_cuda_engine PRIVATE BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>")
 add_dependencies(test_engine_buffers fake-opencl fake-cuda)
 target_compile_definitions(test_engine_buffers PRIVATE BOURSE_FAKE_OPENCL="$<TARGET_FILE:fake-opencl>" BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>")
+add_dependencies(test_cublaslt fake-cuda fake-cublaslt)
+target_compile_definitions(test_cublaslt PRIVATE BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>"
+  BOURSE_FAKE_CUBLASLT="$<TARGET_FILE:fake-cublaslt>")
 add_dependencies(test_nvml fake-nvml)
 target_compile_definitions(test_nvml PRIVATE BOURSE_FAKE_NVML="$<TARGET_FILE:fake-nvml>")
 add_dependencies(test_mig fake-nvml fake-cuda)
 target_compile_definitions(test_mig PRIVATE BOURSE_FAKE_NVML="$<TARGET_FILE:fake-nvml>" BOURSE_FAKE_CUDA="$<TARGET_FILE:fake-cuda>")
 # bourse-kernel with the fake libraries inside, as a jail shows no library of the build's: tests only.
 kernel_program(bourse-kernel-fake tests/programs/fake_cuda.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
-target_compile_definitions(bourse-kernel-fake PRIVATE _GNU_SOURCE KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL)
+target_compile_definitions(bourse-kernel-fake PRIVATE _GNU_SOURCE KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL
+  KERNEL_CUBLASLT_LIBRARIES="none")
 set_target_properties(bourse-kernel-fake PROPERTIES ENABLE_EXPORTS ON)
+# The same, with a device of which the products are wrong behind its trial.
+kernel_program(bourse-kernel-fake-lies tests/programs/fake_cuda.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
+target_compile_definitions(bourse-kernel-fake-lies PRIVATE _GNU_SOURCE FAKE_LIES KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL
+  KERNEL_CUBLASLT_LIBRARIES="none")
+set_target_properties(bourse-kernel-fake-lies PROPERTIES ENABLE_EXPORTS ON)
+# The same, with a GPU that is split by MIG.
+kernel_program(bourse-kernel-fake-mig tests/programs/fake_cuda.c tests/programs/fake_nvml.c tests/programs/ptx_model.c)
+target_compile_definitions(bourse-kernel-fake-mig PRIVATE _GNU_SOURCE FAKE_MIG KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL
+  KERNEL_CUBLASLT_LIBRARIES="none")
+set_target_properties(bourse-kernel-fake-mig PROPERTIES ENABLE_EXPORTS ON)
+# The same, with cuBLASLt's stand-in, too.
+kernel_program(bourse-kernel-fake-lt tests/programs/fake_cuda.c tests/programs/fake_nvml.c tests/programs/fake_cublaslt.c
+  tests/programs/ptx_model.c)
+target_compile_definitions(bourse-kernel-fake-lt PRIVATE _GNU_SOURCE KERNEL_CUDA_LIBRARY=NULL KERNEL_NVML_LIBRARY=NULL
+  KERNEL_CUBLASLT_LIBRARIES=NULL)
+set_target_properties(bourse-kernel-fake-lt PROPERTIES ENABLE_EXPORTS ON)
 
 target_sources(fake-pjrt PRIVATE tests/programs/mlir_model.c)
 foreach(name test_pjrt test_pjrt_failures)
@@ -126,12 +147,30 @@ if(PJRT_INCLUDE)
   target_compile_definitions(test_pjrt_header PRIVATE BOURSE_PJRT_HEADER)
 endif()
 
+set(fake_wasmtime_parts tests/programs/fake_wasmtime_module.c tests/programs/fake_wasmtime_run.c)
+target_sources(fake-wasmtime PRIVATE ${fake_wasmtime_parts})
+add_dependencies(test_wasmtime fake-wasmtime bourse-wasm)
+target_compile_definitions(test_wasmtime PRIVATE BOURSE_FAKE_WASMTIME="$<TARGET_FILE:fake-wasmtime>")
+wasm_program(bourse-wasm-fake tests/programs/fake_wasmtime.c ${fake_wasmtime_parts})
+target_compile_definitions(bourse-wasm-fake PRIVATE _GNU_SOURCE WASM_LIBRARY_INSIDE)
+set_target_properties(bourse-wasm-fake PROPERTIES ENABLE_EXPORTS ON)
+# What wasmtime's header says about our types: pass -DWASMTIME_INCLUDE=FOLDER where it is unpacked.
+find_path(WASMTIME_INCLUDE wasmtime.h)
+if(WASMTIME_INCLUDE)
+  target_include_directories(test_wasmtime_header SYSTEM PRIVATE ${WASMTIME_INCLUDE})
+  target_compile_definitions(test_wasmtime_header PRIVATE BOURSE_WASMTIME_HEADER)
+endif()
+
 # What the CUDA toolkit says about our numbers and PTX. The tests skip themselves without it.
 find_path(CUDA_INCLUDE cuda.h PATHS /usr/local/cuda/include)
 find_program(PTXAS ptxas PATHS /usr/local/cuda/bin)
 if(CUDA_INCLUDE)
   target_include_directories(test_cuda_header SYSTEM PRIVATE ${CUDA_INCLUDE})
   target_compile_definitions(test_cuda_header PRIVATE BOURSE_CUDA_HEADER)
+  if(EXISTS ${CUDA_INCLUDE}/cublasLt.h)
+    target_include_directories(test_cublaslt_header SYSTEM PRIVATE ${CUDA_INCLUDE})
+    target_compile_definitions(test_cublaslt_header PRIVATE BOURSE_CUBLASLT_HEADER)
+  endif()
 endif()
 if(PTXAS)
   target_compile_definitions(test_cuda_ptx PRIVATE BOURSE_PTXAS="${PTXAS}")

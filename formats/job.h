@@ -11,6 +11,7 @@
 #include "base/requirement.h"
 #include "formats/range.h"
 #include "formats/template.h"
+#include "formats/tensor_op.h"
 #include "formats/value.h"
 
 #include <stdbool.h>
@@ -204,6 +205,8 @@ void job_file_destroy(struct job_file **self);
 const struct job_strings *job_task_run(const struct job_file *job, const struct job_task *task);
 const struct job_strings *job_task_outputs(const struct job_file *job, const struct job_task *task);
 const struct requirement *job_task_needs(const struct job_file *job, const struct job_task *task);
+/* Returns true when a product of the job may round its factors to this type (--compute). */
+bool job_rounds_to(const struct job_file *job, enum tensor_compute compute);
 /* Returns true when the job's programs save their state: all of them do, or none. */
 bool job_file_has_checkpoints(const struct job_file *job);
 

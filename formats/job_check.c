@@ -223,7 +223,23 @@ static bool is_checkable(const struct job_strings *run)
 {
     struct tensor_op operation;
     return tensor_op_read((const char *const *)run->items, run->count, true, &operation, NULL) &&
-           operation.verb != TENSOR_FREIVALDS;
+           operation.verb != TENSOR_FREIVALDS && operation.compute == TENSOR_FP32;
+}
+
+static bool rounds_to(const struct job_strings *run, enum tensor_compute compute)
+{
+    struct tensor_op operation;
+    return tensor_op_read((const char *const *)run->items, run->count, true, &operation, NULL) &&
+           operation.compute == compute;
+}
+
+bool job_rounds_to(const struct job_file *job, enum tensor_compute compute)
+{
+    bool rounds = job->is_tensor && rounds_to(&job->run, compute);
+    for (size_t i = 0; job->is_tensor && i < job->task_count; i++) {
+        rounds = rounds || rounds_to(job_task_run(job, &job->tasks[i]), compute);
+    }
+    return rounds;
 }
 
 static bool check_verify(const struct job_file *job, struct job_fault *fault)
@@ -240,7 +256,7 @@ static bool check_verify(const struct job_file *job, struct job_fault *fault)
     }
     return checkable || FAULT(fault, "verify", 0,
                               "cheap checks exist for matrix products: executor: tensor, with "
-                              "matmul, or gemm with --alpha 1 --beta 0");
+                              "matmul, or gemm with --alpha 1 --beta 0, and without --compute");
 }
 
 const char *const job_order_names[JOB_ORDERS] = {

@@ -8,6 +8,7 @@
 #define REFUSE(problem, ...) (problem_set((problem), __VA_ARGS__), false)
 
 static const char *const verbs[] = {"matmul", "gemm", "freivalds"};
+static const char *const computes[TENSOR_COMPUTES] = {"fp32", "tf32", "bf16"};
 static const char *const usages[] = {
     "[matmul, A.npy, B.npy, C.npy]",
     "[gemm, --alpha, \"1\", --beta, \"1\", A.npy, B.npy, C0.npy, C.npy]",
@@ -66,21 +67,54 @@ static bool is_hole(const struct words *words, size_t index)
     return words->has_holes && strchr(words->items[index], '{') != NULL;
 }
 
-static bool read_factors(struct words *words, struct tensor_op *op)
+/* Returns the place of the factor that the option sets, or NULL. */
+static const char **factor_of(const char *option, struct tensor_op *op)
 {
-    while (words->count >= 2 && strncmp(words->items[0], "--", 2) == 0) {
-        const char **factor = strcmp(words->items[0], "--alpha") == 0  ? &op->alpha
-                              : strcmp(words->items[0], "--beta") == 0 ? &op->beta
-                                                                       : NULL;
-        char text[80];
-        if (factor == NULL) {
-            return REFUSE(words->problem, "gemm has no option \"%s\"; write %s",
-                          shown(words->items[0], text), usages[TENSOR_GEMM]);
+    return op->verb != TENSOR_GEMM          ? NULL
+           : strcmp(option, "--alpha") == 0 ? &op->alpha
+           : strcmp(option, "--beta") == 0  ? &op->beta
+                                            : NULL;
+}
+
+/* A job's needs depend on the type, so it is no template. */
+static bool read_compute(const struct words *words, struct tensor_op *op)
+{
+    char text[80];
+    for (int compute = 0; compute < TENSOR_COMPUTES; compute++) {
+        if (strcmp(words->items[1], computes[compute]) == 0) {
+            op->compute = (enum tensor_compute)compute;
+            return true;
         }
-        *factor = words->items[1];
-        if (!is_hole(words, 1) && !is_number(*factor)) {
-            return REFUSE(words->problem, "%s: \"%s\" is no decimal number such as 0.5 or -1e3",
-                          words->items[0], shown(*factor, text));
+    }
+    return REFUSE(words->problem, "--compute: \"%s\" is none of fp32, tf32 and bf16",
+                  shown(words->items[1], text));
+}
+
+static bool read_option(const struct words *words, struct tensor_op *op)
+{
+    char text[80];
+    if (strcmp(words->items[0], "--compute") == 0) {
+        return read_compute(words, op);
+    }
+    const char **factor = factor_of(words->items[0], op);
+    if (factor == NULL) {
+        return REFUSE(words->problem, "%s has no option \"%s\"; write %s", verbs[op->verb],
+                      shown(words->items[0], text), usages[op->verb]);
+    }
+    *factor = words->items[1];
+    if (!is_hole(words, 1) && !is_number(*factor)) {
+        return REFUSE(words->problem, "%s: \"%s\" is no decimal number such as 0.5 or -1e3",
+                      words->items[0], shown(*factor, text));
+    }
+    return true;
+}
+
+static bool read_options(struct words *words, struct tensor_op *op)
+{
+    const char *begin = op->verb == TENSOR_GEMM ? "--" : "--compute";
+    while (words->count >= 2 && strncmp(words->items[0], begin, strlen(begin)) == 0) {
+        if (!read_option(words, op)) {
+            return false;
         }
         words->items += 2;
         words->count -= 2;
@@ -178,7 +212,7 @@ bool tensor_op_read(const char *const *arguments, size_t count, bool has_holes,
     struct words words = {
         .items = arguments + 1, .count = count - 1, .has_holes = has_holes, .problem = ret_problem};
     struct tensor_op op = {.verb = (enum tensor_verb)verb, .alpha = "1", .beta = "1"};
-    if (op.verb == TENSOR_GEMM && !read_factors(&words, &op)) {
+    if (op.verb != TENSOR_FREIVALDS && !read_options(&words, &op)) {
         return false;
     }
     if (op.verb == TENSOR_GEMM && words.count == operands[TENSOR_MATMUL]) {
@@ -237,6 +271,12 @@ static int small_value(const char *factor)
 
 bool tensor_op_is_product(const struct tensor_op *op)
 {
-    return op->verb == TENSOR_MATMUL ||
-           (op->verb == TENSOR_GEMM && small_value(op->alpha) == 1 && small_value(op->beta) == 0);
+    return op->compute == TENSOR_FP32 &&
+           (op->verb == TENSOR_MATMUL ||
+            (op->verb == TENSOR_GEMM && small_value(op->alpha) == 1 && small_value(op->beta) == 0));
+}
+
+const char *tensor_op_compute_word(enum tensor_compute compute)
+{
+    return computes[compute];
 }

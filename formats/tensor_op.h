@@ -1,8 +1,12 @@
 /* formats/tensor_op.h reads the operation of a subtask of the executor "tensor" from its arguments.
  *
- *     matmul A B C                            C = A B
- *     gemm [--alpha X] [--beta Y] A B C0 C    C = X A B + Y C0; without the options 1 and 1
+ *     matmul [--compute TYPE] A B C           C = A B
+ *     gemm [--alpha X] [--beta Y] [--compute TYPE] A B C0 C
+ *                                             C = X A B + Y C0; without the options 1 and 1
  *     freivalds A B C SEED ROUNDS             whether C is A B, by random vectors: a verdict
+ *
+ * TYPE is fp32, tf32 or bf16. With tf32 or bf16, the device may round the factors to that type
+ * before it multiplies them; it adds in float32. Without the option it must not.
  *
  * SEED is 64 hexadecimal digits, or `drawn`. For a drawn seed the market draws one after the result
  * to check has arrived, and inserts it before the operation runs.
@@ -29,6 +33,10 @@ enum {
 #define TENSOR_DRAWN "drawn"
 enum { TENSOR_SEED_WORD = 3 + 1 }; /* index of the seed in the arguments of freivalds */
 
+/* The type that factors may be rounded to. */
+enum tensor_compute { TENSOR_FP32, TENSOR_TF32, TENSOR_BF16 };
+enum { TENSOR_COMPUTES = TENSOR_BF16 + 1 };
+
 enum tensor_verb { TENSOR_MATMUL, TENSOR_GEMM, TENSOR_FREIVALDS };
 
 struct tensor_op { /* points into the arguments */
@@ -37,7 +45,8 @@ struct tensor_op { /* points into the arguments */
     const char *c;      /* gemm: the added matrix C0; freivalds: the product to check; else NULL */
     const char *result; /* NULL: a verdict, no file */
     const char *alpha, *beta; /* decimal numbers, such as -1.5e-3 */
-    bool is_drawn;            /* the seed comes with the subtask's dispatch */
+    enum tensor_compute compute;
+    bool is_drawn; /* the seed comes with the subtask's dispatch */
     uint8_t seed[TENSOR_SEED_BYTES];
     uint32_t rounds;
 };
@@ -47,8 +56,11 @@ struct tensor_op { /* points into the arguments */
 bool tensor_op_read(const char *const *arguments, size_t count, bool has_holes,
                     struct tensor_op *ret_op, struct problem *ret_problem);
 
-/* Returns true when the operation computes A B and nothing else, so that freivalds can check it.
- * The operation has no placeholders. */
+/* Returns the word of a type, as in "tf32". */
+const char *tensor_op_compute_word(enum tensor_compute compute);
+
+/* Returns true when the operation computes A B in float32 and nothing else, so that freivalds can
+ * check it. Rounded factors are what freivalds finds. The operation has no placeholders. */
 bool tensor_op_is_product(const struct tensor_op *op);
 
 #endif

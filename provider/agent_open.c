@@ -90,7 +90,7 @@ bool agent_open_session(struct agent *agent, struct problem *problem)
         .program = "bourse-provider " BOURSE_VERSION,
         .cluster = setup->market->cluster,
         .can_store_again = true,
-        .answers_challenges = setup->tensor_path != NULL,
+        .answers_challenges = setup->tensor_path != NULL || setup->kernel_path != NULL,
     };
     entropy_bytes(config.dice.bytes, sizeof config.dice.bytes);
     agent->session = agent_session_create(&config);
@@ -220,9 +220,11 @@ bool agent_open_challenger(struct agent *agent, struct problem *problem)
                                              .cgroups = setup->cgroups,
                                              .worker_path = setup->worker_path,
                                              .tensor_path = setup->tensor_path,
+                                             .kernel_path = setup->kernel_path,
+                                             .config = setup->config,
                                              .done = report_done,
                                              .context = agent};
-    if (setup->tensor_path == NULL) {
+    if (setup->tensor_path == NULL && setup->kernel_path == NULL) {
         return true; /* no device claims a speed that is challenged */
     }
     agent->challenger = challenger_create(&config);
@@ -328,21 +330,26 @@ void agent_say_offer(const struct agent *agent)
 
 /* ---------------------------------------------------------------- challenges */
 
-/* The agent answers for processor cores alone, while they are on offer and idle. */
-static bool can_answer(const struct agent *agent, const struct id128 *device)
+/* The agent answers for processor cores, and for devices for kernels that compute matrices, while
+ * they are on offer and idle. */
+static bool can_answer(const struct agent *agent, const struct id128 *device,
+                       const struct offer *offer)
 {
     struct agent_device_row row;
     size_t index = 0;
-    const struct offer *offer = policy_offer_of(agent->setup->offers, device);
     return agent->challenger != NULL && offer != NULL && offer->simulates == NULL &&
-           offer->kernel_device == NULL && offer->plugin == NULL &&
+           offer->plugin == NULL &&
+           (offer->kernel_device == NULL || offer->kernel_device->gemm_mflops > 0) &&
            agent_session_find_id(agent->session, device, &index, &row) && row.is_standing &&
            row.running == 0;
 }
 
 void agent_challenge(struct agent *agent, int64_t now_ns, const struct agent_challenge *challenge)
 {
-    if (!can_answer(agent, &challenge->device) || !challenger_begin(agent->challenger, challenge)) {
+    const struct offer *offer = policy_offer_of(agent->setup->offers, &challenge->device);
+    if (!can_answer(agent, &challenge->device, offer) ||
+        !challenger_begin(agent->challenger, challenge, offer->kernel_device,
+                          offer->buffer_bytes)) {
         (void)agent_session_challenged(agent->session, now_ns, challenge, NULL, 0);
     }
 }

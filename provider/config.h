@@ -16,8 +16,8 @@
  *     utc_offset: +01:00     for the hours and days of all devices; default +00:00
  *     interruptible: {notice: 30s, minimum_run: 5m}   higher bids may take leases; default false
  *     programs: [xz, sh]     names looked up in /usr/bin and /bin; or {NAME: /usr/bin/PATH}
- *     wasm: {engine: /usr/bin/node}  what runs WASM modules; default node, if it is installed; or
- *                            false: none are run
+ *     wasm: {engine: /usr/bin/node}  what runs WASM modules; or {wasmtime: FILE}, the library of
+ *                            wasmtime; default what is installed, node first; false: none are run
  *     visible: [/usr/local]  more folders below /usr or /opt that jobs see, read-only
  *     user: bourse           the user that the agent becomes when root starts it
  *     cache: 4GiB            for inputs, and as much again for unpacked images
@@ -150,8 +150,9 @@ struct config {
     size_t program_count;
     /* The engine that runs WASM modules; "": none, because the file says so or there is none. */
     char wasm_engine[256];
-    bool names_wasm; /* true when the file names the engine */
-    bool has_wasm;   /* false when the file says `wasm: false` */
+    bool wasm_is_library; /* true when the engine is wasmtime's library, and no program */
+    bool names_wasm;      /* true when the file names the engine */
+    bool has_wasm;        /* false when the file says `wasm: false` */
     /* The list holds the owner's folders and the folders of offered programs. */
     char visible[CONFIG_VISIBLE_MAX][CONFIG_VISIBLE_SIZE];
     size_t visible_count;

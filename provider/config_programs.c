@@ -32,6 +32,14 @@ static const char *const COMMON_PROGRAMS[] = {
 static_assert(sizeof COMMON_PROGRAMS / sizeof COMMON_PROGRAMS[0] <= CONFIG_PROGRAMS_MAX,
               "every common program can be offered");
 
+/* An installed library of wasmtime is looked for here. Jobs see these folders anyway. */
+static const char *const WASMTIME_PLACES[] = {
+    "/usr/lib/x86_64-linux-gnu/libwasmtime.so",
+    "/usr/lib/aarch64-linux-gnu/libwasmtime.so",
+    "/usr/lib64/libwasmtime.so",
+    "/usr/lib/libwasmtime.so",
+};
+
 static bool executable_file(const char *path)
 {
     struct stat facts;
@@ -255,14 +263,63 @@ void config_visible(const struct config *config, const char *ret_paths[CONFIG_VI
 
 /* ---------------------------------------------------------------- the engine of modules */
 
+static bool is_library(const char *path)
+{
+    struct stat facts;
+    return is_plain_path(path) &&
+           (strncmp(path, "/usr/", 5) == 0 || strncmp(path, "/opt/", 5) == 0) &&
+           stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+/* Takes an installed Node.js, else an installed library of wasmtime. */
+static void find_engine(struct config *config)
+{
+    if (look_up("node", config->wasm_engine, sizeof config->wasm_engine)) {
+        return;
+    }
+    config->wasm_engine[0] = '\0';
+    for (size_t i = 0; i < sizeof WASMTIME_PLACES / sizeof WASMTIME_PLACES[0]; i++) {
+        if (is_library(WASMTIME_PLACES[i])) {
+            (void)snprintf(config->wasm_engine, sizeof config->wasm_engine, "%s",
+                           WASMTIME_PLACES[i]);
+            config->wasm_is_library = true;
+            return;
+        }
+    }
+}
+
+static void read_engine(struct config *config, struct yaml_value engine)
+{
+    const char *path = config_word(engine, sizeof config->wasm_engine - 1, "");
+    if (settle_path(path, config->wasm_engine, sizeof config->wasm_engine)) {
+        config->names_wasm = true;
+        show_program(config, config->wasm_engine, engine);
+    } else {
+        yaml_refuse(engine, "\"%s\" is no program below /usr, the only place for engines", path);
+    }
+}
+
+static void read_library(struct config *config, struct yaml_value library)
+{
+    const char *path = config_word(library, sizeof config->wasm_engine - 1, "");
+    if (is_library(path)) {
+        (void)snprintf(config->wasm_engine, sizeof config->wasm_engine, "%s", path);
+        config->wasm_is_library = true;
+        config->names_wasm = true;
+        show_program(config, path, library);
+    } else {
+        yaml_refuse(library,
+                    "\"%s\" is no file below /usr or /opt, where wasmtime's library must be", path);
+    }
+}
+
 void config_read_wasm(struct config *config, struct yaml_value value)
 {
-    static const char *const keys[] = {"engine"};
+    static const char *const keys[] = {"engine", "wasmtime"};
     config->has_wasm = true;
+    config->wasm_is_library = false;
     if (!yaml_present(value)) {
-        if (!look_up("node", config->wasm_engine, sizeof config->wasm_engine)) {
-            config->wasm_engine[0] = '\0';
-        }
+        find_engine(config);
         return;
     }
     if (yaml_kind(value) == YAML_KIND_TEXT) {
@@ -274,13 +331,14 @@ void config_read_wasm(struct config *config, struct yaml_value value)
         return;
     }
     yaml_known_keys(value, keys, sizeof keys / sizeof keys[0]);
-    struct yaml_value engine = yaml_required(value, "engine");
-    const char *path = config_word(engine, sizeof config->wasm_engine - 1, "");
-    if (settle_path(path, config->wasm_engine, sizeof config->wasm_engine)) {
-        config->names_wasm = true;
-        show_program(config, config->wasm_engine, engine);
+    struct yaml_value library = yaml_key(value, "wasmtime");
+    if (!yaml_present(library)) {
+        read_engine(config, yaml_required(value, "engine"));
+    } else if (yaml_present(yaml_key(value, "engine"))) {
+        yaml_refuse(library, "stands beside `engine`, and one engine runs all modules; take one "
+                             "of the two off");
     } else {
-        yaml_refuse(engine, "\"%s\" is no program below /usr, the only place for engines", path);
+        read_library(config, library);
     }
 }
 

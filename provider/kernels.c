@@ -88,6 +88,11 @@ void kernels_warn(const struct config *config, const struct machine *machine)
         } else if (found->gemm_mflops == 0) {
             log_warning("the device \"%s\" runs kernels and computes no matrices: %s", device->name,
                         found->no_gemm);
+        } else if (found->library[0] != '\0') {
+            log_info("the device \"%s\" computes matrices by %s", device->name, found->library);
+        } else if (found->no_library[0] != '\0') {
+            log_info("the device \"%s\" computes matrices by a kernel of bourse's own: %s",
+                     device->name, found->no_library);
         }
     }
 }

@@ -17,8 +17,8 @@ bool kernels_learn(const struct config *config, const struct kernel_trial *trial
                    const char *why_not, bool is_look, struct machine *machine,
                    struct problem *ret_problem);
 
-/* Logs one line for each device for kernels of the config that is not offered, or computes no
- * matrices. */
+/* Logs one line for each device for kernels of the config that is not offered or computes no
+ * matrices, and what computes the matrices of CUDA devices. */
 void kernels_warn(const struct config *config, const struct machine *machine);
 
 #endif

@@ -193,6 +193,9 @@ static void describe_kernel_device(struct offer *offer, const struct config *con
     if (device->gemm_mflops > 0) {
         text_attribute(offer, "executor", "tensor");
         measured_attribute(offer, "gemm_fp32", device->gemm_mflops);
+        text_attribute(offer, "challenge", "gemm_fp32");
+        measured_attribute(offer, "tf32", operations(device->tf32_mflops));
+        measured_attribute(offer, "bf16", operations(device->bf16_mflops));
     }
     text_attribute(offer, "api", kernel_op_api_word(device->api));
     text_attribute(offer, "extension", device->has_fp64 ? "fp64" : "");

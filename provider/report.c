@@ -106,6 +106,7 @@ static enum source source_of(const struct offer *offer, const char *name)
         {"label", SOURCE_CONFIG},        {"region", SOURCE_CONFIG},   {"program", SOURCE_CONFIG},
         {"simulated", SOURCE_CONFIG},    {"isolation", SOURCE_TRIAL}, {"executor", SOURCE_AGENT},
         {POLICY_MEASURED, SOURCE_AGENT}, {"terminal", SOURCE_AGENT},  {"api", SOURCE_AGENT},
+        {"challenge", SOURCE_AGENT},
     };
     static const struct {
         const char *name;
@@ -251,12 +252,13 @@ static void print_kernel_devices(FILE *out, const struct kernel_device_list *lis
         char memory[UNITS_TEXT_SIZE];
         units_bytes_short((int64_t)device->memory_bytes, memory);
         fprintf(out, "  %-12s %zu: %s\n", i == 0 ? name : "", i, device->name);
-        fprintf(out, "  %-12s    %s of %s, driver %s; %s, %u compute unit%s%s%s%s%s%s%s%s%s\n", "",
-                device->kind, device->platform, device->driver, memory, device->compute_units,
+        fprintf(out, "  %-12s    %s of %s, driver %s; %s, %u compute unit%s%s%s%s%s%s%s%s%s%s%s\n",
+                "", device->kind, device->platform, device->driver, memory, device->compute_units,
                 text_plural(device->compute_units), device->target[0] != '\0' ? ", " : "",
                 device->target, device->has_fp64 ? ", fp64" : "", device->has_fp16 ? ", fp16" : "",
                 device->unusable[0] != '\0' ? "; not usable: " : "", device->unusable,
-                device->no_gemm[0] != '\0' ? "; computes no matrices: " : "", device->no_gemm);
+                device->no_gemm[0] != '\0' ? "; computes no matrices: " : "", device->no_gemm,
+                device->library[0] != '\0' ? "; matrices by " : "", device->library);
     }
     if (list->count == 0) {
         fprintf(out, "  %-12s no devices: %s\n", name, list->problem);
@@ -452,16 +454,18 @@ static json_t *kernel_devices_json(const struct kernel_device_list *list)
     for (size_t i = 0; i < list->count; i++) {
         const struct kernel_device *device = &list->items[i];
         (void)json_array_append_new(
-            devices,
-            json_pack(
-                "{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:b, s:s, s:s}",
-                "number", (json_int_t)device->index, "target", device->target, "name", device->name,
-                "vendor", device->vendor, "platform", device->platform, "driver", device->driver,
-                "kind", device->kind, "memory_bytes", (json_int_t)device->memory_bytes,
-                "local_bytes", (json_int_t)device->local_bytes, "compute_units",
-                (json_int_t)device->compute_units, "work_group", (json_int_t)device->work_group,
-                "fp64", (int)device->has_fp64, "fp16", (int)device->has_fp16, "unusable",
-                device->unusable, "no_matrices", device->no_gemm));
+            devices, json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:b, "
+                               "s:s, s:s, s:s, s:s}",
+                               "number", (json_int_t)device->index, "target", device->target,
+                               "name", device->name, "vendor", device->vendor, "platform",
+                               device->platform, "driver", device->driver, "kind", device->kind,
+                               "memory_bytes", (json_int_t)device->memory_bytes, "local_bytes",
+                               (json_int_t)device->local_bytes, "compute_units",
+                               (json_int_t)device->compute_units, "work_group",
+                               (json_int_t)device->work_group, "fp64", (int)device->has_fp64,
+                               "fp16", (int)device->has_fp16, "unusable", device->unusable,
+                               "no_matrices", device->no_gemm, "library", device->library,
+                               "no_library", device->no_library));
     }
     return json_pack("{s:o, s:s}", "devices", devices, "problem", list->problem);
 }

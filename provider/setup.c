@@ -32,6 +32,7 @@
 #define WORKER_PROGRAM "bourse-worker"
 #define TENSOR_PROGRAM_NAME "bourse-tensor"
 #define WASM_HOST_FILE "bourse-wasm.cjs"
+#define WASM_RUNNER_FILE "bourse-wasm"
 
 /* ---------------------------------------------------------------- folders */
 
@@ -276,6 +277,8 @@ static void install_residents(struct setup *setup, uid_t owner)
     install_resident(setup, owner, "bourse-kernel", "kernel", setup->kernel_path, setup->no_kernel);
     install_resident(setup, owner, "bourse-plugin", "plugin", setup->plugin_path, setup->no_plugin);
     install_resident(setup, owner, WASM_HOST_FILE, "wasm", setup->wasm_path, setup->no_wasm);
+    install_resident(setup, owner, WASM_RUNNER_FILE, "wasm-runner", setup->wasm_runner_path,
+                     setup->no_wasm_runner);
 }
 
 static bool prepare_as_root(struct setup *setup, struct problem *problem)
@@ -588,6 +591,7 @@ void setup_end(struct setup *setup)
             (void)unlink(setup->kernel_path);
             (void)unlink(setup->plugin_path);
             (void)unlink(setup->wasm_path);
+            (void)unlink(setup->wasm_runner_path);
             (void)unlink(path); /* last, because a new lock file begins a new look */
         }
         close(setup->lock);

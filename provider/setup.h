@@ -54,6 +54,9 @@ struct setup {
     /* An empty path means that no WASM modules are run here; no_wasm has the reason. */
     char wasm_path[CONFIG_PATH_SIZE + 16];
     char no_wasm[512];
+    /* The same for modules that wasmtime's library runs. */
+    char wasm_runner_path[CONFIG_PATH_SIZE + 16];
+    char no_wasm_runner[512];
     char no_cgroups[512]; /* reason why there are no cgroups */
     bool is_look;
     int lock; /* -1: not held */

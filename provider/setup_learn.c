@@ -16,10 +16,13 @@
 /* Asks the machine for its OpenCL devices when the config has one, or a look wants to see them. */
 static bool learn_kernels(struct setup *setup, struct problem *ret_problem)
 {
+    const char *visible[CONFIG_VISIBLE_MAX + 1];
+    config_visible(&setup->config, visible);
     const struct kernel_trial trial = {.launcher = setup->launcher,
                                        .cgroups = setup->cgroups,
                                        .worker_path = setup->worker_path,
-                                       .kernel_path = setup->kernel_path};
+                                       .kernel_path = setup->kernel_path,
+                                       .visible = visible};
     const char *why = setup->isolation.level == 0 ? setup->isolation.refusal : setup->no_kernel;
     return kernels_learn(&setup->config, &trial, why, setup->is_look, &setup->machine, ret_problem);
 }
@@ -42,19 +45,23 @@ static void learn_wasm(struct setup *setup)
 {
     const char *visible[CONFIG_VISIBLE_MAX + 1];
     config_visible(&setup->config, visible);
+    const bool is_library = setup->config.wasm_is_library;
     const struct wasm_trial trial = {.launcher = setup->launcher,
                                      .cgroups = setup->cgroups,
                                      .worker_path = setup->worker_path,
                                      .visible = visible};
-    const char *why = setup->isolation.level == 0 ? setup->isolation.refusal
-                      : !setup->config.has_wasm   ? "the config says `wasm: false`"
-                      : setup->config.wasm_engine[0] == '\0'
-                          ? "there is no node in /usr/bin (Debian package nodejs)"
-                          : setup->no_wasm;
+    const char *why =
+        setup->isolation.level == 0 ? setup->isolation.refusal
+        : !setup->config.has_wasm   ? "the config says `wasm: false`"
+        : setup->config.wasm_engine[0] == '\0'
+            ? "there is no node in /usr/bin (Debian package nodejs), and no library of wasmtime"
+        : is_library ? setup->no_wasm_runner
+                     : setup->no_wasm;
     struct wasm_engine *engine = &setup->machine.wasm;
-    *engine = (struct wasm_engine){.is_known = true};
+    *engine = (struct wasm_engine){.is_known = true, .is_library = is_library};
     (void)snprintf(engine->path, sizeof engine->path, "%s", setup->config.wasm_engine);
-    (void)snprintf(engine->host, sizeof engine->host, "%s", setup->wasm_path);
+    (void)snprintf(engine->host, sizeof engine->host, "%s",
+                   is_library ? setup->wasm_runner_path : setup->wasm_path);
     (void)snprintf(engine->unusable, sizeof engine->unusable, "%s", why);
     if (why[0] == '\0') {
         wasm_look(&trial, engine);

@@ -31,14 +31,15 @@ void challenge_rules_size(int64_t claimed_mflops, struct challenge_product *ret_
     }
 }
 
-int64_t challenge_rules_allowed_ns(const struct challenge_product *product, int64_t claimed_mflops)
+int64_t challenge_rules_allowed_ns(const struct challenge_product *product, int64_t claimed_mflops,
+                                   bool on_device)
 {
     assert(claimed_mflops > 0);
     const double claimed_ns =
         products_of(product) / ((double)claimed_mflops * FLOPS_OF_MFLOPS) * (double)NS_PER_S;
     const int64_t entries = (int64_t)product->side * product->side * product->rounds;
-    return (int64_t)(CHALLENGE_TOLERANCE * claimed_ns) + entries * CHALLENGE_ENTRY_NS +
-           CHALLENGE_START_NS;
+    const int64_t entry_ns = on_device ? CHALLENGE_DEVICE_ENTRY_NS : CHALLENGE_ENTRY_NS;
+    return (int64_t)(CHALLENGE_TOLERANCE * claimed_ns) + entries * entry_ns + CHALLENGE_START_NS;
 }
 
 int64_t challenge_rules_shown(const struct challenge_product *product, int64_t took_ns)

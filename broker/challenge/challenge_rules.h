@@ -29,6 +29,8 @@ enum {
 #define CHALLENGE_START_NS (250 * NS_PER_MS)
 /* Time for each entry of a factor: the entry is made, converted and hashed. */
 #define CHALLENGE_ENTRY_NS INT64_C(15)
+/* The same for a device that is no processor's cores: factors and sums go to it and back, too. */
+#define CHALLENGE_DEVICE_ENTRY_NS INT64_C(30)
 /* The way there and back is taken off, up to this time. */
 #define CHALLENGE_TRIP_MOST_NS (500 * NS_PER_MS)
 /* A challenge of a claim that was never challenged follows within about this time. */
@@ -73,7 +75,8 @@ struct challenge_fact {
 /* Sets side and rounds for the claim (> 0); the seed stays. */
 void challenge_rules_size(int64_t claimed_mflops, struct challenge_product *ret_product);
 /* Returns the time within which an answer is fast enough. */
-int64_t challenge_rules_allowed_ns(const struct challenge_product *product, int64_t claimed_mflops);
+int64_t challenge_rules_allowed_ns(const struct challenge_product *product, int64_t claimed_mflops,
+                                   bool on_device);
 /* Returns the speed that an answer after `took_ns` shows, rounded down to two digits. */
 int64_t challenge_rules_shown(const struct challenge_product *product, int64_t took_ns);
 

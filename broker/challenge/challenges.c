@@ -33,6 +33,7 @@ struct agent {
     struct id128 device;
     struct challenge_product product;
     int64_t claimed_mflops;
+    bool on_device;
     int64_t sent_ns, trip_ns, missing_ns;
     int64_t until_ns; /* the waiting message is answered by then */
     int64_t look_ns;
@@ -119,15 +120,29 @@ static const struct attribute *attribute_of(const struct exchange_device_row *ro
     return NULL;
 }
 
-/* Returns the claim that can be challenged, or 0. Simulated devices claim a model's speed, and
- * devices with an `api` compute elsewhere than on processor cores. */
+/* Returns true for a device that computes elsewhere than on processor cores. */
+static bool is_on_device(const struct exchange_device_row *row)
+{
+    return attribute_of(row, "api") != NULL;
+}
+
+/* Returns true when the agent answers for this device. An older agent answers for cores alone, and
+ * does not say `challenge`. */
+static bool is_answered(const struct exchange_device_row *row)
+{
+    const struct attribute *challenge = attribute_of(row, "challenge");
+    return !is_on_device(row) ||
+           (challenge != NULL && challenge->is_text && strcmp(challenge->text, "gemm_fp32") == 0);
+}
+
+/* Returns the claim that can be challenged, or 0. Simulated devices claim a model's speed. */
 static int64_t claim_of(const struct exchange_device_row *row)
 {
     const struct attribute *claim = attribute_of(row, "gemm_fp32");
     const struct attribute *simulated = attribute_of(row, "simulated");
     if (claim == NULL || claim->is_text || claim->number <= 0 ||
         (simulated != NULL && (simulated->is_text || simulated->number != 0)) ||
-        attribute_of(row, "api") != NULL) {
+        !is_answered(row)) {
         return 0;
     }
     return claim->number;
@@ -210,6 +225,11 @@ static bool look_at(void *context, const struct exchange_device_row *row)
 
 /* ---------------------------------------------------------------- challenges */
 
+static int64_t allowed_ns(const struct agent *agent)
+{
+    return challenge_rules_allowed_ns(&agent->product, agent->claimed_mflops, agent->on_device);
+}
+
 static struct outgoing *challenge(struct challenges *challenges, struct agent *agent,
                                   enum stage stage, const struct challenges_now *now)
 {
@@ -223,10 +243,8 @@ static struct outgoing *challenge(struct challenges *challenges, struct agent *a
     agent->product.seed = dice_of(now, DICE_SEED);
     agent->is_waiting = false;
     agent->sent_ns = now->monotonic_ns;
-    agent->missing_ns =
-        now->monotonic_ns +
-        MISSING_TIMES * challenge_rules_allowed_ns(&agent->product, agent->claimed_mflops) +
-        MISSING_HEARTBEATS * challenges->config.heartbeat_ns;
+    agent->missing_ns = now->monotonic_ns + MISSING_TIMES * allowed_ns(agent) +
+                        MISSING_HEARTBEATS * challenges->config.heartbeat_ns;
     agent->look_ns = agent->missing_ns;
     body.device = wire_view(agent->device.bytes, sizeof agent->device.bytes);
     body.seed = wire_view(agent->product.seed.bytes, sizeof agent->product.seed.bytes);
@@ -307,8 +325,7 @@ static bool judge(struct challenges *challenges, const struct exchange *exchange
         return true;
     }
     const int64_t worked_ns = took_ns > agent->trip_ns ? took_ns - agent->trip_ns : 1;
-    const bool is_in_time =
-        worked_ns <= challenge_rules_allowed_ns(&agent->product, agent->claimed_mflops);
+    const bool is_in_time = worked_ns <= allowed_ns(agent);
     settle(challenges, exchange, agent, is_in_time ? CHALLENGE_OK : CHALLENGE_SLOW,
            challenge_rules_shown(&agent->product, worked_ns), now);
     return false;
@@ -457,6 +474,7 @@ static struct outgoing *look(struct challenges *challenges, const struct exchang
     challenges->next_ns = now->monotonic_ns + CHALLENGES_APART_NS;
     agent->device = round.row.device;
     agent->claimed_mflops = round.claimed_mflops;
+    agent->on_device = is_on_device(&round.row);
     return challenge(challenges, agent, STAGE_WAY, now);
 }
 

@@ -120,7 +120,9 @@ static bool add_start_needs(struct bourse_job *job, struct bourse_error *error)
                     : job->file->image == NULL || (order_add_other(needs, "executor", "kernel") &&
                                                    order_add_other(needs, "executor", "plugin"))) &&
                (!has_config || order_add_least(needs, "image_config", 1)) &&
-               (job->file->terminal.columns == 0 || order_add_least(needs, "terminal", 1));
+               (job->file->terminal.columns == 0 || order_add_least(needs, "terminal", 1)) &&
+               (!job_rounds_to(job->file, TENSOR_TF32) || order_add_least(needs, "tf32", 1)) &&
+               (!job_rounds_to(job->file, TENSOR_BF16) || order_add_least(needs, "bf16", 1));
     }
     return good || client_fail(error, BOURSE_USAGE,
                                "needs: too many terms; at most %d may stand beside the machine "

@@ -40,6 +40,7 @@ static bool read_device(const json_t *object, enum kernel_api api, uint32_t inde
     read_text(object, "platform", device.platform, sizeof device.platform);
     read_text(object, "driver", device.driver, sizeof device.driver);
     read_text(object, "kind", device.kind, sizeof device.kind);
+    read_text(object, "unusable", device.unusable, sizeof device.unusable);
     device.memory_bytes = read_figure(object, "memory_bytes");
     device.local_bytes = read_figure(object, "local_bytes");
     device.compute_units = units < UINT32_MAX ? (uint32_t)units : 0;
@@ -228,6 +229,12 @@ void kernel_device_learn_node(const char *folder, struct kernel_device *device)
     device->node = node < NODES_MAX ? node : -1;
     if (device->node >= 0 && device->whole[0] != '\0') {
         learn_caps(folder, device);
+    }
+    if (device->whole[0] != '\0' && (device->caps[0] < 0 || device->caps[1] < 0)) {
+        (void)snprintf(device->unusable, sizeof device->unusable,
+                       "the driver does not tell the files of this instance below "
+                       "%s/capabilities, and its jail must have no others",
+                       folder);
     }
 }
 

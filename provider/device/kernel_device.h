@@ -45,6 +45,11 @@ struct kernel_device {
      * `no_gemm`. */
     int64_t gemm_mflops;
     char no_gemm[256];
+    /* Measured likewise: products whose factors are rounded to these types. 0: none. */
+    int64_t tf32_mflops, bf16_mflops;
+    /* The library by the device's maker that computes the products, as in "cuBLASLt 13.1.0". "":
+     * bourse's own kernel does; `no_library` says why, or is "" where no such library is known. */
+    char library[64], no_library[256];
     /* Why the trial jail could not use the device. "": the device works, or was never tried. */
     char unusable[256];
 };

@@ -56,6 +56,7 @@ static ssize_t ask(const struct kernel_trial *trial, const struct kernel_device 
     const struct jail_kernel kernel = kernel_jail(trial->kernel_path, device);
     const struct jail_spec spec = {.worker_path = trial->worker_path,
                                    .kernel = &kernel,
+                                   .visible = trial->visible,
                                    .name = "probe-kernel",
                                    .cpus = trial->cpus,
                                    .cgroups = trial->cgroups};
@@ -80,22 +81,37 @@ void kernel_list(const struct kernel_trial *trial, enum kernel_api api,
     }
 }
 
+static void read_text(const json_t *root, const char *name, char *ret_text, size_t capacity)
+{
+    const char *text = json_string_value(json_object_get(root, name));
+    text_printable(text != NULL ? text : "", text != NULL ? strlen(text) : 0, ret_text, capacity);
+}
+
+/* Returns the rounded figure of this name; 0: there is none. */
+static int64_t read_figure(const json_t *root, const char *name)
+{
+    const json_int_t figure = json_integer_value(json_object_get(root, name));
+    return figure > 0 ? probe_round(figure) : 0;
+}
+
 /* The program prints a line such as
- * {"mflops":98000,"bandwidth":9000000000,"gemm":64000,"no_gemm":""}. */
+ * {"mflops":98000,"bandwidth":9000000000,"gemm":64000,"tf32":0,"bf16":0,"no_gemm":"","library":"",
+ * "no_library":""}. */
 static bool read_figures(const char *said, size_t length, struct kernel_device *device)
 {
     json_t *root = json_loadb(said, length, JSON_REJECT_DUPLICATES, NULL);
-    const json_int_t mflops = json_integer_value(json_object_get(root, "mflops"));
-    const json_int_t bandwidth = json_integer_value(json_object_get(root, "bandwidth"));
-    const json_int_t gemm = json_integer_value(json_object_get(root, "gemm"));
-    const char *no_gemm = json_string_value(json_object_get(root, "no_gemm"));
+    const int64_t mflops = read_figure(root, "mflops");
+    const int64_t bandwidth = read_figure(root, "bandwidth");
     const bool good = mflops > 0 && bandwidth > 0;
     if (good) {
-        device->mflops = probe_round(mflops);
-        device->bandwidth_bytes = probe_round(bandwidth);
-        device->gemm_mflops = gemm > 0 ? probe_round(gemm) : 0;
-        text_printable(no_gemm != NULL ? no_gemm : "", no_gemm != NULL ? strlen(no_gemm) : 0,
-                       device->no_gemm, sizeof device->no_gemm);
+        device->mflops = mflops;
+        device->bandwidth_bytes = bandwidth;
+        device->gemm_mflops = read_figure(root, "gemm");
+        device->tf32_mflops = read_figure(root, "tf32");
+        device->bf16_mflops = read_figure(root, "bf16");
+        read_text(root, "no_gemm", device->no_gemm, sizeof device->no_gemm);
+        read_text(root, "library", device->library, sizeof device->library);
+        read_text(root, "no_library", device->no_library, sizeof device->no_library);
     }
     json_decref(root);
     return good;
@@ -112,6 +128,7 @@ void kernel_measure(const struct kernel_trial *trial, struct kernel_device *devi
                                  memory,
                                  "0",
                                  "-",
+                                 KERNEL_LIBRARY,
                                  KERNEL_MEASURE,
                                  NULL};
     (void)snprintf(memory, sizeof memory, "%llu", (unsigned long long)device->memory_bytes);

@@ -122,7 +122,9 @@ static bool prepend_device(struct run *run, struct outcome *outcome)
                    (unsigned long long)run->program->kernel_memory_bytes);
     (void)snprintf(held, sizeof held, "%llu", (unsigned long long)run->program->kernel_held_bytes);
     const bool keeps = program_is_taken(run->program->manifest, run->program->index);
-    return prepend(run, keeps ? KERNEL_KEEP : "-", outcome) && prepend(run, held, outcome) &&
+    const bool by_library = device->library[0] != '\0';
+    return prepend(run, by_library ? KERNEL_LIBRARY : "-", outcome) &&
+           prepend(run, keeps ? KERNEL_KEEP : "-", outcome) && prepend(run, held, outcome) &&
            prepend(run, memory, outcome) && prepend(run, device->name, outcome) &&
            prepend(run, device->id, outcome) &&
            prepend(run, kernel_op_api_word(device->api), outcome);

@@ -31,21 +31,50 @@ bool wasm_check(const Bourse__V1__Manifest *manifest, struct problem *ret_proble
     return true;
 }
 
-void wasm_fill(const struct wasm_engine *engine, uint64_t memory_bytes, struct wasm_words *ret)
+/* The words of bourse-wasm, which loads wasmtime's library (provider/wasm/main.c). */
+static void fill_library(const struct wasm_engine *engine, uint64_t pages, struct wasm_words *ret)
 {
-    assert(memory_bytes >= wasm_engine_least(engine));
-    const uint64_t pages = (memory_bytes - WASM_ENGINE_BYTES) / PAGE_BYTES;
-    *ret = (struct wasm_words){.count = 0};
-    (void)snprintf(ret->pages, sizeof ret->pages, "--wasm-max-mem-pages=%llu",
-                   (unsigned long long)(pages < PAGE_BYTES ? pages : PAGE_BYTES));
+    (void)snprintf(ret->memory, sizeof ret->memory, "%llu",
+                   (unsigned long long)(pages * PAGE_BYTES));
+    ret->items[ret->count++] = WASM_RUNNER;
+    ret->items[ret->count++] = engine->path;
+    ret->items[ret->count++] = ret->memory;
+    if (engine->has_group) {
+        ret->items[ret->count++] = "-r";
+    }
+}
+
+static void fill_program(const struct wasm_engine *engine, uint64_t pages, struct wasm_words *ret)
+{
+    (void)snprintf(ret->memory, sizeof ret->memory, "--wasm-max-mem-pages=%llu",
+                   (unsigned long long)pages);
     ret->items[ret->count++] = engine->path;
     ret->items[ret->count++] = "--no-warnings";
     ret->items[ret->count++] = "--experimental-wasi-unstable-preview1"; /* Node 18 asks for it */
     if (!engine->has_group) {
         ret->items[ret->count++] = "--disable-wasm-trap-handler"; /* from Node 20.15 on */
     }
-    ret->items[ret->count++] = ret->pages;
+    ret->items[ret->count++] = ret->memory;
     ret->items[ret->count++] = WASM_HOST;
+}
+
+void wasm_fill(const struct wasm_engine *engine, uint64_t memory_bytes, struct wasm_words *ret)
+{
+    assert(memory_bytes >= wasm_engine_least(engine));
+    const uint64_t left = (memory_bytes - WASM_ENGINE_BYTES) / PAGE_BYTES;
+    const uint64_t pages = left < PAGE_BYTES ? left : PAGE_BYTES; /* 32 bits reach no more */
+    *ret = (struct wasm_words){.count = 0};
+    if (engine->is_library) {
+        fill_library(engine, pages, ret);
+    } else {
+        fill_program(engine, pages, ret);
+    }
+}
+
+void wasm_show(const struct wasm_engine *engine, struct jail_spec *spec)
+{
+    spec->wasm_host = engine->is_library ? NULL : engine->host;
+    spec->wasm_runner = engine->is_library ? engine->host : NULL;
 }
 
 /* ---------------------------------------------------------------- what went wrong */
@@ -90,19 +119,19 @@ void wasm_look(const struct wasm_trial *trial, struct wasm_engine *engine)
     wasm_fill(engine, TRIAL_MEMORY_BYTES, &words);
     words.items[words.count++] = "--trial";
     words.items[words.count] = NULL;
-    const struct jail_spec spec = {.worker_path = trial->worker_path,
-                                   .wasm_host = engine->host,
-                                   .visible = trial->visible,
-                                   .name = "probe-wasm",
-                                   .cgroups = trial->cgroups};
+    struct jail_spec spec = {.worker_path = trial->worker_path,
+                             .visible = trial->visible,
+                             .name = "probe-wasm",
+                             .cgroups = trial->cgroups};
+    wasm_show(engine, &spec);
     const ssize_t length =
         trial_ask(trial->launcher, &spec, engine->path, words.items, TRIAL_WALL_NS, said, &problem);
     if (length < 0) {
         (void)snprintf(engine->unusable, sizeof engine->unusable, "%s: %.300s%s", engine->path,
                        problem.text,
-                       engine->has_group ? ""
-                                         : "; without a control group for memory, Node 20.15 or "
-                                           "newer is needed");
+                       engine->has_group || engine->is_library
+                           ? ""
+                           : "; without a control group for memory, Node 20.15 or newer is needed");
     } else if (!read_name(said, (size_t)length, engine)) {
         (void)snprintf(engine->unusable, sizeof engine->unusable,
                        "%s ran the trial's module, and what it printed is not what the module says",

@@ -1,8 +1,9 @@
 /* provider/executors/wasm.h runs subtasks that are WASM modules, commands of WASI preview 1.
  *
  * The functions of executors/program.h run these subtasks, because a module is a program that an
- * engine of the host starts. The words of the engine come before the words of the job. The engine
- * runs our script bourse-wasm.cjs in the jail of the subtask, and the script runs the module. */
+ * engine of the host starts. The words of the engine come before the words of the job. A program
+ * runs our script bourse-wasm.cjs in the jail of the subtask, and the script runs the module. Our
+ * program bourse-wasm does the same with wasmtime's library. */
 #ifndef BOURSE_PROVIDER_EXECUTORS_WASM_H
 #define BOURSE_PROVIDER_EXECUTORS_WASM_H
 
@@ -17,13 +18,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Exit codes of bourse-wasm.cjs, with a line that begins with WASM_SAYS on standard error. */
-enum {
-    WASM_UNUSABLE = 126, /* the file is no module that runs here */
-    WASM_TRAPPED = 134,
-};
-#define WASM_SAYS "bourse-wasm: "
-
 /* Returns true when the manifest's subtasks are modules. */
 bool wasm_names(const Bourse__V1__Manifest *manifest);
 /* Checks the parts of such a manifest that a manifest of programs does not have. Returns false with
@@ -35,14 +29,17 @@ bool wasm_check(const Bourse__V1__Manifest *manifest, struct problem *ret_proble
 struct wasm_words {
     const char *items[8];
     size_t count;
-    char pages[48];
+    char memory[48];
 };
 /* Fills the words for a jail of that memory, which suffices. */
 void wasm_fill(const struct wasm_engine *engine, uint64_t memory_bytes, struct wasm_words *ret);
 
-/* Writes why a module did not run or trapped, in the script's words. Any module can write such a
- * line: the text is only for its own consumer. Returns false when the last line of standard error
- * is no such line. */
+/* Puts the script or the program that runs modules by this engine into a jail. */
+void wasm_show(const struct wasm_engine *engine, struct jail_spec *spec);
+
+/* Writes why a module did not run or trapped, in the words of the script or the program. Any module
+ * can write such a line: the text is only for its own consumer. Returns false when the last line of
+ * standard error is no such line. */
 bool wasm_explain(const struct jail_reply *reply, char *ret_text, size_t capacity);
 
 /* A trial jail is made of these. */

@@ -88,6 +88,9 @@ struct jail_spec {
     /* Absolute path of the installed bourse-wasm.cjs for a job of WASM modules; else NULL. Such a
      * jail has no resident: the engine is a program of the host. */
     const char *wasm_host;
+    /* Absolute path of the installed bourse-wasm for a job of WASM modules by wasmtime's library;
+     * else NULL. Such a jail has no resident: bourse-wasm is a program of the jail. */
+    const char *wasm_runner;
     /* NULL, or a list of host folders beside those of system_tree.h; NULL ends the list. */
     const char *const *visible;
     const char *bind_path; /* NULL; for image.c: folder used as /work and kept after runs */

@@ -122,7 +122,8 @@ bool jail_has_resident(const struct jail_spec *spec)
 }
 
 /* Returns our own program of such a jail beside the worker, or NULL. The program is the one that
- * stays in the jail, or the script that runs modules. *ret_target is its place in the jail. */
+ * stays in the jail, or the script or the program that runs modules. *ret_target is its place in
+ * the jail. */
 static const char *helper_path(const struct jail_spec *spec, const char **ret_target)
 {
     const struct {
@@ -132,6 +133,7 @@ static const char *helper_path(const struct jail_spec *spec, const char **ret_ta
         {spec->plugin != NULL ? spec->plugin->path : NULL, PLUGIN_HELPER},
         {spec->tensor_path, TENSOR_PROGRAM},
         {spec->wasm_host, WASM_HOST},
+        {spec->wasm_runner, WASM_RUNNER},
     };
     for (size_t i = 0; i < sizeof helpers / sizeof helpers[0]; i++) {
         *ret_target = helpers[i].target;

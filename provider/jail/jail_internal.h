@@ -46,7 +46,7 @@ enum command_file {
     COMMAND_PASSWD,
     COMMAND_GROUP,
     COMMAND_WORKER,
-    COMMAND_HELPER, /* only in jails with a resident, or with bourse-wasm.cjs */
+    COMMAND_HELPER, /* only in jails with a resident, or with bourse-wasm.cjs or bourse-wasm */
     COMMAND_PLUGIN, /* the owner's program; only in jails with bourse-plugin */
     COMMAND_FILES
 };

@@ -1,6 +1,7 @@
 #include "provider/kernel/cuda.h"
 
 #include "base/text.h"
+#include "provider/kernel/cublaslt.h"
 #include "provider/kernel/cuda_measure.h"
 #include "provider/kernel/cuda_product.h"
 #include "provider/kernel/engine.h"
@@ -21,6 +22,7 @@ struct cuda_state {
     const struct cuda_api *api;
     cuda_device device;
     cuda_context context;
+    struct cublaslt lt; /* open when the engine has a library */
 };
 
 /* A kernel with the values of its next launch. The driver reads each value at the size of the
@@ -36,7 +38,7 @@ struct cuda_kernel {
     unsigned char zeros[PARAMETER_BYTES];
 };
 
-static const struct cuda_state *state_of(const struct engine *engine)
+static struct cuda_state *state_of(const struct engine *engine)
 {
     return engine->state;
 }
@@ -181,8 +183,22 @@ static bool open_device(struct engine *engine, struct problem *ret_problem)
     return true;
 }
 
+static void close_library(struct engine *engine)
+{
+    struct cuda_state *state = state_of(engine);
+    if (engine->has_library) {
+        cublaslt_close(&state->lt);
+        if (state->lt.workspace != 0) {
+            (void)state->api->cuMemFree_v2(state->lt.workspace);
+        }
+        engine->has_library = false;
+        engine->library_bytes = 0;
+    }
+}
+
 static void close_device(struct engine *engine)
 {
+    close_library(engine);
     if (api_of(engine)->cuDevicePrimaryCtxRelease_v2 != NULL) {
         (void)api_of(engine)->cuDevicePrimaryCtxRelease_v2(state_of(engine)->device);
     }
@@ -269,6 +285,49 @@ static void product(const struct engine *engine, struct kernel_product *ret_prod
     *ret_product = cuda_product();
     ret_product->row_blocks_most =
         attribute(api_of(engine), state_of(engine)->device, CUDA_MAX_GRID_X + 1);
+}
+
+/* ---------------------------------------------------------------- products by cuBLASLt */
+
+/* Takes memory for the library, unless that were much of what there is. */
+static void take_workspace(struct engine *engine, uint64_t memory_bytes)
+{
+    struct cuda_state *state = state_of(engine);
+    cuda_address address = 0;
+    if (memory_bytes / 16 >= CUBLASLT_WORKSPACE_BYTES &&
+        state->api->cuMemAlloc_v2(&address, CUBLASLT_WORKSPACE_BYTES) == CUDA_OK) {
+        state->lt.workspace = address;
+        state->lt.workspace_bytes = CUBLASLT_WORKSPACE_BYTES;
+        engine->library_bytes = CUBLASLT_WORKSPACE_BYTES;
+    }
+}
+
+static bool open_library(struct engine *engine, const char *library, uint64_t memory_bytes,
+                         char ret_name[KERNEL_LIBRARY_NAME_SIZE], struct problem *ret_problem)
+{
+    struct cuda_state *state = state_of(engine);
+    if (!engine->has_library && cublaslt_open(library, &state->lt, ret_problem)) {
+        engine->has_library = true;
+        take_workspace(engine, memory_bytes);
+    }
+    (void)snprintf(ret_name, KERNEL_LIBRARY_NAME_SIZE, "%s",
+                   engine->has_library ? state->lt.name : "");
+    return engine->has_library;
+}
+
+static enum operation_status multiply(struct engine *engine,
+                                      const struct kernel_multiplication *product,
+                                      bool *ret_is_refused, struct problem *ret_problem)
+{
+    const enum cublaslt_outcome outcome =
+        cublaslt_multiply(&state_of(engine)->lt, product, ret_problem);
+    *ret_is_refused = outcome == CUBLASLT_REFUSED;
+    if (outcome == CUBLASLT_DONE) {
+        return checked(engine, api_of(engine)->cuCtxSynchronize(), "a product by cuBLASLt",
+                       ret_problem);
+    }
+    engine->is_spent = engine->is_spent || outcome == CUBLASLT_FAILED;
+    return outcome == CUBLASLT_REFUSED ? OPERATION_OK : OPERATION_DEVICE;
 }
 
 /* ---------------------------------------------------------------- parameters */
@@ -495,6 +554,8 @@ const struct kernel_interface cuda_interface = {
     .local_is_parameter = false,
     .measure_source = cuda_measure_source,
     .product = product,
+    .open_library = open_library,
+    .multiply = multiply,
     .open = open_device,
     .close = close_device,
     .build = build,

@@ -18,6 +18,11 @@ static json_t *facts_json(const struct device_facts *facts)
         (void)json_object_set_new(object, "compute_instance",
                                   json_integer(facts->compute_instance));
     }
+    if (facts->is_split) {
+        (void)json_object_set_new(
+            object, "unusable",
+            json_string("it is split by MIG; offer its instances by `cuda` instead of `opencl`"));
+    }
     return object;
 }
 

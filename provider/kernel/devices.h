@@ -23,6 +23,9 @@ struct device_facts {
     /* An instance of MIG: the place of its whole device, and its numbers there. "": no instance. */
     char whole[DEVICES_ID_SIZE];
     unsigned gpu_instance, compute_instance;
+    /* OpenCL: the place of NVIDIA's device on the PCI bus. "": the library does not tell it. */
+    char place[DEVICES_ID_SIZE];
+    bool is_split; /* OpenCL: the device is split by MIG, so nobody can use all of it */
     char platform_name[DEVICES_TEXT_SIZE];
     char name[DEVICES_TEXT_SIZE];
     char vendor[DEVICES_TEXT_SIZE];

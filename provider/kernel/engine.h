@@ -33,6 +33,10 @@ struct engine {
     void *state; /* the interface's own */
     /* The kernel or the device failed in a way after which every call of this process fails. */
     bool is_spent;
+    /* A library by the device's maker computes products, and takes so many bytes of its memory. */
+    bool has_library;
+    bool shuns_library; /* the library was wrong, so the kernel of bourse computes */
+    uint64_t library_bytes;
     struct engine_program programs[ENGINE_PROGRAMS];
     size_t next; /* the place that the next program takes */
     struct held_inputs held;

@@ -6,6 +6,7 @@
 
 #include "base/problem.h"
 #include "formats/kernel/kernel_op.h"
+#include "formats/tensor_op.h"
 #include "provider/tensor/operation.h"
 
 #include <stdbool.h>
@@ -36,6 +37,17 @@ struct kernel_product {
     uint32_t row_blocks_most; /* of one launch; 0: any number. More go in bands of rows. */
 };
 
+/* A product of matrices that are on the device, row by row: C = alpha A B + beta C. C is not read
+ * when beta is 0. */
+struct kernel_multiplication {
+    uint64_t rows, inner, columns;
+    float alpha, beta;
+    enum tensor_compute compute;
+    struct kernel_buffer a, b, c;
+};
+
+enum { KERNEL_LIBRARY_NAME_SIZE = 64 };
+
 /* A function that returns a status sets the problem for any status but OK. `what` begins the
  * problem: it names what could not be done. */
 struct kernel_interface {
@@ -49,6 +61,19 @@ struct kernel_interface {
     const char *measure_source;
     /* Says how the open device computes products. */
     void (*product)(const struct engine *engine, struct kernel_product *ret_product);
+
+    /* The next two are NULL where the interface knows no library of products by a device's maker.
+     * Opens the library of this name, or path, for the open device; NULL: it is in the program
+     * itself. The library takes engine->library_bytes of the device's memory, and `memory_bytes` is
+     * all that there is. Writes the library's name. Returns false with the problem when there is
+     * none that can be used; then nothing is open. */
+    bool (*open_library)(struct engine *engine, const char *library, uint64_t memory_bytes,
+                         char ret_name[KERNEL_LIBRARY_NAME_SIZE], struct problem *ret_problem);
+    /* Computes one product by the open library, and waits for its end. *ret_is_refused is true when
+     * the library does not compute this product. Then nothing was begun, and the status is OK. */
+    enum operation_status (*multiply)(struct engine *engine,
+                                      const struct kernel_multiplication *product,
+                                      bool *ret_is_refused, struct problem *ret_problem);
 
     /* Opens engine->device, and keeps what the other functions need in engine->state. Returns false
      * with the problem; nothing is left then. */

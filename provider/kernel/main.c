@@ -8,12 +8,13 @@
  *     bourse-kernel         inside a jail: runs kernels of one job, subtask after subtask
  *
  * In a jail the program is the resident of provider/worker/resident.c, with the messages of
- * provider/tensor/ask.h. The agent gives the first six words of an ASK. They are the interface,
+ * provider/tensor/ask.h. The agent gives the first seven words of an ASK. They are the interface,
  * the id and name of the device, the bytes of its memory that the launch may take, the bytes that
- * it may hold for the next launches, and whether results are among these. After them come the
+ * it may hold for the next launches, whether results are among these, and whether a library by the
+ * device's maker may compute products. After them come the
  * words of formats/kernel/kernel_op.h, or the one word `measure`, or the word `tensor` and the
- * words of formats/tensor_op.h. An ASK with the words `list` and an interface prints the devices
- * of that interface. */
+ * words of formats/tensor_op.h, or those of a challenge (provider/tensor/challenge_answer.h). An
+ * ASK with the words `list` and an interface prints the devices of that interface. */
 #include "provider/kernel/cuda.h"
 #include "provider/kernel/measure.h"
 #include "provider/kernel/mig.h"
@@ -21,6 +22,7 @@
 #include "provider/kernel/opencl.h"
 #include "provider/kernel/product.h"
 #include "provider/tensor/ask.h"
+#include "provider/tensor/challenge_answer.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -33,6 +35,9 @@
 #ifndef KERNEL_CUDA_LIBRARY
 #define KERNEL_CUDA_LIBRARY CUDA_LIBRARY
 #define KERNEL_NVML_LIBRARY NVML_LIBRARY
+#define KERNEL_CUBLASLT_LIBRARIES                                                                  \
+    "libcublasLt.so.13", "libcublasLt.so.12", "/usr/local/cuda/lib64/libcublasLt.so.13",           \
+        "/usr/local/cuda/lib64/libcublasLt.so.12"
 #endif
 
 /* The functions of the loaded libraries, and the devices of one of them. */
@@ -47,6 +52,8 @@ struct session {
     struct found found;
     struct engine engine;
     bool is_open;
+    char library[KERNEL_LIBRARY_NAME_SIZE]; /* that computes products; "": none is open */
+    struct problem no_library;
 };
 
 static bool find_api(const char *word, enum kernel_api *ret_api)
@@ -71,13 +78,19 @@ static bool find_devices(enum kernel_api api, struct found *ret_found, struct pr
            opencl_find_devices(&ret_found->opencl, &ret_found->devices, ret_problem);
 }
 
-/* Lists the instances of devices that are split by MIG in place of these devices. */
-static void list_instances(struct devices *devices)
+/* Lists the instances of devices that are split by MIG in place of these devices. OpenCL knows no
+ * instances, so its split devices are marked. */
+static void settle_split(enum kernel_api api, struct devices *devices)
 {
     struct nvml_api nvml;
     struct problem problem;
-    if (nvml_api_load(KERNEL_NVML_LIBRARY, &nvml, &problem)) {
+    if (!nvml_api_load(KERNEL_NVML_LIBRARY, &nvml, &problem)) {
+        return;
+    }
+    if (api == KERNEL_CUDA) {
         mig_replace(&nvml, &cuda_interface, devices);
+    } else {
+        mig_mark_split(&nvml, devices);
     }
 }
 
@@ -86,9 +99,7 @@ static bool list(enum kernel_api api)
     static struct found found;
     struct problem problem = {""};
     (void)find_devices(api, &found, &problem);
-    if (api == KERNEL_CUDA) {
-        list_instances(&found.devices);
-    }
+    settle_split(api, &found.devices);
     const bool has_some = found.devices.count > 0;
     return devices_print(stdout, api, &found.devices, has_some ? "" : problem.text) &&
            fflush(stdout) == 0;
@@ -134,20 +145,69 @@ static enum operation_status open_device(struct session *session, const struct a
     return session->is_open ? OPERATION_OK : OPERATION_DEVICE;
 }
 
+/* Opens the first library of products that can be used, once. Without one, bourse's own kernel
+ * computes, and the problem is that of the first library tried. */
+static void open_library(struct session *session, uint64_t memory_bytes)
+{
+    static const char *const libraries[] = {KERNEL_CUBLASLT_LIBRARIES};
+    const struct kernel_interface *interface = session->engine.device->interface;
+    bool is_open = session->engine.has_library || interface->open_library == NULL;
+    for (size_t i = 0; !is_open && i < sizeof libraries / sizeof libraries[0]; i++) {
+        struct problem problem = {""};
+        is_open = interface->open_library(&session->engine, libraries[i], memory_bytes,
+                                          session->library, &problem);
+        session->no_library = i == 0 && !is_open ? problem : session->no_library;
+    }
+    if (is_open) {
+        session->no_library = (struct problem){""};
+    }
+}
+
+/* Measures products in float32: by the library, and by the kernel when there is none or it is
+ * wrong. Returns 0 with the problem when the device computes none. */
+static int64_t measure_gemm(struct session *session, uint64_t memory_bytes,
+                            struct problem *ret_problem)
+{
+    int64_t mflops = 0;
+    struct problem *problem = session->engine.has_library ? &session->no_library : ret_problem;
+    if (!product_measure(&session->engine, TENSOR_FP32, memory_bytes, &mflops, problem) &&
+        session->engine.has_library && !session->engine.is_spent) {
+        session->engine.shuns_library = true;
+        session->library[0] = '\0';
+        (void)product_measure(&session->engine, TENSOR_FP32, memory_bytes, &mflops, ret_problem);
+    }
+    return mflops;
+}
+
+/* Measures products whose factors are rounded. Returns 0 when the device computes none. */
+static int64_t measure_rounded(struct session *session, enum tensor_compute compute,
+                               uint64_t memory_bytes)
+{
+    int64_t mflops = 0;
+    if (session->library[0] != '\0' && !session->engine.is_spent) {
+        (void)product_measure(&session->engine, compute, memory_bytes, &mflops,
+                              &session->no_library);
+    }
+    return mflops;
+}
+
 /* A device that computes no products still runs kernels. */
 static enum operation_status measure(struct session *session, uint64_t memory_bytes,
                                      struct problem *problem)
 {
     struct measure figures;
     struct problem no_gemm = {""};
-    int64_t gemm_mflops = 0;
     if (!measure_run(&session->engine, memory_bytes, &figures, problem)) {
         return OPERATION_DEVICE;
     }
-    (void)product_measure(&session->engine, memory_bytes, &gemm_mflops, &no_gemm);
-    json_t *root = json_pack("{s:I, s:I, s:I, s:s}", "mflops", (json_int_t)figures.mflops,
-                             "bandwidth", (json_int_t)figures.bandwidth, "gemm",
-                             (json_int_t)gemm_mflops, "no_gemm", no_gemm.text);
+    const int64_t gemm = measure_gemm(session, memory_bytes, &no_gemm);
+    const int64_t tf32 = measure_rounded(session, TENSOR_TF32, memory_bytes);
+    const int64_t bf16 = measure_rounded(session, TENSOR_BF16, memory_bytes);
+    json_t *root =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s}", "mflops", (json_int_t)figures.mflops,
+                  "bandwidth", (json_int_t)figures.bandwidth, "gemm", (json_int_t)gemm, "tf32",
+                  (json_int_t)tf32, "bf16", (json_int_t)bf16, "no_gemm", no_gemm.text, "library",
+                  session->library, "no_library", session->no_library.text);
     const bool good = root != NULL && json_dumpf(root, stdout, JSON_COMPACT) == 0;
     (void)fputc('\n', stdout);
     json_decref(root);
@@ -219,6 +279,18 @@ static enum operation_status run_tensor(struct session *session, const struct as
     return status;
 }
 
+/* Computes the products of a challenge by the device. */
+static enum operation_status run_challenge(struct session *session, const struct ask *ask,
+                                           uint64_t memory_bytes, struct problem *problem)
+{
+    const struct operation_contents nothing = {.items = NULL};
+    struct device_product product = {
+        .engine = &session->engine, .contents = &nothing, .memory_bytes = memory_bytes};
+    const struct operation_multiplier multiplier = {.multiply = multiply, .context = &product};
+    return challenge_answer_run(ask->words + KERNEL_DEVICE_WORDS, ask->count - KERNEL_DEVICE_WORDS,
+                                &multiplier, problem);
+}
+
 /* Buffers of a processor are this process's memory. Other devices have their own, of which each
  * slot has a share. */
 static uint64_t buffer_memory(const struct session *session, const struct ask *ask)
@@ -243,7 +315,9 @@ static enum operation_status run_words(struct session *session, const struct ask
     const size_t count = ask->count - KERNEL_DEVICE_WORDS;
     const bool measures = count == 1 && strcmp(words[0], KERNEL_MEASURE) == 0;
     const bool is_tensor = count > 1 && strcmp(words[0], KERNEL_TENSOR) == 0;
-    if (!measures && !is_tensor && !kernel_op_read(words, count, false, &op, problem)) {
+    const bool is_challenge = count > 1 && strcmp(words[0], TENSOR_CHALLENGE) == 0;
+    if (!measures && !is_tensor && !is_challenge &&
+        !kernel_op_read(words, count, false, &op, problem)) {
         close_given(ask);
         return OPERATION_FAILED;
     }
@@ -254,7 +328,10 @@ static enum operation_status run_words(struct session *session, const struct ask
     if (status != OPERATION_OK) {
         return status;
     }
-    const uint64_t memory_bytes = buffer_memory(session, ask);
+    if ((is_tensor || measures || is_challenge) && strcmp(ask->words[6], KERNEL_LIBRARY) == 0) {
+        open_library(session, buffer_memory(session, ask));
+    }
+    const uint64_t memory_bytes = buffer_memory(session, ask) - session->engine.library_bytes;
     const struct operation_contents contents = {.items = ask->contents,
                                                 .count = ask->content_count};
     const struct engine_terms terms = {.cap_bytes = strtoull(ask->words[4], NULL, 10),
@@ -262,9 +339,10 @@ static enum operation_status run_words(struct session *session, const struct ask
                                        .made = {.items = ask->made, .count = ask->made_count}};
     engine_buffers_begin(&session->engine, &terms);
     const enum operation_status result =
-        is_tensor  ? run_tensor(session, ask, memory_bytes, ret_result, problem)
-        : measures ? measure(session, memory_bytes, problem)
-                   : engine_launch(&session->engine, &op, &contents, memory_bytes, problem);
+        is_tensor      ? run_tensor(session, ask, memory_bytes, ret_result, problem)
+        : is_challenge ? run_challenge(session, ask, memory_bytes, problem)
+        : measures     ? measure(session, memory_bytes, problem)
+                       : engine_launch(&session->engine, &op, &contents, memory_bytes, problem);
     ret_result->held = session->engine.figures;
     return result;
 }

@@ -128,9 +128,17 @@ static bool knows_mig(const struct nvml_api *api)
            api->nvmlDeviceGetGpuInstanceId != NULL && api->nvmlDeviceGetComputeInstanceId != NULL;
 }
 
-void mig_replace(const struct nvml_api *api, const struct kernel_interface *interface,
-                 struct devices *devices)
+/* One visit to every split device; `whole` is the place of the device. */
+struct visit {
+    void (*take)(const struct visit *visit, nvml_device device, const char *whole);
+    const struct nvml_api *api;
+    const struct kernel_interface *interface;
+    struct devices *devices;
+};
+
+static void visit_split(const struct visit *visit)
 {
+    const struct nvml_api *api = visit->api;
     unsigned count = 0;
     if (!knows_mig(api) || api->nvmlInit_v2() != NVML_OK) {
         return;
@@ -149,10 +157,39 @@ void mig_replace(const struct nvml_api *api, const struct kernel_interface *inte
             char whole[DEVICES_ID_SIZE];
             pci.id[sizeof pci.id - 1] = '\0';
             write_place(pci.id, whole);
-            add_instances(api, interface, device, whole, devices);
+            visit->take(visit, device, whole);
         }
     }
     (void)api->nvmlShutdown();
+}
+
+static void take_instances(const struct visit *visit, nvml_device device, const char *whole)
+{
+    add_instances(visit->api, visit->interface, device, whole, visit->devices);
+}
+
+void mig_replace(const struct nvml_api *api, const struct kernel_interface *interface,
+                 struct devices *devices)
+{
+    const struct visit visit = {
+        .take = take_instances, .api = api, .interface = interface, .devices = devices};
+    visit_split(&visit);
+}
+
+static void mark(const struct visit *visit, nvml_device device, const char *whole)
+{
+    (void)device;
+    for (size_t i = 0; i < visit->devices->count; i++) {
+        struct device_facts *facts = &visit->devices->items[i];
+        const bool is_here = facts->place[0] == '\0' || strcmp(facts->place, whole) == 0;
+        facts->is_split = facts->is_split || (strstr(facts->vendor, "NVIDIA") != NULL && is_here);
+    }
+}
+
+void mig_mark_split(const struct nvml_api *api, struct devices *devices)
+{
+    const struct visit visit = {.take = mark, .api = api, .devices = devices};
+    visit_split(&visit);
 }
 
 bool mig_show_only(const char *id)

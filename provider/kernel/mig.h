@@ -16,6 +16,9 @@
  * is that of CUDA. */
 void mig_replace(const struct nvml_api *api, const struct kernel_interface *interface,
                  struct devices *devices);
+/* Marks the devices of OpenCL that are split, so that they are not offered. Where NVIDIA's library
+ * does not tell the place of a device, any split device counts as this one. */
+void mig_mark_split(const struct nvml_api *api, struct devices *devices);
 /* Lets CUDA, which has not started yet, show only the instance with this id. Any other id changes
  * nothing. Returns false when memory is short. */
 bool mig_show_only(const char *id);

@@ -44,6 +44,27 @@ static bool has_extension(const struct opencl_api *api, cl_device_id device, con
            strstr(raw, name) != NULL;
 }
 
+/* NVIDIA's library tells the place of a device on the PCI bus, beyond OpenCL. */
+enum {
+    NVIDIA_PCI_BUS = 0x4008,
+    NVIDIA_PCI_SLOT = 0x4009,
+    NVIDIA_PCI_DOMAIN = 0x400A,
+};
+
+static void read_place(const struct opencl_api *api, cl_device_id device,
+                       char ret_place[DEVICES_ID_SIZE])
+{
+    cl_uint bus = 0;
+    cl_uint slot = 0;
+    cl_uint domain = 0;
+    if (api->clGetDeviceInfo(device, NVIDIA_PCI_BUS, sizeof bus, &bus, NULL) != CL_SUCCESS ||
+        api->clGetDeviceInfo(device, NVIDIA_PCI_SLOT, sizeof slot, &slot, NULL) != CL_SUCCESS) {
+        return;
+    }
+    (void)api->clGetDeviceInfo(device, NVIDIA_PCI_DOMAIN, sizeof domain, &domain, NULL);
+    (void)snprintf(ret_place, DEVICES_ID_SIZE, "%04x:%02x:%02x.0", domain, bus, slot);
+}
+
 static const char *kind_of(const struct opencl_api *api, cl_device_id device)
 {
     cl_device_type type = 0;
@@ -61,6 +82,9 @@ static void read_facts(const struct opencl_api *api, struct device_facts *facts)
     read_text(api, id, CL_DEVICE_VENDOR, facts->vendor);
     read_text(api, id, CL_DRIVER_VERSION, facts->driver);
     facts->kind = kind_of(api, id);
+    if (strstr(facts->vendor, "NVIDIA") != NULL) {
+        read_place(api, id, facts->place);
+    }
     facts->memory_bytes =
         read_figure(api, id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof facts->memory_bytes);
     facts->buffer_bytes =

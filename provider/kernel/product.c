@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,12 @@ enum {
     TRIED_ROWS = 67,
     TRIED_INNER = 37,
     TRIED_COLUMNS = 129,
+    LONG_EVERY = 11,  /* one number of so many needs 13 bits */
     SIDE_FIRST = 256, /* of the first product that is timed */
     SIDE_MOST = 4096,
     ROUNDS_MOST = 40,
 };
+#define LONG_NUMBER 4097.0F
 #define ROUND_NS INT64_C(50000000)  /* a product that takes this time can be measured */
 #define PHASE_NS INT64_C(900000000) /* no product begins later */
 
@@ -117,9 +120,16 @@ static bool set_all(const struct product *product)
            set_buffer(product, PARAMETER_B, product->b) == OPERATION_OK;
 }
 
-static enum operation_status launch(const struct product *product, uint32_t rows,
-                                    struct kernel_buffer a, struct kernel_buffer c)
+/* Computes the band by the kernel of bourse. */
+static enum operation_status launch(struct product *product, uint32_t rows, struct kernel_buffer a,
+                                    struct kernel_buffer c)
 {
+    if (product->kernel == NULL && !find_kernel(product)) {
+        return OPERATION_DEVICE; /* the program is ours, not the job's */
+    }
+    if (!set_all(product)) {
+        return OPERATION_FAILED;
+    }
     const struct kernel_product *plan = &product->plan;
     const uint64_t row_groups = rows / plan->rows + (rows % plan->rows != 0);
     const uint64_t columns = product->gemm->columns;
@@ -137,6 +147,30 @@ static enum operation_status launch(const struct product *product, uint32_t rows
     return status == OPERATION_OK
                ? product->interface->run(product->engine, product->kernel, &op, product->problem)
                : status;
+}
+
+/* Computes the band by the library of the device's maker where there is one, else by the kernel.
+ * The kernel computes in float32 what the library refuses. */
+static enum operation_status compute(struct product *product, uint64_t rows, struct kernel_buffer a,
+                                     struct kernel_buffer c)
+{
+    const struct gemm *gemm = product->gemm;
+    const struct kernel_multiplication by_library = {.rows = rows,
+                                                     .inner = gemm->inner,
+                                                     .columns = gemm->columns,
+                                                     .alpha = gemm->alpha,
+                                                     .beta = gemm->beta,
+                                                     .compute = gemm->compute,
+                                                     .a = a,
+                                                     .b = product->b,
+                                                     .c = c};
+    bool is_refused = true;
+    enum operation_status status = OPERATION_OK;
+    if (product->engine->has_library && !product->engine->shuns_library) {
+        status = product->interface->multiply(product->engine, &by_library, &is_refused,
+                                              product->problem);
+    }
+    return is_refused && status == OPERATION_OK ? launch(product, (uint32_t)rows, a, c) : status;
 }
 
 /* Makes a buffer of the product, and counts its bytes until give(). The band is chosen so that all
@@ -178,7 +212,7 @@ static enum operation_status run_band(struct product *product, uint64_t first, u
     }
     status = take(product, c_bytes, gemm->beta != 0 ? c_values : NULL, NULL, result, &c);
     if (status == OPERATION_OK) {
-        status = launch(product, (uint32_t)rows, a.buffer, c.buffer);
+        status = compute(product, rows, a.buffer, c.buffer);
         status = status == OPERATION_OK
                      ? product->interface->read(product->engine, c.buffer, 0, (size_t)c_bytes,
                                                 c_values, result, product->problem)
@@ -206,7 +240,6 @@ static enum operation_status run_bands(struct product *product)
         return status;
     }
     product->b = b.buffer;
-    status = set_all(product) ? OPERATION_OK : OPERATION_FAILED;
     for (uint64_t first = 0; status == OPERATION_OK && first < gemm->rows; first += product->band) {
         status = run_band(product, first, lesser(product->band, gemm->rows - first));
     }
@@ -241,11 +274,13 @@ enum operation_status product_run(struct engine *engine, const struct gemm *gemm
     if (!choose_band(&product)) {
         return OPERATION_MEMORY;
     }
-    if (!find_kernel(&product)) {
-        return OPERATION_DEVICE; /* the program is ours, not the job's */
+    if (!engine->has_library && !find_kernel(&product)) {
+        return OPERATION_DEVICE;
     }
     const enum operation_status status = run_bands(&product);
-    product.interface->drop_kernel(engine, product.kernel);
+    if (product.kernel != NULL) {
+        product.interface->drop_kernel(engine, product.kernel);
+    }
     return status == OPERATION_FAILED ? OPERATION_DEVICE : status;
 }
 
@@ -268,42 +303,109 @@ static void fill(float *values, size_t count, size_t factor)
     }
 }
 
-/* Compares a product with that of plain C. Any other bit is a wrong device. */
-static bool is_right(struct engine *engine, uint64_t memory_bytes, struct problem *ret_problem)
+/* The matrices of the trial, and what the sums of their magnitudes are. */
+static struct {
+    float a[TRIED_ROWS * TRIED_INNER];
+    float b[TRIED_INNER * TRIED_COLUMNS];
+    float found[TRIED_ROWS * TRIED_COLUMNS];
+    float wanted[TRIED_ROWS * TRIED_COLUMNS];
+    float magnitudes[TRIED_ROWS * TRIED_COLUMNS];
+} tried;
+enum { TRIED_CELLS = TRIED_ROWS * TRIED_COLUMNS };
+
+/* Computes a product on the device and in plain C, and compares each element. An element may differ
+ * by `tolerance` of the sum of its magnitudes. */
+static bool compare(struct engine *engine, const struct gemm *terms, float tolerance,
+                    uint64_t memory_bytes, struct problem *ret_problem)
 {
-    static float a[TRIED_ROWS * TRIED_INNER];
-    static float b[TRIED_INNER * TRIED_COLUMNS];
-    static float c[2][TRIED_ROWS * TRIED_COLUMNS];
-    struct gemm gemm = {.rows = TRIED_ROWS,
-                        .inner = TRIED_INNER,
-                        .columns = TRIED_COLUMNS,
-                        .alpha = 2,
-                        .beta = -1,
-                        .a = a,
-                        .b = b,
-                        .c = c[0]};
-    fill(a, sizeof a / sizeof *a, 7);
-    fill(b, sizeof b / sizeof *b, 5);
-    fill(c[0], sizeof c[0] / sizeof *c[0], 3);
-    memcpy(c[1], c[0], sizeof c[0]);
+    struct gemm gemm = *terms;
+    gemm.c = tried.found;
+    memcpy(tried.wanted, tried.found, sizeof tried.found);
     if (product_run(engine, &gemm, nothing, memory_bytes, ret_problem) != OPERATION_OK) {
         return false;
     }
-    gemm.c = c[1];
+    gemm.c = tried.wanted;
     gemm_reference(&gemm);
-    for (size_t i = 0; i < sizeof c[0] / sizeof *c[0]; i++) {
-        if (!(c[0][i] == c[1][i])) {
-            problem_set(ret_problem, "a product of the device is wrong: %g instead of %g",
-                        (double)c[0][i], (double)c[1][i]);
+    for (size_t i = 0; i < TRIED_CELLS; i++) {
+        if (!(fabsf(tried.found[i] - tried.wanted[i]) <= tolerance * tried.magnitudes[i])) {
+            problem_set(ret_problem, "a product of the device is wrong: %g instead of %g in %s",
+                        (double)tried.found[i], (double)tried.wanted[i],
+                        tensor_op_compute_word(terms->compute));
             return false;
         }
     }
     return true;
 }
 
+/* Compares a product of whole numbers. Any other bit is a wrong device. In float32, some numbers
+ * have more bits than TF32 and bfloat16 hold, so that a device which rounds to these is found. */
+static bool is_exact(struct engine *engine, enum tensor_compute compute, uint64_t memory_bytes,
+                     struct problem *ret_problem)
+{
+    const struct gemm gemm = {.rows = TRIED_ROWS,
+                              .inner = TRIED_INNER,
+                              .columns = TRIED_COLUMNS,
+                              .alpha = 2,
+                              .beta = -1,
+                              .a = tried.a,
+                              .b = tried.b,
+                              .compute = compute};
+    fill(tried.a, sizeof tried.a / sizeof *tried.a, 7);
+    for (size_t i = 0; compute == TENSOR_FP32 && i < sizeof tried.a / sizeof *tried.a;
+         i += LONG_EVERY) {
+        tried.a[i] = LONG_NUMBER;
+    }
+    fill(tried.b, sizeof tried.b / sizeof *tried.b, 5);
+    fill(tried.found, TRIED_CELLS, 3);
+    return compare(engine, &gemm, 0, memory_bytes, ret_problem);
+}
+
+/* Fills the values with fractions from -1/2 to 1/2 that need all bits of float32. */
+static void fill_fractions(float *values, size_t count, uint32_t seed)
+{
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525U + 1013904223U;
+        values[i] = (float)(seed >> 8) * 0x1p-24F - 0.5F;
+    }
+}
+
+static void take_magnitudes(const float *from, size_t count, float *ret_magnitudes)
+{
+    for (size_t i = 0; i < count; i++) {
+        ret_magnitudes[i] = fabsf(from[i]);
+    }
+}
+
+/* Compares a product of fractions whose factors may be rounded. */
+static bool is_near(struct engine *engine, enum tensor_compute compute, uint64_t memory_bytes,
+                    struct problem *ret_problem)
+{
+    static const float tolerances[TENSOR_COMPUTES] = {
+        [TENSOR_TF32] = PRODUCT_TF32_TOLERANCE, [TENSOR_BF16] = PRODUCT_BF16_TOLERANCE};
+    static float a[TRIED_ROWS * TRIED_INNER];
+    static float b[TRIED_INNER * TRIED_COLUMNS];
+    struct gemm gemm = {.rows = TRIED_ROWS,
+                        .inner = TRIED_INNER,
+                        .columns = TRIED_COLUMNS,
+                        .alpha = 1,
+                        .a = a,
+                        .b = b,
+                        .c = tried.magnitudes};
+    fill_fractions(tried.a, sizeof tried.a / sizeof *tried.a, 1);
+    fill_fractions(tried.b, sizeof tried.b / sizeof *tried.b, 2);
+    take_magnitudes(tried.a, sizeof a / sizeof *a, a);
+    take_magnitudes(tried.b, sizeof b / sizeof *b, b);
+    gemm_reference(&gemm);
+    gemm.a = tried.a;
+    gemm.b = tried.b;
+    gemm.compute = compute;
+    return compare(engine, &gemm, tolerances[compute], memory_bytes, ret_problem);
+}
+
 /* Returns the time of one product, or -1 with the problem. */
 static int64_t time_product(struct engine *engine, float *values, uint64_t side,
-                            uint64_t memory_bytes, struct problem *ret_problem)
+                            enum tensor_compute compute, uint64_t memory_bytes,
+                            struct problem *ret_problem)
 {
     const uint64_t cells = side * side;
     const struct gemm gemm = {.rows = side,
@@ -312,7 +414,8 @@ static int64_t time_product(struct engine *engine, float *values, uint64_t side,
                               .alpha = 1,
                               .a = values,
                               .b = values + cells,
-                              .c = values + 2 * cells};
+                              .c = values + 2 * cells,
+                              .compute = compute};
     const int64_t before_ns = now_ns();
     const bool good =
         product_run(engine, &gemm, nothing, memory_bytes, ret_problem) == OPERATION_OK;
@@ -332,14 +435,16 @@ static uint64_t side_most(uint64_t memory_bytes)
 
 /* The best of several products counts, because other load slows the rest. */
 static bool time_products(struct engine *engine, float *values, uint64_t most,
-                          uint64_t memory_bytes, int64_t *ret_mflops, struct problem *ret_problem)
+                          enum tensor_compute compute, uint64_t memory_bytes, int64_t *ret_mflops,
+                          struct problem *ret_problem)
 {
     uint64_t side = lesser(SIDE_FIRST, most);
     double best = 0;
     const int64_t began_ns = now_ns();
     for (int round = 0; round < ROUNDS_MOST && (round == 0 || now_ns() - began_ns < PHASE_NS);
          round++) {
-        const int64_t took_ns = time_product(engine, values, side, memory_bytes, ret_problem);
+        const int64_t took_ns =
+            time_product(engine, values, side, compute, memory_bytes, ret_problem);
         if (took_ns < 0) {
             return false;
         }
@@ -351,11 +456,13 @@ static bool time_products(struct engine *engine, float *values, uint64_t most,
     return true;
 }
 
-bool product_measure(struct engine *engine, uint64_t memory_bytes, int64_t *ret_mflops,
-                     struct problem *ret_problem)
+bool product_measure(struct engine *engine, enum tensor_compute compute, uint64_t memory_bytes,
+                     int64_t *ret_mflops, struct problem *ret_problem)
 {
     const uint64_t most = side_most(memory_bytes);
-    if (!is_right(engine, memory_bytes, ret_problem)) { /* the first product also makes the code */
+    /* The first product also makes the code. */
+    if (!is_exact(engine, compute, memory_bytes, ret_problem) ||
+        (compute != TENSOR_FP32 && !is_near(engine, compute, memory_bytes, ret_problem))) {
         return false;
     }
     float *values = calloc(3 * most * most, sizeof *values);
@@ -364,7 +471,8 @@ bool product_measure(struct engine *engine, uint64_t memory_bytes, int64_t *ret_
         return false;
     }
     fill(values, 2 * most * most, 7);
-    const bool good = time_products(engine, values, most, memory_bytes, ret_mflops, ret_problem);
+    const bool good =
+        time_products(engine, values, most, compute, memory_bytes, ret_mflops, ret_problem);
     free(values);
     return good;
 }

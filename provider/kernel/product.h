@@ -1,6 +1,7 @@
 /* provider/kernel/product.h computes products of float32 matrices on a device.
  *
- * The kernel is bourse's own, and the interface of the device brings its text. The matrices go into
+ * A library by the device's maker computes, when it is open (struct engine). Else the kernel is
+ * bourse's own, and the interface of the device brings its text. The matrices go into
  * the device's memory and come back. Where A and C are too large for that memory, bands of their
  * rows go one after another. B is there whole. A factor whose content is known may stay on the
  * device for the next products (engine.h), but not A in bands. */
@@ -29,10 +30,15 @@ enum operation_status product_run(struct engine *engine, const struct gemm *gemm
                                   struct product_parts parts, uint64_t memory_bytes,
                                   struct problem *ret_problem);
 
-/* Compares a product of the device with that of plain C, and measures for a second at most, beside
+/* An element of a product whose factors are rounded may differ from the exact one by this part of
+ * the sum of its magnitudes. Each factor may lose 2^-10 of itself in TF32, and 2^-7 in bfloat16. */
+#define PRODUCT_TF32_TOLERANCE 0x1p-9F
+#define PRODUCT_BF16_TOLERANCE 0x1p-6F
+
+/* Compares products of the device with those of plain C, and measures for a second at most, beside
  * the compiler's time. The figure is Mflop/s, with the copies to the device and back. Returns false
  * with the problem when the device computes no product, or a wrong one. */
-bool product_measure(struct engine *engine, uint64_t memory_bytes, int64_t *ret_mflops,
-                     struct problem *ret_problem);
+bool product_measure(struct engine *engine, enum tensor_compute compute, uint64_t memory_bytes,
+                     int64_t *ret_mflops, struct problem *ret_problem);
 
 #endif

@@ -30,8 +30,9 @@ enum {
     ASK_CONTENTS = 64, /* inputs whose content is known */
     /* Words before those of a launch: the device's interface, its id, its name, how many bytes of
      * the device's own memory the launch may take, how many bytes the device may hold for the next
-     * launches, and KERNEL_KEEP when results are among these, or another word. */
-    KERNEL_DEVICE_WORDS = 6,
+     * launches, KERNEL_KEEP when results are among these, or another word, and KERNEL_LIBRARY when
+     * a library by the device's maker may compute products, or another word. */
+    KERNEL_DEVICE_WORDS = 7,
     ASK_MADE = 8, /* results of the last ASK whose content is known */
 };
 
@@ -43,14 +44,20 @@ enum {
 
 #define KERNEL_PROGRAM "/.bourse-kernel" /* its name in a jail that has it */
 /* The agent's own word, after the words of a device, asks for the speed of the device:
- * {"mflops":..,"bandwidth":..,"gemm":..,"no_gemm":".."}. The figure `gemm` is Mflop/s of products;
- * 0 means that the device computes none, for the reason in `no_gemm`. */
+ * {"mflops":..,"bandwidth":..,"gemm":..,"tf32":..,"bf16":..,"no_gemm":"..","library":"..",
+ * "no_library":".."}. The figure `gemm` is Mflop/s of products in float32; 0 means that the device
+ * computes none, for the reason in `no_gemm`. The figures `tf32` and `bf16` are those of products
+ * whose factors are rounded; 0 means that the device computes none. `library` is the name of the
+ * library that computes the products; "" means that bourse's own kernel does, and `no_library` says
+ * why. */
 #define KERNEL_MEASURE "measure"
 /* The agent's own word, after the words of a device, says that an operation on matrices follows
  * (formats/tensor_op.h). */
 #define KERNEL_TENSOR "tensor"
 /* The agent's own word says that later launches take results of this one. */
 #define KERNEL_KEEP "keep"
+/* The agent's own word says that a library by the device's maker computes products. */
+#define KERNEL_LIBRARY "library"
 /* The agent's own word, with an interface, asks for its list of devices, as one line of JSON. */
 #define KERNEL_LIST "list"
 /* The id of an instance of MIG begins so. */
@@ -72,6 +79,9 @@ enum {
 /* The script that runs WASM modules, in a jail that has it. The script is no resident, and gets no
  * ASK: the jail's programs are an engine of the host with this script. */
 #define WASM_HOST "/.bourse-wasm.cjs"
+/* Our program that runs WASM modules by wasmtime's library, in a jail that has it. It is no
+ * resident, either. */
+#define WASM_RUNNER "/.bourse-wasm"
 
 /* One ASK as the resident reads it. The words and names point into the message. */
 struct ask {

@@ -56,8 +56,10 @@ static void say(const struct challenge_product *product, const float *sums)
 }
 
 enum operation_status challenge_answer_run(const char *const *words, size_t count,
+                                           const struct operation_multiplier *multiplier,
                                            struct problem *ret_problem)
 {
+    static const struct operation_places nowhere = {.a = {.name = ""}, .b = {.name = ""}};
     struct challenge_product product;
     if (!read_product(words, count, &product)) {
         problem_set(ret_problem, "a challenge needs a seed, a side and rounds within their bounds");
@@ -69,8 +71,8 @@ enum operation_status challenge_answer_run(const char *const *words, size_t coun
         problem_set(ret_problem, "no memory for the factors of a challenge");
         return OPERATION_MEMORY;
     }
-    bool good = true;
-    for (uint32_t round = 0; good && round < product.rounds; round++) {
+    enum operation_status status = OPERATION_OK;
+    for (uint32_t round = 0; status == OPERATION_OK && round < product.rounds; round++) {
         const struct gemm gemm = {.rows = product.side,
                                   .inner = product.side,
                                   .columns = product.side,
@@ -79,14 +81,11 @@ enum operation_status challenge_answer_run(const char *const *words, size_t coun
                                   .b = values + cells,
                                   .c = values + 2 * cells};
         fill(&product, round, values, values + cells);
-        good = gemm_run(&gemm) == GEMM_OK;
-        if (good) {
+        status = multiplier->multiply(multiplier->context, &gemm, &nowhere, ret_problem);
+        if (status == OPERATION_OK) {
             say(&product, gemm.c);
         }
     }
     free(values);
-    if (!good) {
-        problem_set(ret_problem, "%s refuses a product", gemm_engine());
-    }
-    return good ? OPERATION_OK : OPERATION_FAILED;
+    return status;
 }

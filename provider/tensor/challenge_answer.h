@@ -1,5 +1,6 @@
-/* provider/tensor/challenge_answer.h computes the products of a challenge, on one thread, with the
- * multiplier of the jobs' own products (base/challenge_product.h). */
+/* provider/tensor/challenge_answer.h computes what base/challenge_product.h asks for.
+ *
+ * The multiplier is that of the jobs' own products: one thread of a core, or a device. */
 #ifndef BOURSE_PROVIDER_TENSOR_CHALLENGE_ANSWER_H
 #define BOURSE_PROVIDER_TENSOR_CHALLENGE_ANSWER_H
 
@@ -12,6 +13,7 @@
  * without a newline. */
 enum { CHALLENGE_WORDS = 4 };
 enum operation_status challenge_answer_run(const char *const *words, size_t count,
+                                           const struct operation_multiplier *multiplier,
                                            struct problem *ret_problem);
 
 #endif

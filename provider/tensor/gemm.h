@@ -8,6 +8,8 @@
 #ifndef BOURSE_PROVIDER_TENSOR_GEMM_H
 #define BOURSE_PROVIDER_TENSOR_GEMM_H
 
+#include "formats/tensor_op.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,6 +18,8 @@ struct gemm {
     float alpha, beta;
     const float *a, *b;
     float *c;
+    /* A device may round the factors to this type. Cores compute in float32 in any case. */
+    enum tensor_compute compute;
 };
 
 enum gemm_status { GEMM_OK, GEMM_OUT_OF_MEMORY, GEMM_FAILED };

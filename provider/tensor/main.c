@@ -76,7 +76,7 @@ static enum operation_status carry_out(void *context, const struct ask *ask,
         return measure(ret_problem);
     }
     if (ask->count > 0 && strcmp(ask->words[0], TENSOR_CHALLENGE) == 0) {
-        return challenge_answer_run(ask->words, ask->count, ret_problem);
+        return challenge_answer_run(ask->words, ask->count, &cores_multiplier, ret_problem);
     }
     enum operation_status status = operation_run(&files, &cores_multiplier, ask->words, ask->count,
                                                  ask->memory_bytes, &answer, ret_problem);

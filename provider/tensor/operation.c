@@ -281,7 +281,8 @@ static enum operation_status multiply(struct operation *operation)
                         .alpha = 1,
                         .beta = 0,
                         .a = operation->a.values,
-                        .b = operation->b.values};
+                        .b = operation->b.values,
+                        .compute = operation->op.compute};
     enum operation_status status = operation->op.c != NULL ? take_c(operation) : OPERATION_OK;
     status = status != OPERATION_OK ? status : make_result(operation, &result);
     if (status != OPERATION_OK) {

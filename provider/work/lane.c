@@ -101,7 +101,6 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
         .tensor_path = tensor_names(manifest) && !on_device ? config->tensor_path : NULL,
         .kernel = on_device ? &kernel : NULL,
         .plugin = is_plugin ? &plugin.jail : NULL,
-        .wasm_host = wasm_names(manifest) ? config->machine->wasm.host : NULL,
         .image_path = lease_context_image(lane->context),
         .directory = manifest->directory,
         .user = manifest->has_user ? manifest->user : 0,
@@ -111,6 +110,9 @@ static bool begin_jail(struct lane *lane, uint32_t index, struct problem *proble
         .cpus = cpu_set(lane, &cpus) ? &cpus : NULL,
         .cgroups = config->cgroups,
     };
+    if (wasm_names(manifest)) {
+        wasm_show(&config->machine->wasm, &spec);
+    }
     struct jail *jail = NULL;
     if (!jail_open(config->launcher, &spec, &jail, problem)) {
         return false;

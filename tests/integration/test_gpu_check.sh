@@ -4,7 +4,7 @@
 # shellcheck source=tests/support/market.sh
 . "$(dirname "$(realpath "$0")")/../support/market.sh"
 root=$(realpath "$(dirname "$0")/../..")
-fire_begin gpu_check "$1" bourse-kernel bourse-kernel-fake
+fire_begin gpu_check "$1" bourse-kernel bourse-kernel-fake-lt
 judge=$bin/../bench/gpu
 [ -x "$judge" ] || fail "no $judge"
 
@@ -37,7 +37,8 @@ printf '\0\0\x80\x3f' | dd of=one.bin bs=4 seek=327 conv=notrunc status=none # r
 TMPDIR=$work "$root/scripts/gpu-check" --stand-in --size 64 --bin "$bin" >check.json 2>check.log || fail "it is not right: $(cat check.json)"
 [ "$(wc -l <check.json)" -eq 1 ] || fail "more than one line: $(cat check.json)"
 for part in '"good":true,"wrong":[],"stand_in":true,"device":"NVIDIA Fake F100","target":"sm_90"' '"kernel":{"right":true}' \
-    '"matmul":{"n":64,"tensor":{"right":true,"seconds":' '"fp32":{"right":true,"subtask_s":' '"killed":{"told":true,"next_right":true}' '"lost":{"right":true}' '"celsius":44'; do
+    '"matmul":{"n":64,"tensor":{"right":true,"seconds":' '"library":"cuBLASLt 13.1.0","subtasks":{"fp32":{"right":true,"subtask_s":' \
+    '"tf32":{"right":true,"subtask_s":' '"bf16":{"right":true,"subtask_s":' '"fp32":{"right":true,"subtask_s":' '"killed":{"told":true,"next_right":true}' '"lost":{"right":true}' '"celsius":44'; do
     has "$(cat check.json)" "$part"
 done
 ! pgrep -f "$work/bourse-gpu-check" >/dev/null || fail "it leaves processes: $(pgrep -af "$work/bourse-gpu-check")"

@@ -63,7 +63,7 @@ static void run(struct fixture *fixture, const char *text, const char *const *wo
                                   file_of("b", b, sizeof b)};
     static const char *const outputs[] = {"c"};
     const char *argv[24] = {
-        "opencl", "0", list.items[0].name, "0", held_bytes != NULL ? held_bytes : "0", "-"};
+        "opencl", "0", list.items[0].name, "0", held_bytes != NULL ? held_bytes : "0", "-", "-"};
     for (size_t i = 0; words[i] != NULL; i++) {
         argv[i + KERNEL_DEVICE_WORDS] = words[i];
     }

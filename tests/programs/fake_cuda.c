@@ -155,10 +155,28 @@ cuda_result cuDriverGetVersion(int *ret_version)
     return CUDA_OK;
 }
 
+/* Returns the number of the instance of MIG that CUDA_VISIBLE_DEVICES shows, which is the last
+ * digit of its UUID; 0: none. Only a build with FAKE_MIG has instances. */
+static int instance_shown(void)
+{
+#ifdef FAKE_MIG
+    const char *shown = getenv("CUDA_VISIBLE_DEVICES");
+    return shown != NULL && strncmp(shown, "MIG-", 4) == 0 ? shown[strlen(shown) - 1] - '0' : 0;
+#else
+    return 0;
+#endif
+}
+
+/* The profile of an instance in its name, as in fake_nvml.c: the third is the fifth there. */
+static int profile_shown(void)
+{
+    return instance_shown() == 3 ? 5 : instance_shown();
+}
+
 cuda_result cuDeviceGetCount(int *ret_count)
 {
     CALL()
-    *ret_count = DEVICES;
+    *ret_count = instance_shown() > 0 ? 1 : DEVICES;
     return CUDA_OK;
 }
 
@@ -172,6 +190,10 @@ cuda_result cuDeviceGet(cuda_device *ret_device, int number)
 cuda_result cuDeviceGetName(char *ret_name, int size, cuda_device device)
 {
     CALL()
+    if (instance_shown() > 0) {
+        (void)snprintf(ret_name, (size_t)size, "NVIDIA Fake F100 MIG %dg.4mb", profile_shown());
+        return CUDA_OK;
+    }
     (void)snprintf(ret_name, (size_t)size, "NVIDIA Fake F%d00", device + 1);
     return CUDA_OK;
 }
@@ -190,7 +212,7 @@ cuda_result cuDeviceGetUuid_v2(cuda_uuid *ret_uuid, cuda_device device)
     static const unsigned char uuid[] = {0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77,
                                          0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0x01};
     memcpy(ret_uuid->bytes, uuid, sizeof uuid);
-    ret_uuid->bytes[sizeof uuid - 1] = (char)(device + 1);
+    ret_uuid->bytes[sizeof uuid - 1] = (char)(instance_shown() > 0 ? instance_shown() : device + 1);
     return CUDA_OK;
 }
 
@@ -214,7 +236,7 @@ cuda_result cuDeviceTotalMem_v2(size_t *ret_bytes, cuda_device device)
 {
     CALL()
     (void)device;
-    *ret_bytes = MEMORY_BYTES;
+    *ret_bytes = instance_shown() > 0 ? MEMORY_BYTES / 4 : MEMORY_BYTES;
     return CUDA_OK;
 }
 
@@ -482,6 +504,21 @@ static bool many(void **parameters)
     return sum == 0;
 }
 
+/* A build with FAKE_LIES computes squares wrongly, which no trial of a device compares. */
+static void lie(void **parameters)
+{
+#ifdef FAKE_LIES
+    const uint64_t rows = parameter(parameters, 0, 4);
+    const uint64_t columns = parameter(parameters, 2, 4);
+    float *c = (float *)(void *)at(parameter(parameters, 7, 8));
+    for (uint64_t row = 0; rows == columns && row < rows; row++) {
+        c[row * columns] += 1;
+    }
+#else
+    (void)parameters;
+#endif
+}
+
 /* A launch that reads outside its buffers spoils the context; the driver tells at the next call. */
 static cuda_result run_product(const char *text, const unsigned grid[3], unsigned block,
                                void **parameters)
@@ -492,6 +529,7 @@ static cuda_result run_product(const char *text, const unsigned grid[3], unsigne
                                       .is_memory = is_memory};
     const char *wrong = text != NULL ? ptx_model_run(text, "bourse_product", &launch) : NULL;
     is_lost = is_lost || wrong != NULL;
+    lie(parameters);
     return CUDA_OK;
 }
 

@@ -54,7 +54,11 @@ enum { INSTANCES = sizeof instances / sizeof instances[0] };
 static char failing[64];
 static int failure;
 static int alive;
+#ifdef FAKE_MIG
+static int split = 1;
+#else
 static int split;
+#endif
 static unsigned bytes_apart = sizeof(struct nvml_process);
 static int clears_rest;
 static int own = -1;

@@ -153,6 +153,8 @@ cl_int clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t capacity, vo
     const cl_ulong memory = 1 << 24;
     const cl_ulong buffer = 1 << 20;
     const cl_uint units = 3;
+    const cl_uint bus = 0x3b;
+    const cl_uint none = 0;
     const size_t group = 64;
     if (STATUS != CL_SUCCESS) {
         return STATUS;
@@ -166,6 +168,11 @@ cl_int clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t capacity, vo
         return give_text("1.0", capacity, to, size);
     case CL_DEVICE_EXTENSIONS:
         return give_text("cl_khr_fp64", capacity, to, size);
+    case 0x4008: /* NVIDIA's: the bus, the slot and the domain */
+        return give(&bus, sizeof bus, capacity, to, size);
+    case 0x4009:
+    case 0x400A:
+        return give(&none, sizeof none, capacity, to, size);
     case CL_DEVICE_TYPE:
         return give(&id->type, sizeof id->type, capacity, to, size);
     case CL_DEVICE_GLOBAL_MEM_SIZE:

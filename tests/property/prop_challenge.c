@@ -39,7 +39,7 @@ static bool challenge(struct challenge_fact *fact, int64_t claimed, double speed
     challenge_rules_size(claimed, &product);
     const int64_t took_ns = (int64_t)((double)works_ns(&product, speed) * slower) +
                             (int64_t)drawn((double)CHALLENGE_START_NS);
-    const bool is_in_time = took_ns <= challenge_rules_allowed_ns(&product, claimed);
+    const bool is_in_time = took_ns <= challenge_rules_allowed_ns(&product, claimed, false);
     return challenge_rules_settle(fact, is_in_time ? CHALLENGE_OK : CHALLENGE_SLOW, claimed,
                                   challenge_rules_shown(&product, took_ns), fact->due_ns, DAY,
                                   random_u64(&dice));

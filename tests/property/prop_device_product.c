@@ -184,10 +184,11 @@ START_TEST(a_device_is_tried_and_measured)
     struct problem problem = {""};
     int64_t mflops = 0;
     plan = plan_of(_i);
-    ck_assert_msg(product_measure(&engine, 64 << 20, &mflops, &problem), "%s", problem.text);
+    ck_assert_msg(product_measure(&engine, TENSOR_FP32, 64 << 20, &mflops, &problem), "%s",
+                  problem.text);
     ck_assert_int_gt(mflops, 0);
     plan.entry = "another";
-    ck_assert(!product_measure(&engine, 64 << 20, &mflops, &problem));
+    ck_assert(!product_measure(&engine, TENSOR_FP32, 64 << 20, &mflops, &problem));
 }
 END_TEST
 

@@ -349,10 +349,14 @@ START_TEST(what_is_not_there_yet_is_refused_not_ignored)
                   "job.yaml:2: verify: unknown \"quorum 2/3\"; known are none, cheap");
     check_refused("run: [a]\nverify: cheap\n",
                   "job.yaml:2: verify: cheap checks exist for matrix products: executor: tensor, "
-                  "with matmul, or gemm with --alpha 1 --beta 0");
+                  "with matmul, or gemm with --alpha 1 --beta 0, and without --compute");
     check_refused("executor: tensor\nrun: [freivalds, a, b, c, drawn, \"20\"]\nverify: cheap\n",
                   "job.yaml:3: verify: cheap checks exist for matrix products: executor: tensor, "
-                  "with matmul, or gemm with --alpha 1 --beta 0");
+                  "with matmul, or gemm with --alpha 1 --beta 0, and without --compute");
+    check_refused("executor: tensor\nrun: [matmul, --compute, tf32, a, b, c]\noutputs: [c]\n"
+                  "verify: cheap\n",
+                  "job.yaml:4: verify: cheap checks exist for matrix products: executor: tensor, "
+                  "with matmul, or gemm with --alpha 1 --beta 0, and without --compute");
     check_refused("run: [a]\nverify: chep\n",
                   "job.yaml:2: verify: unknown \"chep\"; did you mean \"cheap\"?");
 }

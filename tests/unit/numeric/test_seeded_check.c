@@ -21,7 +21,7 @@ static struct claim claim_of(uint64_t rows, uint64_t inner, uint64_t columns, bo
 {
     struct claim claim = {
         rows, inner, columns, drawn(rows * inner), drawn(inner * columns), drawn(rows * columns)};
-    struct gemm gemm = {rows, inner, columns, 1, 0, claim.a, claim.b, claim.c};
+    struct gemm gemm = {rows, inner, columns, 1, 0, claim.a, claim.b, claim.c, TENSOR_FP32};
     multiply(&gemm, by_reference);
     return claim;
 }
@@ -95,7 +95,7 @@ START_TEST(lies_are_rejected)
         for (size_t i = 0; i < 60 * 70; i++) {
             cheap.b[i] = to_half_precision(claim.b[i]);
         }
-        struct gemm gemm = {50, 60, 70, 1, 0, cheap.a, cheap.b, claim.c};
+        struct gemm gemm = {50, 60, 70, 1, 0, cheap.a, cheap.b, claim.c, TENSOR_FP32};
         gemm_reference(&gemm);
         ck_assert_int_eq(judge(&claim, seed).verdict, VERDICT_REJECT);
         claim_fini(&cheap);
@@ -116,7 +116,7 @@ END_TEST
 START_TEST(what_is_not_finite_is_compared_one_by_one)
 {
     struct claim claim = claim_of(30, 40, 20, true);
-    struct gemm gemm = {30, 40, 20, 1, 0, claim.a, claim.b, claim.c};
+    struct gemm gemm = {30, 40, 20, 1, 0, claim.a, claim.b, claim.c, TENSOR_FP32};
     claim.a[4 * 40 + 7] = INFINITY;
     claim.b[9 * 20 + 3] = NAN;
     claim.b[9 * 20 + 4] = -INFINITY;
@@ -154,7 +154,7 @@ START_TEST(no_honest_product_is_ever_refuted)
         uint64_t inner = 1 + pick(400);
         uint64_t columns = 1 + pick(40);
         struct claim claim = claim_of(rows, inner, columns, true);
-        struct gemm gemm = {rows, inner, columns, 1, 0, claim.a, claim.b, claim.c};
+        struct gemm gemm = {rows, inner, columns, 1, 0, claim.a, claim.b, claim.c, TENSOR_FP32};
         for (uint64_t k = 0; k < inner && round % 2 == 0; k++) {
             float scale = ldexpf(1, (int)pick(60) - 30);
             for (uint64_t i = 0; i < rows; i++) { /* each term is nearly taken back by the next */
@@ -184,8 +184,8 @@ END_TEST
 /* Computes what the engine makes of the factors as they are now. */
 static void compute(struct claim *claim, bool by_reference)
 {
-    struct gemm gemm = {claim->rows, claim->inner, claim->columns, 1,
-                        0,           claim->a,     claim->b,       claim->c};
+    struct gemm gemm = {claim->rows, claim->inner, claim->columns, 1,          0,
+                        claim->a,    claim->b,     claim->c,       TENSOR_FP32};
     multiply(&gemm, by_reference);
 }
 

@@ -27,8 +27,8 @@ static struct claim claim_of(uint64_t rows, uint64_t inner, uint64_t columns)
 
 static void compute(const struct claim *claim)
 {
-    struct gemm gemm = {claim->rows, claim->inner, claim->columns, 1,
-                        0,           claim->a,     claim->b,       claim->c};
+    struct gemm gemm = {claim->rows, claim->inner, claim->columns, 1,          0,
+                        claim->a,    claim->b,     claim->c,       TENSOR_FP32};
     multiply(&gemm, true);
 }
 

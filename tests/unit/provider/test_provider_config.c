@@ -462,18 +462,31 @@ START_TEST(an_engine_for_modules_is_a_program_that_jobs_see)
         {"wasm: {engine: node}\n", "\"node\" is no program below /usr"},
         {"wasm: {engine: /usr/bin/no-such-engine}\n", "is no program below /usr"},
         {"wasm: {engine: /etc/passwd}\n", "is no program below /usr"},
+        {"wasm: {wasmtime: libwasmtime.so}\n",
+         "\"libwasmtime.so\" is no file below /usr or /opt, where wasmtime's library must be"},
+        {"wasm: {wasmtime: /usr/lib/no-such-library.so}\n", "is no file below /usr or /opt"},
+        {"wasm: {wasmtime: /usr/lib}\n", "is no file below /usr or /opt"},
+        {"wasm: {wasmtime: /usr/../etc/passwd}\n", "is no file below /usr or /opt"},
+        {"wasm: {wasmtime: /usr/bin/env, engine: /usr/bin/env}\n",
+         "stands beside `engine`, and one engine runs all modules"},
         {"wasm: {engin: /usr/bin/sh}\n", "unknown key \"engin\"; did you mean \"engine\"?"},
     };
     struct problem problem = {""};
     ck_assert(read_text("price: 0\n", &config, &problem));
     ck_assert(config.has_wasm && !config.names_wasm);
-    ck_assert_int_eq(config.wasm_engine[0] != '\0', access("/usr/bin/node", X_OK) == 0);
+    ck_assert(config.wasm_is_library ||
+              (config.wasm_engine[0] != '\0') == (access("/usr/bin/node", X_OK) == 0));
     ck_assert(read_text("wasm: false\n", &config, &problem));
     ck_assert(!config.has_wasm && !config.names_wasm);
     ck_assert_str_eq(config.wasm_engine, "");
     ck_assert_msg(read_text("wasm: {engine: /bin/sh}\n", &config, &problem), "%s", problem.text);
     ck_assert(config.has_wasm && config.names_wasm);
     ck_assert_str_eq(config.wasm_engine, "/usr/bin/sh");
+    ck_assert(!config.wasm_is_library);
+    ck_assert_msg(read_text("wasm: {wasmtime: /usr/bin/env}\n", &config, &problem), "%s",
+                  problem.text);
+    ck_assert(config.has_wasm && config.names_wasm && config.wasm_is_library);
+    ck_assert_str_eq(config.wasm_engine, "/usr/bin/env");
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         ck_assert_msg(!read_text(wrong[i][0], &config, &problem), "%s", wrong[i][0]);
         ck_assert_msg(strstr(problem.text, wrong[i][1]) != NULL, "%s: %s", wrong[i][0],

@@ -45,10 +45,14 @@ START_TEST(a_device_of_a_quarter_of_its_claim_is_too_slow)
     for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++) {
         struct challenge_product product;
         challenge_rules_size(claims[i], &product);
-        const int64_t allowed_ns = challenge_rules_allowed_ns(&product, claims[i]);
+        const int64_t allowed_ns = challenge_rules_allowed_ns(&product, claims[i], false);
         ck_assert_int_gt(takes_ns(&product, claims[i] / 4), allowed_ns);
         ck_assert_int_lt(takes_ns(&product, claims[i]) * 2, allowed_ns);
         ck_assert_int_lt(allowed_ns, 3 * NS_PER_S);
+        /* The factors and sums of a device for kernels go there and back. */
+        ck_assert_int_eq(challenge_rules_allowed_ns(&product, claims[i], true) - allowed_ns,
+                         (CHALLENGE_DEVICE_ENTRY_NS - CHALLENGE_ENTRY_NS) * (int64_t)product.side *
+                             product.side * product.rounds);
     }
 }
 END_TEST

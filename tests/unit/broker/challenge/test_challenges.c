@@ -41,6 +41,27 @@ static void advertise(uint32_t provider, int64_t claim, bool is_simulated)
     apply(&given);
 }
 
+/* Offers a device for kernels. An agent that answers for it says `challenge`. */
+static void advertise_kernels(bool is_answered)
+{
+    static const struct attribute attributes[] = {
+        {.name = "api", .is_text = true, .text = "cuda"},
+        {.name = "challenge", .is_text = true, .text = "gemm_fp32"},
+        {.name = "gemm_fp32", .number = CLAIM},
+        {.name = "kind", .is_text = true, .text = "gpu"},
+    };
+    const struct attribute older[] = {attributes[0], attributes[2], attributes[3]};
+    device = (struct id128){{PROVIDER}};
+    const struct exchange_device offered = {.device = device,
+                                            .slots = 2,
+                                            .attributes = is_answered ? attributes : older,
+                                            .attribute_count = is_answered ? 4 : 3,
+                                            .label = "a gpu"};
+    struct exchange_command given = command(EXCHANGE_ADVERTISE, PROVIDER);
+    given.advertise = (struct exchange_advertise){&offered, 1};
+    apply(&given);
+}
+
 static void place_ask(uint32_t provider)
 {
     struct exchange_command ask = command(EXCHANGE_ASK, provider);
@@ -367,6 +388,25 @@ START_TEST(a_second_message_answers_the_first)
 }
 END_TEST
 
+START_TEST(a_device_for_kernels_is_challenged_where_its_agent_answers)
+{
+    ck_assert_ptr_null(begin_ready());
+    advertise_kernels(false);
+    place_ask(PROVIDER);
+    ck_assert_ptr_null(await(2 * DAY));
+    ck_assert_ptr_null(fact());
+    advertise_kernels(true);
+    place_ask(PROVIDER);
+    struct outgoing *outgoing = await(2 * CHALLENGE_SOON_NS);
+    ck_assert_ptr_nonnull(outgoing);
+    outgoing = answer(outgoing, TRIP_NS, true);
+    outgoing = answer(outgoing, TRIP_NS + IN_TIME_NS, true);
+    outgoing_destroy(&outgoing);
+    ck_assert_ptr_nonnull(fact());
+    ck_assert_int_eq(fact()->outcome, CHALLENGE_OK);
+}
+END_TEST
+
 SUITE("challenges", begin, finish, TEST(an_answer_in_time_is_noted_and_nothing_else_happens),
       TEST(the_way_there_and_back_is_taken_off),
       TEST(three_slow_answers_take_the_ask_until_the_claim_is_lower),
@@ -374,4 +414,5 @@ SUITE("challenges", begin, finish, TEST(an_answer_in_time_is_noted_and_nothing_e
       TEST(a_lost_connection_counts_for_nothing), TEST(a_device_that_is_let_is_not_challenged),
       TEST(what_began_before_a_lease_is_not_judged),
       TEST(simulated_devices_and_silent_agents_are_not_challenged),
-      TEST(a_market_without_challenges_sends_none), TEST(a_second_message_answers_the_first))
+      TEST(a_market_without_challenges_sends_none), TEST(a_second_message_answers_the_first),
+      TEST(a_device_for_kernels_is_challenged_where_its_agent_answers))

@@ -367,6 +367,29 @@ START_TEST(a_terminal_needs_an_agent_that_knows_it)
 }
 END_TEST
 
+START_TEST(a_product_with_rounded_factors_needs_a_device_that_offers_it)
+{
+    static const struct attribute executor = {
+        .name = "executor", .is_text = true, .text = "tensor"};
+    const struct attribute with_tf32[] = {executor, {.name = "tf32", .number = 1000000}};
+    const struct attribute with_bf16[] = {{.name = "bf16", .number = 1000000}, executor};
+    put_matrix("a.npy", 2, 2);
+    put_matrix("b.npy", 2, 2);
+#define PRODUCT(words)                                                                             \
+    prepared("executor: tensor\nfiles: [a.npy, b.npy]\noutputs: [c.npy]\nrun: [matmul, " words     \
+             "a.npy, b.npy, c.npy]\n")
+    CLEANUP(bourse_job_destroy) struct bourse_job *plain = PRODUCT("");
+    CLEANUP(bourse_job_destroy) struct bourse_job *tf32 = PRODUCT("--compute, tf32, ");
+    CLEANUP(bourse_job_destroy) struct bourse_job *bf16 = PRODUCT("--compute, bf16, ");
+    ck_assert(requirement_satisfied(&plain->parts[0].needs, &executor, 1));
+    ck_assert(!requirement_satisfied(&tf32->parts[0].needs, &executor, 1));
+    ck_assert(requirement_satisfied(&tf32->parts[0].needs, with_tf32, 2));
+    ck_assert(!requirement_satisfied(&bf16->parts[0].needs, with_tf32, 2));
+    ck_assert(requirement_satisfied(&bf16->parts[0].needs, with_bf16, 2));
+#undef PRODUCT
+}
+END_TEST
+
 START_TEST(an_image_brings_its_own_programs)
 {
     put("tool", "1");
@@ -523,8 +546,9 @@ SUITE("job_build", setup, teardown,
       TEST(files_of_a_task_do_not_meet),
       TEST(more_than_can_be_handed_on_is_refused_before_it_is_paid_for),
       TEST(the_price_of_a_job_is_not_in_its_manifest),
-      TEST(a_terminal_needs_an_agent_that_knows_it), TEST(an_image_brings_its_own_programs),
-      TEST(an_image_is_sent_only_where_it_is_unpacked),
+      TEST(a_terminal_needs_an_agent_that_knows_it),
+      TEST(a_product_with_rounded_factors_needs_a_device_that_offers_it),
+      TEST(an_image_brings_its_own_programs), TEST(an_image_is_sent_only_where_it_is_unpacked),
       TEST(an_image_above_the_default_needs_a_device_that_says_so),
       TEST(an_unfit_image_is_refused_with_its_line), TEST(shared_files_may_not_hide_one_another),
       TEST(a_wrong_job_file_names_its_line), TEST(a_wrong_path_names_its_line_and_its_neighbour),

@@ -58,6 +58,43 @@ START_TEST(a_product_is_one_however_its_factors_are_written)
 }
 END_TEST
 
+START_TEST(factors_are_rounded_only_where_the_job_says_so)
+{
+    static const struct {
+        const char *words[11];
+        enum tensor_compute compute;
+        bool is_product;
+    } cases[] = {
+        {{"matmul", "a", "b", "c"}, TENSOR_FP32, true},
+        {{"matmul", "--compute", "fp32", "a", "b", "c"}, TENSOR_FP32, true},
+        {{"matmul", "--compute", "tf32", "a", "b", "c"}, TENSOR_TF32, false},
+        {{"gemm", "--compute", "bf16", "--beta", "0", "a", "b", "c0", "c"}, TENSOR_BF16, false},
+        {{"gemm", "--beta", "0", "--compute", "fp32", "a", "b", "c0", "c"}, TENSOR_FP32, true},
+        {{"matmul", "--a.npy", "b", "c"}, TENSOR_FP32, true}, /* it is a file */
+    };
+    static const struct {
+        const char *words[8], *said;
+    } wrong[] = {
+        {{"matmul", "--compute", "fp16", "a", "b", "c"},
+         "--compute: \"fp16\" is none of fp32, tf32 and bf16"},
+        {{"matmul", "--compute", "{value}", "a", "b", "c"}, "is none of fp32, tf32 and bf16"},
+        {{"matmul", "--alpha", "2", "a", "b", "c"}, "5 operands; write [matmul, "},
+        {{"freivalds", "--compute", "tf32", "a", "b", "c"}, "freivalds"},
+    };
+    struct tensor_op op;
+    struct problem problem = {""};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        ck_assert_msg(read_op(cases[i].words, false, &op, &problem), "%s", problem.text);
+        ck_assert_int_eq(op.compute, cases[i].compute);
+        ck_assert(tensor_op_is_product(&op) == cases[i].is_product);
+    }
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        ck_assert(!read_op(wrong[i].words, true, &op, &problem));
+        ck_assert_msg(strstr(problem.text, wrong[i].said) != NULL, "%s", problem.text);
+    }
+}
+END_TEST
+
 START_TEST(operations_are_read_as_they_are_written)
 {
     struct tensor_op op;
@@ -173,7 +210,7 @@ START_TEST(products_are_those_of_the_definition)
         float *b = drawn(inner * columns);
         float *c0 = drawn(rows * columns);
         float *c = drawn(rows * columns);
-        struct gemm gemm = {rows, inner, columns, -0.75F, 0.5F, a, b, c};
+        struct gemm gemm = {rows, inner, columns, -0.75F, 0.5F, a, b, c, TENSOR_FP32};
         memcpy(c, c0, rows * columns * sizeof *c);
         multiply(&gemm, _i == 0);
         for (uint64_t i = 0; i < rows * columns; i++) {
@@ -198,7 +235,7 @@ START_TEST(nan_and_infinities_travel)
     float a[SIDE * SIDE] = {0};
     float b[SIDE * SIDE] = {0};
     float c[SIDE * SIDE];
-    struct gemm gemm = {SIDE, SIDE, SIDE, 1, 0, a, b, c};
+    struct gemm gemm = {SIDE, SIDE, SIDE, 1, 0, a, b, c, TENSOR_FP32};
     for (size_t i = 0; i < (size_t)SIDE * SIDE; i++) {
         b[i] = 1;
         c[i] = NAN; /* with beta = 0 it is not read */
@@ -514,6 +551,7 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, operations_are_read_as_they_are_written);
     tcase_add_test(tcase, a_product_is_one_however_its_factors_are_written);
+    tcase_add_test(tcase, factors_are_rounded_only_where_the_job_says_so);
     tcase_add_test(tcase, what_is_no_operation_is_refused_in_words);
     tcase_add_loop_test(tcase, products_are_those_of_the_definition, 0, 2);
     tcase_add_loop_test(tcase, nan_and_infinities_travel, 0, 2);

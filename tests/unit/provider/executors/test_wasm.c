@@ -49,6 +49,34 @@ START_TEST(without_a_control_group_no_addresses_are_reserved)
 }
 END_TEST
 
+START_TEST(a_library_is_run_by_our_own_program)
+{
+    struct wasm_engine library = {.path = "/usr/lib/libwasmtime.so",
+                                  .host = "/home/agent/wasm-runner",
+                                  .is_library = true,
+                                  .has_group = true,
+                                  .is_known = true};
+    struct wasm_words words;
+    struct jail_spec spec = {.name = "jail"};
+    wasm_fill(&library, 256 * MIB, &words);
+    ck_assert_uint_eq(words.count, 4);
+    ck_assert_str_eq(words.items[0], WASM_RUNNER);
+    ck_assert_str_eq(words.items[1], "/usr/lib/libwasmtime.so");
+    ck_assert_str_eq(words.items[2], "201326592"); /* 192 MiB */
+    ck_assert_str_eq(words.items[3], "-r");
+    wasm_show(&library, &spec);
+    ck_assert_str_eq(spec.wasm_runner, "/home/agent/wasm-runner");
+    ck_assert_ptr_null(spec.wasm_host);
+    library.has_group = false; /* no addresses are reserved */
+    wasm_fill(&library, 1000000 * MIB, &words);
+    ck_assert_uint_eq(words.count, 3);
+    ck_assert_str_eq(words.items[2], "4294967296");
+    wasm_show(&engine, &spec);
+    ck_assert_ptr_null(spec.wasm_runner);
+    ck_assert_ptr_nonnull(spec.wasm_host);
+}
+END_TEST
+
 START_TEST(an_engine_that_does_not_run_suffices_for_nothing)
 {
     struct wasm_engine broken = engine;
@@ -123,6 +151,7 @@ END_TEST
 
 SUITE("wasm", NULL, NULL, TEST(a_module_has_the_memory_that_the_engine_leaves),
       TEST(without_a_control_group_no_addresses_are_reserved),
+      TEST(a_library_is_run_by_our_own_program),
       TEST(an_engine_that_does_not_run_suffices_for_nothing),
       TEST(the_last_line_explains_a_failure),
       TEST(a_manifest_of_modules_has_no_image_and_saves_nothing))

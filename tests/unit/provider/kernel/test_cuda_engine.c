@@ -445,7 +445,8 @@ START_TEST(the_products_of_a_device_are_tried_and_measured)
 {
     struct problem problem = {""};
     int64_t mflops = 0;
-    ck_assert_msg(product_measure(&engine, 1 << 20, &mflops, &problem), "%s", problem.text);
+    ck_assert_msg(product_measure(&engine, TENSOR_FP32, 1 << 20, &mflops, &problem), "%s",
+                  problem.text);
     ck_assert_int_gt(mflops, 0);
 }
 END_TEST

@@ -280,10 +280,11 @@ START_TEST(a_device_of_which_the_product_is_wrong_is_found_out)
 {
     struct problem problem = {""};
     int64_t mflops = 0;
-    ck_assert_msg(product_measure(&engine, 1 << 20, &mflops, &problem), "%s", problem.text);
+    ck_assert_msg(product_measure(&engine, TENSOR_FP32, 1 << 20, &mflops, &problem), "%s",
+                  problem.text);
     ck_assert_int_gt(mflops, 0);
     err();
-    ck_assert(!product_measure(&engine, 1 << 20, &mflops, &problem));
+    ck_assert(!product_measure(&engine, TENSOR_FP32, 1 << 20, &mflops, &problem));
     ck_assert_msg(strncmp(problem.text, "a product of the device is wrong: ", 34) == 0, "%s",
                   problem.text);
 }
@@ -294,6 +295,8 @@ START_TEST(the_devices_are_listed)
     char text[2048] = "";
     FILE *file = fmemopen(text, sizeof text, "w");
     ck_assert_uint_eq(devices.count, 2);
+    ck_assert_str_eq(devices.items[0].place, "0000:3b:00.0"); /* NVIDIA's library tells it */
+    ck_assert_str_eq(devices.items[1].place, "");
     ck_assert(devices_print(file, KERNEL_OPENCL, &devices, ""));
     (void)fclose(file);
     ck_assert_ptr_nonnull(strstr(text, "{\"api\":\"opencl\",\"devices\":[{\"id\":\"0\","));

@@ -194,8 +194,56 @@ START_TEST(the_agent_reads_the_instances_from_the_list)
 }
 END_TEST
 
+/* Returns what the list says against the device; "": nothing. */
+static const char *said_of(enum kernel_api api, size_t index)
+{
+    static struct kernel_device_list list;
+    char *line = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&line, &length);
+    ck_assert(devices_print(out, api, &devices, ""));
+    (void)fclose(out);
+    ck_assert(kernel_device_read(line, length, api, &list));
+    free(line);
+    return list.items[index].unusable;
+}
+
+START_TEST(a_split_device_of_opencl_is_not_offered_and_says_why)
+{
+    static const struct device_facts facts[] = {
+        {.id = "0",
+         .name = "F100",
+         .vendor = "NVIDIA Corporation",
+         .place = "0000:3b:00.0",
+         .kind = "gpu"},
+        {.id = "1",
+         .name = "F200",
+         .vendor = "NVIDIA Corporation",
+         .place = "0000:4b:00.0",
+         .kind = "gpu"},
+        {.id = "2", .name = "untold", .vendor = "NVIDIA Corporation", .kind = "gpu"},
+        {.id = "3", .name = "other", .vendor = "FakeMaker", .kind = "gpu"},
+    };
+    devices.count = 4;
+    memcpy(devices.items, facts, sizeof facts);
+    mig_mark_split(&nvml, &devices);
+    ck_assert(devices.items[0].is_split && !devices.items[1].is_split);
+    ck_assert(devices.items[2].is_split && !devices.items[3].is_split);
+    ck_assert_str_eq(said_of(KERNEL_OPENCL, 0),
+                     "it is split by MIG; offer its instances by `cuda` instead of `opencl`");
+    ck_assert_str_eq(said_of(KERNEL_OPENCL, 1), "");
+    split(0);
+    memcpy(devices.items, facts, sizeof facts);
+    mig_mark_split(&nvml, &devices);
+    for (size_t i = 0; i < devices.count; i++) {
+        ck_assert(!devices.items[i].is_split);
+    }
+}
+END_TEST
+
 SUITE("MIG", begin, end, TEST(the_instances_come_in_the_place_of_their_device),
       TEST(a_device_that_is_not_split_stays), TEST(instances_are_found_where_cuda_shows_nothing),
       TEST(no_more_instances_are_taken_than_there_is_room_for), TEST(each_call_fails_alone),
       TEST(the_driver_shows_the_instance_that_was_asked_for), TEST(an_instance_has_figures),
-      TEST(the_agent_reads_the_instances_from_the_list))
+      TEST(the_agent_reads_the_instances_from_the_list),
+      TEST(a_split_device_of_opencl_is_not_offered_and_says_why))

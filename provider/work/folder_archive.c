@@ -1,5 +1,7 @@
 #include "provider/work/folder_archive.h"
 
+#include "provider/work/own_folder.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,7 +13,7 @@ static bool begin(struct folder_archive *folder, const char *spool)
     if (folder->has_begun) {
         return true;
     }
-    const int fd = open(spool, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    const int fd = own_folder_file(spool);
     if (fd < 0) {
         return false;
     }

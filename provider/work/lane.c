@@ -141,6 +141,8 @@ static void report_missing(struct outcome *outcome, enum store_status status, co
         outcome_fail(outcome, OUTCOME_CANCELLED, "cancelled before it started");
     } else if (status == STORE_FULL) { /* crowded: another provider may have room */
         outcome_fail(outcome, OUTCOME_CANCELLED, "no room for %s: %s", what, problem->text);
+    } else if (status == STORE_NO_FOLDER) { /* another provider has its folders */
+        outcome_fail(outcome, OUTCOME_CANCELLED, "no folder for %s: %s", what, problem->text);
     } else if (status == STORE_FAILED) {
         outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem->text);
     } else {
@@ -463,8 +465,8 @@ static void report(struct lane *lane, struct outcome *const *outcomes, size_t co
     lane->lanes->config.done(lane->lanes->config.context, &done);
 }
 
-/* The disk is full if a result is CANCELLED without a cancel. Every subtask may find this, so the
- * log says it once a minute. */
+/* The disk is full, or a folder is gone, if a result is CANCELLED without a cancel. Every
+ * subtask may find this, so the log says it once a minute. */
 static void say_given_back(struct lane *lane, const struct outcome *outcome)
 {
     if (outcome->result != OUTCOME_CANCELLED || atomic_load(&lane->cancel)) {

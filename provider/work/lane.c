@@ -218,9 +218,9 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
         bool good;
         if (i < own) {
             const Bourse__V1__ManifestInput *input = program_input(manifest, index, i);
-            bool may_lend = !outcome->dispatch.has_seed &&
-                            tensor_reads_once(manifest, input->size) &&
-                            !template_is_folder(input->name);
+            bool may_lend =
+                !outcome->dispatch.has_seed && tensor_reads_once(manifest, input->size) &&
+                !template_is_folder(input->name) && strcmp(input->name, PROGRAM_LISTING) != 0;
             good = take_input(lane, input, may_lend, outcome, &inputs[i]);
             outcome->lacks_factor = !good && outcome->dispatch.has_seed;
         } else if (i < first) {

@@ -27,7 +27,7 @@ program(bourse SOURCES consumer/command/main.c LINKS command)
 file(GLOB worker_sources CONFIGURE_DEPENDS provider/worker/*.c)
 if(worker_sources)
   add_executable(bourse-worker ${worker_sources} ${CMAKE_SOURCE_DIR}/base/reader.c ${CMAKE_SOURCE_DIR}/base/writer.c ${CMAKE_SOURCE_DIR}/base/text.c
-    ${CMAKE_SOURCE_DIR}/base/pattern.c)
+    ${CMAKE_SOURCE_DIR}/base/pattern.c ${CMAKE_SOURCE_DIR}/formats/staging/staged_link.c)
   target_include_directories(bourse-worker PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(bourse-worker PRIVATE -O2 -D_FORTIFY_SOURCE=2)
   target_link_libraries(bourse-worker PRIVATE bourse_strict)

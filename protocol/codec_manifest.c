@@ -61,6 +61,6 @@ RULES(manifest_rules, NUMBER(1, 1), NAME(1, LIMIT_WORD_BYTES), NAME(1, LIMIT_NAM
       COUNT, NESTED(manifest_limits), MANY(manifest_input, LIMIT_INPUTS),
       MANY(manifest_subtask, LIMIT_SUBTASKS), SUBTASKS, DURATION_NS, ID, NESTED(manifest_terms),
       LINE(1, LIMIT_PATH_BYTES), LINE(1, LIMIT_PATH_BYTES), NUMBER(1, INT32_MAX),
-      NUMBER(0, INT32_MAX), SPAN, NESTED(codec_manifest_terminal), FLAG);
+      NUMBER(0, INT32_MAX), SPAN, NESTED(codec_manifest_terminal), FLAG, FLAG);
 const struct shape codec_manifest_shape = {&bourse__v1__manifest__descriptor, manifest_rules,
                                            LENGTH(manifest_rules), check_manifest};

@@ -9,6 +9,7 @@
 #include "provider/work/lanes.h"
 #include "provider/work/mender.h"
 #include "provider/work/outcome_wire.h"
+#include "provider/work/own_folder.h"
 #include "provider/work/transfer.h"
 #include "provider/work/unaccepted.h"
 #include "runtime/clock.h"
@@ -345,6 +346,7 @@ static void hear_owner(struct agent *agent, int64_t now_ns)
         .isolation = agent->setup->isolation->level,
         .lanes = agent->lanes,
         .is_crowded = agent->crowded,
+        .lacks_folder = agent->lacks_folder,
         .network = agent->network,
         .is_leaving = agent->drain_began_ns != 0,
         .started_ms = agent->started_ms,
@@ -429,12 +431,31 @@ static void watch_room(struct agent *agent)
     }
 }
 
+/* Makes folders again that somebody removed, and stops offering while that is impossible. */
+static void watch_folders(struct agent *agent)
+{
+    struct problem problem = {""};
+    const bool has_folders = store_keep_folder(agent->store, &problem) &&
+                             images_keep_folder(agent->images, &problem) &&
+                             own_folder_keep(agent->setup->config->spool, &problem);
+    if (!has_folders && !agent->lacks_folder) {
+        struct problem lacks;
+        problem_set(&lacks, "%.400s: nothing is offered until the folder can be made again",
+                    problem.text);
+        agent_warn(agent, lacks.text);
+    } else if (has_folders && agent->lacks_folder) {
+        log_info("all folders are there again: offering");
+    }
+    agent->lacks_folder = !has_folders;
+}
+
 static void watch_store(struct agent *agent, int64_t now_ns)
 {
     if (now_ns < agent->look_again_ns) {
         return;
     }
     agent->look_again_ns = now_ns + NS_PER_S;
+    watch_folders(agent);
     watch_room(agent);
     agent_room_turn(agent, now_ns);
     if (agent_session_counts(agent->session).leases == 0) {

@@ -297,7 +297,8 @@ void agent_room_turn(struct agent *agent, int64_t now_ns)
     } else if (was_spent && !agent->is_spent) {
         log_info("a month has begun: offering");
     }
-    agent_session_pause(agent->session, now_ns, agent->crowded || agent->is_spent);
+    agent_session_pause(agent->session, now_ns,
+                        agent->crowded || agent->lacks_folder || agent->is_spent);
 }
 
 int64_t agent_idle_due_ns(const struct agent *agent)

@@ -69,6 +69,7 @@ struct agent {
     bool has_answers;      /* terminals were answered, and may have more to say */
     bool blocked;          /* a message waits until the connection takes it */
     bool crowded;          /* the disk is full: nothing is offered */
+    bool lacks_folder;     /* a folder is gone and cannot be made: nothing is offered */
     int64_t look_again_ns; /* next look at the disk */
     bool failed;
     bool refused; /* the failure: the broker refused the key */

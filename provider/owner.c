@@ -172,6 +172,7 @@ static const char *state_of(const struct owner *owner, const struct agent_sessio
                ? (agent_session_holds(session, "") ? "withheld" : "paused")
            : !counts.ready                 ? "disconnected"
            : facts->is_crowded             ? "disk-full"
+           : facts->lacks_folder           ? "folder-missing"
            : is_spent(facts)               ? "network-spent"
            : agent_session_frozen(session) ? "frozen"
            : owner_waits_for_asks(session) ? "asking"

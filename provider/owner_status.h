@@ -19,7 +19,7 @@ struct owner_facts {
     const struct market *market;
     int isolation;
     const struct lanes *lanes;
-    bool is_crowded, is_leaving;
+    bool is_crowded, lacks_folder, is_leaving;
     int64_t started_ms;
     int64_t since_ms;       /* time of the last connect or disconnect; 0: never connected */
     const char *last_error; /* "": none */

@@ -54,11 +54,12 @@ static void measured_attribute(struct offer *offer, const char *name, int64_t nu
 /* Describes the bounds on images when the owner changed them. A job asks for room for its image. A
  * device that says nothing has the default bounds. An agent without image_config starts every
  * program in the work folder, as user 1000. An agent without folders takes and leaves single files
- * alone, and with 1 it takes an output's pattern for a name. */
+ * alone. With 1 it takes an output's pattern for a name, and up to 2 it leaves out links and empty
+ * folders. */
 static void describe_images(struct offer *offer, const struct config *config)
 {
     number_attribute(offer, "image_config", 1);
-    number_attribute(offer, "folders", 2);
+    number_attribute(offer, "folders", 3);
     if (config->image_files != LIMIT_IMAGE_FILES) {
         number_attribute(offer, "image_files", (int64_t)config->image_files);
     }

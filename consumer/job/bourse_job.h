@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "consumer/client/bourse.h"
 #include "consumer/job/input/input_pack.h"
+#include "consumer/job/input/input_tree.h"
 #include "consumer/job/input_list.h"
 #include "consumer/job/order.h"
 #include "formats/job.h"
@@ -87,7 +88,10 @@ struct bourse_job {
     size_t *own_of;
     struct input_list shared; /* `files:`; many small files are packed into archives */
     struct input_packed packed;
-    struct input_list image; /* none or one */
+    struct input_tree tree;       /* folders, links and times of `files:` */
+    struct input_tree *own_trees; /* of each task's own files; NULL without tasks */
+    size_t listings;              /* inputs that are listings of these */
+    struct input_list image;      /* none or one */
     struct input_list found; /* files of a resumed job that the broker lost and this machine has */
     /* Entries and bytes of the image. Zeros mean that there is no image, or that a continued job
      * asks for them already. */

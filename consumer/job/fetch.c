@@ -14,6 +14,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "formats/output/result_note.h"
+#include "formats/staging/staged_link.h"
 #include "formats/template.h"
 #include "protocol/limits.h"
 #include "protocol/subtask.h"
@@ -179,6 +180,23 @@ static bool unfetched(struct fetch *fetch, uint32_t index, const struct bourse_o
     return client_blob_named(fetch->error, hash, what);
 }
 
+/* Finds the path that the output's name gives a file. Returns false with the error for a name that
+ * cannot be one. */
+static bool find_path(struct fetch *fetch, uint32_t index, const struct bourse_output *output,
+                      char ret_path[PLACE_PATH_SIZE])
+{
+    char label[TASKS_LABEL_SIZE];
+    if (path_of(fetch, index, output, ret_path)) {
+        return true;
+    }
+    tasks_label(fetch->manifest, index, label);
+    return client_fail(
+        fetch->error, BOURSE_UNVERIFIED,
+        "%s has an output whose name is no plain relative path, or misnames its file with a "
+        "mark that cannot be seen: '%s'",
+        label, output->name);
+}
+
 /* Places a file under the path that the output's name gives it. `fill` has reported its own
  * failures, with *ret_unfilled. */
 static bool place_output(struct fetch *fetch, uint32_t index, const struct bourse_output *output,
@@ -186,18 +204,10 @@ static bool place_output(struct fetch *fetch, uint32_t index, const struct bours
                          bool *ret_unfilled)
 {
     char path[PLACE_PATH_SIZE];
-    char label[TASKS_LABEL_SIZE];
     struct problem problem = {.text = ""};
-    if (!path_of(fetch, index, output, path)) {
-        tasks_label(fetch->manifest, index, label);
-        return client_fail(
-            fetch->error, BOURSE_UNVERIFIED,
-            "%s has an output whose name is no plain relative path, or misnames its file with a "
-            "mark that cannot be seen: '%s'",
-            label, output->name);
-    }
     bool is_again = false;
-    if (!take(fetch, index, path, &content->hash, &is_again) || !open_places(fetch)) {
+    if (!find_path(fetch, index, output, path) ||
+        !take(fetch, index, path, &content->hash, &is_again) || !open_places(fetch)) {
         return false;
     }
     if (is_again) {
@@ -241,6 +251,45 @@ static bool fill_from_archive(void *context, int fd)
                        strerror(errno));
 }
 
+/* Leaves a link out that would lead out of the output folder here, where fewer folders are above it
+ * than in the work folder. */
+static bool leave_out(struct fetch *fetch, uint32_t index, const char *path, const char *why)
+{
+    struct bourse_fetched *done = fetch->done;
+    if (done->left_out++ == 0) {
+        done->left_out_index = index;
+        (void)snprintf(done->left_out_text, sizeof done->left_out_text,
+                       "left out of the output folder: %.100s, which %s", path, why);
+    }
+    return true;
+}
+
+/* Places an empty folder or a link. */
+static bool place_bare(struct fetch *fetch, uint32_t index, const struct bourse_output *output,
+                       const struct folder_file *file)
+{
+    char path[PLACE_PATH_SIZE];
+    struct problem problem = {.text = ""};
+    bool is_again = false;
+    if (!find_path(fetch, index, output, path) || !open_places(fetch)) {
+        return false;
+    }
+    if (file->is_folder) {
+        const enum place_status made = place_empty_folder(fetch->places, path, &problem);
+        return made == PLACE_WRITTEN || made == PLACE_PRESENT || placed(fetch, made, 0, &problem);
+    }
+    const struct hash32 target = sha256_of(file->link, strlen(file->link));
+    const char *why = staged_link_problem(path, file->link);
+    if (why != NULL) {
+        return leave_out(fetch, index, path, why);
+    }
+    if (!take(fetch, index, path, &target, &is_again) || is_again) {
+        return is_again;
+    }
+    fetch->done->files++;
+    return placed(fetch, place_link(fetch->places, path, file->link, &problem), 0, &problem);
+}
+
 static bool place_entry(void *context, const struct folder_file *file)
 {
     struct unpacking *unpacking = context;
@@ -251,7 +300,7 @@ static bool place_entry(void *context, const struct folder_file *file)
         return client_fail(fetch->error, BOURSE_INTERRUPTED, "interrupted");
     }
     if (unpacking->pattern != NULL &&
-        pattern_reach(unpacking->pattern, file->name, false) != PATTERN_MATCHES) {
+        pattern_reach(unpacking->pattern, file->name, file->is_folder) != PATTERN_MATCHES) {
         return client_fail(fetch->error, BOURSE_UNVERIFIED,
                            "the archive of a pattern has a file that the pattern does not match");
     }
@@ -262,6 +311,9 @@ static bool place_entry(void *context, const struct folder_file *file)
     (void)snprintf(output.name, sizeof output.name, "%s%s", unpacking->folder, file->name);
     unpacking->file = file;
     client_breathe(fetch->client);
+    if (file->is_folder || file->link != NULL) {
+        return place_bare(fetch, unpacking->index, &output, file);
+    }
     const struct place_content content = {
         .hash = file->hash, .size = file->size, .is_executable = file->is_executable};
     return place_output(fetch, unpacking->index, &output, &content, fill_from_archive, unpacking,
@@ -304,7 +356,8 @@ static bool fetch_archive(struct fetch *fetch, uint32_t index, const struct bour
                                       pattern->folder == NULL ? output->name : pattern->folder,
                                   .pattern = pattern->rest};
     const enum folder_status status =
-        folder_unpack(fd, output->size, place_entry, &unpacking, &problem);
+        folder_unpack(fd, output->size, fetch->manifest->has_trees && fetch->manifest->trees,
+                      place_entry, &unpacking, &problem);
     (void)close(fd);
     char label[TASKS_LABEL_SIZE];
     tasks_label(fetch->manifest, index, label);

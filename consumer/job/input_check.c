@@ -55,6 +55,15 @@ static bool is_taken(const struct scene *scene, const char *name)
     return taken;
 }
 
+/* Returns true for a link of the job's files, and for what a link to a folder may lead to. */
+static bool is_linked(const struct scene *scene, const char *name)
+{
+    const struct bourse_job *job = scene->job;
+    return input_tree_has_link_to(&job->tree, name) ||
+           (scene->task != NULL &&
+            input_tree_has_link_to(&job->own_trees[scene->task - job->file->tasks], name));
+}
+
 static bool is_left(const struct scene *scene, const char *name)
 {
     const struct job_file *file = scene->job->file;
@@ -114,8 +123,8 @@ static bool check_program(const struct scene *scene, const struct job_strings *r
     bool is_host = scene->job->file->image == NULL;
     for (size_t i = 1; i < run->count; i++) {
         const char *name = name_in(run->items[i]);
-        if (name == NULL || file_named(scene, name) != NULL || is_taken(scene, name) ||
-            is_left(scene, name)) {
+        if (name == NULL || file_named(scene, name) != NULL || is_linked(scene, name) ||
+            is_taken(scene, name) || is_left(scene, name)) {
             continue;
         }
         if (strpbrk(name, "./") != NULL && is_here(scene, name)) {
@@ -336,8 +345,9 @@ static bool check_module(const struct scene *scene, const struct job_strings *ru
     const char *word = run->items[0];
     const char *name = strncmp(word, "./", 2) == 0 ? word + 2 : word;
     const struct input_file *file = file_named(scene, name);
-    return (file == NULL ? is_taken(scene, name) || check_read(scene, name)
-                         : check_head(scene, file)) &&
+    return (file == NULL
+                ? is_linked(scene, name) || is_taken(scene, name) || check_read(scene, name)
+                : check_head(scene, file)) &&
            check_program(scene, run);
 }
 
@@ -363,6 +373,11 @@ static bool check_checkpoint(const struct bourse_job *job, struct problem *ret_p
                         input_shown(job->shared.items[i].name).text);
             return false;
         }
+    }
+    if (checkpoint != NULL && input_tree_has_link_to(&job->tree, checkpoint)) {
+        problem_set(ret_problem, "'%s', where the program saves its state, is or passes a link",
+                    input_shown(checkpoint).text);
+        return false;
     }
     return true;
 }

@@ -67,17 +67,19 @@ const char *input_list_name(const char *path)
     }
 }
 
+bool input_list_refuse_name(const char *name, struct problem *ret_problem)
+{
+    problem_set(ret_problem,
+                "a file's name cannot be used: '%s'; rename it: relative, UTF-8, no control "
+                "characters, no "
+                "\"..\" inside, at most %d bytes",
+                input_shown(name).text, LIMIT_PATH_BYTES);
+    return false;
+}
+
 static bool name_check(const char *name, struct problem *ret_problem)
 {
-    if (!template_path_safe(name)) {
-        problem_set(ret_problem,
-                    "a file's name cannot be used: '%s'; rename it: relative, UTF-8, no control "
-                    "characters, no "
-                    "\"..\" inside, at most %d bytes",
-                    input_shown(name).text, LIMIT_PATH_BYTES);
-        return false;
-    }
-    return true;
+    return template_path_safe(name) || input_list_refuse_name(name, ret_problem);
 }
 
 /* The function takes `path` over, in whose memory the name lies. */
@@ -273,10 +275,11 @@ bool input_list_add_held(struct input_list *list, int fd, const char *shown, con
     return true;
 }
 
-bool input_list_add_archive(struct input_list *list, int fd, const char *shown,
-                            struct problem *ret_problem)
+/* Appends a temporary file under a name that no file of a work folder has. */
+static bool add_apart(struct input_list *list, int fd, const char *shown, const char *name,
+                      struct problem *ret_problem)
 {
-    char *both = copy_both(shown, INPUT_LIST_ARCHIVE);
+    char *both = copy_both(shown, name);
     const bool good =
         both != NULL ? push(list, both, strlen(shown) + 1, ret_problem) : no_memory(ret_problem);
     if (!good) {
@@ -284,6 +287,30 @@ bool input_list_add_archive(struct input_list *list, int fd, const char *shown,
         return false;
     }
     list->items[list->count - 1].held_fd = fd;
+    return true;
+}
+
+bool input_list_add_archive(struct input_list *list, int fd, const char *shown,
+                            struct problem *ret_problem)
+{
+    return add_apart(list, fd, shown, INPUT_LIST_ARCHIVE, ret_problem);
+}
+
+bool input_list_add_listing(struct input_list *list, int fd, struct problem *ret_problem)
+{
+    return add_apart(list, fd, "the listing of a folder", INPUT_LIST_LISTING, ret_problem);
+}
+
+bool input_list_move(struct input_list *list, struct input_file *file, struct problem *ret_problem)
+{
+    struct input_file *items =
+        array_with_room(list->items, list->count, &list->capacity, sizeof *items);
+    if (items == NULL) {
+        return no_memory(ret_problem);
+    }
+    list->items = items;
+    items[list->count++] = *file;
+    *file = (struct input_file){.path = NULL};
     return true;
 }
 

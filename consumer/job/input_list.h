@@ -68,6 +68,13 @@ bool input_list_add_held(struct input_list *list, int fd, const char *shown, con
 #define INPUT_LIST_ARCHIVE "./" /* its name in the manifest */
 bool input_list_add_archive(struct input_list *list, int fd, const char *shown,
                             struct problem *ret_problem);
+/* Appends the listing of folders, which is such a temporary file, too. */
+#define INPUT_LIST_LISTING "." /* its name in the manifest */
+bool input_list_add_listing(struct input_list *list, int fd, struct problem *ret_problem);
+/* Moves a file of another list to the end of this one. What is left of it needs no end. */
+bool input_list_move(struct input_list *list, struct input_file *file, struct problem *ret_problem);
+/* Reports a name that no file of a job can have, and returns false. */
+bool input_list_refuse_name(const char *name, struct problem *ret_problem);
 /* Drops the last file of a list that has one. */
 void input_list_drop_last(struct input_list *list);
 /* Makes a temporary file without a name, and returns its descriptor, or -1 with the problem. */

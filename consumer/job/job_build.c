@@ -5,8 +5,7 @@
 #include "base/text.h"
 #include "consumer/client/client.h"
 #include "consumer/job/image/image_use.h"
-#include "consumer/job/input/input_folder.h"
-#include "consumer/job/input/input_pack.h"
+#include "consumer/job/input/job_inputs.h"
 #include "consumer/job/input_check.h"
 #include "consumer/job/manifest.h"
 #include "consumer/job/program/own_program.h"
@@ -35,11 +34,8 @@ void bourse_job_destroy(struct bourse_job **self)
 {
     struct bourse_job *job = *self;
     if (job != NULL) {
+        job_inputs_fini(job);
         job_file_destroy(&job->file);
-        input_list_fini(&job->own);
-        input_list_fini(&job->shared);
-        input_list_fini(&job->image);
-        input_list_fini(&job->found);
         free(job->made.items);
         order_graph_fini(&job->graph);
         free(job->expect_ns);
@@ -47,7 +43,6 @@ void bourse_job_destroy(struct bourse_job **self)
         free(job->learned.works);
         free(job->parts);
         free(job->order);
-        free(job->own_of);
         free(job->manifest);
         free(job->file_name);
         free(job->start.directory);
@@ -150,182 +145,6 @@ static bool make_tasks(struct bourse_job *job, struct bourse_error *error)
 
 /* ---------------------------------------------------------------- whole */
 
-/* The error names the place of a wrong input: "job.yaml:4: files: ...". `bourse run` has no
- * file. */
-static bool input_failed(const char *file_name, unsigned line, const char *key,
-                         const struct problem *problem, struct bourse_error *error)
-{
-    if (file_name != NULL && line > 0) {
-        return client_fail(error, BOURSE_USAGE, "%s:%u: %s: %s", file_name, line, key,
-                           problem->text);
-    }
-    return client_fail(error, BOURSE_USAGE, "%s: %s", key, problem->text);
-}
-
-static bool read_image(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
-{
-    const int *fd = context;
-    return file_read_at(*fd, ret_bytes, length, offset);
-}
-
-/* An image that no provider would unpack is refused before anything is bought. Each provider bounds
- * the bytes of an image itself, so the job asks for as many (manifest.c). */
-static bool check_image(const struct input_file *image, struct tar_limits *ret_has,
-                        struct problem *ret_problem)
-{
-    const struct tar_limits limits = {.entries = LIMIT_IMAGE_FILES, .bytes = UINT64_MAX};
-    struct tar_source source = {.read = read_image};
-    struct problem why = {.text = ""};
-    int fd = input_file_open(image, &source.size, ret_problem);
-    if (fd < 0) {
-        return false;
-    }
-    source.context = &fd;
-    const enum tar_status status = tar_check(&source, &limits, ret_has, &why);
-    (void)close(fd); /* read only: nothing to lose */
-    if (status != TAR_OK) {
-        problem_set(ret_problem, "%s is no image: %s", image->name, why.text);
-    }
-    return status == TAR_OK;
-}
-
-static bool expand_files(const char *folder, const struct job_strings *files, size_t most,
-                         struct input_list *list, struct problem *ret_problem)
-{
-    for (size_t i = 0; i < files->count; i++) {
-        if (!input_folder_add(folder, files->items[i], most, list, ret_problem)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool find_task_inputs(struct bourse_job *job, const char *folder, const char *file_name,
-                             struct bourse_error *error)
-{
-    const struct job_file *file = job->file;
-    struct problem problem = {.text = ""};
-    job->own_of = calloc(file->task_count + 1, sizeof *job->own_of);
-    if (job->own_of == NULL) {
-        return client_fail(error, BOURSE_LOCAL, "out of memory");
-    }
-    for (size_t i = 0; i < file->task_count; i++) {
-        job->own_of[i] = job->own.count;
-        if (!expand_files(folder, &file->tasks[i].files, FORMAT_SHARED_FILES, &job->own,
-                          &problem) ||
-            !input_list_look(&job->own, job->own_of[i], &problem)) {
-            return input_failed(file_name, file->tasks[i].line, "files", &problem, error);
-        }
-    }
-    job->own_of[file->task_count] = job->own.count;
-    return true;
-}
-
-static bool find_source(struct bourse_job *job, const char *folder, const char *file_name,
-                        struct bourse_error *error)
-{
-    const struct job_file *file = job->file;
-    struct problem problem = {.text = ""};
-    if (file->source == TEMPLATE_LINES) {
-        CLEANUP(input_list_fini) struct input_list lines = {.items = NULL};
-        if (!input_list_add_file(folder, file->lines, &lines, &problem) ||
-            !input_list_look(&lines, 0, &problem)) {
-            return input_failed(file_name, file->source_line, "lines", &problem, error);
-        }
-    }
-    if (file->source == TEMPLATE_EACH &&
-        (!input_list_add_patterns(folder, file->each.items, file->each.count, &job->own,
-                                  &problem) ||
-         !input_list_look(&job->own, 0, &problem))) {
-        return input_failed(file_name, file->source_line, "each", &problem, error);
-    }
-    return file->task_count == 0 || find_task_inputs(job, folder, file_name, error);
-}
-
-static bool find_inputs(struct bourse_job *job, const char *folder, const char *file_name,
-                        struct bourse_error *error)
-{
-    const struct job_file *file = job->file;
-    struct problem problem = {.text = ""};
-    if (!find_source(job, folder, file_name, error)) {
-        return false;
-    }
-    if (!expand_files(folder, &file->files, FORMAT_FOLDER_FILES, &job->shared, &problem) ||
-        !input_list_look(&job->shared, 0, &problem)) {
-        return input_failed(file_name, file->files_line, "files", &problem, error);
-    }
-    if (file->workdir != NULL && !input_folder_add_work(file->workdir, &job->shared, &problem)) {
-        return input_failed(file_name, 0, "workdir", &problem, error);
-    }
-    own_program_drop_again(job);
-    if (job->shared.count > FORMAT_FOLDER_FILES) {
-        problem_set(&problem, "%zu files are given; a job takes %d at most for all its subtasks",
-                    job->shared.count, FORMAT_FOLDER_FILES);
-        return input_failed(file_name, file->files_line, "files", &problem, error);
-    }
-    /* An image of libraries is there already. */
-    if (file->image != NULL &&
-        ((job->image.count == 0 &&
-          !input_list_add_file(folder, file->image, &job->image, &problem)) ||
-         !check_image(&job->image.items[0], &job->image_has, &problem))) {
-        return input_failed(file_name, file->image_line, "image", &problem, error);
-    }
-    return true;
-}
-
-static int by_path(const void *a, const void *b)
-{
-    return strcmp((*(struct input_file *const *)a)->path, (*(struct input_file *const *)b)->path);
-}
-
-/* Each file is hashed once, because many tasks may name it. */
-static bool hash_task_files(struct bourse_job *job, struct problem *ret_problem)
-{
-    struct input_file **files = calloc(job->own.count + 1, sizeof *files);
-    struct input_list one = {.count = 1};
-    bool good = files != NULL;
-    if (files == NULL) {
-        problem_set(ret_problem, "out of memory");
-    }
-    for (size_t i = 0; good && i < job->own.count; i++) {
-        files[i] = &job->own.items[i];
-    }
-    if (good) {
-        qsort(files, job->own.count, sizeof *files, by_path);
-    }
-    for (size_t i = 0; good && i < job->own.count; i++) {
-        if (i > 0 && strcmp(files[i - 1]->path, files[i]->path) == 0) {
-            files[i]->hash = files[i - 1]->hash;
-            files[i]->size = files[i - 1]->size;
-            files[i]->is_executable = files[i - 1]->is_executable;
-        } else {
-            one.items = files[i];
-            good = input_list_hash(&one, 0, ret_problem);
-        }
-    }
-    free(files);
-    return good;
-}
-
-/* Hashing comes last, because it may take minutes. Faults of names and headers show before. */
-static bool hash_inputs(struct bourse_job *job, const char *file_name, struct bourse_error *error)
-{
-    const struct job_file *file = job->file;
-    struct problem problem = {.text = ""};
-    if (file->task_count > 0 && !hash_task_files(job, &problem)) {
-        return input_failed(file_name, file->tasks[0].line, "files", &problem, error);
-    }
-    if (file->task_count == 0 && !input_list_hash(&job->own, 0, &problem)) {
-        return input_failed(file_name, file->source_line, "each", &problem, error);
-    }
-    if (!input_pack(&job->shared, &job->packed, &problem) ||
-        !input_list_hash(&job->shared, 0, &problem)) {
-        return input_failed(file_name, file->files_line, "files", &problem, error);
-    }
-    return input_list_hash(&job->image, 0, &problem) ||
-           input_failed(file_name, file->image_line, "image", &problem, error);
-}
-
 static int name_order(const void *key, const void *item)
 {
     return strcmp(key, ((const struct input_file *)item)->name);
@@ -376,17 +195,22 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Finds a name that two shared files have, or a shared file and one of `each:`. The names are
- * sorted, because a folder may have many. Returns false when memory is short. */
+/* Finds a name that two shared files or links have, or one of them and a file of `each:`. The names
+ * are sorted, because a folder may have many. Returns false when memory is short. */
 static bool find_shared_twice(const struct bourse_job *job, const char **ret_name)
 {
-    const size_t count = job->shared.count;
-    const char **names = calloc(count + 1, sizeof *names);
+    size_t count = job->shared.count;
+    const char **names = calloc(count + job->tree.links + 1, sizeof *names);
     if (names == NULL) {
         return false;
     }
     for (size_t i = 0; i < count; i++) {
         names[i] = job->shared.items[i].name;
+    }
+    for (size_t i = 0; i < job->tree.count; i++) {
+        if (job->tree.items[i].kind == WORK_TREE_LINK) {
+            names[count++] = job->tree.items[i].name;
+        }
     }
     qsort(names, count, sizeof *names, by_text);
     for (size_t i = 0; i < count && *ret_name == NULL; i++) {
@@ -423,7 +247,7 @@ static bool check_named(const struct bourse_job *job, const char *folder,
     unsigned line = 0;
     struct problem problem = {.text = ""};
     return input_check_job(job, folder, &line, &problem) ||
-           input_failed(job->file_name, line, "run", &problem, error);
+           job_inputs_failed(job->file_name, line, "run", &problem, error);
 }
 
 /* Returns the least size of the message part that hands on a task's outputs. A task without one of
@@ -459,7 +283,7 @@ static bool check_given(const struct bourse_job *job, struct bourse_error *error
                             "names and hashes of what %s leaves to others take %zu bytes, at most "
                             "%d can be handed on; fewer files, or shorter names",
                             from->name, given, LIMIT_GIVEN_BYTES);
-                return input_failed(job->file_name, from->line, "outputs", &problem, error);
+                return job_inputs_failed(job->file_name, from->line, "outputs", &problem, error);
             }
             bytes += given + HEAD_BYTES;
         }
@@ -469,7 +293,7 @@ static bool check_given(const struct bourse_job *job, struct bourse_error *error
                         "take %zu bytes, at most %d can be handed on to one; let tasks between "
                         "gather them",
                         graph->after_count[i], task->name, bytes, LIMIT_GIVEN_WORK_BYTES);
-            return input_failed(job->file_name, task->line, "after", &problem, error);
+            return job_inputs_failed(job->file_name, task->line, "after", &problem, error);
         }
     }
     return true;
@@ -507,18 +331,18 @@ static bool build(struct job_file *file, const char *folder, const char *file_na
         if (piped_fd >= 0) {
             (void)close(piped_fd); /* the file has no name and ends here */
         }
-        return input_failed(file_name, file->run_line, "run", &problem, error);
+        return job_inputs_failed(file_name, file->run_line, "run", &problem, error);
     }
     if (piped_fd >= 0 && !add_piped(job, piped_fd, &problem)) {
-        return input_failed(file_name, 0, "stdin", &problem, error);
+        return job_inputs_failed(file_name, 0, "stdin", &problem, error);
     }
     if (!image_use(job, folder, &problem)) {
-        return input_failed(file_name, file->image_line, "image", &problem, error);
+        return job_inputs_failed(file_name, file->image_line, "image", &problem, error);
     }
     bool parted = file->task_count > 0 ? make_tasks(job, error) : job_build_part(job, error);
     if (!parted || !add_start_needs(job, error) || !check_given(job, error) ||
-        !find_inputs(job, folder, file_name, error) || !check_shared(job, error) ||
-        !check_named(job, folder, error) || !hash_inputs(job, file_name, error) ||
+        !job_inputs_find(job, folder, file_name, error) || !check_shared(job, error) ||
+        !check_named(job, folder, error) || !job_inputs_hash(job, file_name, error) ||
         !manifest_make(job, folder, error)) {
         return false;
     }

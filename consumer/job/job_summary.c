@@ -43,7 +43,7 @@ void bourse_job_summary(const struct bourse_job *job, struct bourse_job_summary 
         .subtasks = job->subtasks - job->checks,
         .checks = job->checks,
         .inputs = job->own.count + job->shared.count + job->image.count + job->packed.files -
-                  job->packed.archives,
+                  job->packed.archives - job->listings,
         .skipped = job->own.skipped,
         .slots = job->file->slots,
         .at_most = job->part_count == 1 ? job->parts[0].at_most : job->file->at_most,

@@ -5,6 +5,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "consumer/client/client.h"
+#include "consumer/job/input/job_inputs.h"
 #include "consumer/job/manifest_refusal.h"
 #include "consumer/job/manifest_subtasks.h"
 #include "consumer/job/result_checks.h"
@@ -207,7 +208,7 @@ static bool need_image(struct bourse_job *job, struct bourse_error *error)
 }
 
 /* The attribute `folders` says which of these an agent knows. */
-enum { FOLDERS_ALONE = 1, FOLDERS_WITH_PATTERNS = 2 };
+enum { FOLDERS_ALONE = 1, FOLDERS_WITH_PATTERNS = 2, FOLDERS_AS_TREES = 3 };
 
 static bool has_any(char *const *names, size_t count, bool is_wanted(const char *name))
 {
@@ -229,6 +230,27 @@ static bool has_output(const Bourse__V1__Manifest *manifest, bool is_wanted(cons
     return found;
 }
 
+static bool has_input(Bourse__V1__ManifestInput *const *inputs, size_t count, const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; i < count && !found; i++) {
+        found = strcmp(inputs[i]->name, name) == 0;
+    }
+    return found;
+}
+
+/* Returns true when an input of the job, or of one of its tasks, is the listing of a folder. */
+static bool has_listing(const Bourse__V1__Manifest *manifest)
+{
+    bool found = has_input(manifest->shared, manifest->n_shared, INPUT_LIST_LISTING);
+    for (size_t i = 0; i < manifest->n_subtasks && !found; i++) {
+        const Bourse__V1__ManifestSubtask *subtask = manifest->subtasks[i];
+        found = subtask->task != NULL &&
+                has_input(subtask->inputs, subtask->n_inputs, INPUT_LIST_LISTING);
+    }
+    return found;
+}
+
 /* Returns true when inputs or outputs of the job are folders, which travel as archives. */
 static bool has_folders(const Bourse__V1__Manifest *manifest)
 {
@@ -239,15 +261,24 @@ static bool has_folders(const Bourse__V1__Manifest *manifest)
     return found;
 }
 
-/* Agents of earlier versions know no archives, or no patterns, so the job asks for devices that
- * do. */
+/* Returns the least that `folders` must be on a device for this job. */
+static int64_t least_folders(const Bourse__V1__Manifest *manifest)
+{
+    if ((manifest->has_trees && manifest->trees) || has_listing(manifest)) {
+        return FOLDERS_AS_TREES;
+    }
+    return manifest->has_patterns && manifest->patterns ? FOLDERS_WITH_PATTERNS
+           : has_folders(manifest)                      ? FOLDERS_ALONE
+                                                        : 0;
+}
+
+/* Agents of earlier versions know no archives, no patterns or no trees, so the job asks for devices
+ * that do. */
 static bool need_folders(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
                          struct bourse_error *error)
 {
     bool good = true;
-    const int64_t least = manifest->has_patterns && manifest->patterns ? FOLDERS_WITH_PATTERNS
-                          : has_folders(manifest)                      ? FOLDERS_ALONE
-                                                                       : 0;
+    const int64_t least = least_folders(manifest);
     if (least == 0) {
         return true;
     }
@@ -392,6 +423,9 @@ bool manifest_make_of(struct bourse_job *job, Bourse__V1__ManifestSubtask **item
     manifest.expect_ns =
         manifest.has_expect_ns ? order_expect_ns(file->expect_ms, file->limit_ms) : 0;
     manifest.has_patterns = manifest.patterns = has_output(&manifest, template_is_pattern);
+    manifest.has_trees = manifest.trees =
+        job_inputs_have_trees(file) &&
+        (manifest.patterns || has_output(&manifest, template_is_folder));
     bool ok = fill_lists(job, lists, &manifest, error) && manifest_finish(job, &manifest, error);
     free(lists);
     return ok;

@@ -2,6 +2,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "formats/staging/staged_link.h"
 #include "formats/template.h"
 
 #include <errno.h>
@@ -517,4 +518,76 @@ enum place_status place_file(struct place_folder *places, const char *path,
     }
     places->count++;
     return places->count == WAITING_MAX ? settle_batch(places, ret_problem) : PLACE_WRITTEN;
+}
+
+/* ---------------------------------------------------------------- folders and links */
+
+enum place_status place_empty_folder(struct place_folder *places, const char *path,
+                                     struct problem *ret_problem)
+{
+    char inside[PLACE_PATH_SIZE + 1];
+    const char *name = NULL;
+    enum place_status status;
+    if (!is_plain_path(path) || strlen(path) >= PLACE_PATH_SIZE) {
+        problem_set(ret_problem, "'%s' is not a plain relative path", shown(path).text);
+        return PLACE_FAILED;
+    }
+    (void)snprintf(inside, sizeof inside, "%s/", path);
+    const bool had_new_folder = places->has_new_folder;
+    places->has_new_folder = false;
+    const int folder = open_parent(places, inside, &name, &status, ret_problem);
+    const bool is_new = places->has_new_folder;
+    places->has_new_folder = is_new || had_new_folder;
+    if (folder < 0) {
+        return status;
+    }
+    if (!note_present(places, folder)) {
+        return not_durable(ret_problem);
+    }
+    return is_new ? PLACE_WRITTEN : PLACE_PRESENT;
+}
+
+/* Looks at what is in the way of a link. */
+static enum place_status look_link(int folder, const char *name, const char *path,
+                                   const char *target, struct problem *ret_problem)
+{
+    char found[PLACE_PATH_SIZE];
+    const ssize_t length = readlinkat(folder, name, found, sizeof found);
+    if (length >= 0 && (size_t)length == strlen(target) &&
+        memcmp(found, target, (size_t)length) == 0) {
+        return PLACE_PRESENT;
+    }
+    problem_set(ret_problem,
+                "%s is there already and is no link to %s; nothing is overwritten: move it away, or"
+                " fetch into another folder",
+                shown(path).text, shown(target).text);
+    return PLACE_OCCUPIED;
+}
+
+enum place_status place_link(struct place_folder *places, const char *path, const char *target,
+                             struct problem *ret_problem)
+{
+    const char *name = NULL;
+    enum place_status status;
+    const char *why = is_plain_path(path) && strlen(path) < PLACE_PATH_SIZE
+                          ? staged_link_problem(path, target)
+                          : "has no plain relative path";
+    if (why != NULL) {
+        problem_set(ret_problem, "the link %s %s", shown(path).text, why);
+        return PLACE_WRONG;
+    }
+    const int folder = open_parent(places, path, &name, &status, ret_problem);
+    if (folder < 0) {
+        return status;
+    }
+    status = PLACE_WRITTEN;
+    if (symlinkat(target, folder, name) != 0) {
+        status = errno == EEXIST ? look_link(folder, name, path, target, ret_problem)
+                                 : disk_failed(path, ret_problem);
+    }
+    if (status != PLACE_WRITTEN && status != PLACE_PRESENT) {
+        (void)close(folder); /* a folder has nothing to lose */
+        return status;
+    }
+    return note_present(places, folder) ? status : not_durable(ret_problem);
 }

@@ -62,6 +62,14 @@ struct place_content {
 enum place_status place_file(struct place_folder *places, const char *path,
                              const struct place_content *content, place_fill *fill, void *context,
                              struct problem *ret_problem);
+/* Makes a folder, or takes the one that is there: WRITTEN or PRESENT. */
+enum place_status place_empty_folder(struct place_folder *places, const char *path,
+                                     struct problem *ret_problem);
+/* Makes a symbolic link. Its target must stay in the output folder (formats/staging/staged_link.h);
+ * another one is WRONG. A link that is there with this target is PRESENT. The caller writes every
+ * file of a folder before its links. */
+enum place_status place_link(struct place_folder *places, const char *path, const char *target,
+                             struct problem *ret_problem);
 /* Makes every written file and its name durable, and PRESENT files too. Returns WRITTEN, or the
  * status and problem of the first file that failed, OCCUPIED or FAILED. The other files are in
  * place then. place_file settles by itself when a batch is full. */

@@ -17,7 +17,7 @@ const struct requirement_field requirement_field_table[] = {
      "1 where programs start in the folder, and as the user, of an image"},
     {"folders", FIELD_NUMBER,
      "1 where inputs and outputs may be folders with many files, 2 where outputs may be patterns, "
-     "too"},
+     "too, 3 where folders keep their links and empty folders"},
     {"terminal", FIELD_NUMBER, "1 where a program can have a terminal, as `bourse shell` needs it"},
     {"image_size", FIELD_BYTES, "bytes of an image's files, where its owner set them"},
     {"cores", FIELD_NUMBER, "processor cores of the device"},

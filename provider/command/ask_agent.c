@@ -166,6 +166,7 @@ static void print_state(const json_t *answer)
         {"frozen", "the operator froze this account; offering again when that is undone"},
         {"disconnected", "offering again as soon as the broker is there; work goes on"},
         {"disk-full", "nothing is offered until there is room on the disk"},
+        {"folder-missing", "nothing is offered until the folder in `last error` can be made again"},
         {"network-spent", "nothing is offered before the next month; the line `network` says why"},
         {"withheld", "no device may be offered now; the lines of `gpu` and `paused` say why"},
         {"draining", "draining: ends when nothing runs and every result is accepted"},

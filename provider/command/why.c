@@ -92,6 +92,8 @@ static void print_agent(const json_t *agent, bool frozen)
         {"paused", "the agent is paused: `bourse-provider resume` ends it"},
         {"disconnected", "the agent is not connected to the broker"},
         {"disk-full", "the disk of the agent's folder is full"},
+        {"folder-missing", "a folder of the agent is gone and cannot be made again; "
+                           "`bourse-provider status` says which"},
         {"network-spent", "the month's bytes of the network are used up"},
         {"in-use", "somebody uses the machine: `bourse-provider status` says who or what, and "
                    "`bourse-provider resume` offers in spite of it"},

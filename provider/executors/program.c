@@ -32,17 +32,24 @@ static enum result_outcome keep(const struct run *run, const char *name,
     return outcome_keep(program->config->spool, name, output->fd, output->size, ret_kept, problem);
 }
 
-/* Copies a file of a folder that is an output out of the jail. */
+/* Copies an entry of a folder that is an output out of the jail. */
 static enum result_outcome take_entry(void *context, const struct jail_entry *entry,
                                       struct problem *ret_problem)
 {
     struct run *run = context;
+    struct folder_archive *folder = &run->folders[entry->output];
+    const char *spool = run->program->config->spool;
+    if (entry->is_folder) {
+        return folder_archive_add_folder(folder, spool, entry->name, ret_problem);
+    }
+    if (entry->link[0] != '\0') {
+        return folder_archive_add_link(folder, spool, entry->name, entry->link, ret_problem);
+    }
     if (entry->size > OUTCOME_MEMORY_BYTES) { /* drops unused inputs for the output */
         (void)store_has_space(run->program->store, entry->size + FREE_SPACE_LEAST);
     }
-    return folder_archive_add(&run->folders[entry->output], run->program->config->spool,
-                              entry->name, entry->fd, entry->size, entry->is_executable,
-                              ret_problem);
+    return folder_archive_add(folder, spool, entry->name, entry->fd, entry->size,
+                              entry->is_executable, ret_problem);
 }
 
 static enum result_outcome keep_output(struct run *run, size_t i, const struct jail_output *output,
@@ -254,6 +261,7 @@ void program_run(const struct program *program, struct outcome *outcome, bool *r
         memset(&reply, 0, sizeof reply);
         int64_t before_ns = clock_monotonic_ns();
         run.request.take_entry = take_entry;
+        run.request.keeps_trees = program_keeps_trees(program->manifest);
         run.request.take_context = &run;
         jail_run(program->jail, &run.request, &reply);
         if (program->kernel_device != NULL) {

@@ -60,6 +60,9 @@ struct program {
  * subtask. Returns false with the reason when the manifest is refused. */
 bool program_check(const Bourse__V1__Manifest *manifest, struct problem *ret_problem);
 
+/* The name in the manifest of an input that is the listing of a folder (program_tree.c). */
+#define PROGRAM_LISTING "."
+
 /* Inputs of a subtask are counted by `position`: its own come first, then the shared ones. */
 size_t program_input_count(const Bourse__V1__Manifest *manifest, uint32_t index);
 const Bourse__V1__ManifestInput *program_input(const Bourse__V1__Manifest *manifest, uint32_t index,

@@ -1,11 +1,11 @@
-/* This file takes the files of a folder that came as one archive into the inputs of a subtask.
+/* This file takes the entries of a folder that came as one archive into the inputs of a subtask.
  *
  * An input whose name ends with a slash is a tar archive of the files below that folder, and "./"
  * stands for the work folder. The archive is a stranger's. Its headers are read, and its content is
- * only copied. */
-#include "base/array.h"
+ * only copied. Empty folders and links are taken where the manifest says that they are kept. */
 #include "base/pattern.h"
 #include "base/text.h"
+#include "formats/staging/staged_link.h"
 #include "formats/tar.h"
 #include "formats/template.h"
 #include "provider/executors/program_internal.h"
@@ -20,6 +20,7 @@ struct gathering {
     const char *folder;  /* "" or with a slash at its end */
     const char *pattern; /* below the folder; NULL: every file is taken */
     struct outcome *outcome;
+    bool has_link; /* links come last, so that no file lies below one */
 };
 
 static bool read_blob(void *context, uint64_t offset, uint8_t *ret_bytes, size_t length)
@@ -28,47 +29,28 @@ static bool read_blob(void *context, uint64_t offset, uint8_t *ret_bytes, size_t
     return file_read_at(blob->fd, ret_bytes, length, offset);
 }
 
-/* Keeps the file's name as long as the run. Returns NULL when memory is short. */
-static const char *keep_name(struct gathering *gathering, const char *name)
+/* Says why an entry may not be in the archive, or returns NULL. */
+static const char *why_unfit(struct gathering *gathering, const struct tar_entry *entry)
 {
-    struct texts *placed = &gathering->run->placed;
-    const size_t size = strlen(gathering->folder) + strlen(name) + 1;
-    char **items =
-        array_with_room(placed->items, placed->count, &placed->capacity, sizeof *placed->items);
-    if (items == NULL) {
-        return NULL;
+    const bool is_bare = entry->type == '5' || entry->type == '2';
+    if (entry->type != '0' &&
+        !(is_bare && program_keeps_trees(gathering->run->program->manifest))) {
+        return "it has an entry that is no file";
     }
-    placed->items = items;
-    char *copy = malloc(size);
-    if (copy != NULL) {
-        (void)snprintf(copy, size, "%s%s", gathering->folder, name);
-        placed->items[placed->count++] = copy;
+    if (gathering->has_link && entry->type != '2') {
+        return "it has an entry behind a link";
     }
-    return copy;
+    gathering->has_link = entry->type == '2';
+    return gathering->pattern == NULL || pattern_reach(gathering->pattern, entry->name,
+                                                       entry->type == '5') == PATTERN_MATCHES
+               ? NULL
+               : "it has a file that the output's pattern does not match";
 }
 
-static bool take_file(void *context, const struct tar_entry *entry, struct problem *ret_problem)
+static bool take_file(struct gathering *gathering, const char *name, const struct tar_entry *entry,
+                      struct problem *ret_problem)
 {
-    struct gathering *gathering = context;
     struct run *run = gathering->run;
-    if (entry->type != '0') {
-        problem_set(ret_problem, "it has an entry that is no file");
-        return false;
-    }
-    if (gathering->pattern != NULL &&
-        pattern_reach(gathering->pattern, entry->name, false) != PATTERN_MATCHES) {
-        problem_set(ret_problem, "it has a file that the output's pattern does not match");
-        return false;
-    }
-    if (run->input_count == LIMIT_INPUTS + LIMIT_FOLDER_FILES) {
-        problem_set(ret_problem, "the subtask has more than %d files", LIMIT_FOLDER_FILES);
-        return false;
-    }
-    const char *name = keep_name(gathering, entry->name);
-    if (name == NULL) {
-        problem_set(ret_problem, "out of memory");
-        return false;
-    }
     if (!program_gather(run, name, gathering->blob, (entry->mode & 0100) != 0,
                         gathering->outcome)) {
         problem_set(ret_problem, "%s", gathering->outcome->detail);
@@ -77,6 +59,35 @@ static bool take_file(void *context, const struct tar_entry *entry, struct probl
     run->inputs[run->input_count - 1].offset = entry->offset;
     run->inputs[run->input_count - 1].size = entry->size;
     return true;
+}
+
+static bool take_entry(void *context, const struct tar_entry *entry, struct problem *ret_problem)
+{
+    struct gathering *gathering = context;
+    struct run *run = gathering->run;
+    const char *why = why_unfit(gathering, entry);
+    if (why != NULL) {
+        problem_set(ret_problem, "%s", why);
+        return false;
+    }
+    if (run->input_count >= LIMIT_INPUTS + LIMIT_FOLDER_FILES) {
+        problem_set(ret_problem, "the subtask has more than %d files", LIMIT_FOLDER_FILES);
+        return false;
+    }
+    const char *name = program_keep_text(run, gathering->folder, entry->name);
+    if (name == NULL) {
+        problem_set(ret_problem, "out of memory");
+        return false;
+    }
+    /* The target is judged by the name below the folder, so that no link leads out of the
+     * folder. */
+    why = entry->type == '2' ? staged_link_problem(entry->name, entry->link) : NULL;
+    if (why != NULL) {
+        problem_set(ret_problem, "it has a link that %s", why);
+        return false;
+    }
+    return entry->type == '0' ? take_file(gathering, name, entry, ret_problem)
+                              : program_gather_bare(run, name, entry->link, ret_problem) != NULL;
 }
 
 bool program_gather_folder(struct run *run, const char *name, const char *pattern,
@@ -97,7 +108,7 @@ bool program_gather_folder(struct run *run, const char *name, const char *patter
                                        "plain text");
     }
     const enum tar_status status =
-        tar_walk(&source, &limits, take_file, &gathering, NULL, &problem);
+        tar_walk(&source, &limits, take_entry, &gathering, NULL, &problem);
     if (status != TAR_OK) {
         char shown[64];
         outcome_fail(outcome, status == TAR_UNREADABLE ? OUTCOME_JAIL_FAILED : OUTCOME_REFUSED,

@@ -54,11 +54,25 @@ void program_texts_clear(struct texts *texts);
 /* Adds one file to the inputs, which is the blob. Returns false with the outcome. */
 bool program_gather(struct run *run, const char *name, struct store_blob *blob, bool is_executable,
                     struct outcome *outcome);
-/* Adds the files of a folder to the inputs. The blob is their archive. A file that the whole
- * `pattern` of an output does not match is refused; NULL: every file may be there. Returns false
+/* Adds the entries of a folder to the inputs. The blob is their archive. An entry that the whole
+ * `pattern` of an output does not match is refused; NULL: every entry may be there. Returns false
  * with the outcome. */
 bool program_gather_folder(struct run *run, const char *name, const char *pattern,
                            struct store_blob *blob, struct outcome *outcome);
+
+/* program_tree.c. */
+
+/* Reads the listing of a folder, and gives the inputs their permissions and times. All files of the
+ * listing are among the inputs already. Adds the folders and links. Returns false with the
+ * outcome. */
+bool program_gather_tree(struct run *run, const struct store_blob *blob, struct outcome *outcome);
+/* Adds a folder, or a link when the target is not "". A name that cannot be in the work folder is
+ * refused, and so is a link that could lead out. Returns the input, or NULL with the problem. */
+struct jail_input *program_gather_bare(struct run *run, const char *name, const char *target,
+                                       struct problem *ret_problem);
+/* Keeps a text as long as the run: the folder and the name behind it. Returns NULL when memory is
+ * short. */
+char *program_keep_text(struct run *run, const char *folder, const char *name);
 
 /* program_outputs.c. */
 
@@ -67,6 +81,8 @@ bool program_expand_outputs(struct run *run, struct outcome *outcome);
 void program_outputs_clear(struct run *run);
 /* Returns true when the output is an archive, of a folder or of a pattern's files. */
 bool program_is_archive(const struct run *run, size_t output);
+/* Returns true when folders of the job's outputs keep their links and empty folders. */
+bool program_keeps_trees(const Bourse__V1__Manifest *manifest);
 /* Returns true when the job brings the file back as an output. */
 bool program_brings_back(const struct run *run, const char *name);
 /* program_wasm.c. Puts the engine before the words of a module; for other subtasks nothing changes.

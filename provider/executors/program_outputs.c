@@ -79,6 +79,11 @@ bool program_is_archive(const struct run *run, size_t output)
     return template_is_folder(run->output_names[output]);
 }
 
+bool program_keeps_trees(const Bourse__V1__Manifest *manifest)
+{
+    return manifest->has_trees && manifest->trees;
+}
+
 const char *program_taken_pattern(const Bourse__V1__Manifest *manifest,
                                   const Bourse__V1__ManifestFrom *from)
 {

@@ -377,12 +377,39 @@ static bool gather_checkpoint(struct run *run, size_t position, struct outcome *
     return true;
 }
 
+static bool is_listing(const struct program *program, size_t position)
+{
+    return strcmp(program_input(program->manifest, program->index, position)->name,
+                  PROGRAM_LISTING) == 0;
+}
+
+/* Reads the listings when all files are gathered. A job has at most two, its own and a task's. */
+static bool gather_trees(struct run *run, size_t count, struct outcome *outcome)
+{
+    const struct program *program = run->program;
+    for (size_t i = 0; i < count; i++) {
+        if (is_listing(program, i) && !program_gather_tree(run, &program->inputs[i], outcome)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static size_t count_listings(const struct program *program, size_t count)
+{
+    size_t listings = 0;
+    for (size_t i = 0; i < count; i++) {
+        listings += is_listing(program, i);
+    }
+    return listings;
+}
+
 static bool gather_inputs(struct run *run, struct outcome *outcome)
 {
     const struct program *program = run->program;
     size_t count = program_input_count(program->manifest, program->index);
     size_t taken = program_taken_count(program->manifest, program->index);
-    if (count + taken > LIMIT_INPUTS) {
+    if (count + taken - count_listings(program, count) > LIMIT_INPUTS) {
         outcome_fail(outcome, OUTCOME_REFUSED, "%zu inputs; at most %d are taken", count + taken,
                      LIMIT_INPUTS);
         return false;
@@ -390,6 +417,9 @@ static bool gather_inputs(struct run *run, struct outcome *outcome)
     for (size_t i = 0; i < count; i++) {
         const Bourse__V1__ManifestInput *input =
             program_input(program->manifest, program->index, i);
+        if (is_listing(program, i)) {
+            continue;
+        }
         if (!gather_input(run, input->name, i, input->has_executable && input->executable,
                           outcome)) {
             return false;
@@ -405,7 +435,7 @@ static bool gather_inputs(struct run *run, struct outcome *outcome)
             return false;
         }
     }
-    return gather_checkpoint(run, count + taken, outcome);
+    return gather_trees(run, count, outcome) && gather_checkpoint(run, count + taken, outcome);
 }
 
 static bool settle_standard_input(struct run *run, struct outcome *outcome)

@@ -2,6 +2,7 @@
 
 #include "base/cursor.h"
 #include "base/text.h"
+#include "formats/staging/staged_link.h"
 #include "provider/jail/jail_internal.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
@@ -71,6 +72,8 @@ static bool acceptable(const struct jail *jail, const struct jail_request *reque
                              WIRE_INPUTS_MAX, LIMIT_OUTPUTS);
     }
     for (size_t i = 0; i < request->input_count; i++) {
+        assert(request->inputs[i].link == NULL ||
+               staged_link_problem(request->inputs[i].name, request->inputs[i].link) == NULL);
         if (!wire_name_valid(request->inputs[i].name)) {
             return jail_conclude(reply, OUTCOME_REFUSED,
                                  "input name \"%s\" is not a plain relative path",
@@ -206,7 +209,7 @@ static size_t place_count(const struct jail_request *request)
 {
     size_t count = 0;
     for (size_t i = 0; i < request->input_count; i++) {
-        count += !request->inputs[i].is_mapped;
+        count += jail_inputs_has_place(&request->inputs[i]);
     }
     return count;
 }
@@ -243,7 +246,8 @@ static bool take_entries(struct jail *jail, struct staging *staging, const uint8
     for (size_t i = 0; good && !staging->failed && i < entries.count; i++) {
         const struct jail_entry *entry = &entries.items[i];
         struct problem problem = {""};
-        const uint64_t takes = wire_entry_bytes(strlen(entry->name), entry->size);
+        const uint64_t takes =
+            wire_entry_bytes(strlen(entry->name) + strlen(entry->link), entry->size);
         good = reply->folder_bytes <= request->output_bytes &&
                takes <= request->output_bytes - reply->folder_bytes &&
                staging->entries < LIMIT_FOLDER_FILES * (uint64_t)request->output_count;

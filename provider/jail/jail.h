@@ -114,6 +114,12 @@ bool jail_open(struct launcher *launcher, const struct jail_spec *spec, struct j
  * pointer. */
 void jail_close(struct jail **self);
 
+/* A jail_look says how an input looked on the machine of the job's owner. */
+struct jail_look {
+    unsigned mode;       /* nine bits of permissions; unused for a link */
+    int64_t modified_ns; /* since 1970 */
+};
+
 struct jail_input {
     const char *name; /* relative path below /work; no "..", no empty part */
     int fd;           /* borrowed; read with explicit offsets */
@@ -134,18 +140,29 @@ struct jail_input {
     /* False: read-only data. The program may be unable to write to the file in either case. */
     bool executable;
     bool is_state; /* a file of a checkpoint; the program may write to it */
+    /* A folder or a link has no bytes, and no descriptor. Links are made when every other input has
+     * its place. */
+    bool is_folder;
+    const char *link; /* the target of a link, as staged_link_problem allows; NULL: none */
+    /* The place gets these permissions and this time, which replace the flags above. */
+    struct jail_look look;
+    bool has_look;
 };
 
-/* One file of a folder that is an output. The file is a regular file in memory. */
+/* A jail_entry is a file of a folder that is an output, or an empty folder or a link there. A file
+ * is a regular file in memory. */
 struct jail_entry {
     size_t output;               /* index of the folder in the request's outputs */
     char name[LIMIT_PATH_BYTES]; /* plain path below the folder */
-    int fd;                      /* borrowed */
+    int fd;                      /* borrowed; -1 for what is no file */
     uint64_t size;
     bool is_executable;
+    bool is_folder;
+    char link[LIMIT_PATH_BYTES]; /* the target of a link; "" for others */
 };
-/* Copies one file. Returns OUTCOME_OK, or the outcome that ends the run, with the problem. A
- * folder's files come in ascending order of their names' bytes. */
+/* Copies one entry. Returns OUTCOME_OK, or the outcome that ends the run, with the problem. The
+ * files of a folder come first, then the empty folders, then the links, each in ascending order of
+ * their names' bytes. */
 typedef enum result_outcome jail_take_entry(void *context, const struct jail_entry *entry,
                                             struct problem *ret_problem);
 
@@ -194,6 +211,8 @@ struct jail_request {
     /* NULL, or by output: NULL, or a pattern (base/pattern.h). The output is a folder then, or "./"
      * for the work folder, and only its files that the pattern matches are handed back. */
     const char *const *patterns;
+    /* Outputs that are folders keep their links and empty folders. Else these are left out. */
+    bool keeps_trees;
     jail_take_entry *take_entry; /* NULL: no output is a folder */
     void *take_context;
     /* NULL, or the folder below /work where the program saves its state. The folder exists at the

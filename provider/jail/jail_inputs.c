@@ -149,12 +149,18 @@ static void fill_failed(struct jail_reply *reply, const char *name)
         "input %s: %s", jail_shown(name, text), why_unfilled(errno));
 }
 
+bool jail_inputs_has_place(const struct jail_input *input)
+{
+    return !input->is_mapped && !input->is_folder && input->link == NULL;
+}
+
 void jail_inputs_place(struct staging *staging, int *files, size_t count, struct jail_reply *reply)
 {
     const struct jail_request *request = staging->request;
     size_t total = request->input_count + (request->stdin_size > 0 ? 1 : 0);
     for (size_t i = 0; i < count && !staging->failed; i++) {
-        while (staging->next < request->input_count && request->inputs[staging->next].is_mapped) {
+        while (staging->next < request->input_count &&
+               !jail_inputs_has_place(&request->inputs[staging->next])) {
             staging->next++;
         }
         size_t which = staging->next++;

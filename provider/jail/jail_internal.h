@@ -122,6 +122,8 @@ struct staging {
     size_t checked;                       /* mapped inputs checked so far */
 };
 
+/* Returns true for an input that the agent fills a file for. */
+bool jail_inputs_has_place(const struct jail_input *input);
 /* Fills the files that came from the jail with the next inputs, and closes the files. On failure
  * the reply says why, and the staging has failed. */
 void jail_inputs_place(struct staging *staging, int *files, size_t count, struct jail_reply *reply);

@@ -3,6 +3,7 @@
 #include "base/cursor.h"
 #include "base/pattern.h"
 #include "base/text.h"
+#include "formats/staging/staged_link.h"
 #include "provider/jail/jail_internal.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
@@ -107,6 +108,29 @@ struct run_source {
     bool keep, stdin_given;
 };
 
+static void write_input(struct writer *out, const struct jail_input *input)
+{
+    writer_u8(out, input->is_mapped      ? WIRE_INPUT_MAPPED
+                   : input->is_folder    ? WIRE_INPUT_FOLDER
+                   : input->link != NULL ? WIRE_INPUT_LINK
+                   : input->is_state     ? WIRE_INPUT_STATE
+                   : input->executable   ? WIRE_INPUT_PROGRAM
+                                         : WIRE_INPUT_DATA);
+    write_text(out, input->name);
+    if (input->link != NULL) {
+        write_text(out, input->link);
+    }
+    writer_u8(out, input->has_look);
+    if (input->has_look) {
+        writer_u16(out, (uint16_t)input->look.mode);
+        writer_i64(out, input->look.modified_ns);
+    }
+    writer_u8(out, input->content != NULL);
+    if (input->content != NULL) {
+        writer_bytes(out, input->content->bytes, sizeof(struct hash32));
+    }
+}
+
 static void write_body(struct writer *out, const struct run_source *source)
 {
     const struct jail_request *request = source->request;
@@ -116,7 +140,8 @@ static void write_body(struct writer *out, const struct run_source *source)
         argument_count++;
     }
     writer_u8(out,
-              (uint8_t)((source->keep ? WIRE_RUN_KEEP : 0) | (stdin_staged ? WIRE_RUN_STDIN : 0)));
+              (uint8_t)((source->keep ? WIRE_RUN_KEEP : 0) | (stdin_staged ? WIRE_RUN_STDIN : 0) |
+                        (request->keeps_trees ? WIRE_RUN_TREES : 0)));
     writer_u64(out, request->wall_ns);
     writer_u64(out, request->cpu_ns);
     writer_u64(out, source->limits->memory_bytes);
@@ -132,15 +157,7 @@ static void write_body(struct writer *out, const struct run_source *source)
     write_environment(out, request->env);
     writer_u32(out, (uint32_t)request->input_count);
     for (size_t i = 0; i < request->input_count; i++) {
-        writer_u8(out, request->inputs[i].is_mapped    ? WIRE_INPUT_MAPPED
-                       : request->inputs[i].is_state   ? WIRE_INPUT_STATE
-                       : request->inputs[i].executable ? WIRE_INPUT_PROGRAM
-                                                       : WIRE_INPUT_DATA);
-        write_text(out, request->inputs[i].name);
-        writer_u8(out, request->inputs[i].content != NULL);
-        if (request->inputs[i].content != NULL) {
-            writer_bytes(out, request->inputs[i].content->bytes, sizeof(struct hash32));
-        }
+        write_input(out, &request->inputs[i]);
     }
     writer_u32(out, (uint32_t)request->made_count);
     for (size_t i = 0; i < request->made_count; i++) {
@@ -366,6 +383,40 @@ static bool read_outputs(struct reader *in, const struct jail_request *request, 
     return used == file_count;
 }
 
+/* Reads a text of `length` bytes. Returns false when it has a NUL or does not fit. */
+static bool read_name(struct reader *in, char ret_name[LIMIT_PATH_BYTES])
+{
+    const uint32_t length = reader_u32(in);
+    const uint8_t *view = reader_view(in, length);
+    if (view == NULL || length >= LIMIT_PATH_BYTES || memchr(view, '\0', length) != NULL) {
+        return false;
+    }
+    memcpy(ret_name, view, length);
+    ret_name[length] = '\0';
+    return true;
+}
+
+/* Reads an entry; `file` is the next descriptor of the message, or -1. */
+static bool read_entry(struct reader *in, const struct jail_request *request, int file,
+                       struct jail_entry *entry)
+{
+    const uint8_t kind = reader_u8(in);
+    const bool is_file = kind == WIRE_ENTRY_FILE || kind == WIRE_ENTRY_PROGRAM;
+    const char *pattern = jail_pattern(request, entry->output);
+    entry->fd = is_file ? file : -1;
+    entry->is_executable = kind == WIRE_ENTRY_PROGRAM;
+    entry->is_folder = kind == WIRE_ENTRY_FOLDER;
+    entry->link[0] = '\0';
+    entry->size = reader_u64(in);
+    return kind <= WIRE_ENTRY_LINK && (is_file || (request->keeps_trees && entry->size == 0)) &&
+           read_name(in, entry->name) && wire_saved_name_valid(entry->name) &&
+           (!is_file || file_acceptable(file, entry->size)) &&
+           (kind != WIRE_ENTRY_LINK || (read_name(in, entry->link) &&
+                                        staged_link_problem(entry->name, entry->link) == NULL)) &&
+           (pattern == NULL ||
+            pattern_reach(pattern, entry->name, entry->is_folder) == PATTERN_MATCHES);
+}
+
 bool jail_wire_read_entries(const uint8_t *bytes, size_t length, const struct jail_request *request,
                             const int *files, size_t file_count, struct jail_entries *ret_entries)
 {
@@ -374,33 +425,22 @@ bool jail_wire_read_entries(const uint8_t *bytes, size_t length, const struct ja
     (void)reader_u32(&in);
     const uint32_t output = reader_u32(&in);
     const uint32_t count = reader_u32(&in);
+    size_t used = 0;
     if (in.failed || output >= request->output_count || count == 0 || count > WIRE_ENTRIES_MAX ||
-        count != file_count || !wire_is_folder(request->outputs[output]) ||
-        request->take_entry == NULL) {
+        !wire_is_folder(request->outputs[output]) || request->take_entry == NULL) {
         return false;
     }
     ret_entries->count = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct jail_entry *entry = &ret_entries->items[i];
-        *entry = (struct jail_entry){.output = output, .fd = files[i]};
-        entry->is_executable = reader_u8(&in) != 0;
-        entry->size = reader_u64(&in);
-        const uint32_t name_length = reader_u32(&in);
-        const uint8_t *view = reader_view(&in, name_length);
-        if (view == NULL || name_length >= sizeof entry->name ||
-            memchr(view, '\0', name_length) != NULL || !file_acceptable(files[i], entry->size)) {
+        entry->output = output;
+        if (!read_entry(&in, request, used < file_count ? files[used] : -1, entry)) {
             return false;
         }
-        memcpy(entry->name, view, name_length);
-        entry->name[name_length] = '\0';
-        const char *pattern = jail_pattern(request, output);
-        if (!wire_saved_name_valid(entry->name) ||
-            (pattern != NULL && pattern_reach(pattern, entry->name, false) != PATTERN_MATCHES)) {
-            return false;
-        }
+        used += entry->fd >= 0;
         ret_entries->count++;
     }
-    return reader_finished(&in);
+    return used == file_count && reader_finished(&in);
 }
 
 static bool read_fields(struct reader *in, const struct jail_request *request, int *files,

@@ -1,5 +1,7 @@
 #include "provider/work/folder_archive.h"
 
+#include "provider/work/own_folder.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,7 +13,7 @@ static bool begin(struct folder_archive *folder, const char *spool)
     if (folder->has_begun) {
         return true;
     }
-    const int fd = open(spool, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    const int fd = own_folder_file(spool);
     if (fd < 0) {
         return false;
     }
@@ -35,6 +37,32 @@ enum result_outcome folder_archive_add(struct folder_archive *folder, const char
                archive_put_file(&folder->archive, fd, 0, size, name);
     }
     return good ? OUTCOME_OK : outcome_unkept(spool, size, errno, ret_problem);
+}
+
+/* Adds an entry without content. */
+static enum result_outcome add_head(struct folder_archive *folder, const char *spool, char type,
+                                    const char *name, const char *target, unsigned mode,
+                                    struct problem *ret_problem)
+{
+    struct problem problem = {""};
+    errno = 0;
+    bool good = begin(folder, spool);
+    folder->archive.problem = &problem;
+    good = good && archive_put_header(&folder->archive, type, name, target, mode, 0);
+    return good ? OUTCOME_OK : outcome_unkept(spool, 0, errno, ret_problem);
+}
+
+enum result_outcome folder_archive_add_folder(struct folder_archive *folder, const char *spool,
+                                              const char *name, struct problem *ret_problem)
+{
+    return add_head(folder, spool, '5', name, "", 0755, ret_problem);
+}
+
+enum result_outcome folder_archive_add_link(struct folder_archive *folder, const char *spool,
+                                            const char *name, const char *target,
+                                            struct problem *ret_problem)
+{
+    return add_head(folder, spool, '2', name, target, 0777, ret_problem);
 }
 
 enum result_outcome folder_archive_keep(struct folder_archive *folder, const char *spool,

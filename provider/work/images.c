@@ -2,6 +2,7 @@
 
 #include "base/list.h"
 #include "base/text.h"
+#include "provider/work/own_folder.h"
 #include "runtime/condition.h"
 #include "runtime/log.h"
 #include "runtime/private_folder.h"
@@ -96,6 +97,11 @@ static void set_path(const struct images *images, struct image *image, uint64_t 
                    hex, image->size, files);
 }
 
+static bool is_gone(const struct image *image)
+{
+    return access(image->path, F_OK) != 0 && errno == ENOENT;
+}
+
 static void forget(struct images *images, struct image *image)
 {
     images->bytes -= image->size;
@@ -135,7 +141,7 @@ static void evict(struct images *images)
         (void)snprintf(gone, sizeof gone, "%s/gone-%u-%ld", images->folder, ++images->parts,
                        (long)getpid());
         const bool is_renamed = rename(image->path, gone) == 0;
-        if (!is_renamed) {
+        if (!is_renamed && errno != ENOENT) { /* somebody may have removed it */
             log_warning("the old image %s stays on disk: %s", image->path, strerror(errno));
         }
         forget(images, image);
@@ -246,6 +252,9 @@ static enum image_status unpack(struct images *images, struct image *image, unsi
 {
     char fresh[IMAGE_PATH_BYTES];
     struct tar_limits has;
+    if (!images_keep_folder(images, problem)) {
+        return IMAGE_NO_ROOM; /* another provider has its folders */
+    }
     (void)snprintf(fresh, sizeof fresh, "%s/new-%u-%ld", images->folder, part, (long)getpid());
     enum image_status status =
         image_unpack(images->config.launcher, images->config.worker_path, images->config.cgroups,
@@ -303,6 +312,11 @@ static enum image_status make_ready(struct images *images, struct image *image, 
                                     const atomic_bool *give_up, struct problem *ret_problem)
 {
     enum image_status status = IMAGE_OK;
+    if (image->state == STATE_READY && is_gone(image)) {
+        images->files -= image->files;
+        image->files = 0;
+        image->state = STATE_ABSENT;
+    }
     while (image->state != STATE_READY && status != IMAGE_GIVEN_UP) {
         if (image->state == STATE_BAD) {
             *ret_problem = image->problem;
@@ -345,6 +359,11 @@ enum image_status images_take(struct images *images, const struct hash32 *hash, 
     }
     pthread_mutex_unlock(&images->mutex);
     return status;
+}
+
+bool images_keep_folder(const struct images *images, struct problem *ret_problem)
+{
+    return own_folder_keep(images->folder, ret_problem);
 }
 
 const char *image_folder(const struct image *image)

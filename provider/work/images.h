@@ -41,6 +41,9 @@ void images_close(struct images **self); /* nothing may be in use */
 enum image_status images_take(struct images *images, const struct hash32 *hash, int fd,
                               uint64_t size, const atomic_bool *give_up, struct image **ret_image,
                               struct problem *ret_problem);
+/* Makes the folder of the images again when somebody removed it. Returns false with the problem
+ * when that is impossible. An image that is gone is unpacked again when it is wanted. */
+bool images_keep_folder(const struct images *images, struct problem *ret_problem);
 const char *image_folder(const struct image *image);
 void images_release(struct images *images, struct image **image);
 

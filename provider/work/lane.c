@@ -143,6 +143,8 @@ static void report_missing(struct outcome *outcome, enum store_status status, co
         outcome_fail(outcome, OUTCOME_CANCELLED, "cancelled before it started");
     } else if (status == STORE_FULL) { /* crowded: another provider may have room */
         outcome_fail(outcome, OUTCOME_CANCELLED, "no room for %s: %s", what, problem->text);
+    } else if (status == STORE_NO_FOLDER) { /* another provider has its folders */
+        outcome_fail(outcome, OUTCOME_CANCELLED, "no folder for %s: %s", what, problem->text);
     } else if (status == STORE_FAILED) {
         outcome_fail(outcome, OUTCOME_JAIL_FAILED, "%s", problem->text);
     } else {
@@ -218,9 +220,9 @@ static bool take_inputs(struct lane *lane, uint32_t index, struct outcome *outco
         bool good;
         if (i < own) {
             const Bourse__V1__ManifestInput *input = program_input(manifest, index, i);
-            bool may_lend = !outcome->dispatch.has_seed &&
-                            tensor_reads_once(manifest, input->size) &&
-                            !template_is_folder(input->name);
+            bool may_lend =
+                !outcome->dispatch.has_seed && tensor_reads_once(manifest, input->size) &&
+                !template_is_folder(input->name) && strcmp(input->name, PROGRAM_LISTING) != 0;
             good = take_input(lane, input, may_lend, outcome, &inputs[i]);
             outcome->lacks_factor = !good && outcome->dispatch.has_seed;
         } else if (i < first) {
@@ -465,8 +467,8 @@ static void report(struct lane *lane, struct outcome *const *outcomes, size_t co
     lane->lanes->config.done(lane->lanes->config.context, &done);
 }
 
-/* The disk is full if a result is CANCELLED without a cancel. Every subtask may find this, so the
- * log says it once a minute. */
+/* The disk is full, or a folder is gone, if a result is CANCELLED without a cancel. Every
+ * subtask may find this, so the log says it once a minute. */
 static void say_given_back(struct lane *lane, const struct outcome *outcome)
 {
     if (outcome->result != OUTCOME_CANCELLED || atomic_load(&lane->cancel)) {

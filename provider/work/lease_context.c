@@ -147,6 +147,7 @@ static enum result_outcome outcome_of(enum store_status status, enum result_outc
         return missing;
     case STORE_GIVEN_UP:
     case STORE_FULL: /* the work is given back: another provider may have room */
+    case STORE_NO_FOLDER:
         return OUTCOME_CANCELLED;
     case STORE_FAILED:
         break;

@@ -3,6 +3,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "provider/work/free_space.h"
+#include "provider/work/own_folder.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -251,7 +252,7 @@ static bool read_through(int fd, uint64_t size, int copy, struct hash32 *ret_has
 
 static bool keep_in_file(const char *spool, int fd, uint64_t size, struct kept *kept)
 {
-    kept->fd = open(spool, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    kept->fd = own_folder_file(spool);
     return kept->fd >= 0 && read_through(fd, size, kept->fd, &kept->hash);
 }
 
@@ -312,7 +313,7 @@ bool outcome_left_move_out(struct left_outputs *left, const char *spool)
         if (kept == NULL) {
             return true;
         }
-        int copy = open(spool, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        int copy = own_folder_file(spool);
         good = from >= 0 && copy >= 0 && read_through(from, size, copy, &hash) &&
                replace_left(left, kept, copy);
         if (from >= 0) {
@@ -328,6 +329,11 @@ bool outcome_left_move_out(struct left_outputs *left, const char *spool)
 enum result_outcome outcome_unkept(const char *spool, uint64_t size, int error,
                                    struct problem *ret_problem)
 {
+    if (error == ENOENT) {
+        problem_set(ret_problem, "no folder for an output of %llu bytes: %s is gone",
+                    (unsigned long long)size, spool);
+        return OUTCOME_CANCELLED;
+    }
     if (error != ENOSPC && error != EDQUOT) {
         problem_set(ret_problem, "an output of %llu bytes could not be kept: %s",
                     (unsigned long long)size, strerror(error));

@@ -40,6 +40,7 @@ enum store_status {
     STORE_TOO_LARGE, /* above the caller's cap */
     STORE_GIVEN_UP,  /* *give_up became true, or the store closes */
     STORE_FULL,      /* the disk is crowded even after unused files were dropped */
+    STORE_NO_FOLDER, /* the cache folder is gone and cannot be made again; see the problem */
     STORE_FAILED,    /* a disk error, or a blob larger than the disk's room; see the problem */
 };
 /* Returns the status for a file that could not be written: STORE_FULL or STORE_FAILED. */
@@ -113,6 +114,9 @@ void store_prefetch(struct store *store, const struct hash32 *hash, const struct
 /* Asks likewise for store_take_lent. */
 void store_prefetch_lent(struct store *store, const struct hash32 *hash, const struct id128 *job,
                          uint64_t cap);
+/* Makes the cache folder again when somebody removed it. Returns false with the problem when that
+ * is impossible. Its blobs are fetched again when they are wanted. */
+bool store_keep_folder(struct store *store, struct problem *ret_problem);
 /* Closes lent files that nobody uses. The disk space of a file that its owner removes stays
  * occupied as long as the file is open here. */
 void store_forget_lent(struct store *store);

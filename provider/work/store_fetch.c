@@ -1,6 +1,7 @@
 /* This file fetches the blobs that the store wants, in threads of its own. */
 #include "base/list.h"
 #include "provider/work/free_space.h"
+#include "provider/work/own_folder.h"
 #include "provider/work/store.h"
 #include "provider/work/store_internal.h"
 #include "runtime/process.h"
@@ -12,20 +13,48 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { TRIES_MOST = 3 };
 
+bool store_keep_folder(struct store *store, struct problem *ret_problem)
+{
+    return own_folder_keep(store->folder, ret_problem);
+}
+
+/* Makes the folder of the blob's file again. */
+static bool make_shelf(struct store *store, const struct entry *entry, struct problem *problem)
+{
+    char shelf[PATH_MAX + 80];
+    store_path_of(store, &entry->hash, "", shelf);
+    *strrchr(shelf, '/') = '\0';
+    if (!store_keep_folder(store, problem)) {
+        return false;
+    }
+    if (mkdir(shelf, 0700) != 0 && errno != EEXIST) {
+        problem_set(problem, "cannot make %s: %s", shelf, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
 /* Fetches the blob into NAME.part and renames the file, so a file without a suffix is always
- * complete. */
-static enum store_status fetch_file(struct store *store, size_t thread, struct entry *entry,
-                                    uint64_t *ret_size, struct problem *problem)
+ * complete. Sets *ret_is_gone when somebody removed the folder meanwhile. */
+static enum store_status fetch_once(struct store *store, size_t thread, struct entry *entry,
+                                    uint64_t *ret_size, bool *ret_is_gone, struct problem *problem)
 {
     char part[PATH_MAX + 80];
     char whole[PATH_MAX + 80];
     store_path_of(store, &entry->hash, ".part", part);
     store_path_of(store, &entry->hash, "", whole);
     int fd = open(part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        if (!make_shelf(store, entry, problem)) {
+            return STORE_NO_FOLDER;
+        }
+        fd = open(part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    }
     if (fd < 0) {
         int error = errno;
         problem_set(problem, "cannot write %s: %s", part, strerror(error));
@@ -40,6 +69,7 @@ static enum store_status fetch_file(struct store *store, size_t thread, struct e
     }
     if (status == STORE_OK && rename(part, whole) != 0) {
         int error = errno;
+        *ret_is_gone = error == ENOENT;
         problem_set(problem, "cannot rename %s: %s", part, strerror(error));
         status = store_unwritten(error);
     }
@@ -47,6 +77,14 @@ static enum store_status fetch_file(struct store *store, size_t thread, struct e
         (void)unlink(part); /* the file may not exist */
     }
     return status;
+}
+
+static enum store_status fetch_file(struct store *store, size_t thread, struct entry *entry,
+                                    uint64_t *ret_size, struct problem *problem)
+{
+    bool is_gone = false;
+    const enum store_status status = fetch_once(store, thread, entry, ret_size, &is_gone, problem);
+    return is_gone ? fetch_once(store, thread, entry, ret_size, &is_gone, problem) : status;
 }
 
 /* Makes space for a blob of `size` bytes (0: unknown) for which the disk had none. Returns true

@@ -8,6 +8,7 @@
  *             outputs */
 #include "base/cursor.h"
 #include "base/id.h"
+#include "formats/staging/staged_link.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
 #include "provider/worker/worker.h"
@@ -136,10 +137,16 @@ static void read_inputs(struct reader *in, struct run *run)
         run->inputs[i].file = -1;
         run->inputs[i].kind = reader_u8(in);
         run->inputs[i].name = read_text(in);
+        run->inputs[i].link = run->inputs[i].kind == WIRE_INPUT_LINK ? read_text(in) : NULL;
+        run->inputs[i].has_look = reader_u8(in) != 0;
+        run->inputs[i].mode = run->inputs[i].has_look ? reader_u16(in) & 0777 : 0;
+        run->inputs[i].modified_ns = run->inputs[i].has_look ? reader_i64(in) : 0;
         run->inputs[i].content = reader_u8(in) != 0 ? reader_view(in, sizeof(struct hash32)) : NULL;
         run->content_count += run->inputs[i].content != NULL;
         in->failed = in->failed || run->inputs[i].kind >= WIRE_INPUT_KINDS ||
-                     !wire_name_valid(run->inputs[i].name);
+                     !wire_name_valid(run->inputs[i].name) ||
+                     (run->inputs[i].link != NULL &&
+                      staged_link_problem(run->inputs[i].name, run->inputs[i].link) != NULL);
         run->mapped_count += run->inputs[i].kind == WIRE_INPUT_MAPPED;
     }
     in->failed = in->failed ||
@@ -166,6 +173,7 @@ static bool read_run(const uint8_t *body, size_t length, struct run *run)
     uint8_t flags = reader_u8(&in);
     run->keep = (flags & WIRE_RUN_KEEP) != 0;
     run->wants_stdin = (flags & WIRE_RUN_STDIN) != 0;
+    run->keeps_trees = (flags & WIRE_RUN_TREES) != 0;
     run->wall_ns = reader_u64(&in);
     run->cpu_ns = reader_u64(&in);
     run->memory_bytes = reader_u64(&in);
@@ -288,7 +296,7 @@ static bool stage_inputs(struct worker *worker, struct run *run, struct outcome 
             _exit(1);
         }
     } while (good && !is_last);
-    return good;
+    return good && stage_links(worker, run, outcome);
 }
 
 /* Returns true when a program that was told to end has ended before its work was done, by itself or

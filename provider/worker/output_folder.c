@@ -2,11 +2,13 @@
  * output's pattern matches.
  *
  * The program may have left anything in the folder. No link is followed, and opening a pipe or a
- * device has no effect. Links, devices, pipes and sockets are left out, and the detail counts them.
- * The number, the depth and the names of entries are checked before a file is opened. The files go
- * in the order of their names' bytes, so that the same files always make the same archive. */
+ * device has no effect. Devices, pipes and sockets are left out, and so are links that could lead
+ * out of the folder. The detail counts what is left out. The number, the depth and the names of
+ * entries are checked before a file is opened. Files go in the order of their names' bytes, and so
+ * do then empty folders and links, so that the same folder always makes the same archive. */
 #include "base/cursor.h"
 #include "base/pattern.h"
+#include "formats/staging/staged_link.h"
 #include "provider/worker/packet.h"
 #include "provider/worker/wire.h"
 #include "provider/worker/worker.h"
@@ -32,18 +34,20 @@ struct walk {
     int root;
     const char *pattern; /* below the root; NULL: everything is meant */
     struct names folders, files;
+    struct names empty, links; /* of a run that keeps them */
     size_t name_bytes;
+    size_t kept; /* entries of the listed folder that are meant */
     size_t seen; /* names that were compared with the pattern */
     uint64_t left_out;
     char left_out_name[64]; /* the first of these */
 };
 
-/* The files of one ENTRIES. */
+/* The entries of one ENTRIES, and the descriptors of its files. */
 struct batch {
     uint8_t bytes[WIRE_MESSAGE_BYTES];
     struct writer out;
     int files[WIRE_ENTRIES_MAX];
-    size_t count;
+    size_t file_count, count;
 };
 
 static bool refuse(const struct walk *walk, enum result_outcome what, const char *name,
@@ -112,10 +116,36 @@ static bool is_meant(const struct walk *walk, const char *name, mode_t mode)
     return reach == PATTERN_MATCHES || (reach == PATTERN_ABOVE && is_folder);
 }
 
+static size_t entries_of(const struct walk *walk)
+{
+    return walk->files.count + walk->folders.count + walk->links.count;
+}
+
+/* Reads a link's target. Returns false when the link does not travel. */
+static bool read_link(int folder, const char *last, const char *name,
+                      char ret_target[LIMIT_PATH_BYTES])
+{
+    const ssize_t length = readlinkat(folder, last, ret_target, LIMIT_PATH_BYTES);
+    if (length < 0 || length >= LIMIT_PATH_BYTES) {
+        return false;
+    }
+    ret_target[length] = '\0';
+    return staged_link_problem(name, ret_target) == NULL;
+}
+
+/* Returns true for an entry that comes out. */
+static bool is_kept(const struct walk *walk, int folder, const char *last, const char *name,
+                    mode_t mode, char ret_target[LIMIT_PATH_BYTES])
+{
+    return S_ISDIR(mode) || S_ISREG(mode) ||
+           (S_ISLNK(mode) && walk->run->keeps_trees && read_link(folder, last, name, ret_target));
+}
+
 static bool take_entry(struct walk *walk, int folder, const char *name, const char *last)
 {
     struct stat status;
     char why[96];
+    char target[LIMIT_PATH_BYTES] = "";
     if (fstatat(folder, last, &status, AT_SYMLINK_NOFOLLOW) != 0) {
         return refuse(walk, OUTCOME_OUTPUT_MISSING, name, "cannot be examined");
     }
@@ -127,7 +157,7 @@ static bool take_entry(struct walk *walk, int folder, const char *name, const ch
     if (!is_meant(walk, name, status.st_mode)) {
         return true;
     }
-    if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) {
+    if (!is_kept(walk, folder, last, name, status.st_mode, target)) {
         if (walk->left_out++ == 0) {
             text_printable(name, strlen(name), walk->left_out_name, sizeof walk->left_out_name);
         }
@@ -137,11 +167,11 @@ static bool take_entry(struct walk *walk, int folder, const char *name, const ch
         return refuse(walk, OUTCOME_OUTPUT_MISSING, "",
                       "holds a name with control characters, or not in UTF-8, or too long");
     }
-    walk->name_bytes += strlen(name);
-    if (walk->files.count + walk->folders.count > LIMIT_FOLDER_FILES ||
-        walk->name_bytes > LIMIT_FOLDER_NAMES) {
+    walk->kept++;
+    walk->name_bytes += strlen(name) + strlen(target);
+    if (entries_of(walk) > LIMIT_FOLDER_FILES || walk->name_bytes > LIMIT_FOLDER_NAMES) {
         (void)snprintf(why, sizeof why,
-                       "holds more than %d files and folders, or %d bytes of names",
+                       "holds more than %d files, folders and links, or %d bytes of names",
                        LIMIT_FOLDER_FILES, LIMIT_FOLDER_NAMES);
         return refuse(walk, OUTCOME_OUTPUT_LIMIT, "", why);
     }
@@ -150,7 +180,18 @@ static bool take_entry(struct walk *walk, int folder, const char *name, const ch
                        LIMIT_FOLDER_DEPTH);
         return refuse(walk, OUTCOME_OUTPUT_LIMIT, "", why);
     }
-    return add_name(walk, S_ISDIR(status.st_mode) ? &walk->folders : &walk->files, name);
+    return add_name(walk,
+                    S_ISDIR(status.st_mode)   ? &walk->folders
+                    : S_ISLNK(status.st_mode) ? &walk->links
+                                              : &walk->files,
+                    name);
+}
+
+/* Returns true for a folder below the root that is an output itself, whatever it holds. */
+static bool is_whole(const struct walk *walk, const char *folder)
+{
+    return strcmp(folder, ".") != 0 &&
+           (walk->pattern == NULL || pattern_reach(walk->pattern, folder, true) == PATTERN_MATCHES);
 }
 
 static bool list_folder(struct walk *walk, const char *folder)
@@ -164,13 +205,15 @@ static bool list_folder(struct walk *walk, const char *folder)
     const char *last;
     const size_t room = strlen(walk->run->outputs[walk->output]) + 2;
     bool good = true;
+    walk->kept = 0;
     while (good && stage_next(stream, folder, room, name, &last)) {
         good = name[0] != '\0'
                    ? take_entry(walk, dirfd(stream), name, last)
                    : refuse(walk, OUTCOME_OUTPUT_MISSING, "", "holds a name that is too long");
     }
     (void)closedir(stream);
-    return good;
+    return good && (walk->kept > 0 || !walk->run->keeps_trees || !is_whole(walk, folder) ||
+                    add_name(walk, &walk->empty, folder));
 }
 
 /* ---------------------------------------------------------------- what is sent */
@@ -178,7 +221,7 @@ static bool list_folder(struct walk *walk, const char *folder)
 static void start_batch(const struct walk *walk, struct batch *batch)
 {
     batch->out = writer_over(batch->bytes, sizeof batch->bytes);
-    batch->count = 0;
+    batch->count = batch->file_count = 0;
     writer_u8(&batch->out, WIRE_ENTRIES);
     writer_u32(&batch->out, walk->run->number);
     writer_u32(&batch->out, (uint32_t)walk->output);
@@ -198,19 +241,55 @@ static bool send_batch(const struct walk *walk, struct batch *batch)
     }
     writer_u32(&head, (uint32_t)count);
     if (batch->out.failed || !packet_send(walk->worker->socket, batch->bytes, batch->out.position,
-                                          batch->files, count)) {
+                                          batch->files, batch->file_count)) {
         _exit(1); /* see send_message() in main.c */
     }
-    packet_close_files(batch->files, count);
+    packet_close_files(batch->files, batch->file_count);
     start_batch(walk, batch);
     return worker_wait(walk->worker, walk->run, WIRE_MORE, files, &file_count, walk->outcome);
+}
+
+/* Adds what an entry takes to the total. */
+static bool count_bytes(const struct walk *walk, const char *name, uint64_t bytes, uint64_t *total)
+{
+    char why[128];
+    if (bytes > walk->run->output_bytes - *total) {
+        (void)snprintf(why, sizeof why,
+                       "and the files before it take more than the output limit, %llu bytes",
+                       (unsigned long long)walk->run->output_bytes);
+        return refuse(walk, OUTCOME_OUTPUT_LIMIT, name, why);
+    }
+    *total += bytes;
+    return true;
+}
+
+static void write_text(struct batch *batch, const char *text)
+{
+    const size_t length = strlen(text);
+    writer_u32(&batch->out, (uint32_t)length);
+    writer_bytes(&batch->out, text, length);
+}
+
+/* Adds an entry, which has a target when it is a link, and sends a batch that is full. */
+static bool add_entry(const struct walk *walk, struct batch *batch, enum wire_entry_kind kind,
+                      const char *name, uint64_t size, const char *target)
+{
+    batch->count++;
+    writer_u8(&batch->out, (uint8_t)kind);
+    writer_u64(&batch->out, size);
+    write_text(batch, name);
+    if (kind == WIRE_ENTRY_LINK) {
+        write_text(batch, target);
+    }
+    const bool is_full = batch->count == WIRE_ENTRIES_MAX ||
+                         batch->out.position + 2 * LIMIT_PATH_BYTES + 32 > sizeof batch->bytes;
+    return !is_full || send_batch(walk, batch);
 }
 
 static bool add_file(const struct walk *walk, struct batch *batch, const char *name,
                      uint64_t *total)
 {
     struct stat status;
-    const size_t length = strlen(name);
     const int file = stage_open(walk->root, name);
     if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
         const int error = errno;
@@ -220,37 +299,55 @@ static bool add_file(const struct walk *walk, struct batch *batch, const char *n
         return refuse(walk, OUTCOME_OUTPUT_MISSING, name,
                       file < 0 ? stage_why_missing(error) : "is not a regular file");
     }
-    const uint64_t bytes = wire_entry_bytes(length, (uint64_t)status.st_size);
-    if (bytes > walk->run->output_bytes - *total) {
-        char why[128];
+    if (!count_bytes(walk, name, wire_entry_bytes(strlen(name), (uint64_t)status.st_size), total)) {
         (void)close(file);
-        (void)snprintf(why, sizeof why,
-                       "and the files before it take more than the output limit, %llu bytes",
-                       (unsigned long long)walk->run->output_bytes);
-        return refuse(walk, OUTCOME_OUTPUT_LIMIT, name, why);
+        return false;
     }
-    *total += bytes;
-    batch->files[batch->count++] = file;
-    writer_u8(&batch->out, (status.st_mode & S_IXUSR) != 0);
-    writer_u64(&batch->out, (uint64_t)status.st_size);
-    writer_u32(&batch->out, (uint32_t)length);
-    writer_bytes(&batch->out, name, length);
-    const bool is_full = batch->count == WIRE_ENTRIES_MAX ||
-                         batch->out.position + LIMIT_PATH_BYTES + 32 > sizeof batch->bytes;
-    return !is_full || send_batch(walk, batch);
+    batch->files[batch->file_count++] = file;
+    return add_entry(walk, batch,
+                     (status.st_mode & S_IXUSR) != 0 ? WIRE_ENTRY_PROGRAM : WIRE_ENTRY_FILE, name,
+                     (uint64_t)status.st_size, "");
 }
 
-static bool send_files(struct walk *walk, uint64_t *total)
+static bool add_link(const struct walk *walk, struct batch *batch, const char *name,
+                     uint64_t *total)
+{
+    char target[LIMIT_PATH_BYTES];
+    return read_link(walk->root, name, name, target)
+               ? count_bytes(walk, name, wire_entry_bytes(strlen(name) + strlen(target), 0),
+                             total) &&
+                     add_entry(walk, batch, WIRE_ENTRY_LINK, name, 0, target)
+               : refuse(walk, OUTCOME_OUTPUT_MISSING, name, "cannot be read");
+}
+
+static void sort_names(struct names *names)
+{
+    if (names->count > 0) {
+        qsort(names->items, names->count, sizeof *names->items, by_bytes);
+    }
+}
+
+static bool send_entries(struct walk *walk, uint64_t *total)
 {
     static struct batch batch; /* large; the worker has one thread */
     bool good = true;
-    qsort(walk->files.items, walk->files.count, sizeof *walk->files.items, by_bytes);
+    sort_names(&walk->files);
+    sort_names(&walk->empty);
+    sort_names(&walk->links);
     start_batch(walk, &batch);
     for (size_t i = 0; good && i < walk->files.count; i++) {
         good = add_file(walk, &batch, walk->files.items[i], total);
     }
+    for (size_t i = 0; good && i < walk->empty.count; i++) {
+        const char *name = walk->empty.items[i];
+        good = count_bytes(walk, name, wire_entry_bytes(strlen(name), 0), total) &&
+               add_entry(walk, &batch, WIRE_ENTRY_FOLDER, name, 0, "");
+    }
+    for (size_t i = 0; good && i < walk->links.count; i++) {
+        good = add_link(walk, &batch, walk->links.items[i], total);
+    }
     good = good && send_batch(walk, &batch);
-    packet_close_files(batch.files, good ? 0 : batch.count);
+    packet_close_files(batch.files, good ? 0 : batch.file_count);
     return good;
 }
 
@@ -292,12 +389,14 @@ bool output_folder_send(const struct worker *worker, const struct run *run, size
         good = refuse(&walk, OUTCOME_OUTPUT_MISSING, "",
                       walk.pattern != NULL ? "matches no file" : "holds no file");
     }
-    good = good && send_files(&walk, total);
+    good = good && send_entries(&walk, total);
     if (good) {
         note_left_out(&walk);
     }
     names_fini(&walk.folders);
     names_fini(&walk.files);
+    names_fini(&walk.empty);
+    names_fini(&walk.links);
     if (walk.root >= 0) {
         (void)close(walk.root);
     }

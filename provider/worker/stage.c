@@ -84,15 +84,26 @@ static bool is_named_twice(const struct run *run, size_t which)
     return found;
 }
 
+/* Returns true for an input that the agent fills. */
+static bool has_place(const struct input *input)
+{
+    return input->kind != WIRE_INPUT_MAPPED && input->kind != WIRE_INPUT_FOLDER &&
+           input->kind != WIRE_INPUT_LINK;
+}
+
 static bool make_place(int work, struct run *run, struct places *places,
                        struct outcome *ret_outcome)
 {
     struct input *input = &run->inputs[places->next];
-    if (input->kind == WIRE_INPUT_MAPPED) {
+    if (input->kind == WIRE_INPUT_FOLDER || input->kind == WIRE_INPUT_LINK) {
+        if (!(input->kind == WIRE_INPUT_FOLDER ? make_folder : make_folders)(work, input->name)) {
+            return refuse(ret_outcome, input->name);
+        }
+    } else if (input->kind == WIRE_INPUT_MAPPED) {
         if (is_named_twice(run, places->next) || !make_folders(work, input->name)) {
             return refuse(ret_outcome, input->name);
         }
-    } else {
+    } else if (has_place(input)) {
         input->file = open_place(work, input->name);
         if (input->file < 0) {
             return refuse(ret_outcome, input->name);
@@ -141,13 +152,39 @@ bool stage_places(struct worker *worker, struct run *run, struct places *places,
     return places->next < run->input_count || make_rest(worker, run, places, ret_outcome);
 }
 
-void stage_seal(struct run *run, const struct places *places)
+/* Returns the access time, which stays as it is, and the time of change. */
+static void times_of(const struct input *input, struct timespec ret_times[2])
+{
+    enum { NS_PER_S = 1000000000 };
+    int64_t seconds = input->modified_ns / NS_PER_S;
+    int64_t rest_ns = input->modified_ns % NS_PER_S;
+    if (rest_ns < 0) { /* before 1970 */
+        rest_ns += NS_PER_S;
+        seconds--;
+    }
+    ret_times[0] = (struct timespec){.tv_nsec = UTIME_OMIT};
+    ret_times[1] = (struct timespec){.tv_sec = seconds, .tv_nsec = rest_ns};
+}
+
+/* A file that its owner could not read would have no use. */
+static void seal(const struct input *input)
 {
     static const mode_t modes[WIRE_INPUT_KINDS] = {
         [WIRE_INPUT_DATA] = 0444, [WIRE_INPUT_PROGRAM] = 0555, [WIRE_INPUT_STATE] = 0644};
+    const mode_t needed = input->kind == WIRE_INPUT_PROGRAM ? 0500 : 0400;
+    struct timespec times[2];
+    (void)fchmod(input->file, input->has_look ? input->mode | needed : modes[input->kind]);
+    times_of(input, times);
+    if (input->has_look) {
+        (void)futimens(input->file, times); /* a time that the kernel does not have is left out */
+    }
+}
+
+void stage_seal(struct run *run, const struct places *places)
+{
     for (size_t i = places->from; i < run->input_count && i < places->next; i++) {
-        if (run->inputs[i].file >= 0 && run->inputs[i].kind != WIRE_INPUT_MAPPED) {
-            (void)fchmod(run->inputs[i].file, modes[run->inputs[i].kind]);
+        if (run->inputs[i].file >= 0 && has_place(&run->inputs[i])) {
+            seal(&run->inputs[i]);
             (void)close(run->inputs[i].file);
             run->inputs[i].file = -1;
         }
@@ -155,6 +192,33 @@ void stage_seal(struct run *run, const struct places *places)
     if (run->stdin_file >= 0) {
         (void)lseek(run->stdin_file, 0, SEEK_SET); /* the agent's writing moved the shared offset */
     }
+}
+
+/* All folders are there, also those that links lie in, and nothing is placed once there is a link.
+ * So no link is ever followed here. */
+bool stage_links(struct worker *worker, const struct run *run, struct outcome *ret_outcome)
+{
+    const int work = worker->folders[FOLDER_WORK];
+    for (size_t i = 0; i < run->input_count; i++) {
+        const struct input *input = &run->inputs[i];
+        if (input->kind == WIRE_INPUT_LINK && symlinkat(input->link, work, input->name) != 0) {
+            return refuse(ret_outcome, input->name);
+        }
+    }
+    for (size_t i = 0; i < run->input_count; i++) { /* making a link changes its folder's time */
+        const struct input *input = &run->inputs[i];
+        struct timespec times[2];
+        if (has_place(input) || input->kind == WIRE_INPUT_MAPPED || !input->has_look) {
+            continue;
+        }
+        if (input->kind == WIRE_INPUT_FOLDER &&
+            fchmodat(work, input->name, input->mode | 0500, 0) != 0) {
+            return refuse(ret_outcome, input->name);
+        }
+        times_of(input, times);
+        (void)utimensat(work, input->name, times, AT_SYMLINK_NOFOLLOW);
+    }
+    return true;
 }
 
 bool stage_map(struct run *run, const int *files, size_t file_count)

@@ -19,7 +19,8 @@
  *       |  FREEZE, THAW -----------------> |  at any time of the run: the program stands still, and
  *       |                                  |  goes on; NOTICE ends a freeze
  *       |  <-- SAVED (descriptor) ... ---- |  files of the checkpoint, opened for reading
- *       |  <------- ENTRIES (descriptors)  |  files of folders that are outputs, opened for reading
+ *       |  <------- ENTRIES (descriptors)  |  files of folders that are outputs, opened to be read,
+ *       |                                  |  and empty folders and links there
  *       |  MORE -------------------------> |  the files are copied; send others, or the reply
  *       |  <-- REPLY (descriptors) ------- |  outputs, opened for reading
  *       |  NOOP, CLEAN ------------------> |
@@ -43,7 +44,7 @@
 #include <string.h>
 
 enum {
-    WIRE_VERSION = 14,
+    WIRE_VERSION = 15,
     WIRE_SOCKET = 3,            /* the worker's descriptor at its start */
     WIRE_MESSAGE_BYTES = 32768, /* a longer RUN travels in a memory file */
     WIRE_BODY_BYTES = 64 << 20, /* size limit of such a memory file */
@@ -65,8 +66,9 @@ enum {
     WIRE_NOOPS_BYTES = 16 + 4 * WIRE_NOOPS_MAX
 };
 
-/* Inputs of a run: the subtask's, with the files of folders among them, and a checkpoint's. */
-enum { WIRE_INPUTS_MAX = LIMIT_INPUTS + LIMIT_FOLDER_FILES + LIMIT_CHECKPOINT_FILES };
+/* Inputs of a run: the subtask's, with the files of folders among them, folders and links of their
+ * own, and a checkpoint's. */
+enum { WIRE_INPUTS_MAX = LIMIT_INPUTS + 3 * LIMIT_FOLDER_FILES + LIMIT_CHECKPOINT_FILES };
 
 enum wire_kind {
     /* HELLO: u32 version, u32 facts, u32 Landlock ABI, u64 x WIRE_NAMESPACES inode numbers. */
@@ -75,8 +77,9 @@ enum wire_kind {
      * descriptor is memory.stat of the jail's control group. */
     WIRE_SETUP,
     /* RUN: u8 whether the body is in the first descriptor, u64 its length, else the body itself. A
-     * further descriptor is stdin as it is. Each input has u8 kind, its name, and u8 whether 32
-     * bytes of hash follow. Each output of the last run has its name and 32 bytes of hash. */
+     * further descriptor is stdin as it is. Each input has u8 kind, its name, a link's target, u8
+     * whether u16 permissions and i64 nanoseconds since 1970 follow, and u8 whether 32 bytes of
+     * hash follow. Each output of the last run has its name and 32 bytes of hash. */
     WIRE_RUN,
     WIRE_PLACES, /* u32 count of descriptors in this message */
     WIRE_GO,     /* one descriptor for each input of kind WIRE_INPUT_MAPPED */
@@ -91,8 +94,9 @@ enum wire_kind {
      * says so. */
     WIRE_SAVED,
     WIRE_MORE,
-    /* ENTRIES: u32 output, u32 count, for each file u8 executable, u64 size, u32 length of the
-     * name, the name; as many descriptors. The outputs come in their order, and the files of one in
+    /* ENTRIES: u32 output, u32 count, for each entry u8 kind, u64 size, u32 length of the name, the
+     * name, and for a link u32 length of the target, the target; a descriptor for each file. The
+     * outputs come in their order. Of one come the files, the empty folders and the links, each in
      * ascending order of their names' bytes. */
     WIRE_ENTRIES,
     WIRE_TERMINAL, /* a descriptor: the master of the pseudo-terminal that the program gets */
@@ -123,7 +127,17 @@ enum wire_input_kind {
     WIRE_INPUT_STATE, /* a file of a checkpoint, which the program may write to */
     /* The input has no place: a tensor operation reads another owner's file. */
     WIRE_INPUT_MAPPED,
+    WIRE_INPUT_FOLDER, /* has no place */
+    WIRE_INPUT_LINK,   /* has no place, and is made when all others are there */
     WIRE_INPUT_KINDS
+};
+
+/* Each entry in an ENTRIES has one of these kinds. */
+enum wire_entry_kind {
+    WIRE_ENTRY_FILE,
+    WIRE_ENTRY_PROGRAM, /* a file that its owner may execute */
+    WIRE_ENTRY_FOLDER,  /* an empty one */
+    WIRE_ENTRY_LINK,
 };
 
 /* Bits of HELLO: level 1 demands all of these facts. */
@@ -158,7 +172,11 @@ enum wire_output_kind {
     WIRE_OUTPUT_PATTERN,
 };
 
-enum wire_run_flag { WIRE_RUN_KEEP = 1, WIRE_RUN_STDIN = 2 };
+enum wire_run_flag {
+    WIRE_RUN_KEEP = 1,
+    WIRE_RUN_STDIN = 2,
+    WIRE_RUN_TREES = 4, /* outputs that are folders keep their links and empty folders */
+};
 enum wire_reply_flag {
     WIRE_REPLY_STDOUT_CUT = 1,
     WIRE_REPLY_STDERR_CUT = 2,
@@ -190,8 +208,9 @@ static inline bool wire_is_folder(const char *name)
     return length > 1 && name[length - 1] == '/';
 }
 
-/* Returns a bound on the bytes that a file of a folder takes in the archive. The output limit
- * counts a folder so. The parts are the content, a header, and the header of a long name. */
+/* Returns a bound on the bytes that an entry of a folder takes in the archive, where the length
+ * is that of the name and of a link's target together. The output limit counts a folder so. The
+ * parts are the content, a header, and the header of a long name. */
 static inline uint64_t wire_entry_bytes(size_t name_length, uint64_t size)
 {
     enum { BLOCK = 512, LONG_NAME = 100, RECORD = 64 };

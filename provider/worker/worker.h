@@ -51,15 +51,19 @@ struct worker {
 
 struct input {
     const char *name;
-    uint8_t kind; /* enum wire_input_kind */
-    int file;     /* open until it is filled; mapped: from GO to the end of the run */
+    uint8_t kind;     /* enum wire_input_kind */
+    const char *link; /* of a link, its target */
+    bool has_look;    /* the permissions and the time of the owner's file are known */
+    uint16_t mode;
+    int64_t modified_ns; /* since 1970 */
+    int file;            /* open until it is filled; mapped: from GO to the end of the run */
     /* The hash of its bytes, for the resident; NULL: not told. Points into the request's body. */
     const uint8_t *content;
 };
 
 struct run {
     uint32_t number;
-    bool keep, wants_stdin;
+    bool keep, wants_stdin, keeps_trees;
     int stdin_file; /* -1: /dev/null */
     uint64_t wall_ns, cpu_ns, memory_bytes, disk_bytes, output_bytes, capture_bytes;
     uint32_t processes;
@@ -141,8 +145,12 @@ struct places {
 /* Makes the places of the next batch. The batch is empty when no input has a place. */
 bool stage_places(struct worker *worker, struct run *run, struct places *places,
                   struct outcome *ret_outcome);
-/* Makes the inputs of the batch read-only and closes them. */
+/* Gives the inputs of the batch their permissions and times, or makes them read-only, and closes
+ * them. */
 void stage_seal(struct run *run, const struct places *places);
+/* Makes the links, and gives folders and links their permissions and times. All other inputs are
+ * there. */
+bool stage_links(struct worker *worker, const struct run *run, struct outcome *ret_outcome);
 bool stage_map(struct run *run, const int *files, size_t file_count); /* takes the files over */
 void stage_unmap(struct run *run);
 void stage_outputs(struct worker *worker, const struct run *run, struct outcome *outcome);

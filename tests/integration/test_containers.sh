@@ -101,6 +101,18 @@ layout numbers numbers.json base.tar
 run --image numbers || fail "numbers: $(cat out err)"
 printf '%s\n' 99 777 /made/here | cmp - out || fail "numbers: $(cat out)"
 config_of '{"Cmd":["/bin/sh","-c","/bin/id -u; pwd"],"User":"root"}' root.json base.tar
+cp -a base bare && rm -r bare/etc
+layer bare bare.tar # an image needs no /etc/passwd for a number, and for root
+for user in root 0 root:root 0:0; do
+    config_of '{"Cmd":["/bin/sh","-c","/bin/id -u; pwd"],"User":"'$user'"}' "bare-${user/:/-}.json" bare.tar
+    layout "bare-${user/:/-}" "bare-${user/:/-}.json" bare.tar
+    run --image "bare-${user/:/-}" || fail "user $user without /etc/passwd: $(cat out err)"
+    [ "$(head -n 1 out)" = 1000 ] || fail "user $user without /etc/passwd: $(cat out)"
+done
+config_of '{"Cmd":["/bin/sh","-c","/bin/id -u; pwd"],"User":"4242:17"}' bare-number.json bare.tar
+layout bare-number bare-number.json bare.tar
+run --image bare-number || fail "a number without /etc/passwd: $(cat out err)"
+[ "$(head -n 1 out)" = 4242 ] || fail "a number without /etc/passwd: $(cat out)"
 layout rooted root.json base.tar
 run --image rooted || fail "root: $(cat out err)"
 printf '%s\n' 1000 /work | cmp - out || fail "a jail has no root: $(cat out)"

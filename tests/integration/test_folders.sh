@@ -17,24 +17,32 @@ refused() { # STATUS PATTERN ARGUMENT...
     grep -qE -- "$pattern" err || fail "expected \"$pattern\" of run $*: $(cat err)"
 }
 tree() { (cd "$1" && find . -type f -exec sha256sum {} + | sort -k 2); } # FOLDER: its files by name, with their hashes
+# FOLDER: its folders, and its links with their targets
+bare() { (cd "$1" && find . -type d -printf '%p/\n' -o -type l -printf '%p>%l\n' | LC_ALL=C sort); }
+# FOLDER: the permissions and times of all that is in it
+looks() { (cd "$1" && find . -mindepth 1 -printf '%p %y %m %T@\n' | sed -E 's/ l 777 / l - /' | LC_ALL=C sort); }
 
 # A program that nobody has is refused once.
 refused 5 '^bourse: 0 of 1 device fits; 1 fails on program = "nobody-has-it"' -- nobody-has-it
 [ "$(grep -c 'fit' err)" = 1 ] || fail "the refusal is said more than once: $(cat err)"
 
-# A folder comes back as it was, with names that a shell would take apart, and links are left out.
+# A folder comes back as it was, with names that a shell would take apart, empty folders, and links that stay in it.
 # shellcheck disable=SC2016 # the jail's shell expands it
 make='cd results; mkdir -p a/b/c "odd name"; i=0; while [ $i -lt 300 ]; do echo $i >a/f$i; i=$((i+1)); done
-: >a/b/empty; echo deep >a/b/c/x.txt; echo odd >"odd name/it'"'"'s"; echo ü >ä; ln -s /etc/passwd link; ln -s a folder-link
+: >a/b/empty; echo deep >a/b/c/x.txt; echo odd >"odd name/it'"'"'s"; echo ü >ä; ln -s /etc/passwd link; ln -s .. up-link
+mkdir -p none a/none/deeper; ln -s a folder-link; ln -s ../large a/l; ln -s absent dangling; ln -s . self; ln -s loop loop
 mkfifo pipe; head -c 3000000 /dev/zero >large; printf "#!/bin/sh\n" >tool; chmod 4755 tool'
 mkdir expected
-(mkdir expected/results && cd expected && sh -c "$make" && rm results/link results/folder-link results/pipe)
+(mkdir expected/results && cd expected && sh -c "$make" && rm results/link results/up-link results/pipe)
 run --out results/ -o here -- sh -c "$make" || fail "a folder: $(cat out err)"
 [ "$(tree here)" = "$(tree expected)" ] || fail "another tree came back: $(diff <(tree here) <(tree expected))"
-[ -z "$(find here -type l -o -type p)" ] || fail "a link or a pipe came back"
+[ -z "$(find here -type p)" ] || fail "a pipe came back"
+[ "$(bare here)" = "$(bare expected)" ] || fail "other folders or links came back: $(diff <(bare here) <(bare expected))"
+grep -q 'left out of results/: 3 links, devices, pipes or sockets' err || fail "what is left out is not told: $(cat err)"
 "$bourse" logs last >logs 2>&1 || fail "logs: $(cat logs)"
 "$bourse" fetch last -o again 2>err || fail "fetch: $(cat err)"
 [ "$(tree again)" = "$(tree expected)" ] || fail "fetch brought another tree"
+[ "$(bare again)" = "$(bare expected)" ] || fail "fetch brought other folders or links"
 "$bourse" fetch last -o again 2>err || fail "fetch again: $(cat err)"
 echo changed >again/results/a/f7
 status=0
@@ -65,19 +73,19 @@ chmod 777 modes-again/data
 "$bourse" verify receipts/* --key "$("$bourse" key --log)" >out 2>err || fail "a receipt with modes: $(cat out err)"
 
 # The same work leaves the same archive, so the hash of a folder can be compared.
-hash_of() { "$bourse" verify last --json | grep -oE '"name":"results/"[^}]*' | head -n 1; }
-archive() { "$bourse" logs last --json 2>/dev/null | grep -oE '"hash":"[0-9a-f]*"' | head -n 1; }
+archive() { "$bourse" logs last --json 2>/dev/null | grep -oE '\{[^{}]*"name":"results/"[^{}]*\}' | grep -oE '[0-9a-f]{64}'; }
 
 # A pattern brings back what matches: files, and whole folders, with names that a shell would take apart.
 # shellcheck disable=SC2016 # the jail's shell expands it
 make='mkdir -p results/deep run-1/sub run-2; echo a >part-a; echo b >"part b"; echo c >part-ü; chmod +x part-a
-echo x >results/x.csv; echo y >results/y.txt; echo z >results/deep/z.csv; ln -s x.csv results/l.csv; echo h >results/.h.csv
+echo x >results/x.csv; echo y >results/y.txt; echo z >results/deep/z.csv; ln -s /x.csv results/l.csv; ln -s x.csv results/m.csv; echo h >results/.h.csv
 echo 1 >run-1/sub/.one; echo 2 >run-2/two; echo 3 >run-3'
 run --out 'part*' --out 'results/*.csv' --out 'run-*/' --out 'part-?' -o matched -- sh -c "$make" || fail "patterns: $(cat out err)"
 files_in() { (cd "$1" && find . -type f | LC_ALL=C sort | tr '\n' ' '); } # FOLDER
 [ "$(files_in matched)" = "./part b ./part-a ./part-ü ./results/x.csv ./run-1/sub/.one ./run-2/two " ] ||
     fail "patterns brought $(files_in matched)"
 [ -x matched/part-a ] && [ ! -x matched/part-ü ] || fail "the modes of a pattern's files: $(ls -l matched)"
+[ "$(bare matched | grep '>')" = './results/m.csv>x.csv' ] || fail "the links of patterns: $(bare matched)"
 chmod -x matched/part-a
 chmod +x matched/part-ü
 "$bourse" fetch last -o matched 2>err || fail "fetch over a pattern's files: $(cat err)"
@@ -137,6 +145,56 @@ run -f data --out back/ -o round -- sh -c 'data/tool; cp -r data back' || fail "
 [ "$(cat out)" = ran ] || fail "a packed file cannot be executed: $(cat out err)"
 [ -x round/back/data/tool ] && [ ! -x round/back/data/alone ] || fail "other modes came back: $(ls -l round/back/data)"
 [ "$(tree round/back/data)" = "$(tree data)" ] || fail "other inputs came: $(diff <(tree round/back/data) <(tree data) | head)"
+
+# A folder arrives as `rsync -a` would bring it: empty folders, links, permissions and times.
+mkdir -p stage/empty/deeper stage/src stage/shut
+echo 'int x;' >stage/src/a.c
+echo object >stage/src/a.o
+echo secret >stage/private
+printf '#!/bin/sh\n' >stage/tool
+chmod 600 stage/private
+chmod 750 stage/tool
+chmod 550 stage/shut
+ln -s src/a.c stage/link
+ln -s ../src stage/src/back
+ln -s src stage/to-folder
+ln -s absent stage/dangling
+ln -s . stage/self
+ln -s loop-b stage/loop-a
+ln -s loop-a stage/loop-b
+touch -d '2020-01-01 10:00:00.5' stage/src/a.c
+touch -d '2020-01-01 10:00:00.75' stage/src/a.o
+touch -d '1969-12-31 23:59:58.25 UTC' stage/private
+touch -h -d '2001-02-03' stage/link
+touch -d '2010-01-01' stage/src stage/empty/deeper
+# shellcheck disable=SC2016 # the jail's shell expands it
+look='find . -mindepth 1 -printf "%p %y %m %T@\n" | sed -E "s/ l 777 / l - /" | LC_ALL=C sort'
+for folder in stage many-files; do
+    run --workdir "$folder" -- sh -c "$look" || fail "a work folder: $(cat out err)"
+    [ "$(cat out)" = "$(looks "$folder")" ] || fail "$folder arrived otherwise: $(diff out <(looks "$folder"))"
+    [ "$folder" = many-files ] || cp -a stage many-files
+    [ -d many-files/lots ] || { mkdir many-files/lots && (cd many-files/lots && seq 300 | xargs touch -d '2015-05-05 05:05:05.05'); }
+done
+run -f stage -- sh -c 'cd stage && readlink link src/back self && cat to-folder/a.c link && [ src/a.o -nt src/a.c ] && echo more >>private' ||
+    fail "links and times: $(cat out err)"
+[ "$(cat out)" = $'src/a.c\n../src\n.\nint x;\nint x;' ] || fail "links and times: $(cat out)"
+# Empty folders and links go from task to task, and come back.
+run --workdir stage --out back/ -o staged -- sh -c 'mkdir -p back && cp -a empty link src dangling back' || fail "there and back: $(cat out err)"
+[ "$(bare staged/back)" = "$(printf '%s\n' ./ './dangling>absent' ./empty/ ./empty/deeper/ './link>src/a.c' ./src/ './src/back>../src')" ] ||
+    fail "there and back: $(bare staged/back)"
+# The archive of an output has no times, so two who ran the same work at different times agree.
+twice='mkdir results/none; echo x >results/x; ln -s x results/l; touch -d @$1 results/x'
+run --out results/ -o first -- sh -c "$twice" sh 1000000000 || fail "an output: $(cat out err)"
+first_hash=$(archive)
+run --out results/ -o second -- sh -c "$twice" sh 2000000000 || fail "an output: $(cat out err)"
+{ [ -n "$first_hash" ] && [ "$(archive)" = "$first_hash" ]; } || fail "the time changes an output: $first_hash and $(archive)"
+# A link that could lead out is refused before anything is sent.
+for target in /etc ../outside src/../../outside; do
+    ln -s "$target" stage/out
+    refused 2 'the symbolic link .*out (leads out of the folder|has an absolute target|has ".." behind a name)' --workdir stage -- sh -c :
+    rm stage/out
+done
+
 stored() { "$bourse" balance --json | grep -oE '"stored_bytes":[0-9]+' | cut -d: -f2; }
 run --workdir data -- sh -c 'ls sub | wc -l' || fail "a work folder of many files: $(cat out err)"
 [ "$(cat out)" = 1200 ] || fail "the work folder has $(cat out) files"
@@ -145,10 +203,10 @@ run --workdir data -- sh -c 'ls sub | wc -l' || fail "a work folder of many file
 cat >tasks.yaml <<'Y'
 tasks:
   - name: first
-    run: [sh, -c, "mkdir -p parts/x; echo one >parts/x/1; echo two >parts/2"]
+    run: [sh, -c, "mkdir -p parts/x parts/none; echo one >parts/x/1; echo two >parts/2; ln -s x/1 parts/l"]
     outputs: [parts/]
   - name: second
-    run: [sh, -c, "cat taken/x/1 taken/2 >sum.txt"]
+    run: [sh, -c, "cat taken/l taken/2 >sum.txt; test -d taken/none; test -L taken/l"]
     from: {taken/: first/parts/}
     outputs: [sum.txt]
 Y

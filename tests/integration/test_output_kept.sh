@@ -78,14 +78,14 @@ status=0
 says 'submit -q of a failed job' '^subtask 0: program failed'
 
 # What was left out of folders is one line, for several folders and subtasks, too.
-make='mkdir -p results more; echo a >results/a; echo b >more/b; ln -s /etc/passwd results/l; ln -s b more/m; ln -s b more/n'
+make='mkdir -p results more; echo a >results/a; echo b >more/b; ln -s /etc/passwd results/l; ln -s /b more/m; ln -s ../b more/n; ln -s b more/kept'
 left='left out of results/: 1 links, devices, pipes or sockets, as l; left out of more/: 2 links, devices, pipes or sockets, as [mn]'
 for options in '' -q; do
     # shellcheck disable=SC2086 # a list
     run $options --out results/ --out more/ -o "one$options" -- sh -c "$make" >out 2>err || fail "run with links: $(cat err)"
     says "run $options with links" "^bourse: subtask 0: $left\$"
 done
-[ -f one/results/a ] && [ ! -e one/results/l ] || fail "the folder came back with $(ls one/results)"
+[ -f one/results/a ] && [ ! -e one/results/l ] && [ "$(readlink one/more/kept)" = b ] || fail "the folder came back with $(ls one/results)"
 "$bourse" fetch last -o two >out 2>err || fail "fetch with links: $(cat err)"
 says 'fetch with links' "^bourse: subtask 0: $left\$"
 "$bourse" wait last >out 2>err || fail "wait with links: $(cat err)"

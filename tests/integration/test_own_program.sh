@@ -108,8 +108,8 @@ run --file script.sh -- sh -c 'test -x script.sh && ! test -x plain.txt' || fail
 # Folders and patterns are inputs, with the names that the user wrote; a program among them is sent once.
 mkdir -p 'data/deep er' && echo one >data/one.txt && echo two >'data/deep er/two.txt' && cp script.sh data/go
 ln -s ../one.txt 'data/deep er/link'
-run -f data/ -- sh -c 'find data -type f | sort; cat "data/deep er/link"; test -x data/go' || fail "a folder: $(cat out err)"
-printf '%s\n' 'data/deep er/link' 'data/deep er/two.txt' data/go data/one.txt one | cmp - out || fail "a folder: $(cat out)"
+run -f data/ -- sh -c 'find data -type f | sort; find data -type l; cat "data/deep er/link"; test -x data/go' || fail "a folder: $(cat out err)"
+printf '%s\n' 'data/deep er/two.txt' data/go data/one.txt 'data/deep er/link' one | cmp - out || fail "a folder: $(cat out)"
 mkdir -p data/plainer && touch data/plainer/three.txt
 run -f 'data/*.txt' -f 'da*/plain*' -- sh -c 'find . -type f | sort' || fail "patterns: $(cat out err)"
 printf './%s\n' data/one.txt data/plainer/three.txt | cmp - out || fail "patterns: $(cat out)"

@@ -2,7 +2,9 @@
 #include "fixture.h"
 
 #include "base/sha256.h"
+#include "formats/staging/work_tree.h"
 #include "provider/executors/program.h"
+#include "runtime/archive.h"
 #include "tests/support/suite.h"
 
 #include <limits.h>
@@ -232,6 +234,117 @@ START_TEST(the_subtask_s_own_limit_holds)
 }
 END_TEST
 
+/* Makes the subtask's only input a listing or an archive. */
+static void give_bytes(struct given *given, const char *name, const void *bytes, size_t length)
+{
+    (void)close(given->blob.fd);
+    given->input.name = (char *)(uintptr_t)name;
+    given->input.size = length;
+    given->blob = (struct store_blob){.size = length, .fd = memfd_create("input", MFD_CLOEXEC)};
+    ck_assert_int_eq(write(given->blob.fd, bytes, length), (ssize_t)length);
+}
+
+static size_t list(const struct work_tree_entry *entries, size_t count, uint8_t ret_bytes[1024])
+{
+    struct writer out = writer_over(ret_bytes, 1024);
+    work_tree_write_head(&out, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        work_tree_write(&out, &entries[i]);
+    }
+    ck_assert(!out.failed);
+    return out.position;
+}
+
+START_TEST(a_hostile_listing_is_refused)
+{
+    static const struct {
+        struct work_tree_entry entries[2];
+        size_t count;
+        const char *why; /* NULL: it is fine */
+    } cases[] = {
+        {{{WORK_TREE_FOLDER, 0755, 1, "a", ""}, {WORK_TREE_LINK, 0, 1, "b", "a"}}, 2, NULL},
+        {{{WORK_TREE_LINK, 0, 1, "a", ".."}, {WORK_TREE_FOLDER, 0755, 1, "a/passwd", ""}},
+         2,
+         "leads out of the folder"},
+        {{{WORK_TREE_LINK, 0, 1, "a", "/etc"}, {WORK_TREE_FILE, 0644, 1, "a/passwd", ""}},
+         2,
+         "has an absolute target"},
+        {{{WORK_TREE_LINK, 0, 1, "a", "b"}, {WORK_TREE_FOLDER, 0755, 1, "a/passwd", ""}},
+         2,
+         "lies below a file or a link"},
+        {{{WORK_TREE_FILE, 0644, 1, "a", ""}}, 1, "does not have"},
+    };
+    struct fixture fixture;
+    begin(&fixture);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct given given;
+        uint8_t bytes[1024];
+        GIVE(&given, "x", "sh", "-c", "readlink b");
+        give_bytes(&given, ".", bytes, list(cases[i].entries, cases[i].count, bytes));
+        struct outcome *outcome = run(&fixture, &given);
+        if (cases[i].why == NULL) {
+            ck_assert_msg(outcome->result == OUTCOME_OK, "%s", outcome->detail);
+            expect_text(&outcome->standard_output, "a\n");
+        } else {
+            ck_assert_int_eq(outcome->result, OUTCOME_REFUSED);
+            ck_assert_msg(strstr(outcome->detail, cases[i].why) != NULL, "%s", outcome->detail);
+        }
+        outcome_destroy(&outcome);
+    }
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(a_hostile_archive_is_refused)
+{
+    static const struct {
+        struct {
+            char type;
+            const char *name, *target;
+        } entries[2];
+        bool keeps_trees;
+        const char *why; /* NULL: it is fine */
+    } cases[] = {
+        {{{'5', "c", ""}, {'2', "l", "c"}}, true, NULL},
+        {{{'5', "c", ""}, {'2', "l", "c"}}, false, "no file"},
+        {{{'2', "a", "b"}, {'0', "a/passwd", ""}}, true, "behind a link"},
+        {{{'2', "a", "/etc"}, {'0', "a/passwd", ""}}, true, "absolute"},
+        {{{'2', "a", ".."}, {'0', "a/passwd", ""}}, true, "leads out"},
+        {{{'5', "c", ""}, {'2', "c/l", "../.."}}, true, "leads out"}, /* of the folder d */
+    };
+    struct fixture fixture;
+    begin(&fixture);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static char bytes[8192];
+        struct given given;
+        struct problem problem;
+        struct archive archive = {.fd = memfd_create("archive", MFD_CLOEXEC), .problem = &problem};
+        for (size_t k = 0; k < 2; k++) {
+            ck_assert(archive_put_header(&archive, cases[i].entries[k].type,
+                                         cases[i].entries[k].name, cases[i].entries[k].target, 0755,
+                                         0));
+        }
+        ck_assert(archive_put_end(&archive) &&
+                  pread(archive.fd, bytes, sizeof bytes, 0) == (ssize_t)archive.length);
+        (void)close(archive.fd);
+        GIVE(&given, "x", "sh", "-c", "test -d d/c && readlink d/l");
+        give_bytes(&given, "d/", bytes, archive.length);
+        given.manifest.has_trees = given.manifest.trees = cases[i].keeps_trees;
+        struct outcome *outcome = run(&fixture, &given);
+        if (cases[i].why == NULL) {
+            ck_assert_msg(outcome->result == OUTCOME_OK, "%s", outcome->detail);
+            expect_text(&outcome->standard_output, "c\n");
+        } else {
+            ck_assert_int_eq(outcome->result, OUTCOME_REFUSED);
+            ck_assert_msg(strstr(outcome->detail, cases[i].why) != NULL, "%zu: %s", i,
+                          outcome->detail);
+        }
+        outcome_destroy(&outcome);
+    }
+    fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(what_is_not_allowed_does_not_run)
 {
     struct fixture fixture;
@@ -403,6 +516,8 @@ int main(void)
     tcase_add_test(tcase, large_outputs_go_to_the_spool_and_keep_their_hash);
     tcase_add_test(tcase, failures_keep_their_kind);
     tcase_add_test(tcase, the_subtask_s_own_limit_holds);
+    tcase_add_test(tcase, a_hostile_listing_is_refused);
+    tcase_add_test(tcase, a_hostile_archive_is_refused);
     tcase_add_test(tcase, what_is_not_allowed_does_not_run);
     tcase_add_test(tcase, a_task_is_a_program_of_its_own);
     tcase_add_test(tcase, a_number_that_was_kept_names_the_output);

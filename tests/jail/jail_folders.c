@@ -11,6 +11,8 @@ enum { MANY = 5000 };
 /* A struct taken counts the files that came out of a folder. */
 struct taken {
     size_t count, executables;
+    bool keeps_trees;
+    char bare[256]; /* empty folders and links, in their order */
     uint64_t bytes;
     char first[64], last[64];
     size_t refuse_at; /* the file that is refused, from 1; 0: none */
@@ -20,6 +22,13 @@ static enum result_outcome take(void *context, const struct jail_entry *entry,
                                 struct problem *ret_problem)
 {
     struct taken *taken = context;
+    if (entry->is_folder || entry->link[0] != '\0') {
+        const size_t used = strlen(taken->bare);
+        (void)snprintf(taken->bare + used, sizeof taken->bare - used, "%s%s%s ", entry->name,
+                       entry->is_folder ? "/" : ">", entry->link);
+        return OUTCOME_OK;
+    }
+    ck_assert_str_eq(taken->bare, ""); /* the files come first */
     if (taken->count > 0) {
         ck_assert_int_lt(strcmp(taken->last, entry->name), 0);
     } else {
@@ -46,6 +55,7 @@ static struct jail_reply leave_some(struct fixture *fixture, const char *script,
                                          .outputs = outputs,
                                          .patterns = patterns,
                                          .output_count = 2,
+                                         .keeps_trees = taken->keeps_trees,
                                          .take_entry = take,
                                          .take_context = taken,
                                          .output_bytes = 4 * MIB,
@@ -89,6 +99,40 @@ START_TEST(every_file_comes_out_in_order)
     ck_assert_int_eq(reply.outputs[0].fd, -1);
     ck_assert_uint_eq(reply.outputs[1].size, 5);
     ck_assert_ptr_nonnull(strstr(reply.detail, "left out of results/: 2 links"));
+    jail_reply_fini(&reply);
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(empty_folders_and_links_come_out)
+{
+    struct fixture fixture = fixture_open(_i);
+    struct taken taken = {.keeps_trees = true};
+    struct jail_reply reply =
+        leave(&fixture,
+              ": >log; cd results; mkdir -p a/b c d/e; : >a/f; ln -s ../c a/up; ln -s a/f l; "
+              "ln -s . self; ln -s loop loop; ln -s absent dangling; ln -s a to-folder; "
+              "ln -s /etc/passwd out1; ln -s .. out2; ln -s ../../etc a/out3; "
+              "ln -s a/../../.. out4; mkfifo d/e/pipe",
+              &taken);
+    ck_assert_msg(reply.outcome == OUTCOME_OK, "%s", reply.detail);
+    ck_assert_uint_eq(taken.count, 1);
+    ck_assert_str_eq(taken.bare, "a/b/ c/ d/e/ a/up>../c dangling>absent l>a/f loop>loop self>. "
+                                 "to-folder>a ");
+    ck_assert_ptr_nonnull(strstr(reply.detail, "left out of results/: 5 links"));
+    jail_reply_fini(&reply);
+    taken = (struct taken){.keeps_trees = true};
+    reply = leave_matches(&fixture,
+                          ": >log; mkdir -p run-1/a run-2 other/b; : >run-2/f; ln -s f run-2/l; "
+                          "ln -s f other/l; ln -s run-2 run-l",
+                          "./", "run-*", &taken);
+    ck_assert_msg(reply.outcome == OUTCOME_OK, "%s", reply.detail);
+    ck_assert_str_eq(taken.bare, "run-1/a/ run-2/l>f run-l>run-2 ");
+    jail_reply_fini(&reply);
+    taken = (struct taken){.keeps_trees = true};
+    reply = leave(&fixture, ": >log; mkdir results/a; ln -s a results/l", &taken);
+    ck_assert_int_eq(reply.outcome, OUTCOME_OUTPUT_MISSING);
+    ck_assert_ptr_nonnull(strstr(reply.detail, "holds no file"));
     jail_reply_fini(&reply);
     fixture_close(&fixture);
 }
@@ -297,6 +341,83 @@ START_TEST(thousands_of_parts_of_a_file_go_in)
 }
 END_TEST
 
+START_TEST(a_folder_arrives_as_it_was)
+{
+    static const struct jail_look old = {.mode = 0640, .modified_ns = 1000000000123456789};
+    static const struct jail_look tool = {.mode = 0700, .modified_ns = 1000000001000000000};
+    static const struct jail_look early = {.mode = 0, .modified_ns = -1500000000};
+    static const struct jail_look closed = {.mode = 0550, .modified_ns = 1000000002000000000};
+    const int file = memfd_create("input", MFD_CLOEXEC);
+    ck_assert_int_eq(write(file, "x", 1), 1);
+    const struct jail_input inputs[] = {
+        {.name = "l", .fd = -1, .link = "d/f", .has_look = true, .look = early},
+        {.name = "d/up", .fd = -1, .link = "../e"},
+        {.name = "d", .fd = -1, .is_folder = true, .has_look = true, .look = closed},
+        {.name = "d/f", .fd = file, .size = 1, .has_look = true, .look = old},
+        {.name = "t", .fd = file, .size = 1, .has_look = true, .look = tool},
+        {.name = "e/deep", .fd = -1, .is_folder = true, .has_look = true, .look = closed},
+        {.name = "self", .fd = -1, .link = "."},
+        {.name = "plain", .fd = file, .size = 1},
+        {.name = "nothing", .fd = -1, .link = "absent"},
+    };
+    const char *const argv[] = {
+        "sh", "-c",
+        "stat -c '%n %a %.9Y' d/f t d; stat -c '%n %.9Y' l; readlink l d/up self nothing; "
+        "cat l; test -d d/up/deep && test -w d/f && test ! -w plain && test ! -e nothing && "
+        "echo y >>d/f && cat l",
+        NULL};
+    struct fixture fixture = fixture_open(_i);
+    struct jail_request request = {
+        .argv = argv, .inputs = inputs, .input_count = 9, .wall_ns = 300 * SECOND};
+    struct jail_reply reply;
+    char text[512];
+    jail_run(fixture.jail, &request, &reply);
+    ck_assert_msg(reply.outcome == OUTCOME_OK, "%s", reply.detail);
+    ck_assert_str_eq(fixture_output(&reply.standard_output, text, sizeof text),
+                     "d/f 640 1000000000.123456789\nt 700 1000000001.000000000\n"
+                     "d 550 1000000002.000000000\nl -1.500000000\n"
+                     "d/f\n../e\n.\nabsent\nxxy\n");
+    jail_reply_fini(&reply);
+    (void)close(file);
+    fixture_close(&fixture);
+}
+END_TEST
+
+/* A file must never land where a link leads, whichever comes first. */
+START_TEST(nothing_is_placed_through_a_link)
+{
+    static const struct jail_input cases[][2] = {
+        {{.name = "a", .fd = -1, .link = "b"}, {.name = "a/x", .size = 1}},
+        {{.name = "a/x", .size = 1}, {.name = "a", .fd = -1, .link = "b"}},
+        {{.name = "a", .fd = -1, .link = "b"}, {.name = "a/x", .fd = -1, .link = "y"}},
+        {{.name = "a", .fd = -1, .link = "b"}, {.name = "a/x", .fd = -1, .is_folder = true}},
+        {{.name = "a", .fd = -1, .link = "b"}, {.name = "a", .size = 1}},
+    };
+    const int file = memfd_create("input", MFD_CLOEXEC);
+    ck_assert_int_eq(write(file, "x", 1), 1);
+    struct fixture fixture = fixture_open(_i);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct jail_input inputs[3] = {
+            {.name = "b", .fd = -1, .is_folder = true}, cases[i][0], cases[i][1]};
+        for (size_t k = 0; k < 3; k++) {
+            inputs[k].fd = inputs[k].size > 0 ? file : -1;
+        }
+        const char *const argv[] = {"sh", "-c", "ls -R", NULL};
+        const struct jail_request request = {
+            .argv = argv, .inputs = inputs, .input_count = 3, .wall_ns = 300 * SECOND};
+        struct jail_reply reply;
+        jail_run(fixture.jail, &request, &reply);
+        ck_assert_msg(reply.outcome == OUTCOME_PROGRAM_FAILED, "%zu: %d %s", i, reply.outcome,
+                      reply.detail);
+        ck_assert_ptr_nonnull(strstr(reply.detail, "a: File exists"));
+        ck_assert(!reply.jail_ended);
+        jail_reply_fini(&reply);
+    }
+    (void)close(file);
+    fixture_close(&fixture);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -307,6 +428,9 @@ int main(void)
         what_is_no_folder_fails,
         a_file_that_cannot_be_kept_ends_the_run,
         thousands_of_parts_of_a_file_go_in,
+        empty_folders_and_links_come_out,
+        a_folder_arrives_as_it_was,
+        nothing_is_placed_through_a_link,
     };
     return fixture_main("jail_folders", tests, sizeof tests / sizeof *tests);
 }

@@ -227,12 +227,46 @@ START_TEST(the_files_of_kept_images_are_bounded)
 }
 END_TEST
 
+/* Somebody cleans the caches of the machine. */
+START_TEST(an_image_that_is_removed_is_unpacked_again)
+{
+    struct images_test test;
+    struct problem problem;
+    char aside[128];
+    begin(&test, _i, MANY_FILES);
+    FILE *archive = archive_of(0, 3);
+    struct taker taker = {.images = test.images, .file = fileno(archive), .hash = {{1}}};
+    (void)snprintf(aside, sizeof aside, "%s/aside", test.fixture.folder);
+    for (int i = 0; i < 2; i++) {
+        take(&taker);
+        ck_assert_msg(taker.status == IMAGE_OK, "%s", taker.problem.text);
+        ck_assert_uint_ge(count_names(image_folder(taker.image)), 3);
+        images_release(test.images, &taker.image);
+        ck_assert_int_eq(rename(test.folder, aside), 0);
+        if (i == 1) {
+            ck_assert(images_keep_folder(test.images, &problem));
+            ck_assert_uint_eq(count_names(test.folder), 0);
+        }
+        take(&taker);
+        ck_assert_msg(taker.status == IMAGE_OK, "%s", taker.problem.text);
+        ck_assert_uint_ge(count_names(image_folder(taker.image)), 3);
+        images_release(test.images, &taker.image);
+        ck_assert_msg(image_remove(test.fixture.launcher, test.fixture.worker, test.fixture.cgroups,
+                                   aside, &problem),
+                      "%s", problem.text);
+    }
+    (void)fclose(archive);
+    end(&test);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
         unpacking_ends_when_its_taker_gives_up,
         a_taker_that_waits_goes_on_when_the_one_that_unpacks_gives_up,
         the_files_of_kept_images_are_bounded,
+        an_image_that_is_removed_is_unpacked_again,
     };
     return fixture_main("jail_images", tests, sizeof tests / sizeof *tests);
 }

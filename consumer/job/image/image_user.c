@@ -132,9 +132,10 @@ static bool find_group(const char *name, int root_fd, uint32_t *ret_group, struc
         return false;
     }
     const char *line = find_line(text, name);
+    *ret_group = 0;
     const bool good = read_number(name, strlen(name), ret_group) ||
                       (line != NULL && number_at(line, 2, ret_group)) ||
-                      unknown("group", name, "etc/group", problem);
+                      strcmp(name, "root") == 0 || unknown("group", name, "etc/group", problem);
     free(text);
     return good;
 }
@@ -157,8 +158,9 @@ bool image_user_find(const char *text, int root_fd, uint32_t *ret_user, uint32_t
         return false;
     }
     const char *line = length > 0 ? find_line(users, name) : NULL;
+    /* Root is 0 in every image, also in one without any file but its program. */
     bool good = read_number(name, length, &user) || (line != NULL && number_at(line, 2, &user)) ||
-                unknown("user", name, "etc/passwd", ret_problem);
+                strcmp(name, "root") == 0 || unknown("user", name, "etc/passwd", ret_problem);
     if (good && line != NULL && colon == NULL) {
         good = number_at(line, 3, &group) || unknown("user", name, "etc/passwd", ret_problem);
     }

@@ -11,9 +11,9 @@
 enum { IMAGE_USER_FILE_BYTES = 1 << 20 }; /* /etc/passwd or /etc/group */
 
 /* Finds the numbers of USER[:GROUP], each of which is a name or a number. Names are looked up in
- * /etc/passwd and /etc/group of the archive `root_fd`. Without GROUP, the group of USER counts; it
- * is 0 when USER is a number that /etc/passwd does not have. Returns false with the problem for an
- * unknown name. */
+ * /etc/passwd and /etc/group of the archive `root_fd`; "root" is 0 where these do not say. Without
+ * GROUP, the group of USER counts; it is 0 when /etc/passwd does not have USER. Returns false with
+ * the problem for an unknown name. */
 bool image_user_find(const char *text, int root_fd, uint32_t *ret_user, uint32_t *ret_group,
                      struct problem *ret_problem);
 

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "formats/ignore.h"
 #include "formats/limits.h"
+#include "formats/staging/staged_link.h"
 #include "runtime/files.h"
 
 #include <errno.h>
@@ -12,24 +13,34 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { PATH_BYTES_MAX = 4096 };
 
 struct walk {
     struct input_list *list;
+    struct input_tree *tree;     /* NULL: only files count */
     const char *given;           /* the name as the user wrote it */
     size_t most;                 /* files that the name may stand for */
     size_t before;               /* files in the list when the walk began */
     size_t offset;               /* where the name begins in every path */
+    size_t below;                /* where the name below the walked folder begins */
     const struct ignore *ignore; /* NULL: every file counts */
     char root[PATH_BYTES_MAX];   /* the folder without symbolic links */
     int64_t bytes;
     struct problem *problem;
 };
 
+/* Returns the name in the work folder of what is at the path. The walked folder itself may be the
+ * work folder, whose name is "". */
+static const char *name_of(const struct walk *walk, const char *path)
+{
+    return strlen(path) < walk->offset ? "" : input_list_name(path + walk->offset);
+}
+
 /* Adds the file at `path`. The path `named` gives the file its name, without the job file's
  * folder. */
-static bool add(struct walk *walk, const char *path, const char *named, int64_t bytes)
+static bool add(struct walk *walk, const char *path, const char *named, const struct stat *status)
 {
     if (walk->list->count - walk->before >= walk->most) {
         problem_set(walk->problem,
@@ -38,14 +49,15 @@ static bool add(struct walk *walk, const char *path, const char *named, int64_t 
                     input_shown(walk->given).text, walk->most);
         return false;
     }
-    if (bytes > INPUT_FOLDER_BYTES_MAX - walk->bytes) {
+    if (status->st_size > INPUT_FOLDER_BYTES_MAX - walk->bytes) {
         problem_set(walk->problem, "the files of '%s' have more than %lld bytes together",
                     input_shown(walk->given).text, (long long)INPUT_FOLDER_BYTES_MAX);
         return false;
     }
-    walk->bytes += bytes;
-    return input_list_add_as(walk->list, path, input_list_name(named + walk->offset),
-                             walk->problem);
+    const char *name = name_of(walk, named);
+    walk->bytes += status->st_size;
+    return input_list_add_as(walk->list, path, name, walk->problem) &&
+           (walk->tree == NULL || input_tree_add_file(walk->tree, name, status, walk->problem));
 }
 
 /* ---------------------------------------------------------------- folders */
@@ -56,25 +68,47 @@ static bool is_below(const char *path, const char *root)
     return strncmp(path, root, length) == 0 && (path[length] == '/' || root[length - 1] == '/');
 }
 
-/* A job has no links, so a link becomes a copy of the file that it leads to. */
-static bool add_link(struct walk *walk, const char *path)
+/* Reads the target of a link. Returns NULL when the link may travel, or the reason why not. */
+static const char *why_no_link(const struct walk *walk, const FTSENT *entry,
+                               char ret_target[PATH_BYTES_MAX])
+{
+    const ssize_t length = readlink(entry->fts_path, ret_target, PATH_BYTES_MAX - 1);
+    if (length < 0) {
+        return "cannot be read";
+    }
+    ret_target[length] = '\0';
+    return staged_link_problem(entry->fts_path + walk->below, ret_target);
+}
+
+/* A link that does not travel becomes a copy of the file that it leads to. */
+static bool add_copy(struct walk *walk, const char *path, const char *why_not)
 {
     char target[PATH_BYTES_MAX];
     struct stat status;
     const char *why = NULL;
     if (realpath(path, target) == NULL || stat(target, &status) != 0) {
-        why = "leads to nothing";
+        why = why_not != NULL ? why_not : "leads to nothing";
     } else if (!is_below(target, walk->root)) {
         why = "leads out of the folder";
     } else if (!S_ISREG(status.st_mode)) {
-        why = "leads to something other than a regular file";
+        why = why_not != NULL ? why_not : "leads to something other than a regular file";
     }
     if (why != NULL) {
         problem_set(walk->problem, "the symbolic link %s %s, and a subtask sees no other file",
                     input_shown(path).text, why);
         return false;
     }
-    return add(walk, target, path, status.st_size);
+    return add(walk, target, path, &status);
+}
+
+static bool add_link(struct walk *walk, const FTSENT *entry)
+{
+    char target[PATH_BYTES_MAX];
+    const char *why_not = walk->tree == NULL ? NULL : why_no_link(walk, entry, target);
+    return walk->tree != NULL && why_not == NULL
+               ? input_tree_add_link(walk->tree, name_of(walk, entry->fts_path), target,
+                                     entry->fts_statp, walk->problem)
+               : add_copy(walk, entry->fts_path, why_not);
 }
 
 /* A file that is left out may be of any kind, because nobody opens the file. */
@@ -90,13 +124,16 @@ static bool add_entry(struct walk *walk, const FTSENT *entry)
 {
     switch (entry->fts_info) {
     case FTS_D:
+        return walk->tree == NULL ||
+               input_tree_add_folder(walk->tree, name_of(walk, entry->fts_path), entry->fts_statp,
+                                     walk->problem);
     case FTS_DP:
         return true;
     case FTS_F:
-        return add(walk, entry->fts_path, entry->fts_path, entry->fts_statp->st_size);
+        return add(walk, entry->fts_path, entry->fts_path, entry->fts_statp);
     case FTS_SL:
     case FTS_SLNONE:
-        return add_link(walk, entry->fts_path);
+        return add_link(walk, entry);
     case FTS_DEFAULT:
         problem_set(walk->problem,
                     "%s is a device, a socket or a pipe, which cannot be sent; move it out of '%s'",
@@ -122,6 +159,7 @@ static bool add_tree(struct walk *walk, char *path)
         problem_set(walk->problem, "%s: %s", input_shown(path).text, strerror(errno));
         return false;
     }
+    walk->below = strlen(path) + (path[strlen(path) - 1] != '/');
     FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
     bool good = tree != NULL;
     if (!good) {
@@ -142,7 +180,7 @@ static bool add_tree(struct walk *walk, char *path)
     if (tree != NULL) {
         (void)fts_close(tree); /* read only: nothing to lose */
     }
-    if (good && walk->list->count == before) {
+    if (good && walk->list->count == before && (walk->tree == NULL || walk->ignore != NULL)) {
         problem_set(walk->problem, "there is no file in the folder %s", input_shown(path).text);
         good = false;
     }
@@ -155,10 +193,11 @@ static bool add_tree(struct walk *walk, char *path)
  * `each:`. */
 static bool add_path(struct walk *walk, char *path)
 {
-    struct stat status;
+    struct stat status = {.st_size = 0}; /* opening a file that is missing reports it */
     size_t length = strlen(path);
     if (lstat(path, &status) != 0 || !S_ISDIR(status.st_mode)) {
-        return add(walk, path, path, 0);
+        status.st_size = 0; /* a file that is named alone may have any size */
+        return add(walk, path, path, &status);
     }
     while (length > walk->offset + 1 && path[length - 1] == '/') {
         path[--length] = '\0';
@@ -185,10 +224,14 @@ static bool add_pattern(struct walk *walk, const char *pattern)
 }
 
 bool input_folder_add(const char *folder, const char *name, size_t most, struct input_list *list,
-                      struct problem *ret_problem)
+                      struct input_tree *tree, struct problem *ret_problem)
 {
-    struct walk walk = {
-        .list = list, .given = name, .most = most, .before = list->count, .problem = ret_problem};
+    struct walk walk = {.list = list,
+                        .tree = tree,
+                        .given = name,
+                        .most = most,
+                        .before = list->count,
+                        .problem = ret_problem};
     char path[PATH_BYTES_MAX];
     char prefix[PATH_BYTES_MAX];
     struct stat status;
@@ -233,9 +276,11 @@ static struct ignore *read_ignore(const char *work, struct problem *ret_problem)
     return ignore;
 }
 
-bool input_folder_add_work(const char *work, struct input_list *list, struct problem *ret_problem)
+bool input_folder_add_work(const char *work, struct input_list *list, struct input_tree *tree,
+                           struct problem *ret_problem)
 {
     struct walk walk = {.list = list,
+                        .tree = tree,
                         .given = work,
                         .most = FORMAT_FOLDER_FILES,
                         .before = list->count,

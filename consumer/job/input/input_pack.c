@@ -86,15 +86,19 @@ static bool put_file(struct packing *packing, const struct input_file *file, int
            (!ends_archive(packing, file->name) || end_archive(packing));
 }
 
-static bool take_file(struct packing *packing, const struct input_file *file)
+static bool take_file(struct packing *packing, struct input_file *file)
 {
     uint64_t size = 0;
+    if (file->held_fd > 0) { /* it has no path to be opened by again */
+        packing->alone_count++;
+        return input_list_move(packing->list, file, packing->problem);
+    }
     const int fd = input_file_open(file, &size, packing->problem);
     if (fd < 0) {
         return false;
     }
-    const bool is_alone = file->held_fd > 0 || (size >= INPUT_PACK_ALONE_BYTES &&
-                                                packing->alone_count < INPUT_PACK_ALONE_MAX);
+    const bool is_alone =
+        size >= INPUT_PACK_ALONE_BYTES && packing->alone_count < INPUT_PACK_ALONE_MAX;
     packing->alone_count += is_alone;
     const bool good =
         is_alone ? input_list_add_as(packing->list, file->path, file->name, packing->problem)

@@ -1,7 +1,9 @@
 #include "consumer/job/output/folder_unpack.h"
 
 #include "base/sha256.h"
+#include "formats/staging/staged_link.h"
 #include "formats/tar.h"
+#include "formats/template.h"
 #include "protocol/limits.h"
 #include "runtime/files.h"
 
@@ -14,6 +16,7 @@ struct unpacking {
     int fd;
     folder_take *take;
     void *context;
+    bool keeps_trees, has_link;
     bool has_ended, is_unreadable;
 };
 
@@ -49,6 +52,24 @@ bool folder_file_copy(const struct folder_file *file, int to)
     return read_file(file, to, &hash);
 }
 
+/* Says why an entry may not be in the archive, or returns NULL. Links come last, so that no file
+ * lies below one. */
+static const char *why_unfit(struct unpacking *unpacking, const struct tar_entry *entry)
+{
+    const bool is_bare = entry->type == '5' || entry->type == '2';
+    if (entry->type != '0' && !(is_bare && unpacking->keeps_trees)) {
+        return "it has an entry that is no file";
+    }
+    if (unpacking->has_link && entry->type != '2') {
+        return "it has an entry behind a link";
+    }
+    unpacking->has_link = entry->type == '2';
+    return entry->type == '2' && (!template_path_safe(entry->name) ||
+                                  staged_link_problem(entry->name, entry->link) != NULL)
+               ? "it has a link that could lead out of it"
+               : NULL;
+}
+
 static bool take_entry(void *context, const struct tar_entry *entry, struct problem *ret_problem)
 {
     struct unpacking *unpacking = context;
@@ -56,12 +77,15 @@ static bool take_entry(void *context, const struct tar_entry *entry, struct prob
                                .fd = unpacking->fd,
                                .offset = entry->offset,
                                .size = entry->size,
+                               .is_folder = entry->type == '5',
+                               .link = entry->type == '2' ? entry->link : NULL,
                                .is_executable = (entry->mode & 0111) != 0};
-    if (entry->type != '0') {
-        problem_set(ret_problem, "it has an entry that is no file");
+    const char *why = why_unfit(unpacking, entry);
+    if (why != NULL) {
+        problem_set(ret_problem, "%s", why);
         return false;
     }
-    unpacking->is_unreadable = !read_file(&file, -1, &file.hash);
+    unpacking->is_unreadable = entry->type == '0' && !read_file(&file, -1, &file.hash);
     if (unpacking->is_unreadable) {
         problem_set(ret_problem, "%s", strerror(errno));
         return false;
@@ -73,10 +97,11 @@ static bool take_entry(void *context, const struct tar_entry *entry, struct prob
     return !unpacking->has_ended;
 }
 
-enum folder_status folder_unpack(int fd, uint64_t size, folder_take *take, void *context,
-                                 struct problem *ret_problem)
+enum folder_status folder_unpack(int fd, uint64_t size, bool keeps_trees, folder_take *take,
+                                 void *context, struct problem *ret_problem)
 {
-    struct unpacking unpacking = {.fd = fd, .take = take, .context = context};
+    struct unpacking unpacking = {
+        .fd = fd, .take = take, .context = context, .keeps_trees = keeps_trees};
     const struct tar_source source = {.size = size, .read = read_archive, .context = &unpacking};
     /* An entry counts its new folders, too. */
     const struct tar_limits limits = {.entries = 2 * LIMIT_FOLDER_FILES, .bytes = UINT64_MAX};

@@ -282,6 +282,50 @@ START_TEST(symbolic_links_are_not_followed)
 }
 END_TEST
 
+START_TEST(folders_and_links_come_without_content)
+{
+    struct problem problem;
+    struct stat status;
+    char target[64] = "";
+    ck_assert_int_eq(place_empty_folder(places, "a/b", &problem), PLACE_WRITTEN);
+    ck_assert_int_eq(place_empty_folder(places, "a/b", &problem), PLACE_PRESENT);
+    ck_assert_int_eq(lstat("out/a/b", &status), 0);
+    ck_assert(S_ISDIR(status.st_mode));
+    ck_assert_int_eq(place_link(places, "a/l", "b/c", &problem), PLACE_WRITTEN);
+    ck_assert_int_eq(place_link(places, "a/l", "b/c", &problem), PLACE_PRESENT);
+    ck_assert_int_eq(place_link(places, "a/l", "b", &problem), PLACE_OCCUPIED);
+    ck_assert_int_eq(readlink("out/a/l", target, sizeof target - 1), 3);
+    ck_assert_str_eq(target, "b/c");
+    ck_assert_int_eq(place_link(places, "a/b", "c", &problem), PLACE_OCCUPIED);
+    ck_assert_int_eq(place_empty_folder(places, "a/l", &problem), PLACE_OCCUPIED);
+    asked[0] = '\0';
+    ck_assert_int_eq(place_folder_settle(places, &problem), PLACE_WRITTEN);
+    ck_assert_str_eq(asked, "S");
+}
+END_TEST
+
+START_TEST(a_link_never_leads_out_of_the_output_folder)
+{
+    static const char *const bad[] = {"..", "../x", "/etc/passwd", "b/../..", ""};
+    struct problem problem;
+    struct stat status;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ck_assert_msg(place_link(places, "l", bad[i], &problem) == PLACE_WRONG, "%s", bad[i]);
+    }
+    ck_assert_int_eq(place_link(places, "../l", "x", &problem), PLACE_WRONG);
+    ck_assert_int_eq(place_empty_folder(places, "../l", &problem), PLACE_FAILED);
+    ck_assert_int_ne(lstat("out/l", &status), 0);
+    ck_assert_int_ne(lstat("l", &status), 0);
+    /* Nothing is written through a link that was placed. */
+    ck_assert_int_eq(mkdir("out/folder", 0700), 0);
+    ck_assert_int_eq(place_link(places, "to-folder", "folder", &problem), PLACE_WRITTEN);
+    ck_assert_int_eq(place("to-folder/x", "text", &problem), PLACE_OCCUPIED);
+    ck_assert_int_eq(place_link(places, "to-folder/y", "x", &problem), PLACE_OCCUPIED);
+    ck_assert_int_eq(place_empty_folder(places, "to-folder/z", &problem), PLACE_OCCUPIED);
+    ck_assert_uint_eq(entries("out/folder"), 0);
+}
+END_TEST
+
 START_TEST(a_fifo_in_the_way_does_not_block)
 {
     struct problem problem;
@@ -444,7 +488,8 @@ SUITE("place", setup, teardown, TEST(outputs_of_files_land_beside_where_their_in
       TEST(what_is_there_with_the_right_content_is_left_alone),
       LOOP(what_is_there_gets_the_mode_of_a_new_file, 0, 2),
       TEST(what_is_there_with_other_content_is_never_overwritten),
-      TEST(symbolic_links_are_not_followed), TEST(a_fifo_in_the_way_does_not_block),
+      TEST(symbolic_links_are_not_followed), TEST(folders_and_links_come_without_content),
+      TEST(a_link_never_leads_out_of_the_output_folder), TEST(a_fifo_in_the_way_does_not_block),
       TEST(bytes_with_another_hash_leave_nothing), TEST(an_empty_file_is_a_file),
       TEST(a_name_is_given_to_durable_bytes_and_is_durable_itself),
       TEST(what_is_there_already_costs_one_sync), TEST(many_small_files_cost_two_syncs_a_batch),

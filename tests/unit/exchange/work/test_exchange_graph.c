@@ -355,6 +355,32 @@ START_TEST(the_crash_limit_is_the_jobs)
 }
 END_TEST
 
+/* A provider that gives work back has lost nothing: docs/jobfile.md, `crash_limit`. */
+START_TEST(work_that_is_given_back_does_not_count)
+{
+    offer(PROVIDER, 1, price);
+    struct exchange_command made = submit_of(1, 500);
+    made.submit.crash_limit = 0;
+    apply(&made);
+    for (int tries = 0; tries < 5;) {
+        if (count_of(EFFECT_DISPATCH) == 0) {
+            market.now_ns += AVOID_NS;
+            tick();
+            continue;
+        }
+        leave(PROVIDER, made.id, nth(EFFECT_DISPATCH, 0)->work, OUTCOME_CANCELLED, "");
+        ck_assert_uint_eq(job_row(made.id).state, JOB_OPEN);
+        tries++;
+    }
+    while (count_of(EFFECT_DISPATCH) == 0) {
+        market.now_ns += AVOID_NS;
+        tick();
+    }
+    leave(PROVIDER, made.id, nth(EFFECT_DISPATCH, 0)->work, OUTCOME_OK, "");
+    ck_assert_uint_eq(job_row(made.id).state, JOB_DONE);
+}
+END_TEST
+
 /* ---------------------------------------------------------------- a large one */
 
 /* Ten layers of a thousand, each waiting for up to eight of the layer before. What one step starts
@@ -456,5 +482,6 @@ SUITE("exchange_graph", set_up_for_parts, tear_down, TEST(nothing_starts_before_
       TEST(who_leaves_more_than_can_be_handed_on_has_failed),
       TEST(who_is_given_more_than_a_message_holds_has_failed),
       TEST(a_graph_that_is_none_is_refused_by_its_field), TEST(the_crash_limit_is_the_jobs),
+      TEST(work_that_is_given_back_does_not_count),
       TEST(ten_thousand_run_in_order_and_few_start_in_a_step),
       TEST(the_longest_chain_breaks_at_once))

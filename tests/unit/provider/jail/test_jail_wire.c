@@ -151,12 +151,15 @@ START_TEST(names_are_plain_relative_paths)
 }
 END_TEST
 
-/* The fields are what a worker says of the files of a folder. */
+/* The fields are what a worker says of the entries of a folder. */
 struct said {
     uint32_t output, count, name_length;
     uint64_t size;
     const char *name;
     size_t spare;
+    uint8_t kind;       /* enum wire_entry_kind */
+    const char *target; /* of a link */
+    bool is_plain;      /* the job keeps neither links nor empty folders */
 };
 
 static enum result_outcome take_nothing(void *context, const struct jail_entry *entry,
@@ -174,17 +177,24 @@ static bool read_said(struct said said, int file)
     static const char *const patterns[] = {NULL, NULL, "*.csv"};
     static struct jail_entries entries;
     uint8_t bytes[4096] = {0};
-    const struct jail_request request = {
-        .outputs = outputs, .patterns = patterns, .output_count = 3, .take_entry = take_nothing};
+    const struct jail_request request = {.outputs = outputs,
+                                         .patterns = patterns,
+                                         .output_count = 3,
+                                         .take_entry = take_nothing,
+                                         .keeps_trees = !said.is_plain};
     struct writer out = writer_over(bytes, sizeof bytes);
     writer_u8(&out, WIRE_ENTRIES);
     writer_u32(&out, 1);
     writer_u32(&out, said.output);
     writer_u32(&out, said.count);
-    writer_u8(&out, 1);
+    writer_u8(&out, said.kind);
     writer_u64(&out, said.size);
     writer_u32(&out, said.name_length);
     writer_bytes(&out, said.name, said.name_length);
+    if (said.target != NULL) {
+        writer_u32(&out, (uint32_t)strlen(said.target));
+        writer_bytes(&out, said.target, strlen(said.target));
+    }
     const bool is_read = jail_wire_read_entries(bytes, out.position + said.spare, &request, &file,
                                                 file >= 0 ? 1 : 0, &entries);
     if (file >= 0) {
@@ -235,6 +245,43 @@ START_TEST(files_of_a_folder_are_believed_no_more)
 }
 END_TEST
 
+START_TEST(folders_and_links_are_believed_no_more)
+{
+    const struct said folder = {
+        .output = 1, .count = 1, .name_length = 3, .name = "a/b", .kind = WIRE_ENTRY_FOLDER};
+    struct said said = folder;
+    ck_assert(read_said(folder, -1));
+    ck_assert(!read_said(folder, memory_file(0))); /* nobody takes the file */
+    said.size = 1;
+    ck_assert(!read_said(said, -1));
+    said = folder;
+    said.is_plain = true;
+    ck_assert(!read_said(said, -1));
+    said = folder;
+    said.name = "../";
+    ck_assert(!read_said(said, -1));
+    said = folder;
+    said.kind = WIRE_ENTRY_LINK + 1;
+    ck_assert(!read_said(said, -1));
+    said.kind = WIRE_ENTRY_LINK;
+    ck_assert(!read_said(said, -1)); /* without a target */
+    said.target = "../c";
+    ck_assert(read_said(said, -1));
+    said.is_plain = true;
+    ck_assert(!read_said(said, -1));
+    said.is_plain = false;
+    static const char *const bad[] = {"", "/etc/passwd", "../../c", "c/../d", "a\nb"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        said.target = bad[i];
+        ck_assert_msg(!read_said(said, -1), "%s", bad[i]);
+    }
+    static char long_target[LIMIT_PATH_BYTES + 1];
+    memset(long_target, 'a', sizeof long_target - 1);
+    said.target = long_target;
+    ck_assert(!read_said(said, -1));
+}
+END_TEST
+
 START_TEST(an_entry_takes_no_more_than_is_counted)
 {
     ck_assert_uint_eq(wire_entry_bytes(1, 0), 512);
@@ -273,4 +320,5 @@ END_TEST
 SUITE("jail_wire", NULL, NULL, TEST(an_honest_answer_is_taken),
       TEST(only_plain_files_in_memory_are_outputs), TEST(numbers_out_of_range_are_refused),
       TEST(names_are_plain_relative_paths), TEST(files_of_a_folder_are_believed_no_more),
-      TEST(an_entry_takes_no_more_than_is_counted), TEST(root_is_left_for_good))
+      TEST(folders_and_links_are_believed_no_more), TEST(an_entry_takes_no_more_than_is_counted),
+      TEST(root_is_left_for_good))

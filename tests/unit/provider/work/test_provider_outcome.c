@@ -52,6 +52,25 @@ static enum result_outcome keep(const struct spool *spool, uint64_t size, struct
     return kept;
 }
 
+START_TEST(a_spool_that_is_removed_is_made_again)
+{
+    struct spool spool = {.output = memfd_create("output", MFD_CLOEXEC)};
+    struct problem problem = {""};
+    (void)snprintf(spool.folder, sizeof spool.folder, "/tmp/bourse-spool-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(spool.folder));
+    ck_assert_int_eq(ftruncate(spool.output, DISK_BYTES), 0);
+    ck_assert_int_eq(keep(&spool, DISK_BYTES, &problem), OUTCOME_OK);
+    ck_assert_int_eq(rmdir(spool.folder), 0);
+    ck_assert_int_eq(keep(&spool, DISK_BYTES, &problem), OUTCOME_OK);
+    ck_assert_int_eq(rmdir(spool.folder), 0);
+    ck_assert_int_eq(symlink("absent", spool.folder), 0); /* in the way */
+    ck_assert_int_eq(keep(&spool, DISK_BYTES, &problem), OUTCOME_CANCELLED);
+    ck_assert_ptr_nonnull(strstr(problem.text, "is gone"));
+    ck_assert_int_eq(unlink(spool.folder), 0);
+    (void)close(spool.output);
+}
+END_TEST
+
 START_TEST(an_output_larger_than_a_disk_that_is_not_crowded_has_failed)
 {
     CLEANUP(spool_end) struct spool spool;
@@ -211,6 +230,7 @@ int main(void)
     tcase_add_test(tcase, what_is_shorter_than_its_jail_says_cannot_stay_there);
     tcase_add_test(tcase, what_was_left_moves_out_of_the_jail_under_its_descriptor);
     tcase_add_test(tcase, what_finds_no_room_stays_in_the_jail);
+    tcase_add_test(tcase, a_spool_that_is_removed_is_made_again);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

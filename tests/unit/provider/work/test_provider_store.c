@@ -128,6 +128,45 @@ START_TEST(the_next_run_finds_whole_files_and_fetches_damaged_ones_anew)
 }
 END_TEST
 
+static void remove_folder(const char *folder)
+{
+    ck_assert_int_eq(nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* Somebody cleans the caches of the machine. */
+START_TEST(a_folder_that_is_removed_is_made_again)
+{
+    CLEANUP(play_end) struct play play;
+    struct problem problem = {""};
+    struct store_blob blob;
+    char shelf[300];
+    play_start(&play, 1 << 20);
+    take_and_release(&play, 3);
+    remove_folder(play.folder);
+    take_and_release(&play, 3);
+    take_and_release(&play, 4);
+    ck_assert_uint_eq(fetches(&play.source), 3);
+    (void)snprintf(shelf, sizeof shelf, "%s", path_of(&play, 3));
+    *strrchr(shelf, '/') = '\0';
+    remove_folder(shelf);
+    take_and_release(&play, 3);
+    ck_assert_uint_eq(fetches(&play.source), 4);
+    remove_folder(play.folder);
+    ck_assert(store_keep_folder(play.store, &problem));
+    ck_assert_int_eq(access(play.folder, F_OK), 0);
+
+    remove_folder(play.folder);
+    const int fd = open(play.folder, O_WRONLY | O_CREAT, 0600); /* in the way */
+    ck_assert_int_ge(fd, 0);
+    (void)close(fd);
+    ck_assert(!store_keep_folder(play.store, &problem));
+    ck_assert_ptr_nonnull(strstr(problem.text, "is not a folder"));
+    ck_assert_int_eq(take(&play, 3, &blob), STORE_NO_FOLDER);
+    ck_assert_int_eq(unlink(play.folder), 0);
+    take_and_release(&play, 3);
+}
+END_TEST
+
 START_TEST(what_is_here_is_found_and_hashed_anew_and_nothing_is_fetched)
 {
     struct play play;
@@ -222,6 +261,7 @@ SUITE("provider store", NULL, NULL, TEST(a_blob_is_fetched_once_and_stays),
       TEST(many_who_ask_at_once_share_one_fetch), TEST(a_prefetched_blob_is_there_when_it_is_taken),
       TEST(what_is_missing_or_too_large_says_so_and_may_be_asked_again),
       TEST(the_next_run_finds_whole_files_and_fetches_damaged_ones_anew),
+      TEST(a_folder_that_is_removed_is_made_again),
       TEST(what_is_here_is_found_and_hashed_anew_and_nothing_is_fetched),
       TEST(the_hash_of_nothing_needs_no_fetch), TEST(a_wait_can_be_given_up),
       TEST(a_folder_open_to_others_is_refused))

@@ -63,8 +63,8 @@ static size_t files_in(const struct input_list *list)
         }
         const int fd = input_file_open(&list->items[i], &size, &problem);
         ck_assert_int_ge(fd, 0);
-        ck_assert_msg(folder_unpack(fd, size, count_file, &count, &problem) == FOLDER_OK, "%s",
-                      problem.text);
+        ck_assert_msg(folder_unpack(fd, size, false, count_file, &count, &problem) == FOLDER_OK,
+                      "%s", problem.text);
         (void)close(fd);
     }
     return count;
@@ -133,6 +133,27 @@ START_TEST(a_changed_or_a_new_file_changes_one_archive)
 }
 END_TEST
 
+/* A temporary file has no path, and goes among the archives as it is. */
+START_TEST(a_temporary_file_stays_alone)
+{
+    CLEANUP(input_list_fini) struct input_list list = {.items = NULL};
+    struct input_packed packed;
+    size_t found = 0;
+    make_files(600);
+    add_files(&list, 600);
+    const int fd = input_temporary(&problem);
+    ck_assert_int_eq(write(fd, "listing", 7), 7);
+    ck_assert(input_list_add_listing(&list, fd, &problem));
+    ck_assert_msg(input_pack(&list, &packed, &problem) && input_list_hash(&list, 0, &problem), "%s",
+                  problem.text);
+    ck_assert_uint_eq(files_in(&list), 600);
+    for (size_t i = 0; i < list.count; i++) {
+        found += strcmp(list.items[i].name, INPUT_LIST_LISTING) == 0 && list.items[i].size == 7;
+    }
+    ck_assert_uint_eq(found, 1);
+}
+END_TEST
+
 START_TEST(a_file_that_is_gone_is_named)
 {
     CLEANUP(input_list_fini) struct input_list list = {.items = NULL};
@@ -147,4 +168,5 @@ END_TEST
 
 SUITE("input_pack", setup, teardown, TEST(a_short_list_stays_as_it_is),
       TEST(small_files_go_into_archives_and_large_ones_stay),
-      TEST(a_changed_or_a_new_file_changes_one_archive), TEST(a_file_that_is_gone_is_named))
+      TEST(a_changed_or_a_new_file_changes_one_archive), TEST(a_temporary_file_stays_alone),
+      TEST(a_file_that_is_gone_is_named))

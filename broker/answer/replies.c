@@ -204,13 +204,15 @@ static struct outgoing *jobs(const struct exchange *exchange, const struct reque
     Bourse__V1__JobRow **pointers = calloc(limit, sizeof(Bourse__V1__JobRow *));
     struct outgoing *outgoing = NULL;
     if (rows != NULL && wires != NULL && pointers != NULL) {
-        size_t count = exchange_jobs(exchange, request->account, rows, limit);
+        Bourse__V1__JobsReply answer = BOURSE__V1__JOBS_REPLY__INIT;
+        size_t count = exchange_jobs_from(
+            exchange, request->account, body->has_from ? body->from : 0, rows, limit, &answer.next);
         for (size_t i = 0; i < count; i++) {
             job_to_wire(exchange, &rows[i], now_ns, &wires[i]);
             pointers[i] = &wires[i];
         }
-        Bourse__V1__JobsReply answer = BOURSE__V1__JOBS_REPLY__INIT;
         answer.index = exchange_index(exchange);
+        answer.has_next = answer.next != 0;
         answer.n_jobs = count;
         answer.jobs = pointers;
         outgoing = outgoing_reply(request, MESSAGE_JOBS_REPLY, &answer.base);

@@ -165,7 +165,8 @@ static const struct rule result_rules[] = {ID,
                                            NUMBER(1, UINT32_MAX),
                                            COUNT,
                                            FLAG,
-                                           NUMBER(ENERGY_MEASURED, ENERGY_SOURCES - 1)};
+                                           NUMBER(ENERGY_MEASURED, ENERGY_SOURCES - 1),
+                                           COUNT};
 
 /* An energy with a source is bounded. An energy without one stays as wide as older releases took
  * it, so that their logs read as before. */

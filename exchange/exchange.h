@@ -417,6 +417,11 @@ void exchange_explain(const struct exchange *exchange, const struct exchange_nee
  * furthest from a lane. Returns false when there is no such job or part. */
 bool exchange_explain_job(const struct exchange *exchange, const struct id128 *job, uint32_t part,
                           struct exchange_explanation *ret_explanation);
+/* Returns what the part of an open job needs, borrowed until the next step, and the slots of one
+ * subtask. Returns NULL when there is no such job or part, or the part bids no more. */
+const struct requirement *exchange_part_needs(const struct exchange *exchange,
+                                              const struct id128 *job, uint32_t part,
+                                              uint32_t *ret_slots);
 
 struct exchange_subtask_row {
     uint8_t state; /* enum subtask_state, open job */

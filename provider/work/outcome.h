@@ -80,6 +80,9 @@ struct outcome {
     bool is_again;
     /* The files could not be stored; the detail says why. */
     bool is_unstored;
+    /* The main thread only: since when, and until when, the result waits for live output; 0: it
+     * does not. */
+    int64_t held_ns, held_until_ns;
 };
 
 struct outcome *outcome_create(const struct agent_work *work, const struct id128 *job);

@@ -16,10 +16,13 @@
 /* Asks the machine for its OpenCL devices when the config has one, or a look wants to see them. */
 static bool learn_kernels(struct setup *setup, struct problem *ret_problem)
 {
+    const char *visible[CONFIG_VISIBLE_MAX + 1];
+    config_visible(&setup->config, visible);
     const struct kernel_trial trial = {.launcher = setup->launcher,
                                        .cgroups = setup->cgroups,
                                        .worker_path = setup->worker_path,
-                                       .kernel_path = setup->kernel_path};
+                                       .kernel_path = setup->kernel_path,
+                                       .visible = visible};
     const char *why = setup->isolation.level == 0 ? setup->isolation.refusal : setup->no_kernel;
     return kernels_learn(&setup->config, &trial, why, setup->is_look, &setup->machine, ret_problem);
 }

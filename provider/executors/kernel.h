@@ -29,8 +29,9 @@ struct kernel_trial {
     struct launcher *launcher;
     struct cgroups *cgroups; /* NULL: none */
     const char *worker_path;
-    const char *kernel_path; /* the installed bourse-kernel */
-    const cpu_set_t *cpus;   /* NULL: any */
+    const char *kernel_path;    /* the installed bourse-kernel */
+    const cpu_set_t *cpus;      /* NULL: any */
+    const char *const *visible; /* as in struct jail_spec */
 };
 
 /* Lets bourse-kernel list the devices of one interface, for ten seconds at most. A machine without

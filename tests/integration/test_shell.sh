@@ -281,7 +281,7 @@ grep -o 'tick [0-9]*' restart.out | awk '$2 != NR - 1 { print "tick", $2, "is th
 
 # A program that ends while the broker is away, for longer than its last bytes are kept otherwise: they come all the same.
 "$bin/terminal-user" 80x24 "$bourse" shell -y --budget 1 -- sh -c \
-    'echo going; sleep 2; printf "%s" parting-words; exit 6' \
+    'echo going; sleep 6; printf "%s" parting-words; exit 6' \
     >parting.out 2>parting.err <<'END' &
 expect 60 going
 run touch parting
@@ -294,7 +294,7 @@ started+=("$parting")
 until_true 60 test -e parting || fail "nothing goes: $(cat parting.err)"
 broker_kill
 ended "$broker" 60 || fail "the broker does not end"
-sleep 15 # the program ends meanwhile
+sleep 22 # the agent misses the broker, and the program ends, meanwhile
 broker_start
 broker_await || fail "the broker does not come back"
 wait "$parting" || fail "the last bytes: $(cat parting.err parting.out)"

@@ -33,10 +33,10 @@ void departures_note(struct departures *departures, const struct exchange *excha
                      uint32_t account, int64_t log_ns);
 
 /* Writes who left lately with devices that `slots` slots of work with these needs would fit, such
- * as `provider "lab" left at 14:03:22 UTC, 12m ago; its 4 slots would fit`. A provider that is still
- * connected "withdrew its offer". Writes "" when there is nobody. Devices of `owner` do not count,
- * and neither do those of a provider that offers devices again or is frozen. `departures` may be
- * NULL. */
+ * as `provider "lab" left at 14:03:22 UTC, 12m ago; its 4 slots would fit`. A provider that is
+ * still connected "withdrew its offer". Writes "" when there is nobody. Devices of `owner` do not
+ * count, and neither do those of a provider that offers devices again or is frozen. `departures`
+ * may be NULL. */
 void departures_text(const struct departures *departures, const struct exchange *exchange,
                      uint32_t owner, const struct requirement *needs, uint32_t slots,
                      int64_t log_ns, char ret_text[DEPARTURES_TEXT_SIZE]);

@@ -43,7 +43,8 @@ static struct outgoing *answer_once(struct request *request)
             .figures = figures, .now_ns = 0, .challenges = challenge_facts, .log_ns = log_ns};
         return listings_devices(exchange, &sources, request);
     }
-    return replies_to_read(exchange, challenge_facts, request, log_ns);
+    const struct replies_sources sources = {.facts = challenge_facts, .log_ns = log_ns};
+    return replies_to_read(exchange, &sources, request);
 }
 
 static void time_request(json_t *all, const char *name, enum message_type type, uint32_t account,

@@ -202,6 +202,10 @@ void exchange_visit_holders(const struct exchange *exchange, const struct id128 
 /* Fills in the newest `limit` jobs of an account, newest first, and returns how many. */
 size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
                      struct exchange_job_row *ret_rows, size_t limit);
+/* Does the same from the place `from` on, 0 for the newest job. Sets the place of the next page, or
+ * 0 when there is none. */
+size_t exchange_jobs_from(const struct exchange *exchange, uint32_t owner, uint64_t from,
+                          struct exchange_job_row *ret_rows, size_t limit, uint64_t *ret_next);
 
 /* Fills in the state of each subtask of an open job (enum subtask_state or SUBTASK_QUEUED, as on
  * the wire) and its number of starts. Returns the number of subtasks. Returns 0 when there is no
@@ -413,6 +417,11 @@ void exchange_explain(const struct exchange *exchange, const struct exchange_nee
  * furthest from a lane. Returns false when there is no such job or part. */
 bool exchange_explain_job(const struct exchange *exchange, const struct id128 *job, uint32_t part,
                           struct exchange_explanation *ret_explanation);
+/* Returns what the part of an open job needs, borrowed until the next step, and the slots of one
+ * subtask. Returns NULL when there is no such job or part, or the part bids no more. */
+const struct requirement *exchange_part_needs(const struct exchange *exchange,
+                                              const struct id128 *job, uint32_t part,
+                                              uint32_t *ret_slots);
 
 struct exchange_subtask_row {
     uint8_t state; /* enum subtask_state, open job */

@@ -165,7 +165,8 @@ static const struct rule result_rules[] = {ID,
                                            NUMBER(1, UINT32_MAX),
                                            COUNT,
                                            FLAG,
-                                           NUMBER(ENERGY_MEASURED, ENERGY_SOURCES - 1)};
+                                           NUMBER(ENERGY_MEASURED, ENERGY_SOURCES - 1),
+                                           COUNT};
 
 /* An energy with a source is bounded. An energy without one stays as wide as older releases took
  * it, so that their logs read as before. */
@@ -252,7 +253,7 @@ SHAPE(explain_request, explain_request, ID, COUNT, SUBTASK_INDEX);
 SHAPE(explain_reply, explain_reply, NESTED(explanation), COUNT, STATE, COUNT, COUNT, COUNT, TALLY,
       TALLY, TALLY, TALLY, SUBTASK_INDEX, STATE, COUNT, COUNT, NAME(0, LIMIT_NAME_BYTES),
       NAME(0, LIMIT_NAME_BYTES), COUNT, TALLY, TALLY);
-SHAPE(jobs_request, jobs_request, ID, ROWS_WANTED, FLAG, FLAG);
+SHAPE(jobs_request, jobs_request, ID, ROWS_WANTED, FLAG, FLAG, COUNT);
 SHAPE(lease_row, lease_row, LEASE, NAME(0, LIMIT_NAME_BYTES), NAME(0, LIMIT_NAME_BYTES), SLOTS,
       MONEY, TALLY, COUNT, MONEY, STATE, FLAG, FLAG, FLAG, COUNT, FLAG, NOTE);
 SHAPE(job_row, job_row, ID, NAME(0, LIMIT_NAME_BYTES), NUMBER(JOB_OPEN, JOB_CANCELLED), SUBTASKS,
@@ -260,7 +261,7 @@ SHAPE(job_row, job_row, ID, NAME(0, LIMIT_NAME_BYTES), NUMBER(JOB_OPEN, JOB_CANC
       NUMBER(JOB_REASON_NONE, JOB_REASON_DEADLINE), HASH, MANY(lease_row, LIMIT_LEASES), COUNT,
       TALLY, SIZED(0, LIMIT_GRAPH_SUBTASKS), PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTASKS), TALLY,
       MONEY, TALLY, COUNT, MONEY, MONEY, TALLY, MOMENT);
-SHAPE(jobs_reply, jobs_reply, MANY(job_row, LIMIT_ROWS), COUNT);
+SHAPE(jobs_reply, jobs_reply, MANY(job_row, LIMIT_ROWS), COUNT, COUNT);
 SHAPE(job_event, job_event, NESTED(job_row));
 SHAPE(outcomes_request, outcomes_request, ID, TALLY, ROWS_WANTED, COUNT);
 SHAPE(outcome_row, outcome_row, SUBTASK_INDEX, ATTEMPT, NUMBER(ATTEMPT_ACCEPTED, ATTEMPT_REFUTED),

@@ -99,7 +99,7 @@ static bool settle_again(struct agent *agent, int64_t now_ns, const struct outco
            is_stored;
 }
 
-/* A result ends the attempt, and after that the broker learns of no terminal any more. */
+/* A result ends the attempt, and after that the broker may refuse what the program printed last. */
 static void settle_done(struct agent *agent, int64_t now_ns)
 {
     struct list_link waiting;
@@ -107,7 +107,8 @@ static void settle_done(struct agent *agent, int64_t now_ns)
     while (!list_empty(&agent->done)) {
         struct outcome *outcome = LIST_ELEMENT(agent->done.next, struct outcome, link);
         list_remove(&outcome->link);
-        if (terminals_is_new(agent->terminals, &outcome->work)) {
+        if (terminals_holds(agent->terminals, &outcome->work, now_ns) ||
+            live_output_holds(agent->lanes, agent->session, outcome, now_ns)) {
             list_append(&waiting, &outcome->link);
         } else {
             hold_outcome(agent, outcome,

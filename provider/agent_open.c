@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -165,6 +166,8 @@ bool agent_open_blobs(struct agent *agent, struct problem *problem)
         .server = setup->market->server,
         .identity = setup->identity,
         .store = agent->store,
+        .meter = agent->network == NULL ? NULL : network_meter,
+        .meter_context = agent->network,
     };
     return images_open(&unpacked, &agent->images, problem) &&
            mender_open(&mender, &agent->mender, problem);
@@ -194,7 +197,9 @@ bool agent_open_lanes(struct agent *agent, struct problem *problem)
         .context = agent,
     };
     agent->lanes = lanes_create(&lanes);
-    agent->live = live_output_create();
+    /* A broker behind a socket of this machine is reached without a network. */
+    const bool is_local = strncmp(setup->market->control, "ipc:", 4) == 0;
+    agent->live = live_output_create(is_local ? NULL : agent->network);
     agent->terminals = terminals_create();
     const bool good = agent->gauges != NULL && agent->lanes != NULL && agent->live != NULL &&
                       agent->terminals != NULL;

@@ -11,6 +11,7 @@ _Static_assert((int)LIVE_OUTPUT_PIECES <= (int)LIMIT_OUTPUT_PIECES, "so do all")
 enum { ROUNDS = LIVE_OUTPUT_MESSAGE_BYTES / LANES_PIECE_BYTES };
 
 struct live_output {
+    struct network *network;
     int64_t look_ns; /* next look at the followed subtasks */
     int64_t ask_ns;  /* next message, even without output */
     size_t turn;     /* the followed lease that is visited first, so that each has its turn */
@@ -21,9 +22,13 @@ struct live_output {
     uint8_t bytes[LIVE_OUTPUT_MESSAGE_BYTES];
 };
 
-struct live_output *live_output_create(void)
+struct live_output *live_output_create(struct network *network)
 {
-    return calloc(1, sizeof(struct live_output));
+    struct live_output *live = calloc(1, sizeof *live);
+    if (live != NULL) {
+        live->network = network;
+    }
+    return live;
 }
 
 void live_output_destroy(struct live_output **self)
@@ -68,6 +73,15 @@ static void gather(struct live_output *live, struct lanes *lanes, const uint64_t
     }
 }
 
+/* Pieces that cannot be sent are left out, and followers see the gap. */
+static void post(struct live_output *live, struct agent_session *session, int64_t now_ns)
+{
+    if (agent_session_post_output(session, now_ns, live->pointers, live->count) == AGENT_OK &&
+        live->network != NULL) {
+        network_note(live->network, live->size);
+    }
+}
+
 void live_output_flush(struct live_output *live, struct agent_session *session, struct lanes *lanes,
                        int64_t now_ns)
 {
@@ -75,7 +89,7 @@ void live_output_flush(struct live_output *live, struct agent_session *session, 
     const uint64_t *leases = agent_session_followed(session, &count);
     gather(live, lanes, leases, count);
     if (live->count > 0) {
-        (void)agent_session_post_output(session, now_ns, live->pointers, live->count);
+        post(live, session, now_ns);
     }
 }
 
@@ -93,10 +107,25 @@ void live_output_tick(struct live_output *live, struct agent_session *session, s
     /* The broker keeps a message without pieces until somebody follows one of the leases. */
     const bool is_asking = count == 0 && agent_session_counts(session).leases > 0;
     if (live->count > 0 || is_asking || (count > 0 && now_ns >= live->ask_ns)) {
-        /* Pieces that cannot be sent are left out, and followers see the gap. */
-        (void)agent_session_post_output(session, now_ns, live->pointers, live->count);
+        post(live, session, now_ns);
         live->ask_ns = now_ns + LIVE_OUTPUT_ASK_NS;
     }
+}
+
+bool live_output_holds(struct lanes *lanes, const struct agent_session *session,
+                       struct outcome *outcome, int64_t now_ns)
+{
+    const bool is_connected = agent_session_counts(session).ready;
+    if ((is_connected && outcome->held_ns == 0) || !lanes_has_ends(lanes, &outcome->work)) {
+        return false;
+    }
+    outcome->held_ns = outcome->held_ns == 0 ? now_ns : outcome->held_ns;
+    if (!is_connected) {
+        const int64_t most_ns = outcome->held_ns + LIVE_OUTPUT_AWAY_NS;
+        const int64_t until_ns = now_ns + LIVE_OUTPUT_KEPT_NS;
+        outcome->held_until_ns = until_ns < most_ns ? until_ns : most_ns;
+    }
+    return now_ns < outcome->held_until_ns;
 }
 
 int64_t live_output_due_ns(const struct live_output *live, const struct agent_session *session)

@@ -29,9 +29,11 @@ struct terminal {
     int64_t end_due_ns; /* next time that the end is typed */
     bool sent_end;      /* the message under way says the end */
     bool is_told;       /* the broker knows the end */
-    bool is_known;      /* the broker has answered: it knows the terminal */
     bool is_over;       /* to be forgotten */
     int64_t ended_ns;
+    int64_t kept_until_ns; /* of the last bytes, after the end */
+    int64_t held_ns;       /* since then a result waits; 0: none does */
+    int64_t held_until_ns;
     int64_t again_ns;
 };
 
@@ -97,6 +99,7 @@ static void read_printed(struct terminal *terminal, int64_t now_ns)
         } else { /* EIO: no process has the terminal any more */
             hang_up(terminal);
             terminal->ended_ns = now_ns;
+            terminal->kept_until_ns = now_ns + TERMINALS_KEPT_NS;
         }
     }
 }
@@ -224,14 +227,19 @@ bool terminals_are_busy(const struct terminals *terminals)
     return terminals->count > 0; /* a turn forgets those that are over */
 }
 
-bool terminals_is_new(const struct terminals *terminals, const struct agent_work *work)
+bool terminals_holds(struct terminals *terminals, const struct agent_work *work, int64_t now_ns)
 {
     for (size_t i = 0; i < terminals->count; i++) {
-        const struct terminal *terminal = terminals->items[i];
-        if (terminal->work.lease == work->lease && terminal->work.index == work->index &&
-            terminal->work.attempt == work->attempt) {
-            return !terminal->is_known && !terminal->is_over;
+        struct terminal *terminal = terminals->items[i];
+        if (terminal->work.lease != work->lease || terminal->work.index != work->index ||
+            terminal->work.attempt != work->attempt) {
+            continue;
         }
+        if (terminal->held_ns == 0) {
+            terminal->held_ns = now_ns;
+            terminal->held_until_ns = now_ns + TERMINALS_KEPT_NS;
+        }
+        return !terminal->is_told && !terminal->is_over && now_ns < terminal->held_until_ns;
     }
     return false;
 }
@@ -246,7 +254,6 @@ void terminals_answered(struct terminals *terminals, struct lanes *lanes,
             continue;
         }
         *(is_send ? &terminal->send : &terminal->receive) = (struct id128){0};
-        terminal->is_known = terminal->is_known || answer->body != NULL;
         if (answer->body == NULL) {
             refused(terminal, lanes, answer->reject, now_ns);
         } else if (is_send && answer->type == MESSAGE_TERMINAL_TAKEN) {
@@ -268,15 +275,38 @@ static bool is_over(const struct terminal *terminal, int64_t now_ns)
 {
     const bool is_taken = terminal->is_told && terminal->out.buffer.count == 0;
     return terminal->is_over ||
-           (terminal->master < 0 && (is_taken || now_ns >= terminal->ended_ns + TERMINALS_KEPT_NS));
+           (terminal->master < 0 && (is_taken || now_ns >= terminal->kept_until_ns));
+}
+
+/* Returns the end of a time that began at `since_ns` and stands still until now. */
+static int64_t moved_on(int64_t since_ns, int64_t now_ns)
+{
+    const int64_t most_ns = since_ns + TERMINALS_AWAY_NS;
+    const int64_t until_ns = now_ns + TERMINALS_KEPT_NS;
+    return until_ns < most_ns ? until_ns : most_ns;
+}
+
+/* The time of the last bytes stands still without a broker, because nobody can take them. */
+static void stay_away(struct terminal *terminal, int64_t now_ns)
+{
+    if (terminal->master < 0) {
+        terminal->kept_until_ns = moved_on(terminal->ended_ns, now_ns);
+    }
+    if (terminal->held_ns != 0) {
+        terminal->held_until_ns = moved_on(terminal->held_ns, now_ns);
+    }
 }
 
 void terminals_turn(struct terminals *terminals, struct agent_session *session, int64_t now_ns)
 {
+    const bool is_connected = agent_session_counts(session).ready;
     for (size_t i = terminals->count; i-- > 0;) {
         struct terminal *terminal = terminals->items[i];
         read_printed(terminal, now_ns);
         write_typed(terminal, now_ns);
+        if (!is_connected) {
+            stay_away(terminal, now_ns);
+        }
         if (is_over(terminal, now_ns)) {
             hang_up(terminal);
             free(terminal);
@@ -315,7 +345,7 @@ int64_t terminals_due_ns(const struct terminals *terminals)
         const int64_t at_ns[] = {
             terminal->again_ns > 0 ? terminal->again_ns : INT64_MAX,
             terminal->master >= 0 && terminal->has_typed_end ? terminal->end_due_ns : INT64_MAX,
-            terminal->master < 0 ? terminal->ended_ns + TERMINALS_KEPT_NS : INT64_MAX};
+            terminal->master < 0 ? terminal->kept_until_ns : INT64_MAX};
         for (size_t k = 0; k < sizeof at_ns / sizeof at_ns[0]; k++) {
             due_ns = at_ns[k] < due_ns ? at_ns[k] : due_ns;
         }

@@ -13,8 +13,10 @@
 #include <zmq.h>
 
 enum { TERMINALS_MAX = AGENT_TERMINALS_MAX }; /* at a time; each takes 80 KiB */
-/* The last bytes of a program are kept for this time after its end. */
+/* The last bytes of a program are kept for this time after its end. Time without a broker does not
+ * count, but nothing is kept for longer than TERMINALS_AWAY_NS. */
 #define TERMINALS_KEPT_NS (10 * INT64_C(1000000000))
+#define TERMINALS_AWAY_NS (600 * INT64_C(1000000000))
 
 struct terminals;
 
@@ -24,12 +26,13 @@ void terminals_destroy(struct terminals **self); /* NULL is fine */
 
 /* Takes the master of a work's terminal over. Hangs it up when there are too many. */
 void terminals_add(struct terminals *terminals, const struct agent_work *work, int master);
-/* Takes the answer to a message, or its refusal. */
 /* Returns true while a terminal has bytes or an end that were not taken. */
 bool terminals_are_busy(const struct terminals *terminals);
-/* Returns true until the broker knows the work's terminal. The broker refuses a terminal that it
- * does not know once the work has a result, so the result must wait. */
-bool terminals_is_new(const struct terminals *terminals, const struct agent_work *work);
+/* Returns true while the result of the work must wait: the broker does not have all that the
+ * program printed. A broker that was started anew refuses a terminal once the work has a result, so
+ * the last bytes would be lost. The wait ends with the time for which the bytes are kept. */
+bool terminals_holds(struct terminals *terminals, const struct agent_work *work, int64_t now_ns);
+/* Takes the answer to a message, or its refusal. */
 void terminals_answered(struct terminals *terminals, struct lanes *lanes,
                         const struct agent_terminal_answer *answer, int64_t now_ns);
 /* Reads, writes and sends what can be. */

@@ -216,7 +216,8 @@ static void sated_text(const struct exchange_explanation *row, char *ret_text, s
 }
 
 /* Writes the reason beside which no other counts. Returns false when there is none. */
-static bool only_reason(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+static bool only_reason(const struct exchange_explanation *row, const char *departed,
+                        char *ret_text, size_t capacity)
 {
     if (row->has_ended) {
         (void)snprintf(
@@ -241,6 +242,10 @@ static bool only_reason(const struct exchange_explanation *row, char *ret_text, 
                        is_one ? "the one agent that is connected is"
                               : "all agents that are connected are",
                        is_one ? "has" : "have");
+    } else if (row->devices == 0 && departed[0] != '\0') {
+        (void)snprintf(ret_text, capacity,
+                       "no device is offered now; %s: wait for that, or start a provider",
+                       departed);
     } else if (row->devices == 0) {
         (void)snprintf(ret_text, capacity, "no device is offered by anyone yet; start a provider");
     } else if (row->own + row->judges > 0 && row->own + row->judges == row->affordable &&
@@ -333,10 +338,11 @@ static void unfit_text(const struct exchange_explanation *row, char *ret_text, s
 }
 
 /* Writes one line: how far the bid gets, and the smallest change that would fill the bid. */
-static void explain_text(const struct exchange_explanation *row, char *ret_text, size_t capacity)
+static void explain_text(const struct exchange_explanation *row, const char *departed,
+                         char *ret_text, size_t capacity)
 {
     char part[LIMIT_TEXT_BYTES];
-    if (only_reason(row, ret_text, capacity)) {
+    if (only_reason(row, departed, ret_text, capacity)) {
         return;
     }
     size_t used = state_text(row, ret_text, capacity);
@@ -345,6 +351,9 @@ static void explain_text(const struct exchange_explanation *row, char *ret_text,
     used = add_part(part, ret_text, used, capacity);
     hurdle_text(row, part, sizeof part);
     used = add_part(part, ret_text, used, capacity);
+    if (row->free == 0 && row->starts_at_micro < 0 && row->refusal == 0) {
+        used = add_part(departed, ret_text, used, capacity);
+    }
     if (is_gone_at_once(row)) {
         used = add_part("the job would be cancelled at once", ret_text, used, capacity);
     }
@@ -377,7 +386,7 @@ bool explanation_to_wire(struct explanation *explanation)
     for (uint32_t i = 0; i < row->predicate_count; i++) {
         explanation_predicate(row->predicates[i].text, sizeof row->predicates[i].text);
     }
-    explain_text(row, explanation->text, sizeof explanation->text);
+    explain_text(row, explanation->departed, explanation->text, sizeof explanation->text);
     add_simulated(row);
     Bourse__V1__Explanation *wire = &explanation->wire;
     bourse__v1__explanation__init(wire);

@@ -3,6 +3,7 @@
 #ifndef BOURSE_BROKER_ANSWER_EXPLANATION_H
 #define BOURSE_BROKER_ANSWER_EXPLANATION_H
 
+#include "broker/answer/departures.h"
 #include "broker/answer/smallest_change.h"
 #include "exchange/exchange.h"
 #include "formats/units.h"
@@ -10,14 +11,15 @@
 /* The struct holds the wire form, with everything that it points to. */
 struct explanation {
     struct exchange_explanation row;
+    char departed[DEPARTURES_TEXT_SIZE]; /* of departures_text; "": nobody */
     char text[LIMIT_TEXT_BYTES];
     Bourse__V1__Explanation wire;
     Bourse__V1__ExplainPredicate predicates[REQUIREMENT_NODES_MAX];
     Bourse__V1__ExplainPredicate *pointers[REQUIREMENT_NODES_MAX];
     struct smallest_change_wire smallest_change;
 };
-/* Makes the wire form from `row`, and turns its predicates into text for people. Returns false when
- * memory is short. */
+/* Makes the wire form from `row` and `departed`, and turns the row's predicates into text for
+ * people. Returns false when memory is short. */
 bool explanation_to_wire(struct explanation *explanation);
 /* Frees `explanation` and everything that it points to. */
 void explanation_free(struct explanation *explanation);

@@ -91,7 +91,8 @@ static void suggest_cap(const struct exchange *exchange, const struct requiremen
     answer->cap_since_ms = usual.since_ns / NS_PER_MS;
 }
 
-struct outgoing *quotes_reply(const struct exchange *exchange, const struct request *request)
+struct outgoing *quotes_reply(const struct exchange *exchange, const struct departures *departures,
+                              const struct request *request, int64_t log_ns)
 {
     const Bourse__V1__QuoteRequest *body = (const void *)request->translation.body;
     struct requirement needs;
@@ -112,6 +113,8 @@ struct outgoing *quotes_reply(const struct exchange *exchange, const struct requ
     struct exchange_quote row;
     bool good = exchange_quote(exchange, &need, &row);
     exchange_explain(exchange, &need, &explanation->row);
+    departures_text(departures, exchange, request->account, &needs, need.slots, log_ns,
+                    explanation->departed);
     good = explanation_to_wire(explanation) && good;
     Bourse__V1__QuoteLevel levels[EXCHANGE_QUOTE_LEVELS];
     Bourse__V1__QuoteLevel *pointers[EXCHANGE_QUOTE_LEVELS];

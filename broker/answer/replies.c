@@ -204,13 +204,15 @@ static struct outgoing *jobs(const struct exchange *exchange, const struct reque
     Bourse__V1__JobRow **pointers = calloc(limit, sizeof(Bourse__V1__JobRow *));
     struct outgoing *outgoing = NULL;
     if (rows != NULL && wires != NULL && pointers != NULL) {
-        size_t count = exchange_jobs(exchange, request->account, rows, limit);
+        Bourse__V1__JobsReply answer = BOURSE__V1__JOBS_REPLY__INIT;
+        size_t count = exchange_jobs_from(
+            exchange, request->account, body->has_from ? body->from : 0, rows, limit, &answer.next);
         for (size_t i = 0; i < count; i++) {
             job_to_wire(exchange, &rows[i], now_ns, &wires[i]);
             pointers[i] = &wires[i];
         }
-        Bourse__V1__JobsReply answer = BOURSE__V1__JOBS_REPLY__INIT;
         answer.index = exchange_index(exchange);
+        answer.has_next = answer.next != 0;
         answer.n_jobs = count;
         answer.jobs = pointers;
         outgoing = outgoing_reply(request, MESSAGE_JOBS_REPLY, &answer.base);
@@ -339,7 +341,22 @@ static void add_subtask(const struct exchange *exchange, struct one_subtask *one
     answer->explanation->text = one->text;
 }
 
-static struct outgoing *explain(const struct exchange *exchange, const struct request *request)
+/* Adds who left with devices that the explained part could use. */
+static void add_departed(const struct exchange *exchange, const struct replies_sources *sources,
+                         const struct exchange_job_row *job, struct explanation *explanation)
+{
+    uint32_t slots = 0;
+    const struct requirement *needs =
+        exchange_part_needs(exchange, &job->job, explanation->row.part, &slots);
+    if (needs != NULL) {
+        departures_text(sources->departures, exchange, job->owner, needs, slots, sources->log_ns,
+                        explanation->departed);
+    }
+}
+
+static struct outgoing *explain(const struct exchange *exchange,
+                                const struct replies_sources *sources,
+                                const struct request *request)
 {
     const Bourse__V1__ExplainRequest *body = (const void *)request->translation.body;
     struct exchange_job_row row;
@@ -364,6 +381,7 @@ static struct outgoing *explain(const struct exchange *exchange, const struct re
         free(explanation);
         return refuse(request, REJECT_NOT_FOUND, "part");
     }
+    add_departed(exchange, sources, &row, explanation);
     bool good = explanation_to_wire(explanation);
     Bourse__V1__ExplainReply answer = BOURSE__V1__EXPLAIN_REPLY__INIT;
     add_part(exchange, &row.job, explanation->row.part, &answer);
@@ -478,20 +496,20 @@ static struct outgoing *accounts(const struct exchange *exchange, const struct r
 /* ---------------------------------------------------------------- entry points */
 
 struct outgoing *replies_to_read(const struct exchange *exchange,
-                                 const struct challenge_facts *facts, const struct request *request,
-                                 int64_t now_ns)
+                                 const struct replies_sources *sources,
+                                 const struct request *request)
 {
     switch ((int)request->envelope.type) {
     case MESSAGE_JOBS_REQUEST:
-        return jobs(exchange, request, now_ns);
+        return jobs(exchange, request, sources->log_ns);
     case MESSAGE_QUOTE_REQUEST:
-        return quotes_reply(exchange, request);
+        return quotes_reply(exchange, sources->departures, request, sources->log_ns);
     case MESSAGE_EXPLAIN_REQUEST:
-        return explain(exchange, request);
+        return explain(exchange, sources, request);
     case MESSAGE_DISPUTES_REQUEST:
         return disputes(exchange, request);
     case MESSAGE_WHY_REQUEST:
-        return why_reply(exchange, facts, request, now_ns);
+        return why_reply(exchange, sources->facts, request, sources->log_ns);
     case MESSAGE_BALANCE_REQUEST:
         return balance(exchange, request);
     case MESSAGE_DONATIONS_REQUEST:

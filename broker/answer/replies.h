@@ -4,6 +4,7 @@
 #ifndef BOURSE_BROKER_ANSWER_REPLIES_H
 #define BOURSE_BROKER_ANSWER_REPLIES_H
 
+#include "broker/answer/departures.h"
 #include "broker/challenge/challenge_facts.h"
 #include "broker/core/outgoing.h"
 #include "broker/core/request.h"
@@ -12,11 +13,17 @@
 
 #include <stdbool.h>
 
-/* Returns the answer to a read that the exchange can give, or NULL when memory is short. `facts`
- * are what challenges found. `now_ns` is log time. */
+/* The struct holds what answers take besides the exchange. */
+struct replies_sources {
+    const struct challenge_facts *facts; /* what challenges found */
+    const struct departures *departures; /* who left lately; NULL: nobody is known */
+    int64_t log_ns;                      /* log time */
+};
+
+/* Returns the answer to a read that the exchange can give, or NULL when memory is short. */
 struct outgoing *replies_to_read(const struct exchange *exchange,
-                                 const struct challenge_facts *facts, const struct request *request,
-                                 int64_t now_ns);
+                                 const struct replies_sources *sources,
+                                 const struct request *request);
 
 /* Returns true for a read of committed data (a statement, a receipt and others), which the reader
  * answers. The core only checks such a read: replies_refuse_read returns the refusal, or NULL when

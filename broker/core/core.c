@@ -223,6 +223,8 @@ static void apply_own(struct core *core, enum entry_command_kind kind, uint32_t 
         command.type = EXCHANGE_RETURNED;
         break;
     case ENTRY_GOODBYE:
+        departures_note(core->departures, core->config.exchange, provider,
+                        logtime_now(core->config.clock));
         command.type = EXCHANGE_GOODBYE;
         break;
     case ENTRY_MESSAGE:
@@ -300,6 +302,10 @@ static void apply_message(struct core *core, struct request *request)
     };
     if (command->type == EXCHANGE_RESULTS) {
         note_missing(&command->results, &entry.entry);
+    }
+    if (command->type == EXCHANGE_ADVERTISE && command->advertise.count == 0) {
+        departures_note(core->departures, core->config.exchange, request->account,
+                        logtime_now(core->config.clock));
     }
     const uint32_t account = request->account;
     const uint64_t session = request->session;
@@ -509,13 +515,14 @@ struct core *core_start(const struct core_config *config)
     core->relay = output_relay_create(entropy_u64() >> 1);
     core->terminals = terminal_relay_create();
     core->figures = figures_board_create();
+    core->departures = departures_create();
     core->challenges = core_open_challenges(config);
     core->open = group_create();
     struct group *spare = group_create();
     /* The spare comes out of `returned` like a group that was committed. */
     if (core->watches == NULL || core->follow == NULL || core->relay == NULL ||
-        core->terminals == NULL || core->figures == NULL || core->challenges == NULL ||
-        core->open == NULL || spare == NULL ||
+        core->terminals == NULL || core->figures == NULL || core->departures == NULL ||
+        core->challenges == NULL || core->open == NULL || spare == NULL ||
         pthread_create(&core->thread, NULL, run, core) != 0 ||
         !queue_try_push(config->returned, &spare->link)) {
         fatal("the core cannot start: out of memory or threads");
@@ -539,6 +546,7 @@ void core_stop(struct core **self)
         output_relay_destroy(&core->relay);
         terminal_relay_destroy(&core->terminals);
         figures_board_destroy(&core->figures);
+        departures_destroy(&core->departures);
         core_close_challenges(core);
         group_destroy(&core->open);
         free(core);

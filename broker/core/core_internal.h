@@ -4,6 +4,7 @@
 
 #include "broker/core/core.h"
 
+#include "broker/answer/departures.h"
 #include "broker/answer/figures_board.h"
 #include "broker/answer/follow.h"
 #include "broker/answer/output_relay.h"
@@ -26,6 +27,7 @@ struct core {
     struct output_relay *relay;
     struct terminal_relay *terminals;
     struct figures_board *figures;
+    struct departures *departures;
     struct challenges *challenges;
     bool challenges_changed;    /* since they were written */
     int64_t challenges_kept_ns; /* monotonic: they are not written before, unless it is urgent */

@@ -172,8 +172,10 @@ static void answer_now(struct core *core, struct request *request)
     } else if (is_of_terminals(type)) {
         told = relay_terminal(core, request);
     } else {
-        struct outgoing *reply = replies_to_read(exchange, challenges_facts(core->challenges),
-                                                 request, logtime_now(core->config.clock));
+        const struct replies_sources sources = {.facts = challenges_facts(core->challenges),
+                                                .departures = core->departures,
+                                                .log_ns = logtime_now(core->config.clock)};
+        struct outgoing *reply = replies_to_read(exchange, &sources, request);
         if (type == MESSAGE_JOBS_REQUEST && reply != NULL && reply->type == MESSAGE_JOBS_REPLY) {
             watch(core, request);
         }

@@ -78,9 +78,15 @@ bool bourse_find_job(struct bourse *bourse, const char *text, char ret_id[BOURSE
                      struct bourse_error *ret_error);
 
 struct bourse_jobs;
-/* Returns the jobs of this account, newest first, or one; the caller destroys the list. */
+/* Returns the newest jobs of this account, newest first, or one with its leases; the caller
+ * destroys the list. One answer of the broker has at most 1,000 jobs. */
 bool bourse_jobs(struct bourse *bourse, const char *id, struct bourse_jobs **ret_jobs,
                  struct bourse_error *ret_error);
+/* Returns the newest `most` jobs of this account, from as many answers as that takes. A list never
+ * has more than BOURSE_JOBS_MOST jobs. */
+enum { BOURSE_JOBS_MOST = 100000 };
+bool bourse_all_jobs(struct bourse *bourse, size_t most, struct bourse_jobs **ret_jobs,
+                     struct bourse_error *ret_error);
 size_t bourse_jobs_count(const struct bourse_jobs *jobs);
 const struct bourse_job_row *bourse_jobs_row(const struct bourse_jobs *jobs, size_t index);
 void bourse_jobs_destroy(struct bourse_jobs **self);

@@ -54,6 +54,9 @@ struct bourse_outcome {
     int energy_source;
     const char *energy_source_text;
     uint64_t executable; /* bit i: outputs[i] is a file that the program's user could execute */
+    /* The most memory of one process of the attempt, and the greatest power that was read of the
+     * whole device meanwhile; 0: the result does not say. */
+    int64_t peak_memory_bytes, peak_power_mw;
 };
 /* Visits one result of each subtask that has any, by index: the result that counts, else the last
  * result. The visitor returns false to stop. */

@@ -145,6 +145,15 @@ struct bourse_alone {
     int64_t makespan_ns, cost_micro;
     int64_t least_micro; /* least budget */
 };
+/* Devices by the broker's last challenge of the speed that they claim (`gemm_fp32`). Devices that
+ * claim no such speed are in none of the figures. */
+struct bourse_challenged {
+    uint32_t ok;      /* as fast as claimed, or slow for once */
+    uint32_t lowered; /* a higher claim than was shown gets no ask */
+    uint32_t failed;  /* the last answer was wrong or missing */
+    uint32_t claimed; /* never challenged */
+};
+
 struct bourse_quote {
     /* 0: the figures below are about slots_taken, or about leased slots as if they were free. */
     uint32_t slots_now;
@@ -205,6 +214,8 @@ struct bourse_quote {
     /* A change that was tried and keeps the deadline, as "without at_most it takes 12m"; "": none
      * was found, or none is needed. */
     char deadline_help[BOURSE_TEXT_SIZE];
+    /* The devices that fit and are on offer. */
+    struct bourse_challenged challenged;
 };
 /* Asks the market what the job would cost and take. With `verify: cheap`, the job remembers to keep
  * a sole referee for the checks. */

@@ -218,6 +218,8 @@ static void fill_from_result(const Bourse__V1__Result *result, struct bourse_out
     outcome->energy_uj = result->has_energy_uj                  ? result->energy_uj
                          : result->energy_mj < INT64_MAX / 1000 ? result->energy_mj * 1000
                                                                 : INT64_MAX;
+    outcome->peak_memory_bytes = result->has_peak_memory_bytes ? result->peak_memory_bytes : 0;
+    outcome->peak_power_mw = result->has_peak_power_mw ? result->peak_power_mw : 0;
     outcome->energy_source = result->has_energy_source ? (int)result->energy_source : 0;
     outcome->energy_source_text = names_energy((unsigned)outcome->energy_source);
     if (result->standard_output != NULL) {

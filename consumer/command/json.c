@@ -168,6 +168,13 @@ json_t *json_explanation(const struct bourse_explanation *explanation)
     return value;
 }
 
+json_t *json_challenged(const struct bourse_challenged *counts)
+{
+    return json_pack("{s:I, s:I, s:I, s:I}", "ok", (json_int_t)counts->ok, "lowered",
+                     (json_int_t)counts->lowered, "failed", (json_int_t)counts->failed, "claimed",
+                     (json_int_t)counts->claimed);
+}
+
 json_t *json_quote(const struct bourse_quote *quote)
 {
     json_t *levels = json_array();
@@ -214,6 +221,7 @@ json_t *json_quote(const struct bourse_quote *quote)
                       (json_int_t)quote->late_ns, "help", cell_plain(quote->deadline_help), "guess",
                       (int)quote->deadline_is_guess));
     }
+    (void)json_object_set_new(value, "challenged", json_challenged(&quote->challenged));
     if (quote->chosen_slots > 0) {
         (void)json_object_set_new(value, "objective",
                                   json_pack("{s:s, s:I, s:I}", "name", "price", "at_most",

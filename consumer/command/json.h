@@ -11,6 +11,8 @@ json_t *json_job(const struct bourse_job_row *row);
 /* Sets `drifts` in the job's pace to the result of the comparison with the plan. */
 void json_set_drifts(json_t *job, bool drifts);
 json_t *json_explanation(const struct bourse_explanation *explanation);
+/* Returns how many devices were found as they claim, and how many not. */
+json_t *json_challenged(const struct bourse_challenged *counts);
 json_t *json_quote(const struct bourse_quote *quote);
 /* `subtask` in the outcome is what commands take: a task's name, or a number. `tasks` may be
  * NULL. */

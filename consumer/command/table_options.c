@@ -170,7 +170,7 @@ static const struct option_spec ps_options[] = {
      "repeated"},
     {"name", 0, "GLOB", "only jobs whose name matches: \"train-*\""},
     {"since", 0, "TIME", "only jobs submitted in this time: 2h, 1d (any)"},
-    {"limit", 'n', "N", "how many jobs to show, newest first (1000, which is all that is listed)"},
+    {"limit", 'n', "N", "how many jobs to show, newest first (1000)"},
 };
 static const struct option_spec wait_options[] = {
     {"any", 0, NULL, "end when the first of the jobs has ended"},

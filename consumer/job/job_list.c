@@ -53,36 +53,81 @@ static int newest_first(const void *a, const void *b)
     return strcmp(left->id, right->id);
 }
 
-static struct bourse_jobs *jobs_from_wire(const Bourse__V1__JobsReply *reply)
+/* Fills in the leases of the reply's rows. Only the reply about one job has leases. */
+static bool take_leases(struct bourse_jobs *jobs, const Bourse__V1__JobRow *wire,
+                        struct bourse_job_row *row)
 {
-    size_t lease_count = 0;
-    for (size_t i = 0; i < reply->n_jobs; i++) {
-        lease_count += reply->jobs[i]->n_leases;
+    if (wire->n_leases == 0 || jobs->leases != NULL) {
+        return true;
     }
-    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = calloc(1, sizeof *jobs);
-    if (jobs == NULL) {
-        return NULL;
+    jobs->leases = calloc(wire->n_leases, sizeof *jobs->leases);
+    for (size_t i = 0; jobs->leases != NULL && i < wire->n_leases; i++) {
+        rows_lease(wire->leases[i], &jobs->leases[i]);
     }
-    jobs->rows = calloc(reply->n_jobs + 1, sizeof *jobs->rows);
-    jobs->leases = calloc(lease_count + 1, sizeof *jobs->leases);
-    if (jobs->rows == NULL || jobs->leases == NULL) {
-        return NULL;
+    row->leases = jobs->leases;
+    row->lease_count = wire->n_leases;
+    return jobs->leases != NULL;
+}
+
+/* Appends the rows of a reply, as far as `most` allows. Returns false when memory is short. */
+static bool take_page(struct bourse_jobs *jobs, const Bourse__V1__JobsReply *reply, size_t most)
+{
+    const size_t room = most - jobs->count;
+    const size_t count = reply->n_jobs < room ? reply->n_jobs : room;
+    struct bourse_job_row *rows = realloc(jobs->rows, (jobs->count + count + 1) * sizeof *rows);
+    if (rows == NULL) {
+        return false;
     }
-    struct bourse_lease *next = jobs->leases;
-    for (size_t i = 0; i < reply->n_jobs; i++) {
-        const Bourse__V1__JobRow *wire = reply->jobs[i];
-        struct bourse_job_row *row = &jobs->rows[jobs->count++];
-        rows_job(wire, row);
-        row->leases = next;
-        row->lease_count = wire->n_leases;
-        for (size_t k = 0; k < wire->n_leases; k++) {
-            rows_lease(wire->leases[k], next++);
+    jobs->rows = rows;
+    for (size_t i = 0; i < count; i++) {
+        struct bourse_job_row *row = &rows[jobs->count++];
+        memset(row, 0, sizeof *row);
+        rows_job(reply->jobs[i], row);
+        row->leases = NULL;
+        row->lease_count = 0;
+        if (!take_leases(jobs, reply->jobs[i], row)) {
+            return false;
         }
     }
+    return true;
+}
+
+/* Asks for one page, and appends it. Sets `from` of the body to the next page, if there is one. */
+static bool ask_page(struct bourse *bourse, Bourse__V1__JobsRequest *body, size_t most,
+                     struct bourse_jobs *jobs, struct bourse_error *ret_error)
+{
+    CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
+    if (!client_call(bourse, MESSAGE_JOBS_REQUEST, &body->base, MESSAGE_JOBS_REPLY, &answer,
+                     ret_error)) {
+        return false;
+    }
+    const Bourse__V1__JobsReply *reply = (const void *)answer;
+    /* Each page must lead on, else a broker could keep its client asking for ever. */
+    body->has_from =
+        reply->has_next && reply->n_jobs > 0 && (!body->has_from || reply->next < body->from);
+    body->from = reply->next;
+    return take_page(jobs, reply, most) || client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+}
+
+/* Asks for the pages of the list, up to `most` jobs, or for the one job that the body names. */
+static bool ask_pages(struct bourse *bourse, Bourse__V1__JobsRequest *body, size_t most,
+                      struct bourse_jobs **ret_jobs, struct bourse_error *ret_error)
+{
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = calloc(1, sizeof *jobs);
+    if (jobs == NULL) {
+        return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    }
+    body->has_limit = 1;
+    body->limit = most < LIMIT_ROWS ? (uint32_t)most : LIMIT_ROWS;
+    do {
+        if (!ask_page(bourse, body, most, jobs, ret_error)) {
+            return false;
+        }
+    } while (body->has_from && jobs->count < most);
     qsort(jobs->rows, jobs->count, sizeof *jobs->rows, newest_first);
-    struct bourse_jobs *made = jobs;
+    *ret_jobs = jobs;
     jobs = NULL;
-    return made;
+    return true;
 }
 
 bool bourse_jobs(struct bourse *bourse, const char *id, struct bourse_jobs **ret_jobs,
@@ -97,16 +142,9 @@ bool bourse_jobs(struct bourse *bourse, const char *id, struct bourse_jobs **ret
         body.has_job = 1;
         body.job = client_bytes(job.bytes, sizeof job.bytes);
     }
-    body.has_limit = 1;
-    body.limit = LIMIT_ROWS;
-    CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
-    if (!client_call(bourse, MESSAGE_JOBS_REQUEST, &body.base, MESSAGE_JOBS_REPLY, &answer,
-                     ret_error)) {
+    struct bourse_jobs *jobs = NULL;
+    if (!ask_pages(bourse, &body, LIMIT_ROWS, &jobs, ret_error)) {
         return false;
-    }
-    struct bourse_jobs *jobs = jobs_from_wire((const void *)answer);
-    if (jobs == NULL) {
-        return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
     }
     if (id != NULL && jobs->count == 0) {
         bourse_jobs_destroy(&jobs);
@@ -114,6 +152,14 @@ bool bourse_jobs(struct bourse *bourse, const char *id, struct bourse_jobs **ret
     }
     *ret_jobs = jobs;
     return true;
+}
+
+bool bourse_all_jobs(struct bourse *bourse, size_t most, struct bourse_jobs **ret_jobs,
+                     struct bourse_error *ret_error)
+{
+    Bourse__V1__JobsRequest body = BOURSE__V1__JOBS_REQUEST__INIT;
+    return ask_pages(bourse, &body, most < BOURSE_JOBS_MOST ? most : BOURSE_JOBS_MOST, ret_jobs,
+                     ret_error);
 }
 
 bool bourse_subtasks(struct bourse *bourse, const char *id, struct bourse_subtask **ret_subtasks,
@@ -235,7 +281,7 @@ bool bourse_find_job(struct bourse *bourse, const char *text, char ret_id[BOURSE
         return true;
     }
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
-    if (!bourse_jobs(bourse, NULL, &jobs, ret_error)) {
+    if (!bourse_all_jobs(bourse, is_last ? 1 : BOURSE_JOBS_MOST, &jobs, ret_error)) {
         return false;
     }
     assert(jobs != NULL);

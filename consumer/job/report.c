@@ -282,6 +282,8 @@ static bool add_outcome(void *context, const struct bourse_outcome *outcome)
         .energy_source = outcome->energy_source_text,
         .energy_is_estimate = outcome->energy_source == ENERGY_BY_OWNER ||
                               outcome->energy_source == ENERGY_BY_CATALOGUE,
+        .peak_memory_bytes = outcome->peak_memory_bytes,
+        .peak_power_mw = outcome->peak_power_mw,
     };
     return true;
 }

@@ -2,6 +2,7 @@
 
 #include "consumer/client/client.h"
 #include "consumer/job/submit.h"
+#include "consumer/market/challenged.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -116,6 +117,7 @@ struct finding {
     size_t number; /* number of the part */
     struct candidate *items;
     size_t count;
+    struct bourse_challenged challenged;
 };
 
 static int64_t power_said_mw(const struct bourse_device *device)
@@ -134,6 +136,8 @@ static void identify(struct supply_place *place, const struct bourse_device *dev
     place->power_mw = power_said_mw(device);
     client_copy(place->account, sizeof place->account, device->account);
     client_copy(place->device, sizeof place->device, device->id);
+    place->claim_mflops = challenged_claim(device);
+    place->challenge = device->challenge;
 }
 
 static bool take_candidate(void *context, const struct bourse_device *device)
@@ -155,6 +159,7 @@ static bool take_candidate(void *context, const struct bourse_device *device)
     struct candidate *candidate = &finding->items[at];
     if (at == finding->count) {
         finding->count++;
+        challenged_add(&finding->challenged, device);
         candidate->place =
             (struct supply_place){.slots = {.slots = slots, .price_micro = device->price_micro},
                                   .providers = 1,
@@ -261,6 +266,7 @@ bool supply_name(struct bourse *bourse, const struct bourse_job *job, struct sup
                                : client_fail(error, BOURSE_LOCAL, "out of memory");
     if (has_room && good) {
         name_places(job, &finding, places, supply);
+        supply->challenged = finding.challenged;
         places = NULL;
     }
     free(finding.items);

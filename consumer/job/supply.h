@@ -28,6 +28,8 @@ struct supply_place { /* slots at one price */
     /* Most slots on one device, set by supply_set_widest; 0: unknown. */
     uint32_t widest;
     bool is_simulated;
+    int64_t claim_mflops;              /* the device's claim of `gemm_fp32`; 0: none, or unknown */
+    struct bourse_challenge challenge; /* of that claim */
 };
 
 struct supply {
@@ -40,6 +42,7 @@ struct supply {
     /* Number of classes: instruments, and devices unlike theirs. Class 0 is for places of unknown
      * instrument. */
     uint32_t class_count;
+    struct bourse_challenged challenged; /* the devices that supply_name found on offer */
 };
 
 /* Makes the places from one quote for each part of the job. Returns NULL when memory is short. */

@@ -451,22 +451,36 @@ bool exchange_job_is_open(const struct exchange *exchange, const struct id128 *i
     return job != NULL && job->phase == JOB_PHASE_OPEN;
 }
 
-size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
-                     struct exchange_job_row *ret_rows, size_t limit)
+size_t exchange_jobs_from(const struct exchange *exchange, uint32_t owner, uint64_t from,
+                          struct exchange_job_row *ret_rows, size_t limit, uint64_t *ret_next)
 {
     size_t count = 0;
     const struct member *member = lookup_member(exchange, owner);
+    *ret_next = 0;
     if (member == NULL) {
         return 0;
     }
     struct reasons reasons = {.devices_most = EXCHANGE_REASON_DEVICES};
     const struct list_link *head = &member->jobs;
-    for (const struct list_link *at = head->previous; at != head && count < limit;
-         at = at->previous) {
-        fill_job_row(exchange, LIST_ELEMENT(at, struct job, of_owner), &reasons,
-                     &ret_rows[count++]);
+    for (const struct list_link *at = head->previous; at != head; at = at->previous) {
+        const struct job *job = LIST_ELEMENT(at, struct job, of_owner);
+        if (from != 0 && job->order > from) {
+            steps_add(exchange, 1);
+        } else if (count == limit) {
+            *ret_next = job->order;
+            break;
+        } else {
+            fill_job_row(exchange, job, &reasons, &ret_rows[count++]);
+        }
     }
     return count;
+}
+
+size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
+                     struct exchange_job_row *ret_rows, size_t limit)
+{
+    uint64_t next = 0;
+    return exchange_jobs_from(exchange, owner, 0, ret_rows, limit, &next);
 }
 
 size_t exchange_parts(const struct exchange *exchange, const struct id128 *id,

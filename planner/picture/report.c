@@ -43,7 +43,8 @@ static bool is_good(const struct report *report)
         const struct report_attempt *attempt = &report->attempts[i];
         if (attempt->device >= report->device_count || attempt->fate > REPORT_CANCELLED ||
             attempt->busy_ns < 0 || attempt->charge_micro < 0 || attempt->bytes_in < -1 ||
-            attempt->bytes_out < 0 || attempt->energy_uj < -1) {
+            attempt->bytes_out < 0 || attempt->energy_uj < -1 || attempt->peak_memory_bytes < 0 ||
+            attempt->peak_power_mw < 0) {
             return false;
         }
     }
@@ -170,6 +171,11 @@ static bool assign_lanes(struct report_device *device, struct report_attempt *at
 
 /* ---------------------------------------------------------------- sums */
 
+static int64_t greater_of(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 static void add_attempt(struct report_sum *sum, const struct report_attempt *attempt)
 {
     sum->accepted += attempt->fate == REPORT_ACCEPTED;
@@ -182,6 +188,8 @@ static void add_attempt(struct report_sum *sum, const struct report_attempt *att
     sum->bytes_out = sum_of(sum->bytes_out, attempt->bytes_out);
     sum->bytes_in =
         sum->bytes_in < 0 || attempt->bytes_in < 0 ? -1 : sum_of(sum->bytes_in, attempt->bytes_in);
+    sum->peak_memory_bytes = greater_of(sum->peak_memory_bytes, attempt->peak_memory_bytes);
+    sum->peak_power_mw = greater_of(sum->peak_power_mw, attempt->peak_power_mw);
     if (attempt->energy_uj >= 0) {
         sum->energy_uj = sum_of(sum->energy_uj, attempt->energy_uj);
         sum->energy_known++;
@@ -205,6 +213,8 @@ static void add_sum(struct report_sum *total, const struct report_sum *sum)
     total->energy_uj = sum_of(total->energy_uj, sum->energy_uj);
     total->energy_known += sum->energy_known;
     total->energy_estimated += sum->energy_estimated;
+    total->peak_memory_bytes = greater_of(total->peak_memory_bytes, sum->peak_memory_bytes);
+    total->peak_power_mw = greater_of(total->peak_power_mw, sum->peak_power_mw);
 }
 
 static void set_share(struct report_sum *sum, int64_t span_ns)

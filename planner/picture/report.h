@@ -53,6 +53,9 @@ struct report_attempt {
      * as the report. */
     const char *energy_source;
     bool energy_is_estimate; /* not measured */
+    /* The most memory of one process, and the greatest power that was read of the whole device
+     * meanwhile; 0: not in the result. */
+    int64_t peak_memory_bytes, peak_power_mw;
     /* Outputs: */
     uint32_t lane;  /* lane of its device, from 0 */
     int64_t end_ns; /* end of its bar; started_ns + busy_ns unless cut */
@@ -72,6 +75,8 @@ struct report_sum {
     int64_t energy_uj;         /* sum over `energy_known` attempts */
     uint32_t energy_known;     /* 0: the energy is unknown, not zero */
     uint32_t energy_estimated; /* of `energy_known`, the attempts whose energy is an estimate */
+    /* The greatest of one attempt; 0: no result says. */
+    int64_t peak_memory_bytes, peak_power_mw;
 };
 
 /* Accepted subtasks with a predicted time: their predicted and their measured time. */

@@ -82,7 +82,8 @@ static int64_t energy_since_uj(const struct gauge *gauge, int64_t now_ns, int64_
 }
 
 /* A span keeps the readings between which all energy is known. After a gap it begins anew. */
-static void tell_spans(struct energy_gauges *gauges, const struct gauge *gauge, bool has_gap)
+static void tell_spans(struct energy_gauges *gauges, const struct gauge *gauge, bool has_gap,
+                       int64_t power_mw)
 {
     for (struct list_link *link = gauges->spans.next; link != &gauges->spans; link = link->next) {
         struct energy_span *span = LIST_ELEMENT(link, struct energy_span, link);
@@ -94,6 +95,7 @@ static void tell_spans(struct energy_gauges *gauges, const struct gauge *gauge, 
             span->first_ns = gauge->read_ns;
             span->first_uj = gauge->energy_uj;
         }
+        span->peak_mw = power_mw > span->peak_mw ? power_mw : span->peak_mw;
         span->last_ns = gauge->read_ns;
         span->last_uj = gauge->energy_uj;
     }
@@ -111,7 +113,7 @@ void energy_gauge_read(struct energy_gauges *gauges, const char *label, int64_t 
         gauge->has_reading = true;
         gauge->read_ns = now_ns;
         gauge->counter_mj = energy_mj;
-        tell_spans(gauges, gauge, !is_added);
+        tell_spans(gauges, gauge, !is_added, power_mw);
     } else if (gauge != NULL) {
         gauge->has_reading = false;
     }
@@ -121,7 +123,7 @@ void energy_gauge_read(struct energy_gauges *gauges, const char *label, int64_t 
 void energy_gauge_begin(struct energy_gauges *gauges, const char *label, int64_t now_ns,
                         struct energy_span *ret_span)
 {
-    *ret_span = (struct energy_span){.begun_ns = now_ns};
+    *ret_span = (struct energy_span){.begun_ns = now_ns, .peak_mw = -1};
     (void)snprintf(ret_span->label, sizeof ret_span->label, "%s", label);
     pthread_mutex_lock(&gauges->mutex);
     list_append(&gauges->spans, &ret_span->link);

@@ -38,6 +38,7 @@ struct energy_span {
     int64_t begun_ns;
     int64_t first_ns, first_uj, last_ns, last_uj; /* its first and last readings */
     bool has_first;
+    int64_t peak_mw; /* the greatest power that was read inside the span; -1: none was */
 };
 void energy_gauge_begin(struct energy_gauges *gauges, const char *label, int64_t now_ns,
                         struct energy_span *ret_span);

@@ -59,6 +59,7 @@ static ssize_t ask(const struct kernel_trial *trial, const struct kernel_device 
                                    .visible = trial->visible,
                                    .name = "probe-kernel",
                                    .cpus = trial->cpus,
+                                   .visible = trial->visible,
                                    .cgroups = trial->cgroups};
     return trial_ask(trial->launcher, &spec, "bourse-kernel", words, wall_ns, said, problem);
 }

@@ -54,6 +54,15 @@ int64_t attempt_energy_estimate_uj(const struct offer *offer, uint32_t width, in
                : -1;
 }
 
+/* The power is the whole device's, because no reading tells its slots apart. The counters of cores
+ * tell energies between two moments, and no power at a moment. */
+static void set_peak_power(const struct attempt_energy *energy, struct outcome *outcome)
+{
+    if (energy->has_span && outcome->ran && energy->span.peak_mw > 0) {
+        outcome->peak_power_mw = energy->span.peak_mw;
+    }
+}
+
 static void add_to(struct energy_tally *tally, const struct outcome *outcome)
 {
     if (tally != NULL) {
@@ -68,6 +77,7 @@ void attempt_energy_end(struct attempt_energy *energy, uint32_t width, int64_t n
 {
     enum energy_source source = ENERGY_MEASURED;
     int64_t energy_uj = measured_uj(energy, width, now_ns, outcome->cpu_ns);
+    set_peak_power(energy, outcome);
     if (energy_uj < 0) {
         energy_uj = attempt_energy_estimate_uj(energy->offer, width, outcome->busy_ns);
         source = energy->offer->simulates != NULL ? ENERGY_BY_CATALOGUE : ENERGY_BY_OWNER;

@@ -38,7 +38,8 @@ struct attempt_energy {
 void attempt_energy_begin(const struct energy_counters *counters, const struct offer *offer,
                           int64_t now_ns, struct attempt_energy *ret_energy);
 /* Ends the measurement, and sets the energy of an outcome of `width` slots that has none. An
- * outcome without busy time gets none. */
+ * outcome without busy time gets none. The outcome also gets the greatest power that was read of
+ * its device meanwhile. */
 void attempt_energy_end(struct attempt_energy *energy, uint32_t width, int64_t now_ns,
                         struct outcome *outcome);
 

@@ -90,6 +90,9 @@ enum {
 typedef bool lanes_output_visitor(void *context, const struct lanes_output *output);
 void lanes_visit_output(struct lanes *lanes, uint64_t lease, lanes_output_visitor *visitor,
                         void *context);
+/* Returns true while the lane keeps the end of an ended work's output, which its result does not
+ * have, and nobody has visited it. */
+bool lanes_has_ends(struct lanes *lanes, const struct agent_work *work);
 /* Lets the next visit of every lease except these begin as the first one. */
 void lanes_forget_output(struct lanes *lanes, const uint64_t *leases, size_t count);
 /* A device for kernels holds inputs in its memory, which has saved copies since the start. */

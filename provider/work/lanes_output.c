@@ -135,6 +135,31 @@ void lanes_visit_output(struct lanes *lanes, uint64_t lease, lanes_output_visito
     }
 }
 
+static bool has_ends(struct lane *lane, const struct agent_work *work)
+{
+    pthread_mutex_lock(&lane->mutex);
+    const bool has = is_same(&lane->ended_work, work) &&
+                     (lane->ends[0].bytes != NULL || lane->ends[1].bytes != NULL);
+    pthread_mutex_unlock(&lane->mutex);
+    return has;
+}
+
+bool lanes_has_ends(struct lanes *lanes, const struct agent_work *work)
+{
+    for (struct list_link *at = lanes->runs.next; at != &lanes->runs; at = at->next) {
+        struct lease_run *run = LIST_ELEMENT(at, struct lease_run, link);
+        if (lease_context_grant(run->context)->lease != work->lease || run->ending) {
+            continue;
+        }
+        for (struct list_link *inner = run->lanes.next; inner != &run->lanes; inner = inner->next) {
+            if (has_ends(LIST_ELEMENT(inner, struct lane, link), work)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static bool is_among(const uint64_t *leases, size_t count, uint64_t lease)
 {
     for (size_t i = 0; i < count; i++) {

@@ -2,7 +2,6 @@
 
 #include "base/checked.h"
 #include "base/list.h"
-#include "runtime/blob/blob_client.h"
 #include "runtime/condition.h"
 #include "runtime/log.h"
 #include "runtime/process.h"
@@ -43,6 +42,7 @@ static struct blob_client *connected(struct mender *mender)
         pthread_mutex_lock(&mender->mutex);
         mender->client = client;
         pthread_mutex_unlock(&mender->mutex);
+        blob_client_measure(client, mender->config.meter, mender->config.meter_context);
     }
     return mender->client;
 }

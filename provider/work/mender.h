@@ -10,6 +10,7 @@
 #include "base/problem.h"
 #include "protocol/identity.h"
 #include "provider/work/store.h"
+#include "runtime/blob/blob_client.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +26,8 @@ struct mender_config {
     struct key32 server;
     const struct identity *identity; /* borrowed */
     struct store *store;             /* borrowed, must outlive the mender */
+    blob_meter *meter;               /* counts the bytes, and may wait; NULL: none */
+    void *meter_context;
 };
 
 struct mender;

@@ -140,15 +140,25 @@ static void wait_until(const struct network *network, int64_t until_ns)
     }
 }
 
-void network_meter(void *context, uint64_t bytes)
+/* Returns how long the next bytes have to wait. */
+static int64_t count(struct network *network, int64_t now_ns, uint64_t bytes)
 {
-    struct network *network = context;
-    const int64_t now_ns = clock_monotonic_ns();
     pthread_mutex_lock(&network->mutex);
     const int64_t wait_ns = network_rule_count(&network->rule, now_ns, wall_ms(),
                                                bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX);
     pthread_mutex_unlock(&network->mutex);
-    wait_until(network, now_ns + wait_ns);
+    return wait_ns;
+}
+
+void network_meter(void *context, uint64_t bytes)
+{
+    const int64_t now_ns = clock_monotonic_ns();
+    wait_until(context, now_ns + count(context, now_ns, bytes));
+}
+
+void network_note(struct network *network, uint64_t bytes)
+{
+    (void)count(network, clock_monotonic_ns(), bytes); /* the files that come next wait for them */
 }
 
 bool network_turn(struct network *network, int64_t now_ns, struct problem *ret_problem)

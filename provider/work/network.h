@@ -30,6 +30,8 @@ void network_stop(struct network *network);
 /* Counts bytes that went, and waits until the next ones may go. `context` is the network. Any
  * thread may call it (runtime/blob/blob_client.h). */
 void network_meter(void *context, uint64_t bytes);
+/* Counts bytes that went, without a wait. Any thread may call it. */
+void network_note(struct network *network, uint64_t bytes);
 /* Writes the count when it has changed since the last second. Returns false with the problem when
  * it cannot be written; the next call tries again. */
 bool network_turn(struct network *network, int64_t now_ns, struct problem *ret_problem);

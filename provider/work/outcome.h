@@ -60,10 +60,11 @@ struct outcome {
     enum energy_source energy_source; /* of energy_uj */
     int64_t cpu_ns;
     int64_t peak_memory_bytes;
-    bool is_cancelled; /* before it began */
-    uint32_t pipeline; /* works that its executor takes at once from one lane; 0: one */
-    bool has_terminal; /* somebody sat at the program's terminal */
-    bool ran;          /* exit_code and signal are set */
+    int64_t peak_power_mw; /* greatest power read of the whole device; 0: none was read */
+    bool is_cancelled;     /* before it began */
+    uint32_t pipeline;     /* works that its executor takes at once from one lane; 0: one */
+    bool has_terminal;     /* somebody sat at the program's terminal */
+    bool ran;              /* exit_code and signal are set */
     int exit_code;
     int signal;
     /* An input of a check is missing, and the missing input is not the one under judgement. */
@@ -79,6 +80,9 @@ struct outcome {
     bool is_again;
     /* The files could not be stored; the detail says why. */
     bool is_unstored;
+    /* The main thread only: since when, and until when, the result waits for live output; 0: it
+     * does not. */
+    int64_t held_ns, held_until_ns;
 };
 
 struct outcome *outcome_create(const struct agent_work *work, const struct id128 *job);

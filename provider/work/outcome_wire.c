@@ -47,6 +47,8 @@ void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *wire,
         ret_result->cpu_ns = outcome->cpu_ns;
         ret_result->has_peak_memory_bytes = outcome->peak_memory_bytes > 0;
         ret_result->peak_memory_bytes = outcome->peak_memory_bytes;
+        ret_result->has_peak_power_mw = outcome->peak_power_mw > 0;
+        ret_result->peak_power_mw = outcome->peak_power_mw;
     }
     ret_result->has_lacks_factor = ret_result->lacks_factor =
         outcome->lacks_factor && outcome->result == OUTCOME_INPUT_MISSING;

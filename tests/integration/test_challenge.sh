@@ -34,7 +34,15 @@ until_true 90 is provider outcome ok || fail "the honest agent: $("$bourse" devi
 has "$(cat devices.txt)" '; challenged 2'
 "$bin/bourse-provider" why --dir "$market/provider" >why.txt 2>&1
 has "$(cat why.txt)" '(gemm_fp32): ok'
-
+# Whoever buys hears it, too. On a busy machine, the next challenge may find it slow.
+counts='"challenged":\{"ok":[01],"lowered":[01],"failed":[01],"claimed":0\}'
+expect 0 '^provider +present .* 1 (ok|lowered|failed) *$' "$bourse" providers
+expect 0 "$counts" "$bourse" providers --json
+printf 'run: [sleep, "1"]\nbudget: 1\n' >any.yaml
+expect 0 "by the broker's challenge: 1 (ok|lowered|failed)\$" "$bourse" quote any.yaml
+expect 0 "$counts" "$bourse" quote any.yaml --json
+expect 0 '^speed of provider/.*: challenged 2[0-9-]*: [a-z]+' "$bourse" plan any.yaml
+expect 0 '"challenge":\{"outcome":"(ok|slow|wrong|unanswered)",' "$bourse" plan any.yaml --json
 # ---------------------------------------------------------------- one that claims ten times its speed
 
 agent_join "$work/liar" --name liar <<<'slots: 1'
@@ -63,6 +71,8 @@ has "$(cat status.txt)" 'when the broker challenged its speed'
 has "$(cat why.txt)" 'no ask of a claim above'
 "$bourse" devices >devices.txt
 has "$(cat devices.txt)" 'lowered to'
+expect 0 '^liar +present .* 1 lowered *$' "$bourse" providers
+expect 0 "by the broker's challenge: .*[12] lowered" "$bourse" quote any.yaml
 
 # A broker that is killed knows it still, and a start of the agent that claims as much as before gets no ask for it.
 kill -TERM "$agent_of"

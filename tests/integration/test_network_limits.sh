@@ -51,4 +51,13 @@ ended "$agent" 60 || fail "the agent does not end"
 sed -i 's/"month":[0-9]*/"month":24300/' "$work/lab/network"
 agent_start "$work/lab"
 until_true 60 offered 1 || fail "a new month does not begin: $(cat agent-lab.log)"
+
+# ---------------------------------------------------------------- what is followed live
+used() { "$bin/bourse-provider" status --dir "$work/lab" --json | grep -o '"used_bytes":[0-9]*' | cut -d: -f2; }
+before=$(used)
+"$bourse" run -y --budget 1 --limit 1m -- sh -c 'for i in 1 2 3 4 5 6 7 8; do head -c 100000 /dev/zero; sleep 0.5; done' \
+    2>followed.err </dev/null | wc -c >followed.size
+[ "$(cat followed.size)" -eq 800000 ] || fail "run: $(cat followed.size followed.err)"
+counts_both() { [ $(($(used) - before)) -ge 1500000 ]; } # the stream itself, and the result's copy
+until_true 60 counts_both || fail "800 kB were seen live and kept, and $(($(used) - before)) bytes were counted"
 echo "network: a rate, and a month that outlives the agent"

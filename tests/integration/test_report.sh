@@ -76,6 +76,10 @@ has "$planned" "\"measured_makespan_ns\":$(number span_ns json),"
 has "$planned" '"slots":2,"guess":false'
 [ "$(number bytes_out json)" -gt 0 ] || fail "no bytes out: $(cat json)"
 has "$(cat json)" '"energy_mj":null'
+# What every jail measures is told; nothing here reads a power.
+grep -qE '^most memory: subtask [0-9]+, [0-9.]+ [KM]iB in one process$' table || fail "no greatest memory: $(cat table)"
+[ "$(grep -oE '"peak_memory_bytes":[1-9][0-9]*' json | wc -l)" -ge 13 ] || fail "no greatest memory of attempts: $(cat json)"
+has "$(cat json)" '"peak_power_mw":null'
 has "$(cat picture.svg)" '&lt;uneven&gt; &amp; &quot;odd&quot;'
 grep -q '<title>planned: subtask 0' picture.svg || fail "no plan in the picture: $(cat picture.svg)"
 [ "$(grep -c '<title>' picture.svg)" -ge 24 ] || fail "fewer boxes than subtasks: $(cat picture.svg)"

@@ -279,6 +279,26 @@ wait "$ticker" || fail "restart: $(cat restart.err)"
 grep -o 'tick [0-9]*' restart.out | awk '$2 != NR - 1 { print "tick", $2, "is the", NR; exit 1 }' >restart.bad ||
     fail "after the restart: $(cat restart.bad)"
 
+# A program that ends while the broker is away, for longer than its last bytes are kept otherwise: they come all the same.
+"$bin/terminal-user" 80x24 "$bourse" shell -y --budget 1 -- sh -c \
+    'echo going; sleep 6; printf "%s" parting-words; exit 6' \
+    >parting.out 2>parting.err <<'END' &
+expect 60 going
+run touch parting
+expect 120 parting-words
+end 60 6
+modes
+END
+parting=$!
+started+=("$parting")
+until_true 60 test -e parting || fail "nothing goes: $(cat parting.err)"
+broker_kill
+ended "$broker" 60 || fail "the broker does not end"
+sleep 22 # the agent misses the broker, and the program ends, meanwhile
+broker_start
+broker_await || fail "the broker does not come back"
+wait "$parting" || fail "the last bytes: $(cat parting.err parting.out)"
+
 # A consumer that is killed: its program is hung up, and the lease goes back.
 "$bin/terminal-user" 80x24 "$bourse" shell -y --budget 1 -- sh -c 'trap "" HUP; while :; do sleep 1; done' \
     >gone.out 2>gone.err <<'END'

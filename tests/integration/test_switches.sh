@@ -60,6 +60,14 @@ note_time
 kill -TERM "$first"
 none_after "$since" "$within_ms" "asks of an agent that was ended" on_offer
 ended "$first" 60 || fail "the agent does not end"
+# Whoever waits hears who left, and with what.
+expect 5 'no device is offered now; provider "provider" left at [0-9:]{8} UTC, [0-9.]+m?s ago; its 2 slots would fit' \
+    "$bourse" explain look.yaml
+expect 0 '' "$bourse" submit look.yaml -y --quiet --anyway --budget 1
+missing=$(cat out)
+expect 0 'provider "provider" left at .*; its 2 slots would fit' "$bourse" explain "$missing"
+expect 0 'provider \\"provider\\" left at ' "$bourse" explain "$missing" --json
+expect 0 '' "$bourse" cancel "$missing"
 agent_start "$market/provider"
 started+=("$agent")
 until_true 60 offered 2 || fail "the agent did not come back"

@@ -15,6 +15,9 @@
  *         Submits the job file without what it needs of a device, and prints its id: for what an
  *         agent makes of work that is not for it.
  *
+ *     market-client many MARKET KEY JOB COUNT
+ *         Submits the job file COUNT times over one connection.
+ *
  * Built on libbourse, and on its inner calls only where an id must be known beforehand. */
 #include "tests/programs/market_client.h"
 
@@ -45,6 +48,7 @@ enum {
     TRIES = 20,
 };
 #define BUDGET_MICRO INT64_C(2000000)
+#define SMALL_BUDGET_MICRO INT64_C(1000) /* of each of many jobs */
 
 void wrong(const char *format, ...)
 {
@@ -389,21 +393,38 @@ static int act(char **words, int count)
     return 0;
 }
 
-static int anywhere(char **words)
+static void submit_file(struct bourse *bourse, const char *path, bool is_for_any,
+                        int64_t budget_micro)
 {
-    struct bourse *bourse = connect_to(words[0], words[1], PATIENCE_MS);
     struct bourse_job *job = NULL;
     struct bourse_error error;
     char id[BOURSE_ID_SIZE];
-    if (!bourse_job_load(words[2], &job, &error)) {
+    if (!bourse_job_load(path, &job, &error)) {
         wrong("%s: %s", error.name, error.text);
     }
-    job->parts[0].needs.count = 0;
-    if (!bourse_submit(bourse, job, BUDGET_MICRO, BUDGET_MICRO, NULL, NULL, id, &error)) {
+    job->parts[0].needs.count = is_for_any ? 0 : job->parts[0].needs.count;
+    if (!bourse_submit(bourse, job, budget_micro, budget_micro, NULL, NULL, id, &error)) {
         wrong("%s: %s", error.name, error.text);
     }
     (void)printf("%s\n", id);
     bourse_job_destroy(&job);
+}
+
+static int anywhere(char **words)
+{
+    struct bourse *bourse = connect_to(words[0], words[1], PATIENCE_MS);
+    submit_file(bourse, words[2], true, BUDGET_MICRO);
+    bourse_close(&bourse);
+    return 0;
+}
+
+static int many(char **words)
+{
+    struct bourse *bourse = connect_to(words[0], words[1], PATIENCE_MS);
+    const long count = strtol(words[3], NULL, 10);
+    for (long i = 0; i < count; i++) {
+        submit_file(bourse, words[2], false, SMALL_BUDGET_MICRO);
+    }
     bourse_close(&bourse);
     return 0;
 }
@@ -419,9 +440,13 @@ int main(int count, char **words)
     if (count == 5 && strcmp(words[1], "anywhere") == 0) {
         return anywhere(words + 2);
     }
+    if (count == 6 && strcmp(words[1], "many") == 0) {
+        return many(words + 2);
+    }
     (void)fputs("usage: market-client act MARKET KEY RECORD SEED STOP [mint] [forget]\n"
                 "       market-client check MARKET KEY final|now RECORD...\n"
-                "       market-client anywhere MARKET KEY JOB\n",
+                "       market-client anywhere MARKET KEY JOB\n"
+                "       market-client many MARKET KEY JOB COUNT\n",
                 stderr);
     return 2;
 }

@@ -52,13 +52,13 @@ static int cancel_alone(struct invocation *invocation, const char *id)
 
 /* Cancels one job after the other. A refusal is told, and the others are cancelled all the same.
  * Without a broker, the command ends. */
-static int cancel_each(struct invocation *invocation, const struct job_ids *ids)
+static int cancel_each(struct invocation *invocation, char (*ids)[BOURSE_ID_SIZE], size_t count)
 {
     int status = BOURSE_OK;
     json_t *list = invocation->json ? json_array() : NULL;
-    for (size_t i = 0; i < ids->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct bourse_error error;
-        const char *id = ids->items[i];
+        const char *id = ids[i];
         const bool is_cancelled = cancel_one(invocation, id, &error);
         if (!is_cancelled && (error.reject == 0 || list == NULL)) {
             const int failed = complain_with(invocation, &error);
@@ -82,24 +82,41 @@ static int cancel_each(struct invocation *invocation, const struct job_ids *ids)
     return list != NULL ? json_print(json_pack("{s:o}", "jobs", list), status) : status;
 }
 
+/* The open jobs of an account may be more than the words of a command line name. */
+struct open_jobs {
+    char (*ids)[BOURSE_ID_SIZE]; /* owned */
+    size_t count;
+};
+
+static void open_jobs_fini(struct open_jobs *open)
+{
+    free(open->ids);
+}
+
 /* Fills in every open job of this account. Returns false and the exit status after a message. */
-static bool find_open(struct invocation *invocation, struct job_ids *ret_ids, int *ret_status)
+static bool find_open(struct invocation *invocation, struct open_jobs *ret_open, int *ret_status)
 {
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
     struct bourse_error error;
-    if (!bourse_jobs(invocation->bourse, NULL, &jobs, &error)) {
+    if (!bourse_all_jobs(invocation->bourse, BOURSE_JOBS_MOST, &jobs, &error)) {
         *ret_status = complain_with(invocation, &error);
         return false;
     }
-    for (size_t i = 0; i < bourse_jobs_count(jobs); i++) {
+    const size_t count = bourse_jobs_count(jobs);
+    ret_open->ids = calloc(count + 1, sizeof *ret_open->ids);
+    if (ret_open->ids == NULL) {
+        *ret_status = complain(invocation, BOURSE_LOCAL, "out of memory");
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
         const struct bourse_job_row *row = bourse_jobs_row(jobs, i);
         if (row->state == BOURSE_OPEN) {
-            (void)job_ids_add(ret_ids, row->id); /* the list is no longer than job_ids */
+            memcpy(ret_open->ids[ret_open->count++], row->id, BOURSE_ID_SIZE);
         }
     }
-    if (bourse_jobs_count(jobs) >= JOB_WORDS_MAX && !invocation->quiet) {
+    if (count == BOURSE_JOBS_MOST && !invocation->quiet) {
         (void)fprintf(stderr, "bourse: --all looks at the newest %d jobs; give older ones by id\n",
-                      JOB_WORDS_MAX);
+                      BOURSE_JOBS_MOST);
     }
     return true;
 }
@@ -121,16 +138,33 @@ static bool agree(struct invocation *invocation, size_t count, int *ret_status)
     return command_agrees(invocation, question, unasked, "no job was cancelled", ret_status);
 }
 
-static int cancel_all(struct invocation *invocation, struct job_ids *ids)
+static int cancel_all(struct invocation *invocation)
 {
     int status = 0;
-    if (!find_open(invocation, ids, &status) || !agree(invocation, ids->count, &status)) {
+    CLEANUP(open_jobs_fini) struct open_jobs open = {.count = 0};
+    if (!find_open(invocation, &open, &status) || !agree(invocation, open.count, &status)) {
         return status;
     }
-    if (ids->count == 0 && !invocation->quiet && !invocation->json) {
+    if (open.count == 0 && !invocation->quiet && !invocation->json) {
         (void)fputs("bourse: no job of this account is open\n", stderr);
     }
-    return cancel_each(invocation, ids);
+    return cancel_each(invocation, open.ids, open.count);
+}
+
+static int cancel_named(struct invocation *invocation)
+{
+    int status = 0;
+    struct job_ids *ids = calloc(1, sizeof *ids);
+    if (ids == NULL) {
+        return complain(invocation, BOURSE_LOCAL, "out of memory");
+    }
+    if (job_words_resolve(invocation, ids, &status)) {
+        status = ids->count == 1 && invocation->word_count == 1
+                     ? cancel_alone(invocation, ids->items[0])
+                     : cancel_each(invocation, ids->items, ids->count);
+    }
+    free(ids);
+    return status;
 }
 
 int command_cancel(struct invocation *invocation)
@@ -140,17 +174,8 @@ int command_cancel(struct invocation *invocation)
     if (all == (invocation->word_count > 0)) {
         return complain(invocation, BOURSE_USAGE, "give one JOB or more, or --all");
     }
-    struct job_ids *ids = calloc(1, sizeof *ids);
-    if (ids == NULL) {
-        return complain(invocation, BOURSE_LOCAL, "out of memory");
+    if (!command_connect(invocation, &status)) {
+        return status;
     }
-    if (command_connect(invocation, &status) &&
-        (all || job_words_resolve(invocation, ids, &status))) {
-        status = all ? cancel_all(invocation, ids)
-                 : ids->count == 1 && invocation->word_count == 1
-                     ? cancel_alone(invocation, ids->items[0])
-                     : cancel_each(invocation, ids);
-    }
-    free(ids);
-    return status;
+    return all ? cancel_all(invocation) : cancel_named(invocation);
 }

@@ -91,7 +91,7 @@ static struct bourse_jobs *list_jobs(struct invocation *invocation, int *ret_sta
 {
     struct bourse_jobs *jobs = NULL;
     struct bourse_error error;
-    if (!bourse_jobs(invocation->bourse, NULL, &jobs, &error)) {
+    if (!bourse_all_jobs(invocation->bourse, BOURSE_JOBS_MOST, &jobs, &error)) {
         *ret_status = complain_with(invocation, &error);
     }
     return jobs;

@@ -6,7 +6,7 @@
 #include "consumer/command/command.h"
 #include "formats/job.h"
 
-/* One command takes at most this many jobs, because one answer of the broker lists no more. */
+/* One command takes at most this many jobs, because it looks at all of them by turns. */
 enum { JOB_WORDS_MAX = 1000 };
 
 struct job_ids {

@@ -7,7 +7,6 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "consumer/job/replan.h"
-#include "protocol/limits.h"
 #include "runtime/clock.h"
 
 #include <fnmatch.h>
@@ -16,7 +15,10 @@
 
 /* ---------------------------------------------------------------- ps */
 
-enum { PS_STATES = 8 }; /* words of --state that one command takes */
+enum {
+    PS_STATES = 8,   /* words of --state that one command takes */
+    PS_SHOWN = 1000, /* jobs that are shown without --limit */
+};
 
 static const char *state_of(const struct bourse_job_row *row)
 {
@@ -71,6 +73,7 @@ static bool is_shown(const struct ps_filter *filter, const struct bourse_job_row
 struct shown_jobs {
     const struct bourse_job_row **items; /* owned; the list owns the rows */
     size_t count;
+    size_t left_out; /* jobs that pass the filters, too, and are older */
 };
 
 static void shown_jobs_fini(struct shown_jobs *shown)
@@ -83,11 +86,16 @@ static bool show_which(const struct bourse_jobs *jobs, const struct ps_filter *f
 {
     const size_t count = bourse_jobs_count(jobs);
     ret_shown->items = calloc(count + 1, sizeof(const struct bourse_job_row *));
-    ret_shown->count = 0;
+    ret_shown->count = ret_shown->left_out = 0;
     for (size_t i = 0; ret_shown->items != NULL && i < count; i++) {
         const struct bourse_job_row *row = bourse_jobs_row(jobs, i);
-        if ((int64_t)ret_shown->count < filter->most && is_shown(filter, row)) {
+        if (!is_shown(filter, row)) {
+            continue;
+        }
+        if ((int64_t)ret_shown->count < filter->most) {
             ret_shown->items[ret_shown->count++] = row;
+        } else {
+            ret_shown->left_out++;
         }
     }
     return ret_shown->items != NULL;
@@ -226,6 +234,16 @@ static int64_t drift_of(struct invocation *invocation, const struct bourse_job_r
     return replan_drifts(invocation->bourse, row, &percent) ? percent : 0;
 }
 
+/* A user who gave --limit knows that there may be more. */
+static void say_left_out(struct invocation *invocation, const struct shown_jobs *jobs)
+{
+    if (jobs->left_out > 0 && !option_given(invocation, "limit")) {
+        (void)fprintf(stderr, "bourse: %zu older job%s not shown; `--limit %zu` shows all\n",
+                      jobs->left_out, jobs->left_out == 1 ? " is" : "s are",
+                      jobs->count + jobs->left_out);
+    }
+}
+
 static int show_jobs(struct invocation *invocation, const struct shown_jobs *jobs, bool one)
 {
     size_t count = jobs->count;
@@ -239,8 +257,11 @@ static int show_jobs(struct invocation *invocation, const struct shown_jobs *job
             add_tasks(invocation, row, json_array_get(list, 0));
             json_set_drifts(json_array_get(list, 0), drift_of(invocation, row) != 0);
         }
-        return json_print(json_pack("{s:o}", "jobs", list), BOURSE_OK);
+        return json_print(
+            json_pack("{s:o, s:I}", "jobs", list, "left_out", (json_int_t)jobs->left_out),
+            BOURSE_OK);
     }
+    say_left_out(invocation, jobs);
     if (invocation->quiet) {
         for (size_t i = 0; i < count; i++) {
             (void)puts(jobs->items[i]->id);
@@ -310,10 +331,10 @@ static bool read_states(struct invocation *invocation, struct ps_filter *filter)
 static bool read_filter(struct invocation *invocation, struct ps_filter *ret_filter)
 {
     *ret_filter = (struct ps_filter){
-        .name = option_text(invocation, "name", NULL), .since_ms = INT64_MIN, .most = LIMIT_ROWS};
+        .name = option_text(invocation, "name", NULL), .since_ms = INT64_MIN, .most = PS_SHOWN};
     int64_t ago_ms = 0;
     if (!read_states(invocation, ret_filter) || !option_duration_ms(invocation, "since", &ago_ms) ||
-        !option_count(invocation, "limit", 1, LIMIT_ROWS, &ret_filter->most)) {
+        !option_count(invocation, "limit", 1, BOURSE_JOBS_MOST, &ret_filter->most)) {
         return false;
     }
     if (option_given(invocation, "since") &&
@@ -351,7 +372,8 @@ int command_ps(struct invocation *invocation)
     CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
     CLEANUP(shown_jobs_fini) struct shown_jobs shown = {.count = 0};
     struct bourse_error error;
-    if (!bourse_jobs(invocation->bourse, one ? id : NULL, &jobs, &error)) {
+    if (one ? !bourse_jobs(invocation->bourse, id, &jobs, &error)
+            : !bourse_all_jobs(invocation->bourse, BOURSE_JOBS_MOST, &jobs, &error)) {
         return complain_with(invocation, &error);
     }
     if (!show_which(jobs, &filter, &shown)) {

@@ -1,5 +1,6 @@
 /* This file shows an offer to the user, asks whether they agree, and places the job. */
 #include "consumer/command/job/offer.h"
+#include "consumer/command/market/challenged_show.h"
 #include "consumer/command/show.h"
 #include "consumer/job/submit.h"
 
@@ -111,6 +112,10 @@ void offer_show_terms(FILE *to, const struct bourse_quote *quote, const char *ti
     offer_deadline_text(quote, text);
     if (text[0] != '\0') {
         (void)fprintf(to, "  %s%s\n", title, text);
+    }
+    if (challenged_is_any(&quote->challenged)) {
+        (void)fprintf(to, "  %sspeeds that devices on offer claim, by the broker's challenge: %s\n",
+                      title, challenged_counts_cell(&quote->challenged));
     }
 }
 

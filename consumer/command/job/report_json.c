@@ -11,9 +11,18 @@ static json_t *json_known(int64_t value)
     return value < 0 ? json_null() : json_integer((json_int_t)value);
 }
 
+/* Adds the greatest memory and power; null where no result says. */
+static json_t *with_peaks(json_t *value, int64_t memory_bytes, int64_t power_mw)
+{
+    (void)json_object_set_new(value, "peak_memory_bytes",
+                              json_known(memory_bytes > 0 ? memory_bytes : -1));
+    (void)json_object_set_new(value, "peak_power_mw", json_known(power_mw > 0 ? power_mw : -1));
+    return value;
+}
+
 static json_t *json_sum(const struct report_sum *sum)
 {
-    return json_pack(
+    json_t *value = json_pack(
         "{s:i, s:i, s:i, s:i, s:b, s:i, s:I, s:o, s:I, s:o, s:I, s:o, s:i, s:i}", "accepted",
         (int)sum->accepted, "failed", (int)sum->failed, "late", (int)sum->late, "cancelled",
         (int)sum->cancelled, "simulated", (int)(sum->simulated > 0), "lanes", (int)sum->lanes,
@@ -22,6 +31,7 @@ static json_t *json_sum(const struct report_sum *sum)
         "bytes_out", (json_int_t)sum->bytes_out, "energy_mj",
         json_known(sum->energy_known > 0 ? sum->energy_uj / 1000 : -1), "energy_known",
         (int)sum->energy_known, "energy_estimated", (int)sum->energy_estimated);
+    return with_peaks(value, sum->peak_memory_bytes, sum->peak_power_mw);
 }
 
 static json_t *json_predicted(const struct report_predicted *predicted)
@@ -74,7 +84,8 @@ static json_t *json_timeline(const struct report *report)
                                  attempt->end_ns - report->submitted_ns);
         (void)json_object_set_new(value, "accepted",
                                   json_boolean(attempt->fate == REPORT_ACCEPTED));
-        (void)json_array_append_new(list, value);
+        (void)json_array_append_new(
+            list, with_peaks(value, attempt->peak_memory_bytes, attempt->peak_power_mw));
     }
     return list;
 }

@@ -242,6 +242,40 @@ static void print_slowest(FILE *to, const struct report *report, const struct bo
     (void)fputc('\n', to);
 }
 
+/* Returns the attempt with the greatest figure. The sum has the figure, so there is one. */
+static const struct report_attempt *peak_attempt(const struct report *report, bool is_power)
+{
+    size_t at = 0;
+    while (at + 1 < report->attempt_count &&
+           (is_power ? report->attempts[at].peak_power_mw != report->total.peak_power_mw
+                     : report->attempts[at].peak_memory_bytes != report->total.peak_memory_bytes)) {
+        at++;
+    }
+    return &report->attempts[at];
+}
+
+/* Prints the greatest memory and power of an attempt, where a result says one. */
+static void print_peaks(FILE *to, const struct report *report, const struct bourse_tasks *tasks)
+{
+    const struct report_sum *total = &report->total;
+    if (total->peak_memory_bytes > 0) {
+        (void)fprintf(to, "\nmost memory: %s, %s in one process",
+                      cell_subtask(tasks, peak_attempt(report, false)->index),
+                      cell_bytes((uint64_t)total->peak_memory_bytes));
+    }
+    if (total->peak_power_mw > 0) {
+        const struct report_attempt *attempt = peak_attempt(report, true);
+        (void)fprintf(to, "%smost power: %s, %.1f W of the whole device %s/%s",
+                      total->peak_memory_bytes > 0 ? "; " : "\n",
+                      cell_subtask(tasks, attempt->index), (double)total->peak_power_mw / 1000,
+                      cell_plain(report->devices[attempt->device].provider),
+                      cell_plain(report->devices[attempt->device].name));
+    }
+    if (total->peak_memory_bytes > 0 || total->peak_power_mw > 0) {
+        (void)fputc('\n', to);
+    }
+}
+
 static void print_causes(FILE *to, const struct report *report)
 {
     if (report->cause_count == 0) {
@@ -382,6 +416,7 @@ static void print_words(const struct report *report, const struct bourse_tasks *
     print_checks(to, report);
     print_saved(to, report);
     print_slowest(to, report, tasks);
+    print_peaks(to, report, tasks);
     print_causes(to, report);
     print_notes(to, report);
     (void)fclose(to); /* a memory stream has nothing to lose */

@@ -1,7 +1,9 @@
 /* This file runs devices, which shows the devices on the market. Each has one line, or one is shown
  * in full with the source of every figure. */
+#include "consumer/command/market/challenged_show.h"
 #include "consumer/command/plan/catalogue.h"
 #include "consumer/command/show.h"
+#include "consumer/market/challenged.h"
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -97,41 +99,6 @@ static json_t *json_now(const struct bourse_device_figures *now)
                      json_figure(now->celsius));
 }
 
-/* Returns what the broker found when it challenged the device's speed, or "claimed". A device that
- * claims no speed that is challenged has "". */
-static const char *challenge_cell(const struct bourse_device *device)
-{
-    const struct bourse_challenge *challenge = &device->challenge;
-    const struct bourse_attribute *claim = number_named(device, "gemm_fp32");
-    static char text[CELL_SIZE];
-    char day[CELL_SIZE];
-    char shown[UNITS_TEXT_SIZE];
-    if (claim == NULL || device->simulated) {
-        return "";
-    }
-    if (challenge->at_ms == 0) {
-        return "claimed";
-    }
-    (void)snprintf(day, sizeof day, "%.10s", cell_time(challenge->at_ms));
-    if (challenge->limit_mflops > 0) {
-        rate_text(challenge->limit_mflops, MEGA, shown);
-        (void)snprintf(text, sizeof text, "challenged %s: lowered to %s", day, shown);
-    } else {
-        (void)snprintf(text, sizeof text, "challenged %s: %s%s", day, challenge->outcome,
-                       claim->number > challenge->claimed_mflops ? ", with a lower claim" : "");
-    }
-    return text;
-}
-
-static json_t *json_challenge(const struct bourse_challenge *challenge)
-{
-    return json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I}", "outcome", challenge->outcome, "at_ms",
-        (json_int_t)challenge->at_ms, "claimed_mflops", (json_int_t)challenge->claimed_mflops,
-        "shown_mflops", (json_int_t)challenge->shown_mflops, "limit_mflops",
-        (json_int_t)challenge->limit_mflops, "closed_ms", (json_int_t)challenge->closed_ms);
-}
-
 static json_t *json_device(const struct bourse_device *device)
 {
     json_t *attributes = json_array();
@@ -156,7 +123,7 @@ static json_t *json_device(const struct bourse_device *device)
                      "free", (json_int_t)device->free, "price_micro", price, "max_term_ms",
                      (json_int_t)device->max_term_ms, "attributes", attributes, "standing",
                      json_standing(&device->standing), "now", json_now(&device->now), "challenge",
-                     json_challenge(&device->challenge));
+                     challenged_json(&device->challenge));
 }
 
 static bool add_device(void *context, const struct bourse_device *device)
@@ -173,7 +140,7 @@ static bool add_device(void *context, const struct bourse_device *device)
     char figures[CELL_SIZE];
     (void)snprintf(kind, sizeof kind, "%s%s", device->kind, device->simulated ? " SIMULATED" : "");
     figures_text(device, figures, sizeof figures);
-    const char *challenged = challenge_cell(device);
+    const char *challenged = challenged_cell(&device->challenge, challenged_claim(device));
     const size_t used = strlen(figures);
     (void)snprintf(figures + used, sizeof figures - used, "%s%s",
                    used > 0 && challenged[0] != '\0' ? "; " : "", challenged);
@@ -300,7 +267,7 @@ static void print_device(const struct bourse_device *device, bool color)
     (void)printf("%s%s%s\n", standing[0] != '\0' ? "its provider: " : "", standing,
                  standing[0] != '\0' ? "\n" : "");
     print_now(&device->now);
-    const char *challenged = challenge_cell(device);
+    const char *challenged = challenged_cell(&device->challenge, challenged_claim(device));
     (void)printf("%s%s%s", challenged[0] != '\0' ? "speed of products (gemm_fp32): " : "",
                  challenged, challenged[0] != '\0' ? "\n\n" : "");
     print_figures(device, color);

@@ -1,9 +1,12 @@
 /* This file runs providers, book and trades, which show the market. */
+#include "consumer/command/market/challenged_show.h"
 #include "consumer/command/market/follow.h"
 #include "consumer/command/market/instruments.h"
 #include "consumer/command/show.h"
 #include "consumer/command/state.h"
+#include "consumer/market/challenged.h"
 
+#include "base/array.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -14,18 +17,66 @@
 
 /* ---------------------------------------------------------------- providers */
 
+/* The struct counts what challenges found of the devices of one provider. */
+struct found {
+    char account[BOURSE_HEX32_SIZE];
+    struct bourse_challenged counts;
+};
+
+struct providers {
+    struct listing listing;
+    struct found *found; /* devices come by provider, so each has one entry */
+    size_t count, capacity;
+    bool no_memory;
+};
+
+static bool count_device(void *context, const struct bourse_device *device)
+{
+    struct providers *providers = context;
+    if (providers->count == 0 ||
+        strcmp(providers->found[providers->count - 1].account, device->account) != 0) {
+        struct found *all =
+            array_with_room(providers->found, providers->count, &providers->capacity, sizeof *all);
+        providers->no_memory = all == NULL;
+        if (all == NULL) {
+            return false;
+        }
+        providers->found = all;
+        struct found *added = &all[providers->count++];
+        *added = (struct found){.counts = {0}};
+        memcpy(added->account, device->account, sizeof added->account);
+    }
+    challenged_add(&providers->found[providers->count - 1].counts, device);
+    return true;
+}
+
+static const struct bourse_challenged *counts_of(const struct providers *providers,
+                                                 const char *account)
+{
+    static const struct bourse_challenged none;
+    for (size_t i = 0; i < providers->count; i++) {
+        if (strcmp(providers->found[i].account, account) == 0) {
+            return &providers->found[i].counts;
+        }
+    }
+    return &none;
+}
+
 static bool add_provider(void *context, const struct bourse_provider *provider)
 {
-    struct listing *listing = context;
+    struct providers *providers = context;
+    struct listing *listing = &providers->listing;
+    const struct bourse_challenged *challenged = counts_of(providers, provider->account);
     if (listing->list != NULL) {
         return json_array_append_new(
                    listing->list,
-                   json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:o}", "account",
+                   json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:o, s:o}", "account",
                              provider->account, "name", provider->name, "state", provider->state,
                              "devices", (json_int_t)provider->devices, "slots",
                              (json_int_t)provider->slots, "leased", (json_int_t)provider->leased,
                              "free", (json_int_t)provider->free, "frozen", (int)provider->frozen,
-                             "standing", json_standing(&provider->standing))) == 0;
+                             "standing", json_standing(&provider->standing), "challenged",
+                             json_challenged(challenged))) == 0;
     }
     if (listing->quiet) {
         (void)puts(provider->account);
@@ -40,6 +91,7 @@ static bool add_provider(void *context, const struct bourse_provider *provider)
                            cell_count(provider->slots),
                            cell_count(provider->leased),
                            cell_count(provider->free),
+                           challenged_counts_cell(challenged),
                            cell_standing(&provider->standing)};
     grid_add(&listing->table, cells);
     return true;
@@ -47,23 +99,28 @@ static bool add_provider(void *context, const struct bourse_provider *provider)
 
 int command_providers(struct invocation *invocation)
 {
-    static const char *const titles[] = {"PROVIDER", "STATE", "DEVICES", "SLOTS",
-                                         "LEASED",   "FREE",  ""};
+    static const char *const titles[] = {"PROVIDER", "STATE", "DEVICES",       "SLOTS",
+                                         "LEASED",   "FREE",  "CLAIMED SPEED", ""};
     int status = 0;
     if (!command_connect(invocation, &status)) {
         return status;
     }
-    struct listing listing = {.list = invocation->json ? json_array() : NULL,
-                              .quiet = invocation->quiet,
-                              .table = grid_of(7, titles, "llrrrrl")};
+    struct providers providers = {.listing = {.list = invocation->json ? json_array() : NULL,
+                                              .quiet = invocation->quiet,
+                                              .table = grid_of(8, titles, "llrrrrll")}};
     struct bourse_error error;
-    if (bourse_providers(invocation->bourse, add_provider, &listing, &error)) {
-        status = listing_show(invocation, &listing, "providers");
+    const bool is_read = bourse_devices(invocation->bourse, count_device, &providers, &error) &&
+                         (providers.no_memory ||
+                          bourse_providers(invocation->bourse, add_provider, &providers, &error));
+    if (is_read && !providers.no_memory) {
+        status = listing_show(invocation, &providers.listing, "providers");
     } else {
-        json_decref(listing.list);
-        status = complain_with(invocation, &error);
+        json_decref(providers.listing.list);
+        status = is_read ? complain(invocation, BOURSE_LOCAL, "out of memory")
+                         : complain_with(invocation, &error);
     }
-    grid_fini(&listing.table);
+    grid_fini(&providers.listing.table);
+    free(providers.found);
     return status;
 }
 

@@ -1,5 +1,6 @@
 /* This file runs `plan FILE|JOB`, which plans a job on the present offers or the rest of one on its
  * leases. The output has the form of a plan of work (work_show.c). */
+#include "consumer/command/market/challenged_show.h"
 #include "consumer/command/plan/picture.h"
 #include "consumer/command/plan/planned.h"
 #include "consumer/command/show.h"
@@ -185,6 +186,23 @@ static void show_parts(const struct planned *planned)
     free(shares);
 }
 
+/* Shows of each device in use what the broker found when it challenged the claimed speed. */
+static void show_challenges(const struct planned *planned)
+{
+    const struct plan *plan = planned->plan->plan;
+    size_t shown = 0;
+    for (size_t i = 0; i < plan->device_count && shown < PLACES_SHOWN; i++) {
+        const struct supply_place *place = &planned->plan->supply->places[i];
+        if (plan->uses[i].row_count > 0 && place->claim_mflops > 0) {
+            char label[PLANNED_CELL];
+            planned_write_place(place, label);
+            shown++;
+            (void)printf("speed of %s: %s\n", label,
+                         challenged_cell(&place->challenge, place->claim_mflops));
+        }
+    }
+}
+
 static void show_places(const struct planned *planned)
 {
     static const char *const titles[] = {"DEVICE", "SUBTASKS", "LANES", "SHARE",
@@ -220,6 +238,7 @@ static void show_places(const struct planned *planned)
     if (idle > 0) {
         (void)printf("not used: %zu that %s on offer, too\n", idle, idle == 1 ? "is" : "are");
     }
+    show_challenges(planned);
 }
 
 /* ---------------------------------------------------------------- figures */

@@ -1,6 +1,7 @@
 /* This file shows the plan of a job as JSON. */
 #include "consumer/command/plan/planned.h"
 
+#include "consumer/command/market/challenged_show.h"
 #include "consumer/command/show.h"
 #include "consumer/job/manifest.h"
 
@@ -77,6 +78,9 @@ static json_t *json_places(const struct planned *planned)
             (int)use->row_count, "lanes", (int)use->lanes, "busy_s", use->busy_s, "share",
             use->share, "bytes_in", (json_int_t)planned_bytes_to(planned, i), "energy_j",
             json_energy(&use->energy_j), "price_micro", (json_int_t)use->price_micro);
+        (void)json_object_set_new(value, "challenge",
+                                  place->claim_mflops > 0 ? challenged_json(&place->challenge)
+                                                          : json_null());
         (void)json_array_append_new(list, value);
     }
     return list;

@@ -282,6 +282,7 @@ bool submit_quote_parts(struct bourse *bourse, struct bourse_job *job,
         return false;
     }
     find_rest(job, ret_quote);
+    ret_quote->challenged = named->challenged;
     supply_set_widest(supply, named);
     supply_know(named);
     return manifest_expect(job, ret_quote, keeps_named(job, named) ? named : supply, error);

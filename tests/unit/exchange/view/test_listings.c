@@ -468,6 +468,39 @@ START_TEST(an_order_that_ended_is_not_listed)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- jobs */
+
+START_TEST(every_job_of_an_account_is_listed_once_the_newest_first)
+{
+    enum { JOBS = 7 };
+    struct id128 ids[JOBS];
+    for (size_t i = 0; i < JOBS; i++) {
+        ids[i] = submit(1, 100);
+    }
+    for (size_t page = 1; page <= JOBS + 1; page++) {
+        struct exchange_job_row rows[JOBS + 1];
+        uint64_t from = 0;
+        size_t seen = 0;
+        do {
+            const uint64_t asked = from;
+            const size_t count =
+                exchange_jobs_from(market.exchange, CONSUMER, asked, rows, page, &from);
+            ck_assert_uint_le(count, page);
+            for (size_t i = 0; i < count; i++, seen++) {
+                ck_assert_uint_lt(seen, JOBS);
+                ck_assert(id128_equal(&rows[i].job, &ids[JOBS - 1 - seen]));
+            }
+            ck_assert(from == 0 || asked == 0 || from < asked);
+        } while (from != 0);
+        ck_assert_uint_eq(seen, JOBS);
+    }
+    uint64_t next = 1;
+    struct exchange_job_row row;
+    ck_assert_uint_eq(exchange_jobs_from(market.exchange, PROVIDER, 0, &row, 1, &next), 0);
+    ck_assert_uint_eq(next, 0);
+}
+END_TEST
+
 SUITE("listings", set_up, tear_down, TEST(every_device_is_listed_once_whatever_the_page),
       TEST(a_snapshot_lists_the_same), TEST(needs_list_what_satisfies_them),
       TEST(a_row_says_what_is_asked_and_what_is_left),
@@ -477,5 +510,6 @@ SUITE("listings", set_up, tear_down, TEST(every_device_is_listed_once_whatever_t
       TEST(providers_are_summed_up_and_stay_when_they_leave),
       TEST(the_book_holds_what_rests_on_both_sides),
       TEST(what_is_leased_is_not_free_and_who_has_enough_wants_nothing),
-      TEST(a_book_from_nowhere_is_refused), TEST(own_orders_have_a_place_in_their_queue),
-      TEST(an_order_that_ended_is_not_listed))
+      TEST(a_book_from_nowhere_is_refused),
+      TEST(every_job_of_an_account_is_listed_once_the_newest_first),
+      TEST(own_orders_have_a_place_in_their_queue), TEST(an_order_that_ended_is_not_listed))

@@ -122,6 +122,26 @@ START_TEST(what_is_unknown_is_not_nothing)
 }
 END_TEST
 
+START_TEST(the_greatest_memory_and_power_of_an_attempt_are_told_and_zero_is_unknown)
+{
+    struct report *report = sample_report(2, 1, 10000, 4);
+    sample_attempt(report, 0, 0, 1000)->peak_memory_bytes = 4096;
+    sample_attempt(report, 0, 1000, 1000)->peak_memory_bytes = 8192;
+    sample_attempt(report, 1, 0, 1000)->peak_power_mw = 210000;
+    (void)sample_attempt(report, 1, 1000, 1000);
+    ck_assert_int_eq(report_make(report), REPORT_OK);
+    ck_assert_int_eq(report->devices[0].sum.peak_memory_bytes, 8192);
+    ck_assert_int_eq(report->devices[0].sum.peak_power_mw, 0);
+    ck_assert_int_eq(report->devices[1].sum.peak_memory_bytes, 0);
+    ck_assert_int_eq(report->devices[1].sum.peak_power_mw, 210000);
+    ck_assert_int_eq(report->total.peak_memory_bytes, 8192);
+    ck_assert_int_eq(report->total.peak_power_mw, 210000);
+    report->attempts[0].peak_power_mw = -1;
+    ck_assert_int_eq(report_make(report), REPORT_BAD_INPUT);
+    report_destroy(&report);
+}
+END_TEST
+
 START_TEST(a_clock_that_is_wrong_moves_its_device_as_a_whole)
 {
     struct report *report = sample_report(3, 1, 10000, 8);
@@ -545,6 +565,7 @@ END_TEST
 SUITE("report", NULL, NULL, TEST(time_money_and_bytes_are_summed_per_device_and_in_all),
       TEST(what_was_predicted_stands_beside_what_was_measured),
       TEST(what_was_cancelled_has_not_failed), TEST(what_is_unknown_is_not_nothing),
+      TEST(the_greatest_memory_and_power_of_an_attempt_are_told_and_zero_is_unknown),
       TEST(a_clock_that_is_wrong_moves_its_device_as_a_whole),
       TEST(a_market_clock_that_is_behind_moves_all_devices_by_as_much),
       TEST(more_than_the_market_saw_is_cut), TEST(what_runs_one_after_another_is_one_lane),

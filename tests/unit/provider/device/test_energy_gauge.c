@@ -34,6 +34,26 @@ START_TEST(readings_inside_an_attempt_measure_it)
 }
 END_TEST
 
+START_TEST(the_greatest_power_inside_a_span_is_kept)
+{
+    CLEANUP(energy_gauge_destroy) struct energy_gauges *gauges = energy_gauge_create();
+    struct energy_span span;
+    struct energy_span counted;
+    energy_gauge_read(gauges, "gpu", 1 * S, -1, 900000);
+    energy_gauge_begin(gauges, "gpu", 2 * S, &span);
+    ck_assert_int_eq(span.peak_mw, -1);
+    energy_gauge_read(gauges, "gpu", 3 * S, -1, 100000);
+    energy_gauge_read(gauges, "gpu", 4 * S, -1, 250000);
+    energy_gauge_read(gauges, "gpu", 5 * S, -1, 120000);
+    ck_assert_int_eq(span.peak_mw, 250000);
+    (void)energy_gauge_end(gauges, &span, 6 * S);
+    energy_gauge_begin(gauges, "gpu", 6 * S, &counted);
+    energy_gauge_read(gauges, "gpu", 7 * S, 5000, -1); /* a counter says no power */
+    ck_assert_int_eq(counted.peak_mw, -1);
+    (void)energy_gauge_end(gauges, &counted, 8 * S);
+}
+END_TEST
+
 START_TEST(readings_of_less_than_half_measure_nothing)
 {
     CLEANUP(energy_gauge_destroy) struct energy_gauges *gauges = energy_gauge_create();
@@ -103,6 +123,7 @@ START_TEST(devices_beyond_the_most_are_not_measured)
 END_TEST
 
 SUITE("energy gauge", NULL, NULL, TEST(readings_inside_an_attempt_measure_it),
+      TEST(the_greatest_power_inside_a_span_is_kept),
       TEST(readings_of_less_than_half_measure_nothing),
       TEST(after_a_gap_the_measurement_begins_anew),
       TEST(a_counter_that_stands_still_measures_nothing),

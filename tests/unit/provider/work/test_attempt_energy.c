@@ -48,6 +48,7 @@ START_TEST(without_counters_the_energy_is_the_power_for_the_busy_time)
     ck_assert(outcome->has_energy);
     ck_assert_int_eq(outcome->energy_source, ENERGY_BY_OWNER);
     ck_assert_int_eq(outcome->energy_uj, 15000000); /* two slots of 2.5 W, for 3 s */
+    ck_assert_int_eq(outcome->peak_power_mw, 0);    /* an estimate is no reading */
     ck_assert_int_eq(atomic_load(&tally.estimated_uj), 15000000);
     ck_assert_int_eq(atomic_load(&tally.measured_uj), 0);
 }
@@ -116,6 +117,7 @@ START_TEST(a_gpu_has_the_share_of_its_slots_in_what_was_read)
     ck_assert_int_eq(outcome->energy_source, ENERGY_MEASURED);
     ck_assert_int_eq(outcome->energy_uj, INT64_C(1500000000)); /* half of 300 W for 10 s */
     ck_assert_int_eq(atomic_load(&tally.measured_uj), INT64_C(1500000000));
+    ck_assert_int_eq(outcome->peak_power_mw, 300000); /* of the whole device */
 }
 END_TEST
 

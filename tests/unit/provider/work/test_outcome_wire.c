@@ -93,7 +93,26 @@ START_TEST(a_result_says_its_energy_and_where_that_comes_from_or_nothing)
 }
 END_TEST
 
+START_TEST(a_result_says_the_greatest_power_that_was_read_or_nothing)
+{
+    CLEANUP(outcome_destroy) struct outcome *outcome = outcome_of(false);
+    struct wire_outcome *wire = calloc(1, sizeof *wire);
+    Bourse__V1__Result result;
+    ck_assert_ptr_nonnull(wire);
+    outcome->ran = true;
+    outcome->peak_memory_bytes = 4096;
+    outcome_to_wire(outcome, wire, &result);
+    ck_assert(result.has_peak_memory_bytes && !result.has_peak_power_mw);
+    outcome->peak_power_mw = 210000;
+    outcome_to_wire(outcome, wire, &result);
+    ck_assert(result.has_peak_power_mw);
+    ck_assert_int_eq(result.peak_power_mw, 210000);
+    free(wire);
+}
+END_TEST
+
 SUITE("outcome_wire", NULL, NULL,
       TEST(a_result_says_what_may_be_executed_and_nothing_of_other_files),
       TEST(a_result_says_its_energy_and_where_that_comes_from_or_nothing),
+      TEST(a_result_says_the_greatest_power_that_was_read_or_nothing),
       TEST(a_dispatch_hands_the_permission_on))

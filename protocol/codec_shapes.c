@@ -165,7 +165,9 @@ static const struct rule result_rules[] = {ID,
                                            NUMBER(1, UINT32_MAX),
                                            COUNT,
                                            FLAG,
-                                           NUMBER(ENERGY_MEASURED, ENERGY_SOURCES - 1)};
+                                           NUMBER(ENERGY_MEASURED, ENERGY_SOURCES - 1),
+                                           COUNT,
+                                           COUNT};
 
 /* An energy with a source is bounded. An energy without one stays as wide as older releases took
  * it, so that their logs read as before. */
@@ -308,7 +310,8 @@ SHAPE(devices_request, devices_request, NESTED(codec_requirement), NESTED(device
       ROWS_WANTED);
 #define PERCENT NUMBER(0, 100)
 #define CELSIUS NUMBER(0, LIMIT_CELSIUS)
-SHAPE(device_figures, device_figures, ID, SPAN, COUNT, COUNT, PERCENT, COUNT, COUNT, CELSIUS);
+SHAPE(device_figures, device_figures, ID, SPAN, COUNT, COUNT, PERCENT, COUNT, COUNT, CELSIUS, COUNT,
+      COUNT, COUNT, COUNT);
 SHAPE(figures_post, figures_post, MANY(device_figures, LIMIT_FIGURES));
 SHAPE_EMPTY(figures_taken, figures_taken);
 SHAPE(device_row, device_row, HASH, NAME(0, LIMIT_NAME_BYTES), STATE, ID, NAME(0, LIMIT_NAME_BYTES),

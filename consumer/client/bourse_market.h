@@ -39,6 +39,10 @@ struct bourse_device_figures {
     int64_t power_mw;
     int64_t power_limit_mw; /* the device's own */
     int64_t celsius;
+    int64_t held_bytes; /* inputs of jobs that stay in its memory */
+    /* Since the agent's start: inputs that were there already, those that were copied, and the bytes
+     * of the former. */
+    int64_t held_hits, held_copies, saved_bytes;
 };
 
 /* The last challenge of a device's speed, by the broker. Figures are Mflop/s of `gemm_fp32`. */

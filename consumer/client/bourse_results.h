@@ -54,6 +54,9 @@ struct bourse_outcome {
     int energy_source;
     const char *energy_source_text;
     uint64_t executable; /* bit i: outputs[i] is a file that the program's user could execute */
+    /* Bytes of inputs that the device's memory had already, and of those copied to it. Both are 0
+     * for a device without such a memory. */
+    uint64_t held_bytes, copied_bytes;
 };
 /* Visits one result of each subtask that has any, by index: the result that counts, else the last
  * result. The visitor returns false to stop. */

@@ -284,6 +284,7 @@ struct part {
 struct given {
     struct tracked tracked;
     const struct job *job;
+    uint64_t file_bytes; /* size of the files, by residency_size; 0: unknown, or small */
     uint32_t index, length;
     uint8_t bytes[]; /* opaque */
 };
@@ -460,6 +461,16 @@ struct attempt {
     uint32_t restored; /* attempt whose checkpoint it was given; 0: none */
 };
 
+/* Outputs of a subtask that the device of a lane holds (residency.h). */
+struct resident {
+    uint32_t index;
+    uint64_t bytes;
+};
+struct residents {
+    uint32_t count;
+    struct resident items[RESIDENTS_MOST]; /* the last used first */
+};
+
 /* Paid time of a lane (docs/decisions.md D8). `seen` is the union of its attempts' intervals,
  * dispatch to result, for results that came. A result is paid its claim, as long as the sum stays
  * within the time seen. Attempts that an outage of the broker met may be paid its time as well. */
@@ -467,9 +478,10 @@ struct lane {
     uint32_t in_flight;
     int64_t seen_until_ns, seen_ns, paid_ns;
     int64_t outage_ns; /* unpaid time of outages, for attempts dispatched before the last outage */
-    int64_t unbilled_from_ns; /* scratch of a renewal */
-    uint32_t runs, last;      /* scratch: first and last subtask that it was given */
-    bool is_ending;           /* scratch: the attempt that it runs was withdrawn */
+    struct residents *residents; /* owned; NULL: none */
+    int64_t unbilled_from_ns;    /* scratch of a renewal */
+    uint32_t runs, last;         /* scratch: first and last subtask that it was given */
+    bool is_ending;              /* scratch: the attempt that it runs was withdrawn */
 };
 
 struct lease {

@@ -1,6 +1,7 @@
 #include "exchange/snapshot/snapshot_put.h"
 
 #include "base/cursor.h"
+#include "exchange/state/residency.h"
 
 static void put_bool(struct writer *out, bool value)
 {

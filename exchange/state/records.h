@@ -461,16 +461,6 @@ struct attempt {
     uint32_t restored; /* attempt whose checkpoint it was given; 0: none */
 };
 
-/* Outputs of a subtask that the device of a lane holds (residency.h). */
-struct resident {
-    uint32_t index;
-    uint64_t bytes;
-};
-struct residents {
-    uint32_t count;
-    struct resident items[RESIDENTS_MOST]; /* the last used first */
-};
-
 /* Paid time of a lane (docs/decisions.md D8). `seen` is the union of its attempts' intervals,
  * dispatch to result, for results that came. A result is paid its claim, as long as the sum stays
  * within the time seen. Attempts that an outage of the broker met may be paid its time as well. */
@@ -478,7 +468,7 @@ struct lane {
     uint32_t in_flight;
     int64_t seen_until_ns, seen_ns, paid_ns;
     int64_t outage_ns; /* unpaid time of outages, for attempts dispatched before the last outage */
-    struct residents *residents; /* owned; NULL: none */
+    struct residents *residents; /* owned; residency.h; NULL: none */
     int64_t unbilled_from_ns;    /* scratch of a renewal */
     uint32_t runs, last;         /* scratch: first and last subtask that it was given */
     bool is_ending;              /* scratch: the attempt that it runs was withdrawn */

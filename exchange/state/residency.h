@@ -9,6 +9,16 @@
 
 #include "exchange/state/records.h"
 
+/* Outputs of a subtask that the device of a lane holds. */
+struct resident {
+    uint32_t index;
+    uint64_t bytes;
+};
+struct residents {
+    uint32_t count;
+    struct resident items[RESIDENTS_MOST]; /* the last used first */
+};
+
 /* Returns the size to keep of outputs of so many bytes; 0: no device's memory is worth a thought
  * for them, or the rules in force do not look at it. */
 uint64_t residency_size(const struct exchange *exchange, uint64_t bytes);

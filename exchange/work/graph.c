@@ -264,28 +264,33 @@ static uint32_t walk_next(const struct part *part, struct heap_walk *walk)
     return place;
 }
 
+/* Returns true when a subtask with so many bytes among the residents may go before the first one.
+ * Its rank is level with that of the first, or the copy takes longer than the difference. */
+static bool may_go_before(uint64_t first_rank, uint64_t rank, uint64_t bytes)
+{
+    const uint64_t behind = first_rank - rank;
+    return behind * 100 <= first_rank * ONLINE_SLACK_PERCENT ||
+           behind <= (uint64_t)(residency_saves_ns(bytes) / NS_PER_MS);
+}
+
 /* Returns the place of the ready subtask that goes first with these residents, and its bytes. */
 static uint32_t find_ready(const struct part *part, const struct residents *residents,
                            uint64_t *ret_bytes)
 {
     const struct graph *graph = part->job->graph;
+    const uint32_t first_rank = task_of(graph, part->ready[0]).rank;
     struct heap_walk walk = {.count = 1};
     uint32_t best = 0;
-    uint64_t best_way_ms = 0;
-    uint64_t best_bytes = 0;
+    *ret_bytes = 0;
     for (uint32_t seen = 0; seen < RESIDENT_READY_MOST && walk.count > 0; seen++) {
         const uint32_t place = walk_next(part, &walk);
         const uint32_t index = part->ready[place];
         const uint64_t bytes = residency_bytes(residents, graph, index);
-        const uint64_t way_ms =
-            task_of(graph, index).rank + (uint64_t)(residency_saves_ns(bytes) / NS_PER_MS);
-        if (seen == 0 || way_ms > best_way_ms || (way_ms == best_way_ms && bytes > best_bytes)) {
+        if (bytes > *ret_bytes && may_go_before(first_rank, task_of(graph, index).rank, bytes)) {
             best = place;
-            best_way_ms = way_ms;
-            best_bytes = bytes;
+            *ret_bytes = bytes;
         }
     }
-    *ret_bytes = best_bytes;
     return best;
 }
 

@@ -14,10 +14,10 @@ struct graph *graph_create(struct exchange *exchange, struct job *job,
                            const struct exchange_graph *given);
 void graph_drop(struct exchange *exchange, struct job *job); /* drops its records, too */
 /* Takes the ready subtask off the heap that goes first on a lane with these residents; NULL: there
- * are none. The first RESIDENT_READY_MOST by rank are compared. To a rank the call adds the time
- * that the residents save the subtask, in milliseconds. The highest sum goes first; of equals, the
- * one with more bytes among the residents, then the higher rank, then the lower index. Returns
- * NO_SUBTASK when none is ready. */
+ * are none. The first RESIDENT_READY_MOST by rank are compared, and the one with most bytes among
+ * the residents goes first; of equals, the higher rank, then the lower index. A rank that is more
+ * than ONLINE_SLACK_PERCENT below the highest may only go first when the residents save that
+ * difference. Returns NO_SUBTASK when none is ready. */
 uint32_t graph_take_ready(struct part *part, const struct residents *residents);
 /* Returns true when inputs of the subtask that graph_take_ready would take are among them. */
 bool graph_has_resident(const struct part *part, const struct residents *residents);

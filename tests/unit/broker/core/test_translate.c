@@ -423,8 +423,6 @@ static uint8_t *encode_result(const struct key32 *provider, const struct id128 *
 {
     Bourse__V1__Output files[2] = {BOURSE__V1__OUTPUT__INIT, BOURSE__V1__OUTPUT__INIT};
     Bourse__V1__Output *all_files[2] = {&files[0], &files[1]};
-    Bourse__V1__Output outputs[2] = {BOURSE__V1__OUTPUT__INIT, BOURSE__V1__OUTPUT__INIT};
-    Bourse__V1__Output *all_outputs[2] = {&outputs[0], &outputs[1]};
     Bourse__V1__Saved saved = BOURSE__V1__SAVED__INIT;
     static const uint8_t id[16] = {1};
     static const uint8_t hash[32] = {2};
@@ -441,13 +439,6 @@ static uint8_t *encode_result(const struct key32 *provider, const struct id128 *
     result.verdict = VERDICT_UNSURE;
     result.has_seed = true;
     result.seed = bytes_of(hash, 32);
-    for (size_t i = 0; i < 2; i++) {
-        outputs[i].name = (char *)(uintptr_t)(i == 0 ? "large" : "small");
-        outputs[i].hash = bytes_of(hash, 32);
-        outputs[i].size = i == 0 ? 70000 : 5;
-    }
-    result.n_outputs = 2;
-    result.outputs = all_outputs;
     result.has_energy_uj = result.has_energy_source = stated_uj > 0;
     result.energy_uj = stated_uj;
     result.energy_source = stated_uj > 0 ? ENERGY_MEASURED : ENERGY_UNSTATED;
@@ -486,7 +477,6 @@ static enum reject_code send_result(const struct key32 *provider, const struct i
         ck_assert_uint_eq(results->results[0].lease, 6);
         ck_assert_uint_eq(results->results[0].length, length);
         ck_assert_uint_eq(results->results[0].verdict, VERDICT_UNSURE);
-        ck_assert_uint_eq(results->results[0].output_bytes, 70005);
         ck_assert_uint_eq(results->results[0].seed.bytes[0], 2);
         ck_assert(hash32_equal(&request->translation.results_leaves[0], &leaf));
     }

@@ -1,4 +1,4 @@
-/* A lane takes the ready subtask whose inputs its device holds, where that ends the job no later. */
+/* A lane takes the ready subtask whose inputs its device holds, if that ends the job no later. */
 #include "tests/support/resident_market.h"
 #include "tests/support/suite.h"
 
@@ -34,7 +34,7 @@ static struct exchange_graph chains(uint32_t step)
                                    .after_length = CHAINS * (LINKS - 1)};
 }
 
-/* What each provider was sent and has not answered, oldest first. */
+/* Each provider was sent these works and has not answered them, oldest first. */
 static struct {
     struct exchange_work works[CHAINS * LINKS];
     size_t count;
@@ -168,6 +168,27 @@ START_TEST(a_higher_rank_goes_first_unless_the_copy_takes_longer)
 END_TEST
 
 /* A device of 64 MiB holds a quarter of them, by default. */
+/* Ranks within a fifth are level: the lane stays with its inputs, but a longer way gets its turn. */
+START_TEST(a_level_rank_waits_for_inputs_at_hand)
+{
+    static const uint32_t counts[] = {0, 0, 1};
+    static const uint32_t waits[] = {0};
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t ranks[] = {5000, 2000, 1600 - i};
+        const struct exchange_graph graph = {.rank = ranks,
+                                             .rank_count = 3,
+                                             .after_count = counts,
+                                             .after_count_count = 3,
+                                             .after = waits,
+                                             .after_length = 1};
+        (void)two_ready(&graph, RESIDENT_LEAST_BYTES);
+        ck_assert_uint_eq(sent[0].works[0].index, i == 0 ? 2 : 1);
+        tear_down();
+        begin_alone();
+    }
+}
+END_TEST
+
 START_TEST(outputs_above_what_a_device_holds_count_for_nothing)
 {
     static const uint32_t ranks[] = {500, 200, 200};
@@ -218,7 +239,7 @@ START_TEST(what_was_used_longest_ago_goes_first)
 }
 END_TEST
 
-/* Both devices are idle when subtask 2 becomes ready. The second one made its larger input. */
+/* The two devices are idle when subtask 2 becomes ready. The second one made its larger input. */
 START_TEST(of_idle_devices_the_one_that_holds_more_goes_first)
 {
     static const uint32_t counts[] = {0, 0, 2};
@@ -295,6 +316,7 @@ END_TEST
 SUITE("residency", begin_alone, tear_down, TEST(a_lane_takes_what_it_holds_inputs_of),
       TEST(earlier_rules_cores_and_small_files_know_no_residents),
       TEST(a_higher_rank_goes_first_unless_the_copy_takes_longer),
+      TEST(a_level_rank_waits_for_inputs_at_hand),
       TEST(outputs_above_what_a_device_holds_count_for_nothing),
       TEST(what_was_used_longest_ago_goes_first),
       TEST(of_idle_devices_the_one_that_holds_more_goes_first),

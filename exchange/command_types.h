@@ -231,6 +231,7 @@ struct exchange_result {
      * NULL with a length above GIVEN_BYTES_MOST means: too many bytes to hand on. */
     const uint8_t *given;
     uint32_t given_length;
+    uint64_t output_bytes; /* size of the files that `given` names */
     /* Opaque bytes of the checkpoint that the attempt left, borrowed for the step. A checkpoint
      * above SAVED_BYTES_MOST counts as none. */
     const uint8_t *saved;

@@ -2,6 +2,7 @@
 #include "exchange/market/daily.h"
 #include "exchange/market/spot_index.h"
 #include "exchange/state/feed_upkeep.h"
+#include "exchange/state/residency.h"
 #include "exchange/state/tracking.h"
 #include "exchange/work/job_memory.h"
 
@@ -111,6 +112,7 @@ static void destroy_jobs(struct exchange *exchange)
                 list_remove(&attempt->of_lease);
                 free(attempt);
             }
+            residency_forget(lease);
             free(lease->lanes);
             free(lease);
         }

@@ -39,7 +39,7 @@ struct exchange_limits exchange_limits_default(void);
 /* The number of the rules by which commands become effects. Raise it with every change after which
  * the same commands lead to another state. Commands written under other rules are then refused at
  * replay. */
-enum { EXCHANGE_RULES = 21 };
+enum { EXCHANGE_RULES = 22 };
 
 /* Returns an empty exchange that waits for its genesis command, or NULL when memory is short. The
  * caller owns it. The caps are `limits` until a command EXCHANGE_LIMITS sets others. The table key,

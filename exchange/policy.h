@@ -167,6 +167,18 @@ enum {
     CHECKS_UNSURE = 2,     /* after so many checks without a verdict nobody is accused */
     JUDGES_MOST = 32,      /* accounts that judged one subtask; a subtask with so many fails */
     REFUTED_TOLERATED = 1, /* refuted results of an account that do not yet close its asks */
+    /* Since these rules, dispatch looks at what a lane's device holds (state/residency.h). */
+    RULES_OF_RESIDENCE = 22,
+    /* The subtasks whose outputs a lane is taken to hold. The agent's own table has twice as many
+     * places, and needs some for inputs that the exchange does not know. */
+    RESIDENTS_MOST = 32,
+    RESIDENT_READY_MOST = 16,  /* ready subtasks that are compared for one lane */
+    RESIDENT_INPUTS_MOST = 16, /* inputs of a subtask that are looked at */
+    /* A device holds this share of the memory that it offers, as agents do by default. */
+    RESIDENT_MEMORY_SHARE = 4,
+    RESIDENT_LEAST_BYTES = 64 << 10, /* smaller outputs are moved in less than a millisecond */
+    /* The time to move a byte to another device, which is what 100 MB/s take. */
+    RESIDENT_NS_PER_BYTE = 10,
 };
 #define NO_SUBTASK UINT32_MAX
 #define NO_CLASS UINT32_MAX /* class of a job without a bid */

@@ -166,6 +166,8 @@ static const struct rule result_rules[] = {ID,
                                            COUNT,
                                            FLAG,
                                            NUMBER(ENERGY_MEASURED, ENERGY_SOURCES - 1),
+                                           COUNT,
+                                           COUNT,
                                            COUNT};
 
 /* An energy with a source is bounded. An energy without one stays as wide as older releases took
@@ -309,7 +311,8 @@ SHAPE(devices_request, devices_request, NESTED(codec_requirement), NESTED(device
       ROWS_WANTED);
 #define PERCENT NUMBER(0, 100)
 #define CELSIUS NUMBER(0, LIMIT_CELSIUS)
-SHAPE(device_figures, device_figures, ID, SPAN, COUNT, COUNT, PERCENT, COUNT, COUNT, CELSIUS);
+SHAPE(device_figures, device_figures, ID, SPAN, COUNT, COUNT, PERCENT, COUNT, COUNT, CELSIUS, COUNT,
+      COUNT, COUNT, COUNT);
 SHAPE(figures_post, figures_post, MANY(device_figures, LIMIT_FIGURES));
 SHAPE_EMPTY(figures_taken, figures_taken);
 SHAPE(device_row, device_row, HASH, NAME(0, LIMIT_NAME_BYTES), STATE, ID, NAME(0, LIMIT_NAME_BYTES),

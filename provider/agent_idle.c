@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define HELD_TOLD_NS (10 * NS_PER_S) /* between two posts because of inputs that devices had */
+
 bool agent_open_idle(struct agent *agent, struct problem *problem)
 {
     const struct config *config = agent->setup->config;
@@ -174,25 +176,20 @@ static void set_figure(protobuf_c_boolean *ret_has, uint64_t *ret_figure, int64_
     *ret_figure = figure >= 0 ? (uint64_t)figure : 0;
 }
 
-/* Fills the wire form of what a device does. Returns false when nothing is known of it, or when it
- * is withheld: what its owner does with it is nobody else's business. */
-static bool figures_of(const struct agent *agent, size_t index, int64_t now_ns,
-                       struct id128 *ret_device, Bourse__V1__DeviceFigures *ret_figures)
+/* Adds what the gauges of a GPU say. Returns false when they say nothing. */
+static bool add_gauges(const struct agent *agent, const char *label, int64_t now_ns,
+                       Bourse__V1__DeviceFigures *ret_figures)
 {
-    struct agent_device_row row;
     struct gpu_figures figures;
-    size_t place;
     int64_t age_ns;
-    if (!gpu_watch_figures(agent->gpus, index, now_ns, &figures, &age_ns) ||
-        !agent_session_find_label(agent->session, gpu_watch_label(agent->gpus, index), &place,
-                                  &row) ||
-        row.is_withheld) {
+    size_t index = 0;
+    const size_t count = agent->gpus == NULL ? 0 : gpu_watch_count(agent->gpus);
+    while (index < count && strcmp(gpu_watch_label(agent->gpus, index), label) != 0) {
+        index++;
+    }
+    if (index == count || !gpu_watch_figures(agent->gpus, index, now_ns, &figures, &age_ns)) {
         return false;
     }
-    *ret_device = row.device;
-    bourse__v1__device_figures__init(ret_figures);
-    ret_figures->device =
-        (ProtobufCBinaryData){.len = sizeof ret_device->bytes, .data = ret_device->bytes};
     ret_figures->age_ms = (uint64_t)(age_ns / NS_PER_MS);
     set_figure(&ret_figures->has_memory_used, &ret_figures->memory_used, figures.memory_used);
     set_figure(&ret_figures->has_memory_total, &ret_figures->memory_total, figures.memory_total);
@@ -206,25 +203,79 @@ static bool figures_of(const struct agent *agent, size_t index, int64_t now_ns,
     return true;
 }
 
+/* Adds what the device's memory holds for jobs. Returns false when no job had an input there. */
+static bool add_held(const struct agent *agent, size_t offer, Bourse__V1__DeviceFigures *figures)
+{
+    struct lanes_held held;
+    if (!lanes_read_held(agent->lanes, offer, &held) ||
+        held.figures.hits + held.figures.copies == 0) {
+        return false;
+    }
+    figures->has_held_bytes = figures->has_held_hits = true;
+    figures->has_held_copies = figures->has_saved_bytes = true;
+    figures->held_bytes = held.figures.held_bytes;
+    figures->held_hits = held.figures.hits;
+    figures->held_copies = held.figures.copies;
+    figures->saved_bytes = held.figures.saved_bytes;
+    return true;
+}
+
+/* Fills the wire form of what the device of an offer does. Returns false when nothing is known of
+ * it, or when it is withheld: what its owner does with it is nobody else's business. */
+static bool figures_of(const struct agent *agent, size_t offer, int64_t now_ns,
+                       struct id128 *ret_device, Bourse__V1__DeviceFigures *ret_figures)
+{
+    const char *label = agent->setup->offers->items[offer].device.label;
+    struct agent_device_row row;
+    size_t place;
+    if (!agent_session_find_label(agent->session, label, &place, &row) || row.is_withheld) {
+        return false;
+    }
+    *ret_device = row.device;
+    bourse__v1__device_figures__init(ret_figures);
+    ret_figures->device =
+        (ProtobufCBinaryData){.len = sizeof ret_device->bytes, .data = ret_device->bytes};
+    const bool has_gauges = add_gauges(agent, label, now_ns, ret_figures);
+    return add_held(agent, offer, ret_figures) || has_gauges;
+}
+
 /* Tells the broker what the devices do, for those who list devices. */
 static void post_figures(struct agent *agent, int64_t now_ns)
 {
-    static_assert((int)GPU_WATCH_DEVICES_MAX <= (int)LIMIT_FIGURES, "one message has all devices");
-    struct id128 devices[GPU_WATCH_DEVICES_MAX];
-    Bourse__V1__DeviceFigures figures[GPU_WATCH_DEVICES_MAX];
-    Bourse__V1__DeviceFigures *pointers[GPU_WATCH_DEVICES_MAX];
+    struct id128 devices[LIMIT_FIGURES];
+    Bourse__V1__DeviceFigures figures[LIMIT_FIGURES];
+    Bourse__V1__DeviceFigures *pointers[LIMIT_FIGURES];
     size_t count = 0;
     if (!agent->figures_due || !agent_session_may_post_figures(agent->session)) {
         return;
     }
-    for (size_t i = 0; i < gpu_watch_count(agent->gpus); i++) {
-        if (figures_of(agent, i, now_ns, &devices[count], &figures[count])) {
+    for (size_t i = 0; i < agent->setup->offers->count && count < LIMIT_FIGURES; i++) {
+        if (agent->setup->offers->items[i].kernel_device != NULL &&
+            figures_of(agent, i, now_ns, &devices[count], &figures[count])) {
             pointers[count] = &figures[count];
             count++;
         }
     }
     agent->figures_due =
         agent_session_post_figures(agent->session, now_ns, pointers, count) == AGENT_UNKNOWN;
+}
+
+/* The inputs that devices hold are told again when some came, at most once in HELD_TOLD_NS. Nothing
+ * wakes the agent for it. */
+static void look_at_held(struct agent *agent, int64_t now_ns)
+{
+    uint64_t inputs = 0;
+    for (size_t i = 0; i < agent->setup->offers->count; i++) {
+        struct lanes_held held;
+        if (lanes_read_held(agent->lanes, i, &held)) {
+            inputs += held.figures.hits + held.figures.copies;
+        }
+    }
+    if (inputs != agent->inputs_told && now_ns - agent->held_told_ns >= HELD_TOLD_NS) {
+        agent->inputs_told = inputs;
+        agent->held_told_ns = now_ns;
+        agent->figures_due = true;
+    }
 }
 
 /* Ends work that takes more of a device's memory than the owner allows. bourse-kernel keeps its
@@ -274,10 +325,13 @@ static void judge_gpus(struct agent *agent, int64_t now_ns)
 
 void agent_gpu_turn(struct agent *agent, int64_t now_ns)
 {
-    if (agent->gpus == NULL || agent->drain_began_ns != 0) {
+    if (agent->drain_began_ns != 0) {
         return;
     }
-    judge_gpus(agent, now_ns);
+    if (agent->gpus != NULL) {
+        judge_gpus(agent, now_ns);
+    }
+    look_at_held(agent, now_ns);
     post_figures(agent, now_ns);
 }
 

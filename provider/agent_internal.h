@@ -59,6 +59,9 @@ struct agent {
     struct network *network;                           /* NULL: it has no limits */
     bool is_spent;    /* by the month's bytes: nothing is offered */
     bool figures_due; /* the broker has not heard the newest */
+    /* The inputs that devices had when the broker was last told for their sake, and when. */
+    uint64_t inputs_told;
+    int64_t held_told_ns;
     struct reports reports;
     struct unaccepted unaccepted;
     struct list_link done;    /* outcomes whose results wait until the broker knows a terminal */

@@ -29,6 +29,16 @@ static void result_from_wire(const Bourse__V1__Result *wire, ProtobufCBinaryData
     };
 }
 
+static uint64_t output_bytes(const Bourse__V1__Result *wire)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < wire->n_outputs; i++) {
+        const uint64_t more = wire->outputs[i]->size;
+        bytes = more > UINT64_MAX - bytes ? UINT64_MAX : bytes + more;
+    }
+    return bytes;
+}
+
 /* Keeps the outputs for the subtasks that wait for this one, in the form that Work carries. */
 static bool keep_given(struct translation *ret, const Bourse__V1__Result *wire,
                        struct exchange_result *result)
@@ -40,6 +50,7 @@ static bool keep_given(struct translation *ret, const Bourse__V1__Result *wire,
     size_t length = bourse__v1__given__get_packed_size(&given);
     assert(length <= UINT32_MAX); /* no longer than the result and an index */
     result->given_length = (uint32_t)length;
+    result->output_bytes = output_bytes(wire);
     if (length > LIMIT_GIVEN_BYTES) {
         return true;
     }

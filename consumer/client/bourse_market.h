@@ -39,6 +39,10 @@ struct bourse_device_figures {
     int64_t power_mw;
     int64_t power_limit_mw; /* the device's own */
     int64_t celsius;
+    int64_t held_bytes; /* inputs of jobs that stay in its memory */
+    /* Inputs that were there already since the agent's start, those that were copied, and the bytes
+     * of the first kind. */
+    int64_t held_hits, held_copies, saved_bytes;
 };
 
 /* The last challenge of a device's speed, by the broker. Figures are Mflop/s of `gemm_fp32`. */

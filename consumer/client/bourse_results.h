@@ -57,6 +57,9 @@ struct bourse_outcome {
     /* The most memory of one process of the attempt, and the greatest power that was read of the
      * whole device meanwhile; 0: the result does not say. */
     int64_t peak_memory_bytes, peak_power_mw;
+    /* Bytes of inputs that the device's memory had already, and of those copied to it. Both are 0
+     * for a device without such a memory. */
+    uint64_t held_bytes, copied_bytes;
 };
 /* Visits one result of each subtask that has any, by index: the result that counts, else the last
  * result. The visitor returns false to stop. */

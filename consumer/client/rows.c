@@ -222,6 +222,8 @@ static void fill_from_result(const Bourse__V1__Result *result, struct bourse_out
     outcome->peak_power_mw = result->has_peak_power_mw ? result->peak_power_mw : 0;
     outcome->energy_source = result->has_energy_source ? (int)result->energy_source : 0;
     outcome->energy_source_text = names_energy((unsigned)outcome->energy_source);
+    outcome->held_bytes = result->has_held_bytes ? result->held_bytes : 0;
+    outcome->copied_bytes = result->has_copied_bytes ? result->copied_bytes : 0;
     if (result->standard_output != NULL) {
         outcome->has_standard_output = true;
         outcome->standard_output = output_from_wire(result->standard_output);

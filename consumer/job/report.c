@@ -278,6 +278,8 @@ static bool add_outcome(void *context, const struct bourse_outcome *outcome)
         .charge_micro = outcome->charge_micro,
         .bytes_in = bytes_in(reading, outcome->index),
         .bytes_out = bytes_out(outcome),
+        .held_bytes = (int64_t)outcome->held_bytes,
+        .copied_bytes = (int64_t)outcome->copied_bytes,
         .energy_uj = outcome->has_energy && outcome->energy_uj >= 0 ? outcome->energy_uj : -1,
         .energy_source = outcome->energy_source_text,
         .energy_is_estimate = outcome->energy_source == ENERGY_BY_OWNER ||

@@ -63,7 +63,7 @@ static int64_t figure_of(bool is_known, uint64_t figure)
 static struct bourse_device_figures figures_from_wire(const Bourse__V1__DeviceFigures *wire)
 {
     if (wire == NULL) {
-        return (struct bourse_device_figures){-1, -1, -1, -1, -1, -1, -1};
+        return (struct bourse_device_figures){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
     }
     return (struct bourse_device_figures){
         .age_ms = figure_of(true, wire->age_ms),
@@ -72,7 +72,11 @@ static struct bourse_device_figures figures_from_wire(const Bourse__V1__DeviceFi
         .busy_percent = figure_of(wire->has_busy_percent, wire->busy_percent),
         .power_mw = figure_of(wire->has_power_mw, wire->power_mw),
         .power_limit_mw = figure_of(wire->has_power_limit_mw, wire->power_limit_mw),
-        .celsius = wire->has_celsius ? wire->celsius : -1};
+        .celsius = wire->has_celsius ? wire->celsius : -1,
+        .held_bytes = figure_of(wire->has_held_bytes, wire->held_bytes),
+        .held_hits = figure_of(wire->has_held_hits, wire->held_hits),
+        .held_copies = figure_of(wire->has_held_copies, wire->held_copies),
+        .saved_bytes = figure_of(wire->has_saved_bytes, wire->saved_bytes)};
 }
 
 /* `attributes` has room for LIMIT_ATTRIBUTES; the device points to it. */

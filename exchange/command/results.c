@@ -7,6 +7,7 @@
 #include "exchange/state/job_records.h"
 #include "exchange/state/lookup.h"
 #include "exchange/state/parts.h"
+#include "exchange/state/residency.h"
 #include "exchange/state/tracking.h"
 #include "exchange/work/attempts.h"
 #include "exchange/work/check_queue.h"
@@ -169,7 +170,9 @@ static void decide(struct exchange *exchange, struct lease *lease, const struct 
     case FAULT_NONE:
         lease->failures_in_row = 0;
         if (graph_hands_on(job, index)) {
-            graph_keep(exchange, job, index, result->given, result->given_length);
+            const uint64_t bytes = residency_size(exchange, result->output_bytes);
+            graph_keep(exchange, job, index, result->given, result->given_length, bytes);
+            residency_note(exchange, lease, attempt->lane, index, bytes);
         }
         if (is_held(job, index)) {
             check_begin(exchange, job, index);

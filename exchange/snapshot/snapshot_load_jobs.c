@@ -5,12 +5,14 @@
 #include "exchange/lifecycle.h"
 #include "exchange/market/bids.h"
 #include "exchange/market/interning.h"
+#include "exchange/snapshot/snapshot_put.h"
 #include "exchange/state/handles.h"
 #include "exchange/state/held.h"
 #include "exchange/state/job_records.h"
 #include "exchange/state/lookup.h"
 #include "exchange/state/memory.h"
 #include "exchange/state/parts.h"
+#include "exchange/state/residency.h"
 #include "exchange/state/tracking.h"
 #include "exchange/work/attempts.h"
 #include "exchange/work/check_queue.h"
@@ -267,13 +269,17 @@ bool snapshot_load_graph(struct exchange *exchange, struct reader *in)
 bool snapshot_load_given(struct exchange *exchange, struct reader *in)
 {
     const struct job *job = open_job_of(exchange, in);
-    uint32_t index = reader_u32(in);
+    const uint32_t marked = reader_u32(in);
+    const uint32_t index = marked & ~SNAPSHOT_GIVEN_SIZE;
+    const bool has_size = index != marked;
+    const uint64_t file_bytes = has_size ? reader_u64(in) : 0;
     size_t length = reader_left(in);
     if (in->failed || job == NULL || job->graph == NULL || index >= job->subtasks ||
-        length > GIVEN_BYTES_MOST || job->graph->given[index] != NULL) {
+        length > GIVEN_BYTES_MOST || job->graph->given[index] != NULL ||
+        (has_size && file_bytes < RESIDENT_LEAST_BYTES)) {
         return false;
     }
-    graph_keep(exchange, job, index, reader_view(in, length), (uint32_t)length);
+    graph_keep(exchange, job, index, reader_view(in, length), (uint32_t)length, file_bytes);
     return reader_finished(in);
 }
 
@@ -438,6 +444,33 @@ static void get_outage(struct reader *in, struct lease *lease)
     }
 }
 
+/* The residents of a lane are different subtasks of the job. */
+static void get_lane_residents(struct exchange *exchange, struct reader *in,
+                               const struct lease *lease, struct lane *lane)
+{
+    const uint32_t count = get_small(in, RESIDENTS_MOST);
+    struct residents *residents = count == 0 ? NULL : memory_allocate(exchange, sizeof *residents);
+    lane->residents = residents;
+    in->failed = in->failed || (count > 0 && residents == NULL);
+    while (!in->failed && residents != NULL && residents->count < count) {
+        struct resident one = {.index = reader_u32(in)};
+        one.bytes = reader_u64(in);
+        in->failed = in->failed || one.index >= lease->job->subtasks ||
+                     one.bytes < RESIDENT_LEAST_BYTES || residency_has(residents, one.index);
+        residents->items[residents->count++] = one;
+    }
+}
+
+static void get_residents(struct exchange *exchange, struct reader *in, struct lease *lease)
+{
+    bool has_some = false;
+    for (uint32_t i = 0; !in->failed && i < lease->lane_count; i++) {
+        get_lane_residents(exchange, in, lease, &lease->lanes[i]);
+        has_some = has_some || lease->lanes[i].residents != NULL;
+    }
+    in->failed = in->failed || !has_some || lease->job->graph == NULL;
+}
+
 static bool get_lease_fields(struct exchange *exchange, struct reader *in, struct lease *lease)
 {
     struct id128 job;
@@ -460,7 +493,7 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     lease->terms.is_interruptible = get_bool(in);
     lease->terms.notice_ns = get_ns(in);
     lease->terms.minimum_run_ns = get_ns(in);
-    const uint8_t marks = get_small(in, 3);
+    const uint8_t marks = get_small(in, 7);
     const bool met_outage = (marks & 2) != 0;
     lease->is_noticed = (marks & 1) != 0;
     lease->former = reader_u64(in);
@@ -496,6 +529,9 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     if (lease->lanes != NULL && met_outage) {
         get_outage(in, lease);
     }
+    if (lease->lanes != NULL && (marks & 4) != 0) {
+        get_residents(exchange, in, lease);
+    }
     return lease->lanes != NULL && !in->failed;
 }
 
@@ -528,6 +564,7 @@ bool snapshot_load_lease(struct exchange *exchange, struct reader *in)
     lease->exposed = BOOK_NONE;
     if (!get_lease_fields(exchange, in, lease) || lookup_lease(exchange, lease->id) != NULL ||
         !table_insert(&exchange->leases, lease)) {
+        residency_forget(lease);
         free(lease->lanes);
         free(lease);
         return false;

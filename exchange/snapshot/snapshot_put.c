@@ -1,6 +1,7 @@
 #include "exchange/snapshot/snapshot_put.h"
 
 #include "base/cursor.h"
+#include "exchange/state/residency.h"
 
 static void put_bool(struct writer *out, bool value)
 {
@@ -254,10 +255,14 @@ static void put_graph(struct writer *out, const struct graph *graph)
     }
 }
 
+/* Outputs of unknown size keep the bytes that they had under earlier rules. */
 static void put_given(struct writer *out, const struct given *given)
 {
     PUT_ID(out, given->job->id);
-    writer_u32(out, given->index);
+    writer_u32(out, given->index | (given->file_bytes > 0 ? SNAPSHOT_GIVEN_SIZE : 0));
+    if (given->file_bytes > 0) {
+        writer_u64(out, given->file_bytes);
+    }
     writer_bytes(out, given->bytes, given->length);
 }
 
@@ -344,8 +349,33 @@ static void put_outage(struct writer *out, const struct lease *lease)
     }
 }
 
+static bool has_residents(const struct lease *lease)
+{
+    bool has_some = false;
+    for (uint32_t i = 0; i < lease->lane_count; i++) {
+        has_some = has_some || lease->lanes[i].residents != NULL;
+    }
+    return has_some;
+}
+
+static void put_residents(struct writer *out, const struct lease *lease)
+{
+    for (uint32_t i = 0; i < lease->lane_count; i++) {
+        const struct residents *residents = lease->lanes[i].residents;
+        const uint32_t count = residents == NULL ? 0 : residents->count;
+        writer_u8(out, (uint8_t)count);
+        for (uint32_t k = 0; k < count; k++) {
+            writer_u32(out, residents->items[k].index);
+            writer_u64(out, residents->items[k].bytes);
+        }
+    }
+}
+
+/* A lease that met no outage, and whose devices hold nothing, keeps the bytes that it had under
+ * earlier rules. */
 static void put_lease(struct writer *out, const struct lease *lease)
 {
+    const bool holds = has_residents(lease);
     writer_u64(out, lease->id);
     PUT_ID(out, lease->job->id);
     writer_u32(out, lease->part->number);
@@ -366,7 +396,7 @@ static void put_lease(struct writer *out, const struct lease *lease)
     writer_i64(out, lease->terms.notice_ns);
     writer_i64(out, lease->terms.minimum_run_ns);
     const bool met_outage = lease->outage_at_ns != 0;
-    writer_u8(out, (uint8_t)(lease->is_noticed | met_outage << 1));
+    writer_u8(out, (uint8_t)(lease->is_noticed | met_outage << 1 | holds << 2));
     writer_u64(out, lease->former);
     writer_u32(out, lease->accepted);
     writer_u32(out, lease->failures_in_row);
@@ -385,8 +415,11 @@ static void put_lease(struct writer *out, const struct lease *lease)
         writer_i64(out, lease->lanes[i].seen_ns);
         writer_i64(out, lease->lanes[i].paid_ns);
     }
-    if (met_outage) { /* leases that met none keep the bytes that they had under earlier rules */
+    if (met_outage) {
         put_outage(out, lease);
+    }
+    if (holds) {
+        put_residents(out, lease);
     }
     for (const struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
         const struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);

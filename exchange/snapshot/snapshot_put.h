@@ -5,6 +5,9 @@
 #include "base/cursor.h"
 #include "exchange/state/records.h"
 
+/* Marks the index of outputs whose size comes next. No index is so high. */
+#define SNAPSHOT_GIVEN_SIZE (UINT32_C(1) << 31)
+
 /* Writes the record. `tracked` is the first member of its entity. */
 void snapshot_put_entity(struct writer *out, const struct exchange *exchange,
                          const struct tracked *tracked);

@@ -284,6 +284,7 @@ struct part {
 struct given {
     struct tracked tracked;
     const struct job *job;
+    uint64_t file_bytes; /* size of the files, by residency_size; 0: unknown, or small */
     uint32_t index, length;
     uint8_t bytes[]; /* opaque */
 };
@@ -467,9 +468,10 @@ struct lane {
     uint32_t in_flight;
     int64_t seen_until_ns, seen_ns, paid_ns;
     int64_t outage_ns; /* unpaid time of outages, for attempts dispatched before the last outage */
-    int64_t unbilled_from_ns; /* scratch of a renewal */
-    uint32_t runs, last;      /* scratch: first and last subtask that it was given */
-    bool is_ending;           /* scratch: the attempt that it runs was withdrawn */
+    struct residents *residents; /* owned; residency.h; NULL: none */
+    int64_t unbilled_from_ns;    /* scratch of a renewal */
+    uint32_t runs, last;         /* scratch: first and last subtask that it was given */
+    bool is_ending;              /* scratch: the attempt that it runs was withdrawn */
 };
 
 struct lease {

@@ -7,6 +7,7 @@
 #include "exchange/state/lease_lanes.h"
 #include "exchange/state/memory.h"
 #include "exchange/state/parts.h"
+#include "exchange/state/residency.h"
 #include "exchange/state/tracking.h"
 #include "exchange/work/attempts.h"
 #include "exchange/work/check_queue.h"
@@ -57,6 +58,7 @@ void dispatch_subtask(struct exchange *exchange, struct lease *lease, uint32_t l
     graph_give(exchange, job, index, &told);
     told.seed = check_seed(job, index, attempt->key.attempt);
     told.checked = check_subject(job, index);
+    residency_note_inputs(exchange, lease, lane, index);
     effect_emit(exchange, EFFECT_DISPATCH, lease->provider)->work = told;
     exchange->totals.dispatches++;
 }
@@ -67,8 +69,10 @@ void dispatch_again(struct exchange *exchange, struct lease *lease, uint32_t lan
 }
 
 /* A retry goes before the work that the agent has queued in the lane, as it went before waiting
- * work here. */
-static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t lane, bool is_urgent)
+ * work here. Among `residents` may be the inputs of a subtask that then goes first; NULL: the first
+ * subtask goes. */
+static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t lane,
+                     const struct residents *residents, bool is_urgent)
 {
     if (part_is_checks(lease->part)) {
         uint32_t check = check_queue_next(exchange, lease);
@@ -80,7 +84,7 @@ static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t la
     uint32_t index = part_next_retry(exchange, lease->part, lease->provider);
     bool is_retry = index != NO_SUBTASK;
     if (!is_retry) {
-        index = part_next_fresh(exchange, lease->part);
+        index = part_next_fresh(exchange, lease->part, residents);
     }
     if (index != NO_SUBTASK) {
         dispatch_subtask(exchange, lease, lane, index, is_retry || is_urgent);
@@ -92,6 +96,32 @@ bool dispatch_has_choice(const struct exchange *exchange, const struct lease *le
     return part_choice(exchange, lease->part, lease->provider) > 0;
 }
 
+/* Fills each lane that has less than `target`. */
+static void fill_to(struct exchange *exchange, struct lease *lease, uint32_t target)
+{
+    for (uint32_t lane = 0; lane < lease->lane_count && dispatch_has_choice(exchange, lease);
+         lane++) {
+        if (lease->lanes[lane].in_flight < target &&
+            exchange->attempt_count < exchange->limits.attempts) {
+            dispatch(exchange, lease, lane, lease->lanes[lane].residents, false);
+        }
+    }
+}
+
+/* Each lane has a memory of its own. So a lane that holds inputs of what is ready takes that before
+ * another lane of the lease does. */
+static void fill_from_residents(struct exchange *exchange, struct lease *lease, uint32_t target)
+{
+    for (uint32_t lane = 0; lane < lease->lane_count && lease->lane_count > 1; lane++) {
+        const struct residents *residents = lease->lanes[lane].residents;
+        if (residents != NULL && lease->lanes[lane].in_flight < target &&
+            graph_has_resident(lease->part, residents) &&
+            exchange->attempt_count < exchange->limits.attempts) {
+            dispatch(exchange, lease, lane, residents, false);
+        }
+    }
+}
+
 void dispatch_fill_lanes(struct exchange *exchange, struct lease *lease, uint32_t depth)
 {
     uint32_t least = depth;
@@ -101,13 +131,8 @@ void dispatch_fill_lanes(struct exchange *exchange, struct lease *lease, uint32_
     }
     for (uint32_t target = least + 1; target <= depth && dispatch_has_choice(exchange, lease);
          target++) {
-        for (uint32_t lane = 0; lane < lease->lane_count && dispatch_has_choice(exchange, lease);
-             lane++) {
-            if (lease->lanes[lane].in_flight < target &&
-                exchange->attempt_count < exchange->limits.attempts) {
-                dispatch(exchange, lease, lane, false);
-            }
-        }
+        fill_from_residents(exchange, lease, target);
+        fill_to(exchange, lease, target);
     }
 }
 
@@ -124,7 +149,7 @@ void dispatch_place_next(struct exchange *exchange, struct lease *lease)
         const size_t count = lanes == NULL ? 0 : lane_find_open(exchange, part, lanes);
         first = lane_is_worth_waiting_for(lanes, count, lease, lane_next(part));
         if (first != NULL && exchange->attempt_count < exchange->limits.attempts) {
-            dispatch(exchange, first->lease, first->lane,
+            dispatch(exchange, first->lease, first->lane, NULL,
                      first->lease->lanes[first->lane].in_flight > 1);
         }
     } while (first != NULL && dispatch_has_choice(exchange, lease) &&

@@ -9,6 +9,7 @@
 #include "exchange/state/job_records.h"
 #include "exchange/state/memory.h"
 #include "exchange/state/parts.h"
+#include "exchange/state/residency.h"
 #include "exchange/state/tracking.h"
 
 #include "planner/schedule/online.h"
@@ -213,16 +214,17 @@ static void push_ready(struct part *part, uint32_t index)
     part->ready[at] = index;
 }
 
-uint32_t graph_pop_ready(struct part *part)
+/* Takes the subtask at a place of the heap out. */
+static uint32_t take_ready_at(struct part *part, uint32_t at)
 {
     const struct graph *graph = part->job->graph;
-    if (part->ready_count == 0) {
-        return NO_SUBTASK;
+    const uint32_t taken = part->ready[at];
+    const uint32_t last = part->ready[--part->ready_count];
+    while (at > 0 && goes_before(graph, last, part->ready[(at - 1) / 2])) {
+        part->ready[at] = part->ready[(at - 1) / 2];
+        at = (at - 1) / 2;
     }
-    uint32_t first = part->ready[0];
-    uint32_t last = part->ready[--part->ready_count];
-    uint32_t at = 0;
-    for (uint32_t child = 1; child < part->ready_count; child = 2 * at + 1) {
+    for (uint32_t child = 2 * at + 1; child < part->ready_count; child = 2 * at + 1) {
         bool takes_right = child + 1 < part->ready_count &&
                            goes_before(graph, part->ready[child + 1], part->ready[child]);
         child += takes_right;
@@ -233,7 +235,81 @@ uint32_t graph_pop_ready(struct part *part)
         at = child;
     }
     part->ready[at] = last;
-    return first;
+    return taken;
+}
+
+/* Places of the heap whose parents were seen. The first of them in the order of the heap comes
+ * next, so that the heap's subtasks are seen in order and stay where they are. */
+struct heap_walk {
+    uint32_t open[RESIDENT_READY_MOST + 2];
+    uint32_t count;
+};
+
+static uint32_t walk_next(const struct part *part, struct heap_walk *walk)
+{
+    uint32_t first = 0;
+    for (uint32_t i = 1; i < walk->count; i++) {
+        if (goes_before(part->job->graph, part->ready[walk->open[i]],
+                        part->ready[walk->open[first]])) {
+            first = i;
+        }
+    }
+    const uint32_t place = walk->open[first];
+    walk->open[first] = walk->open[--walk->count];
+    for (uint32_t child = 2 * place + 1; child <= 2 * place + 2; child++) {
+        if (child < part->ready_count) {
+            walk->open[walk->count++] = child;
+        }
+    }
+    return place;
+}
+
+/* Returns true when a subtask with so many bytes among the residents may go before the first one.
+ * Its rank is level with that of the first, or the copy takes longer than the difference. */
+static bool may_go_before(uint64_t first_rank, uint64_t rank, uint64_t bytes)
+{
+    const uint64_t behind = first_rank - rank;
+    return behind * 100 <= first_rank * ONLINE_SLACK_PERCENT ||
+           behind <= (uint64_t)(residency_saves_ns(bytes) / NS_PER_MS);
+}
+
+/* Returns the place of the ready subtask that goes first with these residents, and its bytes. */
+static uint32_t find_ready(const struct part *part, const struct residents *residents,
+                           uint64_t *ret_bytes)
+{
+    const struct graph *graph = part->job->graph;
+    const uint32_t first_rank = task_of(graph, part->ready[0]).rank;
+    struct heap_walk walk = {.count = 1};
+    uint32_t best = 0;
+    *ret_bytes = 0;
+    for (uint32_t seen = 0; seen < RESIDENT_READY_MOST && walk.count > 0; seen++) {
+        const uint32_t place = walk_next(part, &walk);
+        const uint32_t index = part->ready[place];
+        const uint64_t bytes = residency_bytes(residents, graph, index);
+        if (bytes > *ret_bytes && may_go_before(first_rank, task_of(graph, index).rank, bytes)) {
+            best = place;
+            *ret_bytes = bytes;
+        }
+    }
+    return best;
+}
+
+uint32_t graph_take_ready(struct part *part, const struct residents *residents)
+{
+    uint64_t bytes;
+    if (part->ready_count == 0) {
+        return NO_SUBTASK;
+    }
+    return take_ready_at(part, residents == NULL ? 0 : find_ready(part, residents, &bytes));
+}
+
+bool graph_has_resident(const struct part *part, const struct residents *residents)
+{
+    uint64_t bytes = 0;
+    if (part->ready_count > 0) {
+        (void)find_ready(part, residents, &bytes);
+    }
+    return bytes > 0;
 }
 
 static const struct subtask *look_at(const struct job *job, uint32_t index)
@@ -320,7 +396,7 @@ bool graph_hands_on(const struct job *job, uint32_t index)
 }
 
 void graph_keep(struct exchange *exchange, const struct job *job, uint32_t index,
-                const uint8_t *bytes, uint32_t length)
+                const uint8_t *bytes, uint32_t length, uint64_t file_bytes)
 {
     assert(length <= GIVEN_BYTES_MOST);
     assert(job->graph->given[index] == NULL);
@@ -331,6 +407,7 @@ void graph_keep(struct exchange *exchange, const struct job *job, uint32_t index
     given->job = job;
     given->index = index;
     given->length = length;
+    given->file_bytes = file_bytes;
     if (length > 0) {
         memcpy(given->bytes, bytes, length);
     }
@@ -383,42 +460,6 @@ void graph_give(struct exchange *exchange, const struct job *job, uint32_t index
             bytes += given[i].length;
         }
     }
-}
-
-static bool visit_lease(const struct lease *lease, exchange_on_given *visit, void *context)
-{
-    const struct graph *graph = lease->job->graph;
-    for (const struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
-        uint32_t index = LIST_ELEMENT(at, struct attempt, of_lease)->key.index;
-        for (uint32_t k = graph->first_after[index]; k < graph->first_after[index + 1]; k++) {
-            const struct given *kept = graph->given[graph->after[k]];
-            const struct exchange_given given = {.bytes = kept == NULL ? NULL : kept->bytes,
-                                                 .length = kept == NULL ? 0 : kept->length};
-            if (given.length > 0 && !visit(context, lease->id, index, &given)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-bool exchange_each_given(const struct exchange *exchange, exchange_on_given *visit, void *context)
-{
-    for (const struct list_link *at = exchange->job_list.next; at != &exchange->job_list;
-         at = at->next) {
-        const struct job *job = LIST_ELEMENT(at, struct job, all);
-        if (job->graph == NULL) {
-            continue;
-        }
-        for (const struct list_link *link = job->leases.next; link != &job->leases;
-             link = link->next) {
-            const struct lease *lease = LIST_ELEMENT(link, struct lease, of_job);
-            if (lease->state != LEASE_ENDED && !visit_lease(lease, visit, context)) {
-                return false;
-            }
-        }
-    }
-    return true;
 }
 
 /* ---------------------------------------------------------------- decided */

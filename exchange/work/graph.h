@@ -13,8 +13,15 @@ void graph_destroy(struct graph *graph);
 struct graph *graph_create(struct exchange *exchange, struct job *job,
                            const struct exchange_graph *given);
 void graph_drop(struct exchange *exchange, struct job *job); /* drops its records, too */
-uint32_t graph_pop_ready(struct part *part);                 /* NO_SUBTASK: none */
-void graph_start(struct job *job);                           /* starts a new job */
+/* Takes the ready subtask off the heap that goes first on a lane with these residents; NULL: there
+ * are none. The first RESIDENT_READY_MOST by rank are compared, and the one with most bytes among
+ * the residents goes first; of equals, the higher rank, then the lower index. A rank that is more
+ * than ONLINE_SLACK_PERCENT below the highest may only go first when the residents save that
+ * difference. Returns NO_SUBTASK when none is ready. */
+uint32_t graph_take_ready(struct part *part, const struct residents *residents);
+/* Returns true when inputs of the subtask that graph_take_ready would take are among them. */
+bool graph_has_resident(const struct part *part, const struct residents *residents);
+void graph_start(struct job *job); /* starts a new job */
 /* Rebuilds after a snapshot all that follows from the subtasks' states. */
 void graph_restore(struct job *job);
 /* graph_tells_apart says whether subtasks have expectations of their own. graph_said_ns returns
@@ -27,7 +34,8 @@ int64_t graph_expects_ns(const struct job *job, uint32_t index);
 int64_t graph_way_ns(const struct job *job, uint32_t index);
 bool graph_hands_on(const struct job *job, uint32_t index); /* an undecided subtask waits for it */
 void graph_keep(struct exchange *exchange, const struct job *job, uint32_t index,
-                const uint8_t *bytes, uint32_t length); /* keeps the output of a new result */
+                const uint8_t *bytes, uint32_t length,
+                uint64_t file_bytes); /* keeps the output of a new result */
 /* Drops the output of a subtask that is accepted no longer. */
 void graph_forget_given(struct exchange *exchange, const struct job *job, uint32_t index);
 /* Fills in a subtask's inputs, in memory of the effects. */

@@ -4,6 +4,7 @@
 #include "exchange/state/job_records.h"
 #include "exchange/state/lease_lanes.h"
 #include "exchange/state/parts.h"
+#include "exchange/state/residency.h"
 #include "exchange/work/graph.h"
 #include "exchange/work/runtime_stats.h"
 #include "planner/schedule/online.h"
@@ -13,6 +14,14 @@ uint32_t lane_depth(const struct lease *lease)
     const uint32_t idle = lease_idle_lanes(lease);
     const uint32_t waiting = lease->part->waiting;
     return online_depth(lease->mean_ns, lease->part->lanes, waiting > idle ? waiting - idle : 0);
+}
+
+int64_t lane_saves_ns(const struct lease *lease, uint32_t lane, uint32_t index)
+{
+    const struct residents *residents = lease->lanes[lane].residents;
+    return residents == NULL || index == NO_SUBTASK
+               ? 0
+               : residency_saves_ns(residency_bytes(residents, lease->job->graph, index));
 }
 
 int lane_compare_open(const void *left, const void *right)
@@ -58,14 +67,15 @@ static struct online_lane front_of(const struct exchange *exchange, const struct
     return (struct online_lane){.takes_ns = next_ns, .load_ns = lane->is_ending ? 0 : left_ns};
 }
 
+/* The lane finishes the subtask `next` sooner by what it need not copy. */
 static struct open_lane open_lane_of(const struct exchange *exchange, struct lease *lease,
-                                     uint32_t lane, int64_t takes_ns,
+                                     uint32_t lane, uint32_t next, int64_t takes_ns,
                                      const struct runtime_stats *usual)
 {
     const struct lane *of = &lease->lanes[lane];
     const struct online_lane front = front_of(exchange, lease, of, takes_ns, usual);
-    return (struct open_lane){lease, lane, of->in_flight > 0, online_finish_ns(&front),
-                              of->unbilled_from_ns};
+    const int64_t finish_ns = online_finish_ns(&front) - lane_saves_ns(lease, lane, next);
+    return (struct open_lane){lease, lane, of->in_flight > 0, finish_ns, of->unbilled_from_ns};
 }
 
 uint32_t lane_next(const struct part *part)
@@ -96,7 +106,7 @@ size_t lane_find_open(const struct exchange *exchange, const struct part *part,
         for (uint32_t lane = 0; lane < lease->lane_count; lane++) {
             const uint32_t in_flight = lease->lanes[lane].in_flight;
             if (in_flight == 0 || (may_queue && in_flight <= depth)) {
-                ret_lanes[count++] = open_lane_of(exchange, lease, lane, takes_ns, &usual);
+                ret_lanes[count++] = open_lane_of(exchange, lease, lane, next, takes_ns, &usual);
             }
         }
     }

@@ -16,6 +16,9 @@ struct open_lane {
  * each before any is queued. A queued subtask wants no slots, and slots that become free would
  * stand idle. */
 uint32_t lane_depth(const struct lease *lease);
+/* Returns the time that the lane saves because its device holds inputs of the subtask; NO_SUBTASK:
+ * 0. */
+int64_t lane_saves_ns(const struct lease *lease, uint32_t lane, uint32_t index);
 /* Orders open lanes for qsort: the lane that finishes first goes first. */
 int lane_compare_open(const void *left, const void *right);
 /* Returns true when a subtask may run to its limit within the term. */

@@ -9,6 +9,7 @@
 #include "exchange/state/effects.h"
 #include "exchange/state/job_records.h"
 #include "exchange/state/lookup.h"
+#include "exchange/state/residency.h"
 #include "exchange/state/tracking.h"
 #include "exchange/work/attempts.h"
 #include "exchange/work/check_queue.h"
@@ -229,6 +230,7 @@ void lease_end(struct exchange *exchange, struct lease *lease, uint8_t reason, b
         lease_effect(exchange, lease, EFFECT_LEASE_END);
     }
     lease->device = NULL;
+    residency_forget(lease);
     list_remove(&lease->of_provider);
     lookup_member(exchange, lease->provider)->provider->lease_count--;
     if (had_slots) {

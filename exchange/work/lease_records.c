@@ -6,6 +6,7 @@
 #include "exchange/state/effects.h"
 #include "exchange/state/lookup.h"
 #include "exchange/state/parts.h"
+#include "exchange/state/residency.h"
 #include "exchange/state/timers.h"
 #include "exchange/state/tracking.h"
 #include "exchange/work/attempts.h"
@@ -157,6 +158,7 @@ void lease_forget(struct exchange *exchange, struct lease *lease)
     list_remove(&lease->exposing);
     exchange->lease_count--;
     tracking_remove(exchange, &lease->tracked);
+    residency_forget(lease);
     free(lease->lanes);
     free(lease);
 }

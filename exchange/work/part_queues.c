@@ -51,12 +51,13 @@ uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t 
     return index;
 }
 
-uint32_t part_next_fresh(struct exchange *exchange, struct part *part)
+uint32_t part_next_fresh(struct exchange *exchange, struct part *part,
+                         const struct residents *residents)
 {
     struct job *job = part->job;
     uint32_t index = NO_SUBTASK;
     if (job->graph != NULL) {
-        index = graph_pop_ready(part);
+        index = graph_take_ready(part, residents);
     } else if (part->fresh < part->end) {
         index = part->fresh++;
     }

@@ -12,7 +12,9 @@ uint32_t part_choice(const struct exchange *exchange, const struct part *part, u
  * Each call takes one more step for each owner that has judged an entry. */
 uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t provider);
 /* Takes the next subtask that never started off the queue: by rank, else the longest expected, then
- * by index. NO_SUBTASK: none. */
-uint32_t part_next_fresh(struct exchange *exchange, struct part *part);
+ * by index. A subtask whose inputs are among `residents` may go before others of a similar rank
+ * (graph_take_ready); NULL: there are none. NO_SUBTASK: none. */
+uint32_t part_next_fresh(struct exchange *exchange, struct part *part,
+                         const struct residents *residents);
 
 #endif

@@ -43,7 +43,8 @@ static bool is_good(const struct report *report)
         const struct report_attempt *attempt = &report->attempts[i];
         if (attempt->device >= report->device_count || attempt->fate > REPORT_CANCELLED ||
             attempt->busy_ns < 0 || attempt->charge_micro < 0 || attempt->bytes_in < -1 ||
-            attempt->bytes_out < 0 || attempt->energy_uj < -1 || attempt->peak_memory_bytes < 0 ||
+            attempt->bytes_out < 0 || attempt->held_bytes < 0 || attempt->copied_bytes < 0 ||
+            attempt->energy_uj < -1 || attempt->peak_memory_bytes < 0 ||
             attempt->peak_power_mw < 0) {
             return false;
         }
@@ -186,6 +187,8 @@ static void add_attempt(struct report_sum *sum, const struct report_attempt *att
     sum->busy_ns = sum_of(sum->busy_ns, attempt->busy_ns);
     sum->charge_micro = sum_of(sum->charge_micro, attempt->charge_micro);
     sum->bytes_out = sum_of(sum->bytes_out, attempt->bytes_out);
+    sum->held_bytes = sum_of(sum->held_bytes, attempt->held_bytes);
+    sum->copied_bytes = sum_of(sum->copied_bytes, attempt->copied_bytes);
     sum->bytes_in =
         sum->bytes_in < 0 || attempt->bytes_in < 0 ? -1 : sum_of(sum->bytes_in, attempt->bytes_in);
     sum->peak_memory_bytes = greater_of(sum->peak_memory_bytes, attempt->peak_memory_bytes);
@@ -210,6 +213,8 @@ static void add_sum(struct report_sum *total, const struct report_sum *sum)
     total->bytes_in =
         total->bytes_in < 0 || sum->bytes_in < 0 ? -1 : sum_of(total->bytes_in, sum->bytes_in);
     total->bytes_out = sum_of(total->bytes_out, sum->bytes_out);
+    total->held_bytes = sum_of(total->held_bytes, sum->held_bytes);
+    total->copied_bytes = sum_of(total->copied_bytes, sum->copied_bytes);
     total->energy_uj = sum_of(total->energy_uj, sum->energy_uj);
     total->energy_known += sum->energy_known;
     total->energy_estimated += sum->energy_estimated;

@@ -48,7 +48,9 @@ struct report_attempt {
     int64_t charge_micro; /* >= 0 */
     int64_t bytes_in;     /* -1: unknown */
     int64_t bytes_out;    /* >= 0 */
-    int64_t energy_uj;    /* -1: not in the result */
+    /* Bytes of inputs that the device's memory had, and of those copied to it; >= 0. */
+    int64_t held_bytes, copied_bytes;
+    int64_t energy_uj; /* -1: not in the result */
     /* The source of the energy, in words; NULL: the result does not say. The text lives as long
      * as the report. */
     const char *energy_source;
@@ -72,8 +74,9 @@ struct report_sum {
     int64_t charge_micro;
     int64_t bytes_in; /* -1: unknown for some attempt */
     int64_t bytes_out;
-    int64_t energy_uj;         /* sum over `energy_known` attempts */
-    uint32_t energy_known;     /* 0: the energy is unknown, not zero */
+    int64_t held_bytes, copied_bytes; /* both 0: no device has a memory of its own */
+    int64_t energy_uj;                /* sum over `energy_known` attempts */
+    uint32_t energy_known;            /* 0: the energy is unknown, not zero */
     uint32_t energy_estimated; /* of `energy_known`, the attempts whose energy is an estimate */
     /* The greatest of one attempt; 0: no result says. */
     int64_t peak_memory_bytes, peak_power_mw;

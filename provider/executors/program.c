@@ -249,6 +249,12 @@ static void end_simulation(const struct run *run, const struct tensor_op *operat
     (void)snprintf(outcome->detail, sizeof outcome->detail, "%s", simulation.detail);
 }
 
+/* The jail tells any number; a message takes numbers up to INT64_MAX. */
+static uint64_t as_count(uint64_t number)
+{
+    return number < INT64_MAX ? number : INT64_MAX;
+}
+
 void program_run(const struct program *program, struct outcome *outcome, bool *ret_jail_ended)
 {
     struct tensor_op operation = {.verb = TENSOR_MATMUL};
@@ -266,6 +272,8 @@ void program_run(const struct program *program, struct outcome *outcome, bool *r
         jail_run(program->jail, &run.request, &reply);
         if (program->kernel_device != NULL) {
             program->note_held(program->context, &reply.held);
+            outcome->held_bytes = as_count(reply.held.saved_bytes);
+            outcome->copied_bytes = as_count(reply.held.copied_bytes);
         }
         const int64_t frozen_ns = reply.frozen_ns; /* the program did nothing, and is not paid */
         read_reply(&run, &reply, outcome);

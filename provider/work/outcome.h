@@ -58,6 +58,8 @@ struct outcome {
     int64_t energy_uj; /* set when has_energy; LIMIT_ENERGY_UJ at most */
     bool has_energy;
     enum energy_source energy_source; /* of energy_uj */
+    /* Inputs that the memory of a device for kernels had, and those copied to it. */
+    uint64_t held_bytes, copied_bytes;
     int64_t cpu_ns;
     int64_t peak_memory_bytes;
     int64_t peak_power_mw; /* greatest power read of the whole device; 0: none was read */

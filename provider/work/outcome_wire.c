@@ -65,6 +65,10 @@ void outcome_to_wire(const struct outcome *outcome, struct wire_outcome *wire,
     ret_result->has_energy_source =
         outcome->has_energy && outcome->energy_source != ENERGY_UNSTATED;
     ret_result->energy_source = (uint32_t)outcome->energy_source;
+    ret_result->has_held_bytes = ret_result->has_copied_bytes =
+        outcome->held_bytes > 0 || outcome->copied_bytes > 0;
+    ret_result->held_bytes = outcome->held_bytes;
+    ret_result->copied_bytes = outcome->copied_bytes;
     if (outcome->standard_output.name != NULL && outcome->standard_output.size > 0) {
         output_to_wire(&outcome->standard_output, &wire->standard_output);
         ret_result->standard_output = &wire->standard_output;

@@ -64,6 +64,15 @@ chain first
 [ "$(held copied_bytes)" -eq $((2 * factor)) ] || fail "other bytes: $(cat status.json)"
 "$bin/bourse-provider" status --dir "$work/lab" >status.txt 2>&1 || fail "status: $(cat status.txt)"
 has "$(cat status.txt)" "of at most 128.0 MiB; $((2 * (links - 1))) of $((2 * links)) inputs were there already, 160.0 KiB not copied"
+"$bourse" report last --json >report.json 2>report.log || fail "report: $(cat report.log)"
+has "$(cat report.json)" "\"held_bytes\":$((2 * (links - 1) * factor)),\"copied_bytes\":$((2 * factor))"
+"$bourse" report last >report.txt 2>&1 || fail "report: $(cat report.txt)"
+has "$(cat report.txt)" "memory of lab/lab: it had 160.0 KiB of the inputs already, and 32.0 KiB were copied to it."
+listed() { "$bourse" devices --json >devices.json 2>devices.log && grep -q "\"held_hits\":$((2 * (links - 1)))," devices.json; }
+until_true 60 listed || fail "the market is not told what the device held: $(cat devices.json)"
+has "$(cat devices.json)" "\"held_copies\":2,\"saved_bytes\":$((2 * (links - 1) * factor))"
+"$bourse" devices lab/lab >devices.txt 2>&1 || fail "devices: $(cat devices.txt)"
+has "$(cat devices.txt)" "; $((2 * (links - 1))) of $((2 * links)) inputs were there already, 160.0 KiB not copied"
 nothing_held() { [ "$(held held_bytes)" -eq 0 ]; }
 until_true 60 nothing_held || fail "the device holds inputs of a lease that is over: $(cat status.json)"
 chain second # another job has another lease, and its first product copies both inputs again

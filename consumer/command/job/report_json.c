@@ -23,12 +23,13 @@ static json_t *with_peaks(json_t *value, int64_t memory_bytes, int64_t power_mw)
 static json_t *json_sum(const struct report_sum *sum)
 {
     json_t *value = json_pack(
-        "{s:i, s:i, s:i, s:i, s:b, s:i, s:I, s:o, s:I, s:o, s:I, s:o, s:i, s:i}", "accepted",
-        (int)sum->accepted, "failed", (int)sum->failed, "late", (int)sum->late, "cancelled",
-        (int)sum->cancelled, "simulated", (int)(sum->simulated > 0), "lanes", (int)sum->lanes,
-        "busy_ns", (json_int_t)sum->busy_ns, "share_ppm", json_known(sum->share_ppm),
-        "charged_micro", (json_int_t)sum->charge_micro, "bytes_in", json_known(sum->bytes_in),
-        "bytes_out", (json_int_t)sum->bytes_out, "energy_mj",
+        "{s:i, s:i, s:i, s:i, s:b, s:i, s:I, s:o, s:I, s:o, s:I, s:I, s:I, s:o, s:i, s:i}",
+        "accepted", (int)sum->accepted, "failed", (int)sum->failed, "late", (int)sum->late,
+        "cancelled", (int)sum->cancelled, "simulated", (int)(sum->simulated > 0), "lanes",
+        (int)sum->lanes, "busy_ns", (json_int_t)sum->busy_ns, "share_ppm",
+        json_known(sum->share_ppm), "charged_micro", (json_int_t)sum->charge_micro, "bytes_in",
+        json_known(sum->bytes_in), "bytes_out", (json_int_t)sum->bytes_out, "held_bytes",
+        (json_int_t)sum->held_bytes, "copied_bytes", (json_int_t)sum->copied_bytes, "energy_mj",
         json_known(sum->energy_known > 0 ? sum->energy_uj / 1000 : -1), "energy_known",
         (int)sum->energy_known, "energy_estimated", (int)sum->energy_estimated);
     return with_peaks(value, sum->peak_memory_bytes, sum->peak_power_mw);

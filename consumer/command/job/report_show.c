@@ -309,8 +309,23 @@ static void print_clock(FILE *to, const struct report_device *device)
     }
 }
 
+/* A device without a memory of its own has no such line. */
+static void print_held(FILE *to, const struct report_device *device)
+{
+    const struct report_sum *sum = &device->sum;
+    if (sum->held_bytes > 0 || sum->copied_bytes > 0) {
+        (void)fprintf(
+            to, "\nmemory of %s/%s: it had %s of the inputs already, and %s were copied to it.\n",
+            cell_plain(device->provider), cell_plain(device->name),
+            cell_bytes((uint64_t)sum->held_bytes), cell_bytes((uint64_t)sum->copied_bytes));
+    }
+}
+
 static void print_notes(FILE *to, const struct report *report)
 {
+    for (size_t i = 0; i < report->device_count; i++) {
+        print_held(to, &report->devices[i]);
+    }
     if (report->total.simulated > 0) {
         (void)fprintf(
             to, "\nSIM: simulated; its busy time and energy are those of a model, nothing was "

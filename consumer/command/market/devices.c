@@ -91,12 +91,14 @@ static json_t *json_now(const struct bourse_device_figures *now)
     if (now->age_ms < 0) {
         return json_null();
     }
-    return json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "source", "owner", "age_ms",
-                     (json_int_t)now->age_ms, "memory_used", json_figure(now->memory_used),
-                     "memory_total", json_figure(now->memory_total), "busy_percent",
-                     json_figure(now->busy_percent), "power_mw", json_figure(now->power_mw),
-                     "power_limit_mw", json_figure(now->power_limit_mw), "celsius",
-                     json_figure(now->celsius));
+    return json_pack(
+        "{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "source", "owner", "age_ms",
+        (json_int_t)now->age_ms, "memory_used", json_figure(now->memory_used), "memory_total",
+        json_figure(now->memory_total), "busy_percent", json_figure(now->busy_percent), "power_mw",
+        json_figure(now->power_mw), "power_limit_mw", json_figure(now->power_limit_mw), "celsius",
+        json_figure(now->celsius), "held_bytes", json_figure(now->held_bytes), "held_hits",
+        json_figure(now->held_hits), "held_copies", json_figure(now->held_copies), "saved_bytes",
+        json_figure(now->saved_bytes));
 }
 
 static json_t *json_device(const struct bourse_device *device)
@@ -252,7 +254,15 @@ static void print_now(const struct bourse_device_figures *now)
     }
     gap = print_share(gap, "busy", now->busy_percent, -1, 1, "%");
     gap = print_share(gap, "power", now->power_mw, now->power_limit_mw, 1000, "W");
-    (void)print_share(gap, "temperature", now->celsius, -1, 1, "C");
+    gap = print_share(gap, "temperature", now->celsius, -1, 1, "C");
+    if (now->held_bytes >= 0) {
+        (void)printf("%sinputs held %s", gap, cell_bytes((uint64_t)now->held_bytes));
+    }
+    if (now->held_hits >= 0 && now->held_copies >= 0 && now->saved_bytes >= 0) {
+        (void)printf("; %lld of %lld inputs were there already, %s not copied",
+                     (long long)now->held_hits, (long long)now->held_hits + now->held_copies,
+                     cell_bytes((uint64_t)now->saved_bytes));
+    }
     (void)putchar('\n');
 }
 

@@ -111,7 +111,24 @@ START_TEST(a_result_says_the_greatest_power_that_was_read_or_nothing)
 }
 END_TEST
 
-SUITE("outcome_wire", NULL, NULL,
+START_TEST(a_result_says_which_inputs_the_device_had_or_nothing)
+{
+    CLEANUP(outcome_destroy) struct outcome *outcome = outcome_of(false);
+    struct wire_outcome *wire = calloc(1, sizeof *wire);
+    Bourse__V1__Result result;
+    ck_assert_ptr_nonnull(wire);
+    outcome_to_wire(outcome, wire, &result);
+    ck_assert(!result.has_held_bytes && !result.has_copied_bytes);
+    outcome->copied_bytes = 4096;
+    outcome_to_wire(outcome, wire, &result);
+    ck_assert(result.has_held_bytes && result.has_copied_bytes);
+    ck_assert_uint_eq(result.held_bytes, 0);
+    ck_assert_uint_eq(result.copied_bytes, 4096);
+    free(wire);
+}
+END_TEST
+
+SUITE("outcome_wire", NULL, NULL, TEST(a_result_says_which_inputs_the_device_had_or_nothing),
       TEST(a_result_says_what_may_be_executed_and_nothing_of_other_files),
       TEST(a_result_says_its_energy_and_where_that_comes_from_or_nothing),
       TEST(a_result_says_the_greatest_power_that_was_read_or_nothing),

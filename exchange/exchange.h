@@ -39,7 +39,7 @@ struct exchange_limits exchange_limits_default(void);
 /* The number of the rules by which commands become effects. Raise it with every change after which
  * the same commands lead to another state. Commands written under other rules are then refused at
  * replay. */
-enum { EXCHANGE_RULES = 21 };
+enum { EXCHANGE_RULES = 22 };
 
 /* Returns an empty exchange that waits for its genesis command, or NULL when memory is short. The
  * caller owns it. The caps are `limits` until a command EXCHANGE_LIMITS sets others. The table key,
@@ -341,6 +341,10 @@ struct exchange_explanation {
     uint32_t simulated, simulated_fitting;
     uint32_t avoided;   /* affordable, not free to it: the provider just failed this job */
     int64_t avoided_ns; /* time until the first of them is tried again */
+    /* Affordable, and known to end all that waits after the deadline: the least time of a subtask on
+     * the quickest of these, and the time until the deadline. */
+    uint32_t late;
+    int64_t late_takes_ns, late_left_ns;
     uint32_t own;       /* affordable: the provider made everything that waits to be checked here */
     uint32_t judges;    /* affordable: the provider judged everything that waits to be made here */
     bool is_own_leases; /* all leased affordable slots serve this account, which takes none */

@@ -53,7 +53,14 @@ static int newest_first(const void *a, const void *b)
     return strcmp(left->id, right->id);
 }
 
-static struct bourse_jobs *jobs_from_wire(const Bourse__V1__JobsReply *reply)
+/* Returns the market's time now. */
+static int64_t market_ms(const struct bourse *bourse)
+{
+    return consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
+}
+
+static struct bourse_jobs *jobs_from_wire(const struct bourse *bourse,
+                                          const Bourse__V1__JobsReply *reply)
 {
     size_t lease_count = 0;
     for (size_t i = 0; i < reply->n_jobs; i++) {
@@ -73,6 +80,7 @@ static struct bourse_jobs *jobs_from_wire(const Bourse__V1__JobsReply *reply)
         const Bourse__V1__JobRow *wire = reply->jobs[i];
         struct bourse_job_row *row = &jobs->rows[jobs->count++];
         rows_job(wire, row);
+        row->seen_ms = market_ms(bourse);
         row->leases = next;
         row->lease_count = wire->n_leases;
         for (size_t k = 0; k < wire->n_leases; k++) {
@@ -104,7 +112,7 @@ bool bourse_jobs(struct bourse *bourse, const char *id, struct bourse_jobs **ret
                      ret_error)) {
         return false;
     }
-    struct bourse_jobs *jobs = jobs_from_wire((const void *)answer);
+    struct bourse_jobs *jobs = jobs_from_wire(bourse, (const void *)answer);
     if (jobs == NULL) {
         return client_fail(ret_error, BOURSE_LOCAL, "out of memory");
     }
@@ -365,6 +373,7 @@ static bool take_event(struct wait *wait, struct consumer_event *event, bool *re
     if (event->type == CONSUMER_JOB && is_ours) {
         struct bourse_job_row row;
         rows_job(event->row, &row);
+        row.seen_ms = market_ms(wait->client);
         more = tell(wait, &row);
     } else if (event->type == CONSUMER_GONE && is_ours) {
         *ret_gone = true;

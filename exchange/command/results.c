@@ -233,6 +233,9 @@ static void update_means(struct lease *lease, uint32_t index, int64_t busy_ns, i
     int64_t sample = busy_ns > 0 ? busy_ns : 1;
     sample = sample < LEASE_AGE_MOST_NS ? sample : LEASE_AGE_MOST_NS;
     lease->mean_ns = moved(lease->mean_ns, sample);
+    if (lease->job->deadline_ns != 0 && (lease->quickest_ns == 0 || sample < lease->quickest_ns)) {
+        lease->quickest_ns = sample;
+    }
     const int64_t said_ns = graph_said_ns(lease->job, index);
     if (said_ns > 0) {
         lease->said_ns = moved(lease->said_ns, said_ns);

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "exchange/lifecycle.h"
+#include "exchange/market/lateness.h"
 #include "exchange/state/effects.h"
 #include "exchange/state/job_records.h"
 #include "exchange/state/lease_lanes.h"
@@ -66,46 +67,65 @@ void dispatch_again(struct exchange *exchange, struct lease *lease, uint32_t lan
     dispatch_subtask(exchange, lease, lane, index, false);
 }
 
-/* A retry goes before the work that the agent has queued in the lane, as it went before waiting
- * work here. */
-static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t lane, bool is_urgent)
+/* Returns true when something waits that a lane with this time left may have. */
+static bool has_choice(const struct exchange *exchange, const struct lease *lease,
+                       const struct lateness *late)
 {
-    if (part_is_checks(lease->part)) {
-        uint32_t check = check_queue_next(exchange, lease);
-        if (check != NO_SUBTASK) {
-            dispatch_subtask(exchange, lease, lane, check, false);
-        }
-        return;
-    }
-    uint32_t index = part_next_retry(exchange, lease->part, lease->provider);
-    bool is_retry = index != NO_SUBTASK;
-    if (!is_retry) {
-        index = part_next_fresh(exchange, lease->part);
-    }
-    if (index != NO_SUBTASK) {
-        dispatch_subtask(exchange, lease, lane, index, is_retry || is_urgent);
-    }
+    return part_choice(exchange, lease->part, lease->provider) > 0 &&
+           lateness_leaves_work(late, lease->part);
 }
 
 bool dispatch_has_choice(const struct exchange *exchange, const struct lease *lease)
 {
-    return part_choice(exchange, lease->part, lease->provider) > 0;
+    const struct lateness late = lateness_of(exchange, lease);
+    return has_choice(exchange, lease, &late);
+}
+
+/* Takes off the queues what goes to a lane of the lease next, with `late` for this lane. A retry
+ * goes before the work that the agent has queued in the lane, as it went before waiting work
+ * here. */
+static uint32_t take_next(struct exchange *exchange, struct lease *lease,
+                          const struct lateness *late, bool *is_urgent)
+{
+    if (part_is_checks(lease->part)) {
+        *is_urgent = false;
+        return check_queue_next(exchange, lease);
+    }
+    if (!lateness_leaves_work(late, lease->part)) {
+        return NO_SUBTASK;
+    }
+    const uint32_t index = part_next_retry(exchange, lease->part, lease->provider, late);
+    *is_urgent = *is_urgent || index != NO_SUBTASK;
+    return index != NO_SUBTASK ? index : part_next_fresh(exchange, lease->part, late);
+}
+
+/* Returns false when the lane gets nothing. */
+static bool dispatch(struct exchange *exchange, struct lease *lease, uint32_t lane,
+                     const struct lateness *late, bool is_urgent)
+{
+    const struct lateness here = lateness_behind(*late, lease->lanes[lane].in_flight);
+    const uint32_t index = take_next(exchange, lease, &here, &is_urgent);
+    if (index != NO_SUBTASK) {
+        dispatch_subtask(exchange, lease, lane, index, is_urgent);
+    }
+    return index != NO_SUBTASK;
 }
 
 void dispatch_fill_lanes(struct exchange *exchange, struct lease *lease, uint32_t depth)
 {
+    const struct lateness late = lateness_of(exchange, lease);
     uint32_t least = depth;
     for (uint32_t lane = 0; lane < lease->lane_count && least > 0; lane++) {
         uint32_t in_flight = lease->lanes[lane].in_flight;
         least = in_flight < least ? in_flight : least;
     }
-    for (uint32_t target = least + 1; target <= depth && dispatch_has_choice(exchange, lease);
+    for (uint32_t target = least + 1; target <= depth && has_choice(exchange, lease, &late);
          target++) {
-        for (uint32_t lane = 0; lane < lease->lane_count && dispatch_has_choice(exchange, lease);
+        for (uint32_t lane = 0; lane < lease->lane_count && has_choice(exchange, lease, &late);
              lane++) {
             if (lease->lanes[lane].in_flight < target &&
                 exchange->attempt_count < exchange->limits.attempts) {
-                dispatch(exchange, lease, lane, false);
+                (void)dispatch(exchange, lease, lane, &late, false); /* others may get something */
             }
         }
     }
@@ -119,15 +139,39 @@ void dispatch_place_next(struct exchange *exchange, struct lease *lease)
         return;
     }
     struct open_lane *lanes = memory_allocate(exchange, part->lanes * sizeof *lanes);
-    const struct open_lane *first = NULL;
-    do {
+    bool is_placed = true;
+    while (is_placed) {
         const size_t count = lanes == NULL ? 0 : lane_find_open(exchange, part, lanes);
-        first = lane_is_worth_waiting_for(lanes, count, lease, lane_next(part));
-        if (first != NULL && exchange->attempt_count < exchange->limits.attempts) {
-            dispatch(exchange, first->lease, first->lane,
-                     first->lease->lanes[first->lane].in_flight > 1);
+        const struct open_lane *first =
+            lane_is_worth_waiting_for(lanes, count, lease, lane_next(part));
+        is_placed = first != NULL && exchange->attempt_count < exchange->limits.attempts;
+        if (is_placed) {
+            const struct lateness late = lateness_of(exchange, first->lease);
+            is_placed = dispatch(exchange, first->lease, first->lane, &late,
+                                 first->lease->lanes[first->lane].in_flight > 1);
         }
-    } while (first != NULL && dispatch_has_choice(exchange, lease) &&
-             exchange->attempt_count < exchange->limits.attempts);
+        is_placed = is_placed && dispatch_has_choice(exchange, lease);
+    }
     free(lanes);
+}
+
+void dispatch_take_back_late(struct exchange *exchange, struct lease *lease)
+{
+    const struct lateness late = lateness_of(exchange, lease);
+    if (!late.is_bound || lease->live == 0 || (!late.is_apart && late.takes_ns <= late.left_ns)) {
+        return;
+    }
+    lease_find_unbilled(exchange, lease);
+    for (struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
+        struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
+        const struct lane *lane = &lease->lanes[attempt->lane];
+        /* A retry may have gone before the oldest attempt of its lane. */
+        const bool may_be_first = lane->runs == attempt->key.index || attempt->key.attempt > 1;
+        const bool has_begun = may_be_first && attempt->dispatched_ns < exchange->now_ns &&
+                               lane->seen_until_ns < exchange->now_ns;
+        if (!attempt->is_fenced && !attempt->is_withdrawn && !has_begun &&
+            lateness_is_late(&late, lease->job, attempt->key.index)) {
+            attempt_withdraw(exchange, attempt);
+        }
+    }
 }

@@ -201,11 +201,26 @@ static bool goes_before(const struct graph *graph, uint32_t a, uint32_t b)
     return online_goes_before(task_of(graph, a), task_of(graph, b));
 }
 
-static void push_ready(struct part *part, uint32_t index)
+/* Puts `index` at the place `at` of the heap or below it. */
+static void sift_down(struct part *part, uint32_t at, uint32_t index)
 {
     const struct graph *graph = part->job->graph;
-    uint32_t at = part->ready_count++;
-    assert(part->ready_count <= part->end - part->first);
+    for (uint32_t child = 2 * at + 1; child < part->ready_count; child = 2 * at + 1) {
+        bool takes_right = child + 1 < part->ready_count &&
+                           goes_before(graph, part->ready[child + 1], part->ready[child]);
+        child += takes_right;
+        if (!goes_before(graph, part->ready[child], index)) {
+            break;
+        }
+        part->ready[at] = part->ready[child];
+        at = child;
+    }
+    part->ready[at] = index;
+}
+
+static void sift_up(struct part *part, uint32_t at, uint32_t index)
+{
+    const struct graph *graph = part->job->graph;
     while (at > 0 && goes_before(graph, index, part->ready[(at - 1) / 2])) {
         part->ready[at] = part->ready[(at - 1) / 2];
         at = (at - 1) / 2;
@@ -213,27 +228,49 @@ static void push_ready(struct part *part, uint32_t index)
     part->ready[at] = index;
 }
 
-uint32_t graph_pop_ready(struct part *part)
+static void push_ready(struct part *part, uint32_t index)
 {
-    const struct graph *graph = part->job->graph;
-    if (part->ready_count == 0) {
-        return NO_SUBTASK;
-    }
-    uint32_t first = part->ready[0];
-    uint32_t last = part->ready[--part->ready_count];
-    uint32_t at = 0;
-    for (uint32_t child = 1; child < part->ready_count; child = 2 * at + 1) {
-        bool takes_right = child + 1 < part->ready_count &&
-                           goes_before(graph, part->ready[child + 1], part->ready[child]);
-        child += takes_right;
-        if (!goes_before(graph, part->ready[child], last)) {
+    part->ready_count++;
+    assert(part->ready_count <= part->end - part->first);
+    sift_up(part, part->ready_count - 1, index);
+}
+
+/* Returns the place of the ready subtask to take, or ready_count. Only near a deadline is it not
+ * the first. */
+static uint32_t find_ready(const struct part *part, const struct lateness *late)
+{
+    const struct job *job = part->job;
+    uint32_t found = part->ready_count;
+    for (uint32_t i = 0; i < part->ready_count; i++) {
+        if (!lateness_is_late(late, job, part->ready[i]) &&
+            (found == part->ready_count ||
+             goes_before(job->graph, part->ready[i], part->ready[found]))) {
+            found = i;
+        }
+        if (found == 0) {
             break;
         }
-        part->ready[at] = part->ready[child];
-        at = child;
     }
-    part->ready[at] = last;
-    return first;
+    return found;
+}
+
+uint32_t graph_pop_ready(struct part *part, const struct lateness *late)
+{
+    const uint32_t at = find_ready(part, late);
+    if (at == part->ready_count) {
+        return NO_SUBTASK;
+    }
+    const uint32_t taken = part->ready[at];
+    const uint32_t last = part->ready[--part->ready_count];
+    if (at == part->ready_count) {
+        return taken;
+    }
+    if (at > 0 && goes_before(part->job->graph, last, part->ready[(at - 1) / 2])) {
+        sift_up(part, at, last);
+    } else {
+        sift_down(part, at, last);
+    }
+    return taken;
 }
 
 static const struct subtask *look_at(const struct job *job, uint32_t index)

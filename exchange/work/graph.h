@@ -3,6 +3,7 @@
 #define BOURSE_EXCHANGE_WORK_GRAPH_H
 
 #include "exchange/lifecycle.h"
+#include "exchange/market/lateness.h"
 #include "exchange/state/records.h"
 
 /* Returns false with the refusal when this is no graph of `subtasks` subtasks. */
@@ -13,8 +14,9 @@ void graph_destroy(struct graph *graph);
 struct graph *graph_create(struct exchange *exchange, struct job *job,
                            const struct exchange_graph *given);
 void graph_drop(struct exchange *exchange, struct job *job); /* drops its records, too */
-uint32_t graph_pop_ready(struct part *part);                 /* NO_SUBTASK: none */
-void graph_start(struct job *job);                           /* starts a new job */
+/* Takes the ready subtask of the highest rank that is not late. NO_SUBTASK: there is none. */
+uint32_t graph_pop_ready(struct part *part, const struct lateness *late);
+void graph_start(struct job *job); /* starts a new job */
 /* Rebuilds after a snapshot all that follows from the subtasks' states. */
 void graph_restore(struct job *job);
 /* graph_tells_apart says whether subtasks have expectations of their own. graph_said_ns returns

@@ -27,7 +27,8 @@ static void unlink_retry(struct exchange *exchange, struct part *part, uint32_t 
 }
 
 /* Entries whose subtask was accepted meanwhile (a doubted attempt came back) are dropped. */
-uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t provider)
+uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t provider,
+                         const struct lateness *late)
 {
     struct job *job = part->job;
     uint32_t before = jury_passed_retries(exchange, part, provider);
@@ -39,7 +40,8 @@ uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t 
         const uint32_t next = subtask->next;
         const bool is_waiting = subtask->state == SUBTASK_WAITING;
         exchange->totals.retries++;
-        if (is_waiting && !subtask_may_run_on(exchange, job, index, provider)) {
+        if (is_waiting && (!subtask_may_run_on(exchange, job, index, provider) ||
+                           lateness_is_late(late, job, index))) {
             before = index;
         } else {
             unlink_retry(exchange, part, index, before);
@@ -51,12 +53,12 @@ uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t 
     return index;
 }
 
-uint32_t part_next_fresh(struct exchange *exchange, struct part *part)
+uint32_t part_next_fresh(struct exchange *exchange, struct part *part, const struct lateness *late)
 {
     struct job *job = part->job;
     uint32_t index = NO_SUBTASK;
     if (job->graph != NULL) {
-        index = graph_pop_ready(part);
+        index = graph_pop_ready(part, late);
     } else if (part->fresh < part->end) {
         index = part->fresh++;
     }

@@ -2,17 +2,20 @@
 #ifndef BOURSE_EXCHANGE_WORK_PART_QUEUES_H
 #define BOURSE_EXCHANGE_WORK_PART_QUEUES_H
 
+#include "exchange/market/lateness.h"
 #include "exchange/state/records.h"
 
 /* Returns how many waiting subtasks of the part the provider may run. The cost is a look at each
  * owner that judged any; for checks, a step or two for each queue, and for each lease. */
 uint32_t part_choice(const struct exchange *exchange, const struct part *part, uint32_t provider);
-/* Takes the first retry that the provider may make off the queue; NO_SUBTASK: none. An entry that
+/* Takes the first retry that the provider may make, and that is not late, off the queue;
+ * NO_SUBTASK: none. The caller has seen that subtasks that are alike are not late. An entry that
  * its owner has judged is passed over once, so n retries cost n looks of each owner over all calls.
  * Each call takes one more step for each owner that has judged an entry. */
-uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t provider);
-/* Takes the next subtask that never started off the queue: by rank, else the longest expected, then
- * by index. NO_SUBTASK: none. */
-uint32_t part_next_fresh(struct exchange *exchange, struct part *part);
+uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t provider,
+                         const struct lateness *late);
+/* Takes the next subtask that never started, and that is not late, off the queue: by rank, else the
+ * longest expected, then by index. NO_SUBTASK: none. */
+uint32_t part_next_fresh(struct exchange *exchange, struct part *part, const struct lateness *late);
 
 #endif

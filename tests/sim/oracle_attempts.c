@@ -14,6 +14,37 @@ struct map_key oracle_attempt_key(uint64_t lease, uint32_t index, uint32_t numbe
     return map_key_of(&lease, sizeof lease, (uint64_t)index << 32 | number);
 }
 
+/* More results count here than the exchange believes, so the least claim is at most its own. */
+void oracle_note_claims(const struct exchange_command *command)
+{
+    for (size_t i = 0; command->type == EXCHANGE_RESULTS && i < command->results.count; i++) {
+        const struct exchange_result *result = &command->results.results[i];
+        struct seen_lease *lease = oracle_lease_of(result->lease);
+        const int64_t claim_ns = result->busy_ns > 0 ? result->busy_ns : 1;
+        if (lease == NULL || result->outcome != OUTCOME_OK) {
+            continue;
+        }
+        if (lease->quickest_ns == 0 || claim_ns < lease->quickest_ns) {
+            lease->quickest_ns = claim_ns;
+        }
+        oracle.bids.items[lease->bid].is_timed = true;
+    }
+}
+
+/* The subtasks of a job without a graph are alike. */
+static void check_can_be_in_time(const struct seen_lease *lease)
+{
+    const struct seen_bid *bid = &oracle.bids.items[lease->bid];
+    const struct seen_job *job = &oracle.jobs.items[bid->job];
+    if (job->deadline_ns != 0 && job->graph == NULL && !bid->is_checks &&
+        lease->quickest_ns > job->deadline_ns - oracle.log_time_ns) {
+        sim_fail("command %" PRIu64 " starts on lease %" PRIu64 " what takes %" PRId64
+                 " ms there at least, and %" PRId64 " ms are left",
+                 oracle.command, lease->id, lease->quickest_ns / SIM_MS,
+                 (job->deadline_ns - oracle.log_time_ns) / SIM_MS);
+    }
+}
+
 void oracle_on_dispatch(const struct exchange_effect *effect)
 {
     const struct exchange_work *work = &effect->work;
@@ -30,6 +61,7 @@ void oracle_on_dispatch(const struct exchange_effect *effect)
     if (job->deadline_ns != 0 && oracle.log_time_ns >= job->deadline_ns) {
         sim_fail("command %" PRIu64 " starts work of a job past its deadline", oracle.command);
     }
+    check_can_be_in_time(lease);
     oracle_check_start(lease, work);
     uint32_t place = PUT(oracle.attempts);
     oracle.attempts.items[place] =

@@ -42,7 +42,6 @@ struct job_learned {
     /* 90 % of the samples took at most this, in every size and device class. */
     int64_t p90_ns;
     bool has_no_p90; /* some class has too few samples for a p90 */
-    bool is_even;    /* by the plan, the subtasks of a part take as long on every device */
     /* Time that the job states for a part without tasks; 0: none. */
     int64_t said_ns[ORDER_PARTS_MAX];
 };

@@ -463,8 +463,9 @@ bool submit_send_lost(struct bourse *bourse, const struct bourse_job *job,
     return count > 0 && send_these(bourse, job, lost, count, error);
 }
 
-/* Returns true when the expectations hold wherever a subtask runs: the job file states them, or all
- * devices were measured to take as long. */
+/* Returns true when the job file states what a subtask takes, and this is what the market is told.
+ * An expectation from the market's own measurements is a mean, which says nothing about the quickest
+ * device. */
 static bool states_expectations(const struct bourse_job *job)
 {
     const struct job_file *file = job->file;
@@ -472,7 +473,7 @@ static bool states_expectations(const struct bourse_job *job)
     for (size_t i = 0; i < file->task_count; i++) {
         is_stated = is_stated || file->tasks[i].expect_ms != JOB_ABSENT;
     }
-    return job->learned.subtasks > 0 ? job->learned.is_even : is_stated;
+    return is_stated && job->learned.subtasks == 0;
 }
 
 int64_t submit_deadline_ms(const struct bourse *bourse, const struct bourse_job *job)

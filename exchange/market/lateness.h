@@ -5,8 +5,8 @@
  * long as the quickest result of their part took on the device, else on a device with the same
  * attributes. A subtask with an expectation of its own takes this time at the pace of the results
  * there. Where no result tells, the time that the job states counts, unless results elsewhere were
- * quicker. A guess, or an average over unlike devices, is no statement. A subtask of which nothing
- * is known is never late.
+ * quicker. A guess is no statement, nor is a mean of earlier jobs. A subtask of which nothing is
+ * known is never late.
  *
  * The functions read and decide nothing. */
 #ifndef BOURSE_EXCHANGE_MARKET_LATENESS_H

@@ -80,8 +80,6 @@ rest=$(cat out)
 ! job_is "$rest" '"deadline_ms"' || fail "the rest has a deadline that has passed: $(cat ps.json)"
 expect 0 '' "$bourse" cancel "$rest"
 
-# Nothing is started that cannot end in time. Of six subtasks of 3 s, one slot ends three at most, and no attempt is lost to the
-# deadline.
 cat >tight.yaml <<'END'
 name: tight
 array: 0-5
@@ -91,15 +89,9 @@ budget: 1.00
 run: [sleep, '3']
 expect: 3s
 END
-expect 0 '' "$bourse" submit tight.yaml -y --quiet --anyway
-tight=$(cat out)
-expect 5 'the deadline passed' "$bourse" wait "$tight" --timeout 5m
-job_is "$tight" '"accepted":[1-3],' || fail "not one to three subtasks: $(cat ps.json)"
-"$bourse" report "$tight" --json >report.json || fail "report"
-grep -qE '"cancelled": ?0[,}]' report.json || fail "an attempt was lost to the deadline: $(cat report.json)"
 
 # A job of which nothing can end in time costs nothing, and says why it waits.
-sed 's/^name:.*/name: hopeless/; s/^expect:.*/expect: 1h/; s/^deadline:.*/deadline: 30s/' tight.yaml >hopeless.yaml
+sed 's/^name:.*/name: hopeless/; s/^run:.*/run: [sh, -c, exit]/; s/^expect:.*/expect: 1h/; s/^deadline:.*/deadline: 30s/' tight.yaml >hopeless.yaml
 expect 0 '' "$bourse" submit hopeless.yaml -y --quiet --anyway
 hopeless=$(cat out)
 job_is "$hopeless" '"reason":"what waits takes too long' || fail "the job does not say why it waits: $(cat ps.json)"
@@ -107,6 +99,15 @@ expect 0 'a subtask takes at least 1h on the one within the limit, and the deadl
 expect 5 'the deadline passed' "$bourse" wait "$hopeless" --timeout 5m
 job_is "$hopeless" '"accepted":0,' || fail "something was accepted: $(cat ps.json)"
 job_is "$hopeless" '"charged_micro":0,' || fail "something was paid: $(cat ps.json)"
+
+# Nothing is started that cannot end in time. Of six subtasks of 3 s, one slot ends three at most, and no attempt is lost to the
+# deadline.
+expect 0 '' "$bourse" submit tight.yaml -y --quiet --anyway
+tight=$(cat out)
+expect 5 'the deadline passed' "$bourse" wait "$tight" --timeout 5m
+job_is "$tight" '"accepted":[1-3],' || fail "not one to three subtasks: $(cat ps.json)"
+"$bourse" report "$tight" --json >report.json || fail "report"
+grep -qE '"cancelled": ?0[,}]' report.json || fail "an attempt was lost to the deadline: $(cat report.json)"
 
 # What is foretold of a job that will be late, and a later deadline.
 sed 's/^name:.*/name: slow/; s/^deadline:.*/deadline: 40s/; s/^array:.*/array: 0-19/' tight.yaml >slow.yaml

@@ -149,15 +149,11 @@ static void settle_cost(struct bourse_quote *quote, int64_t cost_micro)
 static void expect_planned(struct bourse_job *job, const struct plan *plan)
 {
     uint32_t index = 0;
-    job->learned.is_even = job->learned.subtasks > 0 && job->expect_ns == NULL;
     for (size_t i = 0; i < job->part_count && job->expect_ns == NULL; i++) {
         struct order_part *part = &job->parts[i];
-        const uint32_t first = index;
         int128 sum_ns = 0;
         for (uint32_t k = 0; k < part->subtasks && index < plan->row_count; k++, index++) {
             sum_ns += plan_row_ns(&plan->rows[index]);
-            job->learned.is_even = job->learned.is_even && plan_row_ns(&plan->rows[index]) ==
-                                                               plan_row_ns(&plan->rows[first]);
         }
         part->expect_ns = part->subtasks > 0 && job->learned.subtasks > 0
                               ? (int64_t)((sum_ns + part->subtasks - 1) / part->subtasks)

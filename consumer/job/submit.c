@@ -464,8 +464,7 @@ bool submit_send_lost(struct bourse *bourse, const struct bourse_job *job,
 }
 
 /* Returns true when the job file states what a subtask takes, and this is what the market is told.
- * An expectation from the market's own measurements is a mean, which says nothing about the quickest
- * device. */
+ * A time that the market measured is a mean, which says nothing about the quickest device. */
 static bool states_expectations(const struct bourse_job *job)
 {
     const struct job_file *file = job->file;

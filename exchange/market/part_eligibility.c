@@ -3,8 +3,8 @@
 #include "exchange/lifecycle.h"
 #include "exchange/market/ask_conditions.h"
 #include "exchange/market/bands.h"
-#include "exchange/market/lateness.h"
 #include "exchange/state/job_records.h"
+#include "exchange/work/late/lateness.h"
 #include "exchange/work/part_queues.h"
 
 bool part_is_used_up(const struct job *job)

@@ -8,7 +8,6 @@
 #include "exchange/market/bands.h"
 #include "exchange/market/bids.h"
 #include "exchange/market/escrow.h"
-#include "exchange/market/lateness.h"
 #include "exchange/market/spot_index.h"
 #include "exchange/state/job_records.h"
 #include "exchange/state/lookup.h"
@@ -20,6 +19,7 @@
 #include "exchange/view/predicate_text.h"
 #include "exchange/view/reads.h"
 #include "exchange/view/search.h"
+#include "exchange/work/late/lateness.h"
 #include "exchange/work/part_queues.h"
 #include "exchange/work/progress.h"
 

@@ -2,7 +2,6 @@
 
 #include "base/checked.h"
 #include "exchange/lifecycle.h"
-#include "exchange/market/lateness.h"
 #include "exchange/state/effects.h"
 #include "exchange/state/job_records.h"
 #include "exchange/state/lease_lanes.h"
@@ -14,6 +13,7 @@
 #include "exchange/work/check_seeds.h"
 #include "exchange/work/graph.h"
 #include "exchange/work/lane_choice.h"
+#include "exchange/work/late/lateness.h"
 #include "exchange/work/part_queues.h"
 #include "exchange/work/subtask_makers.h"
 #include "exchange/work/subtasks.h"

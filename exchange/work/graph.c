@@ -235,14 +235,20 @@ static void push_ready(struct part *part, uint32_t index)
     sift_up(part, part->ready_count - 1, index);
 }
 
+static bool is_within(const struct graph_bound *bound, const struct job *job, uint32_t index)
+{
+    return !bound->is_set ||
+           online_at_pace_ns(graph_said_ns(job, index), bound->pace) <= bound->most_ns;
+}
+
 /* Returns the place of the ready subtask to take, or ready_count. Only near a deadline is it not
  * the first. */
-static uint32_t find_ready(const struct part *part, const struct lateness *late)
+static uint32_t find_ready(const struct part *part, const struct graph_bound *bound)
 {
     const struct job *job = part->job;
     uint32_t found = part->ready_count;
     for (uint32_t i = 0; i < part->ready_count; i++) {
-        if (!lateness_is_late(late, job, part->ready[i]) &&
+        if (is_within(bound, job, part->ready[i]) &&
             (found == part->ready_count ||
              goes_before(job->graph, part->ready[i], part->ready[found]))) {
             found = i;
@@ -254,9 +260,9 @@ static uint32_t find_ready(const struct part *part, const struct lateness *late)
     return found;
 }
 
-uint32_t graph_pop_ready(struct part *part, const struct lateness *late)
+uint32_t graph_pop_ready(struct part *part, const struct graph_bound *bound)
 {
-    const uint32_t at = find_ready(part, late);
+    const uint32_t at = find_ready(part, bound);
     if (at == part->ready_count) {
         return NO_SUBTASK;
     }

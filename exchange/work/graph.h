@@ -3,8 +3,8 @@
 #define BOURSE_EXCHANGE_WORK_GRAPH_H
 
 #include "exchange/lifecycle.h"
-#include "exchange/market/lateness.h"
 #include "exchange/state/records.h"
+#include "planner/schedule/online.h"
 
 /* Returns false with the refusal when this is no graph of `subtasks` subtasks. */
 bool graph_well_formed(const struct exchange_graph *graph, uint32_t subtasks,
@@ -14,8 +14,14 @@ void graph_destroy(struct graph *graph);
 struct graph *graph_create(struct exchange *exchange, struct job *job,
                            const struct exchange_graph *given);
 void graph_drop(struct exchange *exchange, struct job *job); /* drops its records, too */
-/* Takes the ready subtask of the highest rank that is not late. NO_SUBTASK: there is none. */
-uint32_t graph_pop_ready(struct part *part, const struct lateness *late);
+/* A bound on the time of a subtask that is taken: its own expectation, at this pace. */
+struct graph_bound {
+    bool is_set;
+    struct online_pace pace;
+    int64_t most_ns;
+};
+/* Takes the ready subtask of the highest rank that is within the bound. NO_SUBTASK: none. */
+uint32_t graph_pop_ready(struct part *part, const struct graph_bound *bound);
 void graph_start(struct job *job); /* starts a new job */
 /* Rebuilds after a snapshot all that follows from the subtasks' states. */
 void graph_restore(struct job *job);

@@ -56,9 +56,11 @@ uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t 
 uint32_t part_next_fresh(struct exchange *exchange, struct part *part, const struct lateness *late)
 {
     struct job *job = part->job;
+    const struct graph_bound bound = {
+        .is_set = late->is_bound && late->is_apart, .pace = late->pace, .most_ns = late->left_ns};
     uint32_t index = NO_SUBTASK;
     if (job->graph != NULL) {
-        index = graph_pop_ready(part, late);
+        index = graph_pop_ready(part, &bound);
     } else if (part->fresh < part->end) {
         index = part->fresh++;
     }

@@ -2,8 +2,8 @@
 #ifndef BOURSE_EXCHANGE_WORK_PART_QUEUES_H
 #define BOURSE_EXCHANGE_WORK_PART_QUEUES_H
 
-#include "exchange/market/lateness.h"
 #include "exchange/state/records.h"
+#include "exchange/work/late/lateness.h"
 
 /* Returns how many waiting subtasks of the part the provider may run. The cost is a look at each
  * owner that judged any; for checks, a step or two for each queue, and for each lease. */

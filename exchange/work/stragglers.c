@@ -8,7 +8,6 @@
 #include "exchange/work/stragglers.h"
 
 #include "exchange/lifecycle.h"
-#include "exchange/market/lateness.h"
 #include "exchange/state/effects.h"
 #include "exchange/state/job_records.h"
 #include "exchange/state/lease_lanes.h"
@@ -19,6 +18,7 @@
 #include "exchange/work/attempts.h"
 #include "exchange/work/dispatch.h"
 #include "exchange/work/graph.h"
+#include "exchange/work/late/lateness.h"
 #include "exchange/work/runtime_stats.h"
 #include "exchange/work/subtask_makers.h"
 #include "planner/schedule/online.h"

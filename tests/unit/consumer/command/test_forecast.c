@@ -1,4 +1,4 @@
-/* When a job with a deadline is done at its present speed, by its row. */
+/* The tests read from a job's row when the job is done at its present speed. */
 #include "consumer/command/forecast.h"
 #include "tests/support/suite.h"
 

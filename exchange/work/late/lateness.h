@@ -9,13 +9,13 @@
  * known is never late.
  *
  * The functions read and decide nothing. */
-#ifndef BOURSE_EXCHANGE_MARKET_LATENESS_H
-#define BOURSE_EXCHANGE_MARKET_LATENESS_H
+#ifndef BOURSE_EXCHANGE_WORK_LATE_LATENESS_H
+#define BOURSE_EXCHANGE_WORK_LATE_LATENESS_H
 
 #include "exchange/state/records.h"
 #include "planner/schedule/online.h"
 
-/* What a device, or a lane, can still end before the deadline. */
+/* The struct says what a device, or a lane, can still end before the deadline. */
 struct lateness {
     bool is_bound;           /* false: no subtask of the part is ever late */
     bool is_apart;           /* subtasks have expectations of their own */

@@ -1,4 +1,4 @@
-#include "exchange/market/lateness.h"
+#include "exchange/work/late/lateness.h"
 
 #include "base/checked.h"
 #include "exchange/lifecycle.h"

@@ -225,6 +225,16 @@ static int64_t moved(int64_t mean_ns, int64_t sample_ns)
     return mean_ns == 0 ? sample_ns : mean_ns + (sample_ns - mean_ns) / 8;
 }
 
+/* A claim counts up to the time in its lane. Otherwise a lie would keep a job off all devices like
+ * the liar's. */
+static void keep_quickest(struct lease *lease, int64_t took_ns)
+{
+    if (lease->job->deadline_ns != 0 && took_ns > 0 &&
+        (lease->quickest_ns == 0 || took_ns < lease->quickest_ns)) {
+        lease->quickest_ns = took_ns;
+    }
+}
+
 /* The means cover results that ran to their end; cancelled or early ones do not tell how long
  * others take. `lane_ns` is the time in its lane, with the wait for inputs. */
 static void update_means(struct lease *lease, uint32_t index, int64_t busy_ns, int64_t lane_ns)
@@ -233,9 +243,7 @@ static void update_means(struct lease *lease, uint32_t index, int64_t busy_ns, i
     int64_t sample = busy_ns > 0 ? busy_ns : 1;
     sample = sample < LEASE_AGE_MOST_NS ? sample : LEASE_AGE_MOST_NS;
     lease->mean_ns = moved(lease->mean_ns, sample);
-    if (lease->job->deadline_ns != 0 && (lease->quickest_ns == 0 || sample < lease->quickest_ns)) {
-        lease->quickest_ns = sample;
-    }
+    keep_quickest(lease, sample < lane_ns ? sample : lane_ns);
     const int64_t said_ns = graph_said_ns(lease->job, index);
     if (said_ns > 0) {
         lease->said_ns = moved(lease->said_ns, said_ns);

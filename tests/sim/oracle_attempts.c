@@ -14,20 +14,38 @@ struct map_key oracle_attempt_key(uint64_t lease, uint32_t index, uint32_t numbe
     return map_key_of(&lease, sizeof lease, (uint64_t)index << 32 | number);
 }
 
-/* More results count here than the exchange believes, so the least claim is at most its own. */
+/* Returns the least time that the exchange may have counted for the claim: the lane was busy with it
+ * since the last result of the lease at least, and no longer than the term. */
+static int64_t least_of(const struct seen_lease *lease, const struct exchange_result *result)
+{
+    const struct seen_attempt *attempt =
+        oracle_find_attempt(result->lease, result->index, result->attempt);
+    int64_t until_ns =
+        oracle.log_time_ns < lease->term_end_ns ? oracle.log_time_ns : lease->term_end_ns;
+    int64_t from_ns = attempt == NULL ? until_ns : attempt->dispatched_ns;
+    from_ns = from_ns > lease->result_ns ? from_ns : lease->result_ns;
+    const int64_t least_ns =
+        result->busy_ns < until_ns - from_ns ? result->busy_ns : until_ns - from_ns;
+    return least_ns > 0 ? least_ns : 1;
+}
+
+/* More results count here than the exchange believes, so the least time is at most its own. */
 void oracle_note_claims(const struct exchange_command *command)
 {
     for (size_t i = 0; command->type == EXCHANGE_RESULTS && i < command->results.count; i++) {
         const struct exchange_result *result = &command->results.results[i];
         struct seen_lease *lease = oracle_lease_of(result->lease);
-        const int64_t claim_ns = result->busy_ns > 0 ? result->busy_ns : 1;
-        if (lease == NULL || result->outcome != OUTCOME_OK) {
+        if (lease == NULL) {
             continue;
         }
-        if (lease->quickest_ns == 0 || claim_ns < lease->quickest_ns) {
-            lease->quickest_ns = claim_ns;
+        if (result->outcome == OUTCOME_OK) {
+            const int64_t least_ns = least_of(lease, result);
+            lease->quickest_ns = lease->quickest_ns == 0 || least_ns < lease->quickest_ns
+                                     ? least_ns
+                                     : lease->quickest_ns;
+            oracle.bids.items[lease->bid].is_timed = true;
         }
-        oracle.bids.items[lease->bid].is_timed = true;
+        lease->result_ns = oracle.log_time_ns;
     }
 }
 

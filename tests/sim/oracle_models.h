@@ -100,7 +100,8 @@ struct seen_lease {
     uint32_t former;  /* place + 1 of what it took; 0: nothing */
     bool is_taken;    /* it has, or had, a successor */
     bool is_noticed;
-    int64_t quickest_ns; /* the least time that a good result claimed; 0: none did */
+    int64_t quickest_ns; /* the least time that a good result may have taken; 0: none came */
+    int64_t result_ns;   /* when its last result came */
 };
 
 struct seen_attempt {

@@ -14,8 +14,8 @@ struct map_key oracle_attempt_key(uint64_t lease, uint32_t index, uint32_t numbe
     return map_key_of(&lease, sizeof lease, (uint64_t)index << 32 | number);
 }
 
-/* Returns the least time that the exchange may have counted for the claim: the lane was busy with it
- * since the last result of the lease at least, and no longer than the term. */
+/* Returns the least time that the exchange may have counted for the claim. The lane was busy with
+ * the attempt since the last result of the lease at least, and no longer than the term. */
 static int64_t least_of(const struct seen_lease *lease, const struct exchange_result *result)
 {
     const struct seen_attempt *attempt =

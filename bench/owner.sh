@@ -68,11 +68,17 @@ compile_ms() {
 
 bourse up --dir "$work/market" --slots "$(nproc)" --programs sh --detach >/dev/null 2>&1
 bourse-provider drain --dir "$work/market/provider" >/dev/null
-bourse down --dir "$work/market" >/dev/null 2>&1
-echo "idle: {after: 10s, input: false, load: $load, sessions: false, battery: run}" >>"$work/market/provider/provider.yaml"
-bourse up --dir "$work/market" --detach >/dev/null 2>&1
-agent=$(agent_pid)
-sleep 12 # the agent works once the machine was idle
+cp "$work/market/provider/provider.yaml" "$work/provider.yaml"
+with_idle() { # TERMS: starts the agent anew with them, and waits until it works, once the machine was idle
+    bourse down --dir "$work/market" >/dev/null 2>&1
+    { cat "$work/provider.yaml"; echo "idle: {after: 10s, sessions: false, battery: run, $1}"; } >"$work/market/provider/provider.yaml"
+    bourse up --dir "$work/market" --detach >/dev/null 2>&1
+    agent=$(agent_pid)
+    sleep 12
+}
+with_idle "load: any" # the input of this machine is watched, as by default
+watching_cpu=$(cpu_percent "$agent" 20)
+with_idle "input: false, load: $load"
 idle_cpu=$(cpu_percent "$agent" 20)
 idle_rss=$(rss_kib "$agent")
 
@@ -101,5 +107,5 @@ printf '{"machine":"%s, %d processors","kernel":"%s","version":"%s","rounds":%d,
     "$(awk -F': ' '/model name/ {print $2; exit}' /proc/cpuinfo)" "$(nproc)" "$(uname -r)" "$(bourse version | awk '{print $2; exit}')" "$rounds" "$load"
 printf '"compile_s":%s,"compile_s_range":%s,"compile_beside_jobs_s":%s,"compile_beside_jobs_s_range":%s,' \
     "$(median <<<"$alone_s")" "$(spread <<<"$alone_s")" "$(median <<<"$beside_s")" "$(spread <<<"$beside_s")"
-printf '"ratio":%s,"ratio_range":%s,"idle_agent_rss_kib":%s,"idle_agent_cpu_percent":%s}\n' \
-    "$(median <<<"$ratios")" "$(spread <<<"$ratios")" "$idle_rss" "$idle_cpu"
+printf '"ratio":%s,"ratio_range":%s,"idle_agent_rss_kib":%s,"idle_agent_cpu_percent":%s,"watching_agent_cpu_percent":%s}\n' \
+    "$(median <<<"$ratios")" "$(spread <<<"$ratios")" "$idle_rss" "$idle_cpu" "$watching_cpu"

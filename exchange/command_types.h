@@ -198,12 +198,13 @@ struct exchange_cancel_order {
 struct exchange_replace {
     struct id128 order; /* id of an ask, or of a job */
     uint32_t part;      /* part of the job, or EXCHANGE_ANY_PART */
-    bool has_slots, has_price, has_budget;
+    bool has_slots, has_price, has_budget, has_deadline;
     /* An ask offers these slots; a bid uses so many at a time, 0: as many as are ready. */
     uint32_t slots;
     int64_t price_micro; /* ask: least price; bid: its cap */
     uint32_t rate; /* The bid's rate when the price is a value; RATE_NONE means per slot-hour. */
     int64_t budget_micro; /* the job's; never less than before */
+    int64_t deadline_ns;  /* the job's; it may have had none */
 };
 struct exchange_held {
     uint64_t lease;
@@ -310,6 +311,8 @@ struct exchange_submit {
     int64_t good_till_ns; /* subtasks not started by then are cancelled; 0: never */
     /* The job ends at this moment, and keeps the results accepted before; 0: no deadline. */
     int64_t deadline_ns;
+    /* The expectations hold on every device, and are no guess. Nothing without a deadline. */
+    bool is_expectation_stated;
     /* Number of the job's working leases that may be taken; after that many the job accepts firm
      * leases only. Absent means any number. */
     bool has_interruptions;

@@ -345,6 +345,10 @@ struct exchange_explanation {
     uint32_t simulated, simulated_fitting;
     uint32_t avoided;   /* affordable, not free to it: the provider just failed this job */
     int64_t avoided_ns; /* time until the first of them is tried again */
+    /* Affordable, and known to end all that waits after the deadline. The times are the least of a
+     * subtask on these, and the one until the deadline. */
+    uint32_t late;
+    int64_t late_takes_ns, late_left_ns;
     uint32_t own;       /* affordable: the provider made everything that waits to be checked here */
     uint32_t judges;    /* affordable: the provider judged everything that waits to be made here */
     bool is_own_leases; /* all leased affordable slots serve this account, which takes none */

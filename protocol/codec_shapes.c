@@ -202,14 +202,14 @@ SHAPE_CHECKED(results, results, check_results, SIGNATURE,
 
 static bool check_order_replace(const struct sighting *sighting, struct codec_error *ret_error)
 {
-    const uint32_t said =
-        sighting->counts[2] + sighting->counts[3] + sighting->counts[4] + sighting->counts[5];
+    const uint32_t said = sighting->counts[2] + sighting->counts[3] + sighting->counts[4] +
+                          sighting->counts[5] + sighting->counts[6];
     return said > 0 || codec_check_refuse(ret_error, "price_micro", 0, 1); /* no field is given */
 }
 /* The exchange knows which rates exist. */
 SHAPE(value, value, MONEY, NUMBER(1, UINT32_MAX));
 SHAPE_CHECKED(order_replace, order_replace, check_order_replace, ID, NUMBER(0, LIMIT_PARTS),
-              AT_MOST, MONEY, MONEY, NESTED(value));
+              AT_MOST, MONEY, MONEY, NESTED(value), MOMENT);
 
 /* The exchange checks whether the graph belongs to these subtasks. */
 static bool check_graph(const struct sighting *sighting, struct codec_error *ret_error)
@@ -229,7 +229,7 @@ SHAPE(submit_job, submit_job, NAME(1, LIMIT_NAME_BYTES), HASH, SUBTASKS, MONEY, 
       NESTED(codec_requirement), SLOTS, AT_MOST, DURATION, DURATION, NAME(1, LIMIT_WORD_BYTES),
       NUMBER(0, LIMIT_RETRIES), TALLY, DURATION, MANY(part, LIMIT_PARTS), NESTED(graph),
       NUMBER(0, LIMIT_RETRIES), MOMENT, ORDER_TYPE, NESTED(value), NUMBER(0, LIMIT_INTERRUPTIONS),
-      FLAG, DURATION_NS, MOMENT);
+      FLAG, DURATION_NS, MOMENT, FLAG);
 SHAPE(job_cancel, job_cancel, ID);
 SHAPE(quote_request, quote_request, NESTED(codec_requirement), SUBTASKS, SLOTS, AT_MOST, MONEY,
       DURATION, DURATION, DURATION_NS, FLAG, NESTED(value), ORDER_TYPE,
@@ -260,9 +260,9 @@ SHAPE(lease_row, lease_row, LEASE, NAME(0, LIMIT_NAME_BYTES), NAME(0, LIMIT_NAME
       MONEY, TALLY, COUNT, MONEY, STATE, FLAG, FLAG, FLAG, COUNT, FLAG, NOTE);
 SHAPE(job_row, job_row, ID, NAME(0, LIMIT_NAME_BYTES), NUMBER(JOB_OPEN, JOB_CANCELLED), SUBTASKS,
       TALLY, TALLY, TALLY, TALLY, TALLY, MONEY, MONEY, MONEY, MOMENT, MOMENT,
-      NUMBER(JOB_REASON_NONE, JOB_REASON_DEADLINE), HASH, MANY(lease_row, LIMIT_LEASES), COUNT,
-      TALLY, SIZED(0, LIMIT_GRAPH_SUBTASKS), PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTASKS), TALLY,
-      MONEY, TALLY, COUNT, MONEY, MONEY, TALLY, MOMENT);
+      NUMBER(JOB_REASON_NONE, JOB_REASON_LATE), HASH, MANY(lease_row, LIMIT_LEASES), COUNT, TALLY,
+      SIZED(0, LIMIT_GRAPH_SUBTASKS), PACKED(0, UINT32_MAX, LIMIT_GRAPH_SUBTASKS), TALLY, MONEY,
+      TALLY, COUNT, MONEY, MONEY, TALLY, MOMENT);
 SHAPE(jobs_reply, jobs_reply, MANY(job_row, LIMIT_ROWS), COUNT, COUNT);
 SHAPE(job_event, job_event, NESTED(job_row));
 SHAPE(outcomes_request, outcomes_request, ID, TALLY, ROWS_WANTED, COUNT);

@@ -232,6 +232,7 @@ enum job_reason {
     JOB_REASON_FIRM = 21,
     JOB_REASON_NO_MAKER = 22, /* every provider able to make a subtask has judged its results */
     JOB_REASON_DEADLINE = 23, /* the deadline passed before all results were accepted */
+    JOB_REASON_LATE = 24,     /* what waits cannot end before the deadline on any such device */
 };
 
 /* The type of an order says what happens to the order on arrival. */

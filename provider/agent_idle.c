@@ -78,6 +78,7 @@ void agent_idle_turn(struct agent *agent, int64_t now_ns)
     if (owner_take_override(agent->owner)) {
         idle_watch_override(agent->idle);
     }
+    idle_watch_has_work(agent->idle, now_ns, agent_session_counts(agent->session).leases > 0);
     const enum idle_order order = idle_watch_look(agent->idle, now_ns);
     if (order != agent->idle_order) {
         agent->idle_order = order;

@@ -209,6 +209,16 @@ static void busy_text(const struct exchange_explanation *row, char *ret_text, si
             "%s interruptible only, and the job allows no further interruption: it waits "
             "for a firm lease",
             row->affordable == 1 ? "the one within the limit is" : "all within the limit are");
+    } else if (row->late > 0 && row->late == row->affordable) {
+        char takes[UNITS_TEXT_SIZE];
+        char left[UNITS_TEXT_SIZE];
+        units_duration_short(row->late_takes_ns, takes);
+        units_duration_short(row->late_left_ns, left);
+        (void)snprintf(ret_text, capacity,
+                       "a subtask takes at least %s on %s within the limit, and the deadline is in "
+                       "%s: what cannot end in time is not started; `bourse resume --deadline` "
+                       "runs it when this job has ended",
+                       takes, row->affordable == 1 ? "the one" : "those", left);
     } else if (row->avoided > 0) {
         (void)snprintf(ret_text, capacity,
                        "%u of a provider that failed this job will be tried again%s in %lld s",

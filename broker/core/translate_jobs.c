@@ -123,6 +123,7 @@ enum reject_code translate_submit(const Bourse__V1__SubmitJob *wire, struct tran
     submit->has_interruptions = wire->has_interruptions;
     submit->interruptions = wire->has_interruptions ? wire->interruptions : 0;
     submit->has_checkpoints = wire->has_checkpoint && wire->checkpoint;
+    submit->is_expectation_stated = wire->has_expect_stated && wire->expect_stated;
     /* The wire counts the error that stops the job; the exchange counts those allowed. */
     submit->error_limit =
         wire->has_error_limit && wire->error_limit > 0 ? wire->error_limit - 1 : UINT32_MAX;
@@ -143,6 +144,10 @@ enum reject_code translate_replace(const Bourse__V1__OrderReplace *wire,
     if (!from_limit(wire->has_price_micro, wire->price_micro, wire->value, &limit_micro, &rate)) {
         return translate_refuse(error, REJECT_PRICE, "price_micro", wire->price_micro, 0);
     }
+    int64_t deadline_ns = 0;
+    if (wire->has_deadline_ms && !translate_ms_to_ns(wire->deadline_ms, &deadline_ns)) {
+        return translate_bad_time(error, "deadline_ms", wire->deadline_ms);
+    }
     ret_command->type = EXCHANGE_REPLACE;
     ret_command->replace = (struct exchange_replace){
         .order = codec_id(wire->order),
@@ -154,6 +159,8 @@ enum reject_code translate_replace(const Bourse__V1__OrderReplace *wire,
         .price_micro = limit_micro,
         .rate = rate,
         .budget_micro = wire->budget_micro,
+        .has_deadline = wire->has_deadline_ms,
+        .deadline_ns = deadline_ns,
     };
     return REJECT_NONE;
 }

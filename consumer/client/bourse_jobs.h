@@ -69,6 +69,7 @@ struct bourse_job_row {
     int64_t foreseen_ms, took_ms;
     int64_t deadline_ms; /* moment at which the market ends the job; 0: none */
     bool is_late;        /* the deadline passed: the job ended, or its programs are told to end */
+    int64_t seen_ms;     /* the market's time when the row came */
 };
 
 /* Finds a job by `text`: a whole id, a unique prefix of one, a name, or "last" for the newest. A

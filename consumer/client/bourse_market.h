@@ -295,6 +295,8 @@ struct bourse_replacement {
     const char *value;    /* in place of a cap: "0.02 per bf16 TFLOP-hour" */
     int64_t slots;        /* offered; or wanted at a time, 0: no bound */
     int64_t budget_micro; /* the job's; only larger */
+    /* The job's deadline: a time from now, else a moment of the market's time; 0: as it was. */
+    int64_t deadline_in_ms, deadline_ms;
 };
 bool bourse_replace(struct bourse *bourse, const struct bourse_replacement *replacement,
                     struct bourse_error *ret_error);

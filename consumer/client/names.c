@@ -59,6 +59,8 @@ const char *names_job_reason(unsigned reason)
         [JOB_REASON_NO_MAKER] =
             "all who could make a subtask have judged its results: other providers are needed",
         [JOB_REASON_DEADLINE] = "the deadline passed before all of the job was done",
+        [JOB_REASON_LATE] =
+            "what waits takes too long to end before the deadline: see `bourse explain`",
         [JOB_REASON_FIRM] =
             "all within the limit are interruptible, and the job allows no further interruption",
     };

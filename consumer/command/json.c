@@ -2,6 +2,7 @@
 
 #include "base/limit.h"
 #include "consumer/command/cell.h"
+#include "consumer/command/forecast.h"
 #include "consumer/command/progress.h"
 
 #include <stdlib.h>
@@ -31,6 +32,14 @@ static json_t *json_lease(const struct bourse_lease *lease)
                      "charged_micro", (json_int_t)lease->charged_micro, "interruptible",
                      (int)lease->interruptible, "taken", (int)lease->taken, "frozen",
                      (int)lease->frozen, "frozen_why", why);
+}
+
+void json_set_forecast(json_t *value, const struct bourse_job_row *row)
+{
+    json_t *forecast = forecast_json(row);
+    if (forecast != NULL) {
+        (void)json_object_set_new(value, "forecast", forecast);
+    }
 }
 
 json_t *json_job(const struct bourse_job_row *row)
@@ -67,6 +76,7 @@ json_t *json_job(const struct bourse_job_row *row)
     if (row->deadline_ms > 0) {
         (void)json_object_set_new(value, "deadline_ms", json_integer(row->deadline_ms));
     }
+    json_set_forecast(value, row);
     int64_t percent = 0;
     (void)json_object_set_new(value, "left_ms",
                               row->left_ms < 0 ? json_null() : json_integer(row->left_ms));

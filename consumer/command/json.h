@@ -8,6 +8,8 @@
 /* Takes `value` over, adds "version":1, prints it as one line, and returns `status`. */
 int json_print(json_t *value, int status);
 json_t *json_job(const struct bourse_job_row *row);
+/* Adds the forecast of an open job with a deadline, when there is one. */
+void json_set_forecast(json_t *value, const struct bourse_job_row *row);
 /* Sets `drifts` in the job's pace to the result of the comparison with the plan. */
 void json_set_drifts(json_t *job, bool drifts);
 json_t *json_explanation(const struct bourse_explanation *explanation);

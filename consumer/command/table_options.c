@@ -244,6 +244,8 @@ static const struct option_spec order_options[] = {
     {"cap", 0, "CREDITS", "for `replace` of a job: the highest price to pay per slot-hour"},
     {"at-most", 0, "N", "for `replace` of a job: the most slots at a time; 0: all that it can use"},
     {"budget", 0, "CREDITS", "for `replace` of a job: a budget above the present one"},
+    {"deadline", 0, "TIME",
+     "for `replace` of a job: end the job after this time from now, as 2h, or at a moment of UTC"},
     {"max-term", 0, "TIME", "for `place`: the longest lease, 1m at least (any)"},
     {"order", 0, "TYPE", "for `place`: type of the ask: limit, ioc or post-only (limit)"},
     {"to", 0, "ACCOUNT", "for `place`: sell to this account only, by name or key; may be repeated"},

@@ -53,6 +53,12 @@ static int newest_first(const void *a, const void *b)
     return strcmp(left->id, right->id);
 }
 
+/* Returns the market's time now. */
+static int64_t market_ms(const struct bourse *bourse)
+{
+    return consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
+}
+
 /* Fills in the leases of the reply's rows. Only the reply about one job has leases. */
 static bool take_leases(struct bourse_jobs *jobs, const Bourse__V1__JobRow *wire,
                         struct bourse_job_row *row)
@@ -70,7 +76,8 @@ static bool take_leases(struct bourse_jobs *jobs, const Bourse__V1__JobRow *wire
 }
 
 /* Appends the rows of a reply, as far as `most` allows. Returns false when memory is short. */
-static bool take_page(struct bourse_jobs *jobs, const Bourse__V1__JobsReply *reply, size_t most)
+static bool take_page(const struct bourse *bourse, struct bourse_jobs *jobs,
+                      const Bourse__V1__JobsReply *reply, size_t most)
 {
     const size_t room = most - jobs->count;
     const size_t count = reply->n_jobs < room ? reply->n_jobs : room;
@@ -83,6 +90,7 @@ static bool take_page(struct bourse_jobs *jobs, const Bourse__V1__JobsReply *rep
         struct bourse_job_row *row = &rows[jobs->count++];
         memset(row, 0, sizeof *row);
         rows_job(reply->jobs[i], row);
+        row->seen_ms = market_ms(bourse);
         row->leases = NULL;
         row->lease_count = 0;
         if (!take_leases(jobs, reply->jobs[i], row)) {
@@ -106,7 +114,8 @@ static bool ask_page(struct bourse *bourse, Bourse__V1__JobsRequest *body, size_
     body->has_from =
         reply->has_next && reply->n_jobs > 0 && (!body->has_from || reply->next < body->from);
     body->from = reply->next;
-    return take_page(jobs, reply, most) || client_fail(ret_error, BOURSE_LOCAL, "out of memory");
+    return take_page(bourse, jobs, reply, most) ||
+           client_fail(ret_error, BOURSE_LOCAL, "out of memory");
 }
 
 /* Asks for the pages of the list, up to `most` jobs, or for the one job that the body names. */
@@ -411,6 +420,7 @@ static bool take_event(struct wait *wait, struct consumer_event *event, bool *re
     if (event->type == CONSUMER_JOB && is_ours) {
         struct bourse_job_row row;
         rows_job(event->row, &row);
+        row.seen_ms = market_ms(wait->client);
         more = tell(wait, &row);
     } else if (event->type == CONSUMER_GONE && is_ours) {
         *ret_gone = true;

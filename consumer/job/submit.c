@@ -463,6 +463,18 @@ bool submit_send_lost(struct bourse *bourse, const struct bourse_job *job,
     return count > 0 && send_these(bourse, job, lost, count, error);
 }
 
+/* Returns true when the job file states what a subtask takes, and this is what the market is told.
+ * A time that the market measured is a mean, which says nothing about the quickest device. */
+static bool states_expectations(const struct bourse_job *job)
+{
+    const struct job_file *file = job->file;
+    bool is_stated = file->expect_ms != JOB_ABSENT;
+    for (size_t i = 0; i < file->task_count; i++) {
+        is_stated = is_stated || file->tasks[i].expect_ms != JOB_ABSENT;
+    }
+    return is_stated && job->learned.subtasks == 0;
+}
+
 int64_t submit_deadline_ms(const struct bourse *bourse, const struct bourse_job *job)
 {
     const struct job_file *file = job->file;
@@ -502,6 +514,8 @@ bool submit_job(struct bourse *bourse, struct bourse_job *job, int64_t budget_mi
     const int64_t deadline_ms = submit_deadline_ms(bourse, job);
     message->body.has_deadline_ms = deadline_ms > 0;
     message->body.deadline_ms = deadline_ms;
+    message->body.has_expect_stated = message->body.expect_stated =
+        deadline_ms > 0 && states_expectations(job);
     if (!client_call_as(bourse, &job->id, MESSAGE_SUBMIT_JOB, &message->body.base, 0, NULL,
                         error)) {
         return false;

@@ -572,5 +572,9 @@ bool bourse_replace(struct bourse *bourse, const struct bourse_replacement *repl
     body.price_micro = replacement->price_micro;
     body.has_budget_micro = replacement->budget_micro >= 0;
     body.budget_micro = replacement->budget_micro;
+    const int64_t now_ms = consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
+    body.has_deadline_ms = replacement->deadline_in_ms > 0 || replacement->deadline_ms > 0;
+    body.deadline_ms = replacement->deadline_in_ms > 0 ? now_ms + replacement->deadline_in_ms
+                                                       : replacement->deadline_ms;
     return client_call(bourse, MESSAGE_ORDER_REPLACE, &body.base, 0, NULL, ret_error);
 }

@@ -2,6 +2,7 @@
  * changes nothing. */
 #include "base/limit.h"
 #include "exchange/command/apply.h"
+#include "exchange/command/submit_limits.h"
 #include "exchange/lifecycle.h"
 #include "exchange/market/asks.h"
 #include "exchange/market/bands.h"
@@ -13,7 +14,9 @@
 #include "exchange/state/feed_upkeep.h"
 #include "exchange/state/job_records.h"
 #include "exchange/state/lookup.h"
+#include "exchange/state/timers.h"
 #include "exchange/state/tracking.h"
+#include "exchange/work/lease_records.h"
 
 #include <assert.h>
 
@@ -37,6 +40,9 @@ static bool ask_in_range(struct exchange *exchange, const struct ask *ask,
     const int64_t price_micro = replace->has_price ? replace->price_micro : ask->price_micro;
     if (replace->has_budget) {
         effect_reject(exchange, XREJECT_BUDGET, "budget_micro", replace->budget_micro, 0);
+    } else if (replace->has_deadline) {
+        effect_reject(exchange, XREJECT_QUANTITY, "deadline_ms", replace->deadline_ns / NS_PER_MS,
+                      0);
     } else if (replace->has_price && replace->rate != RATE_NONE) {
         effect_reject(exchange, XREJECT_PRICE, "value.rate", replace->rate, RATE_NONE);
     } else if (replace->has_slots && (replace->slots == 0 || replace->slots > ask->device->slots)) {
@@ -266,6 +272,19 @@ static void raise_budget(struct exchange *exchange, struct job *job, int64_t bud
     record->amount_micro = more_micro;
 }
 
+/* Work that waits because it would have been late may begin, also on the leases that the job
+ * has. */
+static void set_deadline(struct exchange *exchange, struct job *job, int64_t deadline_ns)
+{
+    job->deadline_ns = deadline_ns;
+    timer_arm(exchange, TIMER_JOB, &job->id, deadline_ns);
+    for (struct list_link *at = job->leases.next; at != &job->leases; at = at->next) {
+        lease_refill_later(exchange, LIST_ELEMENT(at, struct lease, of_job));
+    }
+    tracking_touch(exchange, &job->tracked);
+    effect_report_job(exchange, job);
+}
+
 static void replace_bids(struct exchange *exchange, struct job *job,
                          const struct exchange_replace *replace)
 {
@@ -277,6 +296,9 @@ static void replace_bids(struct exchange *exchange, struct job *job,
     }
     if (replace->has_budget) {
         raise_budget(exchange, job, replace->budget_micro);
+    }
+    if (replace->has_deadline) {
+        set_deadline(exchange, job, replace->deadline_ns);
     }
     for (uint32_t i = 0; i < count; i++) {
         struct part *part = &job->parts[i];
@@ -299,6 +321,38 @@ static void replace_bids(struct exchange *exchange, struct job *job,
 
 /* ---------------------------------------------------------------- an ask or the bids of a job */
 
+static bool is_deadline_alone(const struct exchange_replace *replace)
+{
+    return replace->has_deadline && !replace->has_slots && !replace->has_price &&
+           !replace->has_budget;
+}
+
+static bool deadline_in_range(struct exchange *exchange, const struct exchange_replace *replace)
+{
+    if (replace->has_deadline && replace->deadline_ns == 0) {
+        effect_reject(exchange, XREJECT_QUANTITY, "deadline_ms", 0, exchange->now_ns / NS_PER_MS);
+        return false;
+    }
+    return !replace->has_deadline ||
+           submit_moment_in_range(exchange, "deadline_ms", replace->deadline_ns);
+}
+
+static void replace_job(struct exchange *exchange, struct job *job,
+                        const struct exchange_replace *replace)
+{
+    const bool has_bids = !job_lives_off_leases(job);
+    if (job->phase != JOB_PHASE_OPEN || job->is_closing ||
+        (!has_bids && !is_deadline_alone(replace))) {
+        effect_reject(exchange, XREJECT_STATE, "order", job->phase, JOB_PHASE_OPEN);
+    } else if (!deadline_in_range(exchange, replace)) {
+        return;
+    } else if (has_bids) {
+        replace_bids(exchange, job, replace);
+    } else {
+        set_deadline(exchange, job, replace->deadline_ns);
+    }
+}
+
 void apply_replace(struct exchange *exchange, const struct exchange_replace *replace)
 {
     const uint32_t account = exchange->command->account;
@@ -311,9 +365,7 @@ void apply_replace(struct exchange *exchange, const struct exchange_replace *rep
         effect_reject(exchange, XREJECT_HALTED, "market", 0, 0);
     } else if (is_ask) {
         replace_ask(exchange, ask, replace);
-    } else if (job->phase != JOB_PHASE_OPEN || job->is_closing || job_lives_off_leases(job)) {
-        effect_reject(exchange, XREJECT_STATE, "order", job->phase, JOB_PHASE_OPEN);
     } else {
-        replace_bids(exchange, job, replace);
+        replace_job(exchange, job, replace);
     }
 }

@@ -2,6 +2,7 @@
 #include "base/checked.h"
 #include "exchange/command/apply.h"
 #include "exchange/lifecycle.h"
+#include "exchange/policy.h"
 #include "exchange/state/effects.h"
 #include "exchange/state/held.h"
 #include "exchange/state/job_records.h"
@@ -228,14 +229,26 @@ static int64_t moved(int64_t mean_ns, int64_t sample_ns)
     return mean_ns == 0 ? sample_ns : mean_ns + (sample_ns - mean_ns) / 8;
 }
 
+/* A claim counts up to the time in its lane. Otherwise a lie would keep a job off all devices like
+ * the liar's. */
+static void keep_quickest(const struct exchange *exchange, struct lease *lease, int64_t took_ns)
+{
+    if (exchange->rules >= RULES_OF_LATENESS && lease->job->deadline_ns != 0 && took_ns > 0 &&
+        (lease->quickest_ns == 0 || took_ns < lease->quickest_ns)) {
+        lease->quickest_ns = took_ns;
+    }
+}
+
 /* The means cover results that ran to their end; cancelled or early ones do not tell how long
  * others take. `lane_ns` is the time in its lane, with the wait for inputs. */
-static void update_means(struct lease *lease, uint32_t index, int64_t busy_ns, int64_t lane_ns)
+static void update_means(const struct exchange *exchange, struct lease *lease, uint32_t index,
+                         int64_t busy_ns, int64_t lane_ns)
 {
     /* The time is a claim; no subtask takes longer than any lease. */
     int64_t sample = busy_ns > 0 ? busy_ns : 1;
     sample = sample < LEASE_AGE_MOST_NS ? sample : LEASE_AGE_MOST_NS;
     lease->mean_ns = moved(lease->mean_ns, sample);
+    keep_quickest(exchange, lease, sample < lane_ns ? sample : lane_ns);
     const int64_t said_ns = graph_said_ns(lease->job, index);
     if (said_ns > 0) {
         lease->said_ns = moved(lease->said_ns, said_ns);
@@ -332,7 +345,7 @@ static bool apply_result(struct exchange *exchange, const struct exchange_result
         job_subtask_changed(exchange, job, ended.key.index);
         decide(exchange, lease, &ended, outcome, result);
         if (outcome == XOUTCOME_OK) {
-            update_means(lease, ended.key.index, result->busy_ns,
+            update_means(exchange, lease, ended.key.index, result->busy_ns,
                          lease->lanes[ended.lane].seen_ns - seen_ns);
         }
         leave(exchange, lease, outcome, is_given_up || lacks || is_disproved(outcome, result));

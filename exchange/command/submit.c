@@ -86,6 +86,7 @@ static struct job *job_create(struct exchange *exchange, const struct exchange_s
     job->submitted_ns = exchange->now_ns;
     job->good_till_ns = submit->good_till_ns;
     job->deadline_ns = submit->deadline_ns;
+    job->is_expectation_stated = submit->deadline_ns != 0 && submit->is_expectation_stated;
     job->interruptions_left = submit->has_interruptions ? submit->interruptions : UINT32_MAX;
     job->has_checkpoints = submit->has_checkpoints;
     job->type = (uint8_t)submit->type;

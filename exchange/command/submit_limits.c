@@ -204,7 +204,7 @@ static bool checks_well_formed(struct exchange *exchange, const struct exchange_
 }
 
 /* A moment that a job names lies ahead, and not too far; 0 names none. */
-static bool moment_in_range(struct exchange *exchange, const char *field, int64_t moment_ns)
+bool submit_moment_in_range(struct exchange *exchange, const char *field, int64_t moment_ns)
 {
     const int64_t latest_ns = exchange->now_ns + GOOD_TILL_MOST_NS;
     if (moment_ns == 0 || (moment_ns > exchange->now_ns && moment_ns <= latest_ns)) {
@@ -241,8 +241,8 @@ bool submit_in_range(struct exchange *exchange, const struct exchange_submit *su
         effect_reject(exchange, XREJECT_VERIFY, "verify", 0, 0);
         return false;
     }
-    if (!moment_in_range(exchange, "good_till_ms", submit->good_till_ns) ||
-        !moment_in_range(exchange, "deadline_ms", submit->deadline_ns)) {
+    if (!submit_moment_in_range(exchange, "good_till_ms", submit->good_till_ns) ||
+        !submit_moment_in_range(exchange, "deadline_ms", submit->deadline_ns)) {
         return false;
     }
     if (submit->good_till_ns != 0 && submit->verify == EXCHANGE_VERIFY_CHEAP) {

@@ -4,6 +4,7 @@
 #include "exchange/market/ask_conditions.h"
 #include "exchange/market/bands.h"
 #include "exchange/state/job_records.h"
+#include "exchange/work/late/lateness.h"
 #include "exchange/work/part_queues.h"
 
 bool part_is_used_up(const struct job *job)
@@ -25,5 +26,6 @@ bool part_may_take(const struct exchange *exchange, const struct part *part, con
     const uint32_t provider = ask->device->key.provider;
     return ask_suits(ask, part->job) && band_reaches_ask(exchange, part, ask) &&
            !job_avoids(exchange, part->job, provider) &&
-           (part->waiting == 0 || part_choice(exchange, part, provider) > 0);
+           (part->waiting == 0 || (part_choice(exchange, part, provider) > 0 &&
+                                   !lateness_rules_out(exchange, part, ask->device)));
 }

@@ -23,7 +23,7 @@ bool part_is_used_up(const struct job *job);
 /* Returns true when the ask suits the part. The ask is for the job's owner, and the job takes an
  * ask that is interruptible. The price band lets a bid by value pay the ask's price. The job does
  * not avoid the provider. Where work waits, the provider may do some of it: nobody checks results
- * of its own. */
+ * of its own. The device is not known to end all of it after the deadline (lateness.h). */
 bool part_may_take(const struct exchange *exchange, const struct part *part, const struct ask *ask);
 
 #endif

@@ -84,13 +84,15 @@ static bool get_parts(struct exchange *exchange, struct reader *in, struct job *
     return first == job->subtasks;
 }
 
-/* The deadline ends a record, and a job without one has none of its bytes. */
+/* The deadline ends a record, and a job without one has none of its bytes. A byte after the
+ * deadline says that the expectations are no guess. */
 static bool get_deadline(struct reader *in, struct job *job)
 {
     if (reader_finished(in)) {
         return true;
     }
     job->deadline_ns = get_ns(in);
+    job->is_expectation_stated = reader_left(in) > 0 && get_bool(in);
     return reader_finished(in) && job->deadline_ns > 0;
 }
 
@@ -493,8 +495,9 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     lease->terms.is_interruptible = get_bool(in);
     lease->terms.notice_ns = get_ns(in);
     lease->terms.minimum_run_ns = get_ns(in);
-    const uint8_t marks = get_small(in, 7);
+    const uint8_t marks = get_small(in, 15);
     const bool met_outage = (marks & 2) != 0;
+    const bool has_quickest = (marks & 8) != 0;
     lease->is_noticed = (marks & 1) != 0;
     lease->former = reader_u64(in);
     lease->accepted = reader_u32(in);
@@ -531,6 +534,10 @@ static bool get_lease_fields(struct exchange *exchange, struct reader *in, struc
     }
     if (lease->lanes != NULL && (marks & 4) != 0) {
         get_residents(exchange, in, lease);
+    }
+    if (lease->lanes != NULL && has_quickest) {
+        lease->quickest_ns = get_ns(in);
+        in->failed = in->failed || lease->quickest_ns == 0;
     }
     return lease->lanes != NULL && !in->failed;
 }

@@ -233,6 +233,9 @@ static void put_job(struct writer *out, const struct job *job)
     if (job->deadline_ns != 0) { /* absent without one, as in snapshots from before deadlines */
         writer_i64(out, job->deadline_ns);
     }
+    if (job->is_expectation_stated) { /* absent otherwise, as under rules before 22 */
+        put_bool(out, true);
+    }
 }
 
 static void put_graph(struct writer *out, const struct graph *graph)
@@ -396,7 +399,8 @@ static void put_lease(struct writer *out, const struct lease *lease)
     writer_i64(out, lease->terms.notice_ns);
     writer_i64(out, lease->terms.minimum_run_ns);
     const bool met_outage = lease->outage_at_ns != 0;
-    writer_u8(out, (uint8_t)(lease->is_noticed | met_outage << 1 | holds << 2));
+    const bool has_quickest = lease->quickest_ns != 0;
+    writer_u8(out, (uint8_t)(lease->is_noticed | met_outage << 1 | holds << 2 | has_quickest << 3));
     writer_u64(out, lease->former);
     writer_u32(out, lease->accepted);
     writer_u32(out, lease->failures_in_row);
@@ -420,6 +424,9 @@ static void put_lease(struct writer *out, const struct lease *lease)
     }
     if (holds) {
         put_residents(out, lease);
+    }
+    if (has_quickest) {
+        writer_i64(out, lease->quickest_ns);
     }
     for (const struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
         const struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);

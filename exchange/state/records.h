@@ -419,8 +419,9 @@ struct job {
     bool is_checked;   /* the last part is the checks of all others */
     uint32_t unjudged; /* failed, but paid, since no check came to a verdict */
     int64_t submitted_ns, ended_ns;
-    int64_t good_till_ns; /* subtasks not started by then are cancelled; 0: never */
-    int64_t deadline_ns;  /* the job ends then; 0: no deadline */
+    int64_t good_till_ns;       /* subtasks not started by then are cancelled; 0: never */
+    int64_t deadline_ns;        /* the job ends then; 0: no deadline */
+    bool is_expectation_stated; /* its expectations hold on every device */
     struct {
         uint32_t provider;
         int64_t until_ns;
@@ -504,6 +505,7 @@ struct lease {
     /* Moving averages for subtasks with an expectation of their own: the expectation, and the time
      * they took of their lane. */
     int64_t said_ns, took_ns;
+    int64_t quickest_ns; /* job with a deadline: the least time of a result; 0: none */
     struct lane *lanes;
     /* The fields below are not recorded; the first two count held results. */
     uint32_t held_count;

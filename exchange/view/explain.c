@@ -19,6 +19,7 @@
 #include "exchange/view/predicate_text.h"
 #include "exchange/view/reads.h"
 #include "exchange/view/search.h"
+#include "exchange/work/late/lateness.h"
 #include "exchange/work/part_queues.h"
 #include "exchange/work/progress.h"
 
@@ -252,6 +253,25 @@ static bool may_run(struct explaining *explaining, const struct device *device)
     return explaining->asked_may_run;
 }
 
+/* Returns true when the device cannot end any waiting work of the part before the deadline. Counts
+ * such a device when it is affordable. */
+static bool is_too_late(const struct exchange *exchange, const struct part *part,
+                        const struct device *device, bool is_affordable,
+                        struct exchange_explanation *why)
+{
+    const struct lateness late = lateness_on(exchange, part, device);
+    if (part->waiting == 0 || lateness_leaves_work(&late, part)) {
+        return false;
+    }
+    const int64_t takes_ns = lateness_least_ns(&late, part);
+    if (is_affordable && (why->late == 0 || takes_ns < why->late_takes_ns)) {
+        why->late_takes_ns = takes_ns;
+    }
+    why->late_left_ns = late.left_ns;
+    why->late += is_affordable;
+    return true;
+}
+
 /* Counts a resting ask of a device that fits, and keeps the lowest limit that fills from it. A
  * slot of the device does `operations` a second; 1 when the need has no rate. */
 static void explain_ask(struct explaining *explaining, const struct device *device,
@@ -273,7 +293,9 @@ static void explain_ask(struct explaining *explaining, const struct device *devi
     bool is_own = part->waiting > 0 && !may_run(explaining, device);
     const bool is_unsteady =
         device->ask->terms.is_interruptible && part->job->interruptions_left == 0;
-    bool is_free = ask->slots >= need->slots && avoided_ns <= 0 && !is_own && !is_unsteady;
+    const bool is_late = is_too_late(exchange, part, device, is_affordable, why);
+    bool is_free =
+        ask->slots >= need->slots && avoided_ns <= 0 && !is_own && !is_unsteady && !is_late;
     why->interruptible += is_affordable && is_unsteady;
     why->own += is_affordable && is_own && part_is_checks(part);
     why->judges += is_affordable && is_own && !part_is_checks(part);

@@ -11,6 +11,7 @@
 #include "exchange/state/names.h"
 #include "exchange/state/parts.h"
 #include "exchange/state/steps.h"
+#include "exchange/work/late/lateness.h"
 #include "exchange/work/part_queues.h"
 #include "exchange/work/progress.h"
 
@@ -125,13 +126,15 @@ bool exchange_account(const struct exchange *exchange, uint32_t number,
     return true;
 }
 
-/* Ranks reasons from far to near. The nearest is a referee's device that the makers of the waiting
+/* Ranks reasons from far to near. A device that is too slow for the deadline is farther than a busy
+ * one, which might be in time. The nearest is a referee's device that the makers of the waiting
  * results own. */
 static uint8_t nearness(uint8_t reason)
 {
     static const uint8_t ranks[] = {
-        [XREASON_NO_DEVICE] = 1, [XREASON_NO_ASK] = 2, [XREASON_PRICE] = 3,   [XREASON_FIRM] = 4,
-        [XREASON_BUSY] = 5,      [XREASON_BUDGET] = 6, [XREASON_AVOIDED] = 7, [XREASON_REFEREE] = 8,
+        [XREASON_NO_DEVICE] = 1, [XREASON_NO_ASK] = 2,  [XREASON_PRICE] = 3,
+        [XREASON_FIRM] = 4,      [XREASON_LATE] = 5,    [XREASON_BUSY] = 6,
+        [XREASON_BUDGET] = 7,    [XREASON_AVOIDED] = 8, [XREASON_REFEREE] = 9,
     };
     assert(reason < sizeof ranks && ranks[reason] > 0);
     return ranks[reason];
@@ -177,6 +180,9 @@ static uint8_t reason_but_price(const struct exchange *exchange, const struct pa
     *ret_price_micro = ask->price_micro;
     if (device->ask->terms.is_interruptible && job->interruptions_left == 0) {
         return XREASON_FIRM;
+    }
+    if (part->waiting > 0 && lateness_rules_out(exchange, part, device)) {
+        return XREASON_LATE;
     }
     if (ask->slots < part->width) {
         return XREASON_BUSY;
@@ -228,7 +234,7 @@ struct reach {
     int64_t term_ns;
     bool is_firm_only;
     uint8_t farther;
-    int64_t least_micro[XREASON_FIRM + 1]; /* INT64_MAX: none */
+    int64_t least_micro[XREASON_LATE + 1]; /* INT64_MAX: none */
 };
 
 /* Reads of many jobs share results between like jobs. */
@@ -280,7 +286,7 @@ static struct reach find_reach(const struct exchange *exchange, const struct par
 static uint8_t reason_of_reach(const struct reach *reach, int64_t limit_micro)
 {
     uint8_t reason = reach->farther;
-    for (uint8_t i = XREASON_PRICE; i <= XREASON_FIRM; i++) {
+    for (uint8_t i = XREASON_PRICE; i <= XREASON_LATE; i++) {
         if (reach->least_micro[i] == INT64_MAX) {
             continue;
         }
@@ -290,10 +296,12 @@ static uint8_t reason_of_reach(const struct reach *reach, int64_t limit_micro)
     return reason;
 }
 
-/* The reach is not shared by bids by value, checks, and jobs that avoid a provider. */
+/* The reach is not shared by bids by value, checks, jobs that avoid a provider, and jobs with a
+ * deadline, which pass over slow devices. */
 static bool has_reach_of_others(const struct part *part)
 {
-    return part->rate == RATE_NONE && !part_is_checks(part) && part->job->avoided_count == 0;
+    return part->rate == RATE_NONE && !part_is_checks(part) && part->job->avoided_count == 0 &&
+           part->job->deadline_ns == 0;
 }
 
 static const struct reach *known_reach(const struct reasons *reasons, const struct part *part)

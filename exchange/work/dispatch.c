@@ -14,6 +14,7 @@
 #include "exchange/work/check_seeds.h"
 #include "exchange/work/graph.h"
 #include "exchange/work/lane_choice.h"
+#include "exchange/work/late/lateness.h"
 #include "exchange/work/part_queues.h"
 #include "exchange/work/subtask_makers.h"
 #include "exchange/work/subtasks.h"
@@ -68,71 +69,91 @@ void dispatch_again(struct exchange *exchange, struct lease *lease, uint32_t lan
     dispatch_subtask(exchange, lease, lane, index, false);
 }
 
-/* A retry goes before the work that the agent has queued in the lane, as it went before waiting
- * work here. Among `residents` may be the inputs of a subtask that then goes first; NULL: the first
- * subtask goes. */
-static void dispatch(struct exchange *exchange, struct lease *lease, uint32_t lane,
-                     const struct residents *residents, bool is_urgent)
+/* Returns true when something waits that a lane with this time left may have. */
+static bool has_choice(const struct exchange *exchange, const struct lease *lease,
+                       const struct lateness *late)
 {
-    if (part_is_checks(lease->part)) {
-        uint32_t check = check_queue_next(exchange, lease);
-        if (check != NO_SUBTASK) {
-            dispatch_subtask(exchange, lease, lane, check, false);
-        }
-        return;
-    }
-    uint32_t index = part_next_retry(exchange, lease->part, lease->provider);
-    bool is_retry = index != NO_SUBTASK;
-    if (!is_retry) {
-        index = part_next_fresh(exchange, lease->part, residents);
-    }
-    if (index != NO_SUBTASK) {
-        dispatch_subtask(exchange, lease, lane, index, is_retry || is_urgent);
-    }
+    return part_choice(exchange, lease->part, lease->provider) > 0 &&
+           lateness_leaves_work(late, lease->part);
 }
 
 bool dispatch_has_choice(const struct exchange *exchange, const struct lease *lease)
 {
-    return part_choice(exchange, lease->part, lease->provider) > 0;
+    const struct lateness late = lateness_of(exchange, lease);
+    return has_choice(exchange, lease, &late);
 }
 
-/* Fills each lane that has less than `target`. */
-static void fill_to(struct exchange *exchange, struct lease *lease, uint32_t target)
+/* Takes off the queues what goes to a lane of the lease next, with `late` for this lane. A retry
+ * goes before the work that the agent has queued in the lane, as it went before waiting work here.
+ * Among `residents` may be the inputs of a subtask that then goes first; NULL: the first subtask
+ * goes. */
+static uint32_t take_next(struct exchange *exchange, struct lease *lease,
+                          const struct residents *residents, const struct lateness *late,
+                          bool *is_urgent)
 {
-    for (uint32_t lane = 0; lane < lease->lane_count && dispatch_has_choice(exchange, lease);
-         lane++) {
+    if (part_is_checks(lease->part)) {
+        *is_urgent = false;
+        return check_queue_next(exchange, lease);
+    }
+    if (!lateness_leaves_work(late, lease->part)) {
+        return NO_SUBTASK;
+    }
+    const uint32_t index = part_next_retry(exchange, lease->part, lease->provider, late);
+    *is_urgent = *is_urgent || index != NO_SUBTASK;
+    return index != NO_SUBTASK ? index : part_next_fresh(exchange, lease->part, residents, late);
+}
+
+/* Returns false when the lane gets nothing. */
+static bool dispatch(struct exchange *exchange, struct lease *lease, uint32_t lane,
+                     const struct residents *residents, const struct lateness *late, bool is_urgent)
+{
+    const struct lateness here = lateness_behind(*late, lease->lanes[lane].in_flight);
+    const uint32_t index = take_next(exchange, lease, residents, &here, &is_urgent);
+    if (index != NO_SUBTASK) {
+        dispatch_subtask(exchange, lease, lane, index, is_urgent);
+    }
+    return index != NO_SUBTASK;
+}
+
+/* Fills each lane that has less than `target`. A lane may get nothing where others get something. */
+static void fill_to(struct exchange *exchange, struct lease *lease, const struct lateness *late,
+                    uint32_t target)
+{
+    for (uint32_t lane = 0; lane < lease->lane_count && has_choice(exchange, lease, late); lane++) {
         if (lease->lanes[lane].in_flight < target &&
             exchange->attempt_count < exchange->limits.attempts) {
-            dispatch(exchange, lease, lane, lease->lanes[lane].residents, false);
+            (void)dispatch(exchange, lease, lane, lease->lanes[lane].residents, late, false);
         }
     }
 }
 
 /* Each lane has a memory of its own. So a lane that holds inputs of what is ready takes that before
  * another lane of the lease does. */
-static void fill_from_residents(struct exchange *exchange, struct lease *lease, uint32_t target)
+static void fill_from_residents(struct exchange *exchange, struct lease *lease,
+                                const struct lateness *late, uint32_t target)
 {
     for (uint32_t lane = 0; lane < lease->lane_count && lease->lane_count > 1; lane++) {
         const struct residents *residents = lease->lanes[lane].residents;
         if (residents != NULL && lease->lanes[lane].in_flight < target &&
-            graph_has_resident(lease->part, residents) &&
+            part_has_resident(lease->part, residents, late) &&
             exchange->attempt_count < exchange->limits.attempts) {
-            dispatch(exchange, lease, lane, residents, false);
+            (void)dispatch(exchange, lease, lane, residents, late, false);
         }
     }
 }
 
 void dispatch_fill_lanes(struct exchange *exchange, struct lease *lease, uint32_t depth)
 {
+    const struct lateness late = lateness_of(exchange, lease);
     uint32_t least = depth;
     for (uint32_t lane = 0; lane < lease->lane_count && least > 0; lane++) {
         uint32_t in_flight = lease->lanes[lane].in_flight;
         least = in_flight < least ? in_flight : least;
     }
-    for (uint32_t target = least + 1; target <= depth && dispatch_has_choice(exchange, lease);
+    for (uint32_t target = least + 1; target <= depth && has_choice(exchange, lease, &late);
          target++) {
-        fill_from_residents(exchange, lease, target);
-        fill_to(exchange, lease, target);
+        fill_from_residents(exchange, lease, &late, target);
+        fill_to(exchange, lease, &late, target);
     }
 }
 
@@ -144,15 +165,39 @@ void dispatch_place_next(struct exchange *exchange, struct lease *lease)
         return;
     }
     struct open_lane *lanes = memory_allocate(exchange, part->lanes * sizeof *lanes);
-    const struct open_lane *first = NULL;
-    do {
+    bool is_placed = true;
+    while (is_placed) {
         const size_t count = lanes == NULL ? 0 : lane_find_open(exchange, part, lanes);
-        first = lane_is_worth_waiting_for(lanes, count, lease, lane_next(part));
-        if (first != NULL && exchange->attempt_count < exchange->limits.attempts) {
-            dispatch(exchange, first->lease, first->lane, NULL,
-                     first->lease->lanes[first->lane].in_flight > 1);
+        const struct open_lane *first =
+            lane_is_worth_waiting_for(lanes, count, lease, lane_next(part));
+        is_placed = first != NULL && exchange->attempt_count < exchange->limits.attempts;
+        if (is_placed) {
+            const struct lateness late = lateness_of(exchange, first->lease);
+            is_placed = dispatch(exchange, first->lease, first->lane, NULL, &late,
+                                 first->lease->lanes[first->lane].in_flight > 1);
         }
-    } while (first != NULL && dispatch_has_choice(exchange, lease) &&
-             exchange->attempt_count < exchange->limits.attempts);
+        is_placed = is_placed && dispatch_has_choice(exchange, lease);
+    }
     free(lanes);
+}
+
+void dispatch_take_back_late(struct exchange *exchange, struct lease *lease)
+{
+    const struct lateness late = lateness_of(exchange, lease);
+    if (!late.is_bound || lease->live == 0 || (!late.is_apart && late.takes_ns <= late.left_ns)) {
+        return;
+    }
+    lease_find_unbilled(exchange, lease);
+    for (struct list_link *at = lease->attempts.next; at != &lease->attempts; at = at->next) {
+        struct attempt *attempt = LIST_ELEMENT(at, struct attempt, of_lease);
+        const struct lane *lane = &lease->lanes[attempt->lane];
+        /* A retry may have gone before the oldest attempt of its lane. */
+        const bool may_be_first = lane->runs == attempt->key.index || attempt->key.attempt > 1;
+        const bool has_begun = may_be_first && attempt->dispatched_ns < exchange->now_ns &&
+                               lane->seen_until_ns < exchange->now_ns;
+        if (!attempt->is_fenced && !attempt->is_withdrawn && !has_begun &&
+            lateness_is_late(&late, lease->job, attempt->key.index)) {
+            attempt_withdraw(exchange, attempt);
+        }
+    }
 }

@@ -20,6 +20,7 @@
 #include "exchange/work/dispatch.h"
 #include "exchange/work/jobs.h"
 #include "exchange/work/lane_choice.h"
+#include "exchange/work/late/lateness.h"
 #include "exchange/work/lease_endings.h"
 #include "exchange/work/lease_records.h"
 #include "exchange/work/part_queues.h"
@@ -114,14 +115,19 @@ void lease_place_retries(struct exchange *exchange, struct part *part)
     size_t count = lane_find_open(exchange, part, lanes);
     qsort(lanes, count, sizeof *lanes, lane_compare_open);
     for (size_t i = 0; i < count && exchange->attempt_count < exchange->limits.attempts; i++) {
+        const struct lateness late = lateness_behind(
+            lateness_of(exchange, lanes[i].lease), lanes[i].lease->lanes[lanes[i].lane].in_flight);
         if (job_has_juries(job) && !dispatch_has_choice(exchange, lanes[i].lease)) {
             continue; /* the provider has judged all that waits */
+        }
+        if (!lateness_leaves_work(&late, part)) {
+            continue; /* all that waits would end after the deadline */
         }
         if (!lane_has_time(exchange, lanes[i].lease) && !renew(exchange, lanes[i].lease)) {
             continue; /* lease_refill() ends the lease when its work is done */
         }
-        uint32_t index = part_next_retry(exchange, part, lanes[i].lease->provider);
-        if (index == NO_SUBTASK && !job_has_juries(job)) {
+        uint32_t index = part_next_retry(exchange, part, lanes[i].lease->provider, &late);
+        if (index == NO_SUBTASK && !job_has_juries(job) && !late.is_bound) {
             break;
         }
         if (index == NO_SUBTASK) {
@@ -161,6 +167,7 @@ void lease_refill(struct exchange *exchange, struct lease *lease)
         }
         return;
     }
+    dispatch_take_back_late(exchange, lease);
     if (!dispatch_has_choice(exchange, lease)) {
         straggler_help(exchange, lease);
         become_useless(exchange, lease);

@@ -27,7 +27,8 @@ static void unlink_retry(struct exchange *exchange, struct part *part, uint32_t 
 }
 
 /* Entries whose subtask was accepted meanwhile (a doubted attempt came back) are dropped. */
-uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t provider)
+uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t provider,
+                         const struct lateness *late)
 {
     struct job *job = part->job;
     uint32_t before = jury_passed_retries(exchange, part, provider);
@@ -39,7 +40,8 @@ uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t 
         const uint32_t next = subtask->next;
         const bool is_waiting = subtask->state == SUBTASK_WAITING;
         exchange->totals.retries++;
-        if (is_waiting && !subtask_may_run_on(exchange, job, index, provider)) {
+        if (is_waiting && (!subtask_may_run_on(exchange, job, index, provider) ||
+                           lateness_is_late(late, job, index))) {
             before = index;
         } else {
             unlink_retry(exchange, part, index, before);
@@ -51,13 +53,27 @@ uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t 
     return index;
 }
 
+static struct graph_bound bound_of(const struct lateness *late)
+{
+    return (struct graph_bound){
+        .is_set = late->is_bound && late->is_apart, .pace = late->pace, .most_ns = late->left_ns};
+}
+
+bool part_has_resident(const struct part *part, const struct residents *residents,
+                       const struct lateness *late)
+{
+    const struct graph_bound bound = bound_of(late);
+    return part->job->graph != NULL && graph_has_resident(part, residents, &bound);
+}
+
 uint32_t part_next_fresh(struct exchange *exchange, struct part *part,
-                         const struct residents *residents)
+                         const struct residents *residents, const struct lateness *late)
 {
     struct job *job = part->job;
+    const struct graph_bound bound = bound_of(late);
     uint32_t index = NO_SUBTASK;
     if (job->graph != NULL) {
-        index = graph_take_ready(part, residents);
+        index = graph_take_ready(part, residents, &bound);
     } else if (part->fresh < part->end) {
         index = part->fresh++;
     }

@@ -18,6 +18,7 @@
 #include "exchange/work/attempts.h"
 #include "exchange/work/dispatch.h"
 #include "exchange/work/graph.h"
+#include "exchange/work/late/lateness.h"
 #include "exchange/work/runtime_stats.h"
 #include "exchange/work/subtask_makers.h"
 #include "planner/schedule/online.h"
@@ -179,6 +180,10 @@ static int64_t start_due(struct exchange *exchange, const struct part *part, boo
             if (first.attempt == NULL || first.due_ns > exchange->now_ns) {
                 next_ns = first.due_ns < next_ns ? first.due_ns : next_ns;
                 break;
+            }
+            const struct lateness late = lateness_of(exchange, lease);
+            if (lateness_is_late(&late, job, first.attempt->key.index)) {
+                break; /* the copy would end after the deadline */
             }
             dispatch_again(exchange, lease, lane, first.attempt->key.index);
             effect_report_job(exchange, job);

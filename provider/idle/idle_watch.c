@@ -10,11 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    ROOT_SIZE = 512,
-    /* Reading the battery and the temperature may ask a slow controller. */
-    POWER_EVERY = 4,
-};
+enum { ROOT_SIZE = 512 };
 
 struct idle_watch {
     struct idle_rule rule;
@@ -23,9 +19,9 @@ struct idle_watch {
     struct process_sensor processes;
     struct power_meter meter;
     struct idle_reading last; /* what is looked at less often stays between its looks */
-    unsigned looks;
+    bool has_work;            /* work of others is there */
     int64_t due_ns;
-    int64_t processes_due_ns;
+    int64_t processes_due_ns, power_due_ns;
 };
 
 struct idle_watch *idle_watch_create(const struct idle_terms *terms, const char *root, pid_t self,
@@ -37,7 +33,8 @@ struct idle_watch *idle_watch_create(const struct idle_terms *terms, const char 
         idle_rule_init(&watch->rule, terms, now_ns);
         input_sensor_init(&watch->input, watch->root);
         process_sensor_init(&watch->processes, watch->root, self);
-        watch->due_ns = watch->processes_due_ns = now_ns;
+        watch->due_ns = watch->processes_due_ns = watch->power_due_ns = now_ns;
+        watch->has_work = true;
     }
     return watch;
 }
@@ -68,20 +65,30 @@ static void look(struct idle_watch *watch, int64_t now_ns)
     if (terms->watches_sessions) {
         reading.sees_sessions = login_sensor_look(watch->root, reading.user, sizeof reading.user);
     }
-    if (terms->watches_battery && watch->looks % POWER_EVERY == 0) {
+    const bool is_power_due = now_ns >= watch->power_due_ns;
+    if (terms->watches_battery && is_power_due) {
         reading.sees_battery = power_sensor_battery(watch->root, &reading.is_on_battery);
         reading.battery_percent =
             terms->battery_percent > 0 ? power_sensor_charge(watch->root) : -1;
     }
-    if (terms->milliwatts > 0 && watch->looks % POWER_EVERY == 0) {
+    if (terms->milliwatts > 0 && is_power_due) {
         reading.sees_power =
             power_sensor_power(&watch->meter, watch->root, now_ns, &reading.milliwatts);
     }
-    if (terms->celsius > 0 && watch->looks % POWER_EVERY == 0) {
+    if (terms->celsius > 0 && is_power_due) {
         reading.sees_heat = power_sensor_heat(watch->root, &reading.celsius);
     }
-    watch->looks++;
+    watch->power_due_ns = is_power_due ? now_ns + IDLE_POWER_NS : watch->power_due_ns;
     watch->last = reading;
+}
+
+static int64_t pause_ns(const struct idle_watch *watch, enum idle_order order)
+{
+    const struct idle_terms *terms = &watch->rule.terms;
+    if (!watch->has_work || (!terms->watches_input && !terms->watches_sessions)) {
+        return IDLE_REST_NS;
+    }
+    return order == IDLE_WORK ? IDLE_LOOK_NS : 2 * IDLE_LOOK_NS;
 }
 
 enum idle_order idle_watch_look(struct idle_watch *watch, int64_t now_ns)
@@ -91,8 +98,16 @@ enum idle_order idle_watch_look(struct idle_watch *watch, int64_t now_ns)
     }
     look(watch, now_ns);
     const enum idle_order order = idle_rule_see(&watch->rule, now_ns, &watch->last);
-    watch->due_ns = now_ns + (order == IDLE_WORK ? IDLE_LOOK_NS : 2 * IDLE_LOOK_NS);
+    watch->due_ns = now_ns + pause_ns(watch, order);
     return order;
+}
+
+void idle_watch_has_work(struct idle_watch *watch, int64_t now_ns, bool has_work)
+{
+    if (has_work && !watch->has_work) {
+        watch->due_ns = now_ns;
+    }
+    watch->has_work = has_work;
 }
 
 int64_t idle_watch_due_ns(const struct idle_watch *watch)

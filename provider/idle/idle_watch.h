@@ -12,6 +12,11 @@ struct idle_watch;
 
 /* A look is due every IDLE_LOOK_NS while the devices work, and half as often while they do not. */
 #define IDLE_LOOK_NS INT64_C(400000000)
+/* A look is due this often while no work of others is there, so that nothing has to stop at once.
+ * The same holds when neither input nor logins are watched: other signs come more slowly. */
+#define IDLE_REST_NS INT64_C(2000000000)
+/* Reading the battery, the temperature and the power may ask a slow controller. */
+#define IDLE_POWER_NS INT64_C(1600000000)
 /* The load and the programs are read this often. A walk over 400 processes takes some 2 ms. */
 #define IDLE_PROCESSES_NS INT64_C(2000000000)
 
@@ -26,6 +31,9 @@ void idle_watch_destroy(struct idle_watch **self);
 /* Looks at the machine when a look is due, and returns the order that holds now. */
 enum idle_order idle_watch_look(struct idle_watch *watch, int64_t now_ns);
 int64_t idle_watch_due_ns(const struct idle_watch *watch);
+/* Says whether work of others is there, as a new watch supposes. When the first work comes, a look
+ * is due at once: the owner may have come back since the last one. */
+void idle_watch_has_work(struct idle_watch *watch, int64_t now_ns, bool has_work);
 /* Carries out the owner's `resume`: see idle_rule_override. */
 void idle_watch_override(struct idle_watch *watch);
 /* Returns true while such a `resume` holds. */

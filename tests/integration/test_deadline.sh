@@ -80,6 +80,51 @@ rest=$(cat out)
 ! job_is "$rest" '"deadline_ms"' || fail "the rest has a deadline that has passed: $(cat ps.json)"
 expect 0 '' "$bourse" cancel "$rest"
 
+cat >tight.yaml <<'END'
+name: tight
+array: 0-5
+at_most: 1
+deadline: 10s
+budget: 1.00
+run: [sleep, '3']
+expect: 3s
+END
+
+# A job of which nothing can end in time costs nothing, and says why it waits.
+sed 's/^name:.*/name: hopeless/; s/^run:.*/run: [sh, -c, exit]/; s/^expect:.*/expect: 1h/; s/^deadline:.*/deadline: 30s/' tight.yaml >hopeless.yaml
+expect 0 '' "$bourse" submit hopeless.yaml -y --quiet --anyway
+hopeless=$(cat out)
+job_is "$hopeless" '"reason":"what waits takes too long' || fail "the job does not say why it waits: $(cat ps.json)"
+expect 0 'a subtask takes at least 1h on the one within the limit, and the deadline is in .*what cannot end in time is not started' "$bourse" explain "$hopeless"
+expect 5 'the deadline passed' "$bourse" wait "$hopeless" --timeout 5m
+job_is "$hopeless" '"accepted":0,' || fail "something was accepted: $(cat ps.json)"
+job_is "$hopeless" '"charged_micro":0,' || fail "something was paid: $(cat ps.json)"
+
+# Nothing is started that cannot end in time. Of six subtasks of 3 s, one slot ends three at most, and no attempt is lost to the
+# deadline.
+expect 0 '' "$bourse" submit tight.yaml -y --quiet --anyway
+tight=$(cat out)
+expect 5 'the deadline passed' "$bourse" wait "$tight" --timeout 5m
+job_is "$tight" '"accepted":[1-3],' || fail "not one to three subtasks: $(cat ps.json)"
+"$bourse" report "$tight" --json >report.json || fail "report"
+grep -qE '"cancelled": ?0[,}]' report.json || fail "an attempt was lost to the deadline: $(cat report.json)"
+
+# What is foretold of a job that will be late, and a later deadline.
+sed 's/^name:.*/name: slow/; s/^deadline:.*/deadline: 40s/; s/^array:.*/array: 0-19/' tight.yaml >slow.yaml
+expect 0 '' "$bourse" submit slow.yaml -y --quiet --anyway
+slow=$(cat out)
+until_true 60 job_is "$slow" '"accepted":[1-9]' || fail "nothing was accepted: $(cat ps.json)"
+expect 0 'at the present speed \([1-9] of 20 done, 1 running on 1 slot\) the job would be done about [0-9: -]+, [0-9ms. ]+ after the deadline' "$bourse" explain "$slow"
+expect 0 "order replace ${slow:0:8} --deadline [0-9]+[sm]. gives it time enough" "$bourse" explain "$slow"
+expect 0 '"forecast": ?\{"ends_ms": ?[1-9][0-9]*, ?"late_ms": ?[1-9][0-9]*, ?"done": ?[1-9]' "$bourse" explain "$slow" --json
+timeout -s INT 4 "$bourse" watch "$slow" </dev/null >watch.log 2>&1 || true
+grep -q 'at the present speed .* after the deadline; .bourse explain' watch.log || fail "watch foretells nothing: $(cat watch.log)"
+expect 2 'order replace: ' "$bourse" order replace "$slow" --deadline 367d
+expect 0 '' "$bourse" order replace "$slow" --deadline 5m
+expect 0 'would be done about .* before the deadline' "$bourse" explain "$slow"
+job_is "$slow" '"late_ms":0' || fail "the job is late all the same: $(cat ps.json)"
+expect 0 '' "$bourse" cancel "$slow"
+
 # A guess refuses nothing, and the offer says that it is one.
 printf '%s\n' 'deadline: 4s' "run: [sleep, '0']" >guess.yaml
 expect 0 'takes 5[.0]*s \(a guess; say the time with `expect`\) and misses the deadline' "$bourse" quote guess.yaml

@@ -54,8 +54,10 @@ printf '%s\n' 'objective: price' 'array: 1-1100000' 'budget: 5' 'run: ["true"]' 
 expect 2 'at most 1048576 subtasks, and this job has 1100000' "$bourse" quote large.yaml
 
 # What is planned is what is bought: one lease at the cheap price, whatever else is free.
-for chosen in 1 2; do
-    job 'objective: price' "deadline: $((13 - 4 * chosen))m"
+for way in 'price 9' 'price 5' 'time 9'; do
+    read -r objective minutes <<<"$way"
+    chosen=$([ "$way" = 'price 9' ] && echo 1 || echo 2)
+    job "objective: $objective" "deadline: ${minutes}m"
     expect 0 '' "$bourse" submit job.yaml -y --quiet
     id=$(cat out)
     until_true 60 leases "$id" "$chosen" || fail "not $chosen leases: $(cat ps.json)"

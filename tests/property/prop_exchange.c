@@ -112,6 +112,7 @@ static void set_deadline(struct model *model)
         place_of(model, &model->command.id) == model->job_count) {
         model->command.submit.deadline_ns =
             model->now_ns + (int64_t)(model->index % 120) * NS_PER_S;
+        model->command.submit.is_expectation_stated = model->index % 2 == 0;
     }
 }
 

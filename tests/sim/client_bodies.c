@@ -225,6 +225,7 @@ static enum consumer_status ask_submit(struct client *client, const struct clien
     body.good_till_ms = request->expires_ms;
     body.has_deadline_ms = request->expires_ms != 0 && request->expires_ms % 3 != 1;
     body.deadline_ms = request->expires_ms;
+    body.has_expect_stated = body.expect_stated = request->expires_ms % 2 != 0;
     bool has_all = random_below(&dice, 4) != 0 || put_parts(&dice, &more, &body);
     if (random_below(&dice, 3) == 0) {
         put_graph(&dice, &more, &body);

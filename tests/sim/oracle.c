@@ -186,6 +186,7 @@ static void apply(const struct entry_command *entry)
     if (entry->kind == ENTRY_GENESIS) {
         oracle.cluster = exchange_cluster(oracle.exchange);
     }
+    oracle_note_claims(&translation.command);
     on_effects(&translation.command);
     oracle_check_money();
     oracle_check_promises();

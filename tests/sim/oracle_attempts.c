@@ -14,6 +14,55 @@ struct map_key oracle_attempt_key(uint64_t lease, uint32_t index, uint32_t numbe
     return map_key_of(&lease, sizeof lease, (uint64_t)index << 32 | number);
 }
 
+/* Returns the least time that the exchange may have counted for the claim. The lane was busy with
+ * the attempt since the last result of the lease at least, and no longer than the term. */
+static int64_t least_of(const struct seen_lease *lease, const struct exchange_result *result)
+{
+    const struct seen_attempt *attempt =
+        oracle_find_attempt(result->lease, result->index, result->attempt);
+    int64_t until_ns =
+        oracle.log_time_ns < lease->term_end_ns ? oracle.log_time_ns : lease->term_end_ns;
+    int64_t from_ns = attempt == NULL ? until_ns : attempt->dispatched_ns;
+    from_ns = from_ns > lease->result_ns ? from_ns : lease->result_ns;
+    const int64_t least_ns =
+        result->busy_ns < until_ns - from_ns ? result->busy_ns : until_ns - from_ns;
+    return least_ns > 0 ? least_ns : 1;
+}
+
+/* More results count here than the exchange believes, so the least time is at most its own. */
+void oracle_note_claims(const struct exchange_command *command)
+{
+    for (size_t i = 0; command->type == EXCHANGE_RESULTS && i < command->results.count; i++) {
+        const struct exchange_result *result = &command->results.results[i];
+        struct seen_lease *lease = oracle_lease_of(result->lease);
+        if (lease == NULL) {
+            continue;
+        }
+        if (result->outcome == OUTCOME_OK) {
+            const int64_t least_ns = least_of(lease, result);
+            lease->quickest_ns = lease->quickest_ns == 0 || least_ns < lease->quickest_ns
+                                     ? least_ns
+                                     : lease->quickest_ns;
+            oracle.bids.items[lease->bid].is_timed = true;
+        }
+        lease->result_ns = oracle.log_time_ns;
+    }
+}
+
+/* The subtasks of a job without a graph are alike. */
+static void check_can_be_in_time(const struct seen_lease *lease)
+{
+    const struct seen_bid *bid = &oracle.bids.items[lease->bid];
+    const struct seen_job *job = &oracle.jobs.items[bid->job];
+    if (job->deadline_ns != 0 && job->graph == NULL && !bid->is_checks &&
+        lease->quickest_ns > job->deadline_ns - oracle.log_time_ns) {
+        sim_fail("command %" PRIu64 " starts on lease %" PRIu64 " what takes %" PRId64
+                 " ms there at least, and %" PRId64 " ms are left",
+                 oracle.command, lease->id, lease->quickest_ns / SIM_MS,
+                 (job->deadline_ns - oracle.log_time_ns) / SIM_MS);
+    }
+}
+
 void oracle_on_dispatch(const struct exchange_effect *effect)
 {
     const struct exchange_work *work = &effect->work;
@@ -30,6 +79,7 @@ void oracle_on_dispatch(const struct exchange_effect *effect)
     if (job->deadline_ns != 0 && oracle.log_time_ns >= job->deadline_ns) {
         sim_fail("command %" PRIu64 " starts work of a job past its deadline", oracle.command);
     }
+    check_can_be_in_time(lease);
     oracle_check_start(lease, work);
     uint32_t place = PUT(oracle.attempts);
     oracle.attempts.items[place] =

@@ -61,9 +61,16 @@ static bool may_avoid(uint32_t job, uint32_t provider)
     return false;
 }
 
+/* A job with a deadline may pass over a device that is too slow, once something is known of it. */
+static bool may_be_late(const struct seen_bid *bid)
+{
+    const struct seen_job *job = &oracle.jobs.items[bid->job];
+    return job->deadline_ns != 0 && (bid->is_timed || job->is_stated);
+}
+
 bool oracle_may_pass_over(const struct seen_bid *bid, uint32_t provider)
 {
-    return may_avoid(bid->job, provider) || oracle_may_not_check(bid, provider);
+    return may_avoid(bid->job, provider) || oracle_may_not_check(bid, provider) || may_be_late(bid);
 }
 
 static bool has_named_limit(const struct seen_bid *bid)

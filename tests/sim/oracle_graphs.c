@@ -98,7 +98,8 @@ void oracle_check_start(const struct seen_lease *lease, const struct exchange_wo
         sim_fail("command %" PRIu64 ": subtask %u starts before what it waits for", oracle.command,
                  work->index);
     }
-    if (!subtask->is_started && !bid->is_checks) { /* checks go as the results came */
+    /* Checks go as the results came, and what would be late is passed over. */
+    if (!subtask->is_started && !bid->is_checks && job->deadline_ns == 0) {
         check_rank(job->graph, bid, work->index);
     }
     subtask->is_started = true;

@@ -42,6 +42,7 @@ struct seen_job {
     int64_t budget, charged;
     int64_t good_till_ns;          /* 0: none */
     int64_t deadline_ns;           /* 0: none */
+    bool is_stated;                /* its expectations hold on every device */
     enum exchange_order_type type; /* as it was submitted, by this command: */
     uint64_t submitted_at;
     uint64_t whole_at;      /* ALL_OR_NONE: the command that filled it; 0: it waits */
@@ -73,6 +74,7 @@ struct seen_bid { /* of one part of a job */
     bool is_cancelled;
     bool is_unrested; /* cancelled because it does not rest */
     bool is_checks;   /* for referees */
+    bool is_timed;    /* a result told what a subtask takes */
 };
 
 struct seen_subtask { /* of a job with a graph */
@@ -98,6 +100,8 @@ struct seen_lease {
     uint32_t former;  /* place + 1 of what it took; 0: nothing */
     bool is_taken;    /* it has, or had, a successor */
     bool is_noticed;
+    int64_t quickest_ns; /* the least time that a good result may have taken; 0: none came */
+    int64_t result_ns;   /* when its last result came */
 };
 
 struct seen_attempt {
@@ -287,6 +291,8 @@ void oracle_check_at_rest(void);
 
 /* oracle_attempts.c */
 struct map_key oracle_attempt_key(uint64_t lease, uint32_t index, uint32_t number);
+/* Keeps what the command's results claim to have taken. */
+void oracle_note_claims(const struct exchange_command *command);
 void oracle_on_dispatch(const struct exchange_effect *effect);
 struct seen_attempt *oracle_find_attempt(uint64_t lease, uint32_t index, uint32_t number);
 void oracle_on_result(const struct exchange_command *command, const struct ledger_record *record);

@@ -86,6 +86,7 @@ void oracle_on_job(const struct exchange_command *command, const struct ledger_r
     job->budget = record->amount_micro;
     job->good_till_ns = command->submit.good_till_ns;
     job->deadline_ns = command->submit.deadline_ns;
+    job->is_stated = command->submit.is_expectation_stated;
     job->type = command->submit.type;
     job->submitted_at = oracle.command;
     if (command->submit.rate == RATE_NONE && command->submit.cap_micro >= 0) {

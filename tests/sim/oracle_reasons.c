@@ -73,6 +73,7 @@ static bool is_true_of(const struct seen_bid *bid, uint32_t reason)
     case JOB_REASON_NO_VERDICT:
     case JOB_REASON_EXPIRED:
     case JOB_REASON_DEADLINE:
+    case JOB_REASON_LATE:
     case JOB_REASON_PROMISED:
     case JOB_REASON_NOT_FILLED:
     case JOB_REASON_LEASES_OVER:

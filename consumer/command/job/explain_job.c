@@ -1,6 +1,7 @@
 /* This file runs explain, which tells what holds a job back or how the job ended. */
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "consumer/command/forecast.h"
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/offer.h"
 #include "consumer/command/show.h"
@@ -215,6 +216,74 @@ bool jobs_print_replace(struct invocation *invocation, FILE *to, const char *id,
     return true;
 }
 
+void jobs_print_forecast(struct invocation *invocation, FILE *to, const struct bourse_job_row *row,
+                         const struct bourse_explanation *explanation)
+{
+    char text[FORECAST_TEXT_SIZE];
+    const struct forecast forecast = forecast_of(row);
+    if (!forecast.is_known) {
+        return;
+    }
+    forecast_text(row, &forecast, text);
+    (void)fprintf(to, "  %s\n", text);
+    if (forecast.late_ms == 0) {
+        return;
+    }
+    if (explanation != NULL && explanation->changed_slots > 0 &&
+        jobs_print_replace(invocation, to, row->id, explanation)) {
+        const struct forecast sooner = forecast_with(row, explanation->changed_slots);
+        if (sooner.is_known) {
+            forecast_end_text(row, &sooner, text);
+            (void)fprintf(to, "    with these slots it would be done %s\n", text);
+        }
+    }
+    forecast_remedy(row, &forecast, text);
+    (void)fprintf(to, "  %s\n", text);
+}
+
+/* Prints the forecast of the job, or without one the command that fills its bid. */
+static void print_outlook(struct invocation *invocation, const char *id,
+                          const struct bourse_explanation *explanation)
+{
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    struct bourse_error error;
+    const bool is_told = bourse_jobs(invocation->bourse, id, &jobs, &error);
+    const struct bourse_job_row *row = is_told ? bourse_jobs_row(jobs, 0) : NULL;
+    const struct forecast forecast =
+        is_told ? forecast_of(row) : (struct forecast){.is_known = false};
+    if (!forecast.is_known || forecast.late_ms == 0) {
+        (void)jobs_print_replace(invocation, stdout, id, explanation);
+    }
+    if (is_told) {
+        jobs_print_forecast(invocation, stdout, row, explanation);
+    }
+}
+
+/* Adds the forecast, and the one with the slots that the changed bid would get. */
+static void json_add_forecast(struct invocation *invocation, const char *id,
+                              const struct bourse_explanation *explanation, json_t *value)
+{
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    struct bourse_error error;
+    if (!bourse_jobs(invocation->bourse, id, &jobs, &error)) {
+        return;
+    }
+    const struct bourse_job_row *row = bourse_jobs_row(jobs, 0);
+    json_t *forecast = forecast_json(row);
+    if (forecast == NULL) {
+        return;
+    }
+    const struct forecast sooner = forecast_with(row, explanation->changed_slots);
+    if (explanation->changed_slots > 0 && sooner.is_known) {
+        (void)json_object_set_new(forecast, "changed_slots", json_integer(sooner.slots));
+        (void)json_object_set_new(forecast, "changed_ends_ms",
+                                  json_integer((json_int_t)sooner.ends_ms));
+        (void)json_object_set_new(forecast, "changed_late_ms",
+                                  json_integer((json_int_t)sooner.late_ms));
+    }
+    (void)json_object_set_new(value, "forecast", forecast);
+}
+
 int command_explain(struct invocation *invocation)
 {
     int status = 0;
@@ -255,9 +324,10 @@ int command_explain(struct invocation *invocation)
     if (invocation->json) {
         json_t *value = json_explanation(&explanation);
         (void)json_object_set_new(value, "job", json_string(id));
+        json_add_forecast(invocation, id, &explanation, value);
         return json_print(value, BOURSE_OK);
     }
     jobs_print_explanation(stdout, &explanation);
-    (void)jobs_print_replace(invocation, stdout, id, &explanation);
+    print_outlook(invocation, id, &explanation);
     return BOURSE_OK;
 }

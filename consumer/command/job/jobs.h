@@ -31,6 +31,10 @@ void job_say_ended(const struct bourse_job_row *row);
 /* Prints why the job ended; the first subtask without success stands for the others. */
 void job_say_why(struct invocation *invocation, const struct bourse_job_row *row);
 void jobs_print_explanation(FILE *to, const struct bourse_explanation *explanation);
+/* Prints when an open job with a deadline would be done, and what helps when that is too late. The
+ * explanation has the changes that the market tried; NULL: they are not known. */
+void jobs_print_forecast(struct invocation *invocation, FILE *to, const struct bourse_job_row *row,
+                         const struct bourse_explanation *explanation);
 
 /* Returns the names of a job's subtasks, or the numbers of an array. Returns NULL when there are
  * none or they cannot be read; the caller then shows indices. */

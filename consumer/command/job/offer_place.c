@@ -164,7 +164,7 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
         offer_deadline_text(quote, text);
         *ret_status =
             complain(invocation, BOURSE_NO_MATCH, "%s%s", text,
-                     can_wait ? "; with --anyway the job starts, and ends at its deadline" : "");
+                     can_wait ? "; with --anyway the job does what it can do by its deadline" : "");
     } else {
         return true;
     }

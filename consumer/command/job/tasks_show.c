@@ -497,7 +497,10 @@ int tasks_explain_parts(struct invocation *invocation, const char *id,
         if (is_graph) {
             (void)json_object_set_new(value, "tasks", tasks_json(invocation, row, tasks));
         }
+        json_set_forecast(value, row);
         status = json_print(value, BOURSE_OK);
+    } else {
+        jobs_print_forecast(invocation, stdout, row, NULL);
     }
     free(telling.seen.items);
     return status;

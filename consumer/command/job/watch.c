@@ -1,6 +1,7 @@
 #include "consumer/command/job/watch.h"
 
 #include "base/checked.h"
+#include "consumer/command/forecast.h"
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/show.h"
 #include "runtime/clock.h"
@@ -33,7 +34,7 @@ void watch_say_how_to_return(const char *id)
 struct watching {
     struct progress progress;
     struct replanning *replanning;
-    bool is_quiet, was_warned;
+    bool is_quiet, was_warned, was_told_late;
     uint32_t absent; /* providers of the job that are silent or frozen */
     bool is_unreachable;
     const char *endpoint;
@@ -54,6 +55,20 @@ static void warn_of_budget(struct watching *watching, const struct bourse_job_ro
         "credits, and its budget is %s.\n        `bourse order replace %.8s --budget "
         "CREDITS` raises it.\n",
         row->id, cell_money(micro), cell_money(row->budget_micro), row->id);
+}
+
+/* The forecast comes once, when the job will miss its deadline. */
+static void warn_of_lateness(struct watching *watching, const struct bourse_job_row *row)
+{
+    const struct forecast forecast = forecast_of(row);
+    if (watching->was_told_late || watching->is_quiet || !forecast_is_news(row, &forecast)) {
+        return;
+    }
+    char text[FORECAST_LATE_SIZE];
+    forecast_late_text(row, &forecast, text);
+    watching->was_told_late = true;
+    progress_end(&watching->progress);
+    (void)fprintf(stderr, "bourse: %s\n", text);
 }
 
 /* A reader who sees no progress hears of the loss, too, once for each. */
@@ -84,6 +99,7 @@ static bool on_row(void *context, const struct bourse_job_row *row)
             return false; /* the wait must end before another call to the broker */
         }
         warn_of_budget(watching, row);
+        warn_of_lateness(watching, row);
         if (!watching->is_quiet) {
             jobs_say_absent(&watching->progress, row, &watching->absent);
         }
@@ -99,6 +115,8 @@ static void plan_anew(struct invocation *invocation, struct watching *watching,
     if (replanning_make(invocation, replanning, row, text)) {
         const int64_t cost_micro = replanning->made[replanning->count - 1].cost_micro;
         watching->was_warned = watching->was_warned || cost_micro > row->budget_micro;
+        watching->was_told_late =
+            watching->was_told_late || replanning->made[replanning->count - 1].late_ns > 0;
         progress_end(&watching->progress);
         (void)fprintf(stderr, "bourse: %s\n", text);
     }

@@ -1,5 +1,6 @@
 /* This file runs watch, a live view of the user's jobs or of one job. The view asks the market once
  * a second and ends with the watched jobs. */
+#include "consumer/command/forecast.h"
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/live.h"
 #include "consumer/command/job/replanning.h"
@@ -32,7 +33,8 @@ struct watched {
     int64_t told_ns;
     uint64_t told_done;
     struct replanning replanning;
-    char note[REPLAN_TEXT]; /* text of the last replan; "": the job keeps to its plan */
+    char note[REPLAN_TEXT];        /* text of the last replan; "": the job keeps to its plan */
+    char late[FORECAST_LATE_SIZE]; /* forecast of a job that will be late; "": it will not */
 };
 
 struct view {
@@ -159,6 +161,9 @@ static void print_view(const struct view *view, FILE *to)
         if (view->watched[i].row.state == BOURSE_OPEN && view->watched[i].note[0] != '\0') {
             print_note(view->watched[i].note, to);
         }
+    }
+    for (size_t i = 0; i < view->count; i++) {
+        print_note(view->watched[i].late, to);
     }
     const uint64_t first = view->tail_count > TAIL_LINES ? view->tail_count - TAIL_LINES : 0;
     for (uint64_t i = first; i < view->tail_count; i++) {
@@ -300,6 +305,24 @@ static void plan_anew(struct view *view)
     }
 }
 
+/* Foretells which jobs will miss their deadlines. On a terminal the text stands below the table. */
+static void foretell(struct view *view)
+{
+    const bool is_drawn = view->terminal && !view->invocation->json;
+    for (size_t i = 0; i < view->count; i++) {
+        struct watched *watched = &view->watched[i];
+        const struct forecast forecast = forecast_of(&watched->row);
+        const bool was_late = watched->late[0] != '\0';
+        watched->late[0] = '\0';
+        if (forecast_is_news(&watched->row, &forecast)) {
+            forecast_late_text(&watched->row, &forecast, watched->late);
+        }
+        if (!was_late && watched->late[0] != '\0' && !is_drawn && !view->invocation->quiet) {
+            (void)fprintf(stderr, "bourse: %s\n", watched->late);
+        }
+    }
+}
+
 /* Looks at the market once. Returns false and the error when the watch must end. */
 static bool look(struct view *view, struct bourse_error *error)
 {
@@ -312,6 +335,7 @@ static bool look(struct view *view, struct bourse_error *error)
         return false;
     }
     plan_anew(view);
+    foretell(view);
     show(view);
     for (size_t i = 0; i < view->count; i++) { /* the list owns the leases */
         view->watched[i].row.leases = NULL;

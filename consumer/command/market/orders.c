@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "formats/limits.h"
 #include "formats/units.h"
 #include "protocol/reject.h"
 
@@ -168,7 +169,7 @@ static bool find_order(struct invocation *invocation, struct order_search *searc
 static bool options_fit(struct invocation *invocation, bool is_bid, int *ret_status)
 {
     static const char *const of_ask[] = {"price", "slots", NULL};
-    static const char *const of_bid[] = {"cap", "value", "at-most", "budget", NULL};
+    static const char *const of_bid[] = {"cap", "value", "at-most", "budget", "deadline", NULL};
     bool says = false;
     for (const char *const *name = is_bid ? of_bid : of_ask; *name != NULL; name++) {
         says = says || option_given(invocation, *name);
@@ -182,9 +183,9 @@ static bool options_fit(struct invocation *invocation, bool is_bid, int *ret_sta
         }
     }
     if (!says) {
-        *ret_status =
-            complain(invocation, BOURSE_USAGE, "order replace: say what is to change: %s",
-                     is_bid ? "--cap or --value, --at-most or --budget" : "--price or --slots");
+        *ret_status = complain(invocation, BOURSE_USAGE, "order replace: say what is to change: %s",
+                               is_bid ? "--cap or --value, --at-most, --budget or --deadline"
+                                      : "--price or --slots");
     }
     return says;
 }
@@ -223,6 +224,31 @@ static void say_what_it_waits_for(struct invocation *invocation, const struct bo
     }
 }
 
+/* Finds a job for a new deadline, also one whose bid wants nothing more. Returns false when other
+ * terms are to change, or when the word names no open job. */
+static bool find_running(struct invocation *invocation, struct order_search *search)
+{
+    static const char *const others[] = {"cap", "value", "at-most", "budget"};
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    bool is_alone = option_given(invocation, "deadline");
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        is_alone = is_alone && !option_given(invocation, others[i]);
+    }
+    char id[BOURSE_ID_SIZE];
+    if (!is_alone || search->prefix[0] == '\0' ||
+        !bourse_find_job(invocation->bourse, search->prefix, id, NULL) ||
+        !bourse_jobs(invocation->bourse, id, &jobs, NULL) ||
+        bourse_jobs_row(jobs, 0)->state != BOURSE_OPEN) {
+        return false;
+    }
+    search->matches = 1;
+    search->found.is_bid = true;
+    search->found.part = 0;
+    (void)snprintf(search->found.id, sizeof search->found.id, "%s", id);
+    (void)snprintf(search->found.job, sizeof search->found.job, "%s", id);
+    return true;
+}
+
 static int order_replace(struct invocation *invocation)
 {
     struct bourse_replacement to = {.part = -1, .price_micro = -1, .slots = -1, .budget_micro = -1};
@@ -233,8 +259,12 @@ static int order_replace(struct invocation *invocation)
         !option_money(invocation, "cap", &to.price_micro) ||
         !option_count(invocation, "slots", 1, SLOTS_MOST, &to.slots) ||
         !option_count(invocation, "at-most", 0, SLOTS_MOST, &to.slots) ||
-        !option_money(invocation, "budget", &to.budget_micro)) {
+        !option_money(invocation, "budget", &to.budget_micro) ||
+        !option_end(invocation, "deadline", &to.deadline_in_ms, &to.deadline_ms)) {
         return BOURSE_USAGE;
+    }
+    if (to.deadline_in_ms > FORMAT_GOOD_TILL_MS) {
+        return complain(invocation, BOURSE_USAGE, "order replace: --deadline is 366d at most");
     }
     to.value = option_text(invocation, "value", NULL);
     if (to.value != NULL && option_given(invocation, "cap")) {
@@ -250,7 +280,7 @@ static int order_replace(struct invocation *invocation)
         }
         search.prefix = job;
     }
-    if (!find_order(invocation, &search, &status) ||
+    if ((!find_running(invocation, &search) && !find_order(invocation, &search, &status)) ||
         !options_fit(invocation, search.found.is_bid, &status)) {
         return status;
     }
@@ -517,10 +547,10 @@ int command_order(struct invocation *invocation)
     static const char *const only_place[] = {"for",         "max-term",   "order",         "to",
                                              "hours",       "utc-offset", "interruptible", "notice",
                                              "minimum-run", "daily"};
-    static const char *const only_replace[] = {"cap", "at-most", "budget", "value"};
+    static const char *const only_replace[] = {"cap", "at-most", "budget", "value", "deadline"};
     if (is_place || is_replace) {
         const char *const *others = is_place ? only_replace : only_place;
-        for (size_t i = 0; i < (is_place ? 4 : 10); i++) {
+        for (size_t i = 0; i < (is_place ? 5 : 10); i++) {
             if (option_given(invocation, others[i])) {
                 return complain(invocation, BOURSE_USAGE, "order %s has no --%s", word, others[i]);
             }

@@ -222,6 +222,95 @@ START_TEST(a_deadline_that_has_passed_is_refused)
 }
 END_TEST
 
+static struct exchange_command deadline_of(struct id128 job, int64_t deadline_ns)
+{
+    struct exchange_command made = replace_of(CONSUMER, job);
+    made.replace.has_deadline = true;
+    made.replace.deadline_ns = deadline_ns;
+    return made;
+}
+
+START_TEST(an_open_job_gets_another_deadline)
+{
+    offer(PROVIDER, 1, price);
+    struct exchange_command made = submit_by(5, 5 * NS_PER_S);
+    apply(&made);
+    pass(NS_PER_S);
+    struct exchange_command later = deadline_of(made.id, start_ns + 60 * NS_PER_S);
+    apply(&later);
+    ck_assert_uint_eq(count_of(EFFECT_ACCEPT), 1);
+    ck_assert_int_eq(job_row(made.id).deadline_ns, start_ns + 60 * NS_PER_S);
+    reload();
+    check_hash();
+    pass(4 * NS_PER_S); /* the deadline of before */
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_RUNNING);
+    struct exchange_command sooner = deadline_of(made.id, market.now_ns + 2 * NS_PER_S);
+    apply(&sooner);
+    pass(2 * NS_PER_S);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_DEADLINE);
+}
+END_TEST
+
+START_TEST(a_job_without_a_deadline_may_get_one)
+{
+    const struct id128 job = submit(1, 10);
+    struct exchange_command made = deadline_of(job, market.now_ns + NS_PER_S);
+    apply(&made);
+    pass(NS_PER_S);
+    ck_assert_uint_eq(job_row(job).state, JOB_CANCELLED);
+    ck_assert_uint_eq(job_row(job).reason, JOB_REASON_DEADLINE);
+}
+END_TEST
+
+START_TEST(a_job_that_lives_off_its_leases_may_get_another_deadline)
+{
+    offer(PROVIDER, 1, price);
+    struct exchange_command made = submit_by(3, 5 * NS_PER_S);
+    made.submit.type = EXCHANGE_IOC;
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 1);
+    struct exchange_command priced = deadline_of(made.id, market.now_ns + 60 * NS_PER_S);
+    priced.replace.has_price = true;
+    priced.replace.price_micro = price;
+    check_refused(&priced, REJECT_STATE, "order", 0, 0);
+    struct exchange_command later = deadline_of(made.id, market.now_ns + 60 * NS_PER_S);
+    apply(&later);
+    ck_assert_int_eq(job_row(made.id).deadline_ns, later.replace.deadline_ns);
+}
+END_TEST
+
+START_TEST(a_deadline_that_cannot_be_is_refused)
+{
+    offer(PROVIDER, 1, price);
+    struct exchange_command made = submit_by(5, 5 * NS_PER_S);
+    apply(&made);
+    struct exchange_command none = deadline_of(made.id, 0);
+    check_refused(&none, REJECT_QUANTITY, "deadline_ms", 0, start_ns / NS_PER_MS);
+    struct exchange_command past = deadline_of(made.id, market.now_ns);
+    check_refused(&past, REJECT_QUANTITY, "deadline_ms", start_ns / NS_PER_MS,
+                  start_ns / NS_PER_MS);
+    pass(5 * NS_PER_S);
+    struct exchange_command closing = deadline_of(made.id, market.now_ns + NS_PER_S);
+    check_refused(&closing, REJECT_STATE, "order", JOB_OPEN, 0);
+}
+END_TEST
+
+START_TEST(work_that_was_late_begins_under_a_later_deadline)
+{
+    offer(PROVIDER, 1, price);
+    struct exchange_command made = submit_by(3, 3 * NS_PER_S);
+    made.submit.is_expectation_stated = true;
+    made.submit.expect_ns = 4 * NS_PER_S;
+    apply(&made);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 0);
+    ck_assert_uint_eq(job_row(made.id).reason, JOB_REASON_LATE);
+    struct exchange_command later = deadline_of(made.id, market.now_ns + 60 * NS_PER_S);
+    apply(&later);
+    ck_assert_uint_eq(count_of(EFFECT_LEASE_GRANT), 1);
+    ck_assert_uint_ge(count_of(EFFECT_DISPATCH), 1);
+}
+END_TEST
+
 SUITE("exchange: deadline", set_up, tear_down, TEST(a_job_that_nobody_began_ends_at_its_deadline),
       TEST(what_runs_at_the_deadline_is_withdrawn_and_what_was_accepted_is_paid),
       TEST(a_result_on_its_way_at_the_deadline_counts_and_a_later_one_does_not),
@@ -231,4 +320,8 @@ SUITE("exchange: deadline", set_up, tear_down, TEST(a_job_that_nobody_began_ends
       TEST(a_deadline_ends_what_good_till_left_running),
       TEST(a_cancelled_job_stays_cancelled_by_its_client),
       TEST(a_job_without_a_deadline_has_the_snapshot_of_before),
-      TEST(a_deadline_that_has_passed_is_refused))
+      TEST(a_deadline_that_has_passed_is_refused), TEST(an_open_job_gets_another_deadline),
+      TEST(a_job_without_a_deadline_may_get_one),
+      TEST(a_job_that_lives_off_its_leases_may_get_another_deadline),
+      TEST(a_deadline_that_cannot_be_is_refused),
+      TEST(work_that_was_late_begins_under_a_later_deadline))

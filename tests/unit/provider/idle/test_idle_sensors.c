@@ -499,6 +499,32 @@ START_TEST(a_watch_says_what_it_sees_and_what_is_missing)
 }
 END_TEST
 
+START_TEST(a_watch_rests_without_work_and_looks_when_work_comes)
+{
+    const struct idle_terms wanted = {
+        .after_ns = NS, .give_back_ns = 60 * NS, .watches_input = true, .load_milli = -1};
+    put("dev/tty1", "%s", "");
+    struct idle_watch *watch = idle_watch_create(&wanted, folder, 1, 0);
+    ck_assert_ptr_nonnull(watch);
+    ck_assert_int_eq(idle_watch_look(watch, 0), IDLE_HOLD);
+    ck_assert_int_eq(idle_watch_due_ns(watch), 2 * IDLE_LOOK_NS);
+    ck_assert_int_eq(idle_watch_look(watch, NS), IDLE_WORK);
+    ck_assert_int_eq(idle_watch_due_ns(watch), NS + IDLE_LOOK_NS);
+    idle_watch_has_work(watch, NS, false);
+    ck_assert_int_eq(idle_watch_look(watch, 2 * NS), IDLE_WORK);
+    ck_assert_int_eq(idle_watch_due_ns(watch), 2 * NS + IDLE_REST_NS);
+    type_at("dev/tty1", 77); /* nothing stands still for it, and nothing has to */
+    ck_assert_int_eq(idle_watch_look(watch, 3 * NS), IDLE_WORK);
+    idle_watch_has_work(watch, 3 * NS, true);
+    ck_assert_int_eq(idle_watch_due_ns(watch), 3 * NS);
+    ck_assert_int_eq(idle_watch_look(watch, 3 * NS), IDLE_HOLD);
+    ck_assert_int_eq(idle_watch_due_ns(watch), 3 * NS + 2 * IDLE_LOOK_NS);
+    idle_watch_has_work(watch, 3 * NS + 1, true); /* the work is no longer the first */
+    ck_assert_int_eq(idle_watch_due_ns(watch), 3 * NS + 2 * IDLE_LOOK_NS);
+    idle_watch_destroy(&watch);
+}
+END_TEST
+
 START_TEST(a_walk_over_the_processes_is_made_every_two_seconds)
 {
     struct idle_terms wanted = {
@@ -523,7 +549,8 @@ START_TEST(a_walk_over_the_processes_is_made_every_two_seconds)
 }
 END_TEST
 
-SUITE("idle sensors", setup, teardown, TEST(a_walk_over_the_processes_is_made_every_two_seconds),
+SUITE("idle sensors", setup, teardown, TEST(a_watch_rests_without_work_and_looks_when_work_comes),
+      TEST(a_walk_over_the_processes_is_made_every_two_seconds),
       TEST(a_terminal_that_is_read_is_input), TEST(a_clock_that_is_set_hides_no_input),
       TEST(keyboards_and_mice_on_usb_are_input_and_disks_are_not),
       TEST(interrupts_of_a_built_in_keyboard_are_input),

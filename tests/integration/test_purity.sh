@@ -28,7 +28,7 @@ matching:matching/*.c
 numeric:numeric/*.c
 ledger:ledger/*.c
 planner:planner/*/*.c planner/*/*/*.c
-exchange:exchange/*.c exchange/*/*.c
+exchange:exchange/*.c exchange/*/*.c exchange/*/*/*.c
 provider_session:provider/session/*.c
 consumer_session:consumer/client/session*.c
 "

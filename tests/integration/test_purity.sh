@@ -28,7 +28,7 @@ matching:matching/*.c
 numeric:numeric/*.c
 ledger:ledger/*.c
 planner:planner/*/*.c planner/*/*/*.c
-exchange:exchange/*.c exchange/*/*.c
+exchange:exchange/*.c exchange/*/*.c exchange/*/*/*.c
 provider_session:provider/session/*.c
 consumer_session:consumer/client/session*.c
 etcd_rules:broker/storage/etcd/proto.c broker/storage/etcd/etcd_message.c broker/storage/etcd/etcd_values.c broker/storage/etcd/etcd_version.c broker/storage/etcd/etcd_log*.c broker/storage/etcd/grpc.c broker/storage/etcd/trim.c

@@ -182,6 +182,19 @@ run -f stage -- sh -c 'cd stage && readlink link src/back self && cat to-folder/
 run --workdir stage --out back/ -o staged -- sh -c 'mkdir -p back && cp -a empty link src dangling back' || fail "there and back: $(cat out err)"
 [ "$(bare staged/back)" = "$(printf '%s\n' ./ './dangling>absent' ./empty/ ./empty/deeper/ './link>src/a.c' ./src/ './src/back>../src')" ] ||
     fail "there and back: $(bare staged/back)"
+# A task has a listing of its own folder beside that of the job.
+cat >two-trees.yaml <<'Y'
+files: [many-files]
+tasks:
+  - name: with
+    files: [stage]
+    run: [sh, -c, "readlink stage/link many-files/self; stat -c %Y stage/private; test -d stage/empty/deeper"]
+  - name: without
+    run: [sh, -c, "test ! -e stage && readlink many-files/link"]
+Y
+"$bourse" submit two-trees.yaml -y --wait >out 2>err || fail "two listings: $(cat out err)"
+[ "$("$bourse" logs last/with 2>err)" = $'src/a.c\n.\n-2' ] || fail "a task's folder: $("$bourse" logs last/with 2>&1)"
+[ "$("$bourse" logs last/without 2>err)" = src/a.c ] || fail "the job's folder: $("$bourse" logs last/without 2>&1)"
 # The archive of an output has no times, so two who ran the same work at different times agree.
 twice='mkdir results/none; echo x >results/x; ln -s x results/l; touch -d @$1 results/x'
 run --out results/ -o first -- sh -c "$twice" sh 1000000000 || fail "an output: $(cat out err)"

@@ -168,7 +168,7 @@ START_TEST(a_higher_rank_goes_first_unless_the_copy_takes_longer)
 END_TEST
 
 /* A device of 64 MiB holds a quarter of them, by default. */
-/* Ranks within a fifth are level: the lane stays with its inputs, but a longer way gets its turn. */
+/* Ranks within a fifth are level. The lane stays with its inputs, but a longer way has its turn. */
 START_TEST(a_level_rank_waits_for_inputs_at_hand)
 {
     static const uint32_t counts[] = {0, 0, 1};

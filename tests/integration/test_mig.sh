@@ -117,7 +117,7 @@ is_ours() { # PID: succeeds for a descendant of the agents
 seen() { # prints a line for each process of a job: the files of NVIDIA in its jail
     local pid
     while read -r pid; do
-        ! is_ours "$pid" || (cd "/proc/$pid/root/dev" 2>/dev/null && find . -name 'nvidia*' -type c | sort | tr '\n' ' ' && echo)
+        ! is_ours "$pid" || (cd "/proc/$pid/root/dev" 2>/dev/null && find . -name 'nvidia*' ! -type d | sort | tr '\n' ' ' && echo)
     done < <(pgrep -x -f '/\.bourse-kernel') | sort
 }
 small='./nvidia-caps/nvidia-cap12 ./nvidia-caps/nvidia-cap13 ./nvidia-uvm ./nvidia0 ./nvidiactl '

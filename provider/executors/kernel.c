@@ -56,7 +56,6 @@ static ssize_t ask(const struct kernel_trial *trial, const struct kernel_device 
     const struct jail_kernel kernel = kernel_jail(trial->kernel_path, device);
     const struct jail_spec spec = {.worker_path = trial->worker_path,
                                    .kernel = &kernel,
-                                   .visible = trial->visible,
                                    .name = "probe-kernel",
                                    .cpus = trial->cpus,
                                    .visible = trial->visible,

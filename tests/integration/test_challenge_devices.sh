@@ -62,5 +62,6 @@ ended "$agent_of" 60 || fail "the agent does not end"
 agent liar 'cuda: F100' bourse-kernel-fake-lies
 closed() { is liar outcome wrong && is liar price none; }
 until_true 120 closed || fail "wrong products are taken: $("$bourse" devices --json; cat agent-liar.log)"
-has "$(cat agent-liar.log)" 'CHALLENGE'
+told() { grep -q 'the broker refused the ask: CHALLENGE' agent-liar.log; }
+until_true 60 told || fail "its owner is not told: $(cat agent-liar.log)"
 echo "challenges: devices for kernels are right in time, and wrong products are found"

@@ -434,15 +434,21 @@ static struct outgoing *answer(struct reader_thread *reader, const struct reques
 
 /* ---------------------------------------------------------------- the loop */
 
-/* Waits until HEAD holds the newest entry. The entry is read after the answer is made, so the
- * answer was made from no later one. */
+/* Waits until the tables have what was acknowledged. The asker may know all of that. */
+static void wait_for_tables(struct reader_thread *reader)
+{
+    watermark_wait(reader->config.applied, watermark_value(reader->config.durable));
+}
+
+/* Waits until HEAD knows of the newest entry in the tables. The entry is read after the answer is
+ * made, so the answer was made from no later one. */
 static void wait_for_head(struct reader_thread *reader)
 {
     uint64_t entry = 0;
     if (!journal_sqlite_last_entry(ledger_reader_database(reader->ledger), &entry)) {
         fatal("the reader cannot tell where the journal stands");
     }
-    watermark_wait(reader->config.durable, entry);
+    watermark_wait(reader->config.applied, entry);
 }
 
 static void learn_names(struct reader_thread *reader)
@@ -476,6 +482,7 @@ static void charge(struct reader_thread *reader, const struct request *request,
 static void serve(struct reader_thread *reader, struct request *request)
 {
     (void)ledger_reader_steps(reader->ledger); /* drops steps that no request caused */
+    wait_for_tables(reader);
     struct outgoing *outgoing = answer(reader, request);
     if (outgoing == NULL) {
         fatal("out of memory");

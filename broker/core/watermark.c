@@ -23,6 +23,14 @@ void watermark_raise(struct watermark *watermark, uint64_t value)
     pthread_mutex_unlock(&watermark->mutex);
 }
 
+uint64_t watermark_value(struct watermark *watermark)
+{
+    pthread_mutex_lock(&watermark->mutex);
+    const uint64_t value = watermark->value;
+    pthread_mutex_unlock(&watermark->mutex);
+    return value;
+}
+
 void watermark_wait(struct watermark *watermark, uint64_t value)
 {
     pthread_mutex_lock(&watermark->mutex);

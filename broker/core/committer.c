@@ -125,33 +125,34 @@ static void push_group(struct queue *queue, struct group *group)
     (void)pushed;
 }
 
-/* The record of a privileged act is durable before its command is answered (P26). So this group
- * makes the way through the tables first. */
-static void release_after_tables(struct committer *committer, struct group *group)
+/* One transaction makes a privileged command and its record in the audit log durable (P26). So such
+ * a group goes to the tables at once, after those that wait for them. */
+static void commit_directly(struct committer *committer, struct group *group)
 {
-    group->is_awaited = true;
+    group->is_direct = true;
     push_group(committer->config.follower, group);
     struct queue_link *link = NULL;
     while (link == NULL) {
         link = queue_pop(committer->config.applied, QUEUE_FOREVER);
     }
     assert(link == &group->link);
-    release_group(committer, group);
-    group_clear(group);
-    push_group(committer->config.returned, group);
 }
 
 static void pass(struct committer *committer, struct group *group)
 {
+    if (group->command_count > 0 &&
+        (privileged_acts_in(group) || storage_has_notes(committer->config.store))) {
+        commit_directly(committer, group);
+        release_group(committer, group);
+        group_clear(group);
+        push_group(committer->config.returned, group);
+        return;
+    }
     if (group->command_count > 0) {
         commit(committer, group);
     }
-    if (privileged_acts_in(group)) {
-        release_after_tables(committer, group);
-    } else {
-        release_group(committer, group);
-        push_group(committer->config.follower, group);
-    }
+    release_group(committer, group);
+    push_group(committer->config.follower, group);
 }
 
 static void *run(void *argument)

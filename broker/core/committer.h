@@ -3,9 +3,9 @@
  *
  * For each group the committer calls storage_append (journal entry, HEAD). Then rights to read
  * blobs, accounts, answers and pushes go out, and the group goes on to the follower, which writes
- * the tables. A group with a privileged act waits for the tables before its answers go out. The
- * committer gives up the disk reserve when the disk is full. If there is no reserve, the committer
- * tries once a second until there is room. */
+ * the tables. A group with a privileged act goes to the tables first, without the tail, and its
+ * answers go out after that. The committer gives up the disk reserve when the disk is full. If
+ * there is no reserve, the committer tries once a second until there is room. */
 #ifndef BOURSE_BROKER_CORE_COMMITTER_H
 #define BOURSE_BROKER_CORE_COMMITTER_H
 
@@ -22,8 +22,8 @@ struct committer_config {
     struct storage *store;   /* shared with the follower */
     struct queue *groups;    /* from the core */
     struct queue *follower;  /* released groups, to the tables */
-    struct queue *applied;   /* awaited groups, back from the follower */
-    struct queue *returned;  /* awaited groups, back to the core, empty */
+    struct queue *applied;   /* direct groups, back from the follower */
+    struct queue *returned;  /* direct groups, back to the core, empty */
     struct queue *core;      /* woken when the committer is idle */
     atomic_uint *committing; /* groups that the core handed over and nobody released yet */
     struct queue *releases;  /* to the gateway */

@@ -50,6 +50,7 @@ static void idle(struct follower *follower)
 
 static void request_snapshot(const struct follower *follower, const struct group *group)
 {
+    const struct journal_last *last = &follower->config.store->last; /* after a direct group */
     struct snapshot_request *request = NULL;
     if (!group->has_mark || disk_reserve_state(follower->config.reserve) != DISK_RESERVE_UNUSED) {
         return;
@@ -60,19 +61,26 @@ static void request_snapshot(const struct follower *follower, const struct group
     }
     request->mark =
         (struct snapshot_mark){.command = group->first_command + group->command_count - 1,
-                               .entry = group->entry.index,
-                               .chain = group->entry.chain,
+                               .entry = group->is_direct ? last->index : group->entry.index,
+                               .chain = group->is_direct ? last->chain : group->entry.chain,
                                .state = group->mark};
     if (!queue_try_push(follower->config.snapshots, &request->link)) {
         free(request);
     }
 }
 
+static enum storage_status write_tables(struct follower *follower, struct group *const *groups,
+                                        size_t count)
+{
+    return groups[0]->is_direct ? storage_commit(follower->config.store, groups[0])
+                                : storage_apply(follower->config.store, groups, count);
+}
+
 static void apply(struct follower *follower, struct group *const *groups, size_t count)
 {
     const struct timespec second = {.tv_sec = 1};
     bool was_full = false;
-    while (storage_apply(follower->config.store, groups, count) == STORAGE_FULL) {
+    while (write_tables(follower, groups, count) == STORAGE_FULL) {
         was_full = true;
         if (!disk_reserve_met_full(follower->config.reserve)) {
             /* Time for an operator to free space; a signal that ends the sleep early only causes an
@@ -89,7 +97,7 @@ static void apply(struct follower *follower, struct group *const *groups, size_t
 static void give_back(struct follower *follower, struct group *group)
 {
     struct queue *to = follower->config.applied;
-    if (!group->is_awaited) {
+    if (!group->is_direct) {
         group_clear(group);
         to = follower->config.returned;
     }
@@ -127,8 +135,13 @@ static void *run(void *argument)
             continue;
         }
         const size_t count = take(follower, link, groups);
-        if (count > 0) {
-            apply(follower, groups, count);
+        /* A direct group is the last, because the committer waits for it. */
+        const bool has_direct = count > 0 && groups[count - 1]->is_direct;
+        if (count > has_direct) {
+            apply(follower, groups, count - has_direct);
+        }
+        if (has_direct) {
+            apply(follower, &groups[count - 1], 1);
         }
         for (size_t i = 0; i < count; i++) {
             give_back(follower, groups[i]);

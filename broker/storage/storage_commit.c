@@ -187,11 +187,6 @@ void storage_note(struct storage *store, const struct act *act)
     store->notes[store->note_count++] = *act;
 }
 
-bool storage_has_notes(struct storage *store)
-{
-    return atomic_load(&store->note_count) > 0;
-}
-
 /* A HEAD that is removed under a running broker is made again: the process knows where the journal
  * stands. */
 static enum head_status keep_head(struct storage *store, const struct head *head)

@@ -360,11 +360,12 @@ static bool check_mark(const char *from, const struct head *head, const struct t
                        struct problem *ret_problem)
 {
     if (head->index > report->entry) {
-        problem_set(ret_problem,
-                    "the journal of %s ends at entry %" PRIu64 ", but HEAD has seen %" PRIu64
-                    ": its WAL is damaged or missing, or its tail is, or it is an old copy. Keep the "
-                    "older backups",
-                    from, report->entry, head->index);
+        problem_set(
+            ret_problem,
+            "the journal of %s ends at entry %" PRIu64 ", but HEAD has seen %" PRIu64
+            ": its WAL is damaged or missing, or its tail is, or it is an old copy. Keep the "
+            "older backups",
+            from, report->entry, head->index);
         return false;
     }
     const enum journal_match match =

@@ -145,11 +145,12 @@ static enum journal_status check_head(const struct walk *walk, const struct jour
         return JOURNAL_CORRUPT;
     }
     if (head->index > walk->last.index) {
-        problem_set(ret_problem,
-                    "the journal ends at entry %" PRIu64 " but HEAD has seen %" PRIu64
-                    ": an old backup was restored, or the database's WAL is damaged or missing, or the "
-                    "journal's tail is",
-                    walk->last.index, head->index);
+        problem_set(
+            ret_problem,
+            "the journal ends at entry %" PRIu64 " but HEAD has seen %" PRIu64
+            ": an old backup was restored, or the database's WAL is damaged or missing, or the "
+            "journal's tail is",
+            walk->last.index, head->index);
         return JOURNAL_CORRUPT;
     }
     if (head->index >= base->index &&

@@ -286,11 +286,12 @@ static bool verify_head(const struct verification *verification, struct problem 
     }
     const uint64_t entries = verification->entry + verification->tail.count;
     if (head->index > entries) {
-        problem_set(ret_problem,
-                    "table journal, entry %" PRIu64 " is missing: HEAD has seen %" PRIu64
-                    " entries; an old backup was restored, or the database's WAL is damaged, or the "
-                    "journal's tail is",
-                    entries + 1, head->index);
+        problem_set(
+            ret_problem,
+            "table journal, entry %" PRIu64 " is missing: HEAD has seen %" PRIu64
+            " entries; an old backup was restored, or the database's WAL is damaged, or the "
+            "journal's tail is",
+            entries + 1, head->index);
         return false;
     }
     if (!hash32_equal(&verification->chain_at_head, &head->chain)) {

@@ -205,6 +205,7 @@ static void start_threads(struct broker *broker)
                                    .releases = broker->releases,
                                    .durable = &broker->store.durable,
                                    .applied = &broker->store.applied,
+                                   .reserve = &broker->reserve,
                                    .budget = broker->budget};
     (void)snprintf(reader.database, sizeof reader.database, "%s", broker->database);
     (void)snprintf(reader.history, sizeof reader.history, "%s", broker->history);

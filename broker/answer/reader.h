@@ -13,6 +13,7 @@
 #include "broker/core/watermark.h"
 #include "broker/gateway/budget.h"
 #include "broker/gateway/directory.h"
+#include "broker/storage/disk_reserve.h"
 
 struct reader_thread;
 
@@ -29,7 +30,9 @@ struct reader_config {
     struct queue *releases;
     struct watermark *durable; /* newest entry that HEAD holds */
     struct watermark *applied; /* newest entry that the tables have, as HEAD knows */
-    struct budget *budget;     /* shared with the gateway and the core; NULL: none */
+    /* Says whether the disk keeps the tables back: then the reader refuses. NULL: it never does. */
+    const struct disk_reserve *reserve;
+    struct budget *budget; /* shared with the gateway and the core; NULL: none */
 };
 
 /* Starts the thread. The process ends when memory or threads are short. */

@@ -6,6 +6,7 @@
 #define BOURSE_BROKER_CORE_WATERMARK_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct watermark {
@@ -22,5 +23,7 @@ void watermark_raise(struct watermark *watermark, uint64_t value);
 uint64_t watermark_value(struct watermark *watermark);
 /* Returns once the watermark is at `value` or above it. */
 void watermark_wait(struct watermark *watermark, uint64_t value);
+/* Waits likewise, for at most `timeout_ns`. Returns true when the watermark is there. */
+bool watermark_wait_for(struct watermark *watermark, uint64_t value, int64_t timeout_ns);
 
 #endif

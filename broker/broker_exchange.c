@@ -232,10 +232,31 @@ static bool commit_outage(struct broker *broker, struct problem *ret_problem)
                       ret_problem);
 }
 
-/* Takes the lead of the journal, here and on etcd where the config names one. */
-static bool lead_everywhere(struct broker *broker, bool adopt, struct problem *ret_problem)
+static bool rebuild(struct broker *broker, struct problem *ret_problem)
 {
-    return lead(broker, ret_problem) &&
+    broker->exchange = broker_rebuild(&broker->store, &broker->config, ret_problem);
+    return broker->exchange != NULL;
+}
+
+/* An exchange whose catching up failed is useless; the tables keep what they have. */
+static bool catch_up(struct broker *broker, struct problem *ret_problem)
+{
+    if (storage_catch_up(&broker->store, broker->exchange, ret_problem)) {
+        return true;
+    }
+    if (!may_try_again(broker)) {
+        return false;
+    }
+    exchange_destroy(&broker->exchange);
+    return rebuild(broker, ret_problem) &&
+           storage_catch_up(&broker->store, broker->exchange, ret_problem);
+}
+
+/* Takes the lead of the journal, here and on etcd where the config names one. */
+static bool lead_everywhere(struct broker *broker, bool is_new, bool adopt,
+                            struct problem *ret_problem)
+{
+    return lead(broker, ret_problem) && (is_new || catch_up(broker, ret_problem)) &&
            replicated_join(&broker->store, broker->exchange, &broker->config, adopt, ret_problem);
 }
 
@@ -243,8 +264,7 @@ bool broker_start_exchange(struct broker *broker, bool is_new, bool adopt,
                            struct problem *ret_problem)
 {
     if (!is_new) {
-        broker->exchange = broker_rebuild(&broker->store, &broker->config, ret_problem);
-        return broker->exchange != NULL && lead_everywhere(broker, adopt, ret_problem) &&
+        return rebuild(broker, ret_problem) && lead_everywhere(broker, false, adopt, ret_problem) &&
                commit_limits(broker, ret_problem) && commit_outage(broker, ret_problem);
     }
     broker->exchange = exchange_create(&broker->config.limits);
@@ -252,6 +272,6 @@ bool broker_start_exchange(struct broker *broker, bool is_new, bool adopt,
         problem_set(ret_problem, "out of memory for the exchange");
         return false;
     }
-    return lead_everywhere(broker, adopt, ret_problem) && commit_genesis(broker, ret_problem) &&
-           commit_limits(broker, ret_problem);
+    return lead_everywhere(broker, true, adopt, ret_problem) &&
+           commit_genesis(broker, ret_problem) && commit_limits(broker, ret_problem);
 }

@@ -138,7 +138,7 @@ static void commit_directly(struct committer *committer, struct group *group)
     assert(link == &group->link);
 }
 
-/* On etcd an entry is durable before it is here, so its tables need no tail. */
+/* An entry on etcd is durable there, so the tables need no tail before them. */
 static bool must_go_directly(const struct committer *committer, const struct group *group)
 {
     const struct storage *store = committer->config.store;

@@ -4,7 +4,7 @@
 #include "exchange/market/ask_conditions.h"
 #include "exchange/market/bands.h"
 #include "exchange/state/job_records.h"
-#include "exchange/work/late/lateness.h"
+#include "exchange/work/choice/lateness.h"
 #include "exchange/work/part_queues.h"
 
 bool part_is_used_up(const struct job *job)

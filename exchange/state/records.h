@@ -335,8 +335,7 @@ struct bar {
     struct list_link of_part;
     uint32_t account; /* one account of the owner */
     uint32_t waiting; /* waiting subtasks of the part that the owner has judged */
-    /* The owner may make no entry of the retry queue up to this one; NO_SUBTASK: nobody has looked
-     * yet. */
+    /* The owner may make no entry of the retry queue up to this one; NO_SUBTASK: not looked yet. */
     uint32_t passed;
 };
 
@@ -502,8 +501,7 @@ struct lease {
     int64_t idle_since_ns; /* INT64_MAX while it has work */
     uint32_t live;         /* attempts in flight over all lanes */
     int64_t mean_ns;       /* moving average of a subtask's paid time */
-    /* Moving averages for subtasks with an expectation of their own: the expectation, and the time
-     * they took of their lane. */
+    /* Moving averages for subtasks with expectations: the expectation, and the time in the lane. */
     int64_t said_ns, took_ns;
     int64_t quickest_ns; /* job with a deadline: the least time of a result; 0: none */
     struct lane *lanes;

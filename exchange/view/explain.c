@@ -19,7 +19,7 @@
 #include "exchange/view/predicate_text.h"
 #include "exchange/view/reads.h"
 #include "exchange/view/search.h"
-#include "exchange/work/late/lateness.h"
+#include "exchange/work/choice/lateness.h"
 #include "exchange/work/part_queues.h"
 #include "exchange/work/progress.h"
 
@@ -586,17 +586,4 @@ bool exchange_explain_job(const struct exchange *exchange, const struct id128 *i
     explain(exchange, &need, part, ret_explanation);
     ret_explanation->part = part->number;
     return true;
-}
-
-const struct requirement *exchange_part_needs(const struct exchange *exchange,
-                                              const struct id128 *id, uint32_t number,
-                                              uint32_t *ret_slots)
-{
-    const struct job *job = table_find(&exchange->jobs, id);
-    if (job == NULL || job->phase != JOB_PHASE_OPEN || number >= job->part_count ||
-        job->parts[number].class_id == NO_CLASS) {
-        return NULL;
-    }
-    *ret_slots = job->parts[number].width;
-    return book_class_requirement(exchange->book, job->parts[number].class_id);
 }

@@ -11,7 +11,7 @@
 #include "exchange/state/names.h"
 #include "exchange/state/parts.h"
 #include "exchange/state/steps.h"
-#include "exchange/work/late/lateness.h"
+#include "exchange/work/choice/lateness.h"
 #include "exchange/work/part_queues.h"
 #include "exchange/work/progress.h"
 
@@ -482,13 +482,6 @@ size_t exchange_jobs_from(const struct exchange *exchange, uint32_t owner, uint6
         }
     }
     return count;
-}
-
-size_t exchange_jobs(const struct exchange *exchange, uint32_t owner,
-                     struct exchange_job_row *ret_rows, size_t limit)
-{
-    uint64_t next = 0;
-    return exchange_jobs_from(exchange, owner, 0, ret_rows, limit, &next);
 }
 
 size_t exchange_parts(const struct exchange *exchange, const struct id128 *id,

@@ -12,9 +12,9 @@
 #include "exchange/work/attempts.h"
 #include "exchange/work/check_queue.h"
 #include "exchange/work/check_seeds.h"
+#include "exchange/work/choice/lateness.h"
 #include "exchange/work/graph.h"
 #include "exchange/work/lane_choice.h"
-#include "exchange/work/late/lateness.h"
 #include "exchange/work/part_queues.h"
 #include "exchange/work/subtask_makers.h"
 #include "exchange/work/subtasks.h"
@@ -115,7 +115,7 @@ static bool dispatch(struct exchange *exchange, struct lease *lease, uint32_t la
     return index != NO_SUBTASK;
 }
 
-/* Fills each lane that has less than `target`. A lane may get nothing where others get something. */
+/* Fills each lane that has less than `target`. A lane may get nothing where others do. */
 static void fill_to(struct exchange *exchange, struct lease *lease, const struct lateness *late,
                     uint32_t target)
 {

@@ -4,7 +4,6 @@
 
 #include "exchange/lifecycle.h"
 #include "exchange/state/records.h"
-#include "planner/schedule/online.h"
 
 /* Returns false with the refusal when this is no graph of `subtasks` subtasks. */
 bool graph_well_formed(const struct exchange_graph *graph, uint32_t subtasks,
@@ -14,24 +13,7 @@ void graph_destroy(struct graph *graph);
 struct graph *graph_create(struct exchange *exchange, struct job *job,
                            const struct exchange_graph *given);
 void graph_drop(struct exchange *exchange, struct job *job); /* drops its records, too */
-/* A bound on the time of a subtask that is taken: its own expectation, at this pace. */
-struct graph_bound {
-    bool is_set;
-    struct online_pace pace;
-    int64_t most_ns;
-};
-/* Takes the ready subtask off the heap that goes first on a lane with these residents, and that is
- * within the bound; NULL: there are no residents. The first RESIDENT_READY_MOST by rank are
- * compared, and the one with most bytes among the residents goes first; of equals, the higher rank,
- * then the lower index. A rank that is more than ONLINE_SLACK_PERCENT below the highest may only go
- * first when the residents save that difference. Near a deadline the highest rank within the bound
- * goes first. Returns NO_SUBTASK when none is ready. */
-uint32_t graph_take_ready(struct part *part, const struct residents *residents,
-                          const struct graph_bound *bound);
-/* Returns true when inputs of the subtask that graph_take_ready would take are among them. */
-bool graph_has_resident(const struct part *part, const struct residents *residents,
-                        const struct graph_bound *bound);
-void graph_start(struct job *job); /* starts a new job */
+void graph_start(struct job *job);                           /* starts a new job */
 /* Rebuilds after a snapshot all that follows from the subtasks' states. */
 void graph_restore(struct job *job);
 /* graph_tells_apart says whether subtasks have expectations of their own. graph_said_ns returns

@@ -5,6 +5,7 @@
 #include "exchange/state/parts.h"
 #include "exchange/state/steps.h"
 #include "exchange/work/check_queue.h"
+#include "exchange/work/choice/ready.h"
 #include "exchange/work/graph.h"
 #include "exchange/work/juries.h"
 #include "exchange/work/subtask_makers.h"
@@ -53,27 +54,27 @@ uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t 
     return index;
 }
 
-static struct graph_bound bound_of(const struct lateness *late)
+static struct ready_bound bound_of(const struct lateness *late)
 {
-    return (struct graph_bound){
+    return (struct ready_bound){
         .is_set = late->is_bound && late->is_apart, .pace = late->pace, .most_ns = late->left_ns};
 }
 
 bool part_has_resident(const struct part *part, const struct residents *residents,
                        const struct lateness *late)
 {
-    const struct graph_bound bound = bound_of(late);
-    return part->job->graph != NULL && graph_has_resident(part, residents, &bound);
+    const struct ready_bound bound = bound_of(late);
+    return part->job->graph != NULL && ready_has_resident(part, residents, &bound);
 }
 
 uint32_t part_next_fresh(struct exchange *exchange, struct part *part,
                          const struct residents *residents, const struct lateness *late)
 {
     struct job *job = part->job;
-    const struct graph_bound bound = bound_of(late);
+    const struct ready_bound bound = bound_of(late);
     uint32_t index = NO_SUBTASK;
     if (job->graph != NULL) {
-        index = graph_take_ready(part, residents, &bound);
+        index = ready_take(part, residents, &bound);
     } else if (part->fresh < part->end) {
         index = part->fresh++;
     }

@@ -3,7 +3,7 @@
 #define BOURSE_EXCHANGE_WORK_PART_QUEUES_H
 
 #include "exchange/state/records.h"
-#include "exchange/work/late/lateness.h"
+#include "exchange/work/choice/lateness.h"
 
 /* Returns how many waiting subtasks of the part the provider may run. The cost is a look at each
  * owner that judged any; for checks, a step or two for each queue, and for each lease. */
@@ -15,8 +15,8 @@ uint32_t part_choice(const struct exchange *exchange, const struct part *part, u
 uint32_t part_next_retry(struct exchange *exchange, struct part *part, uint32_t provider,
                          const struct lateness *late);
 /* Takes the next subtask that never started, and that is not late, off the queue: by rank, else the
- * longest expected, then by index. A subtask whose inputs are among `residents` may go before others
- * of a similar rank (graph_take_ready); NULL: there are none. NO_SUBTASK: none. */
+ * longest expected, then by index. A subtask whose inputs are among `residents` may go before
+ * others of a similar rank (ready_take); NULL: there are none. NO_SUBTASK: none. */
 uint32_t part_next_fresh(struct exchange *exchange, struct part *part,
                          const struct residents *residents, const struct lateness *late);
 /* Returns true when inputs of the subtask that part_next_fresh would take are among them. */

@@ -9,8 +9,8 @@
  * known is never late.
  *
  * The functions read and decide nothing. */
-#ifndef BOURSE_EXCHANGE_WORK_LATE_LATENESS_H
-#define BOURSE_EXCHANGE_WORK_LATE_LATENESS_H
+#ifndef BOURSE_EXCHANGE_WORK_CHOICE_LATENESS_H
+#define BOURSE_EXCHANGE_WORK_CHOICE_LATENESS_H
 
 #include "exchange/state/records.h"
 #include "planner/schedule/online.h"

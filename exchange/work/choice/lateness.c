@@ -1,4 +1,4 @@
-#include "exchange/work/late/lateness.h"
+#include "exchange/work/choice/lateness.h"
 
 #include "base/checked.h"
 #include "exchange/lifecycle.h"

@@ -16,6 +16,9 @@
 /* The time between two tries of an entry that etcd does not take. */
 #define AWAY_PAUSE_NS (NS_PER_S / 5)
 
+/* One transaction has at most so many groups: the others serve the core meanwhile. */
+enum { GROUPS_AT_ONCE = CORE_GROUPS / 2 };
+
 struct follower {
     struct follower_config config;
     pthread_t thread;
@@ -78,21 +81,38 @@ static enum storage_status write_tables(struct follower *follower, struct group 
                                 : storage_apply(follower->config.store, groups, count);
 }
 
+/* Frees the reserve, or waits. From here on SQLite's log is copied after every commit. */
+static void meet_full(struct follower *follower)
+{
+    const struct timespec second = {.tv_sec = 1};
+    follower->is_scarce = true;
+    storage_save_space(follower->config.store, true);
+    if (!disk_reserve_met_full(follower->config.reserve)) {
+        /* Time for an operator to free space; a signal that ends the sleep early only causes an
+         * early try. */
+        (void)nanosleep(&second, NULL);
+    }
+}
+
+/* All groups are one transaction. On a full disk each group is one, which needs least space. An
+ * etcd that does not answer has made the follower wait already, one that is full has not. */
 static void apply(struct follower *follower, struct group *const *groups, size_t count)
 {
-    /* Time for an operator to free space; a signal that ends the sleep early only causes an early
-     * try. An etcd that does not answer has made the follower wait already, one that is full has
-     * not. */
-    const struct timespec second = {.tv_sec = 1};
     const struct timespec away = {.tv_nsec = AWAY_PAUSE_NS};
     bool was_full = false;
-    for (enum storage_status status = STORAGE_FULL; status != STORAGE_OK;) {
-        status = write_tables(follower, groups, count);
-        was_full = was_full || status == STORAGE_FULL;
-        if (status == STORAGE_AWAY) {
+    for (size_t done = 0; done < count;) {
+        const size_t most = was_full ? 1 : count;
+        switch (write_tables(follower, &groups[done], most)) {
+        case STORAGE_OK:
+            done += most;
+            break;
+        case STORAGE_FULL:
+            was_full = true;
+            meet_full(follower);
+            break;
+        case STORAGE_AWAY:
             (void)nanosleep(&away, NULL);
-        } else if (status == STORAGE_FULL && !disk_reserve_met_full(follower->config.reserve)) {
-            (void)nanosleep(&second, NULL);
+            break;
         }
     }
     review_reserve(follower, was_full);
@@ -113,13 +133,13 @@ static void give_back(struct follower *follower, struct group *group)
     (void)pushed;
 }
 
-/* Takes all groups that wait. A group without commands has nothing for the tables. */
+/* Takes groups that wait. A group without commands has nothing for the tables. */
 static size_t take(struct follower *follower, struct queue_link *first,
-                   struct group *ret_groups[CORE_GROUPS])
+                   struct group *ret_groups[GROUPS_AT_ONCE])
 {
     size_t count = 0;
     for (struct queue_link *link = first; link != NULL;
-         link = count < CORE_GROUPS ? queue_pop(follower->config.groups, 0) : NULL) {
+         link = count < GROUPS_AT_ONCE ? queue_pop(follower->config.groups, 0) : NULL) {
         struct group *group = QUEUE_ELEMENT(link, struct group, link);
         if (group->command_count > 0) {
             ret_groups[count++] = group;
@@ -135,7 +155,7 @@ static void *run(void *argument)
     struct follower *follower = argument;
     process_name_thread("ledger");
     while (!queue_finished(follower->config.groups)) {
-        struct group *groups[CORE_GROUPS];
+        struct group *groups[GROUPS_AT_ONCE];
         struct queue_link *link = queue_pop(follower->config.groups, IDLE_NS);
         if (link == NULL) {
             idle(follower);

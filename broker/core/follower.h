@@ -1,7 +1,7 @@
 /* The follower is the thread that writes committed groups to the ledger's tables.
  *
  * The groups' entries are durable in the journal, and their effects have left. The follower takes
- * all groups that wait, writes them in one transaction, and gives them back to the core, empty.
+ * groups that wait, writes them in one transaction, and gives them back to the core, empty.
  * Snapshots are asked for once the tables have the marked command. Refusals enter the audit log
  * with the next groups, or within a second. When the disk is full, the follower gives up the disk
  * reserve. If there is none, it tries once a second until there is room, and the broker waits. */

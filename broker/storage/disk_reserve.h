@@ -42,7 +42,9 @@ enum disk_reserve_state {
 };
 
 /* DISK_RESERVE_BYTES holds two groups with all that they write, one stuck and one gathered behind
- * it. It holds as much again for SQLite's copy from WAL to database, and some for cancels. */
+ * it. It holds as much again for SQLite's copy from WAL to database, and some for cancels. Groups
+ * that wait for the tables are written one after the other then; most are far smaller than the
+ * longest. */
 #define DISK_RESERVE_BYTES (INT64_C(32) << 20)
 
 struct disk_reserve {

@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -53,6 +54,7 @@ struct row {
     struct usage usage; /* in the steady part of all rounds */
     uint64_t steady_subtasks;
     struct latency latency;
+    uint64_t ledger_bytes;
 };
 
 static int fail(const char *what)
@@ -198,6 +200,15 @@ static bool run_rounds(const struct parameters *parameters, struct private_marke
     return true;
 }
 
+/* Returns the size of the ledger of a market whose broker has ended. */
+static uint64_t ledger_bytes(const struct private_market *market)
+{
+    char path[ENDTOEND_PATH_SIZE + 32];
+    struct stat status = {.st_size = 0};
+    (void)snprintf(path, sizeof path, "%s/ledger.db", market->folder);
+    return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
+}
+
 static bool run_row(const struct parameters *parameters, uint32_t agents, uint32_t slots,
                     bool is_noop, struct row *row)
 {
@@ -219,6 +230,7 @@ static bool run_row(const struct parameters *parameters, uint32_t agents, uint32
         problem_set(&problem, "%u agents: a process did not end well", agents);
         good = false;
     }
+    row->ledger_bytes = ledger_bytes(&market);
     for (size_t i = 0; i < row->count; i++) {
         jobs[i] = row->rounds[i].job;
     }
@@ -319,6 +331,9 @@ static void print_row(const struct row *row, uint32_t agents, uint32_t slots, co
     (void)printf(",\"results_per_signature\":%.2f,\"results_per_commit\":%.2f",
                  per(row->latency.count, row->latency.signatures),
                  per(row->latency.count, row->latency.commits));
+    /* The job that warms up has a tenth of the subtasks of a round. */
+    const size_t subtasks = row->latency.count + row->latency.count / 10 / row->count;
+    (void)printf(",\"bytes_per_subtask\":%.0f", per(row->ledger_bytes, subtasks));
     print_usage(row);
     (void)printf("}");
 }

@@ -181,18 +181,19 @@ bool audit_open_database(struct audit *audit, const char *path)
 static bool run(struct audit *audit, const char *folder, const char *database_path,
                 const char *head_path)
 {
-    /* HEAD is read first. Beside a running broker HEAD may be behind the database, but never
-     * ahead. */
-    return audit_read_head(audit, head_path) && audit_folder_look(audit, folder) &&
-           audit_open_database(audit, database_path) && audit_tree_open(audit) &&
-           audit_rows_open(audit) && audit_journal(audit) && audit_tree_end(audit) &&
-           audit_balances(audit) && audit_outcomes(audit) && audit_acts(audit, 1, NULL, NULL) &&
-           audit_folder_check(audit);
+    /* HEAD is read first, then the tail. Beside a running broker HEAD may be behind tail and
+     * database, but never ahead of both. */
+    return audit_read_head(audit, head_path) && audit_tail_read(audit, folder) &&
+           audit_folder_look(audit, folder) && audit_open_database(audit, database_path) &&
+           audit_tree_open(audit) && audit_rows_open(audit) && audit_journal(audit) &&
+           audit_tree_end(audit) && audit_balances(audit) && audit_outcomes(audit) &&
+           audit_acts(audit, 1, NULL, NULL) && audit_folder_check(audit);
 }
 
 static void end(struct audit *audit)
 {
     audit_rows_close(audit);
+    audit_tail_end(audit);
     audit_tree_close(audit);
     audit_folder_end(audit);
     (void)sqlite3_close(audit->database); /* read only */

@@ -32,6 +32,7 @@ struct audit_report {
     char found[100];
     /* The numbers tell how much the audit covered. */
     uint64_t journal_entries, commands, signatures;
+    uint64_t tail_entries; /* in the journal's tail alone: chained, and not audited yet */
     uint64_t records, leaves, tree_size; /* tree_size: from the signed checkpoint */
     uint64_t accounts, jobs, fills, results, accepted;
     uint64_t checked;      /* results decided by a referee's check */

@@ -340,6 +340,16 @@ struct audit_snapshot {
     struct id128 cluster;
 };
 
+struct audit_tail_entry { /* an entry of the journal's tail */
+    uint64_t index, epoch;
+    struct hash32 previous, chain;
+};
+
+struct audit_tail { /* by index */
+    struct audit_tail_entry *entries;
+    size_t count, capacity;
+};
+
 struct audit {
     struct audit_report *report;
     const char *folder;                   /* borrowed from the caller */
@@ -358,6 +368,7 @@ struct audit {
     struct audit_bands bands;
     struct audit_mark mark;
     bool has_mark;
+    struct audit_tail tail;
 
     struct audit_account *accounts; /* by number */
     uint32_t account_count;
@@ -437,6 +448,16 @@ bool audit_read_head(struct audit *audit, const char *path);
 /* Walks the chain and calls audit_command_check for each command. Compares HEAD, which was read
  * before. */
 bool audit_journal(struct audit *audit);
+
+/* ---- tail.c */
+/* Reads the files of the journal's tail, which may be missing: after HEAD, before the database. */
+bool audit_tail_read(struct audit *audit, const char *folder);
+void audit_tail_end(struct audit *audit);
+typedef void audit_on_tail(void *context, uint64_t entry, const struct hash32 *chain);
+/* Checks that the tail follows the journal, which ends at `entry` with `chain` and was last written
+ * under `epoch`. Calls `on_entry` for every entry that the tables do not have yet. */
+bool audit_tail_check(struct audit *audit, uint64_t entry, uint64_t epoch,
+                      const struct hash32 *chain, audit_on_tail *on_entry, void *context);
 
 /* ---- folder.c */
 /* Looks at the folder before the database is opened. A running broker may write a snapshot

@@ -19,6 +19,13 @@ enum {
     HEAD_READS = 3,
 };
 
+struct met { /* the entry that HEAD has seen, where the journal has it */
+    const struct audit_mark *mark;
+    uint64_t last; /* the last entry of the journal, in its tail perhaps */
+    bool found;
+    struct hash32 chain;
+};
+
 struct link { /* state of the chain */
     uint64_t entry, next_command;
     uint64_t epoch; /* 0: no epoch yet */
@@ -220,15 +227,25 @@ static bool check_row(struct audit *audit, sqlite3_stmt *select, struct link *li
     return true;
 }
 
-static bool check_head(struct audit *audit, const struct audit_mark *mark, const struct link *link,
-                       bool met, const struct hash32 *chain_there)
+static void meet(void *context, uint64_t entry, const struct hash32 *chain)
 {
-    if (mark->index > link->entry) {
+    struct met *met = context;
+    met->last = entry;
+    if (entry == met->mark->index) {
+        met->found = true;
+        met->chain = *chain;
+    }
+}
+
+static bool check_head(struct audit *audit, const struct met *met)
+{
+    const struct audit_mark *mark = met->mark;
+    if (mark->index > met->last) {
         return audit_finding(audit, "HEAD", 0,
                              "HEAD has seen entry %llu, the journal ends at entry %llu",
-                             (unsigned long long)mark->index, (unsigned long long)link->entry);
+                             (unsigned long long)mark->index, (unsigned long long)met->last);
     }
-    if (!met || !hash32_equal(&mark->chain, chain_there)) {
+    if (!met->found || !hash32_equal(&mark->chain, &met->chain)) {
         return audit_finding(audit, "HEAD", 0,
                              "entry %llu of the journal is not the one that HEAD has seen",
                              (unsigned long long)mark->index);
@@ -264,21 +281,16 @@ static bool check_epoch(struct audit *audit, const struct link *link)
         (long long)epoch, (unsigned long long)link->epoch);
 }
 
-static bool walk(struct audit *audit, sqlite3_stmt *select, const struct audit_mark *mark,
-                 bool has_mark, struct audit_command *command)
+static bool walk(struct audit *audit, sqlite3_stmt *select, struct audit_command *command)
 {
     struct link link = {.next_command = 1};
-    bool met = has_mark && mark->index == 0;
-    struct hash32 chain_there = {{0}};
+    struct met met = {.mark = &audit->mark, .found = audit->mark.index == 0};
     int code;
     while ((code = sqlite3_step(select)) == SQLITE_ROW) {
         if (!check_row(audit, select, &link, command)) {
             return false;
         }
-        if (has_mark && link.entry == mark->index) {
-            met = true;
-            chain_there = link.chain;
-        }
+        meet(&met, link.entry, &link.chain);
     }
     if (code != SQLITE_DONE) {
         return audit_unreadable(audit, "table journal cannot be read: %s",
@@ -288,7 +300,8 @@ static bool walk(struct audit *audit, sqlite3_stmt *select, const struct audit_m
         return audit_expect(audit, false, "a command of the journal has the row's log index");
     }
     return check_epoch(audit, &link) &&
-           (!has_mark || check_head(audit, mark, &link, met, &chain_there));
+           audit_tail_check(audit, link.entry, link.epoch, &link.chain, meet, &met) &&
+           (!audit->has_mark || check_head(audit, &met));
 }
 
 bool audit_journal(struct audit *audit)
@@ -301,7 +314,7 @@ bool audit_journal(struct audit *audit)
                            &select, NULL) != SQLITE_OK) {
         return audit_unreadable(audit, "there is no journal: %s", sqlite3_errmsg(audit->database));
     }
-    bool good = walk(audit, select, &audit->mark, audit->has_mark, &command);
+    bool good = walk(audit, select, &command);
     (void)sqlite3_finalize(select); /* read only */
     return good && (audit->report->journal_entries > 0 ||
                     audit_unreadable(audit, "there is no journal: its table is empty, as in the "

@@ -122,6 +122,11 @@ static void print_text(const struct audit_report *report)
     print_counted(report->commands, "command", "commands", ", ");
     print_counted(report->signatures, "signature", "signatures", " verified, ");
     printf("rules %" PRIu32 ", HEAD %s\n", report->rules, report->head);
+    if (report->tail_entries > 0) {
+        fputs("  tail       ", stdout);
+        print_counted(report->tail_entries, "entry", "entries",
+                      " behind the tables, chained; the audit covers them once they are applied\n");
+    }
     fputs("  ledger     ", stdout);
     print_counted(report->records, "record", "records", ", ");
     print_counted(report->leaves, "leaf", "leaves", "; ");
@@ -166,7 +171,7 @@ static json_t *verdict_of(const struct audit_report *report)
     (void)json_object_update_new(
         json,
         json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, "
-                  "s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+                  "s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
                   "origin", report->origin, "head", report->head, "journal_entries",
                   (json_int_t)report->journal_entries, "commands", (json_int_t)report->commands,
                   "signatures", (json_int_t)report->signatures, "records",
@@ -179,7 +184,7 @@ static json_t *verdict_of(const struct audit_report *report)
                   (json_int_t)report->fees_micro, "held_micro", (json_int_t)report->held_micro,
                   "acts", (json_int_t)report->acts, "checked", (json_int_t)report->checked,
                   "epochs", (json_int_t)report->epochs, "dice", (json_int_t)report->dice, "rules",
-                  (json_int_t)report->rules));
+                  (json_int_t)report->rules, "tail_entries", (json_int_t)report->tail_entries));
     return json;
 }
 

@@ -115,6 +115,8 @@ static bool make_queues(struct broker *broker, struct problem *ret_problem)
     }
     broker->core_in = queue_create(REQUEST_QUEUE);
     broker->groups = queue_create(CORE_GROUPS);
+    broker->to_tables = queue_create(CORE_GROUPS);
+    broker->applied = queue_create(CORE_GROUPS);
     broker->returned = queue_create(CORE_GROUPS);
     broker->releases = queue_create(RELEASE_QUEUE);
     broker->budget = budget_create(broker->config.steps);
@@ -123,10 +125,10 @@ static bool make_queues(struct broker *broker, struct problem *ret_problem)
     broker->reads = queue_create(READ_QUEUE);
     broker->keeps = queue_create(READ_QUEUE);
     broker->snapshot_requests = queue_create(SNAPSHOT_QUEUE);
-    good = good && broker->core_in != NULL && broker->groups != NULL && broker->returned != NULL &&
-           broker->releases != NULL && broker->notes != NULL && broker->names != NULL &&
-           broker->reads != NULL && broker->keeps != NULL && broker->snapshot_requests != NULL &&
-           broker->budget != NULL;
+    good = good && broker->core_in != NULL && broker->groups != NULL && broker->to_tables != NULL &&
+           broker->applied != NULL && broker->returned != NULL && broker->releases != NULL &&
+           broker->notes != NULL && broker->names != NULL && broker->reads != NULL &&
+           broker->keeps != NULL && broker->snapshot_requests != NULL && broker->budget != NULL;
     if (!good) {
         problem_set(ret_problem, "no memory or no file descriptor is left to start");
     }
@@ -175,6 +177,8 @@ static void start_keeper(struct broker *broker)
                                    .releases = broker->releases,
                                    .budget = broker->budget,
                                    .clock = broker->clock,
+                                   .durable = &broker->store.durable,
+                                   .applied = &broker->store.applied,
                                    .quota_bytes = broker->config.blob_quota_bytes,
                                    .retain_ms = broker->config.blob_retain_ms,
                                    .retain_most_ms = broker->config.blob_retain_most_ms,
@@ -200,6 +204,8 @@ static void start_threads(struct broker *broker)
                                    .names = broker->names,
                                    .releases = broker->releases,
                                    .durable = &broker->store.durable,
+                                   .applied = &broker->store.applied,
+                                   .reserve = &broker->reserve,
                                    .budget = broker->budget};
     (void)snprintf(reader.database, sizeof reader.database, "%s", broker->database);
     (void)snprintf(reader.history, sizeof reader.history, "%s", broker->history);
@@ -222,17 +228,28 @@ static void start_threads(struct broker *broker)
 
     start_keeper(broker);
 
+    const struct follower_config follower = {.store = &broker->store,
+                                             .groups = broker->to_tables,
+                                             .applied = broker->applied,
+                                             .returned = broker->returned,
+                                             .core = broker->core_in,
+                                             .snapshots = broker->snapshot_requests,
+                                             .reserve = &broker->reserve,
+                                             .clock = broker->clock};
+    broker->follower = follower_start(&follower);
+
     const struct committer_config committer = {.store = &broker->store,
                                                .groups = broker->groups,
+                                               .follower = broker->to_tables,
+                                               .applied = broker->applied,
                                                .returned = broker->returned,
                                                .core = broker->core_in,
+                                               .committing = &broker->committing,
                                                .releases = broker->releases,
                                                .blobs = broker->notes,
                                                .outputs = broker->outputs,
                                                .names = broker->names,
-                                               .snapshots = broker->snapshot_requests,
-                                               .reserve = &broker->reserve,
-                                               .clock = broker->clock};
+                                               .reserve = &broker->reserve};
     broker->committer = committer_start(&committer);
 
     const struct core_config core = {.exchange = broker->exchange,
@@ -241,6 +258,7 @@ static void start_threads(struct broker *broker)
                                      .inbound = broker->core_in,
                                      .groups = broker->groups,
                                      .returned = broker->returned,
+                                     .committing = &broker->committing,
                                      .reader = broker->reads,
                                      .keeper = broker->keeps,
                                      .mark_every = broker->config.snapshot_every,
@@ -279,6 +297,7 @@ static void stop_threads(struct broker *broker)
     }
     core_stop(&broker->core);
     committer_stop(&broker->committer);
+    follower_stop(&broker->follower);
     reader_stop(&broker->reader);
     keeper_stop(&broker->keeper);
     const struct snapshot_mark end = mark_of_end(broker);
@@ -326,6 +345,8 @@ static void close_all(struct broker *broker)
     queue_destroy(&broker->returned);
     budget_destroy(&broker->budget);
     queue_destroy(&broker->groups);
+    queue_destroy(&broker->to_tables);
+    queue_destroy(&broker->applied);
     queue_destroy(&broker->snapshot_requests);
     for (size_t i = 0; i < sizeof broker->directories / sizeof broker->directories[0]; i++) {
         directory_destroy(&broker->directories[i]);

@@ -214,12 +214,32 @@ static bool commit_outage(struct broker *broker, struct problem *ret_problem)
                       ret_problem);
 }
 
+static bool rebuild(struct broker *broker, struct problem *ret_problem)
+{
+    broker->exchange = broker_rebuild(&broker->store, &broker->config, ret_problem);
+    return broker->exchange != NULL;
+}
+
+/* An exchange whose catching up failed is useless; the tables keep what they have. */
+static bool catch_up(struct broker *broker, struct problem *ret_problem)
+{
+    if (storage_catch_up(&broker->store, broker->exchange, ret_problem)) {
+        return true;
+    }
+    if (!may_try_again(broker)) {
+        return false;
+    }
+    exchange_destroy(&broker->exchange);
+    return rebuild(broker, ret_problem) &&
+           storage_catch_up(&broker->store, broker->exchange, ret_problem);
+}
+
 bool broker_start_exchange(struct broker *broker, bool is_new, struct problem *ret_problem)
 {
     if (!is_new) {
-        broker->exchange = broker_rebuild(&broker->store, &broker->config, ret_problem);
-        return broker->exchange != NULL && lead(broker, ret_problem) &&
-               commit_limits(broker, ret_problem) && commit_outage(broker, ret_problem);
+        return rebuild(broker, ret_problem) && lead(broker, ret_problem) &&
+               catch_up(broker, ret_problem) && commit_limits(broker, ret_problem) &&
+               commit_outage(broker, ret_problem);
     }
     broker->exchange = exchange_create(&broker->config.limits);
     if (broker->exchange == NULL) {

@@ -12,6 +12,7 @@
 #include "broker/blob/port/blobs.h"
 #include "broker/core/committer.h"
 #include "broker/core/core.h"
+#include "broker/core/follower.h"
 #include "broker/core/logtime.h"
 #include "broker/gateway/budget.h"
 #include "broker/gateway/directory.h"
@@ -52,12 +53,14 @@ struct broker {
     struct disk_reserve reserve;
     struct budget *budget; /* shared by gateway, core and reader */
     struct queue *workers_in[GATEWAY_WORKERS_MAX];
-    struct queue *core_in, *groups, *returned, *releases, *notes, *names, *reads, *keeps,
-        *snapshot_requests;
+    struct queue *core_in, *groups, *to_tables, *applied, *returned, *releases, *notes, *names,
+        *reads, *keeps, *snapshot_requests;
     struct gateway *gateway;
     struct verify_worker *workers[GATEWAY_WORKERS_MAX];
     struct core *core;
     struct committer *committer;
+    struct follower *follower;
+    atomic_uint committing; /* groups between core and committer */
     struct reader_thread *reader;
     struct keeper *keeper;
     struct snapshots *snapshots;

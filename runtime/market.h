@@ -8,6 +8,7 @@
  *     log.key         Ed25519 seed that signs checkpoints, and whether it did               0600
  *     owner.key       the operator's and consumer's key of an embedded market
  *     ledger.db       journal + ledger (SQLite), ledger.db-wal
+ *     journal-tail.0, .1   newest entries of the journal, which ledger.db may not have yet
  *     HEAD            (index, chain hash, signed tree size); keep it OUT of backups
  *     LOCK            flock'ed by the running broker
  *     reserve         nothing but its size: room for cancels when the disk is full
@@ -29,6 +30,8 @@
 #define MARKET_AUDIT_KEY "audit.key"
 #define MARKET_OWNER_KEY "owner.key"
 #define MARKET_DATABASE "ledger.db"
+#define MARKET_TAIL_0 "journal-tail.0"
+#define MARKET_TAIL_1 "journal-tail.1"
 #define MARKET_HEAD "HEAD"
 #define MARKET_EPOCH "epoch.secret"
 #define MARKET_LOCK "LOCK"

@@ -21,6 +21,8 @@
 #include <string.h>
 
 enum { OUTCOMES_BYTES = 512 << 10 }; /* results in one reply, which then fits a message */
+/* Interval between looks whether a full disk keeps the tables back. */
+#define LOOK_NS (100 * NS_PER_MS)
 
 struct reader_thread {
     struct reader_config config;
@@ -434,15 +436,29 @@ static struct outgoing *answer(struct reader_thread *reader, const struct reques
 
 /* ---------------------------------------------------------------- the loop */
 
-/* Waits until HEAD holds the newest entry. The entry is read after the answer is made, so the
- * answer was made from no later one. */
+/* Waits until the tables have what was acknowledged. The asker may know all of that. Returns false
+ * when the disk has no space for the tables, so that they stay behind. */
+static bool wait_for_tables(struct reader_thread *reader)
+{
+    const uint64_t wanted = watermark_value(reader->config.durable);
+    const struct disk_reserve *reserve = reader->config.reserve;
+    while (!watermark_wait_for(reader->config.applied, wanted, LOOK_NS)) {
+        if (reserve != NULL && disk_reserve_state(reserve) == DISK_RESERVE_STUCK) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Waits until HEAD knows of the newest entry in the tables. The entry is read after the answer is
+ * made, so the answer was made from no later one. */
 static void wait_for_head(struct reader_thread *reader)
 {
     uint64_t entry = 0;
     if (!journal_sqlite_last_entry(ledger_reader_database(reader->ledger), &entry)) {
         fatal("the reader cannot tell where the journal stands");
     }
-    watermark_wait(reader->config.durable, entry);
+    watermark_wait(reader->config.applied, entry);
 }
 
 static void learn_names(struct reader_thread *reader)
@@ -476,7 +492,8 @@ static void charge(struct reader_thread *reader, const struct request *request,
 static void serve(struct reader_thread *reader, struct request *request)
 {
     (void)ledger_reader_steps(reader->ledger); /* drops steps that no request caused */
-    struct outgoing *outgoing = answer(reader, request);
+    struct outgoing *outgoing = wait_for_tables(reader) ? answer(reader, request)
+                                                        : refuse(request, REJECT_STORAGE_FULL, "");
     if (outgoing == NULL) {
         fatal("out of memory");
     }

@@ -2,8 +2,9 @@
  *
  * Its answers are statements, outcomes, receipts, the checkpoint and measured times. It has its own
  * connection, so a long read delays no commit. The core has checked before that the asker may read.
- * The connection sees rows between their commit and HEAD. No answer leaves before HEAD holds
- * everything that the answer may be made from. */
+ * The tables follow the journal. So the reader first waits until they have all that was
+ * acknowledged when it took the question. The connection sees rows between their commit and HEAD.
+ * No answer leaves before HEAD holds everything that the answer may be made from. */
 #ifndef BOURSE_BROKER_ANSWER_READER_H
 #define BOURSE_BROKER_ANSWER_READER_H
 
@@ -12,6 +13,7 @@
 #include "broker/core/watermark.h"
 #include "broker/gateway/budget.h"
 #include "broker/gateway/directory.h"
+#include "broker/storage/disk_reserve.h"
 
 struct reader_thread;
 
@@ -27,7 +29,10 @@ struct reader_config {
     struct queue *names;   /* outgoing: accounts, from the committer */
     struct queue *releases;
     struct watermark *durable; /* newest entry that HEAD holds */
-    struct budget *budget;     /* shared with the gateway and the core; NULL: none */
+    struct watermark *applied; /* newest entry that the tables have, as HEAD knows */
+    /* Says whether the disk keeps the tables back: then the reader refuses. NULL: it never does. */
+    const struct disk_reserve *reserve;
+    struct budget *budget; /* shared with the gateway and the core; NULL: none */
 };
 
 /* Starts the thread. The process ends when memory or threads are short. */

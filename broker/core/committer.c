@@ -1,9 +1,8 @@
 #include "broker/core/committer.h"
 
-#include "base/checked.h"
+#include "broker/core/privileged_acts.h"
 #include "broker/core/release.h"
 #include "broker/fatal.h"
-#include "broker/storage/snapshot/snapshots.h"
 #include "runtime/process.h"
 
 #include <assert.h>
@@ -11,13 +10,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* The longest time until a refusal is in the audit log, and until free disk space is noticed. */
-#define IDLE_NS (1 * NS_PER_S)
-
 struct committer {
     struct committer_config config;
     pthread_t thread;
-    bool is_scarce; /* space on the disk is scarce */
 };
 
 static void send(struct queue *queue, struct outgoing *outgoing)
@@ -106,57 +101,58 @@ static void release_group(struct committer *committer, struct group *group)
     }
 }
 
-static void request_snapshot(struct committer *committer, const struct group *group)
-{
-    struct snapshot_request *request = calloc(1, sizeof *request);
-    if (request == NULL) {
-        return; /* the next mark makes the next request */
-    }
-    const struct journal_last *last = &committer->config.store->last;
-    request->mark = (struct snapshot_mark){.command = last->next_command - 1,
-                                           .entry = last->index,
-                                           .chain = last->chain,
-                                           .state = group->mark};
-    if (!queue_try_push(committer->config.snapshots, &request->link)) {
-        free(request);
-    }
-}
-
-/* SQLite's log is copied after every commit while the disk is full. The next commit then overwrites
- * the log and needs next to no space. */
-static void review_reserve(struct committer *committer)
-{
-    disk_reserve_review(committer->config.reserve);
-    const bool is_scarce = disk_reserve_state(committer->config.reserve) != DISK_RESERVE_UNUSED;
-    if (is_scarce != committer->is_scarce) {
-        committer->is_scarce = is_scarce;
-        storage_save_space(committer->config.store, is_scarce);
-    }
-}
-
-static void commit(struct committer *committer, const struct group *group)
+static void commit(struct committer *committer, struct group *group)
 {
     const struct timespec second = {.tv_sec = 1};
-    while (storage_commit(committer->config.store, group) == STORAGE_FULL) {
+    bool was_full = false;
+    while (storage_append(committer->config.store, group) == STORAGE_FULL) {
+        was_full = true;
         if (!disk_reserve_met_full(committer->config.reserve)) {
             /* Time for an operator to free space; a signal that ends the sleep early only causes an
              * early try. */
             (void)nanosleep(&second, NULL);
         }
     }
+    if (was_full) {
+        disk_reserve_review(committer->config.reserve);
+    }
 }
 
-/* Writes waiting acts to the audit log when there is nothing to commit. While space is scarce, the
- * rest of the disk stays for cancels. */
-static void idle(struct committer *committer)
+static void push_group(struct queue *queue, struct group *group)
 {
-    if (disk_reserve_state(committer->config.reserve) != DISK_RESERVE_UNUSED) {
-        review_reserve(committer);
-    } else {
-        /* A full disk leaves the acts waiting: the next second tries again. */
-        (void)storage_write_acts(committer->config.store, logtime_now(committer->config.clock),
-                                 false);
+    const bool pushed = queue_push(queue, &group->link);
+    assert(pushed); /* as large as there are groups, and closed after the committer has ended */
+    (void)pushed;
+}
+
+/* One transaction makes a privileged command and its record in the audit log durable (P26). So such
+ * a group goes to the tables at once, after those that wait for them. */
+static void commit_directly(struct committer *committer, struct group *group)
+{
+    group->is_direct = true;
+    push_group(committer->config.follower, group);
+    struct queue_link *link = NULL;
+    while (link == NULL) {
+        link = queue_pop(committer->config.applied, QUEUE_FOREVER);
     }
+    assert(link == &group->link);
+}
+
+static void pass(struct committer *committer, struct group *group)
+{
+    if (group->command_count > 0 &&
+        (privileged_acts_in(group) || storage_has_notes(committer->config.store))) {
+        commit_directly(committer, group);
+        release_group(committer, group);
+        group_clear(group);
+        push_group(committer->config.returned, group);
+        return;
+    }
+    if (group->command_count > 0) {
+        commit(committer, group);
+    }
+    release_group(committer, group);
+    push_group(committer->config.follower, group);
 }
 
 static void *run(void *argument)
@@ -164,25 +160,12 @@ static void *run(void *argument)
     struct committer *committer = argument;
     process_name_thread("committer");
     while (!queue_finished(committer->config.groups)) {
-        struct queue_link *link = queue_pop(committer->config.groups, IDLE_NS);
-        if (link == NULL) {
-            idle(committer);
-            continue;
+        struct queue_link *link = queue_pop(committer->config.groups, QUEUE_FOREVER);
+        if (link != NULL) {
+            pass(committer, QUEUE_ELEMENT(link, struct group, link));
+            atomic_fetch_sub(committer->config.committing, 1);
+            queue_wake(committer->config.core);
         }
-        struct group *group = QUEUE_ELEMENT(link, struct group, link);
-        if (group->command_count > 0) {
-            commit(committer, group);
-            review_reserve(committer);
-            if (group->has_mark &&
-                disk_reserve_state(committer->config.reserve) == DISK_RESERVE_UNUSED) {
-                request_snapshot(committer, group);
-            }
-        }
-        release_group(committer, group);
-        group_clear(group);
-        bool pushed = queue_push(committer->config.returned, &group->link);
-        assert(pushed); /* never closed, and as large as there are groups */
-        queue_wake(committer->config.core);
     }
     return NULL;
 }

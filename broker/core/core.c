@@ -33,7 +33,7 @@
 
 /* ---------------------------------------------------------------- groups */
 
-/* Waits for the committer to give a group back. */
+/* Waits for the follower to give a group back. */
 static void take_group(struct core *core)
 {
     struct queue_link *link = NULL;
@@ -128,16 +128,17 @@ void core_hand_over(struct core *core)
             core->next_mark = last + core->config.mark_every;
         }
     }
+    atomic_fetch_add(core->config.committing, 1);
     bool pushed = queue_push(core->config.groups, &group->link);
     assert(pushed); /* the committer's queue is closed only after the core has ended */
     core->open = NULL;
     take_group(core);
 }
 
-/* The other group is back, so waiting longer gains nothing. */
+/* The committer has nothing to do, and a spare group is here, so waiting longer gains nothing. */
 static bool committer_is_idle(struct core *core)
 {
-    return queue_count(core->config.returned) > 0;
+    return atomic_load(core->config.committing) == 0 && queue_count(core->config.returned) > 0;
 }
 
 /* ---------------------------------------------------------------- commands */
@@ -490,6 +491,17 @@ static void *run(void *argument)
     return NULL;
 }
 
+/* Spares come out of `returned` like groups that the tables have. */
+static bool add_spares(const struct core_config *config)
+{
+    bool good = true;
+    for (unsigned i = 1; good && i < CORE_GROUPS; i++) {
+        struct group *spare = group_create();
+        good = spare != NULL && queue_try_push(config->returned, &spare->link);
+    }
+    return good;
+}
+
 struct core *core_start(const struct core_config *config)
 {
     struct core *core = calloc(1, sizeof *core);
@@ -508,13 +520,10 @@ struct core *core_start(const struct core_config *config)
     core->figures = figures_board_create();
     core->challenges = core_open_challenges(config);
     core->open = group_create();
-    struct group *spare = group_create();
-    /* The spare comes out of `returned` like a group that was committed. */
     if (core->watches == NULL || core->follow == NULL || core->relay == NULL ||
         core->terminals == NULL || core->figures == NULL || core->challenges == NULL ||
-        core->open == NULL || spare == NULL ||
-        pthread_create(&core->thread, NULL, run, core) != 0 ||
-        !queue_try_push(config->returned, &spare->link)) {
+        core->open == NULL || !add_spares(config) ||
+        pthread_create(&core->thread, NULL, run, core) != 0) {
         fatal("the core cannot start: out of memory or threads");
     }
     return core;

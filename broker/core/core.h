@@ -1,9 +1,10 @@
 /* The core is the thread that owns the exchange. It gives commands their order and their log time,
  * applies them, and gathers them into groups for the committer (docs/decisions.md D2).
  *
- * The next group is gathered while one group commits; no effect leaves before its own commit. The
- * core answers reads from the present state, inside the open group. So an answer leaves after the
- * state that it shows is durable. No other thread touches the exchange. */
+ * The next group is gathered while one group commits; no effect leaves before its own commit.
+ * Groups come back once the tables have them. When all of them wait for the tables, so does the
+ * core. The core answers reads from the present state, inside the open group. So an answer leaves
+ * after the state that it shows is durable. No other thread touches the exchange. */
 #ifndef BOURSE_BROKER_CORE_CORE_H
 #define BOURSE_BROKER_CORE_CORE_H
 
@@ -15,6 +16,8 @@
 #include "broker/storage/epoch.h"
 #include "exchange/exchange.h"
 
+#include <stdatomic.h>
+
 struct core;
 
 struct core_config {
@@ -23,7 +26,8 @@ struct core_config {
     struct epoch *epoch;                /* only the core uses it; epoch_start was called */
     struct queue *inbound;              /* struct request */
     struct queue *groups;               /* to the committer: struct group */
-    struct queue *returned;             /* from the committer: the same groups, empty */
+    struct queue *returned;             /* from the follower: the same groups, empty */
+    atomic_uint *committing;            /* groups that the committer has not released yet */
     struct queue *reader;               /* struct request: reads of committed data */
     struct queue *keeper;               /* struct request: what accounts store and forget */
     uint64_t mark_every;                /* commands between two recorded state hashes; 0: none */
@@ -35,7 +39,9 @@ struct core_config {
     struct refusals *refusals;   /* counts reads that are dropped above the budget */
 };
 
-enum { CORE_GROUPS = 2 }; /* one commits, one gathers; capacity of `groups` and `returned` */
+/* One group commits, one gathers, and the others wait for the tables: so far may the tables be
+ * behind. The number is the capacity of the queues that groups go through. */
+enum { CORE_GROUPS = 16 };
 
 /* Starts the thread. The process ends when memory or threads are short: nothing is promised yet. */
 struct core *core_start(const struct core_config *config);

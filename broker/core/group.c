@@ -19,7 +19,9 @@ void group_clear(struct group *group)
     group->command_count = 0;
     group->reply_count = 0;
     group->bytes = 0;
+    group->entry.length = 0;
     group->has_mark = false;
+    group->is_direct = false;
 }
 
 void group_destroy(struct group **self)
@@ -27,6 +29,7 @@ void group_destroy(struct group **self)
     if (*self != NULL) {
         group_clear(*self);
         exchange_effects_fini(&(*self)->effects);
+        free((*self)->entry.bytes);
         free(*self);
         *self = NULL;
     }

@@ -1,9 +1,9 @@
-/* A group holds what the core applied together and the committer makes durable in one commit.
+/* A group holds what the core applied together and the committer makes durable in one append.
  *
- * The core fills the group. The committer writes one journal entry and the ledger records of the
- * effects, then releases the effects. Until then none of them has left the broker. A group keeps
- * its requests alive, because effects borrow from them. The committer returns it empty, to be used
- * again. */
+ * The core fills the group. The committer writes one journal entry, then releases the effects.
+ * Until then none of them has left the broker. The follower writes the ledger records of the
+ * effects to the tables. A group keeps its requests alive, because effects borrow from them. The
+ * follower returns it empty, to be used again. */
 #ifndef BOURSE_BROKER_CORE_GROUP_H
 #define BOURSE_BROKER_CORE_GROUP_H
 
@@ -29,6 +29,13 @@ struct group {
     uint32_t command_count;
     struct group_command commands[GROUP_COMMANDS_MAX];
     size_t bytes; /* size of the commands in the entry */
+    /* The entry as it stands in the journal, once storage_append has written it. */
+    struct {
+        uint8_t *bytes; /* owned, and kept when the group is cleared */
+        size_t length, capacity;
+        uint64_t index;
+        struct hash32 chain;
+    } entry;
     struct exchange_effects effects;
     uint32_t reply_count;
     /* Answers to reads, and events; they leave after the effects. */
@@ -36,6 +43,7 @@ struct group {
     /* `mark` is the state hash after the last command. */
     bool has_mark;
     struct hash32 mark;
+    bool is_direct; /* goes to the tables without the tail, and the committer waits for it */
 };
 
 /* Returns NULL when memory is short. */

@@ -111,6 +111,13 @@ static bool describe(const struct translation *translation, struct act *act)
     return false;
 }
 
+static bool is_privileged(enum exchange_command_type type)
+{
+    return type == EXCHANGE_JOIN || type == EXCHANGE_MINT || type == EXCHANGE_INVITE ||
+           type == EXCHANGE_FREEZE || type == EXCHANGE_HALT || type == EXCHANGE_BANDS ||
+           type == EXCHANGE_OWNER;
+}
+
 bool privileged_act_of(const struct group *group, const struct exchange_effect *effect,
                        struct act *ret_act)
 {
@@ -127,4 +134,14 @@ bool privileged_act_of(const struct group *group, const struct exchange_effect *
                             .account = command->entry.account,
                             .log_index = effect->index};
     return describe(&command->request->translation, ret_act);
+}
+
+bool privileged_acts_in(const struct group *group)
+{
+    bool found = false;
+    for (uint32_t i = 0; !found && i < group->command_count; i++) {
+        const struct request *request = group->commands[i].request;
+        found = request != NULL && is_privileged(request->translation.command.type);
+    }
+    return found;
 }

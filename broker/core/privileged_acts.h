@@ -12,5 +12,7 @@
  * is then its record, without the wall clock. A repeated command has its record already. */
 bool privileged_act_of(const struct group *group, const struct exchange_effect *effect,
                        struct act *ret_act);
+/* Returns true when the group has a command that the audit log records when it is accepted. */
+bool privileged_acts_in(const struct group *group);
 
 #endif

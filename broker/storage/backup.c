@@ -4,6 +4,7 @@
 #include "broker/storage/entry.h"
 #include "broker/storage/journal_sqlite.h"
 #include "broker/storage/storage.h"
+#include "broker/storage/tail/tail.h"
 #include "ledger/store/sqlite_code.h"
 #include "runtime/files.h"
 #include "runtime/log.h"
@@ -341,19 +342,34 @@ static bool read_mark(const char *folder, struct head *ret_head, struct problem 
     return true;
 }
 
-static bool check_mark(const char *from, const struct head *head,
+/* Looks for the entry in the table journal of the copy, then in its tail. */
+static enum journal_match find_entry(sqlite3 *database, const struct tail *tail, uint64_t index,
+                                     const struct hash32 *chain)
+{
+    for (size_t i = 0; i < tail->count; i++) {
+        const struct journal_last *end = &tail->entries[i].end;
+        if (end->index == index) {
+            return hash32_equal(&end->chain, chain) ? JOURNAL_HAS : JOURNAL_HAS_OTHER;
+        }
+    }
+    return journal_sqlite_has(database, index, chain);
+}
+
+static bool check_mark(const char *from, const struct head *head, const struct tail *tail,
                        const struct backup_report *report, sqlite3 *database,
                        struct problem *ret_problem)
 {
     if (head->index > report->entry) {
-        problem_set(ret_problem,
-                    "the journal of %s ends at entry %" PRIu64 ", but HEAD has seen %" PRIu64
-                    ": its WAL is damaged or missing, or it is an old copy. Keep the older backups",
-                    from, report->entry, head->index);
+        problem_set(
+            ret_problem,
+            "the journal of %s ends at entry %" PRIu64 ", but HEAD has seen %" PRIu64
+            ": its WAL is damaged or missing, or its tail is, or it is an old copy. Keep the "
+            "older backups",
+            from, report->entry, head->index);
         return false;
     }
     const enum journal_match match =
-        head->index == 0 ? JOURNAL_HAS : journal_sqlite_has(database, head->index, &head->chain);
+        head->index == 0 ? JOURNAL_HAS : find_entry(database, tail, head->index, &head->chain);
     if (match == JOURNAL_UNREAD) {
         problem_set(ret_problem, "the journal of the copy cannot be read: %s",
                     sqlite3_errmsg(database));
@@ -369,29 +385,45 @@ static bool check_mark(const char *from, const struct head *head,
     return true;
 }
 
-/* Reads entry, command and time of the end of the journal. */
-static bool read_end(sqlite3 *database, const char *from, struct backup_report *report,
-                     struct problem *ret_problem)
+/* Takes the time of the last command of the entry that ends the journal. */
+static bool take_last(const void *bytes, size_t length, const struct journal_last *end,
+                      struct backup_report *report)
 {
-    static const char text[] =
-        "SELECT idx, next_command, bytes, (SELECT ifnull(max(tree_size), 0) FROM checkpoint)"
-        " FROM journal ORDER BY idx DESC LIMIT 1";
-    sqlite3_stmt *select = NULL;
     struct entry_head head;
     struct entry_command command = {0};
     size_t position = 0;
+    const bool good = entry_read_head(bytes, length, &head);
+    while (good && entry_next(bytes, length, &position, &command)) {
+    }
+    report->entry = end->index;
+    report->command = end->next_command - 1;
+    report->log_time_ns = command.log_time_ns;
+    return good;
+}
+
+/* Reads the end of the journal in the tables, with its entry, command and time. */
+static bool read_end(sqlite3 *database, const char *from, struct backup_report *report,
+                     struct journal_last *ret_last, struct problem *ret_problem)
+{
+    static const char text[] =
+        "SELECT idx, next_command, bytes, (SELECT ifnull(max(tree_size), 0) FROM checkpoint), chain"
+        " FROM journal ORDER BY idx DESC LIMIT 1";
+    sqlite3_stmt *select = NULL;
     bool good = sqlite3_prepare_v2(database, text, -1, &select, NULL) == SQLITE_OK &&
                 sqlite3_step(select) == SQLITE_ROW;
     if (good) {
         const void *bytes = sqlite3_column_blob(select, 2);
         size_t length = (size_t)sqlite3_column_bytes(select, 2);
-        good = entry_read_head(bytes, length, &head);
-        while (good && entry_next(bytes, length, &position, &command)) {
+        const void *chain = sqlite3_column_blob(select, 4);
+        ret_last->index = (uint64_t)sqlite3_column_int64(select, 0);
+        ret_last->next_command = (uint64_t)sqlite3_column_int64(select, 1);
+        good = chain != NULL &&
+               sqlite3_column_bytes(select, 4) == (int)sizeof ret_last->chain.bytes &&
+               take_last(bytes, length, ret_last, report);
+        if (good) {
+            memcpy(ret_last->chain.bytes, chain, sizeof ret_last->chain.bytes);
         }
-        report->entry = (uint64_t)sqlite3_column_int64(select, 0);
-        report->command = (uint64_t)sqlite3_column_int64(select, 1) - 1;
         report->tree_size = (uint64_t)sqlite3_column_int64(select, 3);
-        report->log_time_ns = command.log_time_ns;
     }
     if (!good) {
         problem_set(ret_problem,
@@ -403,10 +435,28 @@ static bool read_end(sqlite3 *database, const char *from, struct backup_report *
     return good;
 }
 
+/* Adds to the copy in `folder` what its tables do not have yet, so that it ends where the market
+ * ended. */
+static bool add_tail(const char *folder, struct tail *tail, const struct journal_last *last,
+                     struct backup_report *report, bool *ret_is_wrong, struct problem *ret_problem)
+{
+    *ret_is_wrong = tail_fit(tail, last, ret_problem) != TAIL_FITS;
+    if (*ret_is_wrong) {
+        return false;
+    }
+    if (tail->count > 0) {
+        const struct tail_entry *newest = &tail->entries[tail->count - 1];
+        (void)take_last(newest->bytes, newest->length, &newest->end, report); /* it was read */
+    }
+    return tail_copy(tail, folder, ret_problem);
+}
+
 /* Checks the end of the copy in `folder` against `head`, the HEAD of the market in `from`. */
 static bool check_end(const char *from, const char *folder, const struct head *head,
-                      struct backup_report *report, bool *ret_is_wrong, struct problem *ret_problem)
+                      struct tail *tail, struct backup_report *report, bool *ret_is_wrong,
+                      struct problem *ret_problem)
 {
+    struct journal_last last;
     char path[PATH_MAX];
     sqlite3 *database = NULL;
     if (!folder_path(folder, MARKET_DATABASE, path, sizeof path, ret_problem)) {
@@ -415,11 +465,38 @@ static bool check_end(const char *from, const char *folder, const struct head *h
     bool good = sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK ||
                 failed(path, database, ret_is_wrong, ret_problem);
     if (good) {
-        good = read_end(database, from, report, ret_problem) &&
-               check_mark(from, head, report, database, ret_problem);
+        good = read_end(database, from, report, &last, ret_problem);
+        *ret_is_wrong = !good && !sqlite_could_not(database);
+    }
+    good = good && add_tail(folder, tail, &last, report, ret_is_wrong, ret_problem);
+    if (good) {
+        good = check_mark(from, head, tail, report, database, ret_problem);
         *ret_is_wrong = !good && !sqlite_could_not(database);
     }
     (void)sqlite3_close(database); /* only read */
+    return good;
+}
+
+/* Copies the ledger, with what its tables do not have yet. HEAD and the tail are read first: what
+ * leaves the tail later is in the tables. */
+static bool copy_ledger(const char *from, const char *to, struct backup_report *report,
+                        bool *ret_is_wrong, struct problem *ret_problem)
+{
+    struct head head;
+    struct tail tail;
+    bool found = false;
+    if (!read_mark(from, &head, ret_problem) || !tail_read(from, &tail, ret_problem)) {
+        return false;
+    }
+    bool good =
+        copy_part(from, to, MARKET_DATABASE, copy_database, &found, ret_is_wrong, ret_problem);
+    if (good && !found) {
+        problem_set(ret_problem, "%s has no %s: is it the folder of a market, or a backup of one?",
+                    from, MARKET_DATABASE);
+        good = false;
+    }
+    good = good && check_end(from, to, &head, &tail, report, ret_is_wrong, ret_problem);
+    tail_fini(&tail);
     return good;
 }
 
@@ -429,19 +506,9 @@ bool backup_copy(const char *from, const char *to, const struct backup_parts *wa
     static const char *const keys[] = {MARKET_BROKER_KEY, MARKET_LOG_KEY, MARKET_AUDIT_KEY,
                                        MARKET_OWNER_KEY};
     struct backup_report report = {0};
-    struct head head;
     bool found = false;
     *ret_is_wrong = false;
-    if (!read_mark(from, &head, ret_problem) ||
-        !copy_part(from, to, MARKET_DATABASE, copy_database, &found, ret_is_wrong, ret_problem)) {
-        return false;
-    }
-    if (!found) {
-        problem_set(ret_problem, "%s has no %s: is it the folder of a market, or a backup of one?",
-                    from, MARKET_DATABASE);
-        return false;
-    }
-    if (!check_end(from, to, &head, &report, ret_is_wrong, ret_problem) ||
+    if (!copy_ledger(from, to, &report, ret_is_wrong, ret_problem) ||
         (wanted->blobs && !copy_part(from, to, MARKET_BLOBS, copy_blobs, &report.has_blobs,
                                      ret_is_wrong, ret_problem)) ||
         !copy_part(from, to, MARKET_BROKER_CONFIG, copy_config, &found, ret_is_wrong,

@@ -1,11 +1,11 @@
 /* A backup is a complete copy of a market at one moment; a restore turns it into a market again
  * (P12).
  *
- * A backup is a folder: ledger.db as of one commit, then blobs.db and the files of blobs/, then
- * broker.yaml, and the secret keys on request. It never has HEAD, LOCK, snapshots or sockets. HEAD
- * is what shows that a backup is old; a backup with its own HEAD would show nothing. Blobs are
- * copied after the ledger, so that no job lacks its blobs. The copy is made beside its place and
- * then moved there.
+ * A backup is a folder: ledger.db as of one commit, the journal's tail where ledger.db did not have
+ * it yet, then blobs.db and the files of blobs/, then broker.yaml, and the secret keys on request.
+ * It never has HEAD, LOCK, snapshots or sockets. HEAD is what shows that a backup is old; a backup
+ * with its own HEAD would show nothing. Blobs are copied after the ledger, so that no job lacks its
+ * blobs. The copy is made beside its place and then moved there.
  *
  * A restore copies the backup beside its place too, and moves the copy after checks. They are the
  * chain of the journal, a replay from the first command, and every blob. An audit by a program that

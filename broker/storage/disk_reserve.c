@@ -178,7 +178,7 @@ static void move_to(struct disk_reserve *reserve, enum disk_reserve_state state)
     }
 }
 
-bool disk_reserve_met_full(struct disk_reserve *reserve)
+static bool meet_full(struct disk_reserve *reserve)
 {
     if (reserve->is_held && give_all_but_last(reserve)) {
         move_to(reserve, DISK_RESERVE_IN_USE);
@@ -199,6 +199,14 @@ bool disk_reserve_met_full(struct disk_reserve *reserve)
     return false;
 }
 
+bool disk_reserve_met_full(struct disk_reserve *reserve)
+{
+    pthread_mutex_lock(&reserve->mutex);
+    const bool may_try_again = meet_full(reserve);
+    pthread_mutex_unlock(&reserve->mutex);
+    return may_try_again;
+}
+
 /* Returns the state while the reserve is not held. */
 static enum disk_reserve_state unheld_state(struct disk_reserve *reserve)
 {
@@ -215,12 +223,14 @@ void disk_reserve_review(struct disk_reserve *reserve)
     if (disk_reserve_state(reserve) == DISK_RESERVE_UNUSED) {
         return;
     }
+    pthread_mutex_lock(&reserve->mutex);
     int64_t left = free_bytes(reserve);
     if (reserve->bytes == 0 || (left >= reserve->bytes + reserve->bytes / 4 && take(reserve))) {
         move_to(reserve, DISK_RESERVE_UNUSED);
     } else {
         move_to(reserve, unheld_state(reserve));
     }
+    pthread_mutex_unlock(&reserve->mutex);
 }
 
 /* ---------------------------------------------------------------- start */
@@ -228,6 +238,7 @@ void disk_reserve_review(struct disk_reserve *reserve)
 void disk_reserve_open(struct disk_reserve *reserve, const char *folder, int64_t bytes)
 {
     *reserve = (struct disk_reserve){.bytes = bytes};
+    pthread_mutex_init(&reserve->mutex, NULL);
     atomic_init(&reserve->state, DISK_RESERVE_UNUSED);
     reserve->told = DISK_RESERVE_UNUSED;
     if (snprintf(reserve->path, sizeof reserve->path, "%s/%s", folder, MARKET_RESERVE) >=

@@ -20,13 +20,15 @@
  *     start: UNUSED where the reserve is held or fits, else what is left says which of the others
  *     any --a commit meets a full disk, and nothing is held--> STUCK --it succeeds--> as above
  *
- * In STUCK the newest state is not durable, so reads of it are refused too; reads of committed data
- * are not. Only the committer changes the state; every thread may ask for it. */
+ * In STUCK the newest state is not durable, or the tables lack it, so reads of it are refused too;
+ * reads of committed data are not. Committer and follower change the state; every thread may ask
+ * for it. */
 #ifndef BOURSE_BROKER_STORAGE_DISK_RESERVE_H
 #define BOURSE_BROKER_STORAGE_DISK_RESERVE_H
 
 #include "protocol/message.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,7 +42,9 @@ enum disk_reserve_state {
 };
 
 /* DISK_RESERVE_BYTES holds two groups with all that they write, one stuck and one gathered behind
- * it. It holds as much again for SQLite's copy from WAL to database, and some for cancels. */
+ * it. It holds as much again for SQLite's copy from WAL to database, and some for cancels. Groups
+ * that wait for the tables are written one after the other then; most are far smaller than the
+ * longest. */
 #define DISK_RESERVE_BYTES (INT64_C(32) << 20)
 
 struct disk_reserve {
@@ -49,6 +53,7 @@ struct disk_reserve {
     bool is_held;  /* the reserve is held */
     /* The last part is held, once the reserve is freed. */
     bool is_last_held;
+    pthread_mutex_t mutex; /* held while the state changes */
     _Atomic(enum disk_reserve_state) state;
     enum disk_reserve_state told; /* the state that the log was told last */
 };

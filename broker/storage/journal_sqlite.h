@@ -1,5 +1,5 @@
 /* The SQLite journal lies in the ledger's database. It serves one broker, with one transaction for
- * both.
+ * both. The newest entries may be in the journal's tail only (broker/storage/tail/tail.h).
  *
  *   journal       idx, chain (SHA-256 of bytes), next_command (number of the first command after
  *       it), bytes
@@ -20,8 +20,11 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
+struct tail;
+
 struct journal_sqlite_start {
     const struct head *head; /* content of HEAD, or NULL when the file is missing */
+    struct tail *tail;       /* entries after those of the table, to be fitted; NULL: none */
     uint64_t tree_size;      /* of the ledger beside the journal (ledger_store_tree) */
     /* The operator vouches for a journal without HEAD (a restored backup). */
     bool adopt;
@@ -34,9 +37,10 @@ struct journal_last {
 };
 
 /* Makes missing tables, then checks everything: PRAGMA quick_check, the chain hash and links of
- * every entry, and that the journal does not end before HEAD. Returns CORRUPT with one line that
- * names the entry and the way on. Returns UNAVAILABLE when the database cannot be read. The caller
- * owns the handle, which must outlive the journal. */
+ * every entry, and that the journal with its tail does not end before HEAD. *ret_last is the last
+ * entry of the table. Returns CORRUPT with one line that names the entry and the way on. Returns
+ * UNAVAILABLE when the database cannot be read. The caller owns the handle, which must outlive the
+ * journal. */
 enum journal_status journal_sqlite_open(sqlite3 *database, const struct journal_sqlite_start *start,
                                         struct journal **ret_journal, struct journal_last *ret_last,
                                         struct problem *ret_problem);

@@ -2,6 +2,7 @@
 #include "broker/storage/journal_sqlite_internal.h"
 
 #include "broker/storage/entry.h"
+#include "broker/storage/tail/tail.h"
 #include "ledger/store/sqlite_code.h"
 
 #include <inttypes.h>
@@ -109,6 +110,24 @@ static enum journal_status check_chain(struct engine *engine, struct walk *walk,
     return status;
 }
 
+/* Walks on over the entries that stand in the tail alone. */
+static enum journal_status walk_tail(struct walk *walk, struct tail *tail,
+                                     struct problem *ret_problem)
+{
+    if (tail == NULL) {
+        return JOURNAL_OK;
+    }
+    if (tail_fit(tail, &walk->last, ret_problem) != TAIL_FITS) {
+        return JOURNAL_CORRUPT;
+    }
+    for (size_t i = 0; i < tail->count; i++) {
+        walk->last = tail->entries[i].end;
+        walk->epoch = tail->entries[i].epoch;
+        pass_head(walk);
+    }
+    return JOURNAL_OK;
+}
+
 static enum journal_status check_head(const struct walk *walk, const struct journal_last *base,
                                       const struct journal_sqlite_start *start,
                                       struct problem *ret_problem)
@@ -126,10 +145,12 @@ static enum journal_status check_head(const struct walk *walk, const struct jour
         return JOURNAL_CORRUPT;
     }
     if (head->index > walk->last.index) {
-        problem_set(ret_problem,
-                    "the journal ends at entry %" PRIu64 " but HEAD has seen %" PRIu64
-                    ": an old backup was restored, or the database's WAL is damaged or missing",
-                    walk->last.index, head->index);
+        problem_set(
+            ret_problem,
+            "the journal ends at entry %" PRIu64 " but HEAD has seen %" PRIu64
+            ": an old backup was restored, or the database's WAL is damaged or missing, or the "
+            "journal's tail is",
+            walk->last.index, head->index);
         return JOURNAL_CORRUPT;
     }
     if (head->index >= base->index &&
@@ -186,6 +207,10 @@ enum journal_status journal_sqlite_check_entries(struct engine *engine,
     }
     walk.last = base;
     enum journal_status status = check_chain(engine, &walk, ret_problem);
+    const struct journal_last last = walk.last;
+    if (status == JOURNAL_OK) {
+        status = walk_tail(&walk, start->tail, ret_problem);
+    }
     if (status == JOURNAL_OK) {
         status = check_epoch(&walk, epoch, ret_problem);
     }
@@ -193,7 +218,7 @@ enum journal_status journal_sqlite_check_entries(struct engine *engine,
         status = check_head(&walk, &base, start, ret_problem);
     }
     if (status == JOURNAL_OK) {
-        *ret_last = walk.last;
+        *ret_last = last;
     }
     return status;
 }

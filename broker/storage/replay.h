@@ -46,6 +46,7 @@ void replay_presume_limits(sqlite3 *database, struct exchange *exchange, uint64_
 /* A summary says where a market stands. */
 struct replay_summary {
     uint64_t command, entries, records, tree_size;
+    uint64_t tail; /* entries in the journal's tail that the tables do not have yet */
     int64_t log_time_ns;
     uint32_t accounts;
     struct hash32 state;
@@ -57,9 +58,10 @@ struct replay_summary {
  * hashes and numbers of entries, and the state hash of the newest snapshot. Every table of the
  * ledger is compared bit for bit, and the tree's head with the signed one.
  *
- * The audit log does not follow from the journal, so only its chain is checked. If there is a HEAD,
- * journal and audit log must reach it. The check only reads; a broker may be running. Every result
- * but OK comes with a problem: the first difference, or what could not be done. */
+ * Entries that stand in the journal's tail alone are checked for their chain. The audit log does
+ * not follow from the journal, so only its chain is checked. If there is a HEAD, journal and audit
+ * log must reach it. The check only reads; a broker may be running. Every result but OK comes with
+ * a problem: the first difference, or what could not be done. */
 enum replay_status replay_check(const char *folder, struct replay_summary *ret_summary,
                                 struct problem *ret_problem);
 /* Calls replay_check and prints one line. */

@@ -13,6 +13,7 @@
 #include "broker/storage/journal_sqlite.h"
 #include "broker/storage/snapshot/snapshot_file.h"
 #include "broker/storage/storage.h"
+#include "broker/storage/tail/tail.h"
 #include "ledger/checkpoint.h"
 #include "ledger/merkle.h"
 #include "ledger/store/sqlite.h"
@@ -36,6 +37,7 @@ struct verification {
     uint64_t epoch;       /* epoch in the journal's base */
     uint64_t next_command;
     struct hash32 chain;
+    struct tail tail; /* entries that the tables may not have yet */
     struct head head;
     bool has_head; /* a backup has none */
     struct hash32 chain_at_head;
@@ -235,7 +237,25 @@ static bool verify_epoch(const struct verification *verification, struct problem
 
 /* ---------------------------------------------------------------- marks of HEAD */
 
-/* HEAD is read before the database: a running broker writes HEAD after each commit. */
+/* Fits the tail to the journal in the tables. An entry that HEAD has seen may be there alone. */
+static bool verify_tail(struct verification *verification, struct problem *ret_problem)
+{
+    const struct journal_last last = {.index = verification->entry,
+                                      .chain = verification->chain,
+                                      .next_command = verification->next_command};
+    if (tail_fit(&verification->tail, &last, ret_problem) != TAIL_FITS) {
+        return false;
+    }
+    for (size_t i = 0; i < verification->tail.count; i++) {
+        const struct journal_last *end = &verification->tail.entries[i].end;
+        if (verification->has_head && end->index == verification->head.index) {
+            verification->chain_at_head = end->chain;
+        }
+    }
+    return true;
+}
+
+/* HEAD and the tail are read before the database: a running broker writes the tables last. */
 static bool read_head(struct verification *verification, const char *folder,
                       struct problem *ret_problem)
 {
@@ -264,11 +284,14 @@ static bool verify_head(const struct verification *verification, struct problem 
     if (!verification->has_head) {
         return true;
     }
-    if (head->index > verification->entry) {
-        problem_set(ret_problem,
-                    "table journal, entry %" PRIu64 " is missing: HEAD has seen %" PRIu64
-                    " entries; an old backup was restored, or the database's WAL is damaged",
-                    verification->entry + 1, head->index);
+    const uint64_t entries = verification->entry + verification->tail.count;
+    if (head->index > entries) {
+        problem_set(
+            ret_problem,
+            "table journal, entry %" PRIu64 " is missing: HEAD has seen %" PRIu64
+            " entries; an old backup was restored, or the database's WAL is damaged, or the "
+            "journal's tail is",
+            entries + 1, head->index);
         return false;
     }
     if (!hash32_equal(&verification->chain_at_head, &head->chain)) {
@@ -363,6 +386,9 @@ static bool verify_all(struct verification *verification, const char *folder,
     if (!read_head(verification, folder, ret_problem)) {
         return false;
     }
+    if (!tail_read(folder, &verification->tail, ret_problem)) {
+        return failed(verification);
+    }
     if (!folder_path(folder, MARKET_SNAPSHOTS, path, sizeof path, ret_problem) ||
         !config_load(folder, false, &config, ret_problem)) {
         return failed(verification);
@@ -392,8 +418,8 @@ static bool verify_all(struct verification *verification, const char *folder,
     return compared(verification, ledger_comparison_open(verification->database,
                                                          &verification->comparison, ret_problem)) &&
            verify_base(verification, ret_problem) && verify_journal(verification, ret_problem) &&
-           verify_epoch(verification, ret_problem) && verify_head(verification, ret_problem) &&
-           verify_state(verification, ret_problem) &&
+           verify_epoch(verification, ret_problem) && verify_tail(verification, ret_problem) &&
+           verify_head(verification, ret_problem) && verify_state(verification, ret_problem) &&
            compared(verification, ledger_comparison_end(verification->comparison, ret_problem)) &&
            balance_check(verification->database, verification->exchange, ret_problem) &&
            verify_tree(verification, ret_problem) && verify_acts(verification, ret_problem);
@@ -465,6 +491,7 @@ static struct replay_summary summarise(struct verification *verification)
 {
     return (struct replay_summary){.command = exchange_index(verification->exchange),
                                    .entries = verification->entry,
+                                   .tail = verification->tail.count,
                                    .records = verification->records,
                                    .tree_size =
                                        ledger_comparison_tree(verification->comparison)->size,
@@ -496,6 +523,7 @@ enum replay_status replay_check(const char *folder, struct replay_summary *ret_s
     } else if (sqlite_could_not(verification.database)) {
         (void)failed(&verification);
     }
+    tail_fini(&verification.tail);
     ledger_comparison_close(&verification.comparison);
     (void)sqlite3_close(verification.database); /* read only */
     exchange_destroy(&verification.exchange);
@@ -506,18 +534,23 @@ static void print(const struct replay_summary *summary, bool json)
 {
     char hash[65];
     const char *head = summary->has_head ? "ok" : "missing";
+    char behind[80] = "";
+    if (summary->tail > 0) {
+        (void)snprintf(behind, sizeof behind,
+                       ", and %" PRIu64 " entries that the next start applies", summary->tail);
+    }
     text_hex(summary->state.bytes, sizeof summary->state.bytes, hash);
     if (json) {
         (void)printf("{\"version\":1,\"replay\":\"ok\",\"index\":%" PRIu64 ",\"entries\":%" PRIu64
                      ",\"state\":\"%s\",\"records\":%" PRIu64 ",\"tree_size\":%" PRIu64
-                     ",\"accounts\":%u,\"head\":\"%s\"}\n",
+                     ",\"accounts\":%u,\"head\":\"%s\",\"tail\":%" PRIu64 "}\n",
                      summary->command, summary->entries, hash, summary->records, summary->tree_size,
-                     summary->accounts, head);
+                     summary->accounts, head, summary->tail);
     } else {
         (void)printf("replay ok: %" PRIu64 " commands in %" PRIu64 " entries, state %s, %" PRIu64
-                     " records, tree of %" PRIu64 ", %u balances ok, HEAD %s\n",
+                     " records, tree of %" PRIu64 ", %u balances ok, HEAD %s%s\n",
                      summary->command, summary->entries, hash, summary->records, summary->tree_size,
-                     summary->accounts, head);
+                     summary->accounts, head, behind);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "broker/storage/journal_sqlite.h"
 #include "broker/storage/replay.h"
 #include "broker/storage/storage.h"
+#include "broker/storage/tail/tail.h"
 #include "ledger/checkpoint.h"
 #include "ledger/receipt.h"
 #include "ledger/store/sqlite.h"
@@ -99,15 +100,19 @@ static bool check_journal(struct restore *restore, struct ledger_store *ledger,
 {
     struct journal *journal = NULL;
     const bool is_shown = restore->options->head != NULL;
-    if (!check_reach(restore, ret_problem)) {
+    struct tail tail;
+    if (!check_reach(restore, ret_problem) || !tail_read(restore->folder, &tail, ret_problem)) {
         return false;
     }
     const struct journal_sqlite_start start = {.head = is_shown ? &restore->head : NULL,
+                                               .tail = &tail,
                                                .tree_size = ledger_store_tree(ledger)->size,
                                                .adopt = !is_shown};
     enum journal_status status = journal_sqlite_open(ledger_store_database(ledger), &start,
                                                      &journal, &restore->last, ret_problem);
     journal_destroy(&journal);
+    restore->last = *tail_end(&tail, &restore->last);
+    tail_fini(&tail);
     restore->is_wrong = status == JOURNAL_CORRUPT;
     return status == JOURNAL_OK;
 }

@@ -4,6 +4,7 @@
 #include "broker/storage/folder.h"
 #include "broker/storage/head.h"
 #include "broker/storage/journal_sqlite.h"
+#include "broker/storage/tail/tail.h"
 #include "ledger/store/sqlite_code.h"
 #include "runtime/market.h"
 
@@ -37,22 +38,34 @@ static bool read_origin(sqlite3 *database, char ret_origin[GENESIS_ORIGIN_SIZE])
     return found;
 }
 
+static bool tail_has(const struct tail *tail, const struct head *head)
+{
+    for (size_t i = 0; i < tail->count; i++) {
+        const struct journal_last *end = &tail->entries[i].end;
+        if (end->index == head->index && hash32_equal(&end->chain, &head->chain)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* HEAD with entries vouches for the journal that has its last entry. */
-static bool agrees(sqlite3 *database, enum head_status status, const struct head *head)
+static bool agrees(sqlite3 *database, const struct tail *tail, enum head_status status,
+                   const struct head *head)
 {
     return status == HEAD_MISSING ||
            (status == HEAD_OK &&
-            (head->index == 0 ||
+            (head->index == 0 || tail_has(tail, head) ||
              journal_sqlite_has(database, head->index, &head->chain) == JOURNAL_HAS));
 }
 
-static bool look(sqlite3 *database, enum head_status status, const struct head *head,
-                 struct startable *ret_found)
+static bool look(sqlite3 *database, const struct tail *tail, enum head_status status,
+                 const struct head *head, struct startable *ret_found)
 {
     return read_origin(database, ret_found->origin) &&
            journal_sqlite_last_entry(database, &ret_found->entries) &&
            journal_sqlite_number(database, "SELECT count(*) FROM accounts", &ret_found->accounts) &&
-           agrees(database, status, head);
+           agrees(database, tail, status, head);
 }
 
 bool startable_find(const char *folder, struct startable *ret_found, struct problem *ret_problem)
@@ -73,10 +86,15 @@ bool startable_find(const char *folder, struct startable *ret_found, struct prob
         return true; /* the caller has looked for the file */
     }
     sqlite3 *database = NULL;
+    struct tail tail;
+    if (!tail_read(folder, &tail, ret_problem)) {
+        return false;
+    }
     sqlite_know_errors();
     bool good = sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK;
     ret_found->has_head = status == HEAD_OK;
-    ret_found->starts = good && look(database, status, &head, ret_found);
+    ret_found->starts = good && look(database, &tail, status, &head, ret_found);
+    tail_fini(&tail);
     good = ret_found->starts || !sqlite_could_not(database);
     if (!good) {
         problem_set(ret_problem, "%s cannot be read (%s), so that nothing is known of its market",

@@ -4,6 +4,7 @@
 #include "broker/storage/founding.h"
 #include "broker/storage/remains.h"
 #include "broker/storage/storage_internal.h"
+#include "broker/storage/tail/journal_tail.h"
 #include "ledger/store/sqlite_code.h"
 #include "runtime/clock.h"
 #include "runtime/keyfile.h"
@@ -231,11 +232,16 @@ static bool open_journal(struct storage *store, bool adopt, struct head *ret_hea
         return false;
     }
     store->last_run_ns = found == HEAD_OK && !head.restored ? head_written_ns(store->head) : 0;
+    if (!tail_read(store->folder, &store->tail, ret_problem)) {
+        return false;
+    }
     struct journal_sqlite_start start = {.head = found == HEAD_OK ? &head : NULL,
+                                         .tail = &store->tail,
                                          .tree_size = ledger_store_tree(store->ledger)->size,
                                          .adopt = adopt};
     enum journal_status status = journal_sqlite_open(ledger_store_database(store->ledger), &start,
-                                                     &store->journal, &store->last, ret_problem);
+                                                     &store->rows, &store->last, ret_problem);
+    store->table = store->last;
     if (status == JOURNAL_CORRUPT && found == HEAD_OK) {
         storage_advise(ret_problem);
     }
@@ -264,7 +270,7 @@ static bool read_genesis(struct storage *store, struct problem *ret_problem)
     struct entry_head head;
     struct entry_command command;
     size_t position = 0;
-    if (journal_next(store->journal, 1, &entry, 0) != JOURNAL_OK ||
+    if (journal_next(store->rows, 1, &entry, 0) != JOURNAL_OK ||
         !entry_read_head(entry.bytes, entry.length, &head) ||
         !entry_next(entry.bytes, entry.length, &position, &command) ||
         command.kind != ENTRY_GENESIS ||
@@ -399,6 +405,8 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
     }
     struct head head = {.index = 0};
     watermark_init(&store->durable, 0);
+    watermark_init(&store->applied, 0);
+    pthread_mutex_init(&store->head_mutex, NULL);
     if (!private_folder(folder, true, ret_problem) ||
         !open_files(store, config, adopt, &head, ret_problem)) {
         return false;
@@ -471,14 +479,20 @@ bool storage_lead(struct storage *store, int64_t log_ns, struct problem *ret_pro
     }
     ledger_store_trust(store->ledger);
     (void)snprintf(me.broker, sizeof me.broker, "%ld", (long)getpid());
-    enum journal_status led = journal_lead(store->journal, store->last.index, &me, &store->epoch);
-    store->is_full = led == JOURNAL_FULL;
+    enum journal_status led = journal_lead(store->rows, store->last.index, &me, &store->epoch);
     if (led != JOURNAL_OK) {
         problem_set(ret_problem, "the journal cannot be led: %s", journal_status_text(led));
-        return false;
+    } else {
+        led = store->journal != NULL
+                  ? JOURNAL_OK
+                  : journal_tail_open(store->folder, store->rows, &store->applied, &store->journal,
+                                      ret_problem);
     }
+    store->is_full = led == JOURNAL_FULL;
+    store->mark = fresh;
     watermark_raise(&store->durable, store->last.index);
-    return true;
+    watermark_raise(&store->applied, store->last.index);
+    return led == JOURNAL_OK;
 }
 
 /* The folder's own lock keeps other brokers away from the file meanwhile. */
@@ -497,7 +511,14 @@ void storage_close(struct storage *store)
     head_close(&store->head);
     act_log_close(&store->acts);
     refusals_destroy(&store->refusals);
+    /* The tables have everything: a stopped market needs no tail. */
+    if (store->journal != NULL && store->tail.count == 0 &&
+        store->table.index == store->last.index) {
+        journal_tail_remove(store->folder);
+    }
     journal_destroy(&store->journal);
+    journal_destroy(&store->rows);
+    tail_fini(&store->tail);
     remove_ledger_lock(store);
     ledger_store_close(&store->ledger);
     identity_destroy(&store->transport_key);
@@ -505,6 +526,8 @@ void storage_close(struct storage *store)
     identity_destroy(&store->audit_key);
     if (store->buffer != NULL) {
         watermark_fini(&store->durable);
+        watermark_fini(&store->applied);
+        pthread_mutex_destroy(&store->head_mutex);
         free(store->buffer);
         store->buffer = NULL;
     }

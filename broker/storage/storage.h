@@ -1,8 +1,10 @@
 /* The store holds everything durable of a market, with its lock, keys, ledger, journal and HEAD.
  *
- * All parts are opened and checked together. After storage_open only the committer uses the store.
- * Its commit makes a group durable: one transaction with the entry, the ledger records and the
- * signed checkpoint, then HEAD. */
+ * All parts are opened and checked together. Then two threads share the work. The committer makes a
+ * group durable: storage_append writes its entry to the journal's tail, then HEAD. The follower
+ * writes the same entry to the tables: storage_apply puts entries, ledger records, acts and the
+ * signed checkpoint of many groups into one transaction. Effects may leave after the append. What
+ * is read from the tables waits for them. */
 #ifndef BOURSE_BROKER_STORAGE_STORAGE_H
 #define BOURSE_BROKER_STORAGE_STORAGE_H
 
@@ -14,10 +16,13 @@
 #include "broker/core/watermark.h"
 #include "broker/storage/folder.h"
 #include "broker/storage/journal_sqlite.h"
+#include "broker/storage/tail/tail.h"
 #include "ledger/store/sqlite.h"
 #include "protocol/genesis.h"
 #include "protocol/identity.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 enum { STORAGE_NOTES_MAX = 8 };
@@ -36,23 +41,29 @@ struct storage {
     struct identity *log_key;       /* signs checkpoints */
     unsigned log_notes;             /* notes of the log key's file: enum keyfile_note */
     struct identity *audit_key;     /* signs the end of the audit log */
-    struct ledger_store *ledger;
-    struct journal *journal;
+    struct ledger_store *ledger;    /* the follower's, once it runs */
+    struct journal *rows;           /* table journal of the ledger; the follower's, likewise */
+    struct journal *journal; /* the tail: an entry in it is durable; NULL before storage_lead */
+    struct tail tail;        /* entries that a killed broker left to the tables */
     struct head_file *head;
+    pthread_mutex_t head_mutex; /* guards HEAD and `mark`: both threads write them */
+    struct head mark;           /* what HEAD says */
     int64_t last_run_ns; /* wall clock when the last run wrote HEAD; 0: unknown, or restored */
     struct act_log *acts;
     struct refusals *refusals; /* noted by any thread, written by the store */
     /* The notes and refusals wait for the next transaction, which writes them to the audit log.
      * They wait longer while the disk is full. */
     struct act notes[STORAGE_NOTES_MAX];
-    size_t note_count;
+    atomic_size_t note_count;
     struct refusal_count refused[REFUSALS_TAKE_MAX];
     size_t refused_count;
     uint64_t epoch;
-    struct journal_last last; /* newest entry */
-    struct genesis genesis;   /* the market's genesis, from entry 1 */
-    struct watermark durable; /* newest entry that HEAD holds */
-    uint8_t *buffer;          /* ENTRY_MAX_BYTES: the entry being written */
+    struct journal_last last;  /* newest entry that was appended; the committer's */
+    struct journal_last table; /* newest entry that the tables have; the follower's */
+    struct genesis genesis;    /* the market's genesis, from entry 1 */
+    struct watermark durable;  /* newest entry that HEAD holds */
+    struct watermark applied;  /* newest entry that the tables have */
+    uint8_t *buffer;           /* ENTRY_MAX_BYTES: the entry being written */
 };
 
 /* Opens or makes the market in `folder`. Before the first write everything is checked: pages, the
@@ -70,23 +81,43 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
  * store->is_full the caller may try again. An adoption is in the audit log, at log time `log_ns`,
  * before its HEAD is made. If the start ends in between, the next start must adopt again. */
 bool storage_lead(struct storage *store, int64_t log_ns, struct problem *ret_problem);
+/* Applies the entries that a killed broker left in the tail: to the tables, and to `exchange`,
+ * which stands where the tables stand. The call comes right after storage_lead(). On failure
+ * `exchange` is useless. After a failure with store->is_full the caller may rebuild an exchange and
+ * try again. */
+bool storage_catch_up(struct storage *store, struct exchange *exchange,
+                      struct problem *ret_problem);
 void storage_close(struct storage *store);
 /* Adds the operator's next step to a finding of damage. */
 void storage_advise(struct problem *problem);
 
 enum storage_status { STORAGE_OK, STORAGE_FULL };
-/* Makes `group` durable. FULL: nothing has changed; try again when there is space. Any other
- * failure ends the process with a line that gives the reason. */
+/* Makes `group` durable: its entry stands in the journal's tail, and HEAD has seen it. The tables
+ * do not have it yet. FULL: nothing has changed; try again when there is space. Any other failure
+ * ends the process with a line that gives the reason. The committer's. */
+enum storage_status storage_append(struct storage *store, struct group *group);
+/* Writes `count` (> 0) appended groups, in their order, to the tables in one transaction. FULL and
+ * failures are as in storage_append. The follower's. */
+enum storage_status storage_apply(struct storage *store, struct group *const *groups, size_t count);
+/* Makes `group` durable in the tables themselves, in one transaction, without the tail. No other
+ * group may wait for the tables. Failures are as in storage_append. */
 enum storage_status storage_commit(struct storage *store, const struct group *group);
-/* Sets whether commits use as little disk space as they can. Such commits are slower. */
+/* Sets whether commits use as little disk space as they can. Such commits are slower. The
+ * follower's. */
 void storage_save_space(struct storage *store, bool is_scarce);
 
 /* Keeps `act` for the audit log, beside the newest command. The act is written with the next group,
  * or by storage_write_acts(). An act beyond STORAGE_NOTES_MAX is lost, and the process log says so.
  * storage_open() notes the start of the broker, and storage_lead() notes an adoption. */
 void storage_note(struct storage *store, const struct act *act);
+/* Returns true while notes wait: that this broker started must not come after what it wrote. */
+static inline bool storage_has_notes(const struct storage *store)
+{
+    return atomic_load(&store->note_count) > 0;
+}
 /* Makes waiting acts durable at log time `log_ns`: notes, and refusals that are due (`all`: all
- * counted refusals). The call costs nothing when no act waits. After FULL the acts keep waiting. */
+ * counted refusals). The call costs nothing when no act waits. After FULL the acts keep waiting.
+ * The follower's. */
 enum storage_status storage_write_acts(struct storage *store, int64_t log_ns, bool all);
 
 /* Writes the bytes of the genesis command. Returns their length. */

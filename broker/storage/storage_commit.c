@@ -64,22 +64,25 @@ static const struct translation *said_by(const struct group *group,
     return request == NULL ? NULL : &request->translation;
 }
 
+enum ledger_store_status storage_append_record(struct storage *store,
+                                               const struct translation *said,
+                                               const struct ledger_record *record)
+{
+    struct ledger_batch batch;
+    const bool has_batch = said != NULL && storage_batch_of(said, record, &batch);
+    return ledger_store_append(store->ledger, record, has_batch ? &batch : NULL);
+}
+
 static enum ledger_store_status append_records(struct storage *store, const struct group *group)
 {
-    for (size_t i = 0; i < group->effects.count; i++) {
+    enum ledger_store_status status = LEDGER_STORE_OK;
+    for (size_t i = 0; status == LEDGER_STORE_OK && i < group->effects.count; i++) {
         const struct exchange_effect *effect = &group->effects.items[i];
-        struct ledger_batch batch;
         if (effect->type == EFFECT_LEDGER) {
-            const struct translation *said = said_by(group, &effect->ledger);
-            bool has_batch = said != NULL && storage_batch_of(said, &effect->ledger, &batch);
-            enum ledger_store_status status =
-                ledger_store_append(store->ledger, &effect->ledger, has_batch ? &batch : NULL);
-            if (status != LEDGER_STORE_OK) {
-                return status;
-            }
+            status = storage_append_record(store, said_by(group, &effect->ledger), &effect->ledger);
         }
     }
-    return LEDGER_STORE_OK;
+    return status;
 }
 
 static struct signature64 sign_note(void *context, const void *text, size_t length)
@@ -87,13 +90,13 @@ static struct signature64 sign_note(void *context, const void *text, size_t leng
     return identity_sign(context, text, length);
 }
 
-static enum ledger_store_status set_checkpoint(struct storage *store, uint64_t size_before)
+enum ledger_store_status storage_sign_tree(struct storage *store, uint64_t size_before)
 {
     const struct merkle *tree = ledger_store_tree(store->ledger);
     if (tree->size == size_before) {
         return LEDGER_STORE_OK;
     }
-    assert(store->last.index > 0 || (store->log_notes & KEYFILE_SIGNED) != 0);
+    assert(store->table.index > 0 || (store->log_notes & KEYFILE_SIGNED) != 0);
     struct checkpoint checkpoint = {.size = tree->size, .root = merkle_root(tree)};
     memcpy(checkpoint.origin, store->genesis.origin, sizeof checkpoint.origin);
     char note[CHECKPOINT_TEXT_SIZE];
@@ -103,7 +106,7 @@ static enum ledger_store_status set_checkpoint(struct storage *store, uint64_t s
 }
 
 /* The ledger explains its own failures, and SQLite those of the audit log. */
-static const char *why_failed(const struct storage *store)
+const char *storage_why_failed(const struct storage *store)
 {
     const char *why = ledger_store_error(store->ledger);
     return why[0] != '\0' ? why : sqlite3_errmsg(ledger_store_database(store->ledger));
@@ -148,7 +151,7 @@ static enum ledger_store_status append_waiting(struct storage *store, int64_t lo
     for (size_t i = 0; status == LEDGER_STORE_OK && i < store->note_count; i++) {
         struct act act = store->notes[i];
         act.log_time_ns = log_ns;
-        act.log_index = store->last.next_command - 1;
+        act.log_index = store->table.next_command - 1;
         status = storage_append_act(store, &act);
     }
     for (size_t i = 0; status == LEDGER_STORE_OK && i < store->refused_count; i++) {
@@ -156,7 +159,7 @@ static enum ledger_store_status append_waiting(struct storage *store, int64_t lo
         struct act act = {.kind = ACT_REFUSAL,
                           .log_time_ns = log_ns,
                           .account = refused->account,
-                          .log_index = store->last.next_command - 1,
+                          .log_index = store->table.next_command - 1,
                           .code = (uint16_t)refused->code,
                           .type = (uint16_t)refused->type,
                           .count = refused->count};
@@ -208,15 +211,34 @@ static enum head_status keep_head(struct storage *store, const struct head *head
     return HEAD_FAILED;
 }
 
-static void write_head(struct storage *store)
+void storage_write_head(struct storage *store, const struct journal_last *end)
 {
-    struct head head = {.index = store->last.index,
-                        .chain = store->last.chain,
-                        .tree_size = ledger_store_tree(store->ledger)->size,
-                        .acts = *act_log_mark(store->acts)};
-    if (keep_head(store, &head) != HEAD_OK) {
+    pthread_mutex_lock(&store->head_mutex);
+    if (end->index > store->mark.index) {
+        store->mark.index = end->index;
+        store->mark.chain = end->chain;
+    }
+    if (keep_head(store, &store->mark) != HEAD_OK) {
         fatal("%s could not be written: %s; stopped", MARKET_HEAD, strerror(errno));
     }
+    pthread_mutex_unlock(&store->head_mutex);
+}
+
+/* The tree and the audit log are the follower's; HEAD says how far both reach. */
+static void mark_tables(struct storage *store)
+{
+    pthread_mutex_lock(&store->head_mutex);
+    store->mark.tree_size = ledger_store_tree(store->ledger)->size;
+    store->mark.acts = *act_log_mark(store->acts);
+    pthread_mutex_unlock(&store->head_mutex);
+}
+
+void storage_tables_reach(struct storage *store, const struct journal_last *end)
+{
+    store->table = *end;
+    mark_tables(store);
+    storage_write_head(store, end);
+    watermark_raise(&store->applied, end->index);
 }
 
 enum storage_status storage_write_acts(struct storage *store, int64_t log_ns, bool all)
@@ -239,10 +261,11 @@ enum storage_status storage_write_acts(struct storage *store, int64_t log_ns, bo
     }
     if (status != LEDGER_STORE_OK) {
         fatal("the audit log could not be written: %s: %s; stopped", storage_ledger_text(status),
-              why_failed(store));
+              storage_why_failed(store));
     }
+    const struct journal_last end = store->table;
     acts_are_durable(store);
-    write_head(store);
+    storage_tables_reach(store, &end);
     return STORAGE_OK;
 }
 
@@ -251,15 +274,13 @@ void storage_save_space(struct storage *store, bool is_scarce)
     ledger_store_checkpoint_every(store->ledger, is_scarce ? 1 : WAL_CHECKPOINT_PAGES);
 }
 
-/* Writes the group within the transaction. */
-static enum ledger_store_status write_group(struct storage *store, const struct group *group,
-                                            size_t length)
+enum ledger_store_status storage_append_row(struct storage *store, uint64_t index,
+                                            const uint8_t *bytes, size_t length)
 {
-    struct journal_entry entry = {
-        .index = store->last.index + 1, .bytes = store->buffer, .length = length};
-    switch (journal_append(store->journal, store->epoch, &entry, 1)) {
+    const struct journal_entry entry = {.index = index, .bytes = bytes, .length = length};
+    switch (journal_append(store->rows, store->epoch, &entry, 1)) {
     case JOURNAL_OK:
-        break;
+        return LEDGER_STORE_OK;
     case JOURNAL_FULL:
         /* The ledger's own calls roll back when they fail; journal_append does not. */
         ledger_store_rollback(store->ledger);
@@ -270,12 +291,18 @@ static enum ledger_store_status write_group(struct storage *store, const struct 
     case JOURNAL_TOO_LARGE:
     case JOURNAL_UNAVAILABLE:
     case JOURNAL_CORRUPT:
-        return LEDGER_STORE_FAILED;
+        break;
     }
-    uint64_t size_before = ledger_store_tree(store->ledger)->size;
-    enum ledger_store_status status = append_records(store, group);
+    return LEDGER_STORE_FAILED;
+}
+
+/* Writes the group within the transaction; `bytes` is its entry. */
+static enum ledger_store_status write_group(struct storage *store, const struct group *group,
+                                            uint64_t index, const uint8_t *bytes, size_t length)
+{
+    enum ledger_store_status status = storage_append_row(store, index, bytes, length);
     if (status == LEDGER_STORE_OK) {
-        status = set_checkpoint(store, size_before);
+        status = append_records(store, group);
     }
     if (status == LEDGER_STORE_OK) {
         status = append_waiting(store, group->commands[0].entry.log_time_ns, false);
@@ -286,15 +313,12 @@ static enum ledger_store_status write_group(struct storage *store, const struct 
     return status;
 }
 
-enum storage_status storage_commit(struct storage *store, const struct group *group)
+/* Ends the transaction of the groups before entry `index`: OK, or FULL. */
+static enum storage_status end_tables(struct storage *store, enum ledger_store_status status,
+                                      uint64_t index)
 {
-    assert(group->command_count > 0);
-    assert(group->first_command == store->last.next_command);
-    size_t length = write_entry(store, group);
-    enum ledger_store_status status = ledger_store_begin(store->ledger);
     if (status == LEDGER_STORE_OK) {
-        status = write_group(store, group, length);
-        status = status == LEDGER_STORE_OK ? ledger_store_commit(store->ledger) : status;
+        status = ledger_store_commit(store->ledger);
     }
     if (status == LEDGER_STORE_FULL) {
         act_log_rolled_back(store->acts);
@@ -303,13 +327,109 @@ enum storage_status storage_commit(struct storage *store, const struct group *gr
     if (status != LEDGER_STORE_OK) {
         fatal("entry %" PRIu64
               " could not be committed: %s: %s; stopped, nothing unacknowledged was sent",
-              store->last.index + 1, storage_ledger_text(status), why_failed(store));
+              index, storage_ledger_text(status), storage_why_failed(store));
     }
-    store->last.index++;
-    store->last.chain = sha256_of(store->buffer, length);
-    store->last.next_command += group->command_count;
+    return STORAGE_OK;
+}
+
+static struct journal_last end_after(const struct journal_last *before, const struct group *group,
+                                     const struct hash32 *chain)
+{
+    return (struct journal_last){.index = before->index + 1,
+                                 .chain = *chain,
+                                 .next_command = before->next_command + group->command_count};
+}
+
+enum storage_status storage_commit(struct storage *store, const struct group *group)
+{
+    assert(group->command_count > 0);
+    assert(group->first_command == store->last.next_command);
+    assert(store->table.index == store->last.index);
+    const size_t length = write_entry(store, group);
+    const uint64_t index = store->last.index + 1;
+    const uint64_t size_before = ledger_store_tree(store->ledger)->size;
+    enum ledger_store_status status = ledger_store_begin(store->ledger);
+    if (status == LEDGER_STORE_OK) {
+        status = write_group(store, group, index, store->buffer, length);
+    }
+    if (status == LEDGER_STORE_OK) {
+        status = storage_sign_tree(store, size_before);
+    }
+    if (end_tables(store, status, index) == STORAGE_FULL) {
+        return STORAGE_FULL;
+    }
+    const struct hash32 chain = sha256_of(store->buffer, length);
+    store->last = end_after(&store->last, group, &chain);
     acts_are_durable(store);
-    write_head(store);
+    storage_tables_reach(store, &store->last);
     watermark_raise(&store->durable, store->last.index);
+    return STORAGE_OK;
+}
+
+/* ------------------------------------------------------- the tail, and the tables after it */
+
+/* The group keeps its entry until the tables have it. */
+static void keep_entry(struct storage *store, struct group *group, size_t length)
+{
+    if (length > group->entry.capacity) {
+        free(group->entry.bytes);
+        group->entry.bytes = malloc(length);
+        if (group->entry.bytes == NULL) {
+            fatal("out of memory for a journal entry");
+        }
+        group->entry.capacity = length;
+    }
+    memcpy(group->entry.bytes, store->buffer, length);
+    group->entry.length = length;
+    group->entry.index = store->last.index + 1;
+    group->entry.chain = sha256_of(store->buffer, length);
+}
+
+enum storage_status storage_append(struct storage *store, struct group *group)
+{
+    assert(group->command_count > 0);
+    assert(group->first_command == store->last.next_command);
+    if (group->entry.length == 0) { /* else this is another try */
+        keep_entry(store, group, write_entry(store, group));
+    }
+    const struct journal_entry entry = {
+        .index = group->entry.index, .bytes = group->entry.bytes, .length = group->entry.length};
+    const enum journal_status status = journal_append(store->journal, store->epoch, &entry, 1);
+    if (status == JOURNAL_FULL) {
+        return STORAGE_FULL;
+    }
+    if (status != JOURNAL_OK) {
+        fatal("entry %" PRIu64
+              " could not be appended to the journal: %s (%s); stopped, nothing unacknowledged "
+              "was sent",
+              entry.index, journal_status_text(status), strerror(errno));
+    }
+    store->last = end_after(&store->last, group, &group->entry.chain);
+    storage_write_head(store, &store->last);
+    watermark_raise(&store->durable, store->last.index);
+    return STORAGE_OK;
+}
+
+enum storage_status storage_apply(struct storage *store, struct group *const *groups, size_t count)
+{
+    assert(count > 0);
+    struct journal_last end = store->table;
+    const uint64_t size_before = ledger_store_tree(store->ledger)->size;
+    enum ledger_store_status status = ledger_store_begin(store->ledger);
+    for (size_t i = 0; status == LEDGER_STORE_OK && i < count; i++) {
+        const struct group *group = groups[i];
+        assert(group->entry.index == end.index + 1);
+        status =
+            write_group(store, group, group->entry.index, group->entry.bytes, group->entry.length);
+        end = end_after(&end, group, &group->entry.chain);
+    }
+    if (status == LEDGER_STORE_OK) {
+        status = storage_sign_tree(store, size_before);
+    }
+    if (end_tables(store, status, store->table.index + 1) == STORAGE_FULL) {
+        return STORAGE_FULL;
+    }
+    acts_are_durable(store);
+    storage_tables_reach(store, &end);
     return STORAGE_OK;
 }

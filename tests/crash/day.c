@@ -1,4 +1,4 @@
-#include "tests/crash/day.h"
+#include "tests/crash/day_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +17,7 @@
 #include "broker/blob/blob_store.h"
 #include "broker/broker.h"
 #include "broker/core/group.h"
+#include "broker/core/privileged_acts.h"
 #include "broker/storage/replay.h"
 #include "broker/storage/snapshot/snapshot_file.h"
 #include "broker/storage/storage.h"
@@ -27,54 +28,9 @@
 #include "runtime/private_folder.h"
 #include "tests/crash/disk.h"
 
-enum {
-    OWNER = 3, /* accounts: the founder, then in the order in which they joined */
-    PROVIDER = 4,
-    WORK_MAX = 64,
-    BLOB_SMALL = 900,
-    BLOB_LARGE = 150000,
-    BLOB_CHUNK = 40000,
-    CHECKPOINT_PAGES = 60, /* instead of WAL_CHECKPOINT_PAGES, so that a short day sees some */
-    BLOB_CHECKPOINT_PAGES = 12,
-    FULL_TRIES = 3,
-};
-
-#define PRICE_MICRO INT64_C(3600000000)
-#define BLOB_QUOTA_BYTES (INT64_C(16) << 20)
-
-struct work {
-    uint64_t lease;
-    struct id128 job;
-    uint32_t index, attempt;
-};
-
-struct lease {
-    uint64_t lease;
-    struct id128 job, device;
-    struct hash32 manifest;
-};
-
-struct day {
-    char market[PATH_MAX], snapshots[PATH_MAX], blobs_folder[PATH_MAX];
-    struct diary *diary;
-    struct broker_config config;
-    struct storage store;
-    struct exchange *exchange;
-    struct blob_store *blobs;
-    struct group *group;
-    struct identity *owner, *provider;
-    bool is_new; /* a genesis was committed at this start */
-    int64_t now_ns;
-    uint32_t serial; /* makes ids */
-    struct work work[WORK_MAX];
-    size_t work_count;
-    struct lease leases[WORK_MAX];
-    size_t lease_count;
-};
-
 /* ---- endings */
 
-__attribute__((format(printf, 2, 3))) static _Noreturn void end(int status, const char *format, ...)
+void day_end(int status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -85,19 +41,14 @@ __attribute__((format(printf, 2, 3))) static _Noreturn void end(int status, cons
     exit(status); /* not _exit: a leak on the way here is to be seen */
 }
 
-#define MUST(condition, ...)                                                                       \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            end(DAY_WRONG, "WRONG: " __VA_ARGS__);                                                 \
-        }                                                                                          \
-    } while (false)
-
 static void close_all(struct day *day)
 {
     blob_store_close(&day->blobs);
     exchange_destroy(&day->exchange);
     storage_close(&day->store);
-    group_destroy(&day->group);
+    for (size_t i = 0; i < GROUPS; i++) {
+        group_destroy(&day->groups[i]);
+    }
     identity_destroy(&day->owner);
     identity_destroy(&day->provider);
 }
@@ -107,7 +58,7 @@ static _Noreturn void stop(struct day *day, const struct problem *problem)
 {
     MUST(problem->text[0] != '\0', "a failure without a word");
     close_all(day);
-    end(DAY_STOPPED, "stopped: %s", problem->text);
+    day_end(DAY_STOPPED, "stopped: %s", problem->text);
 }
 
 struct diary *diary_create(void)
@@ -115,7 +66,7 @@ struct diary *diary_create(void)
     struct diary *diary =
         mmap(NULL, sizeof *diary, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (diary == MAP_FAILED) {
-        end(DAY_WRONG, "no memory for a diary");
+        day_end(DAY_WRONG, "no memory for a diary");
     }
     return diary;
 }
@@ -145,30 +96,92 @@ static void note_commit(struct day *day)
 {
     struct diary *diary = day->diary;
     MUST(diary->commit_count < DIARY_COMMITS_MAX, "the diary is full");
-    const struct merkle *tree = ledger_store_tree(day->store.ledger);
     diary->commits[diary->commit_count] =
         (struct diary_commit){.changes = disk_change_count(),
                               .entry = day->store.last.index,
                               .chain = day->store.last.chain,
-                              .state = exchange_state_hash(day->exchange),
-                              .root = merkle_root(tree),
-                              .tree_size = tree->size};
+                              .state = exchange_state_hash(day->exchange)};
     diary->commit_count++;
+}
+
+/* Notes the tree of the newest commit, which the tables now have. */
+static void note_tree(struct day *day)
+{
+    struct diary *diary = day->diary;
+    const struct merkle *tree = ledger_store_tree(day->store.ledger);
+    struct diary_commit *newest = &diary->commits[diary->commit_count - 1];
+    MUST(newest->entry == day->store.table.index, "the tables are not where the journal is");
+    newest->root = merkle_root(tree);
+    newest->tree_size = tree->size;
+}
+
+static void wait_for_room(int *tries)
+{
+    MUST(disk_has_failed(), "a commit was put off without a reason");
+    if (++*tries == FULL_TRIES) {
+        day_end(DAY_STOPPED, "stopped: no room for a commit");
+    }
+}
+
+/* The follower does the same: all groups that wait are one transaction. */
+static void apply_waiting(struct day *day)
+{
+    int tries = 0;
+    if (day->waiting_count == 0) {
+        return;
+    }
+    while (storage_apply(&day->store, day->waiting, day->waiting_count) == STORAGE_FULL) {
+        wait_for_room(&tries);
+    }
+    note_tree(day);
+    for (size_t i = 0; i < day->waiting_count; i++) {
+        group_clear(day->waiting[i]);
+    }
+    day->waiting_count = 0;
+}
+
+/* The group joins those that wait for the tables, and the next is one that does not wait. */
+static void turn_group(struct day *day)
+{
+    day->waiting[day->waiting_count++] = day->group;
+    if (day->waiting_count == GROUPS - 1) {
+        apply_waiting(day);
+    }
+    for (size_t i = 0; i < GROUPS; i++) {
+        if (day->groups[i]->command_count == 0) {
+            day->group = day->groups[i];
+        }
+    }
+}
+
+/* The follower does the same with a direct group, and a start with its own commands. */
+static void commit_to_tables(struct day *day)
+{
+    int tries = 0;
+    while (storage_commit(&day->store, day->group) == STORAGE_FULL) {
+        wait_for_room(&tries);
+    }
+    note_commit(day);
+    note_tree(day);
+    note_effects(day);
+    group_clear(day->group);
 }
 
 /* The committer does the same: a full disk is waited out. */
 static void commit(struct day *day)
 {
     int tries = 0;
-    while (storage_commit(&day->store, day->group) == STORAGE_FULL) {
-        MUST(disk_has_failed(), "a put was put off without a reason");
-        if (++tries == FULL_TRIES) {
-            end(DAY_STOPPED, "stopped: no room or no descriptor for a blob");
-        }
+    if (privileged_acts_in(day->group) || storage_has_notes(&day->store)) {
+        apply_waiting(day);
+        commit_to_tables(day);
+        return;
+    }
+    while (storage_append(&day->store, day->group) == STORAGE_FULL) {
+        wait_for_room(&tries);
     }
     note_commit(day);
     note_effects(day);
-    group_clear(day->group);
+    turn_group(day);
 }
 
 /* ---- commands */
@@ -184,9 +197,9 @@ static void apply(struct day *day, struct exchange_command *command,
     case EXCHANGE_OK:
         break;
     case EXCHANGE_OUT_OF_ORDER:
-        end(DAY_WRONG, "WRONG: the exchange is out of order");
+        day_end(DAY_WRONG, "WRONG: the exchange is out of order");
     case EXCHANGE_OUT_OF_MEMORY:
-        end(DAY_STOPPED, "stopped: out of memory in a command");
+        day_end(DAY_STOPPED, "stopped: out of memory in a command");
     }
     if (group->command_count == 0) {
         group->first_command = command->index;
@@ -226,17 +239,17 @@ static struct request *make_request(struct day *day, enum message_type type,
     uint8_t *bytes = codec_encode(body, &body_length);
     struct request *request = request_create();
     if (bytes == NULL || request == NULL) {
-        end(DAY_STOPPED, "stopped: out of memory for a request");
+        day_end(DAY_STOPPED, "stopped: out of memory for a request");
     }
     envelope.body = bytes;
     envelope.body_length = (uint32_t)body_length;
     if (signer != NULL && !identity_sign_envelope(signer, &day->store.genesis.cluster, &envelope)) {
-        end(DAY_STOPPED, "stopped: out of memory for a signature");
+        day_end(DAY_STOPPED, "stopped: out of memory for a signature");
     }
     request->length = envelope_size(&envelope);
     request->message = malloc(request->length);
     if (request->message == NULL) {
-        end(DAY_STOPPED, "stopped: out of memory for a message");
+        day_end(DAY_STOPPED, "stopped: out of memory for a message");
     }
     envelope_write(&envelope, request->message, request->length);
     free(bytes);
@@ -258,7 +271,7 @@ static struct id128 send(struct day *day, enum message_type type, const struct i
         request_destroy(&request);
         MUST(disk_has_failed(), "message %d does not translate: %d, %s", (int)type, (int)code,
              error.field);
-        end(DAY_STOPPED, "stopped: a message was refused with code %d", (int)code);
+        day_end(DAY_STOPPED, "stopped: a message was refused with code %d", (int)code);
     }
     struct exchange_command *command = &request->translation.command;
     command->account = account;
@@ -305,15 +318,15 @@ static void commit_genesis(struct day *day)
         .payload = payload,
         .payload_length = (uint32_t)storage_genesis(&day->store, payload, sizeof payload)};
     if (!translate_entry(&entry, 1, &no_cluster, &translation)) {
-        end(DAY_STOPPED, "stopped: out of memory for the genesis");
+        day_end(DAY_STOPPED, "stopped: out of memory for the genesis");
     }
     if (exchange_step(day->exchange, &translation.command, &day->group->effects) != EXCHANGE_OK) {
-        end(DAY_STOPPED, "stopped: out of memory in the genesis");
+        day_end(DAY_STOPPED, "stopped: out of memory in the genesis");
     }
     day->group->first_command = 1;
     day->group->command_count = 1;
     day->group->commands[0].entry = entry;
-    commit(day);
+    commit_to_tables(day);
     translation_fini(&translation);
 }
 
@@ -331,7 +344,8 @@ static void open_all(struct day *day)
         problem_set(&problem, "no exchange");
         stop(day, &problem);
     }
-    if (!storage_lead(&day->store, exchange_log_time_ns(day->exchange), &problem)) {
+    if (!storage_lead(&day->store, exchange_log_time_ns(day->exchange), &problem) ||
+        !storage_catch_up(&day->store, day->exchange, &problem)) {
         stop(day, &problem);
     }
     if (day->is_new) {
@@ -362,10 +376,15 @@ static void begin(struct day *day, const char *market, struct diary *diary)
          "the path of the market is too long");
     day->owner = identity_create(owner_seed);
     day->provider = identity_create(provider_seed);
-    day->group = group_create();
-    if (day->owner == NULL || day->provider == NULL || day->group == NULL) {
+    bool has_groups = true;
+    for (size_t i = 0; i < GROUPS; i++) {
+        day->groups[i] = group_create();
+        has_groups = has_groups && day->groups[i] != NULL;
+    }
+    day->group = day->groups[0];
+    if (day->owner == NULL || day->provider == NULL || !has_groups) {
         close_all(day);
-        end(DAY_STOPPED, "stopped: out of memory");
+        day_end(DAY_STOPPED, "stopped: out of memory");
     }
     make_config(day);
     open_all(day);
@@ -479,7 +498,7 @@ static uint8_t *make_result(const struct day *day, const struct work *work, uint
     result.busy_ns = NS_PER_S / 3;
     uint8_t *bytes = codec_encode(&result.base, ret_length);
     if (bytes == NULL) {
-        end(DAY_STOPPED, "stopped: out of memory for a result");
+        day_end(DAY_STOPPED, "stopped: out of memory for a result");
     }
     return bytes;
 }
@@ -549,6 +568,7 @@ static void go_silent(struct day *day)
 static void snapshot(struct day *day)
 {
     struct problem problem = {.text = ""};
+    apply_waiting(day);
     const struct journal_last *last = &day->store.last;
     struct snapshot_mark mark = {.command = last->next_command - 1,
                                  .entry = last->index,
@@ -557,107 +577,6 @@ static void snapshot(struct day *day)
     bool written = snapshot_write(day->snapshots, day->exchange, &mark, &problem);
     MUST(written || (disk_has_failed() && problem.text[0] != '\0'), "a snapshot failed: %s",
          problem.text);
-}
-
-/* ---- blobs */
-
-static void blob_bytes(uint32_t number, size_t size, uint8_t *ret_bytes)
-{
-    struct random random = random_seeded(number);
-    for (size_t i = 0; i < size; i++) {
-        ret_bytes[i] = (uint8_t)random_u64(&random);
-    }
-}
-
-static void blobs_failed(struct day *day, const char *doing)
-{
-    MUST(disk_has_failed(), "%s: %s", doing, blob_store_error(day->blobs));
-    end(DAY_STOPPED, "stopped: %s: %s", doing, blob_store_error(day->blobs));
-}
-
-/* One batch, as broker/blob/port/blobs.c makes them. Returns false without room or descriptor. */
-static bool try_put(struct day *day, uint32_t account, const struct hash32 *hash,
-                    const uint8_t *bytes, size_t size)
-{
-    if (blob_store_begin(day->blobs) != BLOB_OK) {
-        blobs_failed(day, "blobs.db cannot be written");
-    }
-    bool is_complete = false;
-    enum blob_status status = BLOB_OK;
-    uint64_t stored = 0;
-    size_t chunk_size = size <= BLOB_ROW_BYTES ? size : BLOB_CHUNK;
-    while (!is_complete && status == BLOB_OK) {
-        size_t left = size - (size_t)stored;
-        struct blob_chunk chunk = {.account = account,
-                                   .hash = *hash,
-                                   .size = size,
-                                   .offset = stored,
-                                   .data = bytes + stored,
-                                   .length = left < chunk_size ? left : chunk_size};
-        status = blob_store_put(day->blobs, &chunk, 0, &stored, &is_complete);
-    }
-    MUST(status == BLOB_OK || status == BLOB_DISK_FULL || status == BLOB_TOO_MANY ||
-             status == BLOB_FAILED,
-         "a put was refused: %d", (int)status);
-    if (status == BLOB_FAILED) {
-        blobs_failed(day, "a blob could not be stored");
-    }
-    enum blob_status committed = blob_store_commit(day->blobs);
-    if (committed == BLOB_FAILED) {
-        blobs_failed(day, "blobs could not be committed");
-    }
-    return status == BLOB_OK && committed == BLOB_OK;
-}
-
-static struct hash32 put(struct day *day, uint32_t account, uint32_t number, size_t size)
-{
-    static uint8_t bytes[BLOB_LARGE];
-    MUST(size <= sizeof bytes, "a blob is too large");
-    blob_bytes(number, size, bytes);
-    struct hash32 hash = sha256_of(bytes, size);
-    int tries = 0;
-    while (!try_put(day, account, &hash, bytes, size)) {
-        MUST(disk_has_failed(), "a put was put off without a reason");
-        if (++tries == FULL_TRIES) {
-            end(DAY_STOPPED, "stopped: no room or no descriptor for a blob");
-        }
-    }
-    struct diary *diary = day->diary;
-    MUST(diary->blob_count < DIARY_BLOBS_MAX, "the diary is full");
-    diary->blobs[diary->blob_count] = (struct diary_blob){
-        .changes = disk_change_count(), .account = account, .number = number, .size = size};
-    diary->blob_count++;
-    return hash;
-}
-
-/* Everything acknowledged is whole, and belongs to its owner. */
-static void check_blob(struct day *day, const struct diary_blob *blob)
-{
-    static uint8_t expected[BLOB_LARGE];
-    static uint8_t found[BLOB_LARGE];
-    blob_bytes(blob->number, blob->size, expected);
-    struct hash32 hash = sha256_of(expected, blob->size);
-    size_t length = 0;
-    uint64_t size = 0;
-    enum blob_status status = BLOB_TOO_MANY;
-    for (int tries = 0; status == BLOB_TOO_MANY && tries < FULL_TRIES; tries++) {
-        status = blob_store_get(day->blobs, &hash, 0, blob->size, found, &length, &size);
-        MUST(status != BLOB_TOO_MANY || disk_has_failed(), "a get was put off without a reason");
-    }
-    if (status == BLOB_TOO_MANY) {
-        end(DAY_STOPPED, "stopped: no descriptor for a blob");
-    }
-    if (status == BLOB_FAILED) {
-        blobs_failed(day, "a blob could not be read");
-    }
-    MUST(status == BLOB_OK, "blob %u is not there: %d", blob->number, (int)status);
-    MUST(size == blob->size && length == size && memcmp(found, expected, length) == 0,
-         "blob %u is not what was stored", blob->number);
-    status = blob_store_owns(day->blobs, blob->account, &hash);
-    if (status == BLOB_FAILED) {
-        blobs_failed(day, "the owners of blobs could not be read");
-    }
-    MUST(status == BLOB_OK, "account %u lost its blob %u", blob->account, blob->number);
 }
 
 /* ---- the day */
@@ -672,18 +591,19 @@ void day_morning(const char *market, struct diary *diary)
     commit(&day);
     invite_provider(&day);
     offer(&day, &ask);
-    struct hash32 manifest = put(&day, OWNER, 1, BLOB_SMALL);
-    put(&day, OWNER, 2, BLOB_LARGE);
-    put(&day, PROVIDER, 1, BLOB_SMALL);
+    struct hash32 manifest = day_put(&day, OWNER, 1, BLOB_SMALL);
+    day_put(&day, OWNER, 2, BLOB_LARGE);
+    day_put(&day, PROVIDER, 1, BLOB_SMALL);
     submit(&day, &manifest, 4);
     answer(&day, 1, OUTCOME_OK);
     snapshot(&day);
-    put(&day, OWNER, 3, BLOB_LARGE);
+    day_put(&day, OWNER, 3, BLOB_LARGE);
     answer(&day, 1, OUTCOME_PROGRAM_FAILED);
     cancel_ask(&day, &ask);
     go_silent(&day);
-    check_blob(&day, &diary->blobs[1]);
+    day_check_blob(&day, &diary->blobs[1]);
     snapshot(&day);
+    apply_waiting(&day);
     close_all(&day);
 }
 
@@ -691,7 +611,7 @@ void day_evening(const char *market, struct diary *diary)
 {
     struct day day;
     begin(&day, market, diary);
-    struct hash32 manifest = put(&day, OWNER, 4, BLOB_SMALL);
+    struct hash32 manifest = day_put(&day, OWNER, 4, BLOB_SMALL);
     struct id128 job = submit(&day, &manifest, 2);
     tick(&day, 100 * NS_PER_MS);
     cancel_job(&day, &job);
@@ -699,7 +619,8 @@ void day_evening(const char *market, struct diary *diary)
     tick(&day, 3600 * NS_PER_S);
     mint(&day, 1000000);
     commit(&day);
-    put(&day, OWNER, 5, BLOB_LARGE);
+    day_put(&day, OWNER, 5, BLOB_LARGE);
+    apply_waiting(&day);
     close_all(&day);
 }
 
@@ -745,7 +666,9 @@ static void check_market(struct day *day, uint64_t least)
         struct hash32 root = merkle_root(tree);
         MUST(hash32_equal(&day->store.last.chain, &commit->chain), "another history");
         MUST(hash32_equal(&state, &commit->state), "another state at entry %" PRIu64, index);
-        MUST(tree->size == commit->tree_size && hash32_equal(&root, &commit->root), "another tree");
+        MUST(commit->tree_size == 0 ||
+                 (tree->size == commit->tree_size && hash32_equal(&root, &commit->root)),
+             "another tree");
     }
 }
 
@@ -757,26 +680,6 @@ static void check_proofs(const struct day *day)
     audit_run(day->market, &report);
     MUST(report.verdict == AUDIT_OK, "audit: %s %" PRIu64 ": %s, expected %s, found %s",
          report.table, report.entry, report.what, report.expected, report.found);
-}
-
-/* The sum of what an account owns is what it is charged for. */
-static void check_usage(struct day *day, uint32_t account)
-{
-    int64_t owned = 0;
-    static uint8_t bytes[BLOB_LARGE];
-    for (uint32_t number = 1; number < 8; number++) {
-        size_t sizes[] = {BLOB_SMALL, BLOB_LARGE};
-        for (size_t i = 0; i < 2; i++) {
-            blob_bytes(number, sizes[i], bytes);
-            struct hash32 hash = sha256_of(bytes, sizes[i]);
-            enum blob_status status = blob_store_owns(day->blobs, account, &hash);
-            MUST(status != BLOB_FAILED, "the owners of blobs could not be read");
-            owned += status == BLOB_OK ? (int64_t)sizes[i] : 0;
-        }
-    }
-    int64_t usage = 0;
-    MUST(blob_store_usage(day->blobs, account, &usage) == BLOB_OK && usage == owned,
-         "account %u owns %" PRId64 " bytes and is charged for %" PRId64, account, owned, usage);
 }
 
 void day_recover(const char *market, struct diary *diary, size_t changes)
@@ -793,15 +696,17 @@ void day_recover(const char *market, struct diary *diary, size_t changes)
     }
     for (size_t i = 0; i < diary->blob_count; i++) {
         if (diary->blobs[i].changes <= changes) {
-            check_blob(&day, &diary->blobs[i]);
+            day_check_blob(&day, &diary->blobs[i]);
         }
     }
     mint(&day, 1);
     commit(&day);
-    put(&day, OWNER, 6, BLOB_SMALL);
-    put(&day, OWNER, 7, BLOB_LARGE);
-    check_usage(&day, OWNER);
-    check_usage(&day, PROVIDER);
+    day_put(&day, OWNER, 6, BLOB_SMALL);
+    day_put(&day, OWNER, 7, BLOB_LARGE);
+    day_check_usage(&day, OWNER);
+    day_check_usage(&day, PROVIDER);
+    check_proofs(&day);
+    apply_waiting(&day);
     check_proofs(&day);
     close_all(&day);
 }

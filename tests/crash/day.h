@@ -2,9 +2,10 @@
  *
  * Genesis, accounts, invitations, devices, asks, blobs, jobs, work, results, cancels, silence,
  * expiry, snapshots, a restart: every command goes through translate, exchange_step and
- * storage_commit, as on the broker's own threads, but one after the other in this one. What was
- * acknowledged is noted in a diary in shared memory, so that it outlives whoever wrote it. A day
- * that cannot go on ends its process as the broker does: a line on stderr and status 1. */
+ * storage_append, and later through storage_apply, as on the broker's own threads, but one after
+ * the other in this one. So the tables are often behind. What was acknowledged is noted in a diary
+ * in shared memory, so that it outlives whoever wrote it. A day that cannot go on ends its process
+ * as the broker does: a line on stderr and status 1. */
 #ifndef BOURSE_TESTS_CRASH_DAY_H
 #define BOURSE_TESTS_CRASH_DAY_H
 
@@ -20,7 +21,7 @@ struct diary_commit {
     size_t changes; /* of the disk, when it was acknowledged */
     uint64_t entry;
     struct hash32 chain, state, root;
-    uint64_t tree_size;
+    uint64_t tree_size; /* 0: the tables did not have the entry yet, so root is not known */
 };
 
 struct diary_blob {

@@ -3,6 +3,7 @@
 #include "base/sha256.h"
 #include "broker/core/committer.h"
 #include "broker/core/core.h"
+#include "broker/core/follower.h"
 #include "broker/core/privileged_acts.h"
 #include "broker/fatal.h"
 #include "broker/gateway/gateway.h"
@@ -18,6 +19,7 @@
 #include "tests/sim/net.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/process.h"
+#include "tests/sim/sides.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -51,8 +53,9 @@ struct inner {
     struct epoch epoch;
     struct router port;
     struct disk_reserve reserve; /* without a reserve: a full disk is waited out */
-    struct queue *worker_in, *core_in, *groups, *returned, *releases, *notes, *names, *reads,
-        *snapshot_requests;
+    struct queue *worker_in, *core_in, *groups, *to_tables, *applied, *returned, *releases, *notes,
+        *names, *reads, *snapshot_requests;
+    atomic_uint committing;
 };
 
 static struct broker *present(void)
@@ -442,42 +445,21 @@ static void *run_snapshots(void *argument)
     return NULL;
 }
 
-/* Notes to threads that this world does not have: blobs, names. */
-static void *run_notes(void *argument)
-{
-    struct queue *queue = argument;
-    for (;;) {
-        struct queue_link *link = queue_pop(queue, QUEUE_FOREVER);
-        if (link != NULL) {
-            struct outgoing *outgoing = QUEUE_ELEMENT(link, struct outgoing, link);
-            outgoing_destroy(&outgoing);
-        }
-    }
-    return NULL;
-}
-
 /* ---------------------------------------------------------------- leading */
-
-static struct queue *need_queue(size_t capacity)
-{
-    struct queue *queue = queue_create(capacity);
-    if (queue == NULL) {
-        fatal("out of memory or descriptors");
-    }
-    return queue;
-}
 
 static void make_queues(struct inner *inner)
 {
-    inner->worker_in = need_queue(REQUEST_QUEUE);
-    inner->core_in = need_queue(REQUEST_QUEUE);
-    inner->groups = need_queue(CORE_GROUPS);
-    inner->returned = need_queue(CORE_GROUPS);
-    inner->releases = need_queue(RELEASE_QUEUE);
-    inner->notes = need_queue(NOTE_QUEUE);
-    inner->names = need_queue(NOTE_QUEUE);
-    inner->reads = need_queue(READ_QUEUE);
-    inner->snapshot_requests = need_queue(4);
+    inner->worker_in = sides_queue(REQUEST_QUEUE);
+    inner->core_in = sides_queue(REQUEST_QUEUE);
+    inner->groups = sides_queue(CORE_GROUPS);
+    inner->to_tables = sides_queue(CORE_GROUPS);
+    inner->applied = sides_queue(CORE_GROUPS);
+    inner->returned = sides_queue(CORE_GROUPS);
+    inner->releases = sides_queue(RELEASE_QUEUE);
+    inner->notes = sides_queue(NOTE_QUEUE);
+    inner->names = sides_queue(NOTE_QUEUE);
+    inner->reads = sides_queue(READ_QUEUE);
+    inner->snapshot_requests = sides_queue(4);
 }
 
 static void start_threads(struct broker *broker)
@@ -494,26 +476,37 @@ static void start_threads(struct broker *broker)
     uint64_t index = exchange_index(inner->exchange);
     make_queues(inner);
     (void)fibre_create(run_snapshots, broker);
-    (void)fibre_create(run_notes, inner->notes);
-    (void)fibre_create(run_notes, inner->names);
+    (void)fibre_create(sides_run_notes, inner->notes);
+    (void)fibre_create(sides_run_notes, inner->names);
 
     const struct committer_config committer = {.store = &inner->store,
                                                .groups = inner->groups,
+                                               .follower = inner->to_tables,
+                                               .applied = inner->applied,
                                                .returned = inner->returned,
                                                .core = inner->core_in,
+                                               .committing = &inner->committing,
                                                .releases = inner->releases,
-                                               .clock = clock,
                                                .blobs = inner->notes,
                                                .names = inner->names,
-                                               .snapshots = inner->snapshot_requests,
                                                .reserve = &inner->reserve};
     (void)committer_start(&committer);
+    const struct follower_config follower = {.store = &inner->store,
+                                             .groups = inner->to_tables,
+                                             .applied = inner->applied,
+                                             .returned = inner->returned,
+                                             .core = inner->core_in,
+                                             .snapshots = inner->snapshot_requests,
+                                             .reserve = &inner->reserve,
+                                             .clock = clock};
+    (void)follower_start(&follower);
     const struct core_config core = {.exchange = inner->exchange,
                                      .clock = clock,
                                      .epoch = &inner->epoch,
                                      .inbound = inner->core_in,
                                      .groups = inner->groups,
                                      .returned = inner->returned,
+                                     .committing = &inner->committing,
                                      .reader = inner->reads,
                                      .mark_every = broker->mark_every,
                                      .reserve = &inner->reserve};

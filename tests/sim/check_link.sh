@@ -8,7 +8,7 @@ set -euo pipefail
 program=$1
 rooms=$2
 shift 2
-world='^(queue_[a-z_]+|fatal|storage_commit|storage_save_space|storage_write_acts)$'
+world='^(queue_[a-z_]+|fatal|storage_commit|storage_append|storage_apply|storage_save_space|storage_write_acts)$'
 
 defined() { nm --defined-only --extern-only "$@" 2>/dev/null | awk 'NF == 3 && $2 ~ /[TDBRVW]/ { print $3 }' | sort -u; }
 own=$(defined "$@")
@@ -42,5 +42,5 @@ need provider_session agent_session_incoming agent_session_finished agent_sessio
 need consumer_session consumer_session_incoming consumer_session_request
 need protocol dialogue_incoming envelope_read codec_decode identity_verify_envelope results_verify
 need matching book_match book_match_by_rank
-need broker gateway_start core_start committer_start verify_start release_effects translate_entry \
+need broker gateway_start core_start committer_start follower_start verify_start release_effects translate_entry \
     presence_next_notice replay_entry entry_write journal_memory_open logtime_stamp privileged_act_of act_log_open act_log_append

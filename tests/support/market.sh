@@ -284,6 +284,33 @@ survivors() {
 }
 
 # Stops the market. Then the program that shares no code with the broker checks its books.
+# The tables follow the journal, so what was acknowledged may not be in them yet. A query of the
+# ledger of a running broker waits until the tables have the entry that HEAD has seen.
+head_entry() {
+    local place counter index newest=0 entry=0
+    for place in 8 520; do # counter and entry of the two marks
+        read -r counter index < <(od -An -tu8 -j "$place" -N 16 "$market/HEAD" 2>/dev/null) || true
+        [ "${counter:-0}" -le "$newest" ] || newest=$counter entry=$index
+    done
+    echo "$entry"
+}
+tables_reach() { # ENTRY
+    [ "$(command sqlite3 -readonly "$market/ledger.db" 'SELECT ifnull(max(idx), 0) FROM journal' 2>/dev/null)" -ge "$1" ] 2>/dev/null ||
+        gone "$broker"
+}
+if command -v sqlite3 >/dev/null; then
+    sqlite3() {
+        case " $* " in
+        *" $market/ledger.db "*)
+            if [ -n "${broker:-}" ] && ! gone "$broker"; then
+                until_true 60 tables_reach "$(head_entry)" || fail "the tables do not follow the journal"
+            fi
+            ;;
+        esac
+        command sqlite3 "$@"
+    }
+fi
+
 market_audit() {
     "$bin/bourse-broker" replay --verify "$market" >replay.log 2>&1 || fail "replay: $(cat replay.log)"
     kill -TERM "$broker"

@@ -295,6 +295,7 @@ static void *run(void *argument)
     while (!queue_finished(keeper->config.inbound)) {
         struct queue_link *link = queue_pop(keeper->config.inbound, NS_PER_S);
         const int64_t now_ns = clock_monotonic_ns();
+        watermark_wait(keeper->config.applied, watermark_value(keeper->config.durable));
         if (now_ns >= tidy_ns) { /* even while requests come without a pause */
             keeper_tidy(keeper);
             keeper_expire(keeper);

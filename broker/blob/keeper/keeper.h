@@ -36,6 +36,9 @@ struct keeper_config {
     struct queue *releases; /* answers */
     struct budget *budget;  /* shared with the core; NULL: none */
     struct logtime *clock;  /* shared with the core */
+    /* The newest entry that HEAD holds, and the newest that the tables have. The keeper looks at
+     * the ledger only when it has what was acknowledged. */
+    struct watermark *durable, *applied;
     int64_t quota_bytes;
     /* The blobs of a job expire this long after its end. A job may say another time, up to
      * `retain_most_ms`. INT64_MAX: they do not expire. No blobs expire before `retain_least_ms`,

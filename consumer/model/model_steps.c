@@ -52,7 +52,7 @@ static void number_steps(struct slicing *slicing)
     for (uint32_t i = 0; i < plan->node_count; i++) {
         heavy += plan->nodes[i].is_heavy;
     }
-    const uint32_t each = heavy / MODEL_STEPS_MOST + (heavy % MODEL_STEPS_MOST != 0);
+    const uint32_t each = heavy == 0 ? 1 : (heavy - 1) / MODEL_STEPS_MOST + 1;
     uint32_t met = 0;
     for (uint32_t i = 0; i < plan->node_count; i++) {
         met += plan->nodes[i].is_heavy;

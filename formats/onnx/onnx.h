@@ -205,7 +205,8 @@ struct onnx_label {
     char text[ONNX_LABEL_SIZE];
 };
 struct onnx_label onnx_label(struct onnx_span name);
-/* Returns the name of a node for a message: its own, or the first name that it makes. */
+/* Returns what a node is called: its own name, or the first name that it makes. */
+struct onnx_span onnx_node_name(const struct onnx_model *model, const struct onnx_node *node);
 struct onnx_label onnx_node_label(const struct onnx_model *model, const struct onnx_node *node);
 
 #endif

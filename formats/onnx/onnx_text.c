@@ -80,19 +80,20 @@ struct onnx_label onnx_label(struct onnx_span name)
     return label;
 }
 
-/* A node may have no name of its own; what it makes has one. */
-struct onnx_label onnx_node_label(const struct onnx_model *model, const struct onnx_node *node)
+struct onnx_span onnx_node_name(const struct onnx_model *model, const struct onnx_node *node)
 {
-    if (node->name.size > 0) {
-        return onnx_label(node->name);
-    }
-    for (uint32_t i = 0; i < node->output_count; i++) {
+    for (uint32_t i = 0; node->name.size == 0 && i < node->output_count; i++) {
         const uint32_t value = model->makes[node->first_output + i];
         if (value != ONNX_NONE && value < model->value_count) {
-            return onnx_label(model->values[value].name);
+            return model->values[value].name;
         }
     }
-    return onnx_label(node->operator);
+    return node->name.size > 0 ? node->name : node->operator;
+}
+
+struct onnx_label onnx_node_label(const struct onnx_model *model, const struct onnx_node *node)
+{
+    return onnx_label(onnx_node_name(model, node));
 }
 
 bool onnx_name_is_good(struct onnx_reading *reading, struct onnx_span name, const char *what)

@@ -253,6 +253,12 @@ void plan_model_show(const struct work *work)
 
 /* ---------------------------------------------------------------- for programs */
 
+/* Names of a model that was read are plain text, and whole here. */
+static json_t *json_name(struct onnx_span name)
+{
+    return json_stringn((const char *)name.at, name.size);
+}
+
 static json_t *json_ports(const struct plan_model *model, const struct onnx_port *ports,
                           uint32_t count)
 {
@@ -267,9 +273,9 @@ static json_t *json_ports(const struct plan_model *model, const struct onnx_port
             json_decref(dims);
             continue;
         }
-        (void)json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name",
-                                                    onnx_label(ports[i].name).text, "type",
-                                                    onnx_type_name(fact->type), "dims", dims));
+        (void)json_array_append_new(list,
+                                    json_pack("{s:o, s:s, s:o}", "name", json_name(ports[i].name),
+                                              "type", onnx_type_name(fact->type), "dims", dims));
     }
     return list;
 }
@@ -287,9 +293,9 @@ static json_t *json_node(const struct work *work, uint32_t number)
         operation_write(&counted->operation, text);
         counted_as = json_string(text);
     }
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:f, s:I, s:I}", "node",
-                     onnx_node_label(model->model, node).text, "operator",
-                     onnx_label(node->operator).text, "step",
+    return json_pack("{s:o, s:o, s:s, s:s, s:o, s:f, s:I, s:I}", "node",
+                     json_name(onnx_node_name(model->model, node)), "operator",
+                     json_name(node->operator), "step",
                      work->steps->steps[model->plan->step_of[number]].name, "source",
                      model_source_name(counted->source), "operation", counted_as, "operations",
                      (double)size.flops, "read_bytes", (json_int_t)size.read_bytes, "written_bytes",

@@ -1,5 +1,7 @@
 #include "consumer/model/model_work.h"
 
+#include "base/checked.h"
+
 #include <string.h>
 
 /* A node whose work is counted. */
@@ -240,15 +242,40 @@ static int64_t list_at(const struct counting *counting, const char *name, uint32
     return is_there ? values[index] : usual;
 }
 
-/* Sets a convolution whose input is as large as its windows reach, padding included: operations,
- * filters and results are exact. */
-static void set_reach(struct conv_shape *shape, int64_t out_height, int64_t out_width)
+/* Returns the side that so many windows reach. A side that does not fit is one that no operation
+ * takes. */
+static int64_t reach_of(int64_t places, int64_t kernel, const struct conv_shape *shape)
 {
-    shape->padding = 0;
-    shape->height =
-        (out_height - 1) * shape->stride + shape->dilation * (shape->kernel_height - 1) + 1;
-    shape->width =
-        (out_width - 1) * shape->stride + shape->dilation * (shape->kernel_width - 1) + 1;
+    int64_t steps = 0;
+    int64_t reach = 0;
+    const bool fits = checked_mul(places - 1, shape->stride, &steps) &&
+                      checked_mul(kernel - 1, shape->dilation, &reach) &&
+                      checked_add(reach, steps, &reach) && reach < OPERATION_DIMENSION_MOST;
+    return fits ? reach + 1 : OPERATION_DIMENSION_MOST + 1;
+}
+
+/* Returns how many windows lie along a side, which is not shorter than a window. */
+static int64_t windows_along(int64_t side, int64_t kernel, const struct conv_shape *shape)
+{
+    return (side + 2 * shape->padding - shape->dilation * (kernel - 1) - 1) / shape->stride + 1;
+}
+
+/* Takes the input itself where padding is alike on all sides and gives the places of `to`. */
+static void take_own_input(const struct counting *counting, const struct onnx_fact *x,
+                           const struct onnx_fact *to, struct conv_shape *shape)
+{
+    struct conv_shape own = *shape;
+    own.height = x->dims[2];
+    own.width = x->dims[3];
+    own.padding = list_at(counting, "pads", 0, 0);
+    bool is_own = own.padding >= 0 && own.padding <= OPERATION_DIMENSION_MOST;
+    for (uint32_t i = 1; i < 4; i++) {
+        is_own = is_own && list_at(counting, "pads", i, 0) == own.padding;
+    }
+    if (is_own && windows_along(own.height, own.kernel_height, &own) == to->dims[2] &&
+        windows_along(own.width, own.kernel_width, &own) == to->dims[3]) {
+        *shape = own;
+    }
 }
 
 /* Takes a convolution of one to three dims of space as one of two: the first dims are put together.
@@ -260,37 +287,24 @@ static void set_conv(struct counting *counting, const struct onnx_fact *x,
     struct operation operation = operation_of(OPERATION_CONV, dtype_of(x->type));
     struct conv_shape *shape = &operation.shape.conv;
     const uint32_t last = x->rank - 1;
+    const int64_t stride = list_at(counting, "strides", 0, 1);
+    const int64_t dilation = list_at(counting, "dilations", 0, 1);
+    const bool is_even = x->rank == 4 && list_at(counting, "strides", 1, 1) == stride &&
+                         list_at(counting, "dilations", 1, 1) == dilation;
     shape->batch = x->dims[0];
     shape->channels = channels;
     shape->filters = outputs;
     shape->groups = integer_of(counting, "group", 1);
-    shape->kernel_height = product_of(filters, 2, filters->rank - 1);
-    shape->kernel_width = filters->dims[filters->rank - 1];
-    const int64_t stride = list_at(counting, "strides", 0, 1);
-    const int64_t dilation = list_at(counting, "dilations", 0, 1);
-    const bool is_even = x->rank == 4 && to->rank == 4 &&
-                         list_at(counting, "strides", 1, 1) == stride &&
-                         list_at(counting, "dilations", 1, 1) == dilation;
+    shape->kernel_height = product_of(filters, 2, last);
+    shape->kernel_width = filters->dims[last];
     shape->stride = is_even ? stride : 1;
     shape->dilation = is_even ? dilation : 1;
-    set_reach(shape, product_of(to, 2, last), to->dims[last]);
-    /* The input itself is counted where padding is alike on all sides. */
-    struct conv_shape own = *shape;
-    own.height = product_of(x, 2, last);
-    own.width = x->dims[last];
-    own.padding = list_at(counting, "pads", 0, 0);
-    bool is_own = is_even && own.padding >= 0 && own.padding <= OPERATION_DIMENSION_MOST;
-    for (uint32_t i = 1; i < 4; i++) {
-        is_own = is_own && list_at(counting, "pads", i, 0) == own.padding;
-    }
-    if (is_own &&
-        (own.height + 2 * own.padding - own.dilation * (own.kernel_height - 1) - 1) / own.stride +
-                1 ==
-            to->dims[2] &&
-        (own.width + 2 * own.padding - own.dilation * (own.kernel_width - 1) - 1) / own.stride +
-                1 ==
-            to->dims[3]) {
-        *shape = own;
+    /* The windows' reach is the input with its padding: all but the bytes of it is exact. */
+    shape->height = reach_of(product_of(to, 2, last), shape->kernel_height, shape);
+    shape->width = reach_of(to->dims[last], shape->kernel_width, shape);
+    if (is_even && shape->height <= OPERATION_DIMENSION_MOST &&
+        shape->width <= OPERATION_DIMENSION_MOST) {
+        take_own_input(counting, x, to, shape);
     }
     counting->result->is_heavy = true;
     set_operation(counting, MODEL_EXACT, &operation);

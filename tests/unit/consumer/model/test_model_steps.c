@@ -142,6 +142,26 @@ START_TEST(convolutions_count_what_they_do)
 }
 END_TEST
 
+/* A said output and strides of 2^40 would reach 2^70. */
+START_TEST(windows_that_reach_too_far_are_refused)
+{
+    struct onnx_writer writer = {.opset = 13};
+    struct known known = {.model = NULL};
+    struct problem problem = {""};
+    onnx_write_input(&writer, "x", WRITER_FLOAT, "1,1,1073741825,1");
+    onnx_write_weights(&writer, "w", "1,1,1,1");
+    onnx_write_output(&writer, "y", WRITER_FLOAT, NULL);
+    onnx_begin_node(&writer, "ConvTranspose", "x w", "y");
+    onnx_node_integers(&writer, "strides", "1099511627776,1099511627776");
+    onnx_node_integers(&writer, "output_shape", "5,5");
+    onnx_end_node(&writer);
+    known.bytes = onnx_write_end(&writer);
+    ck_assert_int_eq(make(&known, &problem), STEPS_BAD_VALUE);
+    ck_assert_ptr_nonnull(strstr(problem.text, "node \"y\" (ConvTranspose): "));
+    known_fini(&known);
+}
+END_TEST
+
 START_TEST(work_that_is_not_known_is_refused_by_name)
 {
     struct onnx_writer writer = {.opset = 13};
@@ -195,5 +215,5 @@ END_TEST
 
 SUITE("model_steps", NULL, NULL, LOOP(known_models_have_their_published_work, 0, ONNX_MODELS),
       LOOP(steps_have_all_weights_and_flow_forward, 0, ONNX_MODELS),
-      TEST(convolutions_count_what_they_do), TEST(work_that_is_not_known_is_refused_by_name),
-      TEST(more_products_than_steps_share_them))
+      TEST(convolutions_count_what_they_do), TEST(windows_that_reach_too_far_are_refused),
+      TEST(work_that_is_not_known_is_refused_by_name), TEST(more_products_than_steps_share_them))

@@ -108,7 +108,7 @@ static const struct command table[] = {
                 "what is on offer now. Unused money comes back. The command spends nothing.\n"
                 "The exit status is 5 when the job would not start now."},
     {.name = "plan",
-     .arguments = "FILE|JOB|TEMPLATE",
+     .arguments = "FILE|JOB|TEMPLATE|MODEL",
      .summary = "show how a job would run, before anything is spent",
      .examples = {"bourse plan job.yaml", "bourse plan llm --devices h100:2"},
      .options = &options_of_plan,
@@ -122,7 +122,9 @@ static const struct command table[] = {
          "the schedule stands a bound that no schedule can beat.\n\n"
          "With TEMPLATE, the command plans a kind of work on devices of the catalogue, or "
          "on those on offer, by time, price, energy or value. Write ./NAME for a file "
-         "whose name is also a template's."},
+         "whose name is also a template's.\n\n"
+         "With MODEL, a file that ends in .onnx, the command plans one run of the model on "
+         "such devices. The model is read and not run; no job can run one yet."},
     {.name = "ps",
      .arguments = "[JOB]",
      .summary = "list your jobs, or one with its tasks and leases",

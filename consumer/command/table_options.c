@@ -208,6 +208,7 @@ static const struct option_spec plan_options[] = {
     {"file", 'f', "FILE", "what to plan, in YAML: template, parameters, devices, limits"},
     {"set", 0, "NAME=VALUE", "a parameter of the template; may be repeated"},
     {"batch", 0, "N", "the batch size, whatever the template calls it"},
+    {"dim", 0, "NAME=N", "a number for a dim of a model's inputs: batch=16; may be repeated"},
     {"devices", 0, "LIST",
      "devices of the catalogue, with counts and prices: h100:8,tpu-v5p:4@4.20; or `market`"},
     {"on-offer", 0, NULL, "plan on the devices on offer now, as with --devices market"},

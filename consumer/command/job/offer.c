@@ -556,7 +556,7 @@ static bool plan_options_fit(struct invocation *invocation, bool has_graph)
     static const char *const of_work[] = {
         "set",       "devices",  "pcie",   "fabric",        "network", "storage", "stream",
         "objective", "deadline", "budget", "samples",       "worth",   "place",   "fall-back",
-        "templates", "file",     "batch",  "interruptible", "figure",  "peer"};
+        "templates", "file",     "batch",  "interruptible", "figure",  "peer",    "dim"};
     bool has_work = !has_graph && work_is_requested(invocation);
     for (size_t i = 0; !has_graph && i < sizeof of_graphs / sizeof of_graphs[0]; i++) {
         if (option_given(invocation, of_graphs[i])) {
@@ -568,7 +568,7 @@ static bool plan_options_fit(struct invocation *invocation, bool has_graph)
     for (size_t i = 0; !has_work && i < sizeof of_work / sizeof of_work[0]; i++) {
         if (option_given(invocation, of_work[i])) {
             (void)complain(invocation, BOURSE_USAGE,
-                           "--%s is for a template, as in `bourse plan llm --devices h100:2`; "
+                           "--%s is for a template or a model: `bourse plan llm --devices h100`; "
                            "`bourse plan --templates` lists them",
                            of_work[i]);
             return false;

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "consumer/command/plan/picture.h"
+#include "consumer/command/plan/plan_model.h"
 #include "consumer/command/plan/work_devices.h"
 #include "consumer/command/plan/work_refusal.h"
 #include "consumer/command/plan/work_request.h"
@@ -18,6 +19,7 @@ static void work_fini(struct work *work)
     steps_destroy(&work->steps);
     device_set_destroy(&work->set);
     plan_destroy(&work->plan);
+    plan_model_destroy(&work->model);
     free(work->placed);
     free(work->classes);
     free(work->calibrations);
@@ -27,7 +29,7 @@ static void work_fini(struct work *work)
 static int make_plan(struct work *work)
 {
     const struct plan_input input = {.steps = work->steps,
-                                     .template = work->template,
+                                     .template = work->model == NULL ? work->template : NULL,
                                      .values = work->values,
                                      .devices = work->devices,
                                      .device_count = work->set->count,
@@ -64,7 +66,8 @@ bool work_is_requested(const struct invocation *invocation)
             return true;
         }
     }
-    return invocation->word_count > 0 && template_named(invocation->words[0]) != NULL;
+    return invocation->word_count > 0 && (template_named(invocation->words[0]) != NULL ||
+                                          plan_model_is_named(invocation->words[0]));
 }
 
 static int make_work(struct work *work)

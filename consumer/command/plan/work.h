@@ -1,7 +1,8 @@
-/* consumer/command/plan/work.h runs `bourse plan TEMPLATE` and `plan --file`. Each plans the
- * work of a template, on named devices or on those of the market. work_request.h reads the request,
- * work_steps.h makes the steps, and work_devices.h the devices. plan_work.c has them planned
- * (planner/plan/plan_make.h); work_show.c and work_json.c show the plan. */
+/* consumer/command/plan/work.h runs `bourse plan TEMPLATE`, `plan --file` and `plan MODEL`. Each
+ * plans the work of a template or a model, on named devices or on those of the market.
+ * work_request.h reads the request, work_steps.h and plan_model.h make the steps, and
+ * work_devices.h the devices. plan_work.c has them planned (planner/plan/plan_make.h); work_show.c
+ * and work_json.c show the plan. */
 #ifndef BOURSE_CONSUMER_COMMAND_PLAN_WORK_H
 #define BOURSE_CONSUMER_COMMAND_PLAN_WORK_H
 
@@ -25,6 +26,7 @@ struct work {
     char (*classes)[BOURSE_NAME_SIZE];
     struct cost_calibration (*calibrations)[OPERATION_CLASSES]; /* by device; NULL: none */
     struct history_summary *histories; /* [step * device_count + device]; NULL: none */
+    struct plan_model *model;          /* plan_model.h; NULL: the work is a template's */
     uint32_t *placed;                  /* device by step; NULL: every step is free */
     enum plan_objective objective;
     struct plan *plan;
@@ -41,7 +43,7 @@ bool work_market(struct work *work, int *ret_status);
  * offer. Steps and devices exist before the call. Returns the exit status. */
 int work_learn(struct work *work);
 
-/* Returns true when a word names a template, or the options are for one. */
+/* Returns true when a word names a template or a model, or the options are for one. */
 bool work_is_requested(const struct invocation *invocation);
 
 /* ---- what tables and JSON have in common */

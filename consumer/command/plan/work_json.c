@@ -2,6 +2,7 @@
  * tables leave out. */
 #include "consumer/command/plan/work.h"
 
+#include "consumer/command/plan/plan_model.h"
 #include "consumer/command/show.h"
 #include "planner/layout/queues.h"
 
@@ -219,6 +220,10 @@ int work_show_json(const struct work *work)
                          json_above(plan->time_bound_s), "schedule", json_rows(work), "transfers",
                          json_transfers(work), "devices", json_devices(work), "forms", forms,
                          "links", json_links(work)));
+    if (work->model != NULL) {
+        (void)json_object_set_new(value, "plan_only", json_true());
+        (void)json_object_set_new(value, "model", plan_model_json(work));
+    }
     (void)json_object_set_new(value, "figures", json_said(work));
     (void)json_object_set_new(value, "best_single",
                               plan->single == PLAN_ANYWHERE

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "consumer/command/plan/picture.h"
+#include "consumer/command/plan/plan_model.h"
 #include "consumer/command/show.h"
 #include "planner/picture/picture_plan.h"
 
@@ -413,6 +414,9 @@ static void show_head(const struct work *work)
 void work_show(const struct work *work, unsigned width)
 {
     const struct picture_style style = picture_style_of(work->invocation, width);
+    if (work->model != NULL) {
+        plan_model_show(work);
+    }
     show_head(work);
     show_rows(work);
     show_devices(work);

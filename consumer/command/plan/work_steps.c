@@ -1,6 +1,8 @@
 #include "consumer/command/plan/work_steps.h"
 
+#include "consumer/command/plan/plan_model.h"
 #include "consumer/command/plan/work_refusal.h"
+#include "consumer/command/show.h"
 #include "planner/templates/template_list.h"
 
 #include <inttypes.h>
@@ -114,6 +116,14 @@ int work_steps_make(struct work *work)
 {
     const char *name =
         work->invocation->word_count > 0 ? work->invocation->words[0] : work->request.template;
+    if (work->invocation->word_count > 0 && plan_model_is_named(name)) {
+        return plan_model_make(work, name);
+    }
+    if (option_given(work->invocation, "dim")) {
+        return complain(work->invocation, BOURSE_USAGE,
+                        "--dim is for a model, as in `bourse plan model.onnx --dim batch=16`; a "
+                        "template's values are said with --set");
+    }
     int status = find_template(work, name);
     status = status == BOURSE_OK ? set_values(work) : status;
     if (status != BOURSE_OK) {

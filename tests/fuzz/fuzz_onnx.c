@@ -1,0 +1,114 @@
+/* ONNX models: what is read refers to itself alone; what is inferred has shapes whose figures fit;
+ * and what is counted becomes steps that flow forward and hold all weights. */
+#include "consumer/model/model_steps.h"
+#include "formats/onnx/onnx_infer.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { DIMS_BOUND = 16, DIM = 3 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_model(const struct onnx_model *model)
+{
+    for (uint32_t i = 0; i < model->node_count; i++) {
+        const struct onnx_node *node = &model->nodes[i];
+        assert(node->first_input + node->input_count <= model->use_count);
+        assert(node->first_output + node->output_count <= model->make_count);
+        assert(node->first_attribute + node->attribute_count <= model->attribute_count);
+        for (uint32_t k = 0; k < node->input_count; k++) {
+            const uint32_t value = model->uses[node->first_input + k];
+            assert(value == ONNX_NONE || value < model->value_count);
+            assert(value == ONNX_NONE || model->values[value].node == ONNX_NONE ||
+                   model->values[value].node < i);
+        }
+    }
+    for (uint32_t i = 0; i < model->initializer_count; i++) {
+        assert(model->initializers[i].bytes >= 0 && model->initializers[i].rank <= ONNX_RANK_MOST);
+    }
+    for (uint32_t i = 0; i < model->output_count; i++) {
+        assert(model->outputs[i].value < model->value_count);
+    }
+}
+
+/* Binds each dim of the inputs that is a name, once. */
+static size_t bind_dims(const struct onnx_model *model, struct onnx_binding *bindings)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        const struct onnx_port *port = &model->inputs[i];
+        for (uint32_t k = 0; k < port->rank && count < DIMS_BOUND; k++) {
+            bool is_new = port->dims[k].value < 0 && port->dims[k].name.size > 0;
+            for (size_t b = 0; is_new && b < count; b++) {
+                is_new = !onnx_span_equals(bindings[b].name, port->dims[k].name);
+            }
+            if (is_new) {
+                bindings[count++] = (struct onnx_binding){port->dims[k].name, DIM};
+            }
+        }
+    }
+    return count;
+}
+
+static void check_shapes(const struct onnx_model *model, const struct onnx_shapes *shapes)
+{
+    for (uint32_t i = 0; i < model->value_count; i++) {
+        const struct onnx_fact *fact = &shapes->facts[i];
+        int64_t elements = 1;
+        if (!fact->is_known) {
+            continue;
+        }
+        assert(fact->rank <= ONNX_RANK_MOST && fact->bytes >= 0 &&
+               fact->bytes <= ONNX_TENSOR_BYTES);
+        for (uint32_t k = 0; k < fact->rank; k++) {
+            assert(fact->dims[k] >= 0 && fact->dims[k] <= ONNX_DIM_MOST);
+            elements *= fact->dims[k];
+        }
+        assert(elements == fact->elements);
+        assert(fact->first_value == ONNX_NONE ||
+               fact->first_value + (size_t)fact->elements <= shapes->value_count);
+    }
+}
+
+static void check_plan(const struct onnx_model *model, const struct onnx_shapes *shapes)
+{
+    struct model_plan *plan = NULL;
+    struct problem problem = {""};
+    if (model_plan_make(model, shapes, &plan, &problem) != STEPS_OK) {
+        assert(problem.text[0] != '\0');
+        return;
+    }
+    assert(plan->steps->step_count >= 1 && plan->steps->step_count <= MODEL_STEPS_MOST);
+    for (size_t i = 0; i < plan->steps->edge_count; i++) {
+        assert(plan->steps->edges[i].from < plan->steps->edges[i].to);
+        assert(plan->steps->edges[i].to < plan->steps->step_count);
+    }
+    model_plan_destroy(&plan);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct onnx_model *model = NULL;
+    struct onnx_shapes *shapes = NULL;
+    struct onnx_binding bindings[DIMS_BOUND];
+    struct problem problem = {""};
+    if (onnx_read(data, size, &model, &problem) != ONNX_OK) {
+        assert(model == NULL && problem.text[0] != '\0');
+        return 0;
+    }
+    check_model(model);
+    const struct onnx_infer_input input = {
+        .model = model, .bindings = bindings, .binding_count = bind_dims(model, bindings)};
+    if (onnx_infer(&input, &shapes, &problem) == ONNX_OK) {
+        check_shapes(model, shapes);
+        check_plan(model, shapes);
+    } else {
+        assert(problem.text[0] != '\0');
+    }
+    onnx_shapes_destroy(&shapes);
+    onnx_destroy(&model);
+    return 0;
+}

@@ -1,6 +1,6 @@
-/* The ready subtasks of a part wait in a heap. The highest rank goes first, then the lowest index. A
- * lane takes the first, unless the job's deadline is near, or the lane's device holds the inputs of
- * another. */
+/* The ready subtasks of a part wait in a heap. The highest rank goes first, then the lowest index.
+ * A lane takes the first, unless the job's deadline is near, or the lane's device holds the inputs
+ * of another. */
 #ifndef BOURSE_EXCHANGE_WORK_CHOICE_READY_H
 #define BOURSE_EXCHANGE_WORK_CHOICE_READY_H
 

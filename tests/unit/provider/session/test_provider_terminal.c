@@ -217,25 +217,25 @@ START_TEST(a_busy_broker_is_asked_again)
 END_TEST
 
 /* A result would end the attempt, and the broker would then refuse the terminal and its bytes. */
-START_TEST(a_result_waits_until_the_broker_knows_the_terminal)
+START_TEST(a_result_waits_until_the_broker_has_what_was_printed)
 {
     const struct agent_work other = {.lease = 7, .index = 0, .attempt = 1};
     CLEANUP(desk_close) struct desk desk;
     desk_open(&desk);
-    ck_assert(terminals_is_new(desk.terminals, &work));
-    ck_assert(!terminals_is_new(desk.terminals, &other));
+    ck_assert(terminals_holds(desk.terminals, &work, desk.play.now_ns));
+    ck_assert(!terminals_holds(desk.terminals, &other, desk.play.now_ns));
     ck_assert_int_eq(write(desk.slave, "x", 1), 1);
     (void)close(desk.slave);
     desk.slave = -1; /* the program is at its end */
     ck_assert(sent(&desk)->bytes.len == 1);
-    ck_assert(terminals_is_new(desk.terminals, &work));
+    ck_assert(terminals_holds(desk.terminals, &work, desk.play.now_ns));
     answer_send(&desk, 1, 0);
     turn(&desk);
-    ck_assert(!terminals_is_new(desk.terminals, &work));
+    ck_assert(!terminals_holds(desk.terminals, &work, desk.play.now_ns));
 }
 END_TEST
 
-SUITE("provider_terminal", NULL, NULL, TEST(a_result_waits_until_the_broker_knows_the_terminal),
+SUITE("provider_terminal", NULL, NULL, TEST(a_result_waits_until_the_broker_has_what_was_printed),
       TEST(what_a_program_prints_goes_until_it_is_taken),
       TEST(what_the_owner_types_is_written_once), TEST(the_end_of_input_is_typed),
       TEST(a_program_that_is_gone_ends_its_terminal), TEST(a_full_window_slows_the_program),

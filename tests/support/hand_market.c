@@ -178,6 +178,20 @@ void set_up(void)
     set_up_with(64, 4096, 1);
 }
 
+void set_rules(uint32_t rules)
+{
+    struct exchange_command set = command(EXCHANGE_LIMITS, EXCHANGE_NO_ACCOUNT);
+    set.set_limits = (struct exchange_set_limits){.rules = rules,
+                                                  .limits = exchange_limits_now(market.exchange)};
+    apply(&set);
+}
+
+void set_up_now(void)
+{
+    set_up();
+    set_rules(EXCHANGE_RULES);
+}
+
 void tear_down(void)
 {
     exchange_destroy(&market.exchange);

@@ -29,6 +29,8 @@ extern struct requirement anything; /* a requirement without a predicate */
 void open_market_of(const struct exchange_limits *limits, int64_t price_band_micro,
                     const struct exchange_genesis_account *accounts, size_t count);
 void set_up(void);
+void set_up_now(void); /* with the rules of now, which set_up leaves unset */
+void set_rules(uint32_t rules);
 void set_up_with(uint32_t leases, uint32_t attempts, uint32_t classes); /* with these limits */
 void tear_down(void);
 

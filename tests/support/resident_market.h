@@ -13,14 +13,6 @@
 
 #define MIB (INT64_C(1) << 20)
 
-static inline void set_rules(uint32_t rules)
-{
-    struct exchange_command set = command(EXCHANGE_LIMITS, EXCHANGE_NO_ACCOUNT);
-    set.set_limits = (struct exchange_set_limits){.rules = rules,
-                                                  .limits = exchange_limits_now(market.exchange)};
-    apply(&set);
-}
-
 static inline void begin(void)
 {
     set_up_with(256, 4096, 16);

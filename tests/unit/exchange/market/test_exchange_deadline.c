@@ -198,7 +198,7 @@ START_TEST(a_job_without_a_deadline_has_the_snapshot_of_before)
     apply(&made);
     free(exchange_save(market.exchange, &bare));
     tear_down();
-    set_up();
+    set_up_now();
     made = submit_by(1, 5 * NS_PER_S);
     apply(&made);
     free(exchange_save(market.exchange, &timed));
@@ -311,7 +311,8 @@ START_TEST(work_that_was_late_begins_under_a_later_deadline)
 }
 END_TEST
 
-SUITE("exchange: deadline", set_up, tear_down, TEST(a_job_that_nobody_began_ends_at_its_deadline),
+SUITE("exchange: deadline", set_up_now, tear_down,
+      TEST(a_job_that_nobody_began_ends_at_its_deadline),
       TEST(what_runs_at_the_deadline_is_withdrawn_and_what_was_accepted_is_paid),
       TEST(a_result_on_its_way_at_the_deadline_counts_and_a_later_one_does_not),
       TEST(a_job_that_is_done_in_time_is_done),

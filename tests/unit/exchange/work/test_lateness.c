@@ -252,7 +252,7 @@ START_TEST(a_straggler_is_not_copied_when_the_copy_would_be_late)
     ck_assert_uint_eq(copies, 1); /* at 2.4 s, in time for 4.4 s */
     tear_down();
 
-    set_up();
+    set_up_now();
     offer(PROVIDER, 1, price);
     offer(OTHER_PROVIDER, 1, price);
     made = submit_by(2, 4 * NS_PER_S + NS_PER_S / 10, 2 * NS_PER_S);
@@ -283,14 +283,15 @@ START_TEST(a_job_without_a_deadline_or_statement_has_the_snapshot_of_before)
         apply(&made);
         free(exchange_save(market.exchange, &lengths[i]));
         tear_down();
-        set_up();
+        set_up_now();
     }
     ck_assert_uint_eq(lengths[1], lengths[0] + sizeof(int64_t));
     ck_assert_uint_eq(lengths[2], lengths[1] + 1);
 }
 END_TEST
 
-SUITE("exchange: lateness", set_up, tear_down, TEST(what_is_stated_to_take_too_long_is_not_started),
+SUITE("exchange: lateness", set_up_now, tear_down,
+      TEST(what_is_stated_to_take_too_long_is_not_started),
       TEST(what_was_measured_to_take_too_long_is_not_started),
       TEST(a_claim_counts_up_to_the_time_in_its_lane),
       TEST(work_of_unknown_time_is_started_to_the_last),

@@ -79,7 +79,7 @@ START_TEST(factors_are_rounded_only_where_the_job_says_so)
          "--compute: \"fp16\" is none of fp32, tf32 and bf16"},
         {{"matmul", "--compute", "{value}", "a", "b", "c"}, "is none of fp32, tf32 and bf16"},
         {{"matmul", "--alpha", "2", "a", "b", "c"}, "5 operands; write [matmul, "},
-        {{"freivalds", "--compute", "tf32", "a", "b", "c"}, "freivalds"},
+        {{"freivalds", "--compute", "tf32", "a", "b", "c"}, "the seed \"b\""},
     };
     struct tensor_op op;
     struct problem problem = {""};

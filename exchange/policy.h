@@ -170,7 +170,8 @@ enum {
     REFUTED_TOLERATED = 1, /* refuted results of an account that do not yet close its asks */
     /* Since these rules, dispatch looks at what a lane's device holds (state/residency.h). */
     RULES_OF_RESIDENCE = 22,
-    /* Since these rules, no subtask starts that is known to end late (work/choice/lateness.h). */
+    /* Since these rules, no subtask starts that is known to end late (work/choice/lateness.h). A
+     * market that has not named its rules follows them, too: no deadline is older than rules. */
     RULES_OF_LATENESS = 22,
     /* The subtasks whose outputs a lane is taken to hold. The agent's own table has twice as many
      * places, and needs some for inputs that the exchange does not know. */

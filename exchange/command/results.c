@@ -2,7 +2,6 @@
 #include "base/checked.h"
 #include "exchange/command/apply.h"
 #include "exchange/lifecycle.h"
-#include "exchange/policy.h"
 #include "exchange/state/effects.h"
 #include "exchange/state/held.h"
 #include "exchange/state/job_records.h"
@@ -14,6 +13,7 @@
 #include "exchange/work/check_queue.h"
 #include "exchange/work/check_seeds.h"
 #include "exchange/work/checks.h"
+#include "exchange/work/choice/lateness.h"
 #include "exchange/work/graph.h"
 #include "exchange/work/held_results.h"
 #include "exchange/work/jobs.h"
@@ -233,7 +233,7 @@ static int64_t moved(int64_t mean_ns, int64_t sample_ns)
  * the liar's. */
 static void keep_quickest(const struct exchange *exchange, struct lease *lease, int64_t took_ns)
 {
-    if (exchange->rules >= RULES_OF_LATENESS && lease->job->deadline_ns != 0 && took_ns > 0 &&
+    if (lateness_in_force(exchange) && lease->job->deadline_ns != 0 && took_ns > 0 &&
         (lease->quickest_ns == 0 || took_ns < lease->quickest_ns)) {
         lease->quickest_ns = took_ns;
     }

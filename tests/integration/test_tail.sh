@@ -53,8 +53,8 @@ has "$("$bin/bourse-audit" "$market")" "behind the tables"
 
 # A backup of the killed market loses nothing, and can be restored under its HEAD.
 "$bin/bourse-broker" backup "$market" "$work/late" >log 2>&1 || fail "the late backup: $(cat log)"
-[ -s "$work/choice/journal-tail.0" ] || fail "the backup has no tail: $(ls "$work/late")"
-for key in broker log audit; do cp -p "$market/$key.key" "$work/choice/"; done
+[ -s "$work/late/journal-tail.0" ] || fail "the backup has no tail: $(ls "$work/late")"
+for key in broker log audit; do cp -p "$market/$key.key" "$work/late/"; done
 "$bin/bourse-broker" restore "$work/late" "$work/again" --head "$market/HEAD" >log 2>&1 || fail "restore: $(cat log)"
 "$bin/bourse-audit" --json "$work/again" >audit.json || fail "audit of the restored market: $(cat audit.json)"
 [ "$(field tail_entries audit.json)" = "$behind" ] || fail "the restored market lacks the tail: $(cat audit.json)"

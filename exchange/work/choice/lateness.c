@@ -8,12 +8,17 @@
 #include "exchange/work/graph.h"
 #include "exchange/work/runtime_stats.h"
 
+bool lateness_in_force(const struct exchange *exchange)
+{
+    return exchange->rules == 0 || exchange->rules >= RULES_OF_LATENESS;
+}
+
 /* A result that nobody has checked is accepted at the deadline, so checks are never late. The
  * queues of a checked job do not pass over single subtasks, so its subtasks are judged alike. */
 static bool is_bound(const struct exchange *exchange, const struct part *part)
 {
     const struct job *job = part->job;
-    return exchange->rules >= RULES_OF_LATENESS && job->deadline_ns != 0 && !part_is_checks(part) &&
+    return lateness_in_force(exchange) && job->deadline_ns != 0 && !part_is_checks(part) &&
            !(job->is_checked && graph_tells_apart(job));
 }
 

@@ -24,6 +24,8 @@ struct lateness {
     struct online_pace pace; /* of subtasks with expectations */
 };
 
+/* Returns true when the market's rules keep late subtasks from starting. */
+bool lateness_in_force(const struct exchange *exchange);
 /* Returns what the device can end for the part, as a new lease there would begin. */
 struct lateness lateness_on(const struct exchange *exchange, const struct part *part,
                             const struct device *device);

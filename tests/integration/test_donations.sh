@@ -237,7 +237,7 @@ said '0.00 x 1 slot of 1' '0.10 x 1 slot of 1'
 # Nothing is given away: before it is placed, and as it waits, it hears the same, and of no cap.
 "$provider" pause --now --market "$market" >pause.log 2>&1 || fail "pause: $(cat pause.log)"
 until_true 60 offered 1 || fail "it is still on offer"
-told='the one on offer asks a price, and a budget of 0 takes only donated slots; with a budget of 0[.][0-9]+ instead of 0.00 it fills now at 0.10'
+told='the one on offer asks a price, and a budget of 0 takes only donated slots; provider "provider" withdrew its offer at .*; its 1 slot would fit; with a budget of 0[.][0-9]+ instead of 0.00 it fills now at 0.10'
 expect 5 "$told" "$bourse" quote --verbose six.yaml "${as_zoe[@]}"
 said 'on offer now +nothing that is donated$' 'none held: the job takes only donated slots$'
 unsaid 'price +the least'

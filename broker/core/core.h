@@ -42,7 +42,7 @@ struct core_config {
 
 /* One group commits, one gathers, and the others wait for the tables: so far may the tables be
  * behind. The number is the capacity of the queues that groups go through. */
-enum { CORE_GROUPS = 16 };
+enum { CORE_GROUPS = 4 };
 
 /* Starts the thread. The process ends when memory or threads are short: nothing is promised yet. */
 struct core *core_start(const struct core_config *config);

@@ -6,6 +6,8 @@
 # are quoted. A graph of --tasks no-ops, where each waits for two others, is weighed in a market of its own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=bench/figures.sh
+. bench/figures.sh
 subtasks=1000000 tasks=30000 rounds=3 build=build/release
 while [ $# -gt 0 ]; do
     case $1 in
@@ -37,8 +39,6 @@ printf '%s\n' 'executor: noop' "array: 1-$subtasks" 'expect: 1ms' 'budget: 10' >
 } >"$work/graph.yaml"
 
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
-median() { tr ' ' '\n' | sort -g | awk 'NF {v[++n] = $1} END {print n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2}'; }
-spread() { tr ' ' '\n' | sort -g | awk 'NF {v[++n] = $1} END {printf "[%s, %s]", v[1], v[n]}'; }
 memory_kib() { awk -v what="Vm$1:" '$1 == what {print $2}' "/proc/$broker/status"; } # RSS, HWM
 bytes_each() { awk -v kib="$1" -v n="$2" 'BEGIN {printf "%.2f", kib * 1024 / n}'; }
 per_s() { awk -v n="$1" -v ms="$2" 'BEGIN {printf "%.0f", n * 1000 / ms}'; }

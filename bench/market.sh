@@ -6,6 +6,8 @@
 # FILES [240], TRUES [2000], SLOTS [processors].
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=bench/figures.sh
+. bench/figures.sh
 build=${1:-build/release}
 bin=$PWD/$build/bin
 rounds=${ROUNDS:-5}
@@ -31,8 +33,6 @@ job_file() { # NAME: jobs differ by name alone, so that nothing is answered from
     printf '%s\n' 'run: [xz, "-9", "-k", "{in}"]' 'outputs: ["{in}.xz"]' 'limit: 1m' 'expect: 100ms'
 }
 now() { date +%s%N; }
-median() { tr ' ' '\n' | sort -g | awk 'NF {v[++n] = $1} END {print n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2}'; }
-spread() { tr ' ' '\n' | sort -g | awk 'NF {v[++n] = $1} END {printf "[%s, %s]", v[1], v[n]}'; }
 
 bourse up --dir "$work/market" --slots "$slots" --programs xz,true --detach >/dev/null 2>&1
 market_s='' xargs_s='' ratios='' true_s=''

@@ -8,6 +8,8 @@
 # with the least and the most. The first round warms up and does not count.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=bench/figures.sh
+. bench/figures.sh
 size=4096 rounds=3 tiles='' build=build/release
 while [ $# -gt 0 ]; do
     case $1 in
@@ -35,8 +37,6 @@ finish() {
 }
 trap finish EXIT
 
-median() { tr ' ' '\n' | sort -g | awk 'NF {v[++n] = $1} END {print n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2}'; }
-spread() { tr ' ' '\n' | sort -g | awk 'NF {v[++n] = $1} END {printf "[%s, %s]", v[1], v[n]}'; }
 field() { grep -oE "\"$1\":[^],}]*" | head -n 1 | cut -d: -f2 | tr -d '["'; }
 matrix() { # FILE SEED: each row is a part of one long row of random numbers
     perl -e 'my ($file, $side, $seed) = @ARGV;

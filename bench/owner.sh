@@ -7,6 +7,8 @@
 # still some seconds after the compile began. Compiles with jobs and without alternate, and the order changes from pair to pair. Medians are quoted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=bench/figures.sh
+. bench/figures.sh
 rounds=10 build=build/release load=any
 while [ $# -gt 0 ]; do
     case $1 in
@@ -29,8 +31,6 @@ finish() {
 trap finish EXIT
 
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
-median() { tr ' ' '\n' | sort -g | awk 'NF {v[++n] = $1} END {print n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2}'; }
-spread() { tr ' ' '\n' | sort -g | awk 'NF {v[++n] = $1} END {printf "[%s, %s]", v[1], v[n]}'; }
 field() { grep -oE "\"$1\":-?[0-9]+" <<<"$2" | head -n 1 | cut -d: -f2; }
 running() { field running "$(bourse-provider status --dir "$work/market/provider" --json)"; }
 until_runs() { # COUNT: until so many subtasks run

@@ -8,6 +8,8 @@
 # counted by bourse-kernel, as `status` shows them. The first round warms up and does not count.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=bench/figures.sh
+. bench/figures.sh
 chains="2 4" links=12 side=1024 rows=1024 rounds=5 build=build/release before=''
 while [ $# -gt 0 ]; do
     case $1 in
@@ -54,18 +56,6 @@ finish() {
 }
 trap finish EXIT
 
-median() { tr ' ' '\n' | sort -g | awk 'NF {v[++n] = $1} END {print n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2}'; }
-spread() { tr ' ' '\n' | sort -g | awk 'NF {v[++n] = $1} END {printf "[%s, %s]", v[1], v[n]}'; }
-matrix() { # FILE ROWS COLUMNS SEED
-    perl -e 'my ($file, $rows, $columns, $seed) = @ARGV;
-        srand($seed);
-        my $text = "{\x27descr\x27: \x27<f4\x27, \x27fortran_order\x27: False, \x27shape\x27: ($rows, $columns), }";
-        $text .= " " x (117 - length $text) . "\n";
-        open my $to, ">:raw", $file or die "$file: $!\n";
-        print $to "\x93NUMPY\1\0", pack("v", length $text), $text;
-        print $to pack("f<*", map { (rand(2) - 1) / sqrt($columns) } 1 .. $columns) for 1 .. $rows;
-        close $to or die "$file: $!\n"' "$@"
-}
 figure() { # FIELD: of both devices, since their agents' starts
     for name in left right; do
         bourse-provider status --dir "$PWD/$name" --json | grep -o '"held":\[[^]]*\]' | grep -oE "\"$1\":[0-9]+" | cut -d: -f2

@@ -9,6 +9,7 @@
 
 /* Returns the rank of a subtask. A job without ranks uses the expected times. */
 uint32_t ready_rank(const struct graph *graph, uint32_t index);
+/* Puts a subtask that became ready on the heap, which has room for all subtasks of the part. */
 void ready_push(struct part *part, uint32_t index);
 /* A bound on the time of a subtask that is taken: its own expectation, at this pace. */
 struct ready_bound {

@@ -271,12 +271,32 @@ static enum key_found read_key(const char *path, struct identity **ret_identity)
     return *ret_identity == NULL ? KEY_WRONG : KEY_READ;
 }
 
+/* Reads the public key that stands for a key outside the folder: `log.public` for `log.key`.
+ * Returns false when there is none, or it is damaged. */
+static bool read_public(const struct audit *audit, const char *name, struct key32 *ret_key)
+{
+    char path[PATH_MAX];
+    char text[SEED_DIGITS + 1];
+    (void)snprintf(path, sizeof path, "%s/%.*s.public", audit->folder, (int)strcspn(name, "."),
+                   name); /* shorter than ledger.db's */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) {
+        return false;
+    }
+    const ssize_t length = read(fd, text, sizeof text);
+    (void)close(fd); /* read only */
+    bool good = length == (ssize_t)sizeof text && text[SEED_DIGITS] == '\n';
+    text[SEED_DIGITS] = '\0';
+    return good && text_unhex(text, ret_key->bytes, sizeof ret_key->bytes);
+}
+
 /* Checks one key file against the key that the journal or the audit log names. */
 static bool check_key(struct audit *audit, const char *name, bool is_transport,
                       const struct key32 *expected)
 {
     char path[PATH_MAX];
     struct identity *identity = NULL;
+    struct key32 elsewhere;
     bool good = true;
     (void)snprintf(path, sizeof path, "%s/%s", audit->folder, name); /* shorter than ledger.db's */
     switch (read_key(path, &identity)) {
@@ -287,6 +307,13 @@ static bool check_key(struct audit *audit, const char *name, bool is_transport,
                              "the file is not this market's key: restore the right one");
         break;
     case KEY_MISSING:
+        if (read_public(audit, name, &elsewhere)) {
+            good = key32_equal(&elsewhere, expected) ||
+                   audit_finding(audit, name, 0,
+                                 "the broker had another key as a credential: hand over the right "
+                                 "one");
+            break;
+        }
         /* A restored market waits for its keys until its first start. */
         if (audit->was_served) {
             good = audit_finding(audit, name, 0,

@@ -208,12 +208,11 @@ static bool credential_is_private(const char *path, const struct stat *status,
     return true;
 }
 
-bool keyfile_load_credential(const char *name, struct identity **ret_identity,
+bool keyfile_load_credential(const char *name, struct identity **ret_identity, unsigned *ret_notes,
                              struct problem *ret_problem)
 {
     char path[PATH_MAX];
     struct stat status;
-    unsigned notes = 0;
     if (!credential_path(name, path)) {
         problem_set(ret_problem, "no credential %s: $CREDENTIALS_DIRECTORY names no folder", name);
         return false;
@@ -226,7 +225,7 @@ bool keyfile_load_credential(const char *name, struct identity **ret_identity,
     bool good = fstat(fd, &status) != 0
                     ? file_unseen(ret_problem, path, "cannot be looked at")
                     : credential_is_private(path, &status, ret_problem) &&
-                          parse_keyfile(fd, path, ret_identity, &notes, ret_problem);
+                          parse_keyfile(fd, path, ret_identity, ret_notes, ret_problem);
     (void)close(fd); /* only read */
     return good;
 }

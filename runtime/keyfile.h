@@ -15,10 +15,6 @@ bool keyfile_load(const char *path, struct identity **ret_identity, struct probl
  * variable CREDENTIALS_DIRECTORY names (LoadCredential= of systemd). Returns true when there is
  * one, even if it cannot be read. */
 bool keyfile_has_credential(const char *name);
-/* Loads the key that the supervisor has handed over. The file belongs to us or to root,
- * and nobody else may read or write it. Any other file is refused with a problem. */
-bool keyfile_load_credential(const char *name, struct identity **ret_identity,
-                             struct problem *ret_problem);
 /* A key file may have a second line: notes of its owner about the key, as words. */
 enum keyfile_note {
     KEYFILE_SIGNED = 1, /* "signed": a tree head under this log key may have left the process */
@@ -28,6 +24,10 @@ enum keyfile_note {
 /* Loads a key file like keyfile_load, and its notes: a sum of enum keyfile_note. */
 bool keyfile_load_noted(const char *path, struct identity **ret_identity, unsigned *ret_notes,
                         struct problem *ret_problem);
+/* Loads the key that the supervisor has handed over, and its notes. The file belongs to us or to
+ * root, and nobody else may read or write it. Any other file is refused with a problem. */
+bool keyfile_load_credential(const char *name, struct identity **ret_identity, unsigned *ret_notes,
+                             struct problem *ret_problem);
 /* Gives the key file in `path` exactly these notes. At any time the file is complete, with its old
  * notes or the new ones. The new ones are durable on return. */
 bool keyfile_note(const char *path, unsigned notes, struct problem *ret_problem);

@@ -28,6 +28,7 @@
 #define MARKET_BROKER_KEY "broker.key"
 #define MARKET_LOG_KEY "log.key"
 #define MARKET_AUDIT_KEY "audit.key"
+#define MARKET_KEY_PUBLIC ".public" /* log.public stands for log.key where that is a credential */
 #define MARKET_OWNER_KEY "owner.key"
 #define MARKET_DATABASE "ledger.db"
 #define MARKET_TAIL_0 "journal-tail.0"

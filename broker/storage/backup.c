@@ -3,6 +3,7 @@
 #include "broker/storage/backup_removed.h"
 #include "broker/storage/entry.h"
 #include "broker/storage/journal_sqlite.h"
+#include "broker/storage/market_key.h"
 #include "broker/storage/storage.h"
 #include "broker/storage/tail/tail.h"
 #include "ledger/store/sqlite_code.h"
@@ -515,12 +516,15 @@ bool backup_copy(const char *from, const char *to, const struct backup_parts *wa
                    ret_problem)) {
         return false;
     }
+    bool lacks_key = false;
     for (size_t i = 0; wanted->keys && i < sizeof keys / sizeof keys[0]; i++) {
         if (!copy_part(from, to, keys[i], copy_key, &found, ret_is_wrong, ret_problem)) {
             return false;
         }
         report.has_keys = report.has_keys || found;
+        lacks_key = lacks_key || (!found && market_key_is_elsewhere(from, keys[i]));
     }
+    report.has_keys = report.has_keys && !lacks_key;
     *ret_report = report;
     return true;
 }

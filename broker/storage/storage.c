@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "broker/storage/founding.h"
+#include "broker/storage/market_key.h"
 #include "broker/storage/remains.h"
 #include "broker/storage/storage_internal.h"
 #include "broker/storage/tail/journal_tail.h"
@@ -40,28 +41,6 @@ static bool size_of(const struct storage *store, const char *name, off_t *ret_si
     }
     *ret_size = status.st_size;
     return true;
-}
-
-/* A key is made with its market. A new key beside a ledger would belong to another broker. */
-static bool open_key(const struct storage *store, const char *name, bool may_make,
-                     struct identity **ret_key, unsigned *ret_notes, struct problem *ret_problem)
-{
-    char path[sizeof store->folder + 16];
-    off_t size = 0;
-    bool found = false;
-    if (!folder_path(store->folder, name, path, sizeof path, ret_problem) ||
-        !size_of(store, name, &size, &found, ret_problem)) {
-        return false;
-    }
-    if (found) {
-        return keyfile_load_noted(path, ret_key, ret_notes, ret_problem);
-    }
-    if (!may_make) {
-        problem_set(ret_problem, "%s is missing beside %s: put it back, no other will do", path,
-                    MARKET_DATABASE);
-        return false;
-    }
-    return keyfile_create(path, ret_key, ret_problem);
 }
 
 void storage_advise(struct problem *problem)
@@ -166,7 +145,7 @@ static bool look_at_remains(struct storage *store, struct prospect *prospect,
     off_t size = 0;
     bool found = false;
     if (!size_of(store, MARKET_LOG_KEY, &size, &found, ret_problem) ||
-        (found && !open_key(store, MARKET_LOG_KEY, false, &store->log_key, &store->log_notes,
+        (found && !market_key_open(store->folder, MARKET_LOG_KEY, false, &store->log_key, &store->log_notes,
                             ret_problem))) {
         return false;
     }
@@ -361,8 +340,8 @@ static bool open_files(struct storage *store, const struct broker_config *config
     if (may_make && !founding_may(store->folder, config, ret_problem)) {
         return false;
     }
-    if (!open_key(store, MARKET_BROKER_KEY, may_make, &store->transport_key, &notes, ret_problem) ||
-        (store->log_key == NULL && !open_key(store, MARKET_LOG_KEY, may_make, &store->log_key,
+    if (!market_key_open(store->folder, MARKET_BROKER_KEY, may_make, &store->transport_key, &notes, ret_problem) ||
+        (store->log_key == NULL && !market_key_open(store->folder, MARKET_LOG_KEY, may_make, &store->log_key,
                                              &store->log_notes, ret_problem)) ||
         !open_ledger(store, &prospect, ret_problem) ||
         !open_journal(store, adopt, ret_head, ret_problem)) {
@@ -383,9 +362,22 @@ static bool open_audit_log(struct storage *store, const struct head *head, bool 
     sqlite3 *database = ledger_store_database(store->ledger);
     const bool may_make = adopted || (head->acts.number == 0 && act_log_is_empty(database));
     unsigned notes = 0; /* unused: the store keeps only the log key's notes */
-    return open_key(store, MARKET_AUDIT_KEY, may_make, &store->audit_key, &notes, ret_problem) &&
+    return market_key_open(store->folder, MARKET_AUDIT_KEY, may_make, &store->audit_key, &notes, ret_problem) &&
            act_log_open(database, adopted ? NULL : &head->acts, store->audit_key,
                         &store->genesis.cluster, &store->acts, ret_problem);
+}
+
+/* The audit reads what this writes. A start does not end for lack of it. */
+static void tell_keys(const struct storage *store)
+{
+    struct problem problem;
+    if (!market_key_tell(store->folder, MARKET_BROKER_KEY, &store->genesis.transport_key,
+                         &problem) ||
+        !market_key_tell(store->folder, MARKET_LOG_KEY, &store->genesis.log_key, &problem) ||
+        !market_key_tell(store->folder, MARKET_AUDIT_KEY, identity_key(store->audit_key),
+                         &problem)) {
+        log_warning("%s; until a start can write the file, the audit misses a key", problem.text);
+    }
 }
 
 bool storage_open(const char *folder, const struct broker_config *config, bool adopt,
@@ -418,6 +410,7 @@ bool storage_open(const char *folder, const struct broker_config *config, bool a
     if (!is_whole || !open_audit_log(store, &head, adopted, ret_problem)) {
         return false;
     }
+    tell_keys(store);
     note_start(store, &head);
     return true;
 }

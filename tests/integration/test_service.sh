@@ -108,5 +108,35 @@ wait "$agent" || fail "the agent with a credential ended with $?"
 agent=
 market_audit
 must_say broker '^STOPPING=1\|WATCHDOG_USEC=600000000$' 1
+
+# ---------------------------------------------------------------- the market's keys as credentials
+kept=$work/broker-keys
+mkdir -m 700 "$kept"
+cp -p "$market"/{broker,log,audit}.key "$kept/"
+export CREDENTIALS_DIRECTORY=$kept
+expect 1 'broker.key is there, and the service has a credential of that name, too' \
+    "$bin/bourse-broker" run --dir "$market"
+rm "$market"/{broker,log,audit}.key
+sed -i 2d "$kept/log.key"
+expect 1 'the credential log.key lacks the line "signed"' "$bin/bourse-broker" run --dir "$market"
+echo signed >>"$kept/log.key"
+mkdir -m 700 "$work/empty"
+expect 1 'a credential of that name founds none' "$bin/bourse-broker" run --dir "$work/empty"
+broker_start
+broker_await || fail "no start with credentials: $(tail -n 3 broker.log)"
+unset CREDENTIALS_DIRECTORY
+market_audit # which misses no key
+"$bin/bourse-broker" backup --with-keys "$market" "$work/copy" >backup.log 2>&1 || fail "backup: $(cat backup.log)"
+has "$(cat backup.log)" "without keys"
+sed 's/^./0/;s/^00/1f/' "$market/log.public" >other.public
+cat other.public >"$market/log.public"
+expect 1 'the broker had another key as a credential' "$bin/bourse-broker" audit "$market"
+rm "$market/log.public"
+expect 1 'the file is missing' "$bin/bourse-broker" audit "$market"
+cp -p "$kept"/*.key "$market/"
+broker_start
+broker_await || fail "no start with key files: $(tail -n 3 broker.log)"
+[ ! -e "$market/broker.public" ] || fail "a key file has a public key beside it"
+market_audit
 fire_end
 echo ok

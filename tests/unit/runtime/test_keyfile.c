@@ -176,7 +176,8 @@ END_TEST
 static bool load_credential(void)
 {
     struct identity *identity = NULL;
-    bool good = keyfile_load_credential("a.key", &identity, &problem);
+    unsigned notes = 0;
+    bool good = keyfile_load_credential("a.key", &identity, &notes, &problem);
     ck_assert(good == (identity != NULL));
     identity_destroy(&identity);
     return good;

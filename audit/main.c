@@ -351,7 +351,7 @@ int main(int argc, char **argv)
         } else if (strcmp(argv[i], "--since") == 0) {
             return usage_error("--since lacks the number of a record");
         } else if (argv[i][0] == '-') {
-            return usage_error("there is no option %.80s", argv[i]);
+            return usage_error("there is no option '%.80s'", argv[i]);
         } else if (folder != NULL) {
             return usage_error("%.80s is a second folder; name one", argv[i]);
         } else {

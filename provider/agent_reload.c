@@ -81,27 +81,41 @@ static const char *differing_key(const struct config *old, const struct config *
                : NULL;
 }
 
-/* Returns true when a part of the new reading waits for a restart. *ret_what then names the part:
- * a device by its label, or a key of the config. */
+/* Names a device that differs; with another number of slots, which. */
+static void name_device(const struct agent_device *old, const struct agent_device *now,
+                        struct problem *ret_what)
+{
+    if (old->slots != now->slots) {
+        problem_set(ret_what, "the device \"%s\" (from %u to %u slots)", old->label,
+                    (unsigned)old->slots, (unsigned)now->slots);
+    } else {
+        problem_set(ret_what, "the device \"%s\"", old->label);
+    }
+}
+
+/* Returns true when a part of the new reading waits for a restart. *ret_what then names the first
+ * device, by its label, and the first key of the config. */
 static bool waits_for_restart(const struct agent *agent, const struct reading *now,
                               struct problem *ret_what)
 {
     const struct offers *old = agent->setup->offers;
+    const char *key = differing_key(agent->setup->config, &now->config);
+    struct problem device = {.text = ""};
     if (now->offers.count != old->count) {
-        problem_set(ret_what, "the number of devices");
-        return true;
+        problem_set(&device, "the number of devices");
     }
-    for (size_t i = 0; i < old->count; i++) {
+    for (size_t i = 0; i < old->count && device.text[0] == '\0'; i++) {
         if (!offer_equal(&old->items[i], &now->offers.items[i])) {
-            problem_set(ret_what, "the device \"%s\"", old->items[i].device.label);
-            return true;
+            name_device(&old->items[i].device, &now->offers.items[i].device, &device);
         }
     }
-    const char *key = differing_key(agent->setup->config, &now->config);
-    if (key != NULL) {
-        problem_set(ret_what, "the key \"%s\"", key);
+    if (key == NULL) {
+        *ret_what = device;
+    } else {
+        problem_set(ret_what, "%.300s%sthe key \"%s\"", device.text,
+                    device.text[0] == '\0' ? "" : " and ", key);
     }
-    return key != NULL;
+    return ret_what->text[0] != '\0';
 }
 
 static bool offer_again(struct agent *agent, int64_t now_ns, const struct offers *offers)

@@ -402,7 +402,6 @@ static bool load_key(struct setup *setup, struct problem *problem)
 {
     char path[CONFIG_PATH_SIZE + 32];
     struct problem missing;
-    unsigned notes; /* of no use to an agent */
     (void)snprintf(path, sizeof path, "%s/%s", setup->config.folder, MARKET_PROVIDER_KEY);
     if (setup->is_look && !has_key(&setup->config, &missing)) {
         return true;
@@ -415,7 +414,7 @@ static bool load_key(struct setup *setup, struct problem *problem)
                         path);
             return false;
         }
-        return keyfile_load_credential(MARKET_PROVIDER_KEY, &setup->identity, &notes, problem);
+        return keyfile_load_credential(MARKET_PROVIDER_KEY, &setup->identity, NULL, problem);
     }
     return keyfile_load(path, &setup->identity, problem);
 }

@@ -213,6 +213,7 @@ bool keyfile_load_credential(const char *name, struct identity **ret_identity, u
 {
     char path[PATH_MAX];
     struct stat status;
+    unsigned notes = 0;
     if (!credential_path(name, path)) {
         problem_set(ret_problem, "no credential %s: $CREDENTIALS_DIRECTORY names no folder", name);
         return false;
@@ -225,8 +226,11 @@ bool keyfile_load_credential(const char *name, struct identity **ret_identity, u
     bool good = fstat(fd, &status) != 0
                     ? file_unseen(ret_problem, path, "cannot be looked at")
                     : credential_is_private(path, &status, ret_problem) &&
-                          parse_keyfile(fd, path, ret_identity, ret_notes, ret_problem);
+                          parse_keyfile(fd, path, ret_identity, &notes, ret_problem);
     (void)close(fd); /* only read */
+    if (good && ret_notes != NULL) {
+        *ret_notes = notes;
+    }
     return good;
 }
 

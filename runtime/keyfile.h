@@ -24,8 +24,9 @@ enum keyfile_note {
 /* Loads a key file like keyfile_load, and its notes: a sum of enum keyfile_note. */
 bool keyfile_load_noted(const char *path, struct identity **ret_identity, unsigned *ret_notes,
                         struct problem *ret_problem);
-/* Loads the key that the supervisor has handed over, and its notes. The file belongs to us or to
- * root, and nobody else may read or write it. Any other file is refused with a problem. */
+/* Loads the key that the supervisor has handed over, and its notes (may be NULL). The file belongs
+ * to us or to root, and nobody else may read or write it. Any other file is refused with a
+ * problem. */
 bool keyfile_load_credential(const char *name, struct identity **ret_identity, unsigned *ret_notes,
                              struct problem *ret_problem);
 /* Gives the key file in `path` exactly these notes. At any time the file is complete, with its old

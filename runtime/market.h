@@ -55,6 +55,7 @@
 
 #include "base/id.h"
 #include "base/problem.h"
+#include "protocol/identity.h"
 
 #include <stdbool.h>
 
@@ -87,5 +88,29 @@ bool market_is_of_broker(const char *path, struct problem *ret_problem);
 bool market_stage(const char *path, const struct market *market, struct problem *ret_problem);
 bool market_settle(const char *path, struct problem *ret_problem);
 void market_unstage(const char *path);
+
+/* A key of the market is a file of its folder, or a credential that the supervisor hands to the
+ * service (runtime/keyfile.h). Where it is a credential, the folder has the public key instead:
+ * `log.public` stands for `log.key`. It is 64 hex digits and a newline. By it the audit knows that
+ * the key is not lost. */
+
+/* Returns true when the key is a credential of the service, even if it cannot be read. */
+bool market_key_is_credential(const char *name);
+/* Opens the key `name` of the market in `folder`. A key is made only where `may_make` says so and
+ * there is none, because a new key beside a ledger would belong to another broker. The broker
+ * cannot note in a credential that the key of a log has signed. So such a credential founds no
+ * market, and must have that note.
+ *
+ * Returns false with a problem, also when the key is both a file and a credential. */
+bool market_key_open(const char *folder, const char *name, bool may_make, struct identity **ret_key,
+                     unsigned *ret_notes, struct problem *ret_problem);
+/* Returns true when the folder of a market says that this key was a credential at the newest
+ * start. */
+bool market_key_is_elsewhere(const char *folder, const char *name);
+/* Makes the folder tell where the key `name` is. `key` is the public key by which the market knows
+ * it. The file of the public key is written for a credential, and removed for a key file. The
+ * caller has checked that the key is the market's. */
+bool market_key_tell(const char *folder, const char *name, const struct key32 *key,
+                     struct problem *ret_problem);
 
 #endif

@@ -224,9 +224,10 @@ void process_say_wrong_option(const char *program, int found, const char *word,
         (void)fprintf(stderr, "%s: --%s takes no value; leave out '%.64s'\n", program, near,
                       word + strcspn(word, "="));
     } else if (near != NULL) {
-        (void)fprintf(stderr, "%s: no option '%s'; did you mean --%s?\n", program, bare, near);
+        (void)fprintf(stderr, "%s: there is no option '%s'; did you mean --%s?\n", program, bare,
+                      near);
     } else {
-        (void)fprintf(stderr, "%s: no option '%.64s'; `%s --help` lists the options\n", program,
-                      word, program);
+        (void)fprintf(stderr, "%s: there is no option '%.64s'; `%s --help` lists the options\n",
+                      program, word, program);
     }
 }

@@ -379,6 +379,15 @@ static void add_simulated(struct exchange_explanation *row)
     }
 }
 
+void explanation_age(struct explanation *explanation, const struct exchange *exchange,
+                     int64_t log_ns)
+{
+    const int64_t quiet_ns = log_ns - exchange_log_time_ns(exchange);
+    if (explanation->row.silent_ns > 0 && quiet_ns > 0) {
+        explanation->row.silent_ns += quiet_ns;
+    }
+}
+
 bool explanation_to_wire(struct explanation *explanation)
 {
     struct exchange_explanation *row = &explanation->row;

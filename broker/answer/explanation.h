@@ -18,6 +18,10 @@ struct explanation {
     Bourse__V1__ExplainPredicate *pointers[REQUIREMENT_NODES_MAX];
     struct smallest_change_wire smallest_change;
 };
+/* Counts the silence of providers until `log_ns` of log time. The exchange's own time is that of
+ * its newest command, which may be long ago in a quiet market. */
+void explanation_age(struct explanation *explanation, const struct exchange *exchange,
+                     int64_t log_ns);
 /* Makes the wire form from `row` and `departed`, and turns the row's predicates into text for
  * people. Returns false when memory is short. */
 bool explanation_to_wire(struct explanation *explanation);

@@ -113,6 +113,7 @@ struct outgoing *quotes_reply(const struct exchange *exchange, const struct depa
     struct exchange_quote row;
     bool good = exchange_quote(exchange, &need, &row);
     exchange_explain(exchange, &need, &explanation->row);
+    explanation_age(explanation, exchange, log_ns);
     departures_text(departures, exchange, request->account, &needs, need.slots, log_ns,
                     explanation->departed);
     good = explanation_to_wire(explanation) && good;

@@ -109,8 +109,10 @@ static void job_to_wire(const struct exchange *exchange, const struct exchange_j
     ret_wire->accused = row->accused;
 }
 
-static void add_leases(const struct exchange *exchange, struct job_reply *job)
+static void add_leases(const struct exchange *exchange, int64_t now_ns, struct job_reply *job)
 {
+    /* The exchange counts silence until its newest command. */
+    const int64_t quiet_ns = now_ns - exchange_log_time_ns(exchange);
     static const char *const states[] = {"active", "suspect", "ending", "ended", "promised"};
     job->lease_count = exchange_leases(exchange, &job->row.job, job->leases, REPLIES_LEASES_MAX);
     for (size_t i = 0; i < job->lease_count; i++) {
@@ -134,7 +136,7 @@ static void add_leases(const struct exchange *exchange, struct job_reply *job)
         wire->has_interruptible = wire->interruptible = row->is_interruptible;
         wire->has_taken = wire->taken = row->is_taken;
         wire->has_silent_ms = row->silent_ns >= 0;
-        wire->silent_ms = row->silent_ns / NS_PER_MS;
+        wire->silent_ms = (row->silent_ns + (row->silent_ns > 0 ? quiet_ns : 0)) / NS_PER_MS;
         wire->has_frozen = wire->frozen = row->is_frozen;
         wire->frozen_why = (char *)(uintptr_t)row->frozen_why;
         wire->state =
@@ -173,7 +175,7 @@ static struct outgoing *one_job(const struct exchange *exchange, const struct re
     struct outgoing *outgoing = NULL;
     if (own_job(exchange, request, body->job, &job->row)) {
         job_to_wire(exchange, &job->row, now_ns, &job->wire);
-        add_leases(exchange, job);
+        add_leases(exchange, now_ns, job);
         if (body->has_subtasks && body->subtasks && !add_subtasks(exchange, job)) {
             job_reply_free(job);
             return NULL;
@@ -381,6 +383,7 @@ static struct outgoing *explain(const struct exchange *exchange,
         free(explanation);
         return refuse(request, REJECT_NOT_FOUND, "part");
     }
+    explanation_age(explanation, exchange, sources->log_ns);
     add_departed(exchange, sources, &row, explanation);
     bool good = explanation_to_wire(explanation);
     Bourse__V1__ExplainReply answer = BOURSE__V1__EXPLAIN_REPLY__INIT;

@@ -3,7 +3,6 @@
 #include "broker/storage/backup_removed.h"
 #include "broker/storage/entry.h"
 #include "broker/storage/journal_sqlite.h"
-#include "broker/storage/market_key.h"
 #include "broker/storage/storage.h"
 #include "broker/storage/tail/tail.h"
 #include "ledger/store/sqlite_code.h"

@@ -213,15 +213,24 @@ static bool replace_key(const char *folder, const char *aside, struct problem *r
 
 static bool move_others(const char *folder, const char *aside, struct problem *ret_problem)
 {
-    static const char *const names[] = {MARKET_DATABASE,        MARKET_DATABASE "-wal",
-                                        MARKET_DATABASE "-shm", MARKET_TAIL_0,
-                                        MARKET_TAIL_1,          MARKET_HEAD,
-                                        MARKET_AUDIT_KEY,       "audit" MARKET_KEY_PUBLIC,
-                                        "log" MARKET_KEY_PUBLIC, MARKET_EPOCH,
-                                        MARKET_HISTORY,         MARKET_HISTORY "-wal",
-                                        MARKET_HISTORY "-shm",  MARKET_CHALLENGES,
-                                        MARKET_BLOBS,           MARKET_FILE,
-                                        MARKET_FILE ".old",     MARKET_SNAPSHOTS,
+    static const char *const names[] = {MARKET_DATABASE,
+                                        MARKET_DATABASE "-wal",
+                                        MARKET_DATABASE "-shm",
+                                        MARKET_TAIL_0,
+                                        MARKET_TAIL_1,
+                                        MARKET_HEAD,
+                                        MARKET_AUDIT_KEY,
+                                        "audit" MARKET_KEY_PUBLIC,
+                                        "log" MARKET_KEY_PUBLIC,
+                                        MARKET_EPOCH,
+                                        MARKET_HISTORY,
+                                        MARKET_HISTORY "-wal",
+                                        MARKET_HISTORY "-shm",
+                                        MARKET_CHALLENGES,
+                                        MARKET_BLOBS,
+                                        MARKET_FILE,
+                                        MARKET_FILE ".old",
+                                        MARKET_SNAPSHOTS,
                                         MARKET_JOURNAL_ETCD};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char from[PATH_MAX];

@@ -2,7 +2,6 @@
 
 #include "base/checked.h"
 #include "broker/storage/founding.h"
-#include "broker/storage/market_key.h"
 #include "broker/storage/remains.h"
 #include "broker/storage/storage_internal.h"
 #include "broker/storage/tail/journal_tail.h"
@@ -145,8 +144,8 @@ static bool look_at_remains(struct storage *store, struct prospect *prospect,
     off_t size = 0;
     bool found = false;
     if (!size_of(store, MARKET_LOG_KEY, &size, &found, ret_problem) ||
-        (found && !market_key_open(store->folder, MARKET_LOG_KEY, false, &store->log_key, &store->log_notes,
-                            ret_problem))) {
+        (found && !market_key_open(store->folder, MARKET_LOG_KEY, false, &store->log_key,
+                                   &store->log_notes, ret_problem))) {
         return false;
     }
     if (prospect->is_old) {
@@ -340,9 +339,11 @@ static bool open_files(struct storage *store, const struct broker_config *config
     if (may_make && !founding_may(store->folder, config, ret_problem)) {
         return false;
     }
-    if (!market_key_open(store->folder, MARKET_BROKER_KEY, may_make, &store->transport_key, &notes, ret_problem) ||
-        (store->log_key == NULL && !market_key_open(store->folder, MARKET_LOG_KEY, may_make, &store->log_key,
-                                             &store->log_notes, ret_problem)) ||
+    if (!market_key_open(store->folder, MARKET_BROKER_KEY, may_make, &store->transport_key, &notes,
+                         ret_problem) ||
+        (store->log_key == NULL &&
+         !market_key_open(store->folder, MARKET_LOG_KEY, may_make, &store->log_key,
+                          &store->log_notes, ret_problem)) ||
         !open_ledger(store, &prospect, ret_problem) ||
         !open_journal(store, adopt, ret_head, ret_problem)) {
         return false;
@@ -362,7 +363,8 @@ static bool open_audit_log(struct storage *store, const struct head *head, bool 
     sqlite3 *database = ledger_store_database(store->ledger);
     const bool may_make = adopted || (head->acts.number == 0 && act_log_is_empty(database));
     unsigned notes = 0; /* unused: the store keeps only the log key's notes */
-    return market_key_open(store->folder, MARKET_AUDIT_KEY, may_make, &store->audit_key, &notes, ret_problem) &&
+    return market_key_open(store->folder, MARKET_AUDIT_KEY, may_make, &store->audit_key, &notes,
+                           ret_problem) &&
            act_log_open(database, adopted ? NULL : &head->acts, store->audit_key,
                         &store->genesis.cluster, &store->acts, ret_problem);
 }

@@ -519,10 +519,12 @@ bool option_count(struct invocation *invocation, const char *name, int64_t least
     }
     int64_t count = 0;
     enum units_status status = units_count(text, &count);
-    if (status != UNITS_OK) {
+    const bool is_negative =
+        text[0] == '-' && text[1] != '\0' && strspn(text + 1, DIGITS) == strlen(text + 1);
+    if (status != UNITS_OK && !is_negative) {
         return wrong_value(invocation, name, UNITS_COUNT, status, text);
     }
-    if (count < least || count > most) {
+    if (is_negative || count < least || count > most) {
         (void)complain(invocation, BOURSE_USAGE, "%s: %s is outside %lld to %lld",
                        as_written(invocation, name).text, text, (long long)least, (long long)most);
         return false;

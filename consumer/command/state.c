@@ -38,7 +38,8 @@ static void print_market(FILE *to, const struct bourse_balance *balance)
 void state_say_of_market(struct invocation *invocation)
 {
     struct bourse_balance balance;
-    if (!invocation->quiet && bourse_balance(invocation->bourse, &balance, NULL)) {
+    if (!invocation->quiet && !invocation->json &&
+        bourse_balance(invocation->bourse, &balance, NULL)) {
         print_market(stderr, &balance);
     }
 }

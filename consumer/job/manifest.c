@@ -166,6 +166,14 @@ static bool has_least(const struct requirement *needs, const char *name, int64_t
     return false;
 }
 
+/* Returns true when the inputs alone take more than the job's own limit. A task may have a limit of
+ * its own, which the device judges. */
+static bool is_over_disk(const struct bourse_job *job, int64_t bytes)
+{
+    return job->file->task_count == 0 && job->file->limits.disk_bytes > 0 &&
+           bytes > job->file->limits.disk_bytes;
+}
+
 /* Adds the need for disk space for the inputs. The size of files between tasks is not known yet. */
 static bool need_disk(struct bourse_job *job, const Bourse__V1__Manifest *manifest,
                       struct bourse_error *error)
@@ -181,6 +189,12 @@ static bool need_disk(struct bourse_job *job, const Bourse__V1__Manifest *manife
         }
         const int64_t step_bytes = ROOM_STEP_BYTES * part->slots;
         const int64_t bytes = added_bytes(shared_bytes, (uint64_t)most_bytes);
+        if (is_over_disk(job, bytes)) {
+            return client_fail(error, BOURSE_USAGE,
+                               "limits: disk: the inputs of a subtask take %lld bytes, and the "
+                               "limit is %lld: raise it, or leave it out",
+                               (long long)bytes, (long long)job->file->limits.disk_bytes);
+        }
         const int64_t steps = bytes / step_bytes + (bytes % step_bytes > 0);
         const int64_t least_bytes = steps > 1 ? steps * ROOM_STEP_BYTES : 0;
         if (least_bytes > 0 && !has_least(&part->needs, "disk", least_bytes) &&

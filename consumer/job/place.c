@@ -147,6 +147,7 @@ static int open_parent(struct place_folder *places, const char *path, const char
                        enum place_status *ret_status, struct problem *ret_problem)
 {
     int folder = fcntl(places->root, F_DUPFD_CLOEXEC, 0);
+    const char *const whole = path;
     const char *slash;
     while (folder >= 0 && (slash = strchr(path, '/')) != NULL) {
         char part[COMPONENT_MAX + 1];
@@ -161,7 +162,9 @@ static int open_parent(struct place_folder *places, const char *path, const char
         folder = next;
         if (folder < 0) {
             *ret_status = why == ENOTDIR || why == ELOOP ? PLACE_OCCUPIED : PLACE_FAILED;
-            problem_set(ret_problem, "%s in the output folder %s: %s", shown(part).text,
+            char way[PLACE_PATH_SIZE];
+            (void)snprintf(way, sizeof way, "%.*s", (int)(slash - whole), whole);
+            problem_set(ret_problem, "%s in the output folder %s: %s", shown(way).text,
                         *ret_status == PLACE_OCCUPIED ? "is in the way" : "cannot be used",
                         *ret_status == PLACE_OCCUPIED ? "it is not a folder" : strerror(why));
             return -1;

@@ -196,8 +196,10 @@ static void blame_group(const struct jail *jail, const struct cgroup_events *bef
                 (unsigned long long)(jail->limits.memory_bytes + jail->limits.disk_bytes));
         } else if (forks_refused > 0 && reply->outcome != OUTCOME_JAIL_FAILED) {
             (void)jail_conclude(
-                reply, OUTCOME_PROCESS_LIMIT, "could not start more than %u process%s",
-                (unsigned)jail->limits.processes, jail->limits.processes == 1 ? "" : "es");
+                reply, OUTCOME_PROCESS_LIMIT,
+                "had %u process%s, all that its limit of %u allows, and could not start another",
+                (unsigned)jail->limits.processes, jail->limits.processes == 1 ? "" : "es",
+                (unsigned)jail->limits.processes);
         }
         return;
     default:

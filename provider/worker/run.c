@@ -49,8 +49,9 @@ struct watch {
     struct freeze freeze;
     uint64_t cpu_before_ns;
     bool processes_full, disk_full;
-    uint64_t live[2];   /* bytes of each stream that the agent can follow */
-    bool live_ended[2]; /* a write failed, so nothing more of the stream can be followed */
+    uint64_t files_bytes; /* the most that the files of the subtask were seen to take */
+    uint64_t live[2];     /* bytes of each stream that the agent can follow */
+    bool live_ended[2];   /* a write failed, so nothing more of the stream can be followed */
 };
 
 static uint64_t now_ns(void)
@@ -193,13 +194,21 @@ static bool reap(struct watch *watch, int options)
     }
 }
 
+static void note_files(struct watch *watch, const struct usage *usage)
+{
+    const uint64_t bytes =
+        usage->used_bytes + watch->run->mapped_bytes + usage->files * ENTRY_BYTES;
+    watch->disk_full = watch->disk_full || usage->full;
+    watch->files_bytes = bytes > watch->files_bytes ? bytes : watch->files_bytes;
+}
+
 /* Makes the expensive checks, at growing intervals. Returns true when a limit is passed. */
 static bool passed_limit(struct watch *watch)
 {
     const struct run *run = watch->run;
     struct usage usage = stage_usage(watch->worker, !run->keep);
-    watch->disk_full = watch->disk_full || usage.full;
     const uint64_t files_bytes = usage.used_bytes + run->mapped_bytes + usage.files * ENTRY_BYTES;
+    note_files(watch, &usage);
     if (files_bytes > run->disk_bytes) {
         set_outcome(watch->outcome, OUTCOME_DISK_LIMIT,
                     "the files of the subtask take %s; the disk limit is %s",
@@ -397,8 +406,8 @@ static void find_limit_reached(struct watch *watch)
         set_cpu_limit(outcome, outcome->cpu_ns, watch->run->cpu_ns);
     } else if (signal == SIGXFSZ || watch->disk_full || prints_error(watch, disk)) {
         set_outcome(outcome, OUTCOME_DISK_LIMIT,
-                    "the program failed when its files reached the disk limit of %s",
-                    text_size(watch->run->disk_bytes).text);
+                    "the program failed after its files took up to %s; the disk limit is %s",
+                    text_size(watch->files_bytes).text, text_size(watch->run->disk_bytes).text);
     } else if (worker->watch_memory &&
                (peak > memory_bound(watch) || prints_error(watch, memory))) {
         set_outcome(outcome, OUTCOME_MEMORY_LIMIT,
@@ -406,8 +415,9 @@ static void find_limit_reached(struct watch *watch)
                     text_size(peak).text, text_size(memory_bound(watch)).text);
     } else if (lacks_processes(watch)) {
         set_outcome(outcome, OUTCOME_PROCESS_LIMIT,
-                    "the program failed when it reached the limit of %" PRIu32 " processes",
-                    watch->run->processes);
+                    "the program failed when it had %" PRIu32 " processes, all that its limit of "
+                    "%" PRIu32 " allows, and started another",
+                    watch->run->processes, watch->run->processes);
     }
 }
 
@@ -481,7 +491,8 @@ static void watch_program(struct watch *watch)
         (void)drain(watch, i); /* every writer is dead or idle: this reads to the end */
     }
     if (!was_stopped && watch->status != 0) {
-        watch->disk_full = watch->disk_full || stage_usage(worker, !watch->run->keep).full;
+        const struct usage usage = stage_usage(worker, !watch->run->keep);
+        note_files(watch, &usage);
     }
     conclude(watch, was_stopped);
     if (!stays && worker->resident.pid != 0) {

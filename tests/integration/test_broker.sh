@@ -52,7 +52,7 @@ out=$("$bin/bourse-broker" --chekc-config 2>&1) && fail "a mistyped option was a
 has "$out" "did you mean --check-config"
 [ "$(printf '%s\n' "$out" | wc -l)" -eq 1 ] || fail "a mistyped option is answered with more than that: $out"
 out=$("$bin/bourse-broker" --nothing-near 2>&1) && fail "an unknown option was accepted"
-has "$out" "bourse-broker: no option '--nothing-near'; \`bourse-broker --help\` lists the options"
+has "$out" "bourse-broker: there is no option '--nothing-near'; \`bourse-broker --help\` lists the options"
 for program in bourse-broker bourse-provider; do # all programs have one form of errors
     out=$("$bin/$program" run --log 2>&1) && fail "an option without its value was accepted"
     has "$out" "$program: --log needs a value; \`$program --help\` says which"

@@ -39,7 +39,7 @@ counts='"challenged":\{"ok":[01],"lowered":[01],"failed":[01],"claimed":0\}'
 expect 0 '^provider +present .* 1 (ok|lowered|failed) *$' "$bourse" providers
 expect 0 "$counts" "$bourse" providers --json
 printf 'run: [sleep, "1"]\nbudget: 1\n' >any.yaml
-expect 0 "by the broker's challenge: 1 (ok|lowered|failed)\$" "$bourse" quote any.yaml
+expect 0 "by the broker's challenge: 1 (ok|lowered|failed) " "$bourse" quote any.yaml
 expect 0 "$counts" "$bourse" quote any.yaml --json
 expect 0 '^speed of provider/.*: challenged 2[0-9-]*: [a-z]+' "$bourse" plan any.yaml
 expect 0 '"challenge":\{"outcome":"(ok|slow|wrong|unanswered)",' "$bourse" plan any.yaml --json

@@ -114,13 +114,14 @@ kept=$work/broker-keys
 mkdir -m 700 "$kept"
 cp -p "$market"/{broker,log,audit}.key "$kept/"
 export CREDENTIALS_DIRECTORY=$kept
-expect 1 'broker.key is there, and the service has a credential of that name, too' \
+expect 1 '[.]key is there, and the service has a credential of that name, too' \
     "$bin/bourse-broker" run --dir "$market"
 rm "$market"/{broker,log,audit}.key
 sed -i 2d "$kept/log.key"
 expect 1 'the credential log.key lacks the line "signed"' "$bin/bourse-broker" run --dir "$market"
 echo signed >>"$kept/log.key"
 mkdir -m 700 "$work/empty"
+cp -p "$market/broker.yaml" "$work/empty/"
 expect 1 'a credential of that name founds none' "$bin/bourse-broker" run --dir "$work/empty"
 broker_start
 broker_await || fail "no start with credentials: $(tail -n 3 broker.log)"

@@ -5,6 +5,7 @@
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/job/offer.h"
 #include "consumer/command/show.h"
+#include "consumer/command/state.h"
 #include "formats/requirement.h"
 #include "formats/units.h"
 
@@ -108,7 +109,7 @@ static int explain_file(struct invocation *invocation, const char *path)
     } else {
         (void)printf("%s\n", fits ? "the job would start now" : "nothing on the market fits now");
     }
-    offer_show_terms(stdout, &quote, "");
+    offer_show_terms(stdout, &quote, "", true);
     return status;
 }
 
@@ -329,5 +330,6 @@ int command_explain(struct invocation *invocation)
     }
     jobs_print_explanation(stdout, &explanation);
     print_outlook(invocation, id, &explanation);
+    state_say_of_market(invocation);
     return BOURSE_OK;
 }

@@ -289,6 +289,7 @@ static int show_jobs(struct invocation *invocation, const struct shown_jobs *job
                          row->saved, row->saved == 1 ? " has" : "s have");
         }
     }
+    state_say_of_market(invocation);
     state_say_behind(invocation);
     return BOURSE_OK;
 }

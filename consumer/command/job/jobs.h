@@ -42,6 +42,9 @@ struct bourse_tasks *tasks_load(struct invocation *invocation, const char *id);
 /* Takes the second of the words JOB INDEX, or of JOB/INDEX, and cuts the first at the slash.
  * Returns NULL when no subtask is named. */
 const char *tasks_take_word(struct invocation *invocation);
+/* Returns true for a job of one subtask, which needs no INDEX; false with the exit status after a
+ * message. */
+bool tasks_is_single(struct invocation *invocation, const char *id, int *ret_status);
 /* Resolves `text` to a subtask: a number, or a name from `tasks`, which may be NULL. A number of an
  * array is the one that the user wrote; elsewhere it is the index. Returns false
  * and the exit status after a message with the valid ones. */

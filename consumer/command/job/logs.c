@@ -354,23 +354,27 @@ static json_t *read_log(const struct log_request *request, uint32_t index, int *
 struct outcome_list {
     json_t *items;
     const struct bourse_tasks *tasks;
+    bool is_one; /* only those of the subtask `index` */
+    uint32_t index;
 };
 
 static bool add_outcome(void *context, const struct bourse_outcome *outcome)
 {
     const struct outcome_list *list = context;
-    return json_array_append_new(list->items, json_outcome(outcome, list->tasks)) == 0;
+    return (list->is_one && outcome->index != list->index) ||
+           json_array_append_new(list->items, json_outcome(outcome, list->tasks)) == 0;
 }
 
-/* --json gives every outcome, and with an INDEX the text. */
+/* --json gives every outcome; with an INDEX those of the subtask, and the text. */
 static int logs_json(const struct log_request *request, bool one, uint32_t index)
 {
     struct invocation *invocation = request->invocation;
     const char *id = request->id;
     const bool standard_error = request->standard_error;
     struct bourse_error error;
-    struct outcome_list list = {.items = json_array(), .tasks = request->tasks};
-    if (!bourse_outcomes(invocation->bourse, id, 0, add_outcome, &list, &error)) {
+    struct outcome_list list = {
+        .items = json_array(), .tasks = request->tasks, .is_one = one, .index = index};
+    if (!bourse_outcomes(invocation->bourse, id, index, add_outcome, &list, &error)) {
         json_decref(list.items);
         return complain_with(invocation, &error);
     }

@@ -1,6 +1,7 @@
 /* This file runs quote and plan, and prints the plan and the price that submit and run show
  * first. */
 #include "consumer/command/job/offer.h"
+#include "consumer/command/market/challenged_show.h"
 #include "consumer/command/plan/plan_dag.h"
 #include "consumer/command/plan/work.h"
 #include "consumer/command/show.h"
@@ -285,27 +286,6 @@ static void show_cost(FILE *to, const struct offer *offer)
     }
 }
 
-/* Shows the most that the job pays for a slot-hour, and why. */
-static void show_limit(FILE *to, const struct bourse_job_summary *job,
-                       const struct bourse_quote *quote)
-{
-    if (job->value_micro >= 0) {
-        (void)fprintf(to, "  value         at most %s\n",
-                      cell_limit(job->value_micro, job->value_rate));
-    }
-    if (limit_is_set(quote->limit_micro)) {
-        (void)fprintf(to, "  price         at most %s credits per slot-hour\n",
-                      cell_money(quote->limit_micro));
-    } else if (quote->rests_at_micro >= 0) {
-        (void)fprintf(to,
-                      "  price         the lowest that gets the slots, at most %s credits per "
-                      "slot-hour (%s; `cap` sets another limit)\n",
-                      cell_money(quote->rests_at_micro),
-                      quote->rests_at_micro == quote->band_most_micro ? "the market's price band"
-                                                                      : "what the budget allows");
-    }
-}
-
 static void show_quote(FILE *to, const struct offer *offer)
 {
     const struct bourse_job_summary *job = &offer->summary;
@@ -313,8 +293,8 @@ static void show_quote(FILE *to, const struct offer *offer)
     (void)fputs("Quote\n", to);
     show_levels(to, job, quote);
     show_cost(to, offer);
-    offer_show_terms(to, quote, "terms         ");
-    show_limit(to, job, quote);
+    offer_show_terms(to, quote, "terms         ", true);
+    offer_show_limit(to, job, quote);
     show_alone(to, job, quote, offer->budget_micro);
     if (quote->suggested_cap_micro >= 0 && !quote->is_of_gifts) {
         (void)fprintf(
@@ -386,6 +366,10 @@ static void show_offer_line(FILE *to, const struct offer *offer)
     if (limit_is_set(quote->limit_micro)) {
         (void)fprintf(to, ", within the cap of %s", cell_money(quote->limit_micro));
     }
+    if (challenged_is_any(&quote->challenged)) {
+        (void)fprintf(to, "; claimed speeds, by the broker's challenge: %s",
+                      challenged_counts_cell(&quote->challenged));
+    }
     (void)fputs(" (--verbose says more)\n", to);
 }
 
@@ -410,7 +394,7 @@ bool offer_show_short(FILE *to, const struct offer *offer, bool with_job)
                       quote->is_all_there_is ? ", all that the account has" : "",
                       cell_money(quote->minimum_micro), cell_duration(offer->summary.term_ms));
     }
-    offer_show_terms(to, quote, "terms  ");
+    offer_show_terms(to, quote, "terms  ", false);
     show_offer_line(to, offer);
     if (quote->slots_taken > 0) {
         (void)fprintf(to,

@@ -39,9 +39,13 @@ void offer_name_part(const struct bourse_job *job, uint32_t part, char ret_text[
  * guess, and what would help. The text is "" without a deadline, or when nothing is on offer. */
 enum { OFFER_DEADLINE_SIZE = 768 };
 void offer_deadline_text(const struct bourse_quote *quote, char ret_text[OFFER_DEADLINE_SIZE]);
+/* Prints the most that the job pays for a slot-hour, and why. */
+void offer_show_limit(FILE *to, const struct bourse_job_summary *job,
+                      const struct bourse_quote *quote);
 /* Prints the choice of `objective: price`, and that statement; each behind the title, and neither
  * when it is empty. */
-void offer_show_terms(FILE *to, const struct bourse_quote *quote, const char *title);
+void offer_show_terms(FILE *to, const struct bourse_quote *quote, const char *title,
+                      bool with_challenges);
 /* Asks the user. Returns false and the exit status when the answer is no. */
 bool offer_agree(struct invocation *invocation, const struct offer *offer, int *ret_status);
 bool offer_place(struct invocation *invocation, struct offer *offer, char ret_id[BOURSE_ID_SIZE],

@@ -99,7 +99,28 @@ static void show_energy(FILE *to, const struct bourse_quote *quote, const char *
     (void)fputc('\n', to);
 }
 
-void offer_show_terms(FILE *to, const struct bourse_quote *quote, const char *title)
+void offer_show_limit(FILE *to, const struct bourse_job_summary *job,
+                      const struct bourse_quote *quote)
+{
+    if (job->value_micro >= 0) {
+        (void)fprintf(to, "  value         at most %s\n",
+                      cell_limit(job->value_micro, job->value_rate));
+    }
+    if (limit_is_set(quote->limit_micro)) {
+        (void)fprintf(to, "  price         at most %s credits per slot-hour\n",
+                      cell_money(quote->limit_micro));
+    } else if (quote->rests_at_micro >= 0) {
+        (void)fprintf(to,
+                      "  price         the lowest that gets the slots, at most %s credits per "
+                      "slot-hour (%s; `cap` sets another limit)\n",
+                      cell_money(quote->rests_at_micro),
+                      quote->rests_at_micro == quote->band_most_micro ? "the market's price band"
+                                                                      : "what the budget allows");
+    }
+}
+
+void offer_show_terms(FILE *to, const struct bourse_quote *quote, const char *title,
+                      bool with_challenges)
 {
     char text[OFFER_DEADLINE_SIZE];
     if (quote->chosen_slots > 0) {
@@ -113,7 +134,7 @@ void offer_show_terms(FILE *to, const struct bourse_quote *quote, const char *ti
     if (text[0] != '\0') {
         (void)fprintf(to, "  %s%s\n", title, text);
     }
-    if (challenged_is_any(&quote->challenged)) {
+    if (with_challenges && challenged_is_any(&quote->challenged)) {
         (void)fprintf(to, "  %sspeeds that devices on offer claim, by the broker's challenge: %s\n",
                       title, challenged_counts_cell(&quote->challenged));
     }
@@ -148,6 +169,11 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
             invocation, BOURSE_USAGE,
             "every ask for what fits is above what the job would pay, so no budget can be "
             "suggested; raise its cap or value, or say with --budget how many credits to hold");
+    } else if (is_unpaid && quote->suggested_micro == 0 && !waits && quote->has_explanation) {
+        *ret_status = complain(invocation, BOURSE_NO_MATCH, "%s%s", quote->explanation.text,
+                               can_wait ? "; with --anyway and --budget CREDITS the job waits for "
+                                          "a device that fits"
+                                        : "");
     } else if (is_unpaid && quote->suggested_micro == 0) {
         *ret_status =
             complain(invocation, BOURSE_USAGE,

@@ -505,3 +505,20 @@ int tasks_explain_parts(struct invocation *invocation, const char *id,
     free(telling.seen.items);
     return status;
 }
+
+bool tasks_is_single(struct invocation *invocation, const char *id, int *ret_status)
+{
+    CLEANUP(bourse_jobs_destroy) struct bourse_jobs *jobs = NULL;
+    struct bourse_error error;
+    if (!bourse_jobs(invocation->bourse, id, &jobs, &error)) {
+        *ret_status = complain_with(invocation, &error);
+        return false;
+    }
+    const uint32_t subtasks = bourse_jobs_row(jobs, 0)->subtasks;
+    if (subtasks != 1) {
+        *ret_status = complain(invocation, BOURSE_USAGE,
+                               "the job has %u subtasks: give one's INDEX or name, or --all",
+                               (unsigned)subtasks);
+    }
+    return subtasks == 1;
+}

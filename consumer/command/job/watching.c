@@ -6,6 +6,7 @@
 #include "consumer/command/job/replanning.h"
 #include "consumer/command/job/watch.h"
 #include "consumer/command/show.h"
+#include "consumer/command/state.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -404,6 +405,7 @@ int command_watch(struct invocation *invocation)
         return complain(invocation, BOURSE_LOCAL, "out of memory");
     }
     struct bourse_error error;
+    state_say_of_market(invocation);
     bool ended = watch_all(&view, &error);
     live_end(&view.live);
     bourse_tasks_destroy(&view.tasks);

@@ -3,6 +3,7 @@
 #include "consumer/command/market/challenged_show.h"
 #include "consumer/command/plan/catalogue.h"
 #include "consumer/command/show.h"
+#include "consumer/command/state.h"
 #include "consumer/market/challenged.h"
 
 #include "base/checked.h"
@@ -396,6 +397,7 @@ int command_devices(struct invocation *invocation)
                                                           &listing, &error);
     if (is_read) {
         status = listing_show(invocation, &listing, "devices");
+        state_say_of_market(invocation);
     } else {
         json_decref(listing.list);
         status = complain_with(invocation, &error);

@@ -114,6 +114,7 @@ int command_providers(struct invocation *invocation)
                           bourse_providers(invocation->bourse, add_provider, &providers, &error));
     if (is_read && !providers.no_memory) {
         status = listing_show(invocation, &providers.listing, "providers");
+        state_say_of_market(invocation);
     } else {
         json_decref(providers.listing.list);
         status = is_read ? complain(invocation, BOURSE_LOCAL, "out of memory")

@@ -351,10 +351,13 @@ int command_receipt(struct invocation *invocation)
         !command_resolve_job(invocation, invocation->words[0], id, &status)) {
         return status; /* whether there is such a job comes before what of it is asked for */
     }
-    if (all == (subtask != NULL)) {
+    if (all && subtask != NULL) {
         return complain(invocation, BOURSE_USAGE, "give one subtask's INDEX or name, or --all");
     }
-    if (!all) {
+    if (!all && subtask == NULL && !tasks_is_single(invocation, id, &status)) {
+        return status;
+    }
+    if (subtask != NULL) {
         CLEANUP(bourse_tasks_destroy) struct bourse_tasks *tasks = tasks_load(invocation, id);
         if (!tasks_resolve(invocation, id, tasks, subtask, &one, &status)) {
             return status;

@@ -155,6 +155,7 @@ static bool add_tree(struct walk *walk, char *path)
 {
     char *const roots[] = {path, NULL};
     const size_t before = walk->list->count;
+    bool has_left_out = false;
     if (realpath(path, walk->root) == NULL) {
         problem_set(walk->problem, "%s: %s", input_shown(path).text, strerror(errno));
         return false;
@@ -169,6 +170,7 @@ static bool add_tree(struct walk *walk, char *path)
     for (FTSENT *entry; good && (entry = fts_read(tree)) != NULL; errno = 0) {
         if (is_left_out(walk, entry)) {
             (void)fts_set(tree, entry, FTS_SKIP); /* cannot fail with this word */
+            has_left_out = true;
         } else {
             good = add_entry(walk, entry);
         }
@@ -181,7 +183,10 @@ static bool add_tree(struct walk *walk, char *path)
         (void)fts_close(tree); /* read only: nothing to lose */
     }
     if (good && walk->list->count == before && (walk->tree == NULL || walk->ignore != NULL)) {
-        problem_set(walk->problem, "there is no file in the folder %s", input_shown(path).text);
+        problem_set(walk->problem,
+                    "there is no file in the folder %s%s; add one, or name another "
+                    "folder",
+                    input_shown(path).text, has_left_out ? " that its ignore file keeps" : "");
         good = false;
     }
     return good;

@@ -190,7 +190,7 @@ expect 0 '' "$bourse" cancel before
 got=0
 wait "$waits" || got=$?
 [ "$got:$(cat after.id)" = 9: ] || fail "after a cancel the status is $got: $(cat after.id after.log)"
-grep -q "job ${first:0:8} is cancelled (cancelled), so the job after it is cancelled; nothing was submitted" after.log ||
+grep -q "job ${first:0:8} ended as cancelled, so the job after it does not begin; nothing was submitted" after.log ||
     fail "it does not say why: $(cat after.log)"
 expect 9 "job ${numbers:0:8} is failed .some subtasks failed." "$bourse" submit good.yaml -y --after "$numbers"
 expect 0 ' done: 1 of 1' "$bourse" submit good.yaml -y --wait --after good --after lines

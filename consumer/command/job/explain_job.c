@@ -97,14 +97,17 @@ static int explain_file(struct invocation *invocation, const char *path)
         return complain_with(invocation, &error);
     }
     bool fits = quote.explanation.starts_at_micro >= 0;
-    int status = fits ? BOURSE_OK : BOURSE_NO_MATCH;
+    const bool is_late = offer_misses_deadline(&quote);
+    int status = fits && !is_late ? BOURSE_OK : BOURSE_NO_MATCH;
     if (invocation->json) {
         return json_print(quote.has_explanation
                               ? json_explanation(&quote.explanation)
                               : json_pack("{s:s}", "text", fits ? "the job would start now" : ""),
                           status);
     }
-    if (quote.has_explanation) {
+    if (is_late) { /* what is said of its start matters less */
+        (void)printf("the job would start and not end by its deadline\n");
+    } else if (quote.has_explanation) {
         jobs_print_explanation(stdout, &quote.explanation);
     } else {
         (void)printf("%s\n", fits ? "the job would start now" : "nothing on the market fits now");

@@ -135,6 +135,11 @@ void failures_print(struct invocation *invocation, const struct bourse_job_row *
     if (more > 0) {
         (void)printf("%u more failed; `bourse logs %s` says why\n", more, cell_short_id(row->id));
     }
+    const uint32_t listed = failures.count - failures.failed;
+    if (failures.shows_cancelled && row->cancelled > listed) {
+        const uint32_t others = row->cancelled - listed;
+        (void)printf("%u more w%s cancelled\n", others, others == 1 ? "as" : "ere");
+    }
 }
 
 json_t *failures_json(struct invocation *invocation, const struct bourse_job_row *row,

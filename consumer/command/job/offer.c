@@ -315,9 +315,8 @@ static void show_quote(FILE *to, const struct offer *offer)
 /* A job is small when neither its parts nor the kind of its bid give a reason for a longer text. */
 static bool is_small(const struct bourse_job_summary *job, const struct bourse_quote *quote)
 {
-    return job->parts == 1 && job->checks == 0 && job->way_ms == 0 && job->continues[0] == '\0' &&
-           job->value_micro < 0 && quote->without_gift == 0 && !quote->is_of_gifts &&
-           quote->checks_problem[0] == '\0';
+    return job->parts == 1 && job->checks == 0 && job->way_ms == 0 && job->value_micro < 0 &&
+           quote->without_gift == 0 && !quote->is_of_gifts && quote->checks_problem[0] == '\0';
 }
 
 static void show_job_line(FILE *to, const struct bourse_job_summary *job)
@@ -331,6 +330,9 @@ static void show_job_line(FILE *to, const struct bourse_job_summary *job)
     if (job->inputs > 0) {
         (void)fprintf(to, "; %llu file%s of %s", (unsigned long long)job->inputs,
                       job->inputs == 1 ? "" : "s", cell_bytes(job->input_bytes));
+    }
+    if (job->continues[0] != '\0') {
+        (void)fprintf(to, "; the rest of job %s", cell_short_id(job->continues));
     }
     if (job->skipped > 0) {
         (void)fprintf(to, "; %llu match%s left out: folders and links",
@@ -501,8 +503,9 @@ json_t *offer_json(const struct offer *offer)
 
 int offer_status(const struct offer *offer)
 {
-    const bool starts =
-        offer->quote.explanation.starts_at_micro >= 0 && offer->quote.checks_problem[0] == '\0';
+    const bool starts = offer->quote.explanation.starts_at_micro >= 0 &&
+                        offer->quote.checks_problem[0] == '\0' &&
+                        !offer_misses_deadline(&offer->quote);
     return starts ? BOURSE_OK : BOURSE_NO_MATCH;
 }
 

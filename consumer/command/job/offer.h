@@ -35,6 +35,8 @@ bool offer_is_given_away(const struct bourse_quote *quote);
  * part. */
 enum { PART_TEXT_SIZE = 128 };
 void offer_name_part(const struct bourse_job *job, uint32_t part, char ret_text[PART_TEXT_SIZE]);
+/* Returns true when the plan misses the job's deadline, and not only by a guess. */
+bool offer_misses_deadline(const struct bourse_quote *quote);
 /* Says in one statement whether the plan keeps the job's deadline, whether the planned time is a
  * guess, and what would help. The text is "" without a deadline, or when nothing is on offer. */
 enum { OFFER_DEADLINE_SIZE = 768 };

@@ -77,6 +77,11 @@ void offer_deadline_text(const struct bourse_quote *quote, char ret_text[OFFER_D
                              : "");
 }
 
+bool offer_misses_deadline(const struct bourse_quote *quote)
+{
+    return quote->late_ns > 0 && !quote->deadline_is_guess;
+}
+
 /* Writes which slots were chosen for the energy, and what is not known. */
 static void show_energy(FILE *to, const struct bourse_quote *quote, const char *title)
 {
@@ -185,7 +190,7 @@ static bool can_start(struct invocation *invocation, const struct offer *offer, 
                                "that or more with --budget%s",
                                cell_money(offer->budget_micro), cell_money(quote->minimum_micro),
                                can_wait ? "; with --anyway the job waits for a lower price" : "");
-    } else if (quote->late_ns > 0 && !quote->deadline_is_guess && !waits) {
+    } else if (offer_misses_deadline(quote) && !waits) {
         char text[OFFER_DEADLINE_SIZE];
         offer_deadline_text(quote, text);
         *ret_status =

@@ -5,6 +5,7 @@
 #include "consumer/command/job/watch.h"
 #include "consumer/command/notes.h"
 #include "consumer/command/show.h"
+#include "consumer/command/state.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -239,6 +240,7 @@ static struct waiting *waiting_begin(struct invocation *invocation, int *ret_sta
 static int run_wait(struct waiting *waiting)
 {
     struct bourse_error error;
+    state_say_of_market(waiting->invocation);
     waiting->progress = progress_start(waiting->invocation);
     const bool has_ended = wait_for_end(waiting, &error);
     progress_end(&waiting->progress);
@@ -287,10 +289,13 @@ static bool have_succeeded(struct waiting *waiting, int *ret_status)
     for (size_t i = 0; i < waiting->ids.count; i++) {
         const struct bourse_job_row *row = &waiting->rows[i];
         if (waiting->has_ended[i] && row->state != BOURSE_DONE) {
+            const bool is_plain =
+                row->reason_text[0] == '\0' || strcmp(row->reason_text, row->state_text) == 0;
             *ret_status = complain(waiting->invocation, BOURSE_CANCELLED,
-                                   "job %.8s is %s (%s), so the job after it is cancelled; nothing "
-                                   "was submitted",
-                                   row->id, row->state_text, row->reason_text);
+                                   "job %.8s ended as %s%s%s, so the job after it does not begin; "
+                                   "nothing was submitted",
+                                   row->id, row->state_text, is_plain ? "" : ": ",
+                                   is_plain ? "" : row->reason_text);
             return false;
         }
     }

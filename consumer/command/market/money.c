@@ -145,6 +145,7 @@ static int show_account(struct invocation *invocation, bool with_balance, bool w
             print_stored(invocation);
         }
     }
+    state_say_of_market(invocation);
     if (with_entries && !invocation->quiet) {
         (void)fputs(with_balance ? "\n" : "", stdout);
         grid_print(&statement.table, stdout, invocation->color);

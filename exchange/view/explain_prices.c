@@ -91,9 +91,6 @@ void explain_whole(const struct search *search, struct exchange_explanation *why
         !search->exchange->is_halted && why->refusal == 0 &&
         !meets_own_first(search, whole.limit_micro, why)) {
         smallest_change_find_whole(search, &whole, &why->smallest_change);
-    } else if (!whole.is_there && part->job->part_count == 1 && !search->exchange->is_halted &&
-               why->refusal == 0) {
-        smallest_change_find_fewer(search, &why->smallest_change);
     }
 }
 

@@ -9,10 +9,6 @@
 /* Finds the change for a bid that may be filled lane by lane. */
 void smallest_change_find(const struct search *search,
                           struct exchange_smallest_change *ret_smallest);
-/* Finds what a bid that is filled all at once gets as a market order, when there are not so many
- * slots at any price. */
-void smallest_change_find_fewer(const struct search *search,
-                                struct exchange_smallest_change *ret_smallest);
 /* Finds the change for a bid that is filled all at once or not at all. */
 void smallest_change_find_whole(const struct search *search, const struct whole *whole,
                                 struct exchange_smallest_change *ret_smallest);

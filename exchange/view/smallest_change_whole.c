@@ -145,29 +145,3 @@ void smallest_change_find_whole(const struct search *search, const struct whole 
     smallest_change_add_figure(ret_smallest, BID_CHANGE_BUDGET, budget_micro,
                                ret_smallest->budget_micro);
 }
-
-void smallest_change_find_fewer(const struct search *search,
-                                struct exchange_smallest_change *ret_smallest)
-{
-    const struct part *part = search->part;
-    const struct exchange_need *need = search->need;
-    struct altered altered = search_unaltered(search);
-    altered.type = EXCHANGE_MARKET;
-    const struct meeting meeting = search_meet(search, &altered);
-    ret_smallest->count = 0;
-    if (meeting.is_own || meeting.from == NULL) {
-        return;
-    }
-    ret_smallest->price_micro = meeting.price_micro;
-    ret_smallest->takes = meeting.from->lease != NULL;
-    ret_smallest->fills_slots = search_fills(search, &altered, &ret_smallest->wanted_slots);
-    smallest_change_copy(need->needs, &ret_smallest->needs);
-    smallest_change_copy(need->needs, &ret_smallest->was);
-    ret_smallest->slots = part->width;
-    ret_smallest->term_ns = part->term_ns;
-    ret_smallest->rate = need->rate;
-    ret_smallest->type = EXCHANGE_MARKET;
-    ret_smallest->cap_micro = part->cap_micro;
-    ret_smallest->budget_micro = part->job->hold.amount_micro;
-    smallest_change_add_figure(ret_smallest, BID_CHANGE_ORDER, part->job->type, EXCHANGE_MARKET);
-}

@@ -101,6 +101,12 @@ bool bourse_forget(struct bourse *bourse, const char *const *ids, size_t count, 
     CLEANUP(codec_free) ProtobufCMessage *answer = NULL;
     if (!client_call(bourse, MESSAGE_FORGET_REQUEST, &body.base, MESSAGE_FORGET_REPLY, &answer,
                      ret_error)) {
+        if (ret_error != NULL && strcmp(ret_error->field, "forgotten_bytes") == 0) {
+            client_copy(ret_error->text, sizeof ret_error->text,
+                        "what was forgotten lately takes the room of a whole quota until the "
+                        "market's grace is over; forget the rest then. `bourse storage` shows what "
+                        "is stored");
+        }
         return false;
     }
     const Bourse__V1__ForgetReply *reply = (const void *)answer;

@@ -60,6 +60,18 @@ bool blobs_have(struct blobs *blobs, struct asked *asked, const Bourse__V1__Blob
     return true;
 }
 
+/* Says how much the account would store. A provider learns nothing of its consumer's blobs. */
+static struct outgoing *over_quota(const struct blobs *blobs, const struct asked *asked,
+                                   const struct blob_lease *lease, uint64_t size)
+{
+    int64_t stored = 0;
+    const bool is_own =
+        lease == NULL &&
+        blob_store_usage(blobs->config.store, asked->account->number, &stored) == BLOB_OK;
+    return outgoing_reject(0, &asked->envelope.id, REJECT_BLOB_QUOTA, is_own ? "stored" : "size",
+                           stored + (int64_t)size, blobs->config.quota_bytes);
+}
+
 static struct outgoing *put_refusal(const struct blobs *blobs, const struct asked *asked,
                                     const struct blob_lease *lease, enum blob_status status,
                                     uint64_t stored, const Bourse__V1__BlobPut *body)
@@ -72,8 +84,7 @@ static struct outgoing *put_refusal(const struct blobs *blobs, const struct aske
         return outgoing_reject(0, id, REJECT_TOO_LARGE, "size", (int64_t)body->size,
                                blobs->config.size_bytes);
     case BLOB_OVER_QUOTA:
-        return outgoing_reject(0, id, REJECT_BLOB_QUOTA, "size", (int64_t)body->size,
-                               blobs->config.quota_bytes);
+        return over_quota(blobs, asked, lease, body->size);
     case BLOB_OVER_LEASE:
         return outgoing_reject(0, id, REJECT_BLOB_QUOTA, "lease", (int64_t)body->size,
                                lease == NULL ? 0 : (int64_t)lease->bytes_most);

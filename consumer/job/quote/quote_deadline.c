@@ -183,12 +183,20 @@ bool quote_deadline(struct bourse *bourse, const struct bourse_job *job, struct 
                     struct bourse_error *error)
 {
     const int64_t deadline_ms = submit_deadline_ms(bourse, job);
-    const int64_t left_ms =
-        deadline_ms - consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
+    const int64_t now_ms = consumer_session_log_time_ms(bourse->session, clock_monotonic_ns());
+    const int64_t left_ms = deadline_ms - now_ms;
     struct bourse_job_summary summary;
     quote->deadline_ns = quote->late_ns = 0;
     quote->deadline_help[0] = '\0';
     quote->deadline_is_guess = false;
+    if (job->file->good_till_at_ms > 0 && job->file->good_till_at_ms <= now_ms) {
+        if (error != NULL) {
+            client_copy(error->field, sizeof error->field, "good_till");
+        }
+        return client_fail(error, BOURSE_USAGE,
+                           "good_till: the moment has passed by the market's clock; give a later "
+                           "one, or a time from now, as in 2h");
+    }
     if (deadline_ms == 0) {
         return true;
     }

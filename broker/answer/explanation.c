@@ -233,6 +233,13 @@ static bool only_reason(const struct exchange_explanation *row, const char *depa
                        reason);
     } else if (row->work.is_sated) {
         sated_text(row, ret_text, capacity);
+    } else if (row->devices == 0 && departed[0] != '\0') {
+        (void)snprintf(ret_text, capacity,
+                       "no device is offered now; %s: wait for that, or start a provider%s",
+                       departed,
+                       row->quiet_agents == 0 ? ""
+                                              : " (its owner ends a pause by `bourse-provider "
+                                                "resume`)");
     } else if (row->devices == 0 && row->quiet_agents > 0) {
         const bool is_one = row->quiet_agents == 1;
         (void)snprintf(ret_text, capacity,
@@ -242,10 +249,6 @@ static bool only_reason(const struct exchange_explanation *row, const char *depa
                        is_one ? "the one agent that is connected is"
                               : "all agents that are connected are",
                        is_one ? "has" : "have");
-    } else if (row->devices == 0 && departed[0] != '\0') {
-        (void)snprintf(ret_text, capacity,
-                       "no device is offered now; %s: wait for that, or start a provider",
-                       departed);
     } else if (row->devices == 0) {
         (void)snprintf(ret_text, capacity, "no device is offered by anyone yet; start a provider");
     } else if (row->own + row->judges > 0 && row->own + row->judges == row->affordable &&

@@ -48,8 +48,8 @@ void state_say_behind(struct invocation *invocation)
 {
     struct bourse_account account;
     struct bourse_error error;
-    if (!invocation->quiet && bourse_whoami(invocation->bourse, &account, &error) &&
-        account.behind_ms > 0) {
+    if (!invocation->quiet && !invocation->json &&
+        bourse_whoami(invocation->bourse, &account, &error) && account.behind_ms > 0) {
         (void)fprintf(
             stderr,
             "times are log time, which is %s behind the broker's clock, and catches up in "

@@ -3,6 +3,7 @@
 #include "consumer/command/job/job_words.h"
 #include "consumer/command/job/jobs.h"
 #include "consumer/command/show.h"
+#include "consumer/command/state.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -137,6 +138,7 @@ int command_storage(struct invocation *invocation)
         return BOURSE_OK;
     }
     print_stored(invocation, &stored, &storage, (size_t)most);
+    state_say_behind(invocation);
     return BOURSE_OK;
 }
 

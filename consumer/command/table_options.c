@@ -95,6 +95,7 @@ static const struct option_spec run_options[] = {
     {"needs", 0, "TEXT", "what a device must have: \"memory >= 2GiB\""},
     {"at-most", 0, "N", "the most slots at a time"},
     {"limit", 0, "TIME", "wall time of one subtask (no limit)"},
+    {"term", 0, "TIME", "how long slots are leased at a time (twice the limit; 20m without one)"},
     {"expect", 0, "TIME", "about how long one subtask takes, for the quote"},
     {"cap", 0, "CREDITS", "the highest price to pay per slot-hour"},
     {"budget", 0, "CREDITS", "the most that the job may cost (as quoted)"},

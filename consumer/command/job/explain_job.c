@@ -334,5 +334,6 @@ int command_explain(struct invocation *invocation)
     jobs_print_explanation(stdout, &explanation);
     print_outlook(invocation, id, &explanation);
     state_say_of_market(invocation);
+    state_say_behind(invocation);
     return BOURSE_OK;
 }

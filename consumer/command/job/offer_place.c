@@ -289,7 +289,8 @@ static void say_what_it_waits_for(struct invocation *invocation, const struct of
     if (!invocation->quiet) { /* the offer has said the prices */
         (void)fprintf(stderr,
                       "bourse: the job waits for a lower price; `bourse order replace %.8s --cap "
-                      "CREDITS` raises the cap, `bourse cancel %.8s` ends it\n",
+                      "CREDITS --budget CREDITS` raises the cap and what the job may cost, `bourse "
+                      "cancel %.8s` ends it\n",
                       id, id);
         return;
     }

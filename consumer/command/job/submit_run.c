@@ -450,6 +450,7 @@ static bool set_numbers(struct invocation *invocation, struct job_file *file)
     int64_t slots = file->slots;
     int64_t at_most = file->at_most;
     int64_t retries = file->retries;
+    file->term_ms = 0; /* without --term, job_file_check sets the term */
     bool ok =
         option_count(invocation, "slots", 1, FORMAT_SLOTS, &slots) &&
         option_count(invocation, "at-most", 1, FORMAT_SUBTASKS, &at_most) &&
@@ -457,6 +458,7 @@ static bool set_numbers(struct invocation *invocation, struct job_file *file)
         option_count(invocation, "crash-limit", 0, FORMAT_RETRIES, &file->crash_limit) &&
         option_count(invocation, "interruptions", 0, FORMAT_INTERRUPTIONS, &file->interruptions) &&
         option_duration_ms(invocation, "limit", &file->limit_ms) &&
+        option_duration_ms(invocation, "term", &file->term_ms) &&
         option_duration_ms(invocation, "expect", &file->expect_ms) &&
         option_duration_ms(invocation, "good-till", &file->good_till_ms) &&
         option_end(invocation, "deadline", &file->deadline_ms, &file->deadline_at_ms) &&
@@ -467,7 +469,6 @@ static bool set_numbers(struct invocation *invocation, struct job_file *file)
     file->at_most = (uint32_t)at_most;
     file->retries = (uint32_t)retries;
     file->host_libraries = option_given(invocation, "host-libraries");
-    file->term_ms = 0; /* job_file_check sets the term */
     return ok;
 }
 

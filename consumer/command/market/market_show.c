@@ -333,6 +333,7 @@ int command_trades(struct invocation *invocation)
     struct bourse_error error;
     if (bourse_trades(invocation->bourse, (uint64_t)limit, add_trade, &listing, &error)) {
         status = listing_show(invocation, &listing, "trades");
+        state_say_behind(invocation);
     } else {
         json_decref(listing.list);
         status = complain_with(invocation, &error);

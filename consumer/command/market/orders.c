@@ -110,6 +110,7 @@ static int order_list(struct invocation *invocation)
 
 struct order_search {
     const char *prefix;
+    char job[BOURSE_ID_SIZE]; /* the id of the job that the word names */
     struct bourse_order found;
     size_t matches;
 };
@@ -152,7 +153,13 @@ static int no_order(struct invocation *invocation, const char *prefix)
 static bool find_order(struct invocation *invocation, struct order_search *search, int *ret_status)
 {
     struct bourse_error error;
-    if (!bourse_orders(invocation->bourse, match_order, search, &error)) {
+    bool is_read = bourse_orders(invocation->bourse, match_order, search, &error);
+    if (is_read && search->matches == 0 && search->prefix[0] != '\0' &&
+        bourse_find_job(invocation->bourse, search->prefix, search->job, NULL)) {
+        search->prefix = search->job;
+        is_read = bourse_orders(invocation->bourse, match_order, search, &error);
+    }
+    if (!is_read) {
         *ret_status = complain_with(invocation, &error);
     } else if (search->prefix[0] == '\0' || search->matches == 0) {
         *ret_status = no_order(invocation, search->prefix);

@@ -253,7 +253,7 @@ static bool add_needed(struct search *search, size_t index, const char *runpath,
     if (!found) {
         problem_set(search->problem,
                     "%.200s needs the library %.100s, which is not found here; install it, or "
-                    "name its folder in LD_LIBRARY_PATH",
+                    "name its folder in LD_LIBRARY_PATH by its whole path",
                     owner, name);
         return false;
     }

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WELCOME_WAIT_NS (5 * NS_PER_S)
-
 enum { HEARTBEATS_MISSED = 3 };
 
 /* ---- life ---- */
@@ -26,6 +24,7 @@ struct dialogue *dialogue_create(const struct dialogue_config *config)
     }
     dialogue->config = *config;
     requests_init(&dialogue->requests);
+    route_init(&dialogue->route, config->addresses, config->address_count);
     return dialogue;
 }
 
@@ -71,6 +70,16 @@ void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice
     dialogue->give_again = false;
     dialogue->send_again_ns = INT64_MAX;
     requests_unsend(&dialogue->requests);
+}
+
+const struct route_address *dialogue_address(const struct dialogue *dialogue)
+{
+    return route_now(&dialogue->route);
+}
+
+const struct route *dialogue_route(const struct dialogue *dialogue)
+{
+    return &dialogue->route;
 }
 
 bool dialogue_ready(const struct dialogue *dialogue)
@@ -295,7 +304,7 @@ void dialogue_unsent(struct dialogue *dialogue)
 static int64_t silence_deadline_ns(const struct dialogue *dialogue)
 {
     if (dialogue->state == STATE_GREETING) {
-        return dialogue->connected_ns + WELCOME_WAIT_NS;
+        return dialogue->connected_ns + route_greeting_ns(&dialogue->route);
     }
     return dialogue->heard_ns + HEARTBEATS_MISSED * dialogue->heartbeat_ns;
 }
@@ -307,7 +316,7 @@ void dialogue_tick(struct dialogue *dialogue, int64_t now_ns, struct dialogue_ev
         return;
     }
     if (now_ns >= silence_deadline_ns(dialogue)) {
-        dialogue_lost(dialogue, "the broker does not answer", ret_event);
+        dialogue_lost(dialogue, ROUTE_SILENT, "the broker does not answer", ret_event);
         return;
     }
     if (dialogue->state == STATE_READY && now_ns >= dialogue->beaten_ns + dialogue->heartbeat_ns) {

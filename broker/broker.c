@@ -16,6 +16,7 @@
 #include "broker/rights.h"
 #include "broker/storage/epoch.h"
 #include "broker/storage/snapshot/snapshots.h"
+#include "protocol/route/endpoint.h"
 #include "runtime/log.h"
 #include "runtime/market.h"
 #include "runtime/notify.h"
@@ -140,6 +141,7 @@ static bool make_queues(struct broker *broker, struct problem *ret_problem)
 static void start_gateway(struct broker *broker, uint64_t index, int64_t index_log_ns)
 {
     const struct genesis *genesis = &broker->store.genesis;
+    const char *blobs = broker->market.blobs;
     struct gateway_config gateway = {.router = broker->control,
                                      .directory = broker->directories[0],
                                      .clock = broker->clock,
@@ -151,6 +153,8 @@ static void start_gateway(struct broker *broker, uint64_t index, int64_t index_l
                                      .budget = broker->budget,
                                      .cluster = genesis->cluster,
                                      .log_key = genesis->log_key,
+                                     .blob_endpoint =
+                                         endpoint_is_tcp(blobs, strlen(blobs)) ? blobs : NULL,
                                      .index = index,
                                      .index_log_ns = index_log_ns,
                                      .reserve = &broker->reserve,

@@ -24,7 +24,7 @@ struct dialogue *dialogue_create(const struct dialogue_config *config)
     }
     dialogue->config = *config;
     requests_init(&dialogue->requests);
-    route_init(&dialogue->route, config->addresses, config->address_count);
+    contacts_init(&dialogue->contacts, config->addresses, config->address_count);
     return dialogue;
 }
 
@@ -72,14 +72,14 @@ void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice
     requests_unsend(&dialogue->requests);
 }
 
-const struct route_address *dialogue_address(const struct dialogue *dialogue)
+const struct contact *dialogue_address(const struct dialogue *dialogue)
 {
-    return route_now(&dialogue->route);
+    return contacts_now(&dialogue->contacts);
 }
 
-const struct route *dialogue_route(const struct dialogue *dialogue)
+const struct contacts *dialogue_contacts(const struct dialogue *dialogue)
 {
-    return &dialogue->route;
+    return &dialogue->contacts;
 }
 
 bool dialogue_ready(const struct dialogue *dialogue)
@@ -304,7 +304,7 @@ void dialogue_unsent(struct dialogue *dialogue)
 static int64_t silence_deadline_ns(const struct dialogue *dialogue)
 {
     if (dialogue->state == STATE_GREETING) {
-        return dialogue->connected_ns + route_greeting_ns(&dialogue->route);
+        return dialogue->connected_ns + contacts_greeting_ns(&dialogue->contacts);
     }
     return dialogue->heard_ns + HEARTBEATS_MISSED * dialogue->heartbeat_ns;
 }
@@ -316,7 +316,7 @@ void dialogue_tick(struct dialogue *dialogue, int64_t now_ns, struct dialogue_ev
         return;
     }
     if (now_ns >= silence_deadline_ns(dialogue)) {
-        dialogue_lost(dialogue, ROUTE_SILENT, "the broker does not answer", ret_event);
+        dialogue_lost(dialogue, CONTACT_SILENT, "the broker does not answer", ret_event);
         return;
     }
     if (dialogue->state == STATE_READY && now_ns >= dialogue->beaten_ns + dialogue->heartbeat_ns) {

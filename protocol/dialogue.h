@@ -12,7 +12,7 @@
  * heartbeats without any message from the broker give a LOST event. The caller makes a new
  * connection after the wait in the event, and calls dialogue_connected again. The wait is
  * exponential from 100 ms to 5 s, with jitter from the caller's dice. Of a market with several
- * brokers, the new connection goes to dialogue_address (protocol/route/route.h). NOT_LEADER is no
+ * brokers, the new connection goes to dialogue_address (protocol/route/contacts.h). NOT_LEADER is no
  * answer to a request: it ends the session, and the request is sent again to the next broker.
  *
  * On the new connection the dialogue asks to resume its session after the last message received. If
@@ -27,7 +27,7 @@
 #include "protocol/identity.h"
 #include "protocol/message.h"
 #include "protocol/reject.h"
-#include "protocol/route/route.h"
+#include "protocol/route/contacts.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ struct dialogue_config {
     size_t pending_max;  /* most requests without an answer */
     size_t pending_bytes_max;
     /* The brokers of the market, which are copied; none: the caller has one address itself. */
-    const struct route_address *addresses;
+    const struct contact *addresses;
     size_t address_count;
 };
 
@@ -80,7 +80,7 @@ struct dialogue_event {
     char field[64];       /* REJECTED: the refused field, printable; "" when none is named */
     int64_t value, limit; /* REJECTED */
     int64_t wait_ns;      /* LOST, BROKEN */
-    enum route_end end;   /* LOST, BROKEN: how the attempt or the session ended */
+    enum contact_end end; /* LOST, BROKEN: how the attempt or the session ended */
     /* LOST, BROKEN: the address that was tried; "" when the dialogue knows none. */
     char address[LIMIT_ENDPOINT_BYTES + 1];
 };
@@ -92,8 +92,8 @@ void dialogue_destroy(struct dialogue **self);
 void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice);
 /* Returns the address of the present connection, or after LOST and BROKEN of the next one. Returns
  * NULL when the dialogue knows none. */
-const struct route_address *dialogue_address(const struct dialogue *dialogue);
-const struct route *dialogue_route(const struct dialogue *dialogue);
+const struct contact *dialogue_address(const struct dialogue *dialogue);
+const struct contacts *dialogue_contacts(const struct dialogue *dialogue);
 bool dialogue_ready(const struct dialogue *dialogue);
 /* Returns true after a Welcome that resumes, until the last missed message has arrived. */
 bool dialogue_catching_up(const struct dialogue *dialogue);

@@ -17,7 +17,7 @@
 /* How a connection ends. */
 struct parting {
     enum dialogue_event_type type;
-    enum route_end end;
+    enum contact_end end;
     const char *text;   /* for a person */
     const char *leader; /* the address that NOT_LEADER names; "" for none */
 };
@@ -25,7 +25,7 @@ struct parting {
 static void end_connection(struct dialogue *dialogue, const struct parting *parting,
                            struct dialogue_event *ret_event)
 {
-    const struct route_address *tried = route_now(&dialogue->route);
+    const struct contact *tried = contacts_now(&dialogue->contacts);
     dialogue->state = STATE_OFFLINE;
     dialogue->give_again = false;
     ret_event->type = parting->type;
@@ -33,8 +33,8 @@ static void end_connection(struct dialogue *dialogue, const struct parting *part
     if (tried != NULL) {
         memcpy(ret_event->address, tried->control, sizeof ret_event->address);
     }
-    ret_event->wait_ns = route_next_ns(&dialogue->route, parting->end, parting->leader,
-                                       dialogue->spread_ns, &dialogue->dice);
+    ret_event->wait_ns = contacts_next_ns(&dialogue->contacts, parting->end, parting->leader,
+                                          dialogue->spread_ns, &dialogue->dice);
     text_printable(parting->text, strlen(parting->text), ret_event->text, sizeof ret_event->text);
 }
 
@@ -42,10 +42,11 @@ static void broken(struct dialogue *dialogue, const char *text, struct dialogue_
 {
     dialogue->session = 0; /* resuming would break again */
     dialogue->resume_session = 0;
-    end_connection(dialogue, &(struct parting){DIALOGUE_BROKEN, ROUTE_ENDED, text, ""}, ret_event);
+    end_connection(dialogue, &(struct parting){DIALOGUE_BROKEN, CONTACT_ENDED, text, ""},
+                   ret_event);
 }
 
-void dialogue_lost(struct dialogue *dialogue, enum route_end end, const char *text,
+void dialogue_lost(struct dialogue *dialogue, enum contact_end end, const char *text,
                    struct dialogue_event *ret_event)
 {
     end_connection(dialogue, &(struct parting){DIALOGUE_LOST, end, text, ""}, ret_event);
@@ -59,7 +60,8 @@ static void on_not_leader(struct dialogue *dialogue, const Bourse__V1__Reject *r
     const char *leader = reject->leader_address != NULL ? reject->leader_address : "";
     dialogue->session = 0;
     dialogue->resume_session = 0;
-    end_connection(dialogue, &(struct parting){DIALOGUE_LOST, ROUTE_FOLLOWS, reject->text, leader},
+    end_connection(dialogue,
+                   &(struct parting){DIALOGUE_LOST, CONTACT_FOLLOWS, reject->text, leader},
                    ret_event);
     ret_event->reject = REJECT_NOT_LEADER;
 }
@@ -116,10 +118,10 @@ static void on_welcome(struct dialogue *dialogue, int64_t now_ns, const struct e
     dialogue->spread_ns = (int64_t)dialogue_welcome(dialogue)->spread_ms * NS_PER_MS;
     if (!requests_stamp(&dialogue->requests, dialogue->config.identity, &dialogue->cluster,
                         dialogue_log_time_ms(dialogue, now_ns))) {
-        dialogue_lost(dialogue, ROUTE_ENDED, "out of memory for signing", ret_event);
+        dialogue_lost(dialogue, CONTACT_ENDED, "out of memory for signing", ret_event);
         return;
     }
-    route_stands(&dialogue->route, dialogue_welcome(dialogue)->blob_endpoint);
+    contacts_stands(&dialogue->contacts, dialogue_welcome(dialogue)->blob_endpoint);
     dialogue->state = STATE_READY;
     ret_event->type = DIALOGUE_READY;
     ret_event->welcome = dialogue_welcome(dialogue);
@@ -143,7 +145,7 @@ static void on_greeting_refused(struct dialogue *dialogue, const Bourse__V1__Rej
     fill_reject(reject, &refusal);
     enum dialogue_event_type type =
         refusal.reject == REJECT_VERSION ? DIALOGUE_BROKEN : DIALOGUE_LOST;
-    end_connection(dialogue, &(struct parting){type, ROUTE_REFUSED, refusal.text, ""}, ret_event);
+    end_connection(dialogue, &(struct parting){type, CONTACT_REFUSED, refusal.text, ""}, ret_event);
     ret_event->reject = refusal.reject;
 }
 
@@ -177,7 +179,7 @@ static void on_answer(struct dialogue *dialogue, struct request *request,
         }
     } else if (type == MESSAGE_ACCEPTED) {
         ret_event->type = DIALOGUE_ACCEPTED;
-        route_leads(&dialogue->route);
+        contacts_leads(&dialogue->contacts);
         ret_event->index = ((const Bourse__V1__Accepted *)(const void *)*body)->index;
     } else {
         ret_event->type = DIALOGUE_REPLY;
@@ -197,7 +199,7 @@ static void on_message(struct dialogue *dialogue, const struct envelope *envelop
         ret_event->body = *body;
         *body = NULL;
     } else if (type == MESSAGE_GOODBYE) {
-        dialogue_lost(dialogue, ROUTE_ENDED, "the broker said goodbye", ret_event);
+        dialogue_lost(dialogue, CONTACT_ENDED, "the broker said goodbye", ret_event);
     } else if (type == MESSAGE_HEARTBEAT) {
         const Bourse__V1__Heartbeat *heartbeat = (const void *)*body;
         if (heartbeat->has_spread_ms) {
@@ -220,7 +222,7 @@ static bool in_sequence(struct dialogue *dialogue, const struct envelope *envelo
         return false; /* a repeat */
     }
     if (envelope->sequence != dialogue->sequence_in + 1) {
-        dialogue_lost(dialogue, ROUTE_ENDED, "messages of the broker were lost on the way",
+        dialogue_lost(dialogue, CONTACT_ENDED, "messages of the broker were lost on the way",
                       ret_event);
         return false;
     }
@@ -254,7 +256,7 @@ static void on_body(struct dialogue *dialogue, int64_t now_ns, const struct enve
     if (type == MESSAGE_REJECT &&
         ((const Bourse__V1__Reject *)(const void *)*body)->code == REJECT_SESSION) {
         /* The broker restarted. */
-        dialogue_lost(dialogue, ROUTE_ENDED, "the broker does not know this session any more",
+        dialogue_lost(dialogue, CONTACT_ENDED, "the broker does not know this session any more",
                       ret_event);
         return;
     }
@@ -324,7 +326,7 @@ void dialogue_incoming(struct dialogue *dialogue, int64_t now_ns, const uint8_t 
     enum codec_status decoded =
         codec_decode(ret_event->message_type, envelope.body, envelope.body_length, &body, &error);
     if (decoded == CODEC_OUT_OF_MEMORY) {
-        dialogue_lost(dialogue, ROUTE_ENDED, "out of memory for a message of the broker",
+        dialogue_lost(dialogue, CONTACT_ENDED, "out of memory for a message of the broker",
                       ret_event);
         return;
     }

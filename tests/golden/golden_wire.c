@@ -634,6 +634,16 @@ static void put_invitation(struct text *text, struct cast *cast)
     put_hex(text, "cluster", again.market.cluster.bytes, 16);
     put_hex(text, "token", again.token.bytes, 16);
     put(text, "text: %s\n", word);
+
+    invitation.market.other_count = 1;
+    (void)snprintf(invitation.market.others[0].control, sizeof invitation.market.others[0].control,
+                   "tcp://b.exchange.example:7001");
+    (void)snprintf(invitation.market.others[0].blobs, sizeof invitation.market.others[0].blobs,
+                   "tcp://b.exchange.example:7002");
+    expect(cast, invitation_write(&invitation, word, sizeof word), "invitation");
+    expect(cast, invitation_read(word, &again, NULL), "invitation");
+    put(text, "other control: \"%s\"\nother blobs: \"%s\"\ntext of both brokers: %s\n",
+        again.market.others[0].control, again.market.others[0].blobs, word);
 }
 
 static void make_vectors(struct text *text, struct cast *cast)

@@ -2,11 +2,11 @@
 #include "tests/support/dialogue_play.h"
 #include "tests/support/suite.h"
 
-static const struct route_address addresses[] = {{"tcp://a:4770", "tcp://a:4771"},
-                                                 {"tcp://b:4770", "tcp://b:4771"}};
+static const struct contact addresses[] = {{"tcp://a:4770", "tcp://a:4771"},
+                                           {"tcp://b:4770", "tcp://b:4771"}};
 
 /* A client that knows two addresses. */
-static struct play setup_route(void)
+static struct play setup_cluster(void)
 {
     struct play play = setup();
     struct dialogue_config config = {.identity = play.identity,
@@ -37,7 +37,7 @@ static const char *address(const struct play *play)
 
 START_TEST(a_follower_that_refuses_hello_sends_the_client_to_the_leader)
 {
-    struct play play = setup_route();
+    struct play play = setup_cluster();
     struct heard hello;
     Bourse__V1__Reject reject = not_leader("tcp://b:4770");
     dialogue_connected(play.dialogue, play.now_ns, 1);
@@ -45,11 +45,11 @@ START_TEST(a_follower_that_refuses_hello_sends_the_client_to_the_leader)
     struct dialogue_event event =
         say_raw(&play, 0, 0, MESSAGE_REJECT, &hello.envelope.id, &reject.base);
     ck_assert_int_eq(event.type, DIALOGUE_LOST);
-    ck_assert_int_eq(event.end, ROUTE_FOLLOWS);
+    ck_assert_int_eq(event.end, CONTACT_FOLLOWS);
     ck_assert_int_eq(event.reject, REJECT_NOT_LEADER);
     ck_assert_str_eq(event.address, "tcp://a:4770");
     ck_assert_str_eq(address(&play), "tcp://b:4770");
-    ck_assert(event.wait_ns <= ROUTE_REDIRECT_NS);
+    ck_assert(event.wait_ns <= CONTACTS_REDIRECT_NS);
     teardown(&play);
 }
 END_TEST
@@ -57,7 +57,7 @@ END_TEST
 /* The request of a session whose broker no longer leads is no refusal for the caller. */
 START_TEST(a_command_goes_to_the_leader_byte_for_byte)
 {
-    struct play play = setup_route();
+    struct play play = setup_cluster();
     struct heard first;
     struct heard again;
     Bourse__V1__Reject reject = not_leader("tcp://b:4770");
@@ -91,7 +91,7 @@ END_TEST
  * number seen would hide what was missed. */
 START_TEST(a_session_that_ended_so_is_not_resumed)
 {
-    struct play play = setup_route();
+    struct play play = setup_cluster();
     struct heard hello;
     ProtobufCMessage *body;
     Bourse__V1__Reject reject = not_leader(NULL);
@@ -111,7 +111,7 @@ END_TEST
 
 START_TEST(an_address_that_is_silent_is_left_after_three_seconds)
 {
-    struct play play = setup_route();
+    struct play play = setup_cluster();
     struct heard hello;
     struct dialogue_event event;
     dialogue_connected(play.dialogue, play.now_ns, 1);
@@ -119,7 +119,7 @@ START_TEST(an_address_that_is_silent_is_left_after_three_seconds)
     ck_assert(dialogue_next_deadline_ns(play.dialogue) == play.now_ns + 3 * NS_PER_S);
     dialogue_tick(play.dialogue, play.now_ns + 3 * NS_PER_S, &event);
     ck_assert_int_eq(event.type, DIALOGUE_LOST);
-    ck_assert_int_eq(event.end, ROUTE_SILENT);
+    ck_assert_int_eq(event.end, CONTACT_SILENT);
     ck_assert_str_eq(event.address, "tcp://a:4770");
     ck_assert_str_eq(address(&play), "tcp://b:4770");
     teardown(&play);
@@ -128,7 +128,7 @@ END_TEST
 
 START_TEST(a_session_that_falls_silent_moves_and_asks_to_resume)
 {
-    struct play play = setup_route();
+    struct play play = setup_cluster();
     struct heard hello;
     ProtobufCMessage *body;
     struct dialogue_event event;

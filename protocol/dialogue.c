@@ -82,6 +82,12 @@ const struct contacts *dialogue_contacts(const struct dialogue *dialogue)
     return &dialogue->contacts;
 }
 
+void dialogue_unreachable(struct dialogue *dialogue, struct dialogue_event *ret_event)
+{
+    *ret_event = (struct dialogue_event){.type = DIALOGUE_NOTHING};
+    dialogue_lost(dialogue, CONTACT_SILENT, "no connection can be made", ret_event);
+}
+
 bool dialogue_ready(const struct dialogue *dialogue)
 {
     return dialogue->state == STATE_READY;

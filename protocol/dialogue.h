@@ -12,8 +12,8 @@
  * heartbeats without any message from the broker give a LOST event. The caller makes a new
  * connection after the wait in the event, and calls dialogue_connected again. The wait is
  * exponential from 100 ms to 5 s, with jitter from the caller's dice. Of a market with several
- * brokers, the new connection goes to dialogue_address (protocol/route/contacts.h). NOT_LEADER is no
- * answer to a request: it ends the session, and the request is sent again to the next broker.
+ * brokers, the new connection goes to dialogue_address (protocol/route/contacts.h). NOT_LEADER is
+ * no answer to a request: it ends the session, and the request is sent again to the next broker.
  *
  * On the new connection the dialogue asks to resume its session after the last message received. If
  * the broker can (Welcome says `resumed`), the missed messages come first, as if the connection had
@@ -94,6 +94,8 @@ void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice
  * NULL when the dialogue knows none. */
 const struct contact *dialogue_address(const struct dialogue *dialogue);
 const struct contacts *dialogue_contacts(const struct dialogue *dialogue);
+/* Notes that no connection to dialogue_address can be made at all; the event is LOST. */
+void dialogue_unreachable(struct dialogue *dialogue, struct dialogue_event *ret_event);
 bool dialogue_ready(const struct dialogue *dialogue);
 /* Returns true after a Welcome that resumes, until the last missed message has arrived. */
 bool dialogue_catching_up(const struct dialogue *dialogue);

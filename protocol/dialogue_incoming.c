@@ -14,7 +14,7 @@
 
 #define RATE_PAUSE_NS NS_PER_S /* the broker reports RATE once a second */
 
-/* How a connection ends. */
+/* A parting says how a connection ends. */
 struct parting {
     enum dialogue_event_type type;
     enum contact_end end;

@@ -193,11 +193,21 @@ static void stop_with(struct agent *agent, const char *what)
     problem_set(&agent->problem, "%s", what);
 }
 
+/* Sends files to the broker that leads, too. */
+static void follow_blobs(struct agent *agent)
+{
+    const struct contact *address = agent_session_address(agent->session);
+    if (address->blobs[0] != '\0') {
+        blob_port_set(&agent->blob_port, address->blobs);
+    }
+}
+
 /* A key without the role would be refused for ever, so its owner has to act. */
 static void connected(struct agent *agent)
 {
     const Bourse__V1__Welcome *welcome = agent_session_welcome(agent->session);
     agent->since_ms = wall_ms();
+    follow_blobs(agent);
     if (welcome == NULL || (welcome->has_roles && (welcome->roles & ROLE_PROVIDER) != 0)) {
         agent_say_offer(agent);
         return;
@@ -248,9 +258,10 @@ static void act(struct agent *agent, int64_t now_ns, const struct agent_action *
         let_outcome_go(agent, &action->work);
         break;
     case AGENT_RECONNECT:
-        agent_warn(agent, "the broker is silent; trying again");
+        agent_warn(agent, action->parting.is_of_several ? action->parting.text
+                                                        : "the broker is silent; trying again");
         agent->since_ms = wall_ms();
-        agent->reconnect_ns = now_ns + action->wait_ns;
+        agent->reconnect_ns = now_ns + action->parting.wait_ns;
         break;
     case AGENT_READY:
         connected(agent);
@@ -299,11 +310,11 @@ static void reconnect(struct agent *agent, int64_t now_ns)
 {
     struct problem problem = {""};
     agent->reconnect_ns = INT64_MAX;
-    if (link_reopen(agent->link, &problem)) {
+    if (link_reopen_at(agent->link, agent_session_address(agent->session)->control, &problem)) {
         agent_session_connected(agent->session, now_ns, entropy_u64());
     } else {
         log_error("%s", problem.text);
-        agent->reconnect_ns = now_ns + NS_PER_S;
+        agent_session_unreachable(agent->session, now_ns); /* an action says when to try again */
     }
 }
 
@@ -344,6 +355,7 @@ static void hear_owner(struct agent *agent, int64_t now_ns)
     const struct owner_facts facts = {
         .config = agent->setup->config,
         .market = agent->setup->market,
+        .address = agent_session_address(agent->session)->control,
         .isolation = agent->setup->isolation->level,
         .lanes = agent->lanes,
         .is_crowded = agent->crowded,
@@ -554,6 +566,7 @@ bool agent_run(const struct agent_setup *setup, bool *ret_refused, struct proble
     list_init(&agent.settled);
     unaccepted_init(&agent.unaccepted);
     pthread_mutex_init(&agent.reports.mutex, NULL);
+    blob_port_init(&agent.blob_port, setup->market->blobs);
     agent.reports.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     agent.zmq = zmq_ctx_new();
     bool good = agent.reports.event >= 0 && agent.zmq != NULL;

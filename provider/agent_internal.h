@@ -41,6 +41,7 @@ struct agent {
     void *zmq;
     struct link *link;
     struct agent_session *session;
+    struct blob_port blob_port;
     struct transfer *transfer;
     struct store *store;
     struct images *images;

@@ -100,15 +100,26 @@ static bool connect_socket(struct link *link, struct problem *ret_problem)
     return true;
 }
 
+static bool set_endpoint(struct link *link, const char *endpoint, struct problem *ret_problem)
+{
+    if (strncmp(endpoint, "ipc://", 6) != 0 && strncmp(endpoint, "tcp://", 6) != 0) {
+        problem_set(ret_problem, "an endpoint is ipc://PATH or tcp://HOST:PORT");
+        return false;
+    }
+    if (strlen(endpoint) >= sizeof link->endpoint) {
+        problem_set(ret_problem, "the endpoint is longer than %zu bytes",
+                    sizeof link->endpoint - 1);
+        return false;
+    }
+    memcpy(link->endpoint, endpoint, strlen(endpoint) + 1);
+    return true;
+}
+
 bool link_open(void *context, const char *endpoint, const struct key32 *server,
                const struct identity *identity, size_t max_message_bytes, struct link **ret_link,
                struct problem *ret_problem)
 {
     assert(max_message_bytes > 0);
-    if (strncmp(endpoint, "ipc://", 6) != 0 && strncmp(endpoint, "tcp://", 6) != 0) {
-        problem_set(ret_problem, "an endpoint is ipc://PATH or tcp://HOST:PORT");
-        return false;
-    }
     (void)hangups_are_held(); /* an unguarded client only ends itself */
     struct link *link = calloc(1, sizeof *link);
     if (link == NULL) {
@@ -121,14 +132,7 @@ bool link_open(void *context, const char *endpoint, const struct key32 *server,
     link->max_message_bytes = max_message_bytes;
     (void)zmq_msg_init(&link->received); /* always succeeds, as does the next */
     (void)zmq_msg_init(&link->draft);
-    if ((size_t)snprintf(link->endpoint, sizeof link->endpoint, "%s", endpoint) >=
-        sizeof link->endpoint) {
-        problem_set(ret_problem, "the endpoint is longer than %zu bytes",
-                    sizeof link->endpoint - 1);
-        link_close(&link);
-        return false;
-    }
-    if (!connect_socket(link, ret_problem)) {
+    if (!set_endpoint(link, endpoint, ret_problem) || !connect_socket(link, ret_problem)) {
         link_close(&link);
         return false;
     }
@@ -159,6 +163,11 @@ bool link_reopen(struct link *link, struct problem *ret_problem)
         link->socket = NULL;
     }
     return connect_socket(link, ret_problem);
+}
+
+bool link_reopen_at(struct link *link, const char *endpoint, struct problem *ret_problem)
+{
+    return set_endpoint(link, endpoint, ret_problem) && link_reopen(link, ret_problem);
 }
 
 bool link_send(struct link *link, const void *message, size_t length)

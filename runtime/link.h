@@ -22,6 +22,9 @@ bool link_open(void *context, const char *endpoint, const struct key32 *server,
 void link_close(struct link **self);
 /* Opens a fresh socket to the same endpoint (after silence). */
 bool link_reopen(struct link *link, struct problem *ret_problem);
+/* Opens a fresh socket to another endpoint of the same server: one key, several machines. The link
+ * stays at that endpoint, also when the call fails. */
+bool link_reopen_at(struct link *link, const char *endpoint, struct problem *ret_problem);
 /* Sends a message. Returns false when it cannot be queued now (full, or not connected). */
 bool link_send(struct link *link, const void *message, size_t length);
 /* Returns room for a message of `length` bytes that the caller writes in place, or NULL when memory

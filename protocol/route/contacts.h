@@ -39,7 +39,7 @@ struct contact {
     char blobs[LIMIT_ENDPOINT_BYTES + 1];
 };
 
-/* How an attempt, or a session, ended. */
+/* The value says how an attempt or a session ended. */
 enum contact_end {
     CONTACT_UNTRIED,
     CONTACT_STANDS,  /* the session stands */

@@ -1,4 +1,4 @@
-/* Which address a client tries next, and after how long. */
+/* The tests choose the address that a client tries next, and the wait before it. */
 #include "protocol/route/contacts.h"
 
 #include "base/checked.h"

@@ -1,4 +1,4 @@
-/* Which texts are addresses that a broker may name. */
+/* The tests show which texts are addresses that a broker may name. */
 #include "protocol/route/endpoint.h"
 
 #include "protocol/limits.h"

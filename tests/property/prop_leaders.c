@@ -115,7 +115,7 @@ static void greet(struct world *world, struct client *client)
     client->beat_ns = world->now_ns;
 }
 
-/* Once a second each client has a command, which the leader accepts. */
+/* Each client has a command once a second, which the leader accepts. */
 static void command(struct world *world, struct client *client)
 {
     struct heard heard;

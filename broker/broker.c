@@ -141,7 +141,6 @@ static bool make_queues(struct broker *broker, struct problem *ret_problem)
 static void start_gateway(struct broker *broker, uint64_t index, int64_t index_log_ns)
 {
     const struct genesis *genesis = &broker->store.genesis;
-    const char *blobs = broker->market.blobs;
     struct gateway_config gateway = {.router = broker->control,
                                      .directory = broker->directories[0],
                                      .clock = broker->clock,
@@ -153,8 +152,6 @@ static void start_gateway(struct broker *broker, uint64_t index, int64_t index_l
                                      .budget = broker->budget,
                                      .cluster = genesis->cluster,
                                      .log_key = genesis->log_key,
-                                     .blob_endpoint =
-                                         endpoint_is_tcp(blobs, strlen(blobs)) ? blobs : NULL,
                                      .index = index,
                                      .index_log_ns = index_log_ns,
                                      .reserve = &broker->reserve,
@@ -171,6 +168,9 @@ static void start_gateway(struct broker *broker, uint64_t index, int64_t index_l
                                              .context = broker->outputs};
         broker->workers[i] = verify_start(&verify);
         gateway.workers[i] = broker->workers_in[i];
+    }
+    if (endpoint_is_tcp(broker->market.blobs, strlen(broker->market.blobs))) {
+        gateway.blob_endpoint = broker->market.blobs;
     }
     broker->gateway = gateway_start(&gateway);
 }

@@ -15,9 +15,9 @@ enum {
     RETURNS_A_SECOND = 200, /* the rate for which a broker spreads its clients */
     /* A session that returns tries a follower, is sent to the leader, and may be sent on. */
     ATTEMPTS_A_SECOND_MOST = 3 * RETURNS_A_SECOND,
-    /* In one second, waits of at least 50, 100, 200 and 400 ms, and the quick moves. */
+    /* A second has room for waits of at least 50, 100, 200 and 400 ms, and for the quick moves. */
     OF_ONE_A_SECOND_MOST = 5 + CONTACTS_REDIRECTS_MAX,
-    /* After a silence of 3 s: two spread waits, and an address that does not answer. */
+    /* A silence of 3 s, two spread waits, and an address that does not answer. */
     FOUND_WITHIN_S = 3 + 2 * (5 + 5) + 3,
 };
 #define FOREVER INT64_MAX

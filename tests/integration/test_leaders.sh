@@ -118,7 +118,7 @@ broker_await || fail "the broker at the other port"
 address "$next" >leader
 wait "$waiting" || fail "the job: $(cat long.log)"
 "$bourse" fetch "$(cat long.id)" -o long --market both.yaml >fetch.log 2>&1 || fail "fetch: $(cat fetch.log)"
-[ "$(cat "$(find long -name out)")" = done ] || fail "its output"
+[ "$(cat "$(find long -name out)")" = "done" ] || fail "its output"
 grep -q "$(address "$lead"): " agent-lab.log || fail "the agent does not say what it tried: $(cat agent-lab.log)"
 "$bin/bourse-provider" status --dir "$work/lab" --json >status.json || fail "status"
 has "$(cat status.json)" "$(address "$next")"

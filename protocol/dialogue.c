@@ -85,7 +85,9 @@ const struct contacts *dialogue_contacts(const struct dialogue *dialogue)
 void dialogue_unreachable(struct dialogue *dialogue, struct dialogue_event *ret_event)
 {
     *ret_event = (struct dialogue_event){.type = DIALOGUE_NOTHING};
-    dialogue_lost(dialogue, CONTACT_SILENT, "no connection can be made", ret_event);
+    if (dialogue->state != STATE_OFFLINE) {
+        dialogue_lost(dialogue, CONTACT_CLOSED, "the connection has ended", ret_event);
+    }
 }
 
 bool dialogue_ready(const struct dialogue *dialogue)

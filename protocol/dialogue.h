@@ -94,7 +94,8 @@ void dialogue_connected(struct dialogue *dialogue, int64_t now_ns, uint64_t dice
  * NULL when the dialogue knows none. */
 const struct contact *dialogue_address(const struct dialogue *dialogue);
 const struct contacts *dialogue_contacts(const struct dialogue *dialogue);
-/* Notes that no connection to dialogue_address can be made at all; the event is LOST. */
+/* Notes that no connection to dialogue_address can be made, or that it has ended. The event is
+ * LOST, or NOTHING when the dialogue knows already. */
 void dialogue_unreachable(struct dialogue *dialogue, struct dialogue_event *ret_event);
 bool dialogue_ready(const struct dialogue *dialogue);
 /* Returns true after a Welcome that resumes, until the last missed message has arrived. */

@@ -116,7 +116,8 @@ bool agent_open_session(struct agent *agent, struct problem *problem)
         return false;
     }
     return link_open(agent->zmq, setup->market->control, &setup->market->server, setup->identity,
-                     LIMIT_MESSAGE_BYTES, &agent->link, problem);
+                     LIMIT_MESSAGE_BYTES, &agent->link, problem) &&
+           (config.address_count == 1 || link_watch(agent->link, problem));
 }
 
 bool agent_open_blobs(struct agent *agent, struct problem *problem)
@@ -315,6 +316,14 @@ void agent_close_all(struct agent *agent)
     blob_port_fini(&agent->blob_port);
     if (agent->zmq != NULL) {
         zmq_ctx_term(agent->zmq);
+    }
+}
+
+void agent_follow_blobs(struct agent *agent)
+{
+    const struct contact *address = agent_session_address(agent->session);
+    if (address->blobs[0] != '\0') {
+        blob_port_set(&agent->blob_port, address->blobs);
     }
 }
 

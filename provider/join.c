@@ -196,7 +196,7 @@ static void lose(struct joining *joining, const struct dialogue_event *event,
 {
     const int64_t now_ns = clock_monotonic_ns();
     joining->reconnect_ns = now_ns + event->wait_ns;
-    if (has_choice(joining) && event->end == CONTACT_SILENT && now_ns < until_ns) {
+    if (has_choice(joining) && event->end != CONTACT_FOLLOWS && now_ns < until_ns) {
         on_silence(event->address, (int)((until_ns - now_ns) / NS_PER_MS));
     }
 }
@@ -219,6 +219,8 @@ static void exchange_messages(struct joining *joining, struct dialogue_event *re
     }
     if (link_receive(joining->link, POLL_MS, &message, &length) == 1) {
         dialogue_incoming(joining->dialogue, clock_monotonic_ns(), message, length, ret_event);
+    } else if (link_has_ended(joining->link)) {
+        dialogue_unreachable(joining->dialogue, ret_event);
     } else {
         dialogue_tick(joining->dialogue, clock_monotonic_ns(), ret_event);
     }
@@ -284,7 +286,8 @@ static enum join_status redeem(const struct invitation *invitation, const struct
     joining.dialogue = dialogue_create(&config);
     if (zmq != NULL && joining.dialogue != NULL &&
         link_open(zmq, invitation->market.control, &invitation->market.server, identity,
-                  LIMIT_MESSAGE_BYTES, &joining.link, problem)) {
+                  LIMIT_MESSAGE_BYTES, &joining.link, problem) &&
+        (config.address_count == 1 || link_watch(joining.link, problem))) {
         converse(&joining, invitation, identity, name, on_silence, problem);
         if (!joining.settled && has_choice(&joining)) {
             char tried[400];

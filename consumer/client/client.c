@@ -59,7 +59,8 @@ bool client_open(const struct market *market, struct identity *identity,
     }
     struct problem problem = {.text = ""};
     if (!link_open(client->zmq, market->control, &market->server, identity, LIMIT_MESSAGE_BYTES,
-                   &client->link, &problem)) {
+                   &client->link, &problem) ||
+        (count > 1 && !link_watch(client->link, &problem))) {
         return client_fail(error, BOURSE_UNREACHABLE, "%s", problem.text);
     }
     consumer_session_connected(client->session, clock_monotonic_ns(), entropy_u64());
@@ -174,21 +175,29 @@ static bool has_choice(const struct bourse *client)
     return contacts_has_choice(consumer_session_contacts(client->session));
 }
 
+/* Tells the session that its connection has ended. */
+static void close_session(struct bourse *client, struct consumer_event *ret_event)
+{
+    consumer_session_unreachable(client->session, ret_event);
+    if (ret_event->type == CONSUMER_LOST) {
+        lost(client, ret_event->wait_ns);
+    }
+}
+
 /* Connects to the present address. Of several, one that cannot be used is a loss like any other. */
 static bool reopen(struct bourse *client, struct consumer_event *ret_event,
                    struct bourse_error *error)
 {
     struct problem problem = {.text = ""};
-    if (link_reopen_at(client->link, address_of(client)->control, &problem)) {
-        client->reopen_at_ns = 0;
-        consumer_session_connected(client->session, clock_monotonic_ns(), entropy_u64());
-        return true;
-    }
-    if (!has_choice(client)) {
+    const bool is_open = link_reopen_at(client->link, address_of(client)->control, &problem);
+    if (!is_open && !has_choice(client)) {
         return client_fail(error, BOURSE_UNREACHABLE, "%s", problem.text);
     }
-    consumer_session_unreachable(client->session, ret_event);
-    lost(client, ret_event->wait_ns);
+    client->reopen_at_ns = 0;
+    consumer_session_connected(client->session, clock_monotonic_ns(), entropy_u64());
+    if (!is_open) {
+        close_session(client, ret_event);
+    }
     return true;
 }
 
@@ -225,6 +234,8 @@ static bool turn(struct bourse *client, int64_t deadline_ns, struct consumer_eve
         lost(client, SLICE_MS * NS_PER_MS);
     } else if (got > 0 && client->reopen_at_ns == 0) {
         consumer_session_incoming(client->session, now_ns, message, length, ret_event);
+    } else if (link_has_ended(client->link)) { /* NOTHING when the session is lost already */
+        close_session(client, ret_event);
     } else if (client->reopen_at_ns == 0) {
         /* A tick comes only after all waiting messages. */
         consumer_session_tick(client->session, now_ns, ret_event);

@@ -140,6 +140,8 @@ const char *contacts_end_text(enum contact_end end)
         return "connected";
     case CONTACT_SILENT:
         return "no answer";
+    case CONTACT_CLOSED:
+        return "no connection";
     case CONTACT_ENDED:
         return "it ended the session";
     case CONTACT_FOLLOWS:

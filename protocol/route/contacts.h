@@ -44,6 +44,7 @@ enum contact_end {
     CONTACT_UNTRIED,
     CONTACT_STANDS,  /* the session stands */
     CONTACT_SILENT,  /* no answer */
+    CONTACT_CLOSED,  /* no connection can be made, or it has ended */
     CONTACT_ENDED,   /* the broker ended the session, or sent what cannot be used */
     CONTACT_FOLLOWS, /* NOT_LEADER */
     CONTACT_REFUSED, /* another refusal of the Hello */

@@ -85,13 +85,13 @@ cmp one.yaml before.yaml || fail "the market's file was changed"
 : >leader
 quick 3000 "$bourse" status --market both.yaml
 market_of dead.yaml "$next" "$follow" "$lead"
-quick 8000 "$bourse" status --market dead.yaml
-has "$(cat quick.log)" "$(address "$next"): no answer"
+quick 3000 "$bourse" status --market dead.yaml
+has "$(cat quick.log)" "$(address "$next"): no connection"
 has "$(cat quick.log)" "refuses connections"
 
 # Nobody leads: the command says of each address what came back.
 market_of none.yaml "$follow" "$next"
-expect 6 "no broker of this market can be used: $(address "$follow") .it follows another broker., $(address "$next") .no answer" \
+expect 6 "no broker of this market can be used: $(address "$follow") .it follows another broker., $(address "$next") .no connection" \
     "$bourse" status --market none.yaml --timeout 7s
 
 # Files go where the session is: an output of 3 MB comes back through the leader's blob port.

@@ -62,7 +62,14 @@ void contacts_leads(struct contacts *contacts)
 
 /* ---- the next address ---- */
 
-/* Moves to the leader that a follower named. Returns false when that is no other address. */
+/* A follower may name a leader that has just died, and not know it. */
+static bool is_dead(enum contact_end end)
+{
+    return end == CONTACT_SILENT || end == CONTACT_CLOSED;
+}
+
+/* Moves to the leader that a follower named. Returns false when that is no other address, or one
+ * that did not answer the last time. Such an address has its turn like any other. */
 static bool move_to_leader(struct contacts *contacts, const char *leader)
 {
     const struct contact *now = contacts_now(contacts);
@@ -73,9 +80,14 @@ static bool move_to_leader(struct contacts *contacts, const char *leader)
     contacts->is_outside = false;
     for (size_t i = 0; i < contacts->count; i++) {
         if (strcmp(leader, contacts->addresses[i].control) == 0) {
-            contacts->at = i;
-            return true;
+            const bool is_usable = !is_dead(contacts->ends[i]);
+            contacts->at = is_usable ? i : contacts->at;
+            return is_usable;
         }
+    }
+    if (strcmp(leader, contacts->leader.control) == 0 && is_dead(contacts->leader_end)) {
+        contacts->leader_end = CONTACT_UNTRIED; /* its turn comes when it is named again */
+        return false;
     }
     contacts->is_outside = true;
     contacts->leader = (struct contact){.control = ""};
@@ -95,14 +107,23 @@ static int64_t random_ns(struct random *dice, int64_t most)
     return (int64_t)random_below(dice, (uint64_t)most + 1);
 }
 
+/* Returns true while a broker follows, and the search for the leader is young. */
+static bool is_election(const struct contacts *contacts)
+{
+    bool has_follower = contacts->leader_end == CONTACT_FOLLOWS;
+    for (size_t i = 0; i < contacts->count; i++) {
+        has_follower = has_follower || contacts->ends[i] == CONTACT_FOLLOWS;
+    }
+    return has_follower && contacts->failures < CONTACTS_ELECTION_TRIES;
+}
+
 static int64_t wait_ns(struct contacts *contacts, int64_t spread_ns, struct random *dice)
 {
+    const int64_t cap = is_election(contacts) ? CONTACTS_ELECTION_NS : CONTACTS_WAIT_MOST_NS;
     const unsigned doublings =
         contacts->failures < CONTACTS_DOUBLINGS_MAX ? contacts->failures : CONTACTS_DOUBLINGS_MAX;
     int64_t most = CONTACTS_WAIT_FIRST_NS << doublings;
-    if (most > CONTACTS_WAIT_MOST_NS) {
-        most = CONTACTS_WAIT_MOST_NS;
-    }
+    most = most > cap ? cap : most;
     contacts->failures++;
     const int64_t wait = most / 2 + random_ns(dice, most / 2);
     return wait + random_ns(dice, spread_ns);

@@ -5,8 +5,10 @@
  * one address after the other, and goes straight to the leader that a follower names. Every failure
  * doubles the wait, from CONTACTS_WAIT_FIRST_NS to CONTACTS_WAIT_MOST_NS. A wait is random between
  * half and all of itself, so that clients do not return in step. Only CONTACTS_REDIRECTS_MAX moves
- * to a named leader are quick, until a broker has accepted a command. So a client makes a bounded
- * number of attempts in a second, whatever the brokers answer.
+ * to a named leader are quick, until a broker has accepted a command. While a broker answers that it
+ * follows, another one will lead soon: for CONTACTS_ELECTION_TRIES attempts, a wait is at most
+ * CONTACTS_ELECTION_NS. So a client makes a bounded number of attempts in a second, whatever the
+ * brokers answer.
  *
  * A leader whose address is not in the client's own list is used for one connection, and is never
  * written down. This is safe, because all brokers of a market have one transport key. CURVE proves
@@ -26,9 +28,11 @@ enum {
     CONTACTS_MAX = 8,           /* brokers of one market */
     CONTACTS_REDIRECTS_MAX = 3, /* quick moves to a named leader until a session stands */
     CONTACTS_DOUBLINGS_MAX = 6,
+    CONTACTS_ELECTION_TRIES = 16,
 };
 #define CONTACTS_WAIT_FIRST_NS INT64_C(100000000) /* 100 ms */
 #define CONTACTS_WAIT_MOST_NS INT64_C(5000000000) /* 5 s */
+#define CONTACTS_ELECTION_NS INT64_C(500000000)   /* 500 ms */
 #define CONTACTS_REDIRECT_NS INT64_C(50000000)    /* longest wait of a quick move: 50 ms */
 #define CONTACTS_GREETING_NS INT64_C(3000000000)  /* of several addresses, one has 3 s to answer */
 #define CONTACTS_ONE_GREETING_NS INT64_C(5000000000) /* the only address has 5 s */

@@ -13,10 +13,11 @@ enum {
     BROKERS = 3,
     RUN_S = 120,
     RETURNS_A_SECOND = 200, /* the rate for which a broker spreads its clients */
-    /* A session that returns tries a follower, is sent to the leader, and may be sent on. */
-    ATTEMPTS_A_SECOND_MOST = 3 * RETURNS_A_SECOND,
-    /* A second has room for waits of at least 50, 100, 200 and 400 ms, and for the quick moves. */
-    OF_ONE_A_SECOND_MOST = 5 + CONTACTS_REDIRECTS_MAX,
+    /* While nobody leads, a wait is 2.5 s of spread in the middle: two tries for each return of 5 s.
+     * A try may be followed by a quick move. */
+    ATTEMPTS_A_SECOND_MOST = 4 * RETURNS_A_SECOND,
+    /* A second has room for waits of at least 50, 100, 200 and 250 ms, and for the quick moves. */
+    OF_ONE_A_SECOND_MOST = 6 + CONTACTS_REDIRECTS_MAX,
     /* A silence of 3 s, two spread waits, and an address that does not answer. */
     FOUND_WITHIN_S = 3 + 2 * (5 + 5) + 3,
 };
@@ -40,7 +41,9 @@ struct world {
     struct identity *identity;
     int64_t now_ns;
     enum mode modes[BROKERS];
+    int named;        /* the leader, or the last one */
     int leader;       /* -1: nobody leads */
+    bool refuses;     /* the dead one refuses connections, instead of saying nothing */
     bool is_named;    /* followers know the leader */
     int64_t since_ns; /* of the present leader */
     uint64_t sessions;
@@ -76,7 +79,8 @@ static void connect_client(struct world *world, struct client *client)
     ck_assert(hear(&client->play, &heard));
     client->hello = heard.envelope.id;
     client->broker = dialogue_address(client->play.dialogue)->control[7] - '0';
-    client->answer_ns = world->modes[client->broker] == DEAD ? FOREVER : world->now_ns + LATENCY_NS;
+    const bool is_silent = world->modes[client->broker] == DEAD && !world->refuses;
+    client->answer_ns = is_silent ? FOREVER : world->now_ns + LATENCY_NS;
 }
 
 static void refuse(struct world *world, struct client *client, uint64_t session, uint64_t sequence,
@@ -85,8 +89,8 @@ static void refuse(struct world *world, struct client *client, uint64_t session,
     Bourse__V1__Reject reject = BOURSE__V1__REJECT__INIT;
     reject.code = REJECT_NOT_LEADER;
     reject.text = "no";
-    if (world->is_named && world->leader >= 0) {
-        reject.leader_address = (char *)(uintptr_t)brokers[world->leader].control;
+    if (world->is_named) { /* while nobody leads, they name the one that led */
+        reject.leader_address = (char *)(uintptr_t)brokers[world->named].control;
     }
     const struct dialogue_event event =
         say_raw(&client->play, session, sequence, MESSAGE_REJECT, id, &reject.base);
@@ -97,7 +101,10 @@ static void refuse(struct world *world, struct client *client, uint64_t session,
 static void greet(struct world *world, struct client *client)
 {
     client->answer_ns = FOREVER;
-    if (world->modes[client->broker] == DEAD) {
+    if (world->modes[client->broker] == DEAD) { /* the machine refuses the connection */
+        struct dialogue_event event;
+        dialogue_unreachable(client->play.dialogue, &event);
+        part(client, &event);
         return;
     }
     if (world->modes[client->broker] == FOLLOWS) {
@@ -198,7 +205,7 @@ static unsigned at_leader(const struct world *world)
 
 static void lead(struct world *world, int broker, bool is_named)
 {
-    world->leader = broker;
+    world->leader = world->named = broker;
     world->is_named = is_named;
     world->since_ns = world->now_ns;
     for (int i = 0; i < BROKERS; i++) {
@@ -212,6 +219,7 @@ static void move_leader(struct world *world)
 {
     const int former = world->leader;
     const bool dies = random_below(&world->dice, 2) == 0;
+    world->refuses = random_below(&world->dice, 2) == 0;
     for (int i = 0; i < BROKERS; i++) {
         world->modes[i] = FOLLOWS;
     }

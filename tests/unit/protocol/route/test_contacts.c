@@ -118,11 +118,52 @@ START_TEST(two_followers_that_name_each_other_do_not_keep_a_client_hopping)
             next(&contacts, CONTACT_FOLLOWS,
                  strcmp(now(&contacts), "tcp://a:4770") == 0 ? "tcp://b:4770" : "tcp://a:4770");
     }
-    ck_assert_uint_le(attempts, CONTACTS_REDIRECTS_MAX + 10);
+    ck_assert_uint_le(attempts, CONTACTS_REDIRECTS_MAX + CONTACTS_ELECTION_TRIES + 6);
     contacts_leads(&contacts);
     const char *other =
         strcmp(now(&contacts), "tcp://a:4770") == 0 ? "tcp://b:4770" : "tcp://a:4770";
     ck_assert(next(&contacts, CONTACT_FOLLOWS, other) <= CONTACTS_REDIRECT_NS);
+}
+END_TEST
+
+/* A follower may still name the leader that died. The third broker is asked meanwhile, soon and again
+ * and again, because somebody will lead in a moment. */
+START_TEST(a_dead_leader_that_is_named_has_its_turn_like_any_other)
+{
+    struct contacts contacts;
+    int64_t longest = 0;
+    contacts_init(&contacts, three, 3);
+    contacts_stands(&contacts, NULL);
+    contacts_leads(&contacts);
+    (void)next(&contacts, CONTACT_CLOSED, "");
+    for (int round = 0; round < 3; round++) {
+        ck_assert_str_eq(now(&contacts), "tcp://b:4770");
+        int64_t wait = next(&contacts, CONTACT_FOLLOWS, "tcp://a:4770");
+        longest = wait > longest ? wait : longest;
+        ck_assert_str_eq(now(&contacts), "tcp://c:4770");
+        wait = next(&contacts, CONTACT_FOLLOWS, "tcp://a:4770");
+        longest = wait > longest ? wait : longest;
+        ck_assert_str_eq(now(&contacts), "tcp://a:4770");
+        wait = next(&contacts, CONTACT_CLOSED, "");
+        longest = wait > longest ? wait : longest;
+    }
+    ck_assert(longest <= CONTACTS_ELECTION_NS);
+    (void)next(&contacts, CONTACT_FOLLOWS, "tcp://c:4770"); /* which leads now */
+    ck_assert_str_eq(now(&contacts), "tcp://c:4770");
+}
+END_TEST
+
+START_TEST(a_dead_leader_outside_the_list_is_tried_again)
+{
+    struct contacts contacts;
+    contacts_init(&contacts, three, 1);
+    (void)next(&contacts, CONTACT_FOLLOWS, "tcp://d:4770");
+    ck_assert_str_eq(now(&contacts), "tcp://d:4770");
+    (void)next(&contacts, CONTACT_CLOSED, "");
+    (void)next(&contacts, CONTACT_FOLLOWS, "tcp://d:4770");
+    ck_assert_str_eq(now(&contacts), "tcp://a:4770");
+    (void)next(&contacts, CONTACT_FOLLOWS, "tcp://d:4770");
+    ck_assert_str_eq(now(&contacts), "tcp://d:4770");
 }
 END_TEST
 
@@ -184,6 +225,8 @@ SUITE("contacts", setup, NULL, TEST(the_addresses_take_turns), TEST(a_named_lead
       TEST(a_leader_outside_the_list_is_used_once),
       TEST(a_leader_that_is_no_address_is_passed_over), TEST(waits_double_up_to_five_seconds),
       TEST(two_followers_that_name_each_other_do_not_keep_a_client_hopping),
+      TEST(a_dead_leader_that_is_named_has_its_turn_like_any_other),
+      TEST(a_dead_leader_outside_the_list_is_tried_again),
       TEST(the_clients_of_a_session_spread_their_return),
       TEST(one_address_is_tried_again_and_has_longer),
       TEST(without_an_address_only_the_waits_count), TEST(an_explanation_is_cut))
